@@ -1,0 +1,38 @@
+# Two commands do everything, set-up included: `make demo` and `make test`.
+PYTHON ?= python3
+RUN := .venv/bin/python
+READY := .venv/ready
+
+.PHONY: demo test test-slow lint format constraints clean
+
+demo: $(READY)
+	$(RUN) -m pseudomallows demo --out demo
+
+test: $(READY) lint
+	$(RUN) -m pytest
+	NUMBA_DISABLE_JIT=1 $(RUN) -m coverage run -m pytest tests -q -m "kernel and not slow"
+	$(RUN) -m coverage report
+
+test-slow: $(READY)
+	$(RUN) -m pytest -m slow
+
+lint: $(READY)
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+format: $(READY)
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+# The virtual environment; made anew from the project's files whenever they change.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(RUN) -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $(READY)
+
+constraints:
+	uv pip compile pyproject.toml --all-extras --universal --no-header --no-annotate --quiet --upgrade --output-file constraints.txt
+
+clean:
+	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

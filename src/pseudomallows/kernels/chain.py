@@ -1,0 +1,98 @@
+"""Moves of the exact Markov chain. They see `costs` alone, so their time is free of the users.
+
+`ordering[rank - 1]` is the item of that rank, kept in step with `consensus`.
+"""
+
+import numpy as np
+from numba import njit
+
+from .streams import below, uniform
+
+SWAP, LEAP_AND_SHIFT = 0, 1
+
+
+@njit(cache=True, nogil=True)
+def accepts(stream, log_ratio):
+    """The Metropolis rule."""
+    return log_ratio >= 0.0 or uniform(stream) < np.exp(log_ratio)
+
+
+@njit(cache=True, nogil=True)
+def swap(stream, costs, lam, log_reach, consensus, ordering):
+    """Exchange the ranks of two items; return whether it was accepted.
+
+    The ranks are `leap` apart, and a leap has probability of about 1 / leap, so that every scale is
+    tried and nothing needs tuning. Pairs that stick out at the end are refused, which keeps the
+    proposal symmetric.
+    """
+    n_items = len(consensus)
+    leap = int(np.exp(uniform(stream) * log_reach))
+    low = below(stream, n_items)
+    high = low + leap
+    if high >= n_items:
+        return False
+    first, second = ordering[low], ordering[high]
+    change = costs[first, high] + costs[second, low] - costs[first, low] - costs[second, high]
+    if not accepts(stream, -lam * change):
+        return False
+    consensus[first], consensus[second] = high + 1, low + 1
+    ordering[low], ordering[high] = second, first
+    return True
+
+
+@njit(cache=True, nogil=True)
+def choices(rank, leap, n_items):
+    """How many ranks an item at `rank` (from 0) can leap to."""
+    return min(rank + leap, n_items - 1) - max(rank - leap, 0)
+
+
+@njit(cache=True, nogil=True)
+def leap_and_shift(stream, costs, lam, leap, consensus, ordering):
+    """The proposal of Vitelli et al. (2018): one item leaps, those between shift by one.
+
+    A leap of one place can be proposed from both of its items, so its two ways have equal
+    probability there and back; a longer one has one way, and the ratio is that of the choices.
+    """
+    n_items = len(consensus)
+    item = below(stream, n_items)
+    here = consensus[item] - 1
+    lowest = max(here - leap, 0)
+    there = lowest + below(stream, choices(here, leap, n_items))
+    if there >= here:
+        there += 1
+    side = 1 if there > here else -1
+    change = costs[item, there] - costs[item, here]
+    for rank in range(here + side, there + side, side):
+        between = ordering[rank]
+        change += costs[between, rank - side] - costs[between, rank]
+    log_ratio = -lam * change
+    if abs(there - here) > 1:
+        log_ratio += np.log(choices(here, leap, n_items) / choices(there, leap, n_items))
+    if not accepts(stream, log_ratio):
+        return False
+    for rank in range(here + side, there + side, side):
+        between = ordering[rank]
+        consensus[between] = rank - side + 1
+        ordering[rank - side] = between
+    consensus[item] = there + 1
+    ordering[there] = item
+    return True
+
+
+@njit(cache=True, nogil=True)
+def move_consensus(stream, costs, lam, move, leap, n_moves, consensus):
+    """Make `n_moves` proposals; return how many were accepted."""
+    n_items = len(consensus)
+    if n_items == 1:
+        return 0
+    ordering = np.empty(n_items, dtype=np.int64)
+    for item in range(n_items):
+        ordering[consensus[item] - 1] = item
+    log_reach = np.log(n_items)
+    n_accepted = 0
+    for _ in range(n_moves):
+        if move == SWAP:
+            n_accepted += swap(stream, costs, lam, log_reach, consensus, ordering)
+        else:
+            n_accepted += leap_and_shift(stream, costs, lam, leap, consensus, ordering)
+    return n_accepted

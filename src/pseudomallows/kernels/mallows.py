@@ -1,0 +1,126 @@
+"""The footrule Mallows distribution around 1..n: partition function, mean distance, marginals.
+
+The walk of `matching` with an item and a rank at every place: from k open pairs to k + 1 with
+weight k + 1, to k with 2 k + 1, to k - 1 with k; then exp(-2 lam k).
+"""
+
+import numpy as np
+from numba import njit
+
+from .matching import gap_decay
+
+
+@njit(cache=True, nogil=True)
+def partition_and_distance(n_items, lam):
+    """Log partition function and expected distance, the second as the derivative of the first."""
+    decay = gap_decay(lam, n_items // 2)
+    old, new = np.zeros((2, n_items // 2 + 3))  # sum of the weights of the walks to each state
+    old_d, new_d = np.zeros((2, n_items // 2 + 3))  # the same, each walk times its distance
+    old[0] = 1.0
+    log_sum = 0.0
+    for t in range(1, n_items + 1):
+        top = min(t, n_items - t)
+        total = 0.0
+        for k in range(top + 1):
+            down = old[k - 1] * k if k > 0 else 0.0
+            down_d = old_d[k - 1] * k if k > 0 else 0.0
+            weight = (down + old[k] * (2 * k + 1) + old[k + 1] * (k + 1)) * decay[k]
+            new[k] = weight
+            new_d[k] = (
+                down_d + old_d[k] * (2 * k + 1) + old_d[k + 1] * (k + 1)
+            ) * decay[k] + 2 * k * weight
+            total += weight
+        for k in range(top + 1):
+            new[k] /= total
+            new_d[k] /= total
+        new[top + 1] = new[top + 2] = new_d[top + 1] = new_d[top + 2] = 0.0
+        log_sum += np.log(total)
+        old, new = new, old
+        old_d, new_d = new_d, old_d
+    return log_sum, old_d[0] / old[0]
+
+
+@njit(cache=True, nogil=True)
+def walk_probabilities(n_items, lam, ups, stays, downs):
+    """Probabilities of the steps of the walk: `ups[t, k]` from k open pairs before place t."""
+    half = n_items // 2
+    decay = gap_decay(lam, half + 2)
+    # sums[t, k]: all walks from k, just before it pays for its gap, to the end; t steps from it.
+    sums = np.zeros((n_items + 1, half + 3))
+    sums[0, 0] = 1.0
+    for t in range(1, n_items + 1):
+        before, now = sums[t - 1], sums[t]
+        total = 0.0
+        for k in range(min(t, n_items - t) + 1):
+            weight = before[k] * decay[k] * (2 * k + 1) + before[k + 1] * decay[k + 1] * (k + 1)
+            if k > 0:
+                weight += before[k - 1] * decay[k - 1] * k
+            now[k] = weight
+            total += weight
+        now /= total
+    for t in range(n_items):
+        here, ahead = sums[n_items - t], sums[n_items - t - 1]
+        for k in range(min(t, n_items - t) + 1):
+            up = ahead[k + 1] * decay[k + 1] * (k + 1)
+            stay = ahead[k] * decay[k] * (2 * k + 1)
+            down = ahead[k - 1] * decay[k - 1] * k if k > 0 else 0.0
+            total = up + stay + down
+            if total > 0.0 and here[k] > 0.0:
+                ups[t, k], stays[t, k], downs[t, k] = up / total, stay / total, down / total
+
+
+@njit(cache=True, nogil=True)
+def rank_probabilities(n_items, lam, probabilities):
+    """Fill `probabilities[item, rank - 1]`: the chance that the item ranked item + 1 in the
+    consensus takes that rank.
+
+    One walk with a tagged item for each item: tagged[k] is the probability that k pairs are open
+    and the item is among them. Two mirror symmetries leave a quarter of the table to compute.
+    """
+    width = n_items // 2 + 3
+    ups, stays, downs = np.zeros((3, n_items + 1, width))
+    walk_probabilities(n_items, lam, ups, stays, downs)
+    k = np.arange(width).astype(np.float64)
+    ends = stays / (2 * k + 1)  # the rank here goes to one given open item
+    ends[:, 1:] += downs[:, 1:] / k[1:]
+    given_away = stays * (k / (2 * k + 1))  # the rank here goes to any open item, ours opens
+    tagged_stays = stays * (2 * k / (2 * k + 1))
+    tagged_downs = downs.copy()
+    tagged_downs[:, 1:] *= (k[1:] - 1) / k[1:]
+    state, next_state, tagged, next_tagged = np.zeros((4, width))
+    state[0] = 1.0
+    for item in range((n_items + 1) // 2):
+        together = 0.0
+        for j in range(width):
+            together += state[j] * stays[item, j] / (2 * j + 1)
+        fill_symmetric(probabilities, item, item, together)
+        step_walk(state, ups[item], given_away[item], np.zeros(width), tagged)
+        for rank in range(item + 1, n_items - item):
+            taken = 0.0
+            for j in range(width):
+                taken += tagged[j] * ends[rank, j]
+            fill_symmetric(probabilities, item, rank, taken)
+            step_walk(tagged, ups[rank], tagged_stays[rank], tagged_downs[rank], next_tagged)
+            tagged, next_tagged = next_tagged, tagged
+        step_walk(state, ups[item], stays[item], downs[item], next_state)
+        state, next_state = next_state, state
+
+
+@njit(cache=True, nogil=True)
+def step_walk(state, up, stay, down, new):
+    """One step of the walk for all states at once."""
+    last = len(state) - 1
+    new[0] = state[0] * stay[0] + state[1] * down[1]
+    for k in range(1, last):
+        new[k] = state[k - 1] * up[k - 1] + state[k] * stay[k] + state[k + 1] * down[k + 1]
+    new[last] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def fill_symmetric(probabilities, item, rank, value):
+    """Set the four cells that are equal: mirror the diagonal, mirror the whole line."""
+    last = len(probabilities) - 1
+    probabilities[item, rank] = value
+    probabilities[rank, item] = value
+    probabilities[last - item, last - rank] = value
+    probabilities[last - rank, last - item] = value

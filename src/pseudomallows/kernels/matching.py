@@ -1,0 +1,171 @@
+"""Matchings on a line: items at places, ranks at places, weight exp(-lam * sum |item - rank|).
+
+Walk along the line. `open items` wait for a rank further on, `open ranks` for an item; their
+numbers differ by a known amount, the gap, so the state is one number: `k`, the smaller of the two.
+Every unit step costs exp(-lam * (open items + open ranks)), and the sum of these steps is the
+distance. States are weighed by sqrt(open items! * open ranks!), which keeps the numbers tame.
+
+With an item and a rank at every place this is the footrule Mallows distribution itself.
+"""
+
+import numpy as np
+from numba import njit
+
+from .streams import below, start_stream, uniform
+
+ITEM, RANK, BOTH = 1, 2, 3  # what stands at a place; 0 is nothing
+BIG, SMALL = 1e30, 1e-30  # a row of the table is rescaled when its sum leaves this range
+
+
+@njit(cache=True, nogil=True)
+def square_roots(n):
+    """roots[i] is the square root of i, for i up to n."""
+    return np.sqrt(np.arange(n + 1).astype(np.float64))
+
+
+@njit(cache=True, nogil=True)
+def gap_decay(lam, n):
+    """decay[k] is exp(-2 lam k), for k up to n."""
+    return np.exp(-2.0 * lam * np.arange(n + 1).astype(np.float64))
+
+
+@njit(cache=True, nogil=True)
+def sum_matchings(places, lam, decay, roots, table, tops):
+    """Log of the sum of the weights of all matchings; fills `table` for `draw_matching`.
+
+    `places[p]` says what stands at place p. Row p of `table` holds the states before place p, and
+    `tops[p]` the largest of them; rows are used in turn, so two rows do when only the sum is
+    wanted. `decay` and `roots` come from `gap_decay` and `square_roots`.
+    """
+    n_places, n_rows = len(places), len(table)
+    n_pairs = 0
+    for p in range(n_places):
+        n_pairs += places[p] & 1
+    log_sum, items, ranks, gap = 0.0, 0, 0, 0
+    table[0, 0], tops[0] = 1.0, 0
+    for p in range(n_places):
+        old, new, old_top = table[p % n_rows], table[(p + 1) % n_rows], tops[p]
+        old[old_top + 1] = 0.0
+        old[old_top + 2] = 0.0
+        place = places[p]
+        items += place & 1
+        ranks += place >> 1
+        top = min(min(items, n_pairs - items), min(ranks, n_pairs - ranks))
+        tops[p + 1] = top
+        if place == BOTH:
+            new[0] = old[0] * (1.0 + gap) + old[1] * roots[1] * roots[1 + gap]
+            for k in range(1, top + 1):
+                new[k] = (
+                    old[k] * (1.0 + 2.0 * k + gap)
+                    + old[k - 1] * (roots[k] * roots[k + gap])
+                    + old[k + 1] * (roots[k + 1] * roots[k + 1 + gap])
+                )
+        elif place == 0:
+            for k in range(top + 1):
+                new[k] = old[k]
+        elif abs(items - ranks) > gap:
+            for k in range(top + 1):
+                new[k] = old[k] * roots[k + gap + 1] + old[k + 1] * roots[k + 1]
+        else:
+            new[0] = old[0] * roots[gap]
+            for k in range(1, top + 1):
+                new[k] = old[k - 1] * roots[k] + old[k] * roots[k + gap]
+        gap = abs(items - ranks)
+        log_sum -= lam * gap
+        total = 0.0
+        for k in range(top + 1):
+            new[k] *= decay[k]
+            total += new[k]
+        if total > BIG or total < SMALL:
+            for k in range(top + 1):
+                new[k] /= total
+            log_sum += np.log(total)
+    return log_sum + np.log(table[n_places % n_rows, 0])
+
+
+@njit(cache=True, nogil=True)
+def draw_matching(stream, places, roots, table, tops, waiting_items, waiting_ranks, ranks):
+    """Draw a matching from the `table` of `sum_matchings`: the item at place p takes `ranks[p]`.
+
+    Walks the line backwards. `waiting_items` and `waiting_ranks` hold the places of those whose
+    partner stands further ahead on the walk; a newcomer takes any of them with equal probability.
+    Ranks are places plus one.
+    """
+    k, gap, signed_gap = 0, 0, 0
+    n_items, n_ranks = 0, 0  # how many wait
+    for p in range(len(places) - 1, -1, -1):
+        place = places[p]
+        if place == 0:
+            continue
+        old, top = table[p], tops[p]
+        takes_item = takes_rank = False  # does the rank (item) here take one that waits?
+        together = False
+        if place == BOTH:
+            stay = old[k] * (1.0 + 2.0 * k + gap) if k <= top else 0.0
+            opened = old[k - 1] * (roots[k] * roots[k + gap]) if k > 0 else 0.0
+            closed = old[k + 1] * (roots[k + 1] * roots[k + 1 + gap]) if k < top else 0.0
+            u = uniform(stream) * (stay + opened + closed)
+            if u < opened:
+                k -= 1
+                takes_item = takes_rank = True
+            elif u < opened + closed:
+                k += 1
+            else:
+                way = below(stream, 1 + n_items + n_ranks)
+                together = way == 0
+                takes_item = 0 < way <= n_items
+                takes_rank = way > n_items
+        else:
+            signed_gap -= 1 if place == ITEM else -1
+            before = abs(signed_gap)
+            if before < gap:
+                opened = old[k] * roots[k + gap] if k <= top else 0.0
+                closed = old[k + 1] * roots[k + 1] if k < top else 0.0
+                step_opened, step_closed = 0, 1
+            else:
+                opened = old[k - 1] * roots[k] if k > 0 else 0.0
+                closed = old[k] * roots[k + before] if k <= top else 0.0
+                step_opened, step_closed = -1, 0
+            opens = uniform(stream) * (opened + closed) < opened
+            k += step_opened if opens else step_closed
+            takes_rank = opens and place == ITEM
+            takes_item = opens and place == RANK
+            gap = before
+        if together:
+            ranks[p] = p + 1
+            continue
+        item_waits = place & 1 and not takes_rank
+        rank_waits = place >> 1 and not takes_item
+        if takes_rank:
+            i = below(stream, n_ranks)
+            ranks[p] = waiting_ranks[i] + 1
+            n_ranks -= 1
+            waiting_ranks[i] = waiting_ranks[n_ranks]
+        if takes_item:
+            i = below(stream, n_items)
+            ranks[waiting_items[i]] = p + 1
+            n_items -= 1
+            waiting_items[i] = waiting_items[n_items]
+        if item_waits:
+            waiting_items[n_items] = p
+            n_items += 1
+        if rank_waits:
+            waiting_ranks[n_ranks] = p
+            n_ranks += 1
+
+
+@njit(cache=True, nogil=True)
+def draw_mallows(seed, n_items, lam, draws):
+    """Fill `draws[draw, item]` with rankings of the footrule Mallows distribution around 1..n."""
+    places = np.full(n_items, BOTH)
+    roots = square_roots(n_items + 1)
+    table = np.empty((n_items + 1, n_items // 2 + 3))
+    tops = np.empty(n_items + 1, dtype=np.int64)
+    sum_matchings(places, lam, gap_decay(lam, n_items), roots, table, tops)
+    waiting_items, waiting_ranks = np.empty((2, n_items), dtype=np.int64)
+    stream = np.empty(1, dtype=np.uint64)
+    for draw in range(len(draws)):
+        start_stream(seed, draw, 0, stream)
+        draw_matching(
+            stream, places, roots, table, tops, waiting_items, waiting_ranks, draws[draw]
+        )

@@ -1,0 +1,43 @@
+"""Random numbers for kernels: a stream is one 64-bit number that a kernel carries along.
+
+The stream of a user depends on (seed, draw, user) alone, never on the block, thread or machine
+that handles the user. The generator is splitmix64 (Steele, Lea and Flood 2014).
+"""
+
+import numpy as np
+from numba import njit
+
+STEP = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = (np.uint64(bits) for bits in (30, 27, 31, 11))
+UNIT = 2.0**-53
+
+
+@njit(cache=True, nogil=True)
+def mix(bits):
+    """Scramble 64 bits so that neighbouring inputs have unrelated outputs."""
+    bits = (bits ^ (bits >> SHIFT_30)) * MIX_1
+    bits = (bits ^ (bits >> SHIFT_27)) * MIX_2
+    return bits ^ (bits >> SHIFT_31)
+
+
+@njit(cache=True, nogil=True)
+def start_stream(seed, draw, user, stream):
+    """Set `stream[0]` to the start of the stream of (seed, draw, user)."""
+    bits = mix(np.uint64(seed) + STEP)
+    bits = mix(bits + np.uint64(draw) * STEP)
+    stream[0] = mix(bits + np.uint64(user) * MIX_1)
+
+
+@njit(cache=True, nogil=True)
+def uniform(stream):
+    """Draw a number in [0, 1)."""
+    stream[0] += STEP
+    return np.float64(mix(stream[0]) >> SHIFT_11) * UNIT
+
+
+@njit(cache=True, nogil=True)
+def below(stream, bound):
+    """Draw an integer in 0..bound - 1; the bias, below bound / 2^53, is far beyond any test."""
+    return int(uniform(stream) * bound)

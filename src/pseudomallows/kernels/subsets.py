@@ -1,0 +1,82 @@
+"""Exact sums over all consensuses by dynamic programming over the sets of ranks in use.
+
+2^n states instead of n! rankings: exact up to some 20 items. Bit r of `used` is rank r + 1.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def count_bits(bits):
+    """The number of ones."""
+    count = 0
+    while bits:
+        bits &= bits - 1
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def pseudo_by_subsets(log_weights, visit_order, marginals):
+    """ELBO of the Pseudo-Mallows law of one visit order; fills `marginals[item, rank - 1]`.
+
+    The ELBO is the mean of the log of the product of the denominators (equation 12).
+    """
+    n_items = len(visit_order)
+    probability = np.zeros(1 << n_items)  # of each set of ranks in use
+    weights = np.empty(n_items)
+    probability[0] = 1.0
+    elbo = 0.0
+    marginals[:] = 0.0
+    for used in range((1 << n_items) - 1):
+        here = probability[used]
+        if here == 0.0:
+            continue
+        item = visit_order[count_bits(used)]
+        highest = -np.inf
+        for rank in range(n_items):
+            if not used >> rank & 1:
+                highest = max(highest, log_weights[item, rank])
+        total = 0.0
+        for rank in range(n_items):
+            if not used >> rank & 1:
+                weights[rank] = np.exp(log_weights[item, rank] - highest)
+                total += weights[rank]
+        elbo += here * (highest + np.log(total))
+        for rank in range(n_items):
+            if not used >> rank & 1:
+                share = here * weights[rank] / total
+                marginals[item, rank] += share
+                probability[used | 1 << rank] += share
+    return elbo
+
+
+@njit(cache=True, nogil=True)
+def posterior_by_subsets(log_weights, marginals):
+    """Log of the sum of exp(sum of log weights) over all consensuses; fills `marginals`."""
+    n_items = len(log_weights)
+    full = (1 << n_items) - 1
+    before = np.full(full + 1, -np.inf)  # the first items have taken the ranks in use
+    after = np.full(full + 1, -np.inf)  # the other items take the other ranks
+    before[0] = after[full] = 0.0
+    for used in range(full):
+        item = count_bits(used)
+        for rank in range(n_items):
+            if not used >> rank & 1:
+                then = used | 1 << rank
+                before[then] = np.logaddexp(before[then], before[used] + log_weights[item, rank])
+    for used in range(full - 1, -1, -1):
+        item = count_bits(used)
+        for rank in range(n_items):
+            if not used >> rank & 1:
+                step = log_weights[item, rank] + after[used | 1 << rank]
+                after[used] = np.logaddexp(after[used], step)
+    marginals[:] = 0.0
+    for used in range(full):
+        item = count_bits(used)
+        for rank in range(n_items):
+            if not used >> rank & 1:
+                step = before[used] + log_weights[item, rank] + after[used | 1 << rank]
+                marginals[item, rank] += np.exp(step - after[0])
+    return after[0]
