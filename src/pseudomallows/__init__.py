@@ -1,0 +1,53 @@
+"""Learn what people prefer, and how sure one can be of it, from rankings and clicks."""
+
+import importlib
+from types import ModuleType
+
+from . import datasets, diagnostics, scores
+from ._version import __version__
+from .alpha import estimate_alpha
+from .datasets import simulate_rankings
+from .diagnostics import BalanceWarning, ConvergenceWarning, EffectiveSizeWarning
+from .executors import Threads
+from .files import load
+from .fit import fit
+from .latent import log_likelihood
+from .mallows import Mallows, maximum_likelihood_alpha
+from .posterior import Posterior
+from .preferences import Preferences
+from .pseudo import PseudoMallows, draw_v_ranking, v_rankings
+from .rankings import footrule
+from .scores import marginal_divergence
+
+__all__ = [
+    "BalanceWarning",
+    "ConvergenceWarning",
+    "EffectiveSizeWarning",
+    "Mallows",
+    "Posterior",
+    "Preferences",
+    "PseudoMallows",
+    "Threads",
+    "__version__",
+    "datasets",
+    "diagnostics",
+    "draw_v_ranking",
+    "estimate_alpha",
+    "fit",
+    "footrule",
+    "load",
+    "log_likelihood",
+    "marginal_divergence",
+    "maximum_likelihood_alpha",
+    "plots",
+    "scores",
+    "simulate_rankings",
+    "v_rankings",
+]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import `plots`, and the plotting library with it, when it is first asked for."""
+    if name == "plots":
+        return importlib.import_module(".plots", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,8 +3,10 @@
 import numpy as np
 from numba import njit
 
+from .chain import accepts
+from .costs import footrule_costs
 from .matching import ITEM, RANK, draw_matching, gap_decay, square_roots, sum_matchings
-from .streams import start_stream
+from .streams import below, start_stream, uniform
 
 
 @njit(cache=True, nogil=True)
@@ -44,11 +46,14 @@ def log_likelihoods(rankings, consensus, lam, log_partition, values):
 
 
 @njit(cache=True, nogil=True)
-def draw_latent(seed, draw, first_users, rankings, weights, consensus, lam, counts, kept):
+def draw_latent(
+    seed, draw, first_users, rankings, weights, consensus, lam, partners, counts, shared, kept
+):
     """Draw the latent ranking of every user and add its unknown part to `counts`.
 
     Row `row` stands for `weights[row]` users, numbered from `first_users[row]`; each has a stream
-    of its own. `kept[row]` is the ranking of the last of them, if `kept` has rows at all.
+    of its own. `shared` counts, in the same way, the users for whom the item's partner is unknown
+    too. `kept[row]` is the ranking of the last of them, if `kept` has rows at all.
     """
     n_items = len(consensus)
     decay, roots = gap_decay(lam, n_items // 2 + 2), square_roots(n_items + 1)
@@ -66,8 +71,49 @@ def draw_latent(seed, draw, first_users, rankings, weights, consensus, lam, coun
             draw_matching(stream, places, roots, table, tops, waiting_items, waiting_ranks, drawn)
             for place in range(n_items):
                 if places[place] & ITEM:
-                    counts[ordering[place], drawn[place] - 1] += 1
+                    item = ordering[place]
+                    counts[item, drawn[place] - 1] += 1
+                    if partners[item] >= 0 and rankings[row, partners[item]] == 0:
+                        shared[item, drawn[place] - 1] += 1
         if len(kept) and weights[row]:
             for place in range(n_items):
                 item = ordering[place]
                 kept[row, item] = drawn[place] if places[place] & ITEM else rankings[row, item]
+
+
+@njit(cache=True, nogil=True)
+def pair_ranks(stream, consensus, partners):
+    """Pair the items whose ranks are a random leap apart; the others get -1."""
+    n_items = len(consensus)
+    leap = int(np.exp(uniform(stream) * np.log(n_items)))
+    first = below(stream, 2 * leap) - 2 * leap
+    ordering = np.empty(n_items, dtype=np.int64)
+    for item in range(n_items):
+        ordering[consensus[item] - 1] = item
+        partners[item] = -1
+    for low in range(max(first, 0), n_items - leap):
+        if (low - first) % (2 * leap) < leap:
+            one, other = ordering[low], ordering[low + leap]
+            partners[one], partners[other] = other, one
+
+
+@njit(cache=True, nogil=True)
+def swap_partners(stream, partners, shared, lam, consensus, counts):
+    """Exchange two partners in the consensus and, where both are unknown, in the latent rankings.
+
+    Those users are as far from the new consensus as from the old, so the others alone decide. A
+    consensus held in place by its own latent rankings gets free. Pairs are disjoint and distances
+    add up over items, so each pair is accepted or refused on its own.
+    """
+    rest = footrule_costs(counts - shared)
+    for one in range(len(partners)):
+        other = partners[one]
+        if other > one:
+            here, there = consensus[one] - 1, consensus[other] - 1
+            change = rest[one, there] + rest[other, here] - rest[one, here] - rest[other, there]
+            if accepts(stream, -lam * change):
+                consensus[one], consensus[other] = there + 1, here + 1
+                for rank in range(len(consensus)):
+                    moved = shared[one, rank] - shared[other, rank]
+                    counts[one, rank] -= moved
+                    counts[other, rank] += moved

@@ -26,9 +26,9 @@ def partition_and_distance(n_items, lam):
             down_d = old_d[k - 1] * k if k > 0 else 0.0
             weight = (down + old[k] * (2 * k + 1) + old[k + 1] * (k + 1)) * decay[k]
             new[k] = weight
-            new_d[k] = (
-                down_d + old_d[k] * (2 * k + 1) + old_d[k + 1] * (k + 1)
-            ) * decay[k] + 2 * k * weight
+            new_d[k] = (down_d + old_d[k] * (2 * k + 1) + old_d[k + 1] * (k + 1)) * decay[
+                k
+            ] + 2 * k * weight
             total += weight
         for k in range(top + 1):
             new[k] /= total
@@ -124,3 +124,36 @@ def fill_symmetric(probabilities, item, rank, value):
     probabilities[rank, item] = value
     probabilities[last - item, last - rank] = value
     probabilities[last - rank, last - item] = value
+
+
+@njit(cache=True, nogil=True)
+def expected_ranks(n_items, lam, means):
+    """Fill `means[item]` with the expected rank of the item ranked item + 1 in the consensus.
+
+    waits[k] is the mean number of steps that an open item, among k, still has to wait: one walk
+    backwards gives it for all items at once. Ranks before an item mirror the ranks behind it.
+    """
+    width = n_items // 2 + 3
+    ups, stays, downs = np.zeros((3, n_items + 1, width))
+    walk_probabilities(n_items, lam, ups, stays, downs)
+    waits = np.zeros((n_items + 1, width))
+    for t in range(n_items - 1, 0, -1):
+        for k in range(1, min(t, n_items - t) + 1):
+            on = ups[t, k] * waits[t + 1, k + 1]
+            on += stays[t, k] * 2 * k / (2 * k + 1) * waits[t + 1, k]
+            on += downs[t, k] * (k - 1) / k * waits[t + 1, k - 1]
+            waits[t, k] = 1.0 + on
+    late = np.zeros(
+        n_items
+    )  # late[item]: expected places behind the consensus rank, 0 if before it
+    state, next_state = np.zeros((2, width))
+    state[0] = 1.0
+    for item in range(n_items):
+        for k in range(width - 1):
+            opened = ups[item, k] * waits[item + 1, k + 1]
+            opened += stays[item, k] * k / (2 * k + 1) * waits[item + 1, k]
+            late[item] += state[k] * opened
+        step_walk(state, ups[item], stays[item], downs[item], next_state)
+        state, next_state = next_state, state
+    for item in range(n_items):
+        means[item] = item + 1 + late[item] - late[n_items - 1 - item]

@@ -166,6 +166,4 @@ def draw_mallows(seed, n_items, lam, draws):
     stream = np.empty(1, dtype=np.uint64)
     for draw in range(len(draws)):
         start_stream(seed, draw, 0, stream)
-        draw_matching(
-            stream, places, roots, table, tops, waiting_items, waiting_ranks, draws[draw]
-        )
+        draw_matching(stream, places, roots, table, tops, waiting_items, waiting_ranks, draws[draw])

@@ -12,6 +12,7 @@ MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)
 SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = (np.uint64(bits) for bits in (30, 27, 31, 11))
 UNIT = 2.0**-53
+CENTRE, CHAIN = 2**62, 2**62 + 1  # numbers that no user has: streams of the consensus
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,120 @@
+"""How far to trust draws: R-hat, effective sample size, and the warnings that carry them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+RHAT_LIMIT = 1.05
+EFFECTIVE_SIZE_LIMIT = 50.0
+
+
+class ConvergenceWarning(UserWarning):
+    """A Markov chain is too short, or stuck: `rhat`, `effective_size` and `stuck` say which."""
+
+    def __init__(self, rhat: float, effective_size: float, stuck: list[int]):
+        self.rhat, self.effective_size, self.stuck = rhat, effective_size, stuck
+        chains = f"; chains {stuck} are stuck far below the best consensus" if stuck else ""
+        super().__init__(
+            f"the chains have not converged: R-hat {rhat:.3f} (want {RHAT_LIMIT} or less), effective "
+            f"sample size {effective_size:.0f} (want {EFFECTIVE_SIZE_LIMIT:.0f} or more){chains}; "
+            "raise n_draws, warmup or thin, or start='map'"
+        )
+
+
+class EffectiveSizeWarning(UserWarning):
+    """A few draws carry all the weight: `effective_size` of `n_draws`."""
+
+    def __init__(self, effective_size: float, n_draws: int):
+        self.effective_size, self.n_draws = effective_size, n_draws
+        super().__init__(
+            f"the weights of {n_draws} draws are worth {effective_size:.1f} equal ones (want "
+            f"{EFFECTIVE_SIZE_LIMIT:.0f} or more): raise n_draws, leave the weights out "
+            "(weighted=False), or use method='mcmc'"
+        )
+
+
+class BalanceWarning(UserWarning):
+    """The balancing stopped before its tolerance: `error` is left after `n_steps`."""
+
+    def __init__(self, error: float, n_steps: int):
+        self.error, self.n_steps = error, n_steps
+        super().__init__(
+            f"the balanced weights still miss their sums by {error:.2g} after {n_steps} steps; "
+            "the draws stay valid, their weights make up for it"
+        )
+
+
+def weighted_effective_size(weights: NDArray[np.float64]) -> float:
+    """How many equal draws the weighted draws are worth (Kish).
+
+    >>> weighted_effective_size(np.array([0.5, 0.5, 0.0]))
+    2.0
+    """
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def rhat(draws: NDArray[np.floating]) -> float:
+    """Rank-normalised split R-hat of ``draws[chain, draw]`` (Vehtari et al. 2021).
+
+    A quantity that never moves has 1; one that is constant in each chain but not across them,
+    infinity.
+    """
+    if np.ptp(draws) == 0:
+        return 1.0
+    if (np.ptp(draws, axis=1) == 0).all():
+        return np.inf
+    folded = np.abs(draws - np.median(draws))
+    return max(_plain_rhat(_normal_scores(_split(x))) for x in (draws, folded))
+
+
+def effective_size(draws: NDArray[np.floating]) -> float:
+    """Bulk effective sample size of ``draws[chain, draw]`` (Vehtari et al. 2021).
+
+    A quantity that never moves counts in full; one that is constant in each chain but not across
+    them counts once a chain.
+    """
+    if np.ptp(draws) == 0:
+        return float(draws.size)
+    if (np.ptp(draws, axis=1) == 0).all():
+        return float(len(draws))
+    scores = _normal_scores(_split(draws))
+    n_chains, n_draws = scores.shape
+    covariances = np.mean([_autocovariance(chain) for chain in scores], axis=0)
+    within = covariances[0] * n_draws / (n_draws - 1)
+    total = within * (n_draws - 1) / n_draws + scores.mean(axis=1).var(ddof=1)
+    correlations = 1 - (within - covariances) / total
+    correlations[0] = 1.0
+    pairs = correlations[: n_draws // 2 * 2].reshape(-1, 2).sum(axis=1)
+    negative = np.flatnonzero(pairs < 0)
+    n_pairs = max(int(negative[0]) if len(negative) else len(pairs), 1)
+    tau = 2 * np.minimum.accumulate(pairs[:n_pairs]).sum() - 1
+    if n_pairs < len(pairs):
+        tau += max(correlations[2 * n_pairs], 0.0)  # Geyer's last, unpaired term
+    size = n_chains * n_draws
+    return float(size / max(tau, 1 / np.log10(size)))
+
+
+def _split(draws: NDArray[np.floating]) -> NDArray[np.floating]:
+    half = draws.shape[1] // 2
+    return np.concatenate([draws[:, :half], draws[:, -half:]])
+
+
+def _normal_scores(draws: NDArray[np.floating]) -> NDArray[np.float64]:
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    ranks = rankdata(draws, method="average").reshape(draws.shape)
+    return np.asarray(ndtri((ranks - 0.375) / (draws.size + 0.25)))
+
+
+def _plain_rhat(scores: NDArray[np.float64]) -> float:
+    n_draws = scores.shape[1]
+    within = scores.var(axis=1, ddof=1).mean()
+    between = n_draws * scores.mean(axis=1).var(ddof=1)
+    return float(np.sqrt((between / within + n_draws - 1) / n_draws)) if within > 0 else 1.0
+
+
+def _autocovariance(chain: NDArray[np.float64]) -> NDArray[np.float64]:
+    n_draws = len(chain)
+    size = 1 << (2 * n_draws - 1).bit_length()
+    spectrum = np.fft.rfft(chain - chain.mean(), size)
+    return np.fft.irfft(np.abs(spectrum) ** 2, size)[:n_draws] / n_draws

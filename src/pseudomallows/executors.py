@@ -1,0 +1,50 @@
+"""Run blocks of users with anything that has a `map`."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+from .rankings import check_count
+
+BLOCK = 256  # users in a block; results never depend on it
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Executor(Protocol):
+    """Anything with a `map` that keeps the order, such as those of `concurrent.futures`."""
+
+    def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
+        """Apply `function` to each of the arguments."""
+        ...  # pragma: no cover
+
+
+class Threads:
+    """Threads of this process; the kernels release Python's lock, so they use all cores.
+
+    >>> list(Threads(2).map(abs, [-1, -2]))
+    [1, 2]
+    """
+
+    def __init__(self, n_threads: int | None = None):
+        available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+        default = available or os.cpu_count() or 1
+        self.n_threads = default if n_threads is None else check_count(n_threads, "n_threads")
+        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+
+    def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
+        """Apply `function` to each of the arguments, in order."""
+        return (
+            map(function, arguments) if self._pool is None else self._pool.map(function, arguments)
+        )
+
+
+def blocks(n_rows: int, size: int = BLOCK) -> list[slice]:
+    """Cut rows into blocks.
+
+    >>> blocks(5, size=2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]

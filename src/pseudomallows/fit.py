@@ -1,0 +1,344 @@
+"""fit: one door to every method."""
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._version import __version__
+from .alpha import estimate_alpha
+from .diagnostics import (
+    EFFECTIVE_SIZE_LIMIT,
+    RHAT_LIMIT,
+    ConvergenceWarning,
+    EffectiveSizeWarning,
+)
+from .executors import Executor, Threads
+from .latent import Latent
+from .mcmc import MOVES, STARTS, Chain, ChainOptions, best_log_posterior, stuck_chains
+from .posterior import Posterior
+from .preferences import Preferences
+from .pseudo import PseudoMallows
+from .rankings import check_alpha, check_count, check_distance, check_number, rank_randomly
+
+METHODS = ("pseudo", "balanced", "mcmc")
+Progress = Callable[[int, int], None]
+
+
+def fit(
+    prefs: Preferences,
+    method: str = "pseudo",
+    alpha: float | None = None,
+    *,
+    n_draws: int | None = None,
+    n_clusters: int = 1,
+    rng: np.random.Generator | int | None = None,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+    **options: Any,
+) -> Posterior:
+    """Learn the consensus of the users, and how sure one can be of it.
+
+    Parameters
+    ----------
+    prefs : Preferences
+        What is known of the users: full rankings, partial rankings, top-k lists.
+    method : str
+        "pseudo": the Pseudo-Mallows of the paper: fast, approximate. "balanced": the same with a
+        price for each rank and importance weights: closer. "mcmc": the exact posterior.
+    alpha : float, optional
+        Concentration of the users. Without it, "pseudo" and "balanced" estimate it
+        (:func:`estimate_alpha`), and "mcmc" samples it along with the consensus.
+    n_draws : int, optional
+        Draws kept from each chain: 200, or 4,000 weighted ones for "balanced" on full rankings.
+    n_clusters : int
+        1.
+    rng : numpy.random.Generator or seed, optional
+        Source of randomness; the same seed gives the same draws, whatever the number of threads.
+    progress : callable, optional
+        Called as ``progress(done, total)``.
+    executor : optional
+        Anything with a `map`, to run blocks of users; default: threads on all cores.
+    **options
+        n_chains : int
+            Number of chains: 4 for "mcmc", else 1.
+        warmup : int
+            Sweeps thrown away at the start of a Markov chain; default half of ``n_draws * thin``,
+            at least 100. Draws of "pseudo" and "balanced" are a Markov chain for partial rankings
+            only.
+        thin : int
+            Sweeps for each draw that is kept; default 1, and 5 for partial rankings.
+        sigma : float
+            For "pseudo": noise on the V-ranking; default 0.
+        weighted : bool
+            For "balanced" on full rankings: give the draws their importance weights; default True.
+        move, leap, n_moves
+            For "mcmc": "swap" (default) or "leap_and_shift", with leaps of up to `leap` places
+            (default n_items / 5); proposals in a sweep (default 10 n_items).
+        start : str
+            For "mcmc": "map" (default) or "random".
+        alpha_prior : (shape, rate)
+            For "mcmc": gamma prior of alpha; the default (1, 0.001) is nearly flat, exponential.
+        distance : str
+            "footrule".
+
+    Returns
+    -------
+    Posterior
+
+    Warns
+    -----
+    ConvergenceWarning
+        When the chains do not agree, are too short, or are stuck.
+    EffectiveSizeWarning
+        When few draws carry all the weight.
+
+    Examples
+    --------
+    >>> prefs = Preferences.from_rankings([[1, 2, 3], [1, 2, 3], [1, 3, 2], [2, 1, 3]])
+    >>> posterior = fit(prefs, alpha=3, rng=1)
+    >>> posterior.point_consensus()
+    array([1, 2, 3], dtype=int32)
+    """
+    if not isinstance(prefs, Preferences):
+        raise TypeError(
+            f"prefs must be Preferences, got {type(prefs).__name__}: "
+            "use pm.Preferences.from_rankings or from_orderings"
+        )
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    if n_clusters != 1:
+        raise ValueError(f"n_clusters must be 1 in this version, got {n_clusters!r}")
+    started = time.perf_counter()
+    seed = int(rng) if isinstance(rng, int | np.integer) else None
+    alpha = None if alpha is None else check_alpha(alpha)
+    plan = _check_options(prefs, method, n_draws, options)
+    generator = np.random.default_rng(rng)
+    latent = Latent(prefs, Threads() if executor is None else executor)
+    if alpha is None and method != "mcmc":
+        how = "similarity" if latent.is_full else "likelihood"
+        alpha = estimate_alpha(prefs, how, rng=generator, executor=executor)
+
+    job = _Job(latent, method, alpha, plan, generator, progress or _no_progress)
+    draws = job.run()
+    settings = {
+        "version": __version__,
+        "method": method,
+        "seed": seed,
+        "alpha": alpha,
+        "n_users": latent.n_users,
+        "options": plan.as_settings(),
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+    posterior = Posterior(**draws, items=prefs.items, settings=settings)
+    _warn_if_doubtful(posterior, job)
+    return posterior
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Every option, checked."""
+
+    n_draws: int
+    n_chains: int
+    warmup: int
+    thin: int
+    sigma: float
+    weighted: bool
+    chain: ChainOptions
+
+    def as_settings(self) -> dict[str, Any]:
+        """For the settings of a posterior."""
+        flat = {key: value for key, value in vars(self).items() if key != "chain"}
+        return flat | vars(self.chain) | {"alpha_prior": list(self.chain.alpha_prior)}
+
+
+def _check_options(
+    prefs: Preferences, method: str, n_draws: int | None, options: dict[str, Any]
+) -> _Plan:
+    full = bool((prefs.is_full | ~prefs.is_informative).all())
+    n_items = prefs.n_items
+    markov = method == "mcmc" or not full
+    known: dict[str, Any] = {"n_chains": 4 if method == "mcmc" else 1, "distance": "footrule"}
+    if markov:
+        known |= {"warmup": None, "thin": 1 if full else 5}
+    if method == "pseudo":
+        known |= {"sigma": 0.0}
+    elif method == "balanced":
+        known |= {"weighted": full}
+    else:
+        known |= {"move": "swap", "leap": max(1, n_items // 5), "n_moves": 10 * n_items}
+        known |= {"start": "map", "alpha_prior": (1.0, 0.001)}
+    strange = sorted(set(options) - set(known))
+    if strange:
+        raise TypeError(
+            f"method={method!r} on {'full' if full else 'partial'} rankings has no option "
+            f"{strange[0]!r}; it has {', '.join(sorted(known))}"
+        )
+    chosen = known | options
+    check_distance(chosen["distance"])
+    default = 4000 if method == "balanced" and full else 200
+    draws = check_count(default if n_draws is None else n_draws, "n_draws")
+    thin = check_count(chosen.get("thin", 1), "thin")
+    warmup = chosen.get("warmup", 0)
+    warmup = max(100, draws * thin // 2) if warmup is None else check_count(warmup, "warmup", 0)
+    if chosen.get("weighted") and not full:
+        raise ValueError("weighted=True is for full rankings: draws from a chain have no weights")
+    chain = ChainOptions(
+        move=_check_name(chosen.get("move", "swap"), "move", tuple(MOVES)),
+        leap=min(check_count(chosen.get("leap", 1), "leap"), n_items - 1),
+        n_moves=check_count(chosen.get("n_moves", 1), "n_moves"),
+        start=_check_name(chosen.get("start", "map"), "start", STARTS),
+        alpha_prior=_check_prior(chosen.get("alpha_prior", (1.0, 0.001))),
+        n_alpha_moves=5 if full else 1,
+    )
+    return _Plan(
+        n_draws=draws,
+        n_chains=check_count(chosen["n_chains"], "n_chains"),
+        warmup=warmup,
+        thin=thin,
+        sigma=check_number(chosen.get("sigma", 0.0), "sigma"),
+        weighted=bool(chosen.get("weighted", False)),
+        chain=chain,
+    )
+
+
+def _check_name(value: str, what: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise ValueError(f"{what} must be one of {', '.join(map(repr, known))}, got {value!r}")
+    return value
+
+
+def _check_prior(prior: Any) -> tuple[float, float]:
+    try:
+        shape, rate = prior
+    except (TypeError, ValueError):
+        raise TypeError(f"alpha_prior must be (shape, rate) of a gamma, got {prior!r}") from None
+    shape, rate = check_number(shape, "alpha_prior shape"), check_number(rate, "alpha_prior rate")
+    if shape == 0 or rate == 0:
+        raise ValueError(f"alpha_prior must have a shape and a rate above 0, got {prior!r}")
+    return shape, rate
+
+
+def _no_progress(done: int, total: int) -> None:
+    pass
+
+
+class _Job:
+    """One fit: the same arrays, filled by one of three methods."""
+
+    def __init__(
+        self,
+        latent: Latent,
+        method: str,
+        alpha: float | None,
+        plan: _Plan,
+        rng: np.random.Generator,
+        progress: Progress,
+    ):
+        self.latent, self.method, self.alpha = latent, method, alpha
+        self.plan, self.rng, self.progress = plan, rng, progress
+        shape = (plan.n_chains, plan.n_draws)
+        self.consensus = np.empty((*shape, 1, latent.n_items), dtype=np.int32)
+        self.alphas = np.full((*shape, 1), np.nan if alpha is None else alpha)
+        self.log_posterior = np.full(shape, np.nan)
+        self.weights = np.full(shape, 1 / (plan.n_chains * plan.n_draws))
+        self.costs = np.zeros((1, latent.n_items, latent.n_items))
+
+    @property
+    def is_markov(self) -> bool:
+        """Are the draws of a chain, or independent?"""
+        return self.method == "mcmc" or not self.latent.is_full
+
+    def run(self) -> dict[str, NDArray[Any]]:
+        """Fill the arrays."""
+        for chain, rng in enumerate(self.rng.spawn(self.plan.n_chains)):
+            if self.method == "mcmc":
+                self._run_mcmc(chain, rng)
+            elif self.latent.is_full:
+                self._draw_independent(chain, rng)
+            else:
+                self._run_augmented(chain, rng)
+        return {
+            "consensus": self.consensus,
+            "alpha": self.alphas,
+            "weights": self.weights / self.weights.sum(),
+            "log_posterior": self.log_posterior,
+            "costs": self.costs / (self.plan.n_chains * self.plan.n_draws),
+        }
+
+    def _law(self, costs: NDArray[np.int64]) -> PseudoMallows:
+        assert self.alpha is not None
+        balanced = self.method == "balanced"
+        return PseudoMallows.from_costs(costs, self.alpha, self.plan.sigma, balanced)
+
+    def _draw_independent(self, chain: int, rng: np.random.Generator) -> None:
+        """Full rankings: all draws at once (Algorithm 3, or balanced)."""
+        costs = self.latent.full_costs
+        draws = self._law(costs).draw_weighted(self.plan.n_draws, rng)
+        self.consensus[chain, :, 0] = draws.rankings
+        if self.plan.weighted:
+            self.weights[chain] = draws.weights
+        self.costs += costs * self.plan.n_draws
+        self.progress(chain + 1, self.plan.n_chains)
+
+    def _run_augmented(self, chain: int, rng: np.random.Generator) -> None:
+        """Partial rankings: latent rankings given the consensus, consensus given the latent."""
+        assert self.alpha is not None
+        consensus = rank_randomly(self.latent.mean_ranks, rng)
+        seed = int(rng.integers(2**63))
+        for sweep in range(self.plan.warmup + self.plan.n_draws * self.plan.thin):
+            costs = self.latent.draw(consensus, self.alpha, seed, sweep)
+            consensus = self._law(costs).draw(1, rng)[0]
+            draw = self._kept(sweep)
+            if draw is not None:
+                self.consensus[chain, draw, 0] = consensus
+                self.costs += costs
+            self._report(chain, sweep)
+
+    def _run_mcmc(self, chain: int, rng: np.random.Generator) -> None:
+        """The exact posterior."""
+        state = Chain(self.latent, self.alpha, self.plan.chain, rng)
+        for sweep in range(self.plan.warmup + self.plan.n_draws * self.plan.thin):
+            state.sweep(adapt=sweep < self.plan.warmup)
+            draw = self._kept(sweep)
+            if draw is not None:
+                self.consensus[chain, draw, 0] = state.consensus
+                self.alphas[chain, draw, 0] = state.alpha
+                self.log_posterior[chain, draw] = state.log_posterior()
+                self.costs += state.costs
+            self._report(chain, sweep)
+
+    def _kept(self, sweep: int) -> int | None:
+        """The number of the draw that a sweep ends with, if it is kept."""
+        done, rest = divmod(sweep + 1 - self.plan.warmup, self.plan.thin)
+        return done - 1 if rest == 0 and done > 0 else None
+
+    def _report(self, chain: int, sweep: int) -> None:
+        length = self.plan.warmup + self.plan.n_draws * self.plan.thin
+        self.progress(chain * length + sweep + 1, self.plan.n_chains * length)
+
+
+def _warn_if_doubtful(posterior: Posterior, job: _Job) -> None:
+    if job.plan.weighted and posterior.effective_size < min(
+        EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 2
+    ):
+        warning = EffectiveSizeWarning(posterior.effective_size, posterior.weights.size)
+        warnings.warn(warning, stacklevel=3)
+    if not job.is_markov or job.plan.n_draws < 4:
+        return
+    diagnostics = posterior.diagnostics()
+    stuck: list[int] = []
+    if job.method == "mcmc" and job.latent.is_full:
+        options = ChainOptions(**(vars(job.plan.chain) | {"start": "map"}))
+        best = best_log_posterior(job.latent, job.alpha, options)
+        stuck = stuck_chains(posterior.log_posterior, best, posterior.n_items)
+    size_limit = min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 4)
+    worst, least = diagnostics.worst_rhat, diagnostics.least_effective_size
+    if stuck or worst > RHAT_LIMIT or least < size_limit or math.isnan(worst):
+        warnings.warn(ConvergenceWarning(worst, least, stuck), stacklevel=3)

@@ -1,0 +1,218 @@
+"""Posterior: what every fit returns."""
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .diagnostics import effective_size, rhat, weighted_effective_size
+from .latent import best_assignment
+from .rankings import orderings_of
+from .scores import share_of_ranks
+
+KINDS = ("cp", "map", "mean")
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """R-hat and effective sample size of each item's rank and of alpha.
+
+    For independent draws R-hat is near 1 and the size is that of the weights.
+    """
+
+    rank_rhat: NDArray[np.float64]
+    rank_effective_size: NDArray[np.float64]
+    alpha_rhat: float
+    alpha_effective_size: float
+
+    @property
+    def worst_rhat(self) -> float:
+        """The largest R-hat."""
+        return float(max(self.rank_rhat.max(), self.alpha_rhat))
+
+    @property
+    def least_effective_size(self) -> float:
+        """The smallest effective sample size."""
+        return float(min(self.rank_effective_size.min(), self.alpha_effective_size))
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws from a posterior, and the answers they give.
+
+    Attributes
+    ----------
+    consensus : (n_chains, n_draws, n_clusters, n_items) array
+        ``consensus[chain, draw, cluster, item]`` is a rank.
+    alpha : (n_chains, n_draws, n_clusters) array
+        Concentration.
+    weights : (n_chains, n_draws) array
+        Weights of the draws; they sum to 1.
+    log_posterior : (n_chains, n_draws) array
+        Log posterior density of each draw, up to a constant; NaN where it is not computed.
+    costs : (n_clusters, n_items, n_items) array
+        ``costs[cluster, item, rank - 1]``: distance over all users, mean over the draws.
+    items : array
+        Names of the items.
+    settings : dict
+        Version, method, seed and options: how to make these draws again.
+    """
+
+    consensus: NDArray[np.int32]
+    alpha: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    log_posterior: NDArray[np.float64]
+    costs: NDArray[np.float64]
+    items: NDArray[Any]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        n_chains, n_draws, n_clusters, n_items = self.consensus.shape
+        method = self.settings.get("method", "?")
+        return (
+            f"Posterior({method}: {n_chains} chains of {n_draws} draws, "
+            f"{n_clusters} clusters, {n_items} items)"
+        )
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.consensus.shape[-1]
+
+    def _draws(self, cluster: int) -> NDArray[np.int32]:
+        n_clusters = self.consensus.shape[2]
+        if not 0 <= cluster < n_clusters:
+            raise ValueError(f"cluster must be in 0..{n_clusters - 1}, got {cluster}")
+        return self.consensus[:, :, cluster].reshape(-1, self.n_items)
+
+    def rank_probabilities(self, cluster: int = 0) -> NDArray[np.float64]:
+        """``probabilities[item, rank - 1]`` is the weighted share of draws with that rank."""
+        return share_of_ranks(self._draws(cluster), self.weights.ravel())
+
+    def point_consensus(self, kind: str = "cp", cluster: int = 0) -> NDArray[np.int32]:
+        """One ranking that stands for the posterior.
+
+        Parameters
+        ----------
+        kind : str
+            "cp": the cumulative probability consensus of Vitelli et al. (2018): place by place, the
+            item, among those left, that is most likely at that place or before. "map": the most
+            likely consensus, by linear assignment: exact for full rankings; for partial ones the
+            best for the mean of the latent rankings. "mean": by mean rank. Ties in "cp" go to the
+            better mean rank.
+        cluster : int
+            Which cluster.
+        """
+        if kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
+        if kind == "map":
+            self._draws(cluster)  # checks the cluster
+            return best_assignment(self.costs[cluster])
+        probabilities = self.rank_probabilities(cluster)
+        mean_ranks = probabilities @ np.arange(1, self.n_items + 1)
+        if kind == "mean":
+            ordering = np.lexsort((orderings_of(orderings_of(mean_ranks)), mean_ranks))
+        else:
+            ordering = _cumulative_ordering(probabilities, mean_ranks)
+        consensus = np.empty(self.n_items, dtype=np.int32)
+        consensus[ordering] = np.arange(1, self.n_items + 1)
+        return consensus
+
+    def intervals(self, probability: float = 0.95, cluster: int = 0) -> NDArray[np.int32]:
+        """Highest-density interval of each item's rank: ``[item]`` is (lowest, highest).
+
+        The shortest run of ranks that holds at least `probability`; of several, the likeliest.
+        """
+        if not 0 < probability <= 1:
+            raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
+        rows = [_shortest_run(row, probability) for row in self.rank_probabilities(cluster)]
+        return np.array(rows, dtype=np.int32)
+
+    @cached_property
+    def effective_size(self) -> float:
+        """How many equal draws the weighted draws are worth; it knows nothing of the chains."""
+        return weighted_effective_size(self.weights)
+
+    def diagnostics(self, cluster: int = 0) -> Diagnostics:
+        """R-hat and effective sample size of each item's rank and of alpha."""
+        self._draws(cluster)
+        ranks = self.consensus[:, :, cluster].astype(np.float64)
+        scale = self.effective_size / self.weights.size
+        columns = [ranks[:, :, item] for item in range(self.n_items)]
+        alpha = self.alpha[:, :, cluster]
+        return Diagnostics(
+            np.array([rhat(column) for column in columns]),
+            np.array([scale * effective_size(column) for column in columns]),
+            rhat(alpha),
+            scale * effective_size(alpha),
+        )
+
+    def to_frame(self, cluster: int = 0, probability: float = 0.95) -> Any:
+        """A pandas frame, best item first: item, rank, lowest and highest rank, mean rank."""
+        import pandas as pd
+
+        return pd.DataFrame(self.summary(cluster, probability))
+
+    def summary(self, cluster: int = 0, probability: float = 0.95) -> list[dict[str, Any]]:
+        """The CP consensus, best item first, with intervals and mean ranks: one dict an item."""
+        consensus = self.point_consensus("cp", cluster)
+        runs = self.intervals(probability, cluster)
+        means = self.rank_probabilities(cluster) @ np.arange(1, self.n_items + 1)
+        return [
+            {
+                "item": self.items[item],
+                "rank": int(consensus[item]),
+                "lowest": int(runs[item, 0]),
+                "highest": int(runs[item, 1]),
+                "mean": float(means[item]),
+            }
+            for item in orderings_of(consensus)
+        ]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the posterior to a file, whole or not at all; see :func:`pseudomallows.load`."""
+        from .files import save_posterior
+
+        save_posterior(self, path)
+
+    def to_arviz(self) -> Any:
+        """The draws for ArviZ: `consensus`, `alpha`, and weights and log posterior beside them."""
+        import arviz
+
+        draws = {"consensus": self.consensus, "alpha": self.alpha}
+        statistics = {"lp": self.log_posterior, "weight": self.weights}
+        names = {
+            "cluster": np.arange(self.consensus.shape[2]),
+            "item": [str(x) for x in self.items],
+        }
+        dims = {"consensus": ["cluster", "item"], "alpha": ["cluster"]}
+        if hasattr(arviz, "InferenceData"):  # before version 1
+            return arviz.from_dict(draws, sample_stats=statistics, coords=names, dims=dims)
+        groups = {"posterior": draws, "sample_stats": statistics}
+        return arviz.from_dict(groups, coords=names, dims=dims)
+
+
+def _cumulative_ordering(
+    probabilities: NDArray[np.float64], mean_ranks: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    cumulative = probabilities.cumsum(axis=1)
+    left = list(np.argsort(mean_ranks, kind="stable"))
+    ordering = []
+    for place in range(len(probabilities)):
+        best = max(left, key=lambda item: cumulative[item, place])
+        left.remove(best)
+        ordering.append(best)
+    return np.array(ordering)
+
+
+def _shortest_run(row: NDArray[np.float64], probability: float) -> tuple[int, int]:
+    sums = np.concatenate([[0.0], row.cumsum()])
+    for length in range(1, len(row) + 1):
+        mass = sums[length:] - sums[:-length]
+        if mass.max() >= probability - 1e-9:
+            lowest = int(mass.argmax()) + 1
+            return lowest, lowest + length - 1
+    return 1, len(row)

@@ -1,0 +1,190 @@
+"""Rankings and orderings: check, convert, compare."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+DISTANCES = ("footrule",)
+MAX_ALPHA = 1e9
+
+
+def check_alpha(alpha: float) -> float:
+    """Return `alpha` as a float, or say what is wrong with it."""
+    try:
+        value = float(alpha)
+    except (TypeError, ValueError):
+        raise TypeError(f"alpha must be a number, got {alpha!r}") from None
+    if not 0 <= value <= MAX_ALPHA:
+        raise ValueError(f"alpha must be a finite number, 0 or more, got {value}")
+    return value
+
+
+def check_distance(distance: str) -> None:
+    """Refuse a distance that is not built."""
+    if distance not in DISTANCES:
+        known = ", ".join(repr(name) for name in DISTANCES)
+        raise ValueError(f"distance must be one of {known}, got {distance!r}")
+
+
+def check_count(value: int, name: str, least: int = 1) -> int:
+    """Return `value` as an int of at least `least`, or say what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be {least} or more, got {value}")
+    return int(value)
+
+
+def check_number(value: float, name: str, least: float = 0.0) -> float:
+    """Return `value` as a finite float of at least `least`, or say what is wrong with it."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, got {value!r}") from None
+    if not (math.isfinite(number) and number >= least):
+        raise ValueError(f"{name} must be a finite number, {least:g} or more, got {number}")
+    return number
+
+
+def check_rankings(rankings: ArrayLike, name: str = "rankings") -> NDArray[np.int32]:
+    """Return full rankings as an array ``[user, item]``, or say which is not a permutation.
+
+    >>> check_rankings([[1, 2, 3], [3, 1, 2]])
+    array([[1, 2, 3],
+           [3, 1, 2]], dtype=int32)
+    """
+    ranks = check_ranks(rankings, name)
+    missing = (ranks == 0).any(axis=1)
+    if missing.any():
+        user = int(missing.argmax())
+        raise ValueError(
+            f"{name}[{user}] is not a full ranking: {_show(ranks[user])}; "
+            f"{_how_many(missing)}; for partial rankings use pm.Preferences and pm.fit"
+        )
+    return ranks
+
+
+def check_ranking(ranking: ArrayLike, name: str = "ranking") -> NDArray[np.int32]:
+    """Return one full ranking as an array, or say why it is not a permutation of 1..n."""
+    values = np.asarray(ranking)
+    if values.ndim != 1:
+        raise ValueError(f"{name} must have one axis (a rank for each item), got {values.ndim}")
+    ranks = check_ranks(values[None], name, row_name=name)[0]
+    if (ranks == 0).any():
+        raise ValueError(f"{name} is not a permutation of 1..{len(ranks)}: {_show(values)}")
+    return ranks
+
+
+def check_ranks(
+    values: ArrayLike, name: str = "rankings", row_name: str | None = None
+) -> NDArray[np.int32]:
+    """Return ranks ``[user, item]``, 0 where a rank is missing (0 or NaN), or say what is wrong."""
+    table = numeric_table(values, name)
+    n_users, n_items = table.shape
+    ranks = np.where(np.isnan(table), 0.0, table)
+    seen = np.zeros((n_users, n_items + 1), dtype=bool)
+
+    def refuse(wrong: NDArray[np.bool_], why: str) -> None:
+        if wrong.any():
+            user = int(wrong.argmax())
+            place = row_name or f"{name}[{user}]"
+            some = "" if row_name else f"; {_how_many(wrong)}"
+            raise ValueError(
+                f"{place} is not a permutation of 1..{n_items}: {_show(table[user])}: {why}{some}"
+            )
+
+    refuse((ranks < 0).any(axis=1), "ranks start at 1, and 0 or NaN means not ranked")
+    refuse((ranks > n_items).any(axis=1), f"a rank is beyond the {n_items} items")
+    refuse((ranks != np.floor(ranks)).any(axis=1), "ranks are whole numbers; ties are not allowed")
+    whole = ranks.astype(np.int32)
+    np.put_along_axis(seen, whole, True, axis=1)
+    tied = seen[:, 1:].sum(axis=1) < (whole > 0).sum(axis=1)
+    refuse(tied, "a rank appears twice; ties are not allowed")
+    return whole
+
+
+def numeric_table(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return `values` as a two-dimensional array of numbers with at least a row and a column."""
+    try:
+        raw = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must have the same number of items for every user") from None
+    if raw.dtype.kind in "USmMc" or raw.dtype == bool:
+        raise TypeError(f"{name} must be numbers (ranks), got {_kind_of(raw)}")
+    try:
+        table = raw.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be numbers (ranks), got {_first_odd(raw)}") from None
+    if table.size == 0:
+        raise ValueError(f"{name} is empty: give at least one row of ranks")
+    if table.ndim != 2:
+        raise ValueError(f"{name} must have two axes (users, items), got {table.ndim}")
+    return table
+
+
+def footrule(ranking: ArrayLike, other: ArrayLike) -> NDArray[np.int64] | int:
+    """Footrule distance: the sum over items of the difference in rank.
+
+    One number for two rankings; for an array of rankings, one number each.
+
+    >>> footrule([1, 2, 3], [3, 2, 1])
+    4
+    >>> footrule([[1, 2, 3], [2, 1, 3]], [1, 2, 3])
+    array([0, 2])
+    """
+    left, right = (
+        np.asarray(check_rankings(np.atleast_2d(np.asarray(x)))) for x in (ranking, other)
+    )
+    if left.shape[1] != right.shape[1]:
+        raise ValueError(
+            f"rankings must have the same items, got {left.shape[1]} and {right.shape[1]} items"
+        )
+    if len(left) != len(right) and 1 not in (len(left), len(right)):
+        raise ValueError(f"cannot compare {len(left)} rankings with {len(right)}")
+    distances = np.abs(left.astype(np.int64) - right).sum(axis=1)
+    single = np.ndim(ranking) == 1 and np.ndim(other) == 1
+    return int(distances[0]) if single else distances
+
+
+def orderings_of(rankings: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """``ordering[place]`` is the item of rank ``place + 1``; works on the last axis.
+
+    >>> orderings_of(np.array([3, 1, 2]))
+    array([1, 2, 0])
+    """
+    return np.argsort(rankings, axis=-1, kind="stable")
+
+
+def rank_randomly(values: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int32]:
+    """Rank `values` on the last axis, the smallest first, ties broken at random.
+
+    Breaking ties by index would leak the truth into simulations where the consensus is 1..n.
+    """
+    order = np.lexsort((rng.random(values.shape), values), axis=-1)
+    ranks = np.empty(values.shape, dtype=np.int32)
+    np.put_along_axis(ranks, order, np.arange(1, values.shape[-1] + 1, dtype=np.int32), axis=-1)
+    return ranks
+
+
+def _show(row: NDArray[Any]) -> str:
+    shown = [int(x) if float(x).is_integer() else float(x) for x in row[:12]]
+    return f"[{', '.join(map(str, shown))}{', ...' if len(row) > 12 else ''}]"
+
+
+def _how_many(wrong: NDArray[np.bool_]) -> str:
+    return f"{int(wrong.sum())} of {len(wrong)} users have this problem"
+
+
+def _kind_of(raw: NDArray[Any]) -> str:
+    if raw.dtype == bool:
+        return "true and false; for clicks use pm.Preferences.from_clicks"
+    return f"text, first {raw.flat[0]!s:.40}" if raw.size else "text"
+
+
+def _first_odd(raw: NDArray[Any]) -> str:
+    for place, value in np.ndenumerate(raw):
+        if not isinstance(value, int | float | np.number):
+            return f"{value!r:.40} at {list(place)}"
+    return f"an array of {raw.dtype}"
