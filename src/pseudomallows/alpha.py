@@ -131,4 +131,5 @@ def _alpha_by_em(latent: Latent, rng: np.random.Generator) -> float:
         bounds = (math.log(1e-3), math.log(HIGHEST_ALPHA))
         best = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-5})
         alpha = math.exp(best.x)
-    return math.inf if alpha > 0.99 * HIGHEST_ALPHA else alpha
+    rising = latent.log_likelihood(consensus, HIGHEST_ALPHA) >= -best.fun - 1e-9
+    return math.inf if rising else alpha

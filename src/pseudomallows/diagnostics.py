@@ -14,8 +14,9 @@ class ConvergenceWarning(UserWarning):
         self.rhat, self.effective_size, self.stuck = rhat, effective_size, stuck
         chains = f"; chains {stuck} are stuck far below the best consensus" if stuck else ""
         super().__init__(
-            f"the chains have not converged: R-hat {rhat:.3f} (want {RHAT_LIMIT} or less), effective "
-            f"sample size {effective_size:.0f} (want {EFFECTIVE_SIZE_LIMIT:.0f} or more){chains}; "
+            f"the chains have not converged: R-hat {rhat:.3f} (want {RHAT_LIMIT} or less), "
+            f"effective sample size {effective_size:.0f} (want {EFFECTIVE_SIZE_LIMIT:.0f} or more)"
+            f"{chains}; "
             "raise n_draws, warmup or thin, or start='map'"
         )
 

@@ -36,9 +36,10 @@ class Threads:
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
         """Apply `function` to each of the arguments, in order."""
-        return (
-            map(function, arguments) if self._pool is None else self._pool.map(function, arguments)
-        )
+        listed = list(arguments)
+        if self._pool is None or len(listed) < 2:  # one block is not worth a thread
+            return map(function, listed)
+        return self._pool.map(function, listed)
 
 
 def blocks(n_rows: int, size: int = BLOCK) -> list[slice]:

@@ -4,8 +4,8 @@ A saved posterior is a ZIP archive that `numpy.load` can open too, without pickl
 
 - ``header.json``: {"format": "pseudomallows posterior", "version": 1, "items": [...],
   "settings": {...}, "arrays": {name: {"dtype": ..., "shape": [...]}}};
-- ``consensus.npy``, ``alpha.npy``, ``weights.npy``, ``log_posterior.npy``, ``costs.npy``: the arrays
-  of :class:`Posterior`.
+- ``consensus.npy``, ``alpha.npy``, ``weights.npy``, ``log_posterior.npy``, ``costs.npy``: the
+  arrays of :class:`Posterior`.
 
 Versions above the one known here are refused; older ones stay readable.
 """
@@ -89,7 +89,7 @@ def load(path: str | os.PathLike[str]) -> Posterior:
         raise
     except (zipfile.BadZipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path} is not a saved posterior, or is damaged: {error}") from None
-    except _WrongFile as error:
+    except _WrongFileError as error:
         raise ValueError(f"{path} {error}") from None
     _check_shapes(path, header, arrays)
     items = np.empty(len(header["items"]), dtype=object)
@@ -99,30 +99,30 @@ def load(path: str | os.PathLike[str]) -> Posterior:
     return Posterior(items=items, settings=header["settings"], **arrays)
 
 
-class _WrongFile(Exception):
+class _WrongFileError(Exception):
     """What is wrong with the file, to follow its name."""
 
 
 def _read_header(archive: zipfile.ZipFile, path: str | os.PathLike[str]) -> dict[str, Any]:
     if "header.json" not in archive.namelist():
-        raise _WrongFile("is a ZIP archive, but not a saved posterior: it has no header.json")
+        raise _WrongFileError("is a ZIP archive, but not a saved posterior: it has no header.json")
     try:
         header = json.loads(archive.read("header.json"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise _WrongFile(f"has a damaged header: {error}") from None
+        raise _WrongFileError(f"has a damaged header: {error}") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise _WrongFile(
+        raise _WrongFileError(
             "is a ZIP archive, but not a saved posterior: its header has another format"
         )
     if not isinstance(header.get("version"), int) or not 1 <= header["version"] <= VERSION:
-        raise _WrongFile(
-            f"has format version {header.get('version')!r}, and this program reads up to {VERSION}: "
-            "update pseudomallows"
+        raise _WrongFileError(
+            f"has format version {header.get('version')!r}, and this program reads up to "
+            f"{VERSION}: update pseudomallows"
         )
     kinds = {"items": list, "settings": dict, "arrays": dict}
     for key, kind in kinds.items():
         if not isinstance(header.get(key), kind):
-            raise _WrongFile(f"has a damaged header: {key!r} is missing or of the wrong type")
+            raise _WrongFileError(f"has a damaged header: {key!r} is missing or of the wrong type")
     return header
 
 
@@ -131,12 +131,12 @@ def _read_array(archive: zipfile.ZipFile, name: str, header: dict[str, Any]) -> 
         member = archive.read(f"{name}.npy")
         array = np.lib.format.read_array(io.BytesIO(member), allow_pickle=False)
     except KeyError:
-        raise _WrongFile(f"has no array {name!r}") from None
+        raise _WrongFileError(f"has no array {name!r}") from None
     except ValueError as error:
-        raise _WrongFile(f"has a damaged array {name!r}: {error}") from None
+        raise _WrongFileError(f"has a damaged array {name!r}: {error}") from None
     expected = header["arrays"].get(name)
     if expected != {"dtype": array.dtype.str, "shape": list(array.shape)}:
-        raise _WrongFile(f"has an array {name!r} that does not agree with its header")
+        raise _WrongFileError(f"has an array {name!r} that does not agree with its header")
     return np.asarray(array)
 
 

@@ -27,6 +27,7 @@ from .pseudo import PseudoMallows
 from .rankings import check_alpha, check_count, check_distance, check_number, rank_randomly
 
 METHODS = ("pseudo", "balanced", "mcmc")
+N_CANDIDATES = 20  # among which a sweep of "balanced" chooses, for partial rankings
 Progress = Callable[[int, int], None]
 
 
@@ -76,7 +77,8 @@ def fit(
         sigma : float
             For "pseudo": noise on the V-ranking; default 0.
         weighted : bool
-            For "balanced" on full rankings: give the draws their importance weights; default True.
+            For "balanced": make up for the approximation with importance weights; default True. On
+            full rankings the draws carry them; on partial ones each sweep chooses by them.
         move, leap, n_moves
             For "mcmc": "swap" (default) or "leap_and_shift", with leaps of up to `leap` places
             (default n_items / 5); proposals in a sweep (default 10 n_items).
@@ -170,7 +172,7 @@ def _check_options(
     if method == "pseudo":
         known |= {"sigma": 0.0}
     elif method == "balanced":
-        known |= {"weighted": full}
+        known |= {"weighted": True}
     else:
         known |= {"move": "swap", "leap": max(1, n_items // 5), "n_moves": 10 * n_items}
         known |= {"start": "map", "alpha_prior": (1.0, 0.001)}
@@ -187,8 +189,6 @@ def _check_options(
     thin = check_count(chosen.get("thin", 1), "thin")
     warmup = chosen.get("warmup", 0)
     warmup = max(100, draws * thin // 2) if warmup is None else check_count(warmup, "warmup", 0)
-    if chosen.get("weighted") and not full:
-        raise ValueError("weighted=True is for full rankings: draws from a chain have no weights")
     chain = ChainOptions(
         move=_check_name(chosen.get("move", "swap"), "move", tuple(MOVES)),
         leap=min(check_count(chosen.get("leap", 1), "leap"), n_items - 1),
@@ -294,7 +294,11 @@ class _Job:
         seed = int(rng.integers(2**63))
         for sweep in range(self.plan.warmup + self.plan.n_draws * self.plan.thin):
             costs = self.latent.draw(consensus, self.alpha, seed, sweep)
-            consensus = self._law(costs).draw(1, rng)[0]
+            law = self._law(costs)
+            if self.plan.weighted:
+                consensus = law.redraw(consensus, N_CANDIDATES, rng).copy()
+            else:
+                consensus = law.draw(1, rng)[0]
             draw = self._kept(sweep)
             if draw is not None:
                 self.consensus[chain, draw, 0] = consensus
@@ -325,7 +329,7 @@ class _Job:
 
 
 def _warn_if_doubtful(posterior: Posterior, job: _Job) -> None:
-    if job.plan.weighted and posterior.effective_size < min(
+    if job.plan.weighted and not job.is_markov and posterior.effective_size < min(
         EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 2
     ):
         warning = EffectiveSizeWarning(posterior.effective_size, posterior.weights.size)

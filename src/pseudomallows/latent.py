@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .executors import Executor, Threads, blocks
-from .kernels.costs import count_ranks, footrule_costs
+from .kernels.costs import count_ranks, footrule_costs, total_cost
 from .kernels.latent import draw_latent, log_likelihoods, pair_ranks, swap_partners
 from .kernels.mallows import partition_and_distance
 from .kernels.streams import CENTRE, start_stream
@@ -25,16 +25,17 @@ class Latent:
         informative = prefs.is_informative
         if not informative.any():
             raise ValueError(
-                "no user has ranked anything: give at least one row with a rank and a weight above 0"
+                "no user has ranked anything: give at least one row with a rank, and a weight "
+                "above 0"
             )
         full = informative & prefs.is_full
         partial = informative & ~prefs.is_full
         self.n_items = prefs.n_items
         self.n_users = int(prefs.weights[informative].sum())
         self.mean_ranks = prefs.mean_ranks()
-        self._fixed = np.zeros((prefs.n_items, prefs.n_items), dtype=np.int64)
-        count_ranks(prefs.rankings[informative], prefs.weights[informative], self._fixed)
-        self._full, self._full_weights = prefs.rankings[full], prefs.weights[full]
+        self._fixed = _counts(prefs, informative)
+        self._n_full = int(prefs.weights[full].sum())
+        self._full_costs = footrule_costs(_counts(prefs, full))
         self._partial, self._partial_weights = prefs.rankings[partial], prefs.weights[partial]
         self._first_users = np.cumsum(self._partial_weights) - self._partial_weights
         self._executor = Threads() if executor is None else executor
@@ -89,9 +90,8 @@ class Latent:
     def log_likelihood(self, consensus: NDArray[np.int32], alpha: float) -> float:
         """Log probability of all that is known, given consensus and alpha; exact."""
         log_partition = float(partition_and_distance(self.n_items, alpha / self.n_items)[0])
-        distances = np.abs(self._full - consensus).sum(axis=1)
-        full = -alpha / self.n_items * float(self._full_weights @ distances)
-        full -= float(self._full_weights.sum()) * log_partition
+        full = -alpha / self.n_items * float(total_cost(self._full_costs, consensus))
+        full -= self._n_full * log_partition
         values = _log_likelihoods(self._partial, consensus, alpha, log_partition, self._executor)
         return full + float(self._partial_weights @ values)
 
@@ -138,6 +138,12 @@ def best_assignment(costs: NDArray[Any]) -> NDArray[np.int32]:
     consensus = np.empty(len(costs), dtype=np.int32)
     consensus[items] = ranks + 1
     return consensus
+
+
+def _counts(prefs: Preferences, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+    counts = np.zeros((prefs.n_items, prefs.n_items), dtype=np.int64)
+    count_ranks(prefs.rankings[rows], prefs.weights[rows], counts)
+    return counts
 
 
 def _log_likelihoods(

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .kernels import mallows as kernels
 from .kernels.matching import draw_mallows
+from .preferences import check_weights
 from .rankings import (
     check_alpha,
     check_distance,
@@ -132,7 +133,8 @@ def maximum_likelihood_alpha(
     """
     consensus = check_ranking(consensus, "consensus")
     distances = np.atleast_1d(footrule(check_rankings(rankings), consensus[None]))
-    return alpha_for_distance(len(consensus), float(np.average(distances, weights=weights)))
+    share = check_weights(weights, len(distances))
+    return alpha_for_distance(len(consensus), float(np.average(distances, weights=share)))
 
 
 def alpha_for_distance(n_items: int, distance: float) -> float:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from .kernels.chain import LEAP_AND_SHIFT, SWAP, move_consensus
 from .kernels.costs import total_cost
-from .kernels.mallows import partition_and_distance
 from .kernels.streams import CHAIN, start_stream
 from .latent import Latent
 from .mallows import alpha_for_distance
@@ -100,16 +99,8 @@ class Chain:
     def log_likelihood(self) -> float:
         """Log probability of what is known of the users; exact."""
         if self._log_likelihood is None:
-            self._log_likelihood = self._log_likelihood_at(self.alpha)
+            self._log_likelihood = self._latent.log_likelihood(self.consensus, self.alpha)
         return self._log_likelihood
-
-    def _log_likelihood_at(self, alpha: float) -> float:
-        if not self._latent.is_full:
-            return self._latent.log_likelihood(self.consensus, alpha)
-        n_items, n_users = self._latent.n_items, self._latent.n_users
-        log_partition = float(partition_and_distance(n_items, alpha / n_items)[0])
-        distance = float(total_cost(self.costs, self.consensus))
-        return -alpha / n_items * distance - n_users * log_partition
 
     def _log_prior(self, alpha: float) -> float:
         shape, rate = self._options.alpha_prior
@@ -118,7 +109,7 @@ class Chain:
     def _move_alpha(self, adapt: bool) -> None:
         """Random walk on log alpha, its step adapted during the warmup only."""
         proposal = self.alpha * math.exp(math.exp(self.log_step) * self._rng.standard_normal())
-        log_likelihood = self._log_likelihood_at(proposal)
+        log_likelihood = self._latent.log_likelihood(self.consensus, proposal)
         log_ratio = log_likelihood - self.log_likelihood()
         log_ratio += self._log_prior(proposal) - self._log_prior(self.alpha)
         log_ratio += math.log(proposal) - math.log(self.alpha)

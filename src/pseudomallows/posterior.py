@@ -114,7 +114,7 @@ class Posterior:
         probabilities = self.rank_probabilities(cluster)
         mean_ranks = probabilities @ np.arange(1, self.n_items + 1)
         if kind == "mean":
-            ordering = np.lexsort((orderings_of(orderings_of(mean_ranks)), mean_ranks))
+            ordering = np.argsort(mean_ranks, kind="stable")
         else:
             ordering = _cumulative_ordering(probabilities, mean_ranks)
         consensus = np.empty(self.n_items, dtype=np.int32)

@@ -1,7 +1,7 @@
 """Preferences: what is known of the users, checked once, then trusted."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -112,6 +112,18 @@ class Preferences:
             _check_names(names, len(names), "items"),
         )
 
+    def rename(
+        self, *, users: Sequence[Hashable] | None = None, items: Sequence[Hashable] | None = None
+    ) -> "Preferences":
+        """The same with other names.
+
+        >>> Preferences.from_rankings([[1, 2]]).rename(items=["tea", "mate"]).items
+        array(['tea', 'mate'], dtype=object)
+        """
+        new_users = self.users if users is None else _check_names(users, self.n_users, "users")
+        new_items = self.items if items is None else _check_names(items, self.n_items, "items")
+        return replace(self, users=new_users, items=new_items)
+
     def __repr__(self) -> str:
         n_full = int(self.is_full.sum())
         return (
@@ -132,13 +144,12 @@ class Preferences:
     @property
     def is_full(self) -> NDArray[np.bool_]:
         """Which users have ranked every item."""
-        return (self.rankings > 0).all(axis=1)
+        return np.all(self.rankings > 0, axis=1)
 
     @property
     def is_informative(self) -> NDArray[np.bool_]:
         """Which rows say anything: a rank is known, and the weight is not 0."""
-        known: NDArray[np.bool_] = (self.rankings > 0).any(axis=1)
-        return known & (self.weights > 0)
+        return np.any(self.rankings > 0, axis=1) & (self.weights > 0)
 
     def mean_ranks(self) -> NDArray[np.float64]:
         """Mean rank of each item; an unknown rank counts as the mean of those the user has left."""

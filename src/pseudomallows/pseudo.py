@@ -2,8 +2,10 @@
 
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -143,7 +145,7 @@ class PseudoMallows:
     @cached_property
     def _posterior_weights(self) -> NDArray[np.float64]:
         """Log of the exact posterior, up to a constant, as a sum over cells [item, rank - 1]."""
-        return -self.alpha / self.n_items * self.costs
+        return np.asarray(-self.alpha / self.n_items * self.costs, dtype=np.float64)
 
     @cached_property
     def _log_weights(self) -> NDArray[np.float64]:
@@ -194,9 +196,28 @@ class PseudoMallows:
         kernels.draw_consensuses(
             rng.integers(2**63), self._log_weights, orders, rankings, log_probabilities
         )
+        return WeightedDraws(rankings, self._log_posterior(rankings) - log_probabilities)
+
+    def _log_posterior(self, rankings: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Log of the exact posterior, up to a constant."""
         items = np.arange(self.n_items)
-        log_posterior = self._posterior_weights[items, rankings - 1].sum(axis=1)
-        return WeightedDraws(rankings, log_posterior - log_probabilities)
+        return np.asarray(self._posterior_weights[items, rankings - 1].sum(axis=-1))
+
+    def redraw(
+        self, consensus: NDArray[np.int32], n_candidates: int, rng: np.random.Generator
+    ) -> NDArray[np.int32]:
+        """Choose by weight among the given consensus and fresh draws.
+
+        Iterated sampling-importance-resampling (Andrieu, Lee and Vihola 2018): a move that leaves
+        the exact posterior as it is, whatever the quality of the draws.
+        """
+        fresh = self.draw_weighted(n_candidates, rng)
+        order = self._draw_visit_orders(1, rng)[0]
+        held = self._log_posterior(consensus) - self.log_probability(consensus, order)
+        logs = np.append(fresh.log_weights, held)
+        weights = np.exp(logs - logs.max())
+        chosen = int(rng.choice(len(logs), p=weights / weights.sum()))
+        return consensus if chosen == n_candidates else fresh.rankings[chosen]
 
     def _draw_visit_orders(self, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
         shape = (n_draws, self.n_items)
@@ -239,7 +260,8 @@ class PseudoMallows:
         if self.sigma > 0:
             raise ValueError("the mixture over visit orders has no finite sum for sigma above 0")
         if self.balanced:
-            n_orders, all_orders = math.factorial(self.n_items), _permutations(self.n_items)
+            n_orders = math.factorial(self.n_items)
+            all_orders: Iterable[Any] = itertools.permutations(range(self.n_items))
         else:
             ties = np.unique(self.costs[:, 0], return_counts=True)[1].tolist()
             n_orders = math.prod(map(math.factorial, ties)) << self.n_items // 2
@@ -354,10 +376,6 @@ def draw_v_ranking(
 def _from_middle(ranking: NDArray[np.int32]) -> NDArray[np.int32]:
     """Twice the distance of each rank from the middle; V-rankings rank it, ties at random."""
     return np.abs(2 * ranking - (ranking.shape[-1] + 1))
-
-
-def _permutations(n_items: int) -> "itertools.permutations[tuple[int, ...]]":
-    return itertools.permutations(range(n_items))
 
 
 def _tied_rankings(values: NDArray[np.int64]) -> list[NDArray[np.int32]]:

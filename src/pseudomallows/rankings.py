@@ -86,7 +86,7 @@ def check_ranks(
     ranks = np.where(np.isnan(table), 0.0, table)
     seen = np.zeros((n_users, n_items + 1), dtype=bool)
 
-    def refuse(wrong: NDArray[np.bool_], why: str) -> None:
+    def refuse(wrong: Any, why: str) -> None:
         if wrong.any():
             user = int(wrong.argmax())
             place = row_name or f"{name}[{user}]"
@@ -148,7 +148,7 @@ def footrule(ranking: ArrayLike, other: ArrayLike) -> NDArray[np.int64] | int:
     return int(distances[0]) if single else distances
 
 
-def orderings_of(rankings: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+def orderings_of(rankings: NDArray[Any]) -> NDArray[np.int64]:
     """``ordering[place]`` is the item of rank ``place + 1``; works on the last axis.
 
     >>> orderings_of(np.array([3, 1, 2]))

@@ -1,4 +1,4 @@
-"""The latent full rankings of users known in part: these items share these ranks, no more is known."""
+"""Latent full rankings of users known in part: these items share these ranks, no more is known."""
 
 import numpy as np
 from numba import njit

@@ -7,37 +7,56 @@ weight k + 1, to k with 2 k + 1, to k - 1 with k; then exp(-2 lam k).
 import numpy as np
 from numba import njit
 
-from .matching import gap_decay
+from .matching import TINY, gap_decay
 
 
 @njit(cache=True, nogil=True)
 def partition_and_distance(n_items, lam):
-    """Log partition function and expected distance, the second as the derivative of the first."""
-    decay = gap_decay(lam, n_items // 2)
-    old, new = np.zeros((2, n_items // 2 + 3))  # sum of the weights of the walks to each state
-    old_d, new_d = np.zeros((2, n_items // 2 + 3))  # the same, each walk times its distance
+    """Log partition function and expected distance, the second as the derivative of the first.
+
+    The walk is the same forwards and backwards, so two walks meet in the middle: half the work,
+    and the states that matter stay far from underflow up to ten thousand items.
+    """
+    half = n_items // 2
+    width = n_items - half + 3
+    decay, free = gap_decay(lam, width), np.ones(width)
+    old, new, other = np.zeros((3, width))  # sum of the weights of the walks to each state
+    old_d, new_d, other_d = np.zeros((3, width))  # the same, each walk times its distance
     old[0] = 1.0
-    log_sum = 0.0
-    for t in range(1, n_items + 1):
-        top = min(t, n_items - t)
-        total = 0.0
-        for k in range(top + 1):
-            down = old[k - 1] * k if k > 0 else 0.0
-            down_d = old_d[k - 1] * k if k > 0 else 0.0
-            weight = (down + old[k] * (2 * k + 1) + old[k + 1] * (k + 1)) * decay[k]
-            new[k] = weight
-            new_d[k] = (down_d + old_d[k] * (2 * k + 1) + old_d[k + 1] * (k + 1)) * decay[
-                k
-            ] + 2 * k * weight
-            total += weight
-        for k in range(top + 1):
-            new[k] /= total
-            new_d[k] /= total
-        new[top + 1] = new[top + 2] = new_d[top + 1] = new_d[top + 2] = 0.0
-        log_sum += np.log(total)
+    log_sum, log_scale = 0.0, 0.0
+    for t in range(1, half + 1):
+        log_scale = step_sums(old, old_d, decay, 2.0, t, new, new_d)
+        log_sum += log_scale
         old, new = new, old
         old_d, new_d = new_d, old_d
-    return log_sum, old_d[0] / old[0]
+    # The other walk ends in the same state, and must not pay for the gap there a second time.
+    if n_items % 2:
+        log_other = log_sum + step_sums(old, old_d, free, 0.0, half + 1, other, other_d)
+    else:
+        log_other = log_sum - log_scale + step_sums(new, new_d, free, 0.0, half, other, other_d)
+    total, total_d = 0.0, 0.0
+    for k in range(half + 1):
+        total += old[k] * other[k]
+        total_d += old_d[k] * other[k] + old[k] * other_d[k]
+    return log_sum + log_other + np.log(total), total_d / total
+
+
+@njit(cache=True, nogil=True)
+def step_sums(old, old_d, decay, gap, top, new, new_d):
+    """One step of all walks, and of their distances, scaled to unit sum; return the log scale."""
+    total = 0.0
+    for k in range(top + 1):
+        up, up_d = (old[k - 1] * k, old_d[k - 1] * k) if k > 0 else (0.0, 0.0)
+        weight = (up + old[k] * (2 * k + 1) + old[k + 1] * (k + 1)) * decay[k]
+        distance = (up_d + old_d[k] * (2 * k + 1) + old_d[k + 1] * (k + 1)) * decay[k]
+        alive = weight > TINY
+        new[k] = weight if alive else 0.0
+        new_d[k] = distance + gap * k * weight if alive else 0.0
+        total += new[k]
+    for k in range(top + 1):
+        new[k] /= total
+        new_d[k] /= total
+    return np.log(total)
 
 
 @njit(cache=True, nogil=True)
@@ -55,8 +74,8 @@ def walk_probabilities(n_items, lam, ups, stays, downs):
             weight = before[k] * decay[k] * (2 * k + 1) + before[k + 1] * decay[k + 1] * (k + 1)
             if k > 0:
                 weight += before[k - 1] * decay[k - 1] * k
-            now[k] = weight
-            total += weight
+            now[k] = weight if weight > TINY else 0.0
+            total += now[k]
         now /= total
     for t in range(n_items):
         here, ahead = sums[n_items - t], sums[n_items - t - 1]

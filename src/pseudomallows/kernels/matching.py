@@ -15,6 +15,9 @@ from .streams import below, start_stream, uniform
 
 ITEM, RANK, BOTH = 1, 2, 3  # what stands at a place; 0 is nothing
 BIG, SMALL = 1e30, 1e-30  # a row of the table is rescaled when its sum leaves this range
+# Weights below this count as 0. Smaller ones would lose their digits (and round up instead of dying
+# out), and the sums over ten thousand items would come out too large.
+TINY = 1e-290
 
 
 @njit(cache=True, nogil=True)
@@ -74,7 +77,8 @@ def sum_matchings(places, lam, decay, roots, table, tops):
         log_sum -= lam * gap
         total = 0.0
         for k in range(top + 1):
-            new[k] *= decay[k]
+            weight = new[k] * decay[k]
+            new[k] = weight if weight > TINY else 0.0
             total += new[k]
         if total > BIG or total < SMALL:
             for k in range(top + 1):

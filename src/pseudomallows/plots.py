@@ -1,0 +1,146 @@
+"""Figures. This module alone imports the plotting library."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .posterior import Posterior
+from .rankings import orderings_of
+
+try:
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
+except ModuleNotFoundError as error:  # pragma: no cover
+    raise ModuleNotFoundError(
+        "plots need matplotlib: pip install 'pseudomallows[plots]'", name=error.name
+    ) from None
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOUR = "#2a6f97"
+MAX_NAMES = 60  # beyond this, names of items are left out
+
+
+def heat(posterior: Posterior, cluster: int = 0, ax: "Axes | None" = None) -> "Axes":
+    """Heat plot of the rank probabilities, the items in the order of the consensus."""
+    ax = _axes(ax, width=6.4, height=5.6)
+    order = orderings_of(posterior.point_consensus("cp", cluster))
+    table = posterior.rank_probabilities(cluster)[order].T
+    edges = np.arange(posterior.n_items + 1) + 0.5
+    mesh = ax.pcolormesh(edges, edges, table, cmap="Blues", vmin=0, rasterized=True)
+    bar = ax.figure.colorbar(mesh, ax=ax)
+    bar.set_label("probability")
+    ax.invert_yaxis()
+    ax.set(ylabel="rank", title="Rank probabilities")
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    _name_items(ax, posterior, order)
+    return ax
+
+
+def intervals(
+    posterior: Posterior,
+    probability: float = 0.95,
+    cluster: int = 0,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Highest-density interval and mean of each item's rank, the best item on top."""
+    n_items = posterior.n_items
+    ax = _axes(ax, width=6.4, height=min(1.2 + 0.24 * n_items, 14))
+    rows = posterior.summary(cluster, probability)
+    places = np.arange(1, n_items + 1)
+    ax.hlines(
+        places,
+        [row["lowest"] - 0.3 for row in rows],  # so that an interval of one rank is seen
+        [row["highest"] + 0.3 for row in rows],
+        color=COLOUR,
+        alpha=0.45,
+        linewidth=min(5, 300 / n_items),
+    )
+    ax.plot(
+        [row["mean"] for row in rows], places, "o", color=COLOUR, markersize=min(5, 300 / n_items)
+    )
+    ax.invert_yaxis()
+    ax.set(
+        xlabel="rank", title=f"Mean rank and {probability:.0%} interval", xlim=(0.5, n_items + 0.5)
+    )
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    if n_items <= MAX_NAMES:
+        ax.set_yticks(places, [_text(row["item"]) for row in rows])
+    else:
+        ax.set_ylabel("items, by consensus")
+    return ax
+
+
+def trace(
+    posterior: Posterior,
+    item: Any = None,
+    cluster: int = 0,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Trace of each chain: of alpha, or of the rank of an item (by name)."""
+    ax = _axes(ax, width=7.5, height=3.2)
+    for chain, values in enumerate(_series(posterior, item, cluster)):
+        ax.plot(np.arange(1, len(values) + 1), values, linewidth=0.8, label=f"chain {chain + 1}")
+    ax.set(xlabel="draw", ylabel=_series_name(item))
+    ax.legend(loc="upper right", frameon=False, fontsize="small", ncols=4)
+    return ax
+
+
+def rank_histograms(
+    posterior: Posterior,
+    item: Any = None,
+    cluster: int = 0,
+    n_bins: int = 20,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Histograms, chain by chain, of the place of each draw among all draws.
+
+    Chains that agree have flat histograms (Vehtari et al. 2021). Ties take random places.
+    """
+    ax = _axes(ax, width=7.5, height=3.2)
+    values = _series(posterior, item, cluster)
+    noise = np.random.default_rng(0).random(values.size)
+    order = np.lexsort((noise, values.ravel()))
+    places = np.empty(values.size)
+    places[order] = np.arange(values.size) / values.size
+    edges = np.linspace(0, 1, n_bins + 1)
+    for chain, row in enumerate(places.reshape(values.shape)):
+        ax.stairs(np.histogram(row, edges)[0], edges, label=f"chain {chain + 1}", linewidth=1.5)
+    expected = values.shape[1] / n_bins
+    ax.axhline(expected, color="0.5", linestyle=":", linewidth=1)
+    ax.set(xlabel=f"place of {_series_name(item)} among all draws", ylabel="draws", ylim=(0, None))
+    ax.legend(loc="lower right", frameon=False, fontsize="small", ncols=4)
+    return ax
+
+
+def _axes(ax: "Axes | None", width: float, height: float) -> "Axes":
+    return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
+
+
+def _name_items(ax: "Axes", posterior: Posterior, order: Iterable[int]) -> None:
+    ax.set_xlabel("items, by consensus")
+    if posterior.n_items <= MAX_NAMES:
+        names = [_text(posterior.items[item]) for item in order]
+        rotation = 0 if max(map(len, names)) <= 2 else 90
+        ax.set_xticks(np.arange(1, len(names) + 1), names, rotation=rotation)
+
+
+def _text(name: Any) -> str:
+    """A name as it is shown: short, and no `$` that would start a formula."""
+    text = str(name)
+    return (text if len(text) <= 24 else text[:23] + "…").replace("$", r"\$")
+
+
+def _series(posterior: Posterior, item: Any, cluster: int) -> Any:
+    if item is None:
+        return posterior.alpha[:, :, cluster]
+    codes = np.flatnonzero(posterior.items == item)
+    if len(codes) == 0:
+        raise ValueError(f"no item is named {item!r}; the first are {posterior.items[:5].tolist()}")
+    return posterior.consensus[:, :, cluster, codes[0]]
+
+
+def _series_name(item: Any) -> str:
+    return "alpha" if item is None else f"rank of {_text(item)}"

@@ -1,0 +1,26 @@
+"""What several tests need: a chi-square against exact probabilities, and the interpreted kernel."""
+
+from collections import Counter
+
+import numpy as np
+from scipy import stats
+
+
+def p_value(draws, law):
+    """p-value of draws (rows) against {ranking: probability}; all expected counts are 5 or more."""
+    counts = Counter(map(tuple, np.asarray(draws).tolist()))
+    assert set(counts) <= set(law), "a draw has probability 0"
+    expected = np.array(list(law.values())) * len(draws)
+    assert expected.min() >= 5, "too few draws for a chi-square"
+    return stats.chisquare([counts[key] for key in law], expected * len(draws) / expected.sum()).pvalue
+
+
+def interpreted(kernel):
+    """The kernel as plain Python."""
+    return getattr(kernel, "py_func", kernel)
+
+
+def choose(law, n_draws, rng):
+    """Rows drawn from {ranking: probability}."""
+    keys, probabilities = np.array(list(law)), np.array(list(law.values()))
+    return keys[rng.choice(len(keys), n_draws, p=probabilities)]

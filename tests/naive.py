@@ -1,0 +1,144 @@
+"""Every model by its definition, in plain Python, for three to six items. Never its own old output."""
+
+import functools
+import itertools
+import math
+
+
+def all_rankings(n_items):
+    """Every ranking of n items."""
+    return list(itertools.permutations(range(1, n_items + 1)))
+
+
+def footrule(ranking, other):
+    """Sum of the differences in rank."""
+    return sum(abs(a - b) for a, b in zip(ranking, other, strict=True))
+
+
+def normalise(weights):
+    """Scale the values of a dict to sum to 1."""
+    total = math.fsum(weights.values())
+    return {key: value / total for key, value in weights.items()}
+
+
+@functools.lru_cache(maxsize=2000)
+def log_partition(n_items, alpha):
+    """Log of the sum over all rankings."""
+    center = range(1, n_items + 1)
+    weights = (math.exp(-alpha / n_items * footrule(r, center)) for r in all_rankings(n_items))
+    return math.log(math.fsum(weights))
+
+
+def mallows(consensus, alpha):
+    """{ranking: probability}."""
+    n_items = len(consensus)
+    return normalise(
+        {r: math.exp(-alpha / n_items * footrule(r, consensus)) for r in all_rankings(n_items)}
+    )
+
+
+def marginals(law):
+    """table[item][rank - 1] of {ranking: probability}."""
+    n_items = len(next(iter(law)))
+    table = [[0.0] * n_items for _ in range(n_items)]
+    for ranking, probability in law.items():
+        for item, rank in enumerate(ranking):
+            table[item][rank - 1] += probability
+    return table
+
+
+def completions(ranks):
+    """Every full ranking that agrees with the known ranks; 0 is unknown."""
+    return _completions(tuple(ranks))
+
+
+@functools.cache
+def _completions(ranks):
+    return [
+        r
+        for r in all_rankings(len(ranks))
+        if all(known in (0, rank) for known, rank in zip(ranks, r, strict=True))
+    ]
+
+
+def likelihood(ranks, consensus, alpha):
+    """Probability of what is known of a user."""
+    n_items = len(ranks)
+    weights = (math.exp(-alpha / n_items * footrule(r, consensus)) for r in completions(ranks))
+    return math.fsum(weights) / math.exp(log_partition(n_items, alpha))
+
+
+def posterior(rows, alpha):
+    """{consensus: probability}, uniform prior; rows may be partial."""
+    n_items = len(rows[0])
+    return normalise(
+        {
+            consensus: math.prod(likelihood(row, consensus, alpha) for row in rows)
+            for consensus in all_rankings(n_items)
+        }
+    )
+
+
+def denominators(rankings, alpha, visit_order, consensus):
+    """The factors of Z^PM: for each item in turn, the sum over the ranks still free."""
+    n_items, free, factors = len(consensus), set(range(1, len(consensus) + 1)), []
+    for item in visit_order:
+        factors.append(
+            math.fsum(
+                math.exp(-alpha / n_items * sum(abs(r[item] - rank) for r in rankings))
+                for rank in free
+            )
+        )
+        free.remove(consensus[item])
+    return factors
+
+
+def pseudo_mallows(rankings, alpha, visit_order):
+    """{consensus: probability}: numerator over the product of the denominators."""
+    n_items = len(visit_order)
+    return {
+        consensus: math.exp(-alpha / n_items * sum(footrule(r, consensus) for r in rankings))
+        / math.prod(denominators(rankings, alpha, visit_order, consensus))
+        for consensus in all_rankings(n_items)
+    }
+
+
+def elbo(rankings, alpha, visit_order):
+    """Equation 12 of the paper, term by term."""
+    return math.fsum(
+        probability * math.log(math.prod(denominators(rankings, alpha, visit_order, consensus)))
+        for consensus, probability in pseudo_mallows(rankings, alpha, visit_order).items()
+    )
+
+
+def log_evidence(rankings, alpha):
+    """Log of Z_n(alpha, rankings), equation 5 of the paper."""
+    n_items = len(rankings[0])
+    return math.log(
+        math.fsum(
+            math.exp(-alpha / n_items * sum(footrule(r, consensus) for r in rankings))
+            for consensus in all_rankings(n_items)
+        )
+    )
+
+
+def v_set(ranking):
+    """Definition 1 of the paper, word by word."""
+    n_items = len(ranking)
+    item_of = {rank: item for item, rank in enumerate(ranking)}
+    found = set()
+    for v in all_rankings(n_items):
+        if n_items % 2:
+            m = (n_items + 1) // 2
+            good = v[item_of[m]] == 1 and all(
+                {v[item_of[m - k]], v[item_of[m + k]]} == {2 * k, 2 * k + 1} for k in range(1, m)
+            )
+        else:
+            m = n_items // 2
+            good = all(
+                {v[item_of[m - k]], v[item_of[m + k + 1]]} == {2 * k + 1, 2 * k + 2}
+                for k in range(m)
+            )
+        if good:
+            found.add(v)
+    return found

@@ -1,0 +1,197 @@
+import math
+
+import naive
+import numpy as np
+import pytest
+from helpers import choose, interpreted, p_value
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pseudomallows as pm
+from pseudomallows.kernels import pseudo as kernels
+from pseudomallows.kernels import subsets
+
+RANKINGS = [[1, 2, 3, 4], [2, 1, 3, 4], [1, 3, 2, 4]]
+VISIT_ORDER = [2, 0, 3, 1]
+
+
+def draws(alpha, n_draws=20_000, **options):
+    return pm.PseudoMallows(RANKINGS, alpha, **options).draw(n_draws, 5, VISIT_ORDER)
+
+
+def test_draws_follow_the_exact_distribution():
+    assert p_value(draws(1.0), naive.pseudo_mallows(RANKINGS, 1.0, VISIT_ORDER)) > 1e-4
+
+
+def test_a_slightly_wrong_alpha_is_caught():
+    assert p_value(draws(1.2), naive.pseudo_mallows(RANKINGS, 1.0, VISIT_ORDER)) < 1e-6
+
+
+def test_another_visit_order_is_caught():
+    assert p_value(draws(1.0), naive.pseudo_mallows(RANKINGS, 1.0, [1, 3, 0, 2])) < 1e-6
+
+
+def test_log_probability_follows_the_definition():
+    q = pm.PseudoMallows(RANKINGS, 2.5)
+    law = naive.pseudo_mallows(RANKINGS, 2.5, VISIT_ORDER)
+    for ranking, probability in law.items():
+        assert q.log_probability(ranking, VISIT_ORDER) == pytest.approx(math.log(probability))
+
+
+def mixture(alpha):
+    """The law of Algorithm 3 with sigma 0: mean over the V-set of every way to break ties."""
+    means = [sum(r[i] for r in RANKINGS) for i in range(4)]  # 4, 6, 8, 12: no ties
+    ranking = [sorted(means).index(m) + 1 for m in means]
+    orders = [np.argsort(v) for v in naive.v_set(ranking)]
+    laws = [naive.pseudo_mallows(RANKINGS, alpha, order) for order in orders]
+    return {key: sum(law[key] for law in laws) / len(laws) for key in laws[0]}
+
+
+def test_v_draws_follow_the_mixture_over_the_v_set():
+    law = mixture(1.0)
+    q = pm.PseudoMallows(RANKINGS, 1.0)
+    assert p_value(q.draw(20_000, rng=2), law) > 1e-4
+    for ranking, probability in law.items():
+        assert q.log_probability(ranking) == pytest.approx(math.log(probability))
+
+
+def test_noise_on_the_v_ranking_changes_the_law_as_its_orders_say():
+    noisy = pm.PseudoMallows(RANKINGS, 1.0, sigma=2.0).draw(20_000, rng=2)
+    assert p_value(noisy, mixture(1.0)) < 1e-6
+    wild = pm.PseudoMallows(RANKINGS, 1.0, sigma=1e6).draw(20_000, rng=2)
+    orders = [np.array(r) - 1 for r in naive.all_rankings(4)]
+    laws = [naive.pseudo_mallows(RANKINGS, 1.0, order) for order in orders]
+    uniform_orders = {key: sum(law[key] for law in laws) / len(laws) for key in laws[0]}
+    assert p_value(wild, uniform_orders) > 1e-4
+
+
+def test_ties_in_mean_rank_are_broken_at_random():
+    tied = [[1, 2, 3, 4], [4, 3, 2, 1]]
+    q = pm.PseudoMallows(tied, 0.8)
+    law = {r: math.exp(q.log_probability(r)) for r in naive.all_rankings(4)}
+    assert sum(law.values()) == pytest.approx(1)
+    assert p_value(q.draw(20_000, rng=3), law) > 1e-4
+    first = pm.PseudoMallows(tied, 0.8)._draw_visit_orders(4000, np.random.default_rng(1))[:, 0]
+    assert (np.bincount(first) > 900).all()
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("balanced", [False, True])
+def test_elbo_and_marginals_by_subsets_equal_enumeration(balanced):
+    q = pm.PseudoMallows(RANKINGS, 1.5, balanced=balanced)
+    law = {r: math.exp(q.log_probability(r, VISIT_ORDER)) for r in naive.all_rankings(4)}
+    assert np.abs(q.rank_probabilities(VISIT_ORDER) - naive.marginals(law)).max() < 1e-12
+    evidence = q.evidence(VISIT_ORDER)
+    assert evidence.log_evidence == pytest.approx(naive.log_evidence(RANKINGS, 1.5))
+    exact = naive.posterior(RANKINGS, 1.5)
+    divergence = math.fsum(p * math.log(p / exact[r]) for r, p in law.items())
+    assert evidence.divergence == pytest.approx(divergence, abs=1e-10)
+    assert np.abs(q.exact_rank_probabilities() - naive.marginals(exact)).max() < 1e-12
+
+
+def test_elbo_is_equation_12():
+    elbo = pm.PseudoMallows(RANKINGS, 1.5).elbo(VISIT_ORDER)
+    assert elbo == pytest.approx(naive.elbo(RANKINGS, 1.5, VISIT_ORDER))
+    assert abs(elbo - naive.elbo(RANKINGS, 1.6, VISIT_ORDER)) > 1e-3
+
+
+def test_elbo_and_evidence_by_draws_agree_with_the_exact_ones():
+    q = pm.PseudoMallows(pm.Mallows(np.arange(1, 11), 2).draw(5, rng=1), 2)
+    order = np.random.default_rng(1).permutation(10)
+    exact, drawn = q.evidence(order), q.evidence(order, n_draws=50_000, rng=1)
+    assert abs(drawn.elbo - exact.elbo) < 4 * drawn.error
+    assert drawn.log_evidence == pytest.approx(exact.log_evidence, abs=0.05)
+    assert exact.divergence > 0.1
+    assert drawn.divergence == pytest.approx(exact.divergence, abs=0.1)
+
+
+def test_draws_carry_their_weights():
+    q = pm.PseudoMallows(RANKINGS, 1.0, balanced=True)
+    found = q.draw_weighted(50_000, rng=1)
+    exact = np.array(naive.marginals(naive.posterior(RANKINGS, 1.0)))
+    weighted = pm.scores.share_of_ranks(found.rankings, found.weights)
+    plain = pm.scores.share_of_ranks(found.rankings)
+    assert np.abs(weighted - exact).max() < 0.01
+    assert np.abs(plain - exact).max() > np.abs(weighted - exact).max()
+    assert 0 < found.effective_size < 50_000
+    assert math.log(np.exp(found.log_weights).mean()) == pytest.approx(
+        naive.log_evidence(RANKINGS, 1.0), abs=0.01
+    )
+
+
+def test_balanced_draws_visit_the_items_in_uniform_order():
+    q = pm.PseudoMallows(RANKINGS, 1.0, balanced=True)
+    law = {r: math.exp(q.log_probability(r)) for r in naive.all_rankings(4)}
+    assert sum(law.values()) == pytest.approx(1)
+    assert p_value(q.draw(20_000, rng=3), law) > 1e-4
+
+
+@pytest.mark.parametrize(("alpha", "passes"), [(1.0, True), (1.6, False)])
+def test_redraws_leave_the_exact_posterior_as_it_is(alpha, passes):
+    law = naive.posterior(RANKINGS, 1.0)
+    rng = np.random.default_rng(1)
+    starts = choose(law, 20_000, rng).astype(np.int32)
+    q = pm.PseudoMallows(RANKINGS, alpha, balanced=True)
+    found = p_value([q.redraw(start, 3, rng) for start in starts], law)
+    assert found > 1e-4 if passes else found < 1e-6
+
+
+def test_row_weights_count_as_repeated_rows():
+    weighted = pm.PseudoMallows([RANKINGS[0], RANKINGS[1]], 2, weights=[3, 2])
+    repeated = pm.PseudoMallows([RANKINGS[0]] * 3 + [RANKINGS[1]] * 2, 2)
+    assert (weighted.draw(100, rng=1) == repeated.draw(100, rng=1)).all()
+
+
+@pytest.mark.parametrize("n_items", range(2, 8))
+def test_v_rankings_are_those_of_the_definition(n_items):
+    ranking = np.random.default_rng(n_items).permutation(n_items) + 1
+    found = pm.v_rankings(ranking)
+    assert len(found) == 2 ** (n_items // 2)
+    assert set(map(tuple, found.tolist())) == naive.v_set(ranking.tolist())
+
+
+@pytest.mark.parametrize("n_items", [5, 6])
+def test_v_rankings_are_drawn_with_equal_probability(n_items):
+    ranking = np.random.default_rng(n_items).permutation(n_items) + 1
+    rng = np.random.default_rng(1)
+    drawn = [pm.draw_v_ranking(ranking, rng) for _ in range(2000)]
+    all_of_them = naive.v_set(ranking.tolist())
+    assert p_value(drawn, dict.fromkeys(all_of_them, 1 / len(all_of_them))) > 1e-4
+
+
+@pytest.mark.kernel
+def test_compiled_and_interpreted_kernels_are_equal():
+    log_weights = -np.random.default_rng(1).random((6, 6)) * 5
+    orders = np.array([np.random.default_rng(i).permutation(6) for i in range(20)])
+    results = []
+    for draw in (kernels.draw_consensuses, interpreted(kernels.draw_consensuses)):
+        consensus, logs = np.empty((20, 6), dtype=np.int32), np.empty(20)
+        draw(3, log_weights, orders, consensus, logs)
+        results.append((consensus, logs))
+    assert (results[0][0] == results[1][0]).all()
+    assert (results[0][1] == results[1][1]).all()
+    for order, row, value in zip(orders, *results[0], strict=True):
+        assert interpreted(kernels.log_probability_of)(log_weights, order, row) == pytest.approx(value)
+
+
+@pytest.mark.kernel
+def test_weights_that_underflow_are_no_trouble():
+    sharp = np.array([[0.0, -2500.0, -3000.0], [0.0, -2000.0, -2500.0], [0.0, -900.0, -1000.0]])
+    consensus, logs = np.empty((1, 3), dtype=np.int32), np.empty(1)
+    kernels.draw_consensuses(1, sharp, np.array([[0, 1, 2]]), consensus, logs)
+    assert consensus.tolist() == [[1, 2, 3]]
+    marginals = np.empty((3, 3))
+    assert subsets.posterior_by_subsets(sharp, marginals) == pytest.approx(-3000, abs=1e-6)
+    assert np.isfinite(marginals).all()
+    assert subsets.pseudo_by_subsets(sharp, np.arange(3), marginals) == pytest.approx(-3000)
+
+
+@given(st.integers(2, 6), st.integers(0, 1000))
+def test_any_visit_order_gives_a_law_that_sums_to_one(n_items, seed):
+    rng = np.random.default_rng(seed)
+    rankings = [rng.permutation(n_items) + 1 for _ in range(3)]
+    q = pm.PseudoMallows(rankings, float(rng.random() * 10))
+    order = rng.permutation(n_items)
+    total = sum(math.exp(q.log_probability(r, order)) for r in naive.all_rankings(n_items))
+    assert total == pytest.approx(1)
+    assert q.rank_probabilities(order).sum(axis=0) == pytest.approx(np.ones(n_items))
