@@ -12,7 +12,9 @@ def p_value(draws, law):
     assert set(counts) <= set(law), "a draw has probability 0"
     expected = np.array(list(law.values())) * len(draws)
     assert expected.min() >= 5, "too few draws for a chi-square"
-    return stats.chisquare([counts[key] for key in law], expected * len(draws) / expected.sum()).pvalue
+    return stats.chisquare(
+        [counts[key] for key in law], expected * len(draws) / expected.sum()
+    ).pvalue
 
 
 def interpreted(kernel):

@@ -1,4 +1,4 @@
-"""Every model by its definition, in plain Python, for three to six items. Never its own old output."""
+"""Every model by its definition, in plain Python, for three to six items."""
 
 import functools
 import itertools

@@ -1,9 +1,9 @@
 import math
 
-import naive
 import numpy as np
 import pytest
 
+import naive
 import pseudomallows as pm
 from pseudomallows import alpha as module
 
@@ -76,7 +76,9 @@ def test_rankings_without_agreement_have_alpha_zero():
     assert pm.estimate_alpha(prefs) == 0
 
 
-@pytest.mark.parametrize("rows", [[[1, 2, 3]], [[1, 2, 3], [1, 2, 3]], [[1, 2, 0, 0], [1, 2, 0, 0]]])
+@pytest.mark.parametrize(
+    "rows", [[[1, 2, 3]], [[1, 2, 3], [1, 2, 3]], [[1, 2, 0, 0], [1, 2, 0, 0]]]
+)
 def test_no_finite_alpha_is_said(rows):
     prefs = pm.Preferences.from_rankings(rows)
     with pytest.raises(ValueError, match="no finite alpha is best: give alpha"):

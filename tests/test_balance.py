@@ -25,7 +25,9 @@ def test_sums_are_within_the_tolerance_and_prices_are_of_rows_and_columns(n_item
     assert np.abs(crossed).max() < 1e-6 * (1 + scale)
 
 
-@pytest.mark.parametrize(("n_users", "n_items", "alpha"), [(500, 50, 5), (10_000, 30, 40), (1, 9, 3)])
+@pytest.mark.parametrize(
+    ("n_users", "n_items", "alpha"), [(500, 50, 5), (10_000, 30, 40), (1, 9, 3)]
+)
 def test_real_costs_are_balanced(n_users, n_items, alpha):
     rankings = pm.Mallows(np.arange(1, n_items + 1), alpha).draw(n_users, rng=1)
     found = pm.PseudoMallows(rankings, alpha, balanced=True).balanced_marginals()

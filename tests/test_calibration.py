@@ -1,12 +1,82 @@
-"""Simulation-based calibration: the exact chain passes, a slightly wrong model does not."""
+"""Simulation-based calibration: exact methods pass, slightly wrong ones are caught."""
 
 import csv
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
 
 import calibration_of_methods as calibration
+
+CHAINS = [setting for setting in calibration.SETTINGS if setting.method == "mcmc"]
+COLUMNS = {"version", "seed", "n_items", "n_users", "n_draws"}
+COLUMNS |= {"method", "data", "quantity", "replication", "place"}
+
+
+def find_setting(name, data):
+    """The setting of the experiment with this name and data."""
+    settings = calibration.SETTINGS
+    return next(setting for setting in settings if (setting.name, setting.data) == (name, data))
+
+
+def p_values(setting, n_replications, seed):
+    """{quantity: p-value of its histogram}."""
+    counts = calibration.count_places(calibration.run([setting], n_replications, seed))
+    return {quantity: calibration.p_value(bins) for (_, _, quantity), bins in counts.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", CHAINS, ids=lambda setting: f"{setting.name}, {setting.data}")
+def test_the_exact_chain_is_calibrated(setting):
+    values = p_values(setting, n_replications=500, seed=20_240_301)
+    assert set(values) == {"item", "distance"} | ({"alpha"} if setting.alpha is None else set())
+    assert min(values.values()) > 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data", ["full", "top"])
+def test_data_with_a_slightly_wrong_alpha_are_caught(data):
+    setting = replace(find_setting("mcmc, swap, alpha fixed", data), data_alpha=2.8)
+    assert setting.alpha == 2.0
+    assert p_values(setting, n_replications=500, seed=20_240_302)["distance"] < 1e-6
+
+
+@pytest.mark.slow
+def test_a_slightly_wrong_prior_of_alpha_is_caught():
+    setting = find_setting("mcmc, swap, alpha sampled", "full")
+    wrong = replace(setting, options=setting.options | {"alpha_prior": (4.0, 1.5)})
+    assert p_values(wrong, n_replications=500, seed=20_240_303)["alpha"] < 1e-6
+
+
+@pytest.mark.slow
+def test_balanced_draws_are_calibrated_with_their_weights_only():
+    weighted = find_setting("balanced, with weights", "full")
+    unweighted = find_setting("balanced, no weights", "full")
+    assert min(p_values(weighted, n_replications=1500, seed=20_240_304).values()) > 1e-4
+    assert p_values(unweighted, n_replications=1500, seed=20_240_305)["distance"] < 1e-6
+
+
+def test_the_place_of_the_truth_is_uniform_among_equal_draws():
+    rng, draws = np.random.default_rng(20_240_306), np.array([3, 5, 5, 5, 7])
+    places = [calibration.place_of(5, draws, rng) for _ in range(4000)]
+    assert set(places) == {1, 2, 3, 4}
+    assert stats.chisquare(np.bincount(places)[1:]).pvalue > 1e-4
+
+
+def test_the_experiment_runs_from_end_to_end(tmp_path, capsys):
+    figure = tmp_path / "figures" / "calibration.png"
+    arguments = ["--replications", "1", "--seed", "5", "--processes", "1"]
+    calibration.main([*arguments, "--out", str(tmp_path), "--figure", str(figure)])
+    with (tmp_path / calibration.CSV_NAME).open() as file:
+        rows = list(csv.DictReader(file))
+    n_sampled = sum(setting.alpha is None for setting in calibration.SETTINGS)
+    assert len(rows) == 2 * len(calibration.SETTINGS) + n_sampled
+    assert set(rows[0]) == COLUMNS
+    assert {row["seed"] for row in rows} == {"5"}
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().out.count("p = ") == len(rows)

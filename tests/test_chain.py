@@ -1,9 +1,9 @@
-import naive
 import numpy as np
 import pytest
-from helpers import choose, interpreted, p_value
 
+import naive
 import pseudomallows as pm
+from helpers import choose, interpreted, p_value
 from pseudomallows.kernels import chain as kernels
 from pseudomallows.kernels.costs import count_ranks, footrule_costs
 from pseudomallows.kernels.streams import start_stream
@@ -100,7 +100,9 @@ def test_a_long_run_at_six_items_agrees_with_the_exact_posterior():
     prefs = pm.Preferences.from_rankings(rankings)
     posterior = pm.fit(prefs, "mcmc", 2.0, n_draws=10_000, thin=3, rng=1)
     # 40,000 draws, all but independent: five standard errors
-    assert (np.abs(posterior.rank_probabilities() - exact) < 5 * np.sqrt(exact / 40_000) + 1e-4).all()
+    assert (
+        np.abs(posterior.rank_probabilities() - exact) < 5 * np.sqrt(exact / 40_000) + 1e-4
+    ).all()
 
 
 def exact_alpha_mean(rows, shape, rate):
@@ -118,7 +120,9 @@ def exact_alpha_mean(rows, shape, rate):
     return (grid * heights).sum() / heights.sum()
 
 
-@pytest.mark.parametrize("rows", [[[1, 2, 3], [1, 3, 2], [1, 2, 3]], [[1, 2, 3], [1, 0, 0], [2, 0, 0]]])
+@pytest.mark.parametrize(
+    "rows", [[[1, 2, 3], [1, 3, 2], [1, 2, 3]], [[1, 2, 3], [1, 0, 0], [2, 0, 0]]]
+)
 def test_sampled_alpha_has_the_exact_posterior_mean(rows):
     prefs = pm.Preferences.from_rankings(rows)
     options = {"alpha_prior": (2.0, 0.5), "n_draws": 4000, "warmup": 500}

@@ -57,7 +57,7 @@ def test_names_that_cannot_be_written_are_refused_before_anything_is_written(pos
 def test_a_failed_write_leaves_the_old_file(tmp_path):
     target = tmp_path / "x"
     target.write_bytes(b"old")
-    with pytest.raises(RuntimeError), write_whole(target) as stream:
+    with pytest.raises(RuntimeError), write_whole(target) as stream:  # noqa: PT012
         stream.write(b"half")
         raise RuntimeError
     assert target.read_bytes() == b"old"
@@ -132,7 +132,10 @@ def wrong_axes(header, members):
     [
         (lambda h, m: m.pop("header.json"), "not a saved posterior: it has no header.json"),
         (lambda h, m: h.update(format="other"), "its header has another format"),
-        (lambda h, m: h.update(version=99), "has format version 99, and this program reads up to 1"),
+        (
+            lambda h, m: h.update(version=99),
+            "has format version 99, and this program reads up to 1",
+        ),
         (lambda h, m: h.update(version="1"), "has format version '1'"),
         (lambda h, m: h.pop("items"), "'items' is missing"),
         (lambda h, m: h.update(items=["a"]), "do not fit together"),

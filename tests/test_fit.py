@@ -1,9 +1,9 @@
 import warnings
 
-import naive
 import numpy as np
 import pytest
 
+import naive
 import pseudomallows as pm
 
 METHODS = ["pseudo", "balanced", "mcmc"]

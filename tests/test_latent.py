@@ -1,14 +1,14 @@
 import itertools
 import math
 
-import naive
 import numpy as np
 import pytest
-from helpers import interpreted, p_value
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive
 import pseudomallows as pm
+from helpers import interpreted, p_value
 from pseudomallows.kernels import latent as kernels
 from pseudomallows.latent import Latent
 
@@ -23,9 +23,7 @@ def latent_draws(row, alpha, n_draws, kernel=kernels.draw_latent):
     counts, shared = np.zeros((2, 5, 5), dtype=np.int64)
     draws = np.empty((n_draws, 5), dtype=np.int64)
     for number in range(n_draws):
-        kernel(
-            3, number, one * 0, rankings, one, CONSENSUS, alpha / 5, none, counts, shared, kept
-        )
+        kernel(3, number, one * 0, rankings, one, CONSENSUS, alpha / 5, none, counts, shared, kept)
         draws[number] = kept[0]
     return draws, counts
 

@@ -1,13 +1,13 @@
 import math
 from decimal import Decimal, getcontext
 
-import naive
 import numpy as np
 import pytest
-from helpers import interpreted, p_value
 from scipy import stats
 
+import naive
 import pseudomallows as pm
+from helpers import interpreted, p_value
 from pseudomallows.kernels import mallows as kernels
 from pseudomallows.kernels.matching import draw_mallows
 from pseudomallows.mallows import alpha_for_distance
@@ -69,7 +69,8 @@ def test_log_partition_equals_big_numbers(n_items, alpha):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("n_items", "alpha"), [(2000, 1), (2000, 40), (10_000, 1e-6), (10_000, 1e-3), (10_000, 3), (10_000, 300)]
+    ("n_items", "alpha"),
+    [(2000, 1), (2000, 40), (10_000, 1e-6), (10_000, 1e-3), (10_000, 3), (10_000, 300)],
 )
 def test_log_partition_of_many_items_equals_logarithms(n_items, alpha):
     lam, old = alpha / n_items, np.array([0.0])

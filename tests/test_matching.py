@@ -1,13 +1,13 @@
 import itertools
 import math
 
-import naive
 import numpy as np
 import pytest
-from helpers import interpreted, p_value
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive
+from helpers import interpreted, p_value
 from pseudomallows.kernels import matching
 
 pytestmark = pytest.mark.kernel
@@ -97,9 +97,7 @@ def test_a_slightly_wrong_decay_is_caught(places):
 def test_compiled_and_interpreted_draws_are_equal(places):
     plain = draws(places, 0.3, 50, interpreted(matching.draw_matching))
     assert (draws(places, 0.3, 50) == plain).all()
-    assert log_sum(places, 0.3, 2) == log_sum(
-        places, 0.3, 2, interpreted(matching.sum_matchings)
-    )
+    assert log_sum(places, 0.3, 2) == log_sum(places, 0.3, 2, interpreted(matching.sum_matchings))
 
 
 def test_many_places_neither_overflow_nor_underflow():

@@ -1,13 +1,13 @@
 import math
 
-import naive
 import numpy as np
 import pytest
-from helpers import choose, interpreted, p_value
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive
 import pseudomallows as pm
+from helpers import choose, interpreted, p_value
 from pseudomallows.kernels import pseudo as kernels
 from pseudomallows.kernels import subsets
 
@@ -171,7 +171,9 @@ def test_compiled_and_interpreted_kernels_are_equal():
     assert (results[0][0] == results[1][0]).all()
     assert (results[0][1] == results[1][1]).all()
     for order, row, value in zip(orders, *results[0], strict=True):
-        assert interpreted(kernels.log_probability_of)(log_weights, order, row) == pytest.approx(value)
+        assert interpreted(kernels.log_probability_of)(log_weights, order, row) == pytest.approx(
+            value
+        )
 
 
 @pytest.mark.kernel

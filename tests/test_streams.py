@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from helpers import interpreted
 from scipy import stats
 
+from helpers import interpreted
 from pseudomallows.kernels import streams
 
 pytestmark = pytest.mark.kernel
@@ -23,12 +23,16 @@ def test_first_numbers_of_neighbouring_streams_are_uniform_and_unrelated():
     assert stats.kstest(first, "uniform").pvalue > 1e-4
     table = first.reshape(50, 50)
     for shifted in (table[:, 1:], table[1:, :]):
-        correlation = np.corrcoef(table[: len(shifted), : shifted.shape[1]].ravel(), shifted.ravel())
+        correlation = np.corrcoef(
+            table[: len(shifted), : shifted.shape[1]].ravel(), shifted.ravel()
+        )
         assert abs(correlation[0, 1]) < 0.08
 
 
 def test_streams_differ_by_seed_draw_and_user():
-    starts = [numbers(*key, 1)[0] for key in [(1, 2, 3), (2, 2, 3), (1, 3, 3), (1, 2, 4), (1, 3, 2)]]
+    starts = [
+        numbers(*key, 1)[0] for key in [(1, 2, 3), (2, 2, 3), (1, 3, 3), (1, 2, 4), (1, 3, 2)]
+    ]
     assert len(set(starts)) == len(starts)
 
 

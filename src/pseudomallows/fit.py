@@ -329,8 +329,10 @@ class _Job:
 
 
 def _warn_if_doubtful(posterior: Posterior, job: _Job) -> None:
-    if job.plan.weighted and not job.is_markov and posterior.effective_size < min(
-        EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 2
+    if (
+        job.plan.weighted
+        and not job.is_markov
+        and posterior.effective_size < min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 2)
     ):
         warning = EffectiveSizeWarning(posterior.effective_size, posterior.weights.size)
         warnings.warn(warning, stacklevel=3)

@@ -12,6 +12,7 @@ from .kernels.matching import draw_mallows
 from .preferences import check_weights
 from .rankings import (
     check_alpha,
+    check_count,
     check_distance,
     check_ranking,
     check_rankings,
@@ -38,7 +39,7 @@ class Mallows:
     --------
     >>> m = Mallows([2, 1, 3, 4], alpha=5)
     >>> round(m.log_partition, 6)
-    0.257186
+    0.261271
     >>> m.draw(2, rng=1)
     array([[2, 1, 3, 4],
            [2, 1, 3, 4]], dtype=int32)
@@ -96,7 +97,7 @@ class Mallows:
     def draw(self, n_draws: int, rng: np.random.Generator | int | None = None) -> NDArray[np.int32]:
         """Draw rankings, exact and independent: ``draws[draw, item]`` is a rank."""
         rng = np.random.default_rng(rng)
-        around = np.empty((n_draws, self.n_items), dtype=np.int32)
+        around = np.empty((check_count(n_draws, "n_draws", 0), self.n_items), dtype=np.int32)
         draw_mallows(rng.integers(2**63), self.n_items, self._lam, around)
         return around[:, self.consensus - 1]
 

@@ -104,7 +104,7 @@ def rank_histograms(
     noise = np.random.default_rng(0).random(values.size)
     order = np.lexsort((noise, values.ravel()))
     places = np.empty(values.size)
-    places[order] = np.arange(values.size) / values.size
+    places[order] = (np.arange(values.size) + 0.5) / values.size
     edges = np.linspace(0, 1, n_bins + 1)
     for chain, row in enumerate(places.reshape(values.shape)):
         ax.stairs(np.histogram(row, edges)[0], edges, label=f"chain {chain + 1}", linewidth=1.5)

@@ -18,6 +18,7 @@ from .kernels.subsets import posterior_by_subsets, pseudo_by_subsets
 from .preferences import check_weights
 from .rankings import (
     check_alpha,
+    check_count,
     check_number,
     check_ranking,
     check_rankings,
@@ -187,6 +188,7 @@ class PseudoMallows:
         The mean of the weights estimates the evidence, the mean of their logs is the ELBO.
         """
         rng = np.random.default_rng(rng)
+        n_draws = check_count(n_draws, "n_draws")
         if visit_order is None:
             orders = self._draw_visit_orders(n_draws, rng)
         else:
@@ -368,7 +370,7 @@ def draw_v_ranking(
     """Draw one of the V-set of a ranking, all with the same probability.
 
     >>> draw_v_ranking([1, 2, 3, 4, 5], rng=1)
-    array([4, 3, 1, 2, 5], dtype=int32)
+    array([5, 3, 1, 2, 4], dtype=int32)
     """
     return rank_randomly(_from_middle(check_ranking(ranking)), np.random.default_rng(rng))
 

@@ -1,0 +1,149 @@
+"""Every kind of bad input, and the message that says what was wanted, what came, and where."""
+
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+
+RANKINGS = [[1, 2, 3], [2, 1, 3]]
+PREFS = pm.Preferences.from_rankings(RANKINGS)
+
+
+def rankings(*rows):
+    return lambda: pm.Preferences.from_rankings(list(rows))
+
+
+def fit(**options):
+    return lambda: pm.fit(PREFS, **options)
+
+
+CASES = [
+    # rankings
+    (rankings([1, 2, 3], [1, 2, 2]), r"rankings\[1\] is not a permutation of 1\.\.3: \[1, 2, 2\]: "
+     r"a rank appears twice; ties are not allowed; 1 of 2 users have this problem"),
+    (rankings([1, 1.5, 3]), "ranks are whole numbers; ties are not allowed"),
+    (rankings([1, -1, 2]), "ranks start at 1, and 0 or NaN means not ranked"),
+    (rankings([1, 4, 2]), "a rank is beyond the 3 items"),
+    (rankings([1, np.inf, 2]), "a rank is beyond the 3 items"),
+    (rankings([1, -np.inf, 2]), "ranks start at 1"),
+    (rankings(["a", "b", "c"]), r"rankings must be numbers \(ranks\), got text, first a"),
+    (rankings([1, None, "x"]), r"rankings must be numbers \(ranks\), got (None|'x')"),
+    (rankings([True, False]), "got true and false; for clicks use"),
+    (rankings([1, 2, 3], [1, 2]), "the same number of items for every user"),
+    (rankings(), "rankings is empty"),
+    (rankings([]), "rankings is empty"),
+    (rankings([1]), "a ranking needs at least 2 items, got 1"),
+    (lambda: pm.Preferences.from_rankings([1, 2, 3]), r"two axes \(users, items\), got 1"),
+    (lambda: pm.Preferences.from_rankings(np.ones((2, 2, 2))), "two axes"),
+    (lambda: pm.fit(rankings([0, 0, 0], [0, 0, 0])()), "no user has ranked anything"),
+    # names and weights
+    (lambda: pm.Preferences.from_rankings(RANKINGS, items=["a", "b"]), "items must have 3 names, got 2"),
+    (lambda: pm.Preferences.from_rankings(RANKINGS, items=["a", "b", "a"]), "got 'a' twice"),
+    (lambda: pm.Preferences.from_rankings(RANKINGS, users=["ann"]), "users must have 2 names, got 1"),
+    (lambda: PREFS.rename(items=["a"]), "items must have 3 names, got 1"),
+    (lambda: pm.Preferences.from_rankings(RANKINGS, weights=[1]), r"one number a user \(2\), got 1"),
+    (lambda: pm.Preferences.from_rankings(RANKINGS, weights=[1, 0.5]), r"weights\[1\] must be a whole"),
+    (lambda: pm.Preferences.from_rankings(RANKINGS, weights=[-1, 1]), r"weights\[0\] must be a whole"),
+    (lambda: pm.Preferences.from_rankings(RANKINGS, weights=[np.nan, 1]), r"weights\[0\] must be"),
+    (lambda: pm.Preferences.from_rankings(RANKINGS, weights=["a", "b"]), "weights must be numbers"),
+    (lambda: pm.fit(pm.Preferences.from_rankings(RANKINGS, weights=[0, 0])), "no user has ranked"),
+    # orderings
+    (lambda: pm.Preferences.from_orderings([]), "orderings is empty"),
+    (lambda: pm.Preferences.from_orderings([["a", "b", "a"]]), r"orderings\[0\] has 'a' twice"),
+    (lambda: pm.Preferences.from_orderings([["a"], ["x"]], items="ab"), r"orderings\[1\] has 'x', which"),
+    (lambda: pm.Preferences.from_orderings(["ab"]), r"orderings\[0\] must be a list of items"),
+    (lambda: pm.Preferences.from_orderings([3]), r"orderings\[0\] must be a list of items"),
+    (lambda: pm.Preferences.from_orderings([["a", None, "b"]]), "missing entry before its end"),
+    (lambda: pm.Preferences.from_orderings([["a"]]), "at least 2 items, got 1"),
+    # alpha
+    (lambda: pm.Mallows([1, 2], -1), "alpha must be a finite number, 0 or more, got -1"),
+    (lambda: pm.Mallows([1, 2], np.nan), "alpha must be a finite number, 0 or more, got nan"),
+    (lambda: pm.Mallows([1, 2], np.inf), "alpha must be a finite number, 0 or more, got inf"),
+    (lambda: pm.Mallows([1, 2], "large"), "alpha must be a number, got 'large'"),
+    (lambda: pm.PseudoMallows(RANKINGS, -2), "alpha must be a finite number"),
+    (fit(alpha=-1), "alpha must be a finite number, 0 or more, got -1"),
+    (fit(alpha=np.inf), "alpha must be a finite number"),
+    (lambda: pm.log_likelihood(PREFS, [1, 2, 3], np.nan), "alpha must be a finite number"),
+    # consensus
+    (lambda: pm.Mallows([1, 2, 2], 1), r"consensus is not a permutation of 1\.\.3: \[1, 2, 2\]"),
+    (lambda: pm.Mallows([1, np.nan, 2], 1), "consensus is not a permutation"),
+    (lambda: pm.Mallows([0, 1, 2], 1), "consensus is not a permutation"),
+    (lambda: pm.Mallows([[1, 2]], 1), "consensus must have one axis"),
+    (lambda: pm.Mallows([], 1), "consensus is empty"),
+    (lambda: pm.Mallows(["a", "b"], 1), "consensus must be numbers"),
+    (lambda: pm.Mallows([1, 2], 1).log_probability([1, 2, 3]), "the 2 items of the consensus, got 3"),
+    (lambda: pm.log_likelihood(PREFS, [1, 2], 1), "consensus must have 3 items, got 2"),
+    (lambda: pm.maximum_likelihood_alpha(RANKINGS, [1, 2]), "the same items, got 3 and 2 items"),
+    (lambda: pm.Mallows([1, 2], 1).draw(-1), "n_draws must be 0 or more"),
+    (lambda: pm.Mallows([1, 2], 1).draw(2.5), "n_draws must be a whole number, got 2.5"),
+    # distributions from full rankings
+    (lambda: pm.PseudoMallows([[1, 0, 0]], 1), r"rankings\[0\] is not a full ranking: \[1, 0, 0\]"),
+    (lambda: pm.PseudoMallows([[1, 2], [np.nan, 1]], 1), r"rankings\[1\] is not a full ranking"),
+    (lambda: pm.PseudoMallows(RANKINGS, 1, sigma=-1), "sigma must be a finite number, 0 or more"),
+    (lambda: pm.PseudoMallows(RANKINGS, 1, sigma=1, balanced=True), "sigma has no meaning with bal"),
+    (lambda: pm.PseudoMallows(RANKINGS, 1).draw(2, 1, [0, 1]), r"each of the items 0\.\.2 once"),
+    (lambda: pm.PseudoMallows(RANKINGS, 1).draw(2, 1, [0, 1, 1]), "once, got"),
+    (lambda: pm.PseudoMallows(RANKINGS, 1).log_probability([1, 2]), "must have 3 items, got 2"),
+    (lambda: pm.PseudoMallows(RANKINGS, 1, sigma=1).log_probability([1, 2, 3]), "no finite sum"),
+    (lambda: pm.PseudoMallows([range(1, 21)], 1).rank_probabilities(range(20)), "up to 16 items, got 20"),
+    (lambda: pm.PseudoMallows([range(1, 41)], 1).log_probability(range(1, 41)), "more than 50000: give"),
+    (lambda: pm.v_rankings(range(1, 41)), "the V-set of 40 items is too large"),
+    (lambda: pm.v_rankings([1, 1]), "ranking is not a permutation"),
+    (lambda: pm.draw_v_ranking([1, 3]), "ranking is not a permutation"),
+    # scores
+    (lambda: pm.footrule([1, 2], [1, 2, 3]), "the same items, got 2 and 3 items"),
+    (lambda: pm.footrule([[1, 2]] * 2, [[1, 2]] * 3), "cannot compare 2 rankings with 3"),
+    (lambda: pm.marginal_divergence([[1, 2]], [[1, 2, 3]]), "have 2 items, reference_draws have 3"),
+    (lambda: pm.marginal_divergence([[1, 2]], [[1, 2]], floor=0), "floor must be between 0 and 1"),
+    (lambda: pm.marginal_divergence([[1, 2]], [[1, 2]], weights=[1, 2]), "one number a draw"),
+    # fit
+    (lambda: pm.fit(RANKINGS), "prefs must be Preferences, got list: use pm.Preferences.from_"),
+    (fit(method="magic"), "method must be one of 'pseudo', 'balanced', 'mcmc', got 'magic'"),
+    (fit(distance="kendall"), "distance must be one of 'footrule', got 'kendall'"),
+    (lambda: pm.Mallows([1, 2], 1, distance="ulam"), "distance must be one of 'footrule', got 'ulam'"),
+    (lambda: pm.estimate_alpha(PREFS, "guess"), "method must be one of 'similarity', 'likelihood'"),
+    (lambda: pm.estimate_alpha(rankings([1, 0, 0], [1, 2, 3])()), "1 of 2 are partial: use method="),
+    (lambda: pm.fit(rankings([1, 2, 3])()), "one user only"),
+    (fit(n_clusters=2), "n_clusters must be 1 in this version, got 2"),
+    (fit(n_draws=0), "n_draws must be 1 or more, got 0"),
+    (fit(n_draws=True), "n_draws must be a whole number, got True"),
+    (fit(alpha=1, warmup=3), "method='pseudo' on full rankings has no option 'warmup'; it has"),
+    (fit(alpha=1, sgima=3), "no option 'sgima'; it has distance, n_chains, sigma"),
+    (fit(alpha=1, sigma=np.nan), "sigma must be a finite number"),
+    (fit(method="mcmc", move="jump"), "move must be one of 'swap', 'leap_and_shift', got 'jump'"),
+    (fit(method="mcmc", start="mode"), "start must be one of 'map', 'random', got 'mode'"),
+    (fit(method="mcmc", leap=0), "leap must be 1 or more, got 0"),
+    (fit(method="mcmc", thin=0), "thin must be 1 or more, got 0"),
+    (fit(method="mcmc", n_chains=0), "n_chains must be 1 or more, got 0"),
+    (fit(method="mcmc", warmup=-1), "warmup must be 0 or more, got -1"),
+    (fit(method="mcmc", alpha_prior=3), r"alpha_prior must be \(shape, rate\) of a gamma, got 3"),
+    (fit(method="mcmc", alpha_prior=(0, 1)), "a shape and a rate above 0"),
+    (lambda: pm.Threads(0), "n_threads must be 1 or more, got 0"),
+    (lambda: pm.simulate_rankings(0, 5, 1), "n_users must be 1 or more, got 0"),
+    (lambda: pm.simulate_rankings(5, 1, 1), "n_items must be 2 or more, got 1"),
+    (lambda: pm.simulate_rankings(5, 5, 1, top=0), "top must be 1 or more, got 0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), CASES, ids=[message[:40] for _, message in CASES])
+def test_the_message_says_what_is_wrong(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+
+
+def test_many_wrong_rows_are_counted():
+    rows = np.tile([1, 2, 3], (200, 1))
+    rows[[17, 40, 99]] = [1, 2, 2]
+    message = r"rankings\[17\] is not .* 3 of 200 users have this problem"
+    with pytest.raises(ValueError, match=message):
+        pm.Preferences.from_rankings(rows)
+
+
+def test_long_rows_are_shown_in_part():
+    with pytest.raises(ValueError, match=r"12, \.\.\.\]"):
+        pm.Preferences.from_rankings([[*range(1, 20), 19]])
+
+
+def test_one_user_and_given_alpha_is_fine():
+    posterior = pm.fit(pm.Preferences.from_rankings([[2, 1, 3]]), alpha=9, rng=1)
+    assert posterior.point_consensus().tolist() == [2, 1, 3]

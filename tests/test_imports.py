@@ -1,0 +1,103 @@
+"""The direction of imports, and what `import pseudomallows` may bring with it."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pseudomallows
+
+ROOT = Path(pseudomallows.__file__).parent
+DOORS = {"cli", "__main__"}
+OPTIONAL = {  # library: the one module that may import it; `posterior` inside a function
+    "matplotlib": {"plots", "cli"},
+    "arviz": {"posterior"},
+    "pandas": {"posterior"},
+}
+HEAVY = {
+    "matplotlib",
+    "polars",
+    "pandas",
+    "dask",
+    "starlette",
+    "uvicorn",
+    "arviz",
+    "pyarrow",
+    "rich",
+}
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+def imported(path, top_level_only=False):
+    """(own modules, outside libraries) that a file imports."""
+    tree = ast.parse(path.read_text())
+    nodes = tree.body if top_level_only else list(ast.walk(tree))
+    own, outside = set(), set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            own |= {node.module.split(".")[0]} if node.module else {a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            outside.add(node.module.split(".")[0])
+        elif isinstance(node, ast.Import):
+            outside |= {alias.name.split(".")[0] for alias in node.names}
+    return own, outside
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in FILES if p.parent.name == "kernels"], ids=lambda p: p.name
+)
+def test_kernels_import_numpy_numba_and_each_other_only(path):
+    tree = ast.parse(path.read_text())
+    levels = {node.level for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert levels <= {0, 1}
+    assert imported(path)[1] <= {"numpy", "numba"}
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.parent == ROOT], ids=lambda p: p.name)
+def test_public_modules_do_not_import_the_doors(path):
+    if path.stem not in DOORS:
+        assert not imported(path)[0] & DOORS
+
+
+def test_imports_have_no_circle():
+    graph = {p.stem: imported(p, top_level_only=True)[0] for p in FILES if p.parent == ROOT}
+    done = {"kernels"}
+    while graph:
+        ready = [name for name, needs in graph.items() if needs <= done]
+        assert ready, f"a circle among {sorted(graph)}"
+        done |= set(ready)
+        for name in ready:
+            del graph[name]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
+def test_an_optional_library_is_imported_where_it_is_needed_only(path):
+    for library, modules in OPTIONAL.items():
+        if library in imported(path)[1]:
+            assert path.stem in modules
+
+
+def test_import_is_light_and_takes_a_second_at_most():
+    script = (
+        "import time; start = time.perf_counter(); import pseudomallows; "
+        "print(time.perf_counter() - start); import sys; print(*sys.modules)"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        for _ in range(4)
+    ]
+    seconds = min(float(run.stdout.split("\n")[0]) for run in runs[1:])
+    modules = {name.split(".")[0] for name in runs[0].stdout.split("\n")[1].split()}
+    assert not modules & HEAVY
+    assert seconds < 2.0  # about one, and a busy machine doubles it
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in pseudomallows.__all__:
+        assert getattr(pseudomallows, name) is not None
+        if not name.startswith("__"):
+            assert getattr(pseudomallows, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        pseudomallows.nothing  # noqa: B018

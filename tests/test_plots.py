@@ -1,0 +1,79 @@
+import matplotlib
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    names = ["plain", "dear $5", "α-β", "a name that is much too long to be shown", "x", "y"]
+    prefs = pm.simulate_rankings(40, 6, 2, rng=1).preferences.rename(items=names)
+    return pm.fit(prefs, "mcmc", n_draws=100, rng=1)
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def test_heat_shows_the_probabilities_in_the_order_of_the_consensus(posterior):
+    ax = pm.plots.heat(posterior)
+    shown = np.asarray(ax.collections[0].get_array()).reshape(6, 6)
+    order = np.argsort(posterior.point_consensus())
+    assert shown == pytest.approx(posterior.rank_probabilities()[order].T)
+    assert ax.yaxis_inverted()
+    ax.figure.canvas.draw()
+
+
+def test_intervals_put_the_best_item_on_top(posterior):
+    ax = pm.plots.intervals(posterior, 0.9)
+    labels = [text.get_text() for text in ax.get_yticklabels()]
+    best = posterior.items[posterior.point_consensus().argmin()]
+    assert labels[0] == pm.plots._text(best)
+    assert ax.yaxis_inverted()
+    assert "90%" in ax.get_title()
+    assert r"dear \$5" in labels
+    assert any(label.endswith("…") and len(label) == 24 for label in labels)
+    ax.figure.canvas.draw()
+
+
+def test_trace_draws_every_chain(posterior):
+    ax = pm.plots.trace(posterior)
+    assert len(ax.lines) == 4
+    assert ax.lines[2].get_ydata().tolist() == posterior.alpha[2, :, 0].tolist()
+    ax = pm.plots.trace(posterior, "α-β")
+    assert ax.lines[0].get_ydata().tolist() == posterior.consensus[0, :, 0, 2].tolist()
+    assert ax.get_ylabel() == "rank of α-β"
+
+
+def test_rank_histograms_hold_every_draw(posterior):
+    ax = pm.plots.rank_histograms(posterior, "x", n_bins=10)
+    counts = np.array([patch.get_data().values for patch in ax.patches])
+    assert counts.shape == (4, 10)
+    assert (counts.sum(axis=1) == 100).all()
+    assert (counts.sum(axis=0) == 40).all()
+
+
+def test_plots_go_into_given_axes(posterior):
+    figure, axes = plt.subplots(2, 2)
+    calls = (pm.plots.heat, pm.plots.intervals, pm.plots.trace, pm.plots.rank_histograms)
+    for plot, ax in zip(calls, axes.ravel(), strict=True):
+        assert plot(posterior, ax=ax) is ax
+    figure.canvas.draw()
+
+
+def test_many_items_lose_their_names_but_draw():
+    prefs = pm.simulate_rankings(40, 100, 5, rng=1).preferences
+    posterior = pm.fit(prefs, alpha=5, n_draws=20, rng=1)
+    for plot in (pm.plots.heat, pm.plots.intervals):
+        plot(posterior).figure.canvas.draw()
+
+
+def test_an_unknown_item_is_named(posterior):
+    with pytest.raises(ValueError, match=r"no item is named 'zebra'; the first are \['plain'"):
+        pm.plots.trace(posterior, "zebra")
