@@ -83,8 +83,6 @@ def leap_and_shift(stream, costs, lam, leap, consensus, ordering):
 def move_consensus(stream, costs, lam, move, leap, n_moves, consensus):
     """Make `n_moves` proposals; return how many were accepted."""
     n_items = len(consensus)
-    if n_items == 1:
-        return 0
     ordering = np.empty(n_items, dtype=np.int64)
     for item in range(n_items):
         ordering[consensus[item] - 1] = item
