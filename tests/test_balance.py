@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import pseudomallows as pm
 from pseudomallows import balance
-from pseudomallows.kernels.balance import assignment_prices, sinkhorn
+from pseudomallows.kernels.balance import assignment_prices, newton_direction, sinkhorn
 
 
 def sums(log_weights):
@@ -52,6 +52,16 @@ def test_stopping_early_is_said_with_the_numbers():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         balance.balance_weights(log_weights)
+
+
+@pytest.mark.kernel
+def test_a_newton_direction_solves_its_equations():
+    matrix = np.random.default_rng(1).random((5, 5)) + 0.1
+    rows, columns = matrix.sum(axis=1), matrix.sum(axis=0)
+    steps = np.empty((2, 5))
+    newton_direction(matrix, rows, columns, 1e-6, *steps)
+    assert (rows + 1e-6) * steps[0] + matrix @ steps[1] == pytest.approx(1 - rows)
+    assert matrix.T @ steps[0] + columns * steps[1] == pytest.approx(1 - columns)
 
 
 @pytest.mark.kernel

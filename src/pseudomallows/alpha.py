@@ -114,7 +114,7 @@ def _alpha_by_similarity(prefs: Preferences, latent: Latent) -> float:
 
 
 def _mean_distance(latent: Latent) -> float:
-    costs = latent.full_costs
+    costs = latent.known_costs
     return float(total_cost(costs, best_assignment(costs))) / latent.n_users
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .diagnostics import BalanceWarning
-from .kernels.balance import assignment_prices, sinkhorn
+from .kernels.balance import assignment_prices, newton_direction, sinkhorn
 
 TOLERANCE = 1e-6  # every row and column sums to 1 within this
 MAX_STEPS = 200
@@ -62,12 +62,10 @@ def _newton_step(log_weights: Array, matrix: Array, rows: Array, columns: Array)
     nothing, nor does one of a block that stands apart; the ridge keeps them where they are.
     """
     row_sums, column_sums = matrix.sum(axis=1), matrix.sum(axis=0)
-    curvature = np.diag(row_sums + RIDGE) - (matrix / column_sums) @ matrix.T
-    slope = 1 - row_sums + matrix @ ((column_sums - 1) / column_sums)
-    row_step = np.linalg.solve(curvature, slope)
-    column_step = (1 - column_sums - matrix.T @ row_step) / column_sums
+    row_step, column_step = np.empty(len(rows)), np.empty(len(rows))
+    newton_direction(matrix, row_sums, column_sums, RIDGE, row_step, column_step)
     height = matrix.sum() - rows.sum() - columns.sum()
-    descent = (row_sums - 1) @ row_step + (column_sums - 1) @ column_step
+    descent = ((row_sums - 1) * row_step + (column_sums - 1) * column_step).sum()
     for halving in range(20):
         size = 0.5**halving
         new_rows, new_columns = rows + size * row_step, columns + size * column_step

@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    _say("Loading; the first time, the kernels are compiled, which takes half a minute ...")
+    _say("Loading; the first time, the kernels are compiled, which takes some ten seconds ...")
     started = time.perf_counter()
     truth = simulate_rankings(n_users=60, n_items=len(DEMO_ITEMS), alpha=3, rng=options.seed)
     prefs = truth.preferences.rename(items=DEMO_ITEMS)

@@ -279,7 +279,7 @@ class _Job:
 
     def _draw_independent(self, chain: int, rng: np.random.Generator) -> None:
         """Full rankings: all draws at once (Algorithm 3, or balanced)."""
-        costs = self.latent.full_costs
+        costs = self.latent.known_costs
         draws = self._law(costs).draw_weighted(self.plan.n_draws, rng)
         self.consensus[chain, :, 0] = draws.rankings
         if self.plan.weighted:

@@ -1,5 +1,6 @@
 """The latent full rankings of users who are known in part: exact draws, exact likelihood."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ class Latent:
         self._fixed = _counts(prefs, informative)
         self._n_full = int(prefs.weights[full].sum())
         self._full_costs = footrule_costs(_counts(prefs, full))
+        self.known_costs = footrule_costs(self._fixed)  # [item, rank - 1], of the ranks known
         self._partial, self._partial_weights = prefs.rankings[partial], prefs.weights[partial]
         self._first_users = np.cumsum(self._partial_weights) - self._partial_weights
         self._executor = Threads() if executor is None else executor
@@ -44,11 +46,6 @@ class Latent:
     def is_full(self) -> bool:
         """Is everything known?"""
         return len(self._partial) == 0
-
-    @property
-    def full_costs(self) -> NDArray[np.int64]:
-        """``costs[item, rank - 1]`` of the ranks that are known."""
-        return np.asarray(footrule_costs(self._fixed))
 
     def draw(
         self, consensus: NDArray[np.int32], alpha: float, seed: int, draw: int
@@ -89,7 +86,7 @@ class Latent:
 
     def log_likelihood(self, consensus: NDArray[np.int32], alpha: float) -> float:
         """Log probability of all that is known, given consensus and alpha; exact."""
-        log_partition = float(partition_and_distance(self.n_items, alpha / self.n_items)[0])
+        log_partition = _log_partition(self.n_items, alpha)
         full = -alpha / self.n_items * float(total_cost(self._full_costs, consensus))
         full -= self._n_full * log_partition
         values = _log_likelihoods(self._partial, consensus, alpha, log_partition, self._executor)
@@ -104,7 +101,7 @@ class Latent:
         rankings and taking their exact MAP (stochastic EM).
         """
         if self.is_full:
-            return best_assignment(self.full_costs)
+            return best_assignment(self.known_costs)
         consensus = rank_randomly(self.mean_ranks, rng)
         seed = int(rng.integers(2**63))
         for n_round in range(n_rounds):
@@ -126,7 +123,7 @@ def log_likelihood(prefs: Preferences, consensus: ArrayLike, alpha: float) -> ND
     if len(center) != prefs.n_items:
         raise ValueError(f"consensus must have {prefs.n_items} items, got {len(center)}")
     alpha = check_alpha(alpha)
-    log_partition = float(partition_and_distance(prefs.n_items, alpha / prefs.n_items)[0])
+    log_partition = _log_partition(prefs.n_items, alpha)
     return _log_likelihoods(prefs.rankings, center, alpha, log_partition, Threads())
 
 
@@ -138,6 +135,11 @@ def best_assignment(costs: NDArray[Any]) -> NDArray[np.int32]:
     consensus = np.empty(len(costs), dtype=np.int32)
     consensus[items] = ranks + 1
     return consensus
+
+
+@functools.lru_cache(maxsize=64)
+def _log_partition(n_items: int, alpha: float) -> float:
+    return float(partition_and_distance(n_items, alpha / n_items)[0])
 
 
 def _counts(prefs: Preferences, rows: NDArray[np.bool_]) -> NDArray[np.int64]:

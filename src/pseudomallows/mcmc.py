@@ -89,7 +89,7 @@ class Chain:
 
     def _draw_costs(self, alpha: float) -> NDArray[np.int64]:
         if self._latent.is_full:
-            return self._latent.full_costs
+            return self._latent.known_costs
         return self._latent.draw(self.consensus, alpha, self._seed, self._n_sweeps)
 
     def log_posterior(self) -> float:

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .rankings import check_rankings
 
-FLOOR = 1e-6
+FLOOR = 1e-4
 
 
 def marginal_divergence(

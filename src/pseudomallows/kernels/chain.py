@@ -13,8 +13,8 @@ SWAP, LEAP_AND_SHIFT = 0, 1
 
 @njit(cache=True, nogil=True)
 def accepts(stream, log_ratio):
-    """The Metropolis rule."""
-    return log_ratio >= 0.0 or uniform(stream) < np.exp(log_ratio)
+    """The Metropolis rule. No uniform number is below exp(-40), whose underflow would be slow."""
+    return log_ratio >= 0.0 or (log_ratio > -40.0 and uniform(stream) < np.exp(log_ratio))
 
 
 @njit(cache=True, nogil=True)

@@ -8,12 +8,14 @@ from numba import njit
 
 from .streams import start_stream, uniform
 
+SMALL = 1e-200  # a sum of exponentials below this has lost its digits
+
 
 @njit(cache=True, nogil=True)
-def draw_consensus(stream, log_weights, visit_order, free, weights, consensus):
+def draw_consensus(stream, log_weights, table, highests, visit_order, free, weights, consensus):
     """Draw a consensus, the items in `visit_order` (Algorithm 1); return its log probability.
 
-    `free` and `weights` are scratch.
+    `table` and `highests` come from `exponentials`; `free` and `weights` are scratch.
     """
     n_items = len(visit_order)
     log_probability = 0.0
@@ -21,7 +23,12 @@ def draw_consensus(stream, log_weights, visit_order, free, weights, consensus):
         free[rank] = rank
     for step in range(n_items):
         item, n_free = visit_order[step], n_items - step
-        highest, total = weigh_free(log_weights[item], free, n_free, weights)
+        highest, total = highests[item], 0.0
+        for slot in range(n_free):
+            weights[slot] = table[item, free[slot]]
+            total += weights[slot]
+        if total < SMALL:  # the likely ranks are gone
+            highest, total = weigh_free(log_weights[item], free, n_free, weights)
         u = uniform(stream) * total
         slot = 0
         while slot < n_free - 1 and u >= weights[slot]:
@@ -32,6 +39,16 @@ def draw_consensus(stream, log_weights, visit_order, free, weights, consensus):
         consensus[item] = rank + 1
         free[slot] = free[n_free - 1]
     return log_probability
+
+
+@njit(cache=True, nogil=True)
+def exponentials(log_weights):
+    """exp(log_weights) with the largest of each row 1, and the logs of these largest."""
+    table, highests = np.empty(log_weights.shape), np.empty(len(log_weights))
+    for item in range(len(log_weights)):
+        highests[item] = log_weights[item].max()
+        table[item] = np.exp(log_weights[item] - highests[item])
+    return table, highests
 
 
 @njit(cache=True, nogil=True)
@@ -52,11 +69,19 @@ def draw_consensuses(seed, log_weights, visit_orders, consensus, log_probabiliti
     """Fill `consensus[draw, item]` and `log_probabilities[draw]`, given `visit_orders[draw]`."""
     n_items = len(log_weights)
     free, weights = np.empty(n_items, dtype=np.int64), np.empty(n_items)
+    table, highests = exponentials(log_weights)
     stream = np.empty(1, dtype=np.uint64)
     for draw in range(len(visit_orders)):
         start_stream(seed, draw, 0, stream)
         log_probabilities[draw] = draw_consensus(
-            stream, log_weights, visit_orders[draw], free, weights, consensus[draw]
+            stream,
+            log_weights,
+            table,
+            highests,
+            visit_orders[draw],
+            free,
+            weights,
+            consensus[draw],
         )
 
 
