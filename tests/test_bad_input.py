@@ -35,7 +35,7 @@ CASES = [
     (rankings([1]), "a ranking needs at least 2 items, got 1"),
     (lambda: pm.Preferences.from_rankings([1, 2, 3]), r"two axes \(users, items\), got 1"),
     (lambda: pm.Preferences.from_rankings(np.ones((2, 2, 2))), "two axes"),
-    (lambda: pm.fit(rankings([0, 0, 0], [0, 0, 0])()), "no user has ranked anything"),
+    (lambda: pm.fit(rankings([0, 0, 0], [0, 0, 0])()), "no user says anything"),
     # names and weights
     (lambda: pm.Preferences.from_rankings(RANKINGS, items=["a", "b"]), "items must have 3 names, got 2"),
     (lambda: pm.Preferences.from_rankings(RANKINGS, items=["a", "b", "a"]), "got 'a' twice"),
@@ -46,7 +46,7 @@ CASES = [
     (lambda: pm.Preferences.from_rankings(RANKINGS, weights=[-1, 1]), r"weights\[0\] must be a whole"),
     (lambda: pm.Preferences.from_rankings(RANKINGS, weights=[np.nan, 1]), r"weights\[0\] must be"),
     (lambda: pm.Preferences.from_rankings(RANKINGS, weights=["a", "b"]), "weights must be numbers"),
-    (lambda: pm.fit(pm.Preferences.from_rankings(RANKINGS, weights=[0, 0])), "no user has ranked"),
+    (lambda: pm.fit(pm.Preferences.from_rankings(RANKINGS, weights=[0, 0])), "no user says anything"),
     # orderings
     (lambda: pm.Preferences.from_orderings([]), "orderings is empty"),
     (lambda: pm.Preferences.from_orderings([["a", "b", "a"]]), r"orderings\[0\] has 'a' twice"),
@@ -102,7 +102,7 @@ CASES = [
     (fit(distance="kendall"), "distance must be one of 'footrule', got 'kendall'"),
     (lambda: pm.Mallows([1, 2], 1, distance="ulam"), "distance must be one of 'footrule', got 'ulam'"),
     (lambda: pm.estimate_alpha(PREFS, "guess"), "method must be one of 'similarity', 'likelihood'"),
-    (lambda: pm.estimate_alpha(rankings([1, 0, 0], [1, 2, 3])()), "1 of 2 are partial: use method="),
+    (lambda: pm.estimate_alpha(rankings([1, 0, 0], [1, 2, 3])()), "some rankings are partial: use method="),
     (lambda: pm.fit(rankings([1, 2, 3])()), "one user only"),
     (fit(n_clusters=2), "n_clusters must be 1 in this version, got 2"),
     (fit(n_draws=0), "n_draws must be 1 or more, got 0"),

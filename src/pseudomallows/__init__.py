@@ -6,6 +6,7 @@ from types import ModuleType
 from . import datasets, diagnostics, scores
 from ._version import __version__
 from .alpha import estimate_alpha
+from .clicks import click_log_likelihood
 from .datasets import simulate_rankings
 from .diagnostics import BalanceWarning, ConvergenceWarning, EffectiveSizeWarning
 from .executors import Threads
@@ -14,21 +15,24 @@ from .fit import fit
 from .latent import log_likelihood
 from .mallows import Mallows, maximum_likelihood_alpha
 from .posterior import Posterior
-from .preferences import Preferences
+from .preferences import Clicks, Preferences, Rankings
 from .pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .rankings import footrule
 from .scores import marginal_divergence
 
 __all__ = [
     "BalanceWarning",
+    "Clicks",
     "ConvergenceWarning",
     "EffectiveSizeWarning",
     "Mallows",
     "Posterior",
     "Preferences",
     "PseudoMallows",
+    "Rankings",
     "Threads",
     "__version__",
+    "click_log_likelihood",
     "datasets",
     "diagnostics",
     "draw_v_ranking",

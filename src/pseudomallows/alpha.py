@@ -5,12 +5,13 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .clicks import ClickLatent
 from .executors import Executor
 from .kernels.costs import total_cost
 from .kernels.mallows import expected_ranks
-from .latent import Latent, best_assignment
+from .latent import Latent, RankingLatent, best_assignment
 from .mallows import Mallows, alpha_for_distance, find_root
-from .preferences import Preferences
+from .preferences import Clicks, Preferences, Rankings
 
 METHODS = ("similarity", "likelihood")
 N_ROUNDS = 5  # of consensus given alpha, alpha given consensus, for partial rankings
@@ -33,11 +34,11 @@ def estimate_alpha(
     method : str
         "similarity": the alpha whose expected cosine similarity between two users is that of the
         data; the paper's method with the exact curve in place of simulated data sets, for full
-        rankings. "likelihood": the alpha under which the data are most likely, with the consensus
-        that is best for it; exact for full rankings, and by stochastic EM on the exact likelihood
-        for partial ones.
+        rankings and for clicks. "likelihood": the alpha under which the data are most likely, with
+        the consensus that is best for it; exact for full rankings, and by stochastic EM on the
+        exact likelihood for partial ones and clicks.
     rng : numpy.random.Generator or seed, optional
-        Used for partial rankings only.
+        Used by "likelihood" for partial rankings and clicks only.
 
     Examples
     --------
@@ -48,16 +49,23 @@ def estimate_alpha(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
-    latent = Latent(prefs, executor)
-    if method == "similarity":
-        alpha = _alpha_by_similarity(prefs, latent)
+    if isinstance(prefs, Clicks):
+        latent: Latent = ClickLatent(prefs, executor)
+    elif isinstance(prefs, Rankings):
+        latent = RankingLatent(prefs, executor)
+    else:
+        raise TypeError(f"prefs must be Preferences, got {type(prefs).__name__}")
+    if method == "similarity" and isinstance(prefs, Clicks):
+        alpha = _alpha_by_click_similarity(prefs)
+    elif method == "similarity":
+        alpha = _alpha_by_similarity(latent)
     elif latent.is_full:
         alpha = alpha_for_distance(latent.n_items, _mean_distance(latent))
     else:
         alpha = _alpha_by_em(latent, np.random.default_rng(rng))
     if math.isinf(alpha):
         raise ValueError(
-            "every user gives the same ranking (or there is one user only), so no finite alpha is "
+            "the users agree in everything (or there is one user only), so no finite alpha is "
             "best: give alpha, or use method='mcmc', where its prior decides"
         )
     return alpha
@@ -98,12 +106,11 @@ def _squared_norm(n_items: int) -> float:
     return n_items * (n_items + 1) * (2 * n_items + 1) / 6
 
 
-def _alpha_by_similarity(prefs: Preferences, latent: Latent) -> float:
+def _alpha_by_similarity(latent: Latent) -> float:
     if not latent.is_full:
-        n_partial = int((prefs.is_informative & ~prefs.is_full).sum())
         raise ValueError(
-            f"method='similarity' needs full rankings, and {n_partial} of {prefs.n_users} are "
-            "partial: use method='likelihood'"
+            "method='similarity' needs full rankings or clicks, and some rankings are partial: use "
+            "method='likelihood'"
         )
     if latent.n_users < 2:
         return math.inf
@@ -111,6 +118,43 @@ def _alpha_by_similarity(prefs: Preferences, latent: Latent) -> float:
     if similarity > 1 - 1e-12:
         return math.inf
     return find_root(lambda alpha: expected_similarity(latent.n_items, alpha) - similarity)
+
+
+def expected_click_similarity(n_items: int, alpha: float, n_clicks: ArrayLike) -> float:
+    """Mean cosine similarity of two users who click the first of their ranks, exact.
+
+    `n_clicks` is the number of clicks of each user, 1 or more; only its histogram matters.
+    """
+    sizes, counts = np.unique(np.asarray(n_clicks), return_counts=True)
+    cumulative = Mallows(np.arange(1, n_items + 1), alpha).rank_probabilities().cumsum(axis=1)
+    clicked = cumulative[:, sizes - 1] / np.sqrt(sizes)  # [item, size]: chance, over the norm
+    n_users = int(counts.sum())
+    pairs = ((clicked @ counts) ** 2).sum() - ((clicked**2) @ counts).sum()
+    return float(pairs / (n_users * (n_users - 1)))
+
+
+def mean_click_similarity(prefs: Clicks) -> float:
+    """Mean cosine similarity of all pairs of users with clicks, without a table of pairs."""
+    n_clicks = prefs.n_clicks
+    weights = prefs.weights * (n_clicks > 0)
+    per_click = np.repeat(weights / np.sqrt(np.maximum(n_clicks, 1)), n_clicks)
+    total = np.bincount(prefs.codes, per_click, prefs.n_items)
+    n_users = float(weights.sum())
+    return float(((total**2).sum() - n_users) / (n_users * (n_users - 1)))
+
+
+def _alpha_by_click_similarity(prefs: Clicks) -> float:
+    clicking = (prefs.n_clicks > 0) & (prefs.weights > 0)
+    n_clicks = np.repeat(prefs.n_clicks[clicking], prefs.weights[clicking])
+    if len(n_clicks) < 2:
+        return math.inf
+    similarity = mean_click_similarity(prefs)
+    if similarity >= expected_click_similarity(prefs.n_items, HIGHEST_ALPHA, n_clicks) - 1e-12:
+        return math.inf
+    return find_root(
+        lambda alpha: expected_click_similarity(prefs.n_items, alpha, n_clicks) - similarity,
+        tolerance=1e-5,
+    )
 
 
 def _mean_distance(latent: Latent) -> float:

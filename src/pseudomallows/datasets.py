@@ -43,7 +43,7 @@ def simulate_rankings(
     Examples
     --------
     >>> simulate_rankings(100, 10, alpha=3, top=4, rng=1).preferences
-    Preferences(100 users, 10 items; 0 full rankings, 100 partial)
+    Rankings(100 users, 10 items; 0 full, 100 partial)
     """
     rng = np.random.default_rng(rng)
     n_users, n_items = check_count(n_users, "n_users"), check_count(n_items, "n_items", 2)

@@ -4,8 +4,10 @@ A saved posterior is a ZIP archive that `numpy.load` can open too, without pickl
 
 - ``header.json``: {"format": "pseudomallows posterior", "version": 1, "items": [...],
   "settings": {...}, "arrays": {name: {"dtype": ..., "shape": [...]}}};
-- ``consensus.npy``, ``alpha.npy``, ``weights.npy``, ``log_posterior.npy``, ``costs.npy``: the
-  arrays of :class:`Posterior`.
+- ``consensus.npy``, ``alpha.npy``, ``weights.npy``, ``log_posterior.npy``, ``costs.npy``,
+  ``latent.npy``: the arrays of :class:`Posterior`;
+- of a fit from clicks, ``click_starts.npy``, ``click_codes.npy``, ``click_weights.npy``, and
+  "users" in the header: the clicks, row by row.
 
 Versions above the one known here are refused; older ones stay readable.
 """
@@ -25,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .posterior import Posterior
+from .preferences import Clicks
 
 FORMAT, VERSION = "pseudomallows posterior", 1
 ARRAYS = {
@@ -33,7 +36,9 @@ ARRAYS = {
     "weights": 2,
     "log_posterior": 2,
     "costs": 3,
+    "latent": 4,
 }  # and their axes
+CLICKS = {"click_starts": "starts", "click_codes": "codes", "click_weights": "weights"}
 
 
 @contextmanager
@@ -58,10 +63,15 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     """Write a posterior to a file, whole or not at all."""
     arrays = {name: getattr(posterior, name) for name in ARRAYS}
+    users: list[Any] = []
+    if posterior.clicks is not None:
+        arrays |= {name: getattr(posterior.clicks, field) for name, field in CLICKS.items()}
+        users = [_plain_name(name) for name in posterior.clicks.users.tolist()]
     header = {
         "format": FORMAT,
         "version": VERSION,
         "items": [_plain_name(name) for name in posterior.items.tolist()],
+        "users": users,
         "settings": posterior.settings,
         "arrays": {
             name: {"dtype": array.dtype.str, "shape": list(array.shape)}
@@ -81,22 +91,30 @@ def load(path: str | os.PathLike[str]) -> Posterior:
 
     A file that is damaged, cut short or of another kind is refused with a ValueError.
     """
+    content = io.BytesIO(Path(path).read_bytes())
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(content) as archive:
             header = _read_header(archive, path)
-            arrays = {name: _read_array(archive, name, header) for name in ARRAYS}
-    except FileNotFoundError:
-        raise
-    except (zipfile.BadZipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} is not a saved posterior, or is damaged: {error}") from None
+            names = [*ARRAYS, *(CLICKS if "click_codes" in header["arrays"] else ())]
+            arrays = {name: _read_array(archive, name, header) for name in names}
     except _WrongFileError as error:
         raise ValueError(f"{path} {error}") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
+        # OSError: a damaged offset; RuntimeError: damage that looks like encryption
+        raise ValueError(f"{path} is not a saved posterior, or is damaged: {error}") from None
     _check_shapes(path, header, arrays)
-    items = np.empty(len(header["items"]), dtype=object)
-    items[:] = header["items"]
-    if all(isinstance(name, int) for name in header["items"]):
-        items = items.astype(np.int64)
-    return Posterior(items=items, settings=header["settings"], **arrays)
+    items, clicks = _names(header["items"]), None
+    if "click_codes" in arrays:
+        clicks = Clicks(
+            arrays.pop("click_weights"),
+            _names(header["users"]),
+            items,
+            arrays.pop("click_starts"),
+            arrays.pop("click_codes"),
+        )
+        _check_clicks(path, clicks)
+    fields: dict[str, Any] = dict(arrays)
+    return Posterior(items=items, settings=header["settings"], clicks=clicks, **fields)
 
 
 class _WrongFileError(Exception):
@@ -119,7 +137,7 @@ def _read_header(archive: zipfile.ZipFile, path: str | os.PathLike[str]) -> dict
             f"has format version {header.get('version')!r}, and this program reads up to "
             f"{VERSION}: update pseudomallows"
         )
-    kinds = {"items": list, "settings": dict, "arrays": dict}
+    kinds = {"items": list, "users": list, "settings": dict, "arrays": dict}
     for key, kind in kinds.items():
         if not isinstance(header.get(key), kind):
             raise _WrongFileError(f"has a damaged header: {key!r} is missing or of the wrong type")
@@ -152,10 +170,29 @@ def _check_shapes(
         "weights": (n_chains, n_draws),
         "log_posterior": (n_chains, n_draws),
         "costs": (n_clusters, n_items, n_items),
+        "latent": (n_chains, n_draws, arrays["latent"].shape[2], n_items),
     }
     wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape]
     if wrong or len(header["items"]) != n_items:
         raise ValueError(f"{path} is damaged: its arrays {wrong or ['items']} do not fit together")
+
+
+def _check_clicks(path: str | os.PathLike[str], clicks: Clicks) -> None:
+    n_users, starts, codes = clicks.n_users, clicks.starts, clicks.codes
+    fits = starts.shape == (n_users + 1,) and clicks.weights.shape == (n_users,)
+    fits = fits and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
+    fits = fits and codes.shape == (starts[-1],)
+    if not fits or (len(codes) and not 0 <= codes.min() <= codes.max() < clicks.n_items):
+        raise ValueError(f"{path} is damaged: its clicks do not fit together")
+
+
+def _names(listed: list[Any]) -> NDArray[Any]:
+    """Names as an array, of integers if all of them are."""
+    if listed and all(type(name) is int for name in listed):
+        return np.array(listed)
+    names = np.empty(len(listed), dtype=object)
+    names[:] = listed
+    return names
 
 
 def _plain_name(name: Any) -> str | int | float:

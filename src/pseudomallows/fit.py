@@ -4,7 +4,6 @@ import math
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,19 +11,21 @@ from numpy.typing import NDArray
 
 from ._version import __version__
 from .alpha import estimate_alpha
+from .clicks import ClickLatent, MetropolisLatent
 from .diagnostics import (
     EFFECTIVE_SIZE_LIMIT,
     RHAT_LIMIT,
     ConvergenceWarning,
     EffectiveSizeWarning,
 )
-from .executors import Executor, Threads
-from .latent import Latent
-from .mcmc import MOVES, STARTS, Chain, ChainOptions, best_log_posterior, stuck_chains
+from .executors import Executor
+from .latent import Latent, RankingLatent
+from .mcmc import Chain, ChainOptions, best_log_posterior, stuck_chains
+from .options import Options, check_options
 from .posterior import Posterior
-from .preferences import Preferences
+from .preferences import Clicks, Preferences, Rankings
 from .pseudo import PseudoMallows
-from .rankings import check_alpha, check_count, check_distance, check_number, rank_randomly
+from .rankings import check_alpha, rank_randomly
 
 METHODS = ("pseudo", "balanced", "mcmc")
 N_CANDIDATES = 20  # among which a sweep of "balanced" chooses, for partial rankings
@@ -48,7 +49,7 @@ def fit(
     Parameters
     ----------
     prefs : Preferences
-        What is known of the users: full rankings, partial rankings, top-k lists.
+        What is known of the users: full rankings, partial rankings, top-k lists, clicks.
     method : str
         "pseudo": the Pseudo-Mallows of the paper: fast, approximate. "balanced": the same with a
         price for each rank and importance weights: closer. "mcmc": the exact posterior.
@@ -70,12 +71,21 @@ def fit(
             Number of chains: 4 for "mcmc", else 1.
         warmup : int
             Sweeps thrown away at the start of a Markov chain; default half of ``n_draws * thin``,
-            at least 100. Draws of "pseudo" and "balanced" are a Markov chain for partial rankings
-            only.
+            at least 100 (a tenth, at least 10, for "pseudo" on clicks). Draws of "pseudo" and
+            "balanced" are a Markov chain for partial rankings and clicks only.
         thin : int
-            Sweeps for each draw that is kept; default 1, and 5 for partial rankings.
+            Sweeps for each draw that is kept; default 1, and 5 for partial rankings and clicks
+            (but 1 for "pseudo" on clicks).
         sigma : float
             For "pseudo": noise on the V-ranking; default 0.
+        order : str
+            For "pseudo" on clicks: how a user's items are visited (section 3.3 of the paper):
+            "uniform" (default), "v" or "top_bottom".
+        keep_latent : list
+            For clicks: names of users whose latent rankings are kept with the draws; default none.
+        augmentation, n_swaps
+            For "mcmc" on clicks: "exact" (default), or "metropolis", the paper's opponent, with
+            `n_swaps` proposals for each user and sweep (default 1).
         weighted : bool
             For "balanced": make up for the approximation with importance weights; default True. On
             full rankings the draws carry them; on partial ones each sweep chooses by them.
@@ -110,7 +120,7 @@ def fit(
     if not isinstance(prefs, Preferences):
         raise TypeError(
             f"prefs must be Preferences, got {type(prefs).__name__}: "
-            "use pm.Preferences.from_rankings or from_orderings"
+            "use pm.Preferences.from_rankings, from_orderings or from_clicks"
         )
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
@@ -119,11 +129,15 @@ def fit(
     started = time.perf_counter()
     seed = int(rng) if isinstance(rng, int | np.integer) else None
     alpha = None if alpha is None else check_alpha(alpha)
-    plan = _check_options(prefs, method, n_draws, options)
+    plan = check_options(prefs, method, n_draws, options)
     generator = np.random.default_rng(rng)
-    latent = Latent(prefs, Threads() if executor is None else executor)
+    latent = make_latent(prefs, executor, plan)
     if alpha is None and method != "mcmc":
-        how = "similarity" if latent.is_full else "likelihood"
+        how = (
+            "likelihood"
+            if isinstance(latent, RankingLatent) and not latent.is_full
+            else "similarity"
+        )
         alpha = estimate_alpha(prefs, how, rng=generator, executor=executor)
 
     job = _Job(latent, method, alpha, plan, generator, progress or _no_progress)
@@ -137,92 +151,24 @@ def fit(
         "options": plan.as_settings(),
         "seconds": round(time.perf_counter() - started, 3),
     }
-    posterior = Posterior(**draws, items=prefs.items, settings=settings)
+    posterior = Posterior(
+        **draws,
+        items=prefs.items,
+        settings=settings,
+        clicks=prefs if isinstance(prefs, Clicks) else None,
+    )
     _warn_if_doubtful(posterior, job)
     return posterior
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """Every option, checked."""
-
-    n_draws: int
-    n_chains: int
-    warmup: int
-    thin: int
-    sigma: float
-    weighted: bool
-    chain: ChainOptions
-
-    def as_settings(self) -> dict[str, Any]:
-        """For the settings of a posterior."""
-        flat = {key: value for key, value in vars(self).items() if key != "chain"}
-        return flat | vars(self.chain) | {"alpha_prior": list(self.chain.alpha_prior)}
-
-
-def _check_options(
-    prefs: Preferences, method: str, n_draws: int | None, options: dict[str, Any]
-) -> _Plan:
-    full = bool((prefs.is_full | ~prefs.is_informative).all())
-    n_items = prefs.n_items
-    markov = method == "mcmc" or not full
-    known: dict[str, Any] = {"n_chains": 4 if method == "mcmc" else 1, "distance": "footrule"}
-    if markov:
-        known |= {"warmup": None, "thin": 1 if full else 5}
-    if method == "pseudo":
-        known |= {"sigma": 0.0}
-    elif method == "balanced":
-        known |= {"weighted": True}
-    else:
-        known |= {"move": "swap", "leap": max(1, n_items // 5), "n_moves": 10 * n_items}
-        known |= {"start": "map", "alpha_prior": (1.0, 0.001)}
-    strange = sorted(set(options) - set(known))
-    if strange:
-        raise TypeError(
-            f"method={method!r} on {'full' if full else 'partial'} rankings has no option "
-            f"{strange[0]!r}; it has {', '.join(sorted(known))}"
-        )
-    chosen = known | options
-    check_distance(chosen["distance"])
-    default = 4000 if method == "balanced" and full else 200
-    draws = check_count(default if n_draws is None else n_draws, "n_draws")
-    thin = check_count(chosen.get("thin", 1), "thin")
-    warmup = chosen.get("warmup", 0)
-    warmup = max(100, draws * thin // 2) if warmup is None else check_count(warmup, "warmup", 0)
-    chain = ChainOptions(
-        move=_check_name(chosen.get("move", "swap"), "move", tuple(MOVES)),
-        leap=min(check_count(chosen.get("leap", 1), "leap"), n_items - 1),
-        n_moves=check_count(chosen.get("n_moves", 1), "n_moves"),
-        start=_check_name(chosen.get("start", "map"), "start", STARTS),
-        alpha_prior=_check_prior(chosen.get("alpha_prior", (1.0, 0.001))),
-        n_alpha_moves=5 if full else 1,
-    )
-    return _Plan(
-        n_draws=draws,
-        n_chains=check_count(chosen["n_chains"], "n_chains"),
-        warmup=warmup,
-        thin=thin,
-        sigma=check_number(chosen.get("sigma", 0.0), "sigma"),
-        weighted=bool(chosen.get("weighted", False)),
-        chain=chain,
-    )
-
-
-def _check_name(value: str, what: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise ValueError(f"{what} must be one of {', '.join(map(repr, known))}, got {value!r}")
-    return value
-
-
-def _check_prior(prior: Any) -> tuple[float, float]:
-    try:
-        shape, rate = prior
-    except (TypeError, ValueError):
-        raise TypeError(f"alpha_prior must be (shape, rate) of a gamma, got {prior!r}") from None
-    shape, rate = check_number(shape, "alpha_prior shape"), check_number(rate, "alpha_prior rate")
-    if shape == 0 or rate == 0:
-        raise ValueError(f"alpha_prior must have a shape and a rate above 0, got {prior!r}")
-    return shape, rate
+def make_latent(prefs: Preferences, executor: Executor | None, plan: Options) -> Latent:
+    """The latent rankings of one kind of data."""
+    if isinstance(prefs, Rankings):
+        return RankingLatent(prefs, executor)
+    assert isinstance(prefs, Clicks)
+    if plan.augmentation == "metropolis":
+        return MetropolisLatent(prefs, executor, plan.n_swaps)
+    return ClickLatent(prefs, executor)
 
 
 def _no_progress(done: int, total: int) -> None:
@@ -237,7 +183,7 @@ class _Job:
         latent: Latent,
         method: str,
         alpha: float | None,
-        plan: _Plan,
+        plan: Options,
         rng: np.random.Generator,
         progress: Progress,
     ):
@@ -249,6 +195,7 @@ class _Job:
         self.log_posterior = np.full(shape, np.nan)
         self.weights = np.full(shape, 1 / (plan.n_chains * plan.n_draws))
         self.costs = np.zeros((1, latent.n_items, latent.n_items))
+        self.latents = np.zeros((*shape, len(plan.keep_latent), latent.n_items), dtype=np.int32)
 
     @property
     def is_markov(self) -> bool:
@@ -270,6 +217,7 @@ class _Job:
             "weights": self.weights / self.weights.sum(),
             "log_posterior": self.log_posterior,
             "costs": self.costs / (self.plan.n_chains * self.plan.n_draws),
+            "latent": self.latents,
         }
 
     def _law(self, costs: NDArray[np.int64]) -> PseudoMallows:
@@ -288,12 +236,21 @@ class _Job:
         self.progress(chain + 1, self.plan.n_chains)
 
     def _run_augmented(self, chain: int, rng: np.random.Generator) -> None:
-        """Partial rankings: latent rankings given the consensus, consensus given the latent."""
+        """What is known in part: latent rankings given the consensus, consensus given the latent.
+
+        For clicks and "pseudo" this is Algorithm 5.
+        """
         assert self.alpha is not None
-        consensus = rank_randomly(self.latent.mean_ranks, rng)
+        latent, order = self.latent, None
+        consensus = rank_randomly(latent.mean_ranks, rng)
         seed = int(rng.integers(2**63))
         for sweep in range(self.plan.warmup + self.plan.n_draws * self.plan.thin):
-            costs = self.latent.draw(consensus, self.alpha, seed, sweep)
+            before = consensus.copy()
+            if self.method == "pseudo" and isinstance(latent, ClickLatent):
+                order = self.plan.order
+                costs = latent.draw_pseudo(consensus, self.alpha, seed, sweep, order)
+            else:
+                costs = latent.draw(consensus, self.alpha, seed, sweep)
             law = self._law(costs)
             if self.plan.weighted:
                 consensus = law.redraw(consensus, N_CANDIDATES, rng).copy()
@@ -303,12 +260,14 @@ class _Job:
             if draw is not None:
                 self.consensus[chain, draw, 0] = consensus
                 self.costs += costs
+                self._keep_latent(chain, draw, (before, self.alpha, seed, sweep, order))
             self._report(chain, sweep)
 
     def _run_mcmc(self, chain: int, rng: np.random.Generator) -> None:
         """The exact posterior."""
-        state = Chain(self.latent, self.alpha, self.plan.chain, rng)
+        state = Chain(self.latent.for_chain(), self.alpha, self.plan.chain, rng)
         for sweep in range(self.plan.warmup + self.plan.n_draws * self.plan.thin):
+            before = state.consensus.copy()
             state.sweep(adapt=sweep < self.plan.warmup)
             draw = self._kept(sweep)
             if draw is not None:
@@ -316,7 +275,14 @@ class _Job:
                 self.alphas[chain, draw, 0] = state.alpha
                 self.log_posterior[chain, draw] = state.log_posterior()
                 self.costs += state.costs
+                source = (before, state.alpha, state.seed, state.n_sweeps, None)
+                self._keep_latent(chain, draw, source)
             self._report(chain, sweep)
+
+    def _keep_latent(self, chain: int, draw: int, source: tuple[Any, ...]) -> None:
+        """Draw the latent rankings of the chosen users once more, from the same streams."""
+        if len(self.plan.keep_latent) and isinstance(self.latent, ClickLatent):
+            self.latents[chain, draw] = self.latent.latent_of(self.plan.keep_latent, *source)
 
     def _kept(self, sweep: int) -> int | None:
         """The number of the draw that a sweep ends with, if it is kept."""

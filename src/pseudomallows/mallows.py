@@ -149,7 +149,7 @@ def alpha_for_distance(n_items: int, distance: float) -> float:
     return find_root(lambda alpha: -excess(alpha))
 
 
-def find_root(rising: Callable[[float], float]) -> float:
+def find_root(rising: Callable[[float], float], tolerance: float = 1e-10) -> float:
     """Where a rising function of alpha crosses zero; 0 if it starts above it."""
     from scipy.optimize import brentq
 
@@ -158,4 +158,4 @@ def find_root(rising: Callable[[float], float]) -> float:
         return 0.0
     while rising(high) < 0:
         low, high = high, 2 * high
-    return float(brentq(rising, low, high, xtol=1e-10, rtol=1e-12))
+    return float(brentq(rising, low, high, xtol=tolerance, rtol=1e-12))

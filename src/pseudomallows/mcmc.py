@@ -48,9 +48,9 @@ class Chain:
         rng: np.random.Generator,
     ):
         self._latent, self._options, self._rng = latent, options, rng
-        self._seed = int(rng.integers(2**63))
+        self.seed = int(rng.integers(2**63))
         self._stream = np.empty(1, dtype=np.uint64)
-        self._n_sweeps = 0
+        self.n_sweeps = 0
         self._samples_alpha = alpha is None
         self.log_step = math.log(0.1)
         self.n_accepted = 0
@@ -70,12 +70,12 @@ class Chain:
 
     def sweep(self, adapt: bool) -> None:
         """Alpha given the consensus, latent rankings given both, consensus given the latent."""
-        self._n_sweeps += 1
+        self.n_sweeps += 1
         if self._samples_alpha:
             for _ in range(self._options.n_alpha_moves):
                 self._move_alpha(adapt)
         self.costs = self._draw_costs(self.alpha)
-        start_stream(self._seed, self._n_sweeps, CHAIN, self._stream)
+        start_stream(self.seed, self.n_sweeps, CHAIN, self._stream)
         self.n_accepted += move_consensus(
             self._stream,
             self.costs,
@@ -90,7 +90,7 @@ class Chain:
     def _draw_costs(self, alpha: float) -> NDArray[np.int64]:
         if self._latent.is_full:
             return self._latent.known_costs
-        return self._latent.draw(self.consensus, alpha, self._seed, self._n_sweeps)
+        return self._latent.draw(self.consensus, alpha, self.seed, self.n_sweeps)
 
     def log_posterior(self) -> float:
         """Log posterior density of the state, the latent rankings summed out, up to a constant."""
@@ -117,7 +117,7 @@ class Chain:
         if accepted:
             self.alpha, self._log_likelihood = proposal, log_likelihood
         if adapt:
-            rate = 1 / math.sqrt(1 + self._n_sweeps / 10)
+            rate = 1 / math.sqrt(1 + self.n_sweeps / 10)
             self.log_step += rate * ((1.0 if accepted else 0.0) - TARGET_ACCEPTANCE)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .diagnostics import effective_size, rhat, weighted_effective_size
 from .latent import best_assignment
+from .preferences import Clicks
 from .rankings import orderings_of
 from .scores import share_of_ranks
 
@@ -59,6 +60,10 @@ class Posterior:
         Names of the items.
     settings : dict
         Version, method, seed and options: how to make these draws again.
+    clicks : Clicks or None
+        The clicks behind the fit, for :func:`recommend`.
+    latent : (n_chains, n_draws, n_kept, n_items) array
+        ``latent[chain, draw, place, item]``: latent rankings of the users named in `keep_latent`.
     """
 
     consensus: NDArray[np.int32]
@@ -68,6 +73,8 @@ class Posterior:
     costs: NDArray[np.float64]
     items: NDArray[Any]
     settings: dict[str, Any] = field(default_factory=dict)
+    clicks: Clicks | None = None
+    latent: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int32))
 
     def __repr__(self) -> str:
         n_chains, n_draws, n_clusters, n_items = self.consensus.shape

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,27 +12,24 @@ from .rankings import check_ranks, numeric_table
 
 @dataclass(frozen=True, eq=False)
 class Preferences:
-    """What is known of the users: ``rankings[user, item]`` is a rank, 1 the best, 0 not known.
+    """What is known of the users.
 
-    The items without a rank take, in an order that is not known, the ranks that nobody has. A row
-    stands for ``weights[user]`` people. Make one with :meth:`from_rankings` or
-    :meth:`from_orderings`.
+    Make one with :meth:`from_rankings`, :meth:`from_orderings` or :meth:`from_clicks`; the result
+    is of the class :class:`Rankings` or :class:`Clicks`. A row stands for ``weights[user]`` people.
     """
 
-    rankings: NDArray[np.int32]
     weights: NDArray[np.int64]
     users: NDArray[Any]
     items: NDArray[Any]
 
-    @classmethod
+    @staticmethod
     def from_rankings(
-        cls,
         rankings: Any,
         *,
         weights: ArrayLike | None = None,
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
-    ) -> "Preferences":
+    ) -> "Rankings":
         """Full or partial rankings, one row a user.
 
         Parameters
@@ -49,7 +46,7 @@ class Preferences:
         --------
         >>> prefs = Preferences.from_rankings([[1, 2, 3], [1, 0, 0]], items=["ale", "gin", "rum"])
         >>> prefs
-        Preferences(2 users, 3 items; 1 full rankings, 1 partial)
+        Rankings(2 users, 3 items; 1 full, 1 partial)
         """
         if hasattr(rankings, "columns"):
             items = list(rankings.columns) if items is None else items
@@ -58,22 +55,21 @@ class Preferences:
             rankings = _frame_values(rankings)
         ranks = check_ranks(rankings)
         _check_n_items(ranks.shape[1])
-        return cls(
-            _fill_last_rank(ranks),
+        return Rankings(
             check_weights(weights, len(ranks)),
             _check_names(users, len(ranks), "users"),
             _check_names(items, ranks.shape[1], "items"),
+            _fill_last_rank(ranks),
         )
 
-    @classmethod
+    @staticmethod
     def from_orderings(
-        cls,
         orderings: Iterable[Iterable[Hashable]],
         *,
         weights: ArrayLike | None = None,
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
-    ) -> "Preferences":
+    ) -> "Rankings":
         """Lists of items, best first, one a user; shorter lists are top-k lists.
 
         Without `items`, the items are all that appear in a list, sorted where they can be. Missing
@@ -105,16 +101,69 @@ class Preferences:
                 if ranks[user, codes[item]]:
                     raise ValueError(f"orderings[{user}] has {item!r} twice")
                 ranks[user, codes[item]] = place + 1
-        return cls(
-            _fill_last_rank(ranks),
+        return Rankings(
             check_weights(weights, len(ranks)),
             _check_names(users, len(ranks), "users"),
             _check_names(names, len(names), "items"),
+            _fill_last_rank(ranks),
         )
+
+    @staticmethod
+    def from_clicks(
+        clicks: Any,
+        *,
+        weights: ArrayLike | None = None,
+        users: Sequence[Hashable] | None = None,
+        items: Sequence[Hashable] | None = None,
+    ) -> "Clicks":
+        """Clicks: which items each user has chosen, without any order.
+
+        Parameters
+        ----------
+        clicks : SciPy sparse matrix, (n_users, n_items) array_like, or long data frame
+            In a matrix, every number above 0 is a click, however large: repeated clicks count once.
+            A long frame (pandas or polars) has a row for each click, with columns "user" and
+            "item"; other columns, such as counts or times, are ignored.
+        weights : (n_users,) array_like of int, optional
+            How many people each row stands for.
+        users, items : sequence, optional
+            Names. With a long frame, they fix the order, and may hold users and items that appear
+            in no row; without them, they are those that appear, sorted where they can be.
+
+        Examples
+        --------
+        >>> prefs = Preferences.from_clicks([[1, 0, 1], [0, 0, 1]], items=["ale", "gin", "rum"])
+        >>> prefs
+        Clicks(2 users, 3 items; 3 clicks)
+        >>> prefs.clicks_of(0)
+        array([0, 2], dtype=int32)
+        """
+        if hasattr(clicks, "columns"):
+            return _clicks_of_frame(clicks, weights, users, items)
+        starts, codes, n_items = _clicks_of_matrix(clicks)
+        _check_n_items(n_items)
+        n_users = len(starts) - 1
+        return Clicks(
+            check_weights(weights, n_users),
+            _check_names(users, n_users, "users"),
+            _check_names(items, n_items, "items"),
+            starts,
+            codes,
+        )
+
+    @property
+    def n_users(self) -> int:
+        """Number of rows."""
+        return len(self.users)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.items)
 
     def rename(
         self, *, users: Sequence[Hashable] | None = None, items: Sequence[Hashable] | None = None
-    ) -> "Preferences":
+    ) -> Self:
         """The same with other names.
 
         >>> Preferences.from_rankings([[1, 2]]).rename(items=["tea", "mate"]).items
@@ -124,22 +173,22 @@ class Preferences:
         new_items = self.items if items is None else _check_names(items, self.n_items, "items")
         return replace(self, users=new_users, items=new_items)
 
+
+@dataclass(frozen=True, eq=False)
+class Rankings(Preferences):
+    """Full and partial rankings: ``rankings[user, item]`` is a rank, 1 the best, 0 not known.
+
+    The items without a rank take, in an order that is not known, the ranks that are left.
+    """
+
+    rankings: NDArray[np.int32]
+
     def __repr__(self) -> str:
         n_full = int(self.is_full.sum())
         return (
-            f"Preferences({self.n_users} users, {self.n_items} items; "
-            f"{n_full} full rankings, {self.n_users - n_full} partial)"
+            f"Rankings({self.n_users} users, {self.n_items} items; "
+            f"{n_full} full, {self.n_users - n_full} partial)"
         )
-
-    @property
-    def n_users(self) -> int:
-        """Number of rows."""
-        return len(self.rankings)
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.rankings.shape[1]
 
     @property
     def is_full(self) -> NDArray[np.bool_]:
@@ -161,6 +210,46 @@ class Preferences:
         left = (all_ranks - ranks.sum(axis=1)) / n_unknown
         filled = np.where(unknown, left[:, None], ranks)
         return np.asarray(np.average(filled, axis=0, weights=weights))
+
+
+@dataclass(frozen=True, eq=False)
+class Clicks(Preferences):
+    """Clicks: the items of row `user` are ``codes[starts[user]:starts[user + 1]]``, sorted."""
+
+    starts: NDArray[np.int64]
+    codes: NDArray[np.int32]
+
+    def __repr__(self) -> str:
+        return f"Clicks({self.n_users} users, {self.n_items} items; {len(self.codes)} clicks)"
+
+    @property
+    def n_clicks(self) -> NDArray[np.int64]:
+        """Number of clicks of each user."""
+        return np.diff(self.starts)
+
+    @property
+    def is_informative(self) -> NDArray[np.bool_]:
+        """Which rows say anything: some items are clicked, not all, and the weight is not 0."""
+        return (self.n_clicks > 0) & (self.n_clicks < self.n_items) & (self.weights > 0)
+
+    def clicks_of(self, row: int) -> NDArray[np.int32]:
+        """The items that a user has clicked, as codes."""
+        return self.codes[self.starts[row] : self.starts[row + 1]]
+
+    def item_counts(self) -> NDArray[np.int64]:
+        """How many people have clicked each item."""
+        weights = np.repeat(self.weights, self.n_clicks)
+        return np.bincount(self.codes, weights, self.n_items).astype(np.int64)
+
+    def take(self, rows: ArrayLike) -> "Clicks":
+        """Some of the rows, by number or by mask."""
+        chosen = np.arange(self.n_users)[np.asarray(rows)]
+        sizes = self.n_clicks[chosen]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        places = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], sizes)
+        return Clicks(
+            self.weights[chosen], self.users[chosen], self.items, starts, self.codes[places]
+        )
 
 
 def _check_n_items(n_items: int) -> None:
@@ -246,3 +335,102 @@ def _sorted_names(names: Iterable[Hashable]) -> list[Hashable]:
         return sorted(listed)  # type: ignore[type-var]
     except TypeError:
         return listed
+
+
+def _clicks_of_matrix(clicks: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
+    """Rows of a sparse or dense matrix whose numbers above 0 are clicks."""
+    if hasattr(clicks, "tocsr"):
+        matrix = clicks.tocsr(copy=True)
+        matrix.sum_duplicates()
+        _check_counts(matrix.data, None)
+        matrix.eliminate_zeros()
+        matrix.sort_indices()
+        starts, codes, shape = matrix.indptr, matrix.indices, matrix.shape
+    else:
+        table = np.asarray(clicks)
+        if table.dtype != bool:
+            table = numeric_table(table, "clicks")
+        if table.ndim != 2 or table.size == 0:
+            raise ValueError(f"clicks must be a table of users and items, got shape {table.shape}")
+        _check_counts(table, table.shape)
+        rows, codes = np.nonzero(table)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(table)))])
+        shape = table.shape
+    if shape[0] == 0:
+        raise ValueError("clicks is empty: it has no users")
+    return starts.astype(np.int64), codes.astype(np.int32), int(shape[1])
+
+
+def _check_counts(values: NDArray[Any], shape: tuple[int, ...] | None) -> None:
+    wrong = ~(np.asarray(values) >= 0)
+    if wrong.any():
+        place = int(wrong.argmax())
+        value = values.ravel()[place]
+        where = f" at {[int(i) for i in np.unravel_index(place, shape)]}" if shape else ""
+        raise ValueError(f"clicks must be 0 (no click) or more (a click), got {value}{where}")
+
+
+def _clicks_of_frame(
+    frame: Any,
+    weights: ArrayLike | None,
+    users: Sequence[Hashable] | None,
+    items: Sequence[Hashable] | None,
+) -> Clicks:
+    missing = [name for name in ("user", "item") if name not in frame.columns]
+    if missing:
+        raise ValueError(
+            f"a long frame of clicks needs columns 'user' and 'item', but has "
+            f"{[str(name) for name in frame.columns]}; rename the column of the {missing[0]}"
+        )
+    rows, user_names = _encode(frame["user"], users, "user")
+    codes, item_names = _encode(frame["item"], items, "item")
+    if len(user_names) == 0:
+        raise ValueError("clicks is empty: the frame has no rows")
+    n_users, n_items = len(user_names), len(item_names)
+    _check_n_items(n_items)
+    cells = np.unique(rows * n_items + codes)
+    counts = np.bincount(cells // n_items, minlength=n_users)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Clicks(
+        check_weights(weights, n_users),
+        user_names,
+        item_names,
+        starts,
+        (cells % n_items).astype(np.int32),
+    )
+
+
+def _encode(
+    column: Any, names: Sequence[Hashable] | None, what: str
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Codes of a column, and the names they stand for."""
+    values = column.to_numpy()
+    absent = np.asarray(column.isna() if hasattr(column, "isna") else column.is_null())
+    if absent.any():
+        raise ValueError(
+            f"row {int(absent.argmax())} has no {what}; {int(absent.sum())} rows have this problem"
+        )
+    if names is None:
+        try:
+            found, codes = np.unique(values, return_inverse=True)
+        except TypeError:  # numbers and text together
+            order = {name: code for code, name in enumerate(dict.fromkeys(values.tolist()))}
+            codes = np.array([order[name] for name in values.tolist()])
+            return codes.astype(np.int64), _check_names(list(order), len(order), what + "s")
+        return codes.astype(np.int64), _check_names(found.tolist(), len(found), what + "s")
+    listed = _check_names(names, len(names), what + "s")
+    lookup = {name: code for code, name in enumerate(listed.tolist())}
+    codes = np.array([lookup.get(name, -1) for name in values.tolist()], dtype=np.int64)
+    check_known(codes, values, what)
+    return codes, listed
+
+
+def check_known(codes: NDArray[np.int64], names: Any, what: str) -> None:
+    """Refuse names that have no code, and say which."""
+    unknown = list(dict.fromkeys(np.asarray(names)[codes < 0].tolist()))
+    if unknown:
+        more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+        shown = ", ".join(repr(name) for name in unknown[:3])
+        raise ValueError(
+            f"unknown {what}: {shown}{more}; drop these rows, or name them in {what}s="
+        )
