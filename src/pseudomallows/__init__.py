@@ -7,8 +7,9 @@ from . import datasets, diagnostics, scores
 from ._version import __version__
 from .alpha import estimate_alpha
 from .clicks import click_log_likelihood
-from .datasets import simulate_rankings
+from .datasets import simulate_clicks, simulate_rankings
 from .diagnostics import BalanceWarning, ConvergenceWarning, EffectiveSizeWarning
+from .evaluate import Evaluation, evaluate
 from .executors import Threads
 from .files import load
 from .fit import fit
@@ -18,6 +19,7 @@ from .posterior import Posterior
 from .preferences import Clicks, Preferences, Rankings
 from .pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .rankings import footrule
+from .recommend import Recommendations, recommend
 from .scores import marginal_divergence
 
 __all__ = [
@@ -25,11 +27,13 @@ __all__ = [
     "Clicks",
     "ConvergenceWarning",
     "EffectiveSizeWarning",
+    "Evaluation",
     "Mallows",
     "Posterior",
     "Preferences",
     "PseudoMallows",
     "Rankings",
+    "Recommendations",
     "Threads",
     "__version__",
     "click_log_likelihood",
@@ -37,6 +41,7 @@ __all__ = [
     "diagnostics",
     "draw_v_ranking",
     "estimate_alpha",
+    "evaluate",
     "fit",
     "footrule",
     "load",
@@ -44,7 +49,9 @@ __all__ = [
     "marginal_divergence",
     "maximum_likelihood_alpha",
     "plots",
+    "recommend",
     "scores",
+    "simulate_clicks",
     "simulate_rankings",
     "v_rankings",
 ]

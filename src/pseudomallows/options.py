@@ -1,6 +1,5 @@
 """The options of a fit: which there are for each method and kind of data, checked."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 
 from .clicks import AUGMENTATIONS, ORDERS
 from .mcmc import MOVES, STARTS, ChainOptions
-from .preferences import Clicks, Preferences, Rankings
+from .preferences import Clicks, Preferences, Rankings, rows_of_users
 from .rankings import check_count, check_distance, check_number
 
 
@@ -106,18 +105,6 @@ def check_options(
             n_alpha_moves=5 if full else 1,
         ),
     )
-
-
-def rows_of_users(prefs: Preferences, users: Sequence[Any]) -> NDArray[np.int64]:
-    """The rows of users, by name."""
-    if isinstance(users, str):
-        raise TypeError(f"users must be a list of names, got {users!r}")
-    rows = {name: row for row, name in enumerate(prefs.users.tolist())} if len(users) else {}
-    unknown = [name for name in users if name not in rows]
-    if unknown:
-        shown = f"{prefs.users[:3].tolist()}"[1:-1]
-        raise ValueError(f"no user is named {unknown[0]!r}; the first are {shown}")
-    return np.array([rows[name] for name in users], dtype=np.int64)
 
 
 def _default_warmup(prefs: Preferences, method: str, n_sweeps: int) -> int:

@@ -1,6 +1,6 @@
 """Preferences: what is known of the users, checked once, then trusted."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -120,15 +120,16 @@ class Preferences:
 
         Parameters
         ----------
-        clicks : SciPy sparse matrix, (n_users, n_items) array_like, or long data frame
+        clicks : SciPy sparse matrix, (n_users, n_items) array_like, long data frame, or dict
             In a matrix, every number above 0 is a click, however large: repeated clicks count once.
             A long frame (pandas or polars) has a row for each click, with columns "user" and
-            "item"; other columns, such as counts or times, are ignored.
+            "item"; other columns, such as counts or times, are ignored. A dict is
+            {user: [item, ...]}.
         weights : (n_users,) array_like of int, optional
             How many people each row stands for.
         users, items : sequence, optional
-            Names. With a long frame, they fix the order, and may hold users and items that appear
-            in no row; without them, they are those that appear, sorted where they can be.
+            Names. With a long frame or a dict, they fix the order, and may hold users and items
+            that appear nowhere; without them, they are those that appear, sorted where they can be.
 
         Examples
         --------
@@ -140,6 +141,8 @@ class Preferences:
         """
         if hasattr(clicks, "columns"):
             return _clicks_of_frame(clicks, weights, users, items)
+        if isinstance(clicks, Mapping):
+            return _clicks_of_dict(clicks, weights, users, items)
         starts, codes, n_items = _clicks_of_matrix(clicks)
         _check_n_items(n_items)
         n_users = len(starts) - 1
@@ -274,18 +277,19 @@ def check_weights(weights: ArrayLike | None, n_users: int) -> NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def _check_names(names: Sequence[Hashable] | None, count: int, what: str) -> NDArray[Any]:
+def _check_names(
+    names: Sequence[Hashable] | NDArray[Any] | None, count: int | None, what: str
+) -> NDArray[Any]:
+    """Names as an array, all different; numbers if there are none."""
     if names is None:
-        return np.arange(count)
+        return np.arange(count or 0)
     listed = list(names)
-    if len(listed) != count:
+    if count is not None and len(listed) != count:
         raise ValueError(f"{what} must have {count} names, got {len(listed)}")
-    if len(set(listed)) != count:
+    if len(set(listed)) != len(listed):
         twice = next(name for name in listed if listed.count(name) > 1)
         raise ValueError(f"{what} must have different names, got {twice!r} twice")
-    array = np.empty(count, dtype=object)
-    array[:] = listed
-    return array
+    return _object_array(listed)
 
 
 def _fill_last_rank(ranks: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -382,10 +386,40 @@ def _clicks_of_frame(
             f"a long frame of clicks needs columns 'user' and 'item', but has "
             f"{[str(name) for name in frame.columns]}; rename the column of the {missing[0]}"
         )
-    rows, user_names = _encode(frame["user"], users, "user")
-    codes, item_names = _encode(frame["item"], items, "item")
+    rows, user_names = _encode(_column(frame["user"], "user"), users, "user")
+    codes, item_names = _encode(_column(frame["item"], "item"), items, "item")
+    return _clicks_of_pairs(rows, codes, weights, user_names, item_names)
+
+
+def _clicks_of_dict(
+    clicks: Mapping[Any, Any],
+    weights: ArrayLike | None,
+    users: Sequence[Hashable] | None,
+    items: Sequence[Hashable] | None,
+) -> Clicks:
+    for user, listed in clicks.items():
+        if isinstance(listed, str) or not isinstance(listed, Iterable):
+            raise TypeError(f"clicks of {user!r} must be a list of items, got {listed!r}")
+    lists = [list(listed) for listed in clicks.values()]
+    everybody = _check_names(list(clicks) if users is None else users, None, "users")
+    places = {name: row for row, name in enumerate(everybody.tolist())}
+    owners = np.array([places.get(user, -1) for user in clicks], dtype=np.int64)
+    check_known(owners, list(clicks), "user")
+    rows = np.repeat(owners, [len(listed) for listed in lists])
+    names = _object_array([name for listed in lists for name in listed])
+    codes, item_names = _encode(names, items, "item")
+    return _clicks_of_pairs(rows, codes, weights, everybody, item_names)
+
+
+def _clicks_of_pairs(
+    rows: NDArray[np.int64],
+    codes: NDArray[np.int64],
+    weights: ArrayLike | None,
+    user_names: NDArray[Any],
+    item_names: NDArray[Any],
+) -> Clicks:
     if len(user_names) == 0:
-        raise ValueError("clicks is empty: the frame has no rows")
+        raise ValueError("clicks is empty: it has no users")
     n_users, n_items = len(user_names), len(item_names)
     _check_n_items(n_items)
     cells = np.unique(rows * n_items + codes)
@@ -400,34 +434,56 @@ def _clicks_of_frame(
     )
 
 
-def _encode(
-    column: Any, names: Sequence[Hashable] | None, what: str
-) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Codes of a column, and the names they stand for."""
-    values = column.to_numpy()
+def _column(column: Any, what: str) -> NDArray[Any]:
+    """The values of a column of a frame, none of them missing."""
     absent = np.asarray(column.isna() if hasattr(column, "isna") else column.is_null())
     if absent.any():
         raise ValueError(
             f"row {int(absent.argmax())} has no {what}; {int(absent.sum())} rows have this problem"
         )
+    return np.asarray(column.to_numpy())
+
+
+def _encode(
+    values: NDArray[Any], names: Sequence[Hashable] | None, what: str
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Codes of names, and the names they stand for."""
     if names is None:
         try:
             found, codes = np.unique(values, return_inverse=True)
         except TypeError:  # numbers and text together
-            order = {name: code for code, name in enumerate(dict.fromkeys(values.tolist()))}
+            found = _object_array(list(dict.fromkeys(values.tolist())))
+            order = {name: code for code, name in enumerate(found.tolist())}
             codes = np.array([order[name] for name in values.tolist()])
-            return codes.astype(np.int64), _check_names(list(order), len(order), what + "s")
-        return codes.astype(np.int64), _check_names(found.tolist(), len(found), what + "s")
-    listed = _check_names(names, len(names), what + "s")
+        return codes.astype(np.int64), _object_array(found.tolist())
+    listed = _check_names(names, None, what + "s")
     lookup = {name: code for code, name in enumerate(listed.tolist())}
     codes = np.array([lookup.get(name, -1) for name in values.tolist()], dtype=np.int64)
     check_known(codes, values, what)
     return codes, listed
 
 
+def _object_array(listed: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array
+
+
+def rows_of_users(prefs: Preferences, users: Sequence[Any]) -> NDArray[np.int64]:
+    """The rows of users, by name."""
+    if isinstance(users, str):
+        raise TypeError(f"users must be a list of names, got {users!r}")
+    rows = {name: row for row, name in enumerate(prefs.users.tolist())} if len(users) else {}
+    unknown = [name for name in users if name not in rows]
+    if unknown:
+        shown = f"{prefs.users[:3].tolist()}"[1:-1]
+        raise ValueError(f"no user is named {unknown[0]!r}; the first are {shown}")
+    return np.array([rows[name] for name in users], dtype=np.int64)
+
+
 def check_known(codes: NDArray[np.int64], names: Any, what: str) -> None:
     """Refuse names that have no code, and say which."""
-    unknown = list(dict.fromkeys(np.asarray(names)[codes < 0].tolist()))
+    unknown = list(dict.fromkeys(name for name, code in zip(names, codes, strict=True) if code < 0))
     if unknown:
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
         shown = ", ".join(repr(name) for name in unknown[:3])

@@ -1,0 +1,196 @@
+"""evaluate: hide clicks, fit, recommend, and see how often the stated probabilities come true."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .executors import Executor
+from .fit import fit
+from .posterior import Posterior
+from .preferences import Clicks
+from .rankings import check_count, check_rankings
+from .recommend import Recommendations, recommend
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Stated against observed: in each bin, the mean probability, the share that came true, and
+    the number of recommendations; empty bins are left out."""
+
+    stated: NDArray[np.float64]
+    observed: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: the mean gap, each bin by its number."""
+        return float(np.average(np.abs(self.stated - self.observed), weights=self.counts))
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """How good recommendations are.
+
+    Attributes
+    ----------
+    accuracy, accuracy_error : float
+        Share of the recommendations that were right, and its standard error over users.
+    popularity : float
+        The same for the most clicked items that a user has not seen.
+    calibration : Calibration
+        Stated against observed, over all recommendations.
+    n_users : int
+        Users with hidden clicks, who count here.
+    """
+
+    accuracy: float
+    accuracy_error: float
+    popularity: float
+    calibration: Calibration
+    n_users: int
+    recommendations: Recommendations
+    posterior: Posterior
+
+    def __repr__(self) -> str:
+        return (
+            f"Evaluation(accuracy {self.accuracy:.1%} ± {self.accuracy_error:.1%}, popularity "
+            f"{self.popularity:.1%}, calibration error {self.calibration.error:.3f}; "
+            f"{self.n_users} users)"
+        )
+
+
+def evaluate(
+    prefs: Clicks,
+    hide: int = 10,
+    k: int = 10,
+    method: str = "pseudo",
+    *,
+    truth: ArrayLike | None = None,
+    n_bins: int = 10,
+    rng: np.random.Generator | int | None = None,
+    executor: Executor | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Hide clicks, fit the rest, and see which recommendations were among the hidden ones.
+
+    Parameters
+    ----------
+    prefs : Clicks
+        All clicks.
+    hide : int
+        Clicks hidden from each user who has more than that; the others are only learnt from.
+    k : int
+        Recommendations for each user.
+    method : str
+        Method of :func:`fit`; further options go there too.
+    truth : (n_users, n_items) array_like of int, optional
+        For simulated data: the true rankings. Then nothing is hidden (`hide` is not used), and a
+        recommendation is right if its true rank is one of the k after the clicks.
+    n_bins : int
+        Bins of equal width for the stated probabilities.
+    rng : numpy.random.Generator or seed, optional
+        Source of randomness.
+
+    Examples
+    --------
+    >>> from pseudomallows import simulate_clicks
+    >>> data = simulate_clicks(200, 20, alpha=8, rng=1)
+    >>> result = evaluate(data.preferences, k=3, truth=data.rankings, rng=1)
+    >>> result.accuracy > 0.3
+    True
+    """
+    if not isinstance(prefs, Clicks):
+        raise TypeError(f"prefs must be clicks (pm.Preferences.from_clicks), got {prefs!r}")
+    k, n_bins = check_count(k, "k"), check_count(n_bins, "n_bins")
+    rng = np.random.default_rng(rng)
+    if truth is None:
+        shown, hidden = hide_clicks(prefs, hide, rng)
+        judged = np.flatnonzero(prefs.n_clicks > hide)
+        right = hidden
+    else:
+        rankings = check_rankings(truth, "truth")
+        if rankings.shape != (prefs.n_users, prefs.n_items):
+            raise ValueError(
+                f"truth must have {prefs.n_users} users and {prefs.n_items} items, "
+                f"got {rankings.shape[0]} and {rankings.shape[1]}"
+            )
+        shown, judged = prefs, np.arange(prefs.n_users)
+        n_clicks = prefs.n_clicks[:, None]
+        right = (rankings > n_clicks) & (rankings <= n_clicks + k)
+
+    posterior = fit(shown, method, rng=rng, executor=executor, **options)
+    found = recommend(posterior, k, users=shown.users[judged].tolist(), executor=executor)
+    hits = _hits(found.items, right[judged])
+    seen = shown.take(judged)
+    popular = _hits(most_clicked(seen, shown.item_counts(), k), right[judged])
+    per_user = np.nansum(hits, axis=1) / k
+    given = ~np.isnan(hits)
+    return Evaluation(
+        accuracy=float(per_user.mean()),
+        accuracy_error=float(per_user.std(ddof=1) / np.sqrt(len(per_user)))
+        if len(per_user) > 1
+        else float("nan"),
+        popularity=float((np.nansum(popular, axis=1) / k).mean()),
+        calibration=calibrate(found.probabilities[given], hits[given], n_bins),
+        n_users=len(judged),
+        recommendations=found,
+        posterior=posterior,
+    )
+
+
+def hide_clicks(
+    prefs: Clicks, hide: int, rng: np.random.Generator
+) -> tuple[Clicks, NDArray[np.bool_]]:
+    """Hide some clicks of each user who has more: the clicks that are left, and a table of those
+    hidden."""
+    hide = check_count(hide, "hide")
+    enough = prefs.n_clicks > hide
+    if not enough.any():
+        raise ValueError(
+            f"no user has more than {hide} clicks to hide, the most is {prefs.n_clicks.max()}: "
+            "lower hide"
+        )
+    owners = np.repeat(np.arange(prefs.n_users), prefs.n_clicks)
+    order = np.lexsort((rng.random(len(owners)), owners))  # shuffles each user's clicks
+    place = np.arange(len(owners)) - prefs.starts[owners]
+    taken = np.zeros(len(owners), dtype=bool)
+    taken[order] = (place < hide) & enough[owners]
+    hidden = np.zeros((prefs.n_users, prefs.n_items), dtype=bool)
+    hidden[owners[taken], prefs.codes[taken]] = True
+    left = np.bincount(owners[~taken], minlength=prefs.n_users)
+    starts = np.concatenate([[0], np.cumsum(left)]).astype(np.int64)
+    shown = Clicks(prefs.weights, prefs.users, prefs.items, starts, prefs.codes[~taken])
+    return shown, hidden
+
+
+def most_clicked(seen: Clicks, counts: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """The most clicked items that each user has not seen, -1 where there are none."""
+    table = np.broadcast_to(counts.astype(np.float64), (seen.n_users, seen.n_items)).copy()
+    owners = np.repeat(np.arange(seen.n_users), seen.n_clicks)
+    table[owners, seen.codes] = -1
+    best = np.argsort(-table, axis=1, kind="stable")[:, :k]
+    return np.where(np.take_along_axis(table, best, axis=1) >= 0, best, -1)
+
+
+def calibrate(
+    probabilities: NDArray[np.float64], hits: NDArray[np.float64], n_bins: int = 10
+) -> Calibration:
+    """Stated against observed, in bins of equal width.
+
+    >>> calibrate(np.array([0.1, 0.1, 0.9, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]), 2).error
+    0.09999999999999999
+    """
+    bins = np.minimum((probabilities * n_bins).astype(np.int64), n_bins - 1)
+    counts = np.bincount(bins, minlength=n_bins)
+    used = counts > 0
+    stated = np.bincount(bins, probabilities, n_bins)[used] / counts[used]
+    observed = np.bincount(bins, hits, n_bins)[used] / counts[used]
+    return Calibration(stated, observed, counts[used])
+
+
+def _hits(items: NDArray[np.int64], right: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """1 where a recommendation was right, 0 where not, NaN where there is none."""
+    hits = np.take_along_axis(right, np.maximum(items, 0), axis=1).astype(np.float64)
+    return np.where(items >= 0, hits, np.nan)

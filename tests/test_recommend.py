@@ -1,0 +1,162 @@
+import importlib
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import pseudomallows as pm
+
+module = importlib.import_module("pseudomallows.recommend")
+
+
+def quietly(*arguments, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        return pm.fit(*arguments, **options)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return pm.simulate_clicks(300, 15, 6, 4, rng=1)
+
+
+@pytest.fixture(scope="module", params=["pseudo", "balanced", "mcmc"])
+def posterior(request, data):
+    options = {"n_draws": 60} | ({"n_chains": 1} if request.param == "mcmc" else {})
+    return quietly(data.preferences, request.param, 6.0, rng=1, **options)
+
+
+def table_of(recommendations, n_items):
+    table = np.full((len(recommendations.items), n_items), np.nan)
+    for row, (codes, values) in enumerate(
+        zip(recommendations.items, recommendations.probabilities, strict=True)
+    ):
+        table[row, codes[codes >= 0]] = values[codes >= 0]
+    return table
+
+
+def test_looked_up_probabilities_agree_with_counted_ones(posterior, data):
+    looked = table_of(pm.recommend(posterior, k=15), 15)
+    counted = table_of(pm.recommend(posterior, k=15, by="draws"), 15)
+    assert np.nanmax(np.abs(looked - 1)) < 1e-9  # all unseen items are among the next 15
+    assert np.nanmax(np.abs(counted - 1)) < 1e-9
+    both = []
+    for by in ("look_up", "draws"):
+        recommender = module._Recommender.of(posterior)
+        recommender.prepare(data.preferences, 3)
+        fill = recommender.look_up if by == "look_up" else recommender.draw
+        table = np.zeros((300, 15))
+        fill(data.preferences.starts, data.preferences.codes, 3, table)
+        both.append(table)
+    n_draws = len(module._Recommender.of(posterior).shares)
+    error = np.sqrt(both[0] * (1 - both[0]) / n_draws).clip(0.01)
+    z = (both[1] - both[0]) / error
+    assert abs(z.mean()) < 0.05
+    assert z.std() < 1.2
+    assert np.abs(both[1].mean(axis=0) - both[0].mean(axis=0)).max() < 0.02
+
+
+def test_recommended_items_are_unseen_in_order_and_of_the_stated_probability(posterior, data):
+    found = pm.recommend(posterior, k=4)
+    assert found.items.shape == (300, 4)
+    for row in range(300):
+        assert not set(found.items[row]) & set(data.preferences.clicks_of(row))
+    assert (np.diff(found.probabilities, axis=1) <= 1e-12).all()
+    assert found.probabilities.min() >= 0
+    assert found.probabilities.max() <= 1
+
+
+def test_new_users_get_what_users_of_the_fit_with_the_same_clicks_get(posterior, data):
+    mine = data.preferences.clicks_of(7).tolist()
+    old = pm.recommend(posterior, k=3, users=[7])
+    for clicks in (
+        {"new": mine},
+        pd.DataFrame({"user": ["new"] * len(mine), "item": mine}),
+        sparse.csr_array(np.isin(np.arange(15), mine)[None].astype(int)),
+        np.isin(np.arange(15), mine)[None],
+        data.preferences.take([7]),
+    ):
+        new = pm.recommend(posterior, k=3, clicks=clicks)
+        assert new.items.tolist() == old.items.tolist()
+        assert new.probabilities.tolist() == old.probabilities.tolist()
+
+
+def test_users_with_no_click_and_with_all_clicks(posterior):
+    found = pm.recommend(
+        posterior, k=3, clicks={"none": [], "all": list(range(15)), "most": list(range(13))}
+    )
+    consensus = posterior.point_consensus()
+    assert set(found.items[0]) <= set(np.argsort(consensus)[:6])
+    assert found.items[1].tolist() == [-1, -1, -1]
+    assert np.isnan(found.probabilities[1]).all()
+    assert sorted(found.items[2].tolist()) == [-1, 13, 14]
+    assert found.probabilities[2, :2] == pytest.approx([1, 1])
+
+
+def test_ties_go_to_the_better_consensus_rank(posterior):
+    found = pm.recommend(posterior, k=20, clicks={"new": [0]})  # all have probability 1
+    order = [item for item in np.argsort(posterior.point_consensus()) if item != 0]
+    assert found.items[0, :14].tolist() == order
+
+
+def test_rows_and_frames_have_names(posterior):
+    found = pm.recommend(posterior, k=2, clicks={"new": [3], "full": list(range(15))})
+    rows = found.to_rows()
+    assert [row["user"] for row in rows] == ["new", "new"]
+    assert [row["place"] for row in rows] == [1, 2]
+    frame = found.to_frame()
+    assert list(frame.columns) == ["user", "place", "item", "probability"]
+    assert len(frame) == 2
+    assert pm.recommend(posterior, k=1, clicks={"full": list(range(15))}).to_frame().shape == (0, 4)
+
+
+def test_the_number_of_threads_changes_nothing(posterior):
+    one = pm.recommend(posterior, k=3, executor=pm.Threads(1))
+    two = pm.recommend(posterior, k=3, executor=pm.Threads(2))
+    assert (one.items == two.items).all()
+    assert (one.probabilities == two.probabilities).all()
+
+
+def test_a_saved_posterior_recommends_the_same(posterior, tmp_path):
+    posterior.save(tmp_path / "model.pm")
+    again = pm.load(tmp_path / "model.pm")
+    for options in ({}, {"clicks": {"new": [1, 2]}}):
+        one, two = (pm.recommend(p, k=3, **options) for p in (posterior, again))
+        assert (one.items == two.items).all()
+        assert (one.probabilities == two.probabilities).all()
+
+
+def test_tables_of_the_paper_s_law_are_close_to_it():
+    lam, size, k = 0.2, 12, 3
+    counts = np.zeros((size, size), dtype=np.int64)
+    module.count_group(99, size, lam, 0, 200_000, counts)
+    found = module.first_chances(size, lam, k, 0)
+    assert np.abs(found - counts[:, :k].sum(axis=1) / 200_000).max() < 0.03
+    assert (np.diff(found) <= 0).all()
+    assert found.sum() == pytest.approx(k)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "k must be 1 or more, got 0"),
+        ({"k": 2.5}, "k must be a whole number"),
+        ({"users": ["zoe"]}, "no user is named 'zoe'; the first are 0, 1, 2"),
+        ({"users": "zoe"}, "users must be a list of names"),
+        ({"clicks": {"a": ["x", "y", 3]}}, "unknown item: 'x', 'y'; drop these rows"),
+        ({"clicks": [[1, 0]]}, "items must have 2 names, got 15"),
+        ({"clicks": {"a": [1]}, "users": [1]}, "not both"),
+        ({"by": "magic"}, "by must be one of 'look_up', 'draws', got 'magic'"),
+    ],
+)
+def test_bad_questions_are_refused(posterior, options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        pm.recommend(posterior, **options)
+
+
+def test_a_posterior_of_rankings_cannot_recommend():
+    posterior = pm.fit(pm.Preferences.from_rankings([[1, 2, 3]]), alpha=1, rng=1)
+    with pytest.raises(ValueError, match="need a fit of clicks"):
+        pm.recommend(posterior)
