@@ -1,6 +1,6 @@
 """Are the posteriors of `pm.fit` right? Simulation-based calibration of every method.
 
-Figure: docs/figures/calibration_of_methods.png. Takes about 5 minutes on 2 cores.
+Figure: docs/figures/calibration_of_methods.png. Takes about 4 minutes on 2 cores.
 
 Simulation-based calibration (Talts et al. 2018, Validating Bayesian inference algorithms with
 simulation-based calibration): draw a truth from the prior, data given the truth, and posterior
@@ -79,7 +79,7 @@ class Setting:
 
 
 def chain_setting(move: str, sampled: bool, data: str) -> Setting:
-    """The exact chain, thinned until the lag-1 correlation of every quantity is about 0.03."""
+    """The exact chain, thinned until the lag-1 correlation of every quantity is below 0.05."""
     name = f"mcmc, {move}, alpha {'sampled' if sampled else 'fixed'}"
     thin = 10 if sampled and data == "top" else 5
     options = {"move": move, "thin": thin, "warmup": WARMUP, "n_chains": 1}

@@ -115,3 +115,20 @@ def test_counts_of_a_group_are_those_of_its_draws():
     exact = np.array(naive.marginals(exact_law("uniform", 5, 0.3)))
     assert np.abs(counts / 4000 - exact).max() < 0.04
     assert (counts.sum(axis=0) == 4000).all()
+
+
+def test_the_best_items_are_chosen_as_sorting_would():
+    rng = np.random.default_rng(3)
+    for k in (1, 3, 9):
+        chances = rng.integers(0, 4, (30, 7)) / 4 + rng.normal(0, 1e-15, (30, 7))
+        rows = [sorted(rng.permutation(7)[: rng.integers(0, 8)].tolist()) for _ in range(30)]
+        starts = np.cumsum([0, *map(len, rows)])
+        codes = np.array(list(itertools.chain(*rows)), dtype=np.int32)
+        consensus = rng.permutation(7) + 1
+        items, found = np.full((30, k), -1), np.full((30, k), np.nan)
+        groups.choose_best(starts, codes, chances, consensus, items, found)
+        for row, clicked in enumerate(rows):
+            unseen = [i for i in range(7) if i not in clicked]
+            best = sorted(unseen, key=lambda i: (-round(chances[row, i], 12), consensus[i]))[:k]
+            assert items[row].tolist() == best + [-1] * (k - len(best))
+            assert found[row, : len(best)] == pytest.approx(chances[row, best])

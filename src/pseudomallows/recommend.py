@@ -1,6 +1,6 @@
 """recommend: the best unseen items for each user, with probabilities."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from .clicks import ORDERS
 from .executors import Executor, Threads, blocks
 from .kernels.clicks import draw_click_users, next_rank_probabilities
-from .kernels.groups import count_group, draw_users, look_up
+from .kernels.groups import choose_best, count_group, draw_users, look_up
 from .posterior import Posterior
-from .preferences import Clicks, Preferences, rows_of_users
+from .preferences import Clicks, Preferences, check_known, rows_of_users
 from .rankings import check_count, orderings_of
 
 WAYS = ("look_up", "draws")
-TABLE_DRAWS = 4000  # behind each table of the paper's law
+TABLE_DRAWS = 2000  # behind each table of the paper's law
 MAX_DRAWS = 100  # consensus draws behind an exact probability; more change little
 
 
@@ -110,35 +110,48 @@ def recommend(
     if clicks is not None and users is not None:
         raise ValueError("give users of the fit or clicks of new users, not both")
     seen = posterior.clicks
+    recommender = _Recommender.of(posterior)
     if clicks is not None:
-        seen = _known_items(clicks, seen)
+        seen = _new_users(clicks, seen, recommender.codes)
     elif users is not None:
         seen = seen.take(rows_of_users(seen, users))
-
-    recommender = _Recommender.of(posterior)
     fill = recommender.draw if by == "draws" else recommender.look_up
     items = np.full((seen.n_users, k), -1, dtype=np.int64)
-    probabilities = np.full((seen.n_users, k), np.nan)
+    chances = np.full((seen.n_users, k), np.nan)
     if by == "look_up":
         recommender.prepare(seen, k)
 
     def work(rows: slice) -> None:
         table = np.zeros((rows.stop - rows.start, seen.n_items))
-        fill(seen.starts[rows.start : rows.stop + 1], seen.codes, k, table)
-        recommender.choose(seen, rows, table, items[rows], probabilities[rows])
+        starts = seen.starts[rows.start : rows.stop + 1]
+        fill(starts, seen.codes, k, table)
+        choose_best(starts, seen.codes, table, recommender.consensus, items[rows], chances[rows])
 
     for _ in (executor or Threads()).map(work, blocks(seen.n_users)):
         pass
-    return Recommendations(seen.users, items, probabilities, seen.items)
+    return Recommendations(seen.users, items, chances, seen.items)
 
 
-def _known_items(clicks: Any, seen: Clicks) -> Clicks:
+def _new_users(clicks: Any, seen: Clicks, codes: dict[Any, int]) -> Clicks:
     """Clicks of new users, on the items of the fit."""
     if isinstance(clicks, Clicks):
         if clicks.items.tolist() != seen.items.tolist():
             raise ValueError("the clicks of new users must have the items of the fit, in its order")
         return clicks
-    return Preferences.from_clicks(clicks, items=seen.items.tolist())
+    if not isinstance(clicks, Mapping) or len(clicks) != 1:
+        return Preferences.from_clicks(clicks, items=seen.items.tolist())
+    # one user, as a service asks: the same, without the work that pays for many users only
+    ((user, listed),) = clicks.items()
+    if isinstance(listed, str) or not isinstance(listed, Iterable):
+        raise TypeError(f"clicks of {user!r} must be a list of items, got {listed!r}")
+    names = list(listed)
+    found = np.array([codes.get(name, -1) for name in names], dtype=np.int64)
+    check_known(found, names, "item")
+    mine = np.array(sorted(set(found.tolist())), dtype=np.int32)
+    users = np.empty(1, dtype=object)
+    users[0] = user
+    starts, weights = np.array([0, len(mine)]), np.ones(1, dtype=np.int64)
+    return Clicks(weights, users, seen.items, starts, mine)
 
 
 class _Recommender:
@@ -152,9 +165,10 @@ class _Recommender:
             chosen = np.linspace(0, len(draws) - 1, MAX_DRAWS).round().astype(np.int64)
             draws, alphas, weights = draws[chosen], alphas[chosen], weights[chosen]
         self.n_items = posterior.n_items
-        self.consensus, self.alphas, self.shares = draws, alphas, weights / weights.sum()
+        self.draws, self.alphas, self.shares = draws, alphas, weights / weights.sum()
         self.orderings = np.ascontiguousarray(orderings_of(draws).astype(np.int32))
-        self.point_consensus = posterior.point_consensus()
+        self.consensus = posterior.point_consensus()
+        self.codes = {name: code for code, name in enumerate(posterior.items.tolist())}
         self.order = ORDERS[posterior.settings["options"]["order"]]
         self._tables: dict[int, NDArray[np.float64]] = {}
 
@@ -197,7 +211,7 @@ class _Recommender:
             return
         for draw, share in enumerate(self.shares):
             lam = self.alphas[draw] / self.n_items
-            next_rank_probabilities(starts, codes, self.consensus[draw], lam, k, share, table)
+            next_rank_probabilities(starts, codes, self.draws[draw], lam, k, share, table)
 
     def draw(
         self, starts: NDArray[np.int64], codes: NDArray[np.int32], k: int, table: NDArray[Any]
@@ -216,29 +230,9 @@ class _Recommender:
             if self.is_pseudo:
                 draw_users(*users, self.orderings[draw], lam, self.order, counts, kept)
             else:
-                consensus = self.consensus[draw]
+                consensus = self.draws[draw]
                 draw_click_users(*users, consensus, lam, partners, counts, shared, kept)
             table += share * ((kept > n_clicks) & (kept <= n_clicks + k))
-
-    def choose(
-        self,
-        seen: Clicks,
-        rows: slice,
-        table: NDArray[np.float64],
-        items: NDArray[np.int64],
-        probabilities: NDArray[np.float64],
-    ) -> None:
-        """Fill the best unseen items and their probabilities."""
-        starts = seen.starts[rows.start : rows.stop + 1]
-        owners = np.repeat(np.arange(len(table)), np.diff(starts))
-        table[owners, seen.codes[starts[0] : starts[-1]]] = -1.0
-        tie_break = np.broadcast_to(self.point_consensus, table.shape)
-        width = min(items.shape[1], self.n_items)
-        best = np.lexsort((tie_break, -table.round(12)), axis=-1)[:, :width]
-        chances = np.take_along_axis(table, best, axis=1)
-        unseen = chances >= 0
-        items[:, :width][unseen] = best[unseen]
-        probabilities[:, :width][unseen] = np.minimum(chances[unseen], 1.0)
 
 
 def first_chances(size: int, lam: float, k: int, order: int) -> NDArray[np.float64]:

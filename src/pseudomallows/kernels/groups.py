@@ -12,25 +12,40 @@ from .streams import below, start_stream, uniform
 
 UNIFORM, V, TOP_BOTTOM = 0, 1, 2  # orders in which the places are visited
 SCAN, TRIES = 24, 16  # scan the free ranks when so few are left, or after so many tries
-GUIDE = 512
 
 
 @njit(cache=True, nogil=True)
 def leap_tables(n_items, lam):
-    """Powers exp(-lam d), their sums from 1 to d, and a guide to invert these sums.
+    """Powers exp(-lam d), and an alias table (Walker 1977) of leaps from -n to n of these weights.
 
-    `guide[j]` is the first d whose sum exceeds the share j / GUIDE of all of it.
+    Cell i of the table is the leap `leaps[i, 0]` with chance `keep[i]`, else `leaps[i, 1]`.
     """
     powers = np.exp(-lam * np.arange(n_items + 1).astype(np.float64))
-    tails = np.zeros(n_items + 1)
-    for d in range(1, n_items + 1):
-        tails[d] = tails[d - 1] + powers[d]
-    guide, d = np.empty(GUIDE, dtype=np.int64), 1
-    for j in range(GUIDE):
-        while d < n_items and tails[d] <= j / GUIDE * tails[n_items]:
-            d += 1
-        guide[j] = d
-    return powers, tails, guide
+    n_cells = 2 * n_items + 1
+    weights, keep = np.empty(n_cells), np.ones(n_cells)
+    leaps, todo = np.empty((n_cells, 2), dtype=np.int64), np.empty((2, n_cells), dtype=np.int64)
+    for cell in range(n_cells):
+        leaps[cell] = cell - n_items
+        weights[cell] = powers[abs(cell - n_items)]
+    weights *= n_cells / weights.sum()
+    n_light, n_heavy = 0, 0
+    for cell in range(n_cells):
+        if weights[cell] < 1.0:
+            todo[0, n_light] = cell
+            n_light += 1
+        else:
+            todo[1, n_heavy] = cell
+            n_heavy += 1
+    while n_light > 0 and n_heavy > 0:
+        light, heavy = todo[0, n_light - 1], todo[1, n_heavy - 1]
+        keep[light], leaps[light, 1] = weights[light], leaps[heavy, 0]
+        weights[heavy] -= 1.0 - weights[light]
+        if weights[heavy] < 1.0:
+            todo[0, n_light - 1] = heavy
+            n_heavy -= 1
+        else:
+            n_light -= 1
+    return powers, keep, leaps
 
 
 @njit(cache=True, nogil=True)
@@ -55,15 +70,13 @@ def next_place(stream, order, step, size, visit):
 
 
 @njit(cache=True, nogil=True)
-def draw_group(stream, size, order, powers, tails, guide, scratch, ranks):
+def draw_group(stream, size, order, powers, keep, leaps, scratch, ranks):
     """Fill `ranks[place]` for the places of a group; `scratch` has three rows.
 
     While most ranks are free, leap by a two-sided geometric and refuse what is taken or beyond the
     ends; at the end, or out of luck, scan the free ranks.
     """
     visit, free, slots = scratch[0], scratch[1], scratch[2]
-    longest = len(tails) - 1
-    side = tails[longest]
     for place in range(size):
         visit[place] = free[place] = slots[place] = place
     for step in range(size):
@@ -71,15 +84,9 @@ def draw_group(stream, size, order, powers, tails, guide, scratch, ranks):
         n_free, rank = size - step, -1
         if n_free > SCAN:
             for _ in range(TRIES):
-                u = uniform(stream) * (1.0 + 2.0 * side) - 1.0
-                candidate = place
-                if u >= 0.0:
-                    back = u >= side
-                    u -= side if back else 0.0
-                    leap = guide[min(int(u / side * GUIDE), GUIDE - 1)]
-                    while leap < longest and tails[leap] <= u:
-                        leap += 1
-                    candidate += -leap if back else leap
+                u = uniform(stream) * len(keep)
+                cell = int(u)
+                candidate = place + leaps[cell, int(u - cell >= keep[cell])]
                 if 0 <= candidate < size and slots[candidate] >= 0:
                     rank = candidate
                     break
@@ -111,12 +118,12 @@ def scan_free(stream, place, n_free, free, powers):
 @njit(cache=True, nogil=True)
 def count_group(seed, size, lam, order, n_draws, counts):
     """Add `n_draws` draws of a group to `counts[place, rank]`."""
-    powers, tails, guide = leap_tables(size, lam)
+    powers, keep, leaps = leap_tables(size, lam)
     scratch, ranks = np.empty((3, size), dtype=np.int64), np.empty(size, dtype=np.int64)
     stream = np.empty(1, dtype=np.uint64)
     for draw in range(n_draws):
         start_stream(seed, draw, size, stream)
-        draw_group(stream, size, order, powers, tails, guide, scratch, ranks)
+        draw_group(stream, size, order, powers, keep, leaps, scratch, ranks)
         for place in range(size):
             counts[place, ranks[place]] += 1
 
@@ -145,7 +152,7 @@ def draw_users(seed, draw, first_users, starts, codes, weights, ordering, lam, o
     `kept` has rows at all.
     """
     n_items = len(ordering)
-    powers, tails, guide = leap_tables(n_items, lam)
+    powers, keep, leaps = leap_tables(n_items, lam)
     scratch = np.empty((3, n_items), dtype=np.int64)
     clicked = np.zeros(n_items, dtype=np.bool_)
     groups, ranks = np.empty((2, n_items), dtype=np.int64), np.empty(n_items, dtype=np.int64)
@@ -158,7 +165,7 @@ def draw_users(seed, draw, first_users, starts, codes, weights, ordering, lam, o
             for group in range(2):
                 size = n_clicks if group == 0 else n_items - n_clicks
                 shift = 0 if group == 0 else n_clicks
-                draw_group(stream, size, order, powers, tails, guide, scratch, ranks)
+                draw_group(stream, size, order, powers, keep, leaps, scratch, ranks)
                 for place in range(size):
                     counts[groups[group, place], ranks[place] + shift] += 1
                     if len(kept):
@@ -189,3 +196,38 @@ def look_up(starts, codes, orderings, shares, tables, probabilities):
                     chances[item] += shares[draw] * table[place]
                     place += 1
         clicked[mine] = False
+
+
+@njit(cache=True, nogil=True)
+def choose_best(starts, codes, chances, consensus, items, probabilities):
+    """Fill the best unseen items of each row, best first, and their chances.
+
+    Chances that agree to 12 digits are tied, and the better rank in the consensus wins. What is
+    left of `items` and `probabilities` stays as it is.
+    """
+    n_items, k = chances.shape[1], items.shape[1]
+    keys, seen = np.empty(k), np.zeros(n_items, dtype=np.bool_)
+    for row in range(len(items)):
+        mine = codes[starts[row] : starts[row + 1]]
+        seen[mine] = True
+        n_found = 0
+        for item in range(n_items):
+            if seen[item]:
+                continue
+            key = np.rint(chances[row, item] * 1e12)
+            place = n_found
+            while place > 0:
+                other = items[row, place - 1]
+                behind = keys[place - 1] < key
+                tied = keys[place - 1] == key
+                if not behind and not (tied and consensus[item] < consensus[other]):
+                    break
+                if place < k:
+                    keys[place], items[row, place] = keys[place - 1], other
+                place -= 1
+            if place < k:
+                keys[place], items[row, place] = key, item
+                n_found = min(n_found + 1, k)
+        for place in range(n_found):
+            probabilities[row, place] = min(chances[row, items[row, place]], 1.0)
+        seen[mine] = False
