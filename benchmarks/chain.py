@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.latent import Latent
+from pseudomallows.latent import RankingLatent
 from pseudomallows.mcmc import Chain, ChainOptions
 from timing import arguments, best_of, print_table, race, words
 
@@ -54,7 +54,7 @@ class Contest:
 
     def __init__(self, prefs: pm.Preferences, alpha: float, rival_draws: int, rng):
         self.prefs, self.alpha, self.rival_draws = prefs, alpha, rival_draws
-        self.ours = Chain(Latent(prefs), alpha, OPTIONS, rng)
+        self.ours = Chain(RankingLatent(prefs), alpha, OPTIONS, rng)
         self.rival = UserChain(prefs.rankings, alpha, self.ours.consensus, rng)
 
     def check(self, n_draws: int = 40) -> str:
@@ -116,7 +116,7 @@ def main() -> None:
 
 def count_ranks(prefs: pm.Preferences) -> np.ndarray:
     """What a fit does once, before the first draw."""
-    return Latent(prefs).full_costs
+    return RankingLatent(prefs).full_costs
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ import pseudomallows
 
 ROOT = Path(pseudomallows.__file__).parent
 DOORS = {"cli", "__main__"}
-OPTIONAL = {  # library: the one module that may import it; `posterior` inside a function
+OPTIONAL = {  # library: who may import it
     "matplotlib": {"plots", "cli"},
     "arviz": {"posterior"},
-    "pandas": {"posterior"},
+    "pandas": {"frames"},
 }
 HEAVY = {
     "matplotlib",

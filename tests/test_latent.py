@@ -100,7 +100,7 @@ def test_the_number_of_threads_and_the_blocks_change_no_bit(monkeypatch):
     prefs = pm.simulate_rankings(700, 5, 1, top=2, rng=1).preferences
     one = costs(prefs, pm.Threads(1))
     assert costs(prefs, pm.Threads(3)) == one
-    monkeypatch.setattr("pseudomallows.executors.BLOCK", 10)
+    monkeypatch.setattr("pseudomallows.latent.BLOCK", 10)
     monkeypatch.setattr("pseudomallows.executors.blocks.__defaults__", (10,))
     assert costs(prefs, pm.Threads(2)) == one
 

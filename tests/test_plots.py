@@ -59,6 +59,19 @@ def test_rank_histograms_hold_every_draw(posterior):
     assert (counts.sum(axis=0) == 40).all()
 
 
+def test_reliability_shows_stated_against_observed():
+    data = pm.simulate_clicks(200, 20, 8, rng=1)
+    result = pm.evaluate(
+        data.preferences, k=3, truth=data.rankings, method="mcmc", alpha=8.0, n_draws=300, rng=1
+    )
+    ax = pm.plots.reliability(result)
+    shown = np.asarray(ax.collections[-1].get_offsets())
+    table = result.calibration
+    assert shown == pytest.approx(np.column_stack([table.stated, table.observed]))
+    assert f"{table.error:.3f}" in ax.get_title()
+    ax.figure.canvas.draw()
+
+
 def test_plots_go_into_given_axes(posterior):
     figure, axes = plt.subplots(2, 2)
     calls = (pm.plots.heat, pm.plots.intervals, pm.plots.trace, pm.plots.rank_histograms)

@@ -83,7 +83,7 @@ class ClickLatent(Latent):
             return self._draw_pseudo_rows(rows, consensus, alpha, seed, draw, order, none)
 
         counts = np.zeros_like(self._known)
-        for part in self.executor.map(count, blocks(len(self._weights))):
+        for part in self.executor.map(count, self.count_blocks()):
             counts += part
         return np.asarray(footrule_costs(counts))
 
@@ -175,7 +175,7 @@ class MetropolisLatent(ClickLatent):
             return counts
 
         counts = np.zeros_like(self._known)
-        for part in self.executor.map(count, blocks(len(self._weights))):
+        for part in self.executor.map(count, self.count_blocks()):
             counts += part
         self._costs = np.asarray(footrule_costs(counts))
         return self._costs

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .executors import Executor, Threads, blocks
+from .executors import BLOCK, Executor, Threads, blocks
 from .kernels.costs import count_ranks, footrule_costs, total_cost
 from .kernels.latent import draw_latent, log_likelihoods, pair_ranks, swap_partners
 from .kernels.mallows import partition_and_distance
@@ -79,11 +79,15 @@ class Latent(ABC):
             return self._draw_rows(rows, consensus, alpha, seed, draw, partners, none)
 
         counts, shared = self._known.copy(), np.zeros_like(self._known)
-        for part in self.executor.map(count, blocks(len(self._weights))):
+        for part in self.executor.map(count, self.count_blocks()):
             counts += part[0]
             shared += part[1]
         swap_partners(stream, partners, shared, lam, consensus, counts)
         return np.asarray(footrule_costs(counts))
+
+    def count_blocks(self) -> list[slice]:
+        """Blocks of rows for counts: large enough that they outweigh the n x n tables."""
+        return blocks(len(self._weights), max(BLOCK, self.n_items))
 
     def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of all that is known, given consensus and alpha; exact."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .evaluate import Evaluation
 from .posterior import Posterior
 from .rankings import orderings_of
 
@@ -112,6 +113,29 @@ def rank_histograms(
     ax.axhline(expected, color="0.5", linestyle=":", linewidth=1)
     ax.set(xlabel=f"place of {_series_name(item)} among all draws", ylabel="draws", ylim=(0, None))
     ax.legend(loc="lower right", frameon=False, fontsize="small", ncols=4)
+    return ax
+
+
+def reliability(evaluation: Evaluation, ax: "Axes | None" = None) -> "Axes":
+    """Stated probability against observed share; on the diagonal, they mean what they say.
+
+    The area of a point is its number of recommendations, its bar two standard errors.
+    """
+    ax = _axes(ax, width=5, height=5)
+    table = evaluation.calibration
+    error = np.sqrt(table.observed * (1 - table.observed) / table.counts)
+    ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", linewidth=1)
+    ax.errorbar(table.stated, table.observed, 2 * error, fmt="none", color=COLOUR, alpha=0.6)
+    ax.scatter(table.stated, table.observed, 300 * table.counts / table.counts.max(), color=COLOUR)
+    top = min(1.0, 1.15 * float(max(table.stated.max(), table.observed.max())))
+    ax.set(
+        xlabel="stated probability",
+        ylabel="share that came true",
+        title=f"Calibration error {table.error:.3f}",
+        xlim=(0, top),
+        ylim=(0, top),
+        aspect="equal",
+    )
     return ax
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .diagnostics import effective_size, rhat, weighted_effective_size
+from .frames import make_frame
 from .latent import best_assignment
 from .preferences import Clicks
 from .rankings import orderings_of
@@ -159,9 +160,8 @@ class Posterior:
 
     def to_frame(self, cluster: int = 0, probability: float = 0.95) -> Any:
         """A pandas frame, best item first: item, rank, lowest and highest rank, mean rank."""
-        import pandas as pd
-
-        return pd.DataFrame(self.summary(cluster, probability))
+        columns = ["item", "rank", "lowest", "highest", "mean"]
+        return make_frame(self.summary(cluster, probability), columns)
 
     def summary(self, cluster: int = 0, probability: float = 0.95) -> list[dict[str, Any]]:
         """The CP consensus, best item first, with intervals and mean ranks: one dict an item."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .clicks import ORDERS
 from .executors import Executor, Threads, blocks
+from .frames import make_frame
 from .kernels.clicks import draw_click_users, next_rank_probabilities
 from .kernels.groups import choose_best, count_group, draw_users, look_up
 from .posterior import Posterior
@@ -57,9 +58,7 @@ class Recommendations:
 
     def to_frame(self) -> Any:
         """A pandas frame: user, place, item, probability."""
-        import pandas as pd
-
-        return pd.DataFrame(self.to_rows(), columns=["user", "place", "item", "probability"])
+        return make_frame(self.to_rows(), ["user", "place", "item", "probability"])
 
 
 def recommend(
