@@ -90,7 +90,7 @@ def simulate_clicks(
     Examples
     --------
     >>> simulate_clicks(100, 20, alpha=3, rng=1).preferences
-    Clicks(100 users, 20 items; 495 clicks)
+    Clicks(100 users, 20 items; 511 clicks)
     """
     rng = np.random.default_rng(rng)
     truth = simulate_rankings(n_users, n_items, alpha, rng=rng)

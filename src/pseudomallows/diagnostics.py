@@ -7,17 +7,19 @@ RHAT_LIMIT = 1.05
 EFFECTIVE_SIZE_LIMIT = 50.0
 
 
+ADVICE = "raise n_draws, warmup or thin"
+
+
 class ConvergenceWarning(UserWarning):
     """A Markov chain is too short, or stuck: `rhat`, `effective_size` and `stuck` say which."""
 
-    def __init__(self, rhat: float, effective_size: float, stuck: list[int]):
+    def __init__(self, rhat: float, effective_size: float, stuck: list[int], advice: str = ADVICE):
         self.rhat, self.effective_size, self.stuck = rhat, effective_size, stuck
         chains = f"; chains {stuck} are stuck far below the best consensus" if stuck else ""
         super().__init__(
             f"the chains have not converged: R-hat {rhat:.3f} (want {RHAT_LIMIT} or less), "
             f"effective sample size {effective_size:.0f} (want {EFFECTIVE_SIZE_LIMIT:.0f} or more)"
-            f"{chains}; "
-            "raise n_draws, warmup or thin, or start='map'"
+            f"{chains}; {advice}"
         )
 
 

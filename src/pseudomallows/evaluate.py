@@ -96,9 +96,9 @@ def evaluate(
     Examples
     --------
     >>> from pseudomallows import simulate_clicks
-    >>> data = simulate_clicks(200, 20, alpha=8, rng=1)
-    >>> result = evaluate(data.preferences, k=3, truth=data.rankings, rng=1)
-    >>> result.accuracy > 0.3
+    >>> data = simulate_clicks(200, 8, alpha=6, mean_clicks=3, rng=1)
+    >>> result = evaluate(data.preferences, k=2, method="mcmc", truth=data.rankings, rng=1)
+    >>> result.calibration.error < 0.05
     True
     """
     if not isinstance(prefs, Clicks):

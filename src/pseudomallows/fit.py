@@ -13,6 +13,7 @@ from ._version import __version__
 from .alpha import estimate_alpha
 from .clicks import ClickLatent, MetropolisLatent
 from .diagnostics import (
+    ADVICE,
     EFFECTIVE_SIZE_LIMIT,
     RHAT_LIMIT,
     ConvergenceWarning,
@@ -29,6 +30,10 @@ from .rankings import check_alpha, rank_randomly
 
 METHODS = ("pseudo", "balanced", "mcmc")
 N_CANDIDATES = 20  # among which a sweep of "balanced" chooses, for partial rankings
+SLOW_ADVICE = (
+    "the consensus of Algorithm 5 moves slowly, since it sees its own latent rankings: "
+    "recommendations hardly feel it, but for honest intervals of the consensus use method='mcmc'"
+)
 Progress = Callable[[int, int], None]
 
 
@@ -313,4 +318,6 @@ def _warn_if_doubtful(posterior: Posterior, job: _Job) -> None:
     size_limit = min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 4)
     worst, least = diagnostics.worst_rhat, diagnostics.least_effective_size
     if stuck or worst > RHAT_LIMIT or least < size_limit or math.isnan(worst):
-        warnings.warn(ConvergenceWarning(worst, least, stuck), stacklevel=3)
+        slow = job.method == "pseudo" and posterior.clicks is not None
+        advice = SLOW_ADVICE if slow else ADVICE
+        warnings.warn(ConvergenceWarning(worst, least, stuck, advice), stacklevel=3)
