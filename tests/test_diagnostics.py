@@ -50,5 +50,13 @@ def test_a_rank_that_moves_once_is_finite():
     assert 0 < diagnostics.effective_size(draws) <= 400 * np.log10(400)
 
 
+@pytest.mark.parametrize("place", [0, 49, 98])
+def test_an_odd_number_of_draws_of_which_one_moves_is_no_trouble(place):
+    draws = np.ones((1, 99))
+    draws[0, place] = 2
+    assert np.isfinite(diagnostics.rhat(draws))
+    assert 0 < diagnostics.effective_size(draws) <= 99 * np.log10(99)
+
+
 def test_equal_weights_are_worth_all_draws():
     assert diagnostics.weighted_effective_size(np.full(50, 0.02)) == pytest.approx(50)

@@ -32,7 +32,7 @@ def test_every_click_is_hidden_equally_often():
 
 def test_popularity_recommends_the_most_clicked_unseen_items():
     prefs = pm.Preferences.from_clicks({"a": [0], "b": [0, 1], "c": [0, 1, 2]}, items=range(4))
-    found = most_clicked(prefs, prefs.item_counts(), 2)
+    found = most_clicked(prefs, prefs.item_counts(), 2, np.random.default_rng(1))
     assert found.tolist() == [[1, 2], [2, 3], [3, -1]]
 
 

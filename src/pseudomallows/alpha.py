@@ -7,15 +7,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .clicks import ClickLatent
 from .executors import Executor
-from .kernels.costs import total_cost
 from .kernels.mallows import expected_ranks
-from .latent import Latent, RankingLatent, best_assignment
-from .mallows import Mallows, alpha_for_distance, find_root
+from .latent import HIGHEST_ALPHA, Latent, RankingLatent, best_assignment
+from .mallows import Mallows, find_root
 from .preferences import Clicks, Preferences, Rankings
 
 METHODS = ("similarity", "likelihood")
 N_ROUNDS = 5  # of consensus given alpha, alpha given consensus, for partial rankings
-HIGHEST_ALPHA = 1e4  # where the search for partial rankings ends
 
 
 def estimate_alpha(
@@ -60,7 +58,7 @@ def estimate_alpha(
     elif method == "similarity":
         alpha = _alpha_by_similarity(latent)
     elif latent.is_full:
-        alpha = alpha_for_distance(latent.n_items, _mean_distance(latent))
+        alpha = latent.best_alpha(best_assignment(latent.known_costs))
     else:
         alpha = _alpha_by_em(latent, np.random.default_rng(rng))
     if math.isinf(alpha):
@@ -157,23 +155,8 @@ def _alpha_by_click_similarity(prefs: Clicks) -> float:
     )
 
 
-def _mean_distance(latent: Latent) -> float:
-    costs = latent.known_costs
-    return float(total_cost(costs, best_assignment(costs))) / latent.n_users
-
-
 def _alpha_by_em(latent: Latent, rng: np.random.Generator) -> float:
-    from scipy.optimize import minimize_scalar
-
     alpha = 1.0
     for _ in range(N_ROUNDS):
-        consensus = latent.start(alpha, rng)
-
-        def loss(log_alpha: float, consensus: NDArray[np.int32] = consensus) -> float:
-            return -latent.log_likelihood(consensus, math.exp(log_alpha))
-
-        bounds = (math.log(1e-3), math.log(HIGHEST_ALPHA))
-        best = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-5})
-        alpha = math.exp(best.x)
-    rising = latent.log_likelihood(consensus, HIGHEST_ALPHA) >= -best.fun - 1e-9
-    return math.inf if rising else alpha
+        alpha = latent.best_alpha(latent.start(min(alpha, HIGHEST_ALPHA), rng))
+    return alpha

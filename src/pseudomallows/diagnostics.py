@@ -61,6 +61,7 @@ def rhat(draws: NDArray[np.floating]) -> float:
     A quantity that never moves has 1; one that is constant in each chain but not across them,
     infinity.
     """
+    draws = _even(draws)
     if np.ptp(draws) == 0:
         return 1.0
     if (np.ptp(draws, axis=1) == 0).all():
@@ -75,8 +76,9 @@ def effective_size(draws: NDArray[np.floating]) -> float:
     A quantity that never moves counts in full; one that is constant in each chain but not across
     them counts once a chain.
     """
+    size, draws = float(draws.size), _even(draws)
     if np.ptp(draws) == 0:
-        return float(draws.size)
+        return size
     if (np.ptp(draws, axis=1) == 0).all():
         return float(len(draws))
     scores = _normal_scores(_split(draws))
@@ -92,8 +94,13 @@ def effective_size(draws: NDArray[np.floating]) -> float:
     tau = 2 * np.minimum.accumulate(pairs[:n_pairs]).sum() - 1
     if n_pairs < len(pairs):
         tau += max(correlations[2 * n_pairs], 0.0)  # Geyer's last, unpaired term
-    size = n_chains * n_draws
-    return float(size / max(tau, 1 / np.log10(size)))
+    n_used = n_chains * n_draws
+    return float(n_used / max(tau, 1 / np.log10(n_used)))
+
+
+def _even(draws: NDArray[np.floating]) -> NDArray[np.floating]:
+    """An even number of draws, so that the halves hold them all."""
+    return draws[:, draws.shape[1] % 2 :]
 
 
 def _split(draws: NDArray[np.floating]) -> NDArray[np.floating]:

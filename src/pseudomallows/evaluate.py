@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .executors import Executor
+from .executors import Executor, blocks
 from .fit import fit
+from .kernels.groups import choose_best
 from .posterior import Posterior
 from .preferences import Clicks
-from .rankings import check_count, check_rankings
+from .rankings import check_count, check_rankings, rank_randomly
 from .recommend import Recommendations, recommend
 
 
@@ -124,7 +125,7 @@ def evaluate(
     found = recommend(posterior, k, users=shown.users[judged].tolist(), executor=executor)
     hits = _hits(found.items, right[judged])
     seen = shown.take(judged)
-    popular = _hits(most_clicked(seen, shown.item_counts(), k), right[judged])
+    popular = _hits(most_clicked(seen, shown.item_counts(), k, rng), right[judged])
     per_user = np.nansum(hits, axis=1) / k
     given = ~np.isnan(hits)
     return Evaluation(
@@ -165,13 +166,17 @@ def hide_clicks(
     return shown, hidden
 
 
-def most_clicked(seen: Clicks, counts: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """The most clicked items that each user has not seen, -1 where there are none."""
-    table = np.broadcast_to(counts.astype(np.float64), (seen.n_users, seen.n_items)).copy()
-    owners = np.repeat(np.arange(seen.n_users), seen.n_clicks)
-    table[owners, seen.codes] = -1
-    best = np.argsort(-table, axis=1, kind="stable")[:, :k]
-    return np.where(np.take_along_axis(table, best, axis=1) >= 0, best, -1)
+def most_clicked(
+    seen: Clicks, counts: NDArray[np.int64], k: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """The most clicked items that each user has not seen, -1 for none; ties at random."""
+    ranking = rank_randomly(-counts, rng)
+    items = np.full((seen.n_users, k), -1)
+    for rows in blocks(seen.n_users):
+        starts, size = seen.starts[rows.start : rows.stop + 1], rows.stop - rows.start
+        tied, unused = np.zeros((size, seen.n_items)), np.empty((size, k))
+        choose_best(starts, seen.codes, tied, ranking, items[rows], unused)
+    return items
 
 
 def calibrate(

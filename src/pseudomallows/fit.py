@@ -57,7 +57,8 @@ def fit(
         What is known of the users: full rankings, partial rankings, top-k lists, clicks.
     method : str
         "pseudo": the Pseudo-Mallows of the paper: fast, approximate. "balanced": the same with a
-        price for each rank and importance weights: closer. "mcmc": the exact posterior.
+        price for each rank, and with importance weights that make up for the approximation.
+        "mcmc": the exact posterior.
     alpha : float, optional
         Concentration of the users. Without it, "pseudo" and "balanced" estimate it
         (:func:`estimate_alpha`), and "mcmc" samples it along with the consensus.

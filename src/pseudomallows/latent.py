@@ -1,6 +1,7 @@
 """The latent full rankings of users who are known in part: exact draws, exact likelihood."""
 
 import functools
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -12,9 +13,11 @@ from .kernels.costs import count_ranks, footrule_costs, total_cost
 from .kernels.latent import draw_latent, log_likelihoods, pair_ranks, swap_partners
 from .kernels.mallows import partition_and_distance
 from .kernels.streams import CENTRE, start_stream
+from .mallows import alpha_for_distance
 from .preferences import Preferences, Rankings
 from .rankings import check_alpha, check_ranking, rank_randomly
 
+HIGHEST_ALPHA = 1e4  # where the search for an alpha ends, if not all is known
 Counts = NDArray[np.int64]
 Ranking = NDArray[np.int32]
 
@@ -111,6 +114,22 @@ class Latent(ABC):
         for n_round in range(n_rounds):
             consensus = best_assignment(self.draw(consensus, alpha, seed, n_round))
         return consensus
+
+    def best_alpha(self, consensus: Ranking) -> float:
+        """The alpha that makes what is known most likely, given a consensus; maybe infinite."""
+        from scipy.optimize import minimize_scalar
+
+        if self.is_full:
+            distance = float(total_cost(self.known_costs, consensus)) / self.n_users
+            return alpha_for_distance(self.n_items, distance)
+        best = minimize_scalar(
+            lambda log_alpha: -self.log_likelihood(consensus, math.exp(log_alpha)),
+            bounds=(math.log(1e-3), math.log(HIGHEST_ALPHA)),
+            method="bounded",
+            options={"xatol": 1e-5},
+        )
+        rising = self.log_likelihood(consensus, HIGHEST_ALPHA) >= -best.fun - 1e-9
+        return math.inf if rising else math.exp(best.x)
 
     def for_chain(self) -> "Latent":
         """The latent rankings as one chain keeps them; nothing to keep where draws are exact."""

@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kernels.chain import LEAP_AND_SHIFT, SWAP, move_consensus
-from .kernels.costs import total_cost
 from .kernels.streams import CHAIN, start_stream
 from .latent import Latent
-from .mallows import alpha_for_distance
 from .rankings import rank_randomly
 
 MOVES = {"swap": SWAP, "leap_and_shift": LEAP_AND_SHIFT}
@@ -58,15 +56,16 @@ class Chain:
             self.consensus = latent.start(1.0 if alpha is None else alpha, rng)
         else:
             self.consensus = rank_randomly(np.zeros(latent.n_items), rng)
-        self.costs = self._draw_costs(alpha or 0.0)
         self.alpha = self._start_alpha() if alpha is None else alpha
+        self.costs = self._draw_costs(self.alpha)
         self._log_likelihood: float | None = None
 
     def _start_alpha(self) -> float:
         if self._options.start == "random":
             return 1.0
-        distance = float(total_cost(self.costs, self.consensus)) / self._latent.n_users
-        return float(np.clip(alpha_for_distance(self._latent.n_items, distance), 0.1, 1e4))
+        return float(
+            np.clip(self._latent.best_alpha(self.consensus), 0.1, 10 * self._latent.n_items)
+        )
 
     def sweep(self, adapt: bool) -> None:
         """Alpha given the consensus, latent rankings given both, consensus given the latent."""

@@ -86,7 +86,7 @@ class PseudoMallows:
         Standard deviation of the noise on the V-ranking that orders the items.
     balanced : bool
         Give each rank a price first, so that no rank is in excess demand, and visit the items in
-        uniformly random order. Closer to the exact posterior than V-rankings.
+        uniformly random order. Its marginals are closer to the exact ones than those of V-rankings.
     weights : (n_users,) array_like of int, optional
         How many people gave each ranking.
 

@@ -14,7 +14,7 @@ from numba import njit
 from .streams import below, start_stream, uniform
 
 ITEM, RANK, BOTH = 1, 2, 3  # what stands at a place; 0 is nothing
-BIG, SMALL = 1e30, 1e-30  # a row of the table is rescaled when its sum leaves this range
+RESCALE = 16  # every so many places a row of the table is scaled to unit sum
 # Weights below this count as 0. Smaller ones would lose their digits (and round up instead of dying
 # out), and the sums over ten thousand items would come out too large.
 TINY = 1e-290
@@ -75,12 +75,11 @@ def sum_matchings(places, lam, decay, roots, table, tops):
                 new[k] = old[k - 1] * roots[k] + old[k] * roots[k + gap]
         gap = abs(items - ranks)
         log_sum -= lam * gap
-        total = 0.0
         for k in range(top + 1):
             weight = new[k] * decay[k]
             new[k] = weight if weight > TINY else 0.0
-            total += new[k]
-        if total > BIG or total < SMALL:
+        if p % RESCALE == 0:
+            total = new[: top + 1].sum()
             for k in range(top + 1):
                 new[k] /= total
             log_sum += np.log(total)
