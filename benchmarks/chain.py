@@ -116,7 +116,7 @@ def main() -> None:
 
 def count_ranks(prefs: pm.Preferences) -> np.ndarray:
     """What a fit does once, before the first draw."""
-    return RankingLatent(prefs).full_costs
+    return RankingLatent(prefs).known_costs
 
 
 if __name__ == "__main__":

@@ -122,6 +122,14 @@ def pickled_array(header, members):
     members["alpha.npy"] = stream.getvalue()
 
 
+def wrong_ranks(header, members):
+    array = np.load(io.BytesIO(members["consensus.npy"]))
+    array[0, 0, 0, 0] = 99
+    stream = io.BytesIO()
+    np.save(stream, array)
+    members["consensus.npy"] = stream.getvalue()
+
+
 def wrong_axes(header, members):
     other_array(header, members)
     header["arrays"]["alpha"] = {"dtype": "<f8", "shape": [2, 2]}
@@ -143,12 +151,20 @@ def wrong_axes(header, members):
         (other_array, "'alpha' that does not agree with its header"),
         (wrong_axes, "'alpha' with 2 axes"),
         (pickled_array, "has a damaged array 'alpha'"),
+        (wrong_ranks, "its consensus is not made of rankings"),
     ],
 )
 def test_a_foreign_file_is_refused(path, change, message):
     rewrite(path, change)
     with pytest.raises(ValueError, match=message):
         pm.load(path)
+
+
+def test_a_place_that_cannot_be_written_is_named(posterior, tmp_path):
+    with pytest.raises(OSError, match="it is a folder"):
+        posterior.save(tmp_path)
+    with pytest.raises(OSError, match="there is no folder"):
+        posterior.save(tmp_path / "nowhere" / "x.pm")
 
 
 def test_a_text_file_and_a_missing_file_are_refused(tmp_path):

@@ -158,7 +158,47 @@ def test_settings_say_how_to_make_the_draws_again():
     assert (same.consensus == posterior.consensus).all()
 
 
-def test_many_users_cost_the_chain_nothing():
-    few, many = (pm.simulate_rankings(n, 10, 3, rng=1).preferences for n in (10, 20_000))
-    shapes = [pm.fit(p, "mcmc", 3.0, n_draws=50, rng=1).consensus.shape for p in (few, many)]
-    assert shapes[0] == shapes[1]
+def test_the_chain_sees_the_costs_alone():
+    """Twice the users at half the alpha have the same posterior: the same bits."""
+    prefs = pm.simulate_rankings(50, 10, 3, rng=1).preferences
+    twice = pm.Preferences.from_rankings(prefs.rankings, weights=[2] * 50)
+    one, two = (pm.fit(p, "mcmc", a, n_draws=50, rng=1) for p, a in ((prefs, 4.0), (twice, 2.0)))
+    assert (one.consensus == two.consensus).all()
+
+
+def test_weights_are_shared_out_over_all_chains():
+    prefs = pm.simulate_rankings(60, 12, 2, rng=1).preferences
+    one = pm.fit(prefs, "balanced", 2.0, n_draws=4000, rng=1)
+    many = pm.fit(prefs, "balanced", 2.0, n_draws=40, n_chains=100, rng=1)
+    assert many.effective_size == pytest.approx(one.effective_size, rel=0.35)
+    assert np.ptp(many.weights.sum(axis=1)) > 0.001
+    difference = np.abs(one.rank_probabilities() - many.rank_probabilities()).max()
+    assert difference < 0.12
+
+
+def test_users_who_do_not_agree_are_pointed_out():
+    rows = [[1, 2, 3], [1, 2, 3], [3, 2, 1], [1, 2, 3], [2, 3, 1], [3, 1, 2]]
+    with pytest.warns(pm.AgreementWarning, match="no more than by chance"):
+        posterior = pm.fit(pm.Preferences.from_rankings(rows), rng=1)
+    assert (posterior.alpha == 0).all()
+
+
+@pytest.mark.parametrize("top", [None, 3])
+def test_very_few_draws_are_pointed_out(top):
+    prefs = pm.simulate_rankings(300, 40, 8, top=top, rng=1).preferences
+    with pytest.warns(pm.ConvergenceWarning) as record:
+        pm.fit(prefs, "mcmc", start="random", n_draws=2, warmup=0, thin=1, n_moves=5, rng=1)
+    assert record[0].message.stuck == [0, 1, 2, 3]
+
+
+def test_extreme_priors_of_alpha_are_no_trouble():
+    rows = [[1, 2, 3], [3, 2, 1], [2, 3, 1], [1, 3, 2], [2, 1, 3], [3, 1, 2]]
+    quietly(pm.Preferences.from_rankings(rows), "mcmc", alpha_prior=(1e-3, 1.0), rng=1)
+    same = pm.Preferences.from_rankings([[1, 2, 3]] * 10)
+    posterior = quietly(same, "mcmc", alpha_prior=(1.0, 1e-300), rng=1)
+    assert posterior.alpha.max() <= 1e9
+
+
+def test_draws_may_be_given_by_place_as_in_the_design():
+    prefs = pm.Preferences.from_rankings([[1, 2, 3]])
+    assert pm.fit(prefs, "pseudo", 1.0, 7, 1, 3).consensus.shape == (1, 7, 1, 3)

@@ -98,3 +98,15 @@ def test_arviz_gets_the_draws_with_their_names():
 def test_bad_questions_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(posterior_of([[1, 2, 3]]))
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_arviz_gets_weighted_draws_as_often_as_their_weights_say():
+    pytest.importorskip("arviz")
+    prefs = pm.simulate_rankings(100, 12, 2, rng=1).preferences
+    posterior = pm.fit(prefs, "balanced", 2.0, rng=1)
+    found = posterior.to_arviz().posterior["consensus"].values.reshape(-1, 12)
+    weighted = posterior.rank_probabilities() @ np.arange(1, 13)
+    assert np.abs(found.mean(axis=0) - weighted).max() < 0.02
+    assert np.abs(posterior.consensus.reshape(-1, 12).mean(axis=0) - weighted).max() > 0.05

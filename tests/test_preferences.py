@@ -85,6 +85,7 @@ def partial_rankings(draw):
     return rows
 
 
+@pytest.mark.filterwarnings("ignore::pseudomallows.ZeroBasedWarning")
 @given(partial_rankings())
 def test_known_ranks_are_kept(rows):
     prefs = pm.Preferences.from_rankings(rows)
@@ -109,3 +110,43 @@ def test_top_lists_are_rankings_with_gaps(rows):
     prefs = pm.Preferences.from_orderings(top, items=range(n_items))
     for row, listed in zip(prefs.rankings, top, strict=True):
         assert [int(row[item]) for item in listed] == list(range(1, len(listed) + 1))
+
+
+def test_zero_based_rankings_are_pointed_out():
+    with pytest.warns(pm.ZeroBasedWarning, match="add 1 if the ranks start at 0"):
+        pm.Preferences.from_rankings([[0, 1, 2], [2, 1, 0]])
+    pm.Preferences.from_rankings([[0, 1, 2], [2, 1, 3]])  # no warning
+    pm.Preferences.from_rankings([[np.nan, 1, 2], [2, 1, np.nan]])
+
+
+def test_items_put_the_columns_of_a_frame_in_order():
+    frame = pd.DataFrame({"x": [1, 2], "y": [2, 1]})
+    prefs = pm.Preferences.from_rankings(frame, items=["y", "x"])
+    assert prefs.items.tolist() == ["y", "x"]
+    assert prefs.rankings.tolist() == [[2, 1], [1, 2]]
+
+
+def test_missing_values_of_pandas_are_missing():
+    prefs = pm.Preferences.from_orderings([["a", "b", pd.NA], ["b", "a", "c"]])
+    assert prefs.items.tolist() == ["a", "b", "c"]
+    frame = pd.DataFrame({"first": ["a", "b"], "second": ["b", None]})
+    assert pm.Preferences.from_orderings(frame).rankings.tolist() == [[1, 2], [2, 1]]
+
+
+def test_a_column_without_any_rank_is_fine():
+    for frame in (
+        pl.DataFrame({"a": [1, 1], "b": [2, 2], "c": [None, None], "d": [None, None]}),
+        pd.DataFrame({"a": [1, 1], "b": [2, 2], "c": [None, None], "d": [None, None]}),
+    ):
+        assert pm.Preferences.from_rankings(frame).rankings.tolist() == [[1, 2, 0, 0]] * 2
+
+
+def test_an_index_with_a_name_twice_does_not_name_the_users():
+    frame = pd.DataFrame({"a": [1, 2], "b": [2, 1]}, index=[7, 7])
+    assert pm.Preferences.from_rankings(frame).users.tolist() == [0, 1]
+
+
+def test_numpy_names_become_plain_ones(tmp_path):
+    prefs = pm.Preferences.from_rankings([[1, 2, 3]], items=np.array([10, 20, 30]))
+    pm.fit(prefs, alpha=1, rng=1).save(tmp_path / "x.pm")
+    assert pm.load(tmp_path / "x.pm").items.tolist() == [10, 20, 30]

@@ -105,6 +105,15 @@ def test_elbo_and_evidence_by_draws_agree_with_the_exact_ones():
     assert drawn.divergence == pytest.approx(exact.divergence, abs=0.1)
 
 
+def test_without_an_order_the_elbo_is_the_mean_over_the_orders():
+    q = pm.PseudoMallows(RANKINGS, 1.5)
+    means = [sum(r[i] for r in RANKINGS) for i in range(4)]
+    ranking = [sorted(means).index(m) + 1 for m in means]
+    exact = np.mean([q.elbo(np.argsort(v)) for v in naive.v_set(ranking)])
+    found = q.evidence(n_draws=40_000, rng=1)
+    assert abs(found.elbo - exact) < 4 * found.error
+
+
 def test_draws_carry_their_weights():
     q = pm.PseudoMallows(RANKINGS, 1.0, balanced=True)
     found = q.draw_weighted(50_000, rng=1)

@@ -8,7 +8,12 @@ from ._version import __version__
 from .alpha import estimate_alpha
 from .clicks import click_log_likelihood
 from .datasets import simulate_clicks, simulate_rankings
-from .diagnostics import BalanceWarning, ConvergenceWarning, EffectiveSizeWarning
+from .diagnostics import (
+    AgreementWarning,
+    BalanceWarning,
+    ConvergenceWarning,
+    EffectiveSizeWarning,
+)
 from .evaluate import Evaluation, evaluate
 from .executors import Threads
 from .files import load
@@ -16,13 +21,14 @@ from .fit import fit
 from .latent import log_likelihood
 from .mallows import Mallows, maximum_likelihood_alpha
 from .posterior import Posterior
-from .preferences import Clicks, Preferences, Rankings
+from .preferences import Clicks, Preferences, Rankings, ZeroBasedWarning
 from .pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .rankings import footrule
 from .recommend import Recommendations, recommend
 from .scores import marginal_divergence
 
 __all__ = [
+    "AgreementWarning",
     "BalanceWarning",
     "Clicks",
     "ConvergenceWarning",
@@ -35,6 +41,7 @@ __all__ = [
     "Rankings",
     "Recommendations",
     "Threads",
+    "ZeroBasedWarning",
     "__version__",
     "click_log_likelihood",
     "datasets",

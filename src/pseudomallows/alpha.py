@@ -13,7 +13,7 @@ from .mallows import Mallows, find_root
 from .preferences import Clicks, Preferences, Rankings
 
 METHODS = ("similarity", "likelihood")
-N_ROUNDS = 5  # of consensus given alpha, alpha given consensus, for partial rankings
+N_ROUNDS = 8  # of consensus given alpha, alpha given consensus, for partial rankings
 
 
 def estimate_alpha(
@@ -156,7 +156,10 @@ def _alpha_by_click_similarity(prefs: Clicks) -> float:
 
 
 def _alpha_by_em(latent: Latent, rng: np.random.Generator) -> float:
-    alpha = 1.0
+    alpha, found = 1.0, []
     for _ in range(N_ROUNDS):
-        alpha = latent.best_alpha(latent.start(min(alpha, HIGHEST_ALPHA), rng))
-    return alpha
+        consensus = latent.start(min(alpha, HIGHEST_ALPHA), rng)
+        alpha = latent.best_alpha(consensus)
+        height = latent.log_likelihood(consensus, min(alpha, HIGHEST_ALPHA))
+        found.append((height, alpha))
+    return max(found)[1]

@@ -210,7 +210,9 @@ def click_log_likelihood(prefs: Clicks, consensus: ArrayLike, alpha: float) -> N
     array([0.33333333, 0.33333333, 1.        ])
     """
     if not isinstance(prefs, Clicks):
-        raise TypeError(f"prefs must be clicks, got {prefs!r}: for rankings use log_likelihood")
+        raise TypeError(
+            f"prefs must be clicks, got {type(prefs).__name__}: for rankings use log_likelihood"
+        )
     center, alpha = check_consensus(consensus, prefs), check_alpha(alpha)
     parts = Threads().map(
         lambda rows: _log_likelihoods(

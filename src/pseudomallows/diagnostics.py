@@ -23,6 +23,17 @@ class ConvergenceWarning(UserWarning):
         )
 
 
+class AgreementWarning(UserWarning):
+    """The users agree no more than by chance, so alpha is estimated as 0: `n_users` of them."""
+
+    def __init__(self, n_users: int):
+        self.n_users = n_users
+        super().__init__(
+            f"the {n_users} users agree no more than by chance: alpha is estimated as 0, and every "
+            "consensus is as likely as any other; give alpha, or use method='mcmc'"
+        )
+
+
 class EffectiveSizeWarning(UserWarning):
     """A few draws carry all the weight: `effective_size` of `n_draws`."""
 
@@ -59,8 +70,10 @@ def rhat(draws: NDArray[np.floating]) -> float:
     """Rank-normalised split R-hat of ``draws[chain, draw]`` (Vehtari et al. 2021).
 
     A quantity that never moves has 1; one that is constant in each chain but not across them,
-    infinity.
+    infinity; fewer than 4 draws, NaN.
     """
+    if draws.shape[1] < 4:
+        return np.nan
     draws = _even(draws)
     if np.ptp(draws) == 0:
         return 1.0
@@ -74,8 +87,10 @@ def effective_size(draws: NDArray[np.floating]) -> float:
     """Bulk effective sample size of ``draws[chain, draw]`` (Vehtari et al. 2021).
 
     A quantity that never moves counts in full; one that is constant in each chain but not across
-    them counts once a chain.
+    them counts once a chain. NaN for fewer than 4 draws.
     """
+    if draws.shape[1] < 4:
+        return np.nan
     size, draws = float(draws.size), _even(draws)
     if np.ptp(draws) == 0:
         return size

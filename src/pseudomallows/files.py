@@ -45,6 +45,9 @@ CLICKS = {"click_starts": "starts", "click_codes": "codes", "click_weights": "we
 def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path` that takes its place once all is written."""
     target = Path(path)
+    if target.is_dir() or not target.parent.is_dir():
+        what = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
+        raise FileNotFoundError(f"cannot write {target}: {what}")
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -132,7 +135,7 @@ def _read_header(archive: zipfile.ZipFile, path: str | os.PathLike[str]) -> dict
         raise _WrongFileError(
             "is a ZIP archive, but not a saved posterior: its header has another format"
         )
-    if not isinstance(header.get("version"), int) or not 1 <= header["version"] <= VERSION:
+    if type(header.get("version")) is not int or not 1 <= header["version"] <= VERSION:
         raise _WrongFileError(
             f"has format version {header.get('version')!r}, and this program reads up to "
             f"{VERSION}: update pseudomallows"
@@ -175,6 +178,11 @@ def _check_shapes(
     wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape]
     if wrong or len(header["items"]) != n_items:
         raise ValueError(f"{path} is damaged: its arrays {wrong or ['items']} do not fit together")
+    ranks, weights = arrays["consensus"], arrays["weights"]
+    if not (np.sort(ranks, axis=-1) == np.arange(1, n_items + 1)).all():
+        raise ValueError(f"{path} is damaged: its consensus is not made of rankings")
+    if not (np.isfinite(weights).all() and weights.min() >= 0 and abs(weights.sum() - 1) < 1e-6):
+        raise ValueError(f"{path} is damaged: its weights are not weights")
 
 
 def _check_clicks(path: str | os.PathLike[str], clicks: Clicks) -> None:

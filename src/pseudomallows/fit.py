@@ -1,6 +1,5 @@
 """fit: one door to every method."""
 
-import math
 import time
 import warnings
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from .diagnostics import (
     ADVICE,
     EFFECTIVE_SIZE_LIMIT,
     RHAT_LIMIT,
+    AgreementWarning,
     ConvergenceWarning,
     EffectiveSizeWarning,
 )
@@ -41,11 +41,11 @@ def fit(
     prefs: Preferences,
     method: str = "pseudo",
     alpha: float | None = None,
-    *,
     n_draws: int | None = None,
     n_clusters: int = 1,
     rng: np.random.Generator | int | None = None,
     progress: Progress | None = None,
+    *,
     executor: Executor | None = None,
     **options: Any,
 ) -> Posterior:
@@ -80,8 +80,8 @@ def fit(
             at least 100 (a tenth, at least 10, for "pseudo" on clicks). Draws of "pseudo" and
             "balanced" are a Markov chain for partial rankings and clicks only.
         thin : int
-            Sweeps for each draw that is kept; default 1, and 5 for partial rankings and clicks
-            (but 1 for "pseudo" on clicks).
+            Sweeps for each draw that is kept; default 1; for partial rankings and clicks 5, or 10
+            with one chain only (but 1 for "pseudo" on clicks).
         sigma : float
             For "pseudo": noise on the V-ranking; default 0.
         order : str
@@ -115,6 +115,10 @@ def fit(
         When the chains do not agree, are too short, or are stuck.
     EffectiveSizeWarning
         When few draws carry all the weight.
+    AgreementWarning
+        When alpha is estimated as 0: the users agree no more than by chance.
+    BalanceWarning
+        When the balancing of the weights stopped early.
 
     Examples
     --------
@@ -145,6 +149,8 @@ def fit(
             else "similarity"
         )
         alpha = estimate_alpha(prefs, how, rng=generator, executor=executor)
+        if alpha == 0:
+            warnings.warn(AgreementWarning(latent.n_users), stacklevel=2)
 
     job = _Job(latent, method, alpha, plan, generator, progress or _no_progress)
     draws = job.run()
@@ -199,7 +205,7 @@ class _Job:
         self.consensus = np.empty((*shape, 1, latent.n_items), dtype=np.int32)
         self.alphas = np.full((*shape, 1), np.nan if alpha is None else alpha)
         self.log_posterior = np.full(shape, np.nan)
-        self.weights = np.full(shape, 1 / (plan.n_chains * plan.n_draws))
+        self.log_weights = np.zeros(shape)
         self.costs = np.zeros((1, latent.n_items, latent.n_items))
         self.latents = np.zeros((*shape, len(plan.keep_latent), latent.n_items), dtype=np.int32)
 
@@ -217,10 +223,11 @@ class _Job:
                 self._draw_independent(chain, rng)
             else:
                 self._run_augmented(chain, rng)
+        weights = np.exp(self.log_weights - self.log_weights.max())
         return {
             "consensus": self.consensus,
             "alpha": self.alphas,
-            "weights": self.weights / self.weights.sum(),
+            "weights": weights / weights.sum(),
             "log_posterior": self.log_posterior,
             "costs": self.costs / (self.plan.n_chains * self.plan.n_draws),
             "latent": self.latents,
@@ -237,7 +244,7 @@ class _Job:
         draws = self._law(costs).draw_weighted(self.plan.n_draws, rng)
         self.consensus[chain, :, 0] = draws.rankings
         if self.plan.weighted:
-            self.weights[chain] = draws.weights
+            self.log_weights[chain] = draws.log_weights
         self.costs += costs * self.plan.n_draws
         self.progress(chain + 1, self.plan.n_chains)
 
@@ -308,17 +315,17 @@ def _warn_if_doubtful(posterior: Posterior, job: _Job) -> None:
     ):
         warning = EffectiveSizeWarning(posterior.effective_size, posterior.weights.size)
         warnings.warn(warning, stacklevel=3)
-    if not job.is_markov or job.plan.n_draws < 4:
+    if not job.is_markov:
         return
     diagnostics = posterior.diagnostics()
     stuck: list[int] = []
-    if job.method == "mcmc" and job.latent.is_full:
+    if job.method == "mcmc" and job.plan.augmentation == "exact":
         options = ChainOptions(**(vars(job.plan.chain) | {"start": "map"}))
         best = best_log_posterior(job.latent, job.alpha, options)
         stuck = stuck_chains(posterior.log_posterior, best, posterior.n_items)
     size_limit = min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 4)
     worst, least = diagnostics.worst_rhat, diagnostics.least_effective_size
-    if stuck or worst > RHAT_LIMIT or least < size_limit or math.isnan(worst):
+    if stuck or not (worst <= RHAT_LIMIT and least >= size_limit):
         slow = job.method == "pseudo" and posterior.clicks is not None
         advice = SLOW_ADVICE if slow else ADVICE
         warnings.warn(ConvergenceWarning(worst, least, stuck, advice), stacklevel=3)

@@ -204,6 +204,11 @@ def log_likelihood(prefs: Rankings, consensus: ArrayLike, alpha: float) -> NDArr
     >>> np.exp(log_likelihood(prefs, [1, 2, 3], alpha=0))
     array([0.16666667, 0.33333333, 1.        ])
     """
+    if not isinstance(prefs, Rankings):
+        raise TypeError(
+            f"prefs must be rankings (pm.Preferences.from_rankings), got {type(prefs).__name__}; "
+            "for clicks use click_log_likelihood"
+        )
     center = check_consensus(consensus, prefs)
     alpha = check_alpha(alpha)
     parts = Threads().map(

@@ -135,6 +135,8 @@ def maximum_likelihood_alpha(
     consensus = check_ranking(consensus, "consensus")
     distances = np.atleast_1d(footrule(check_rankings(rankings), consensus[None]))
     share = check_weights(weights, len(distances))
+    if not share.any():
+        raise ValueError("all weights are 0: at least one must be more")
     return alpha_for_distance(len(consensus), float(np.average(distances, weights=share)))
 
 

@@ -6,7 +6,6 @@ consensus on their costs.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +14,12 @@ from numpy.typing import NDArray
 from .kernels.chain import LEAP_AND_SHIFT, SWAP, move_consensus
 from .kernels.streams import CHAIN, start_stream
 from .latent import Latent
-from .rankings import rank_randomly
+from .rankings import MAX_ALPHA, rank_randomly
 
 MOVES = {"swap": SWAP, "leap_and_shift": LEAP_AND_SHIFT}
 STARTS = ("map", "random")
 TARGET_ACCEPTANCE = 0.44  # of the random walk of alpha, one-dimensional
-Progress = Callable[[int, int], None]
+LOWEST_ALPHA = 1e-12  # the prior's mass below it is left out
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,6 @@ class Chain:
         self.n_sweeps = 0
         self._samples_alpha = alpha is None
         self.log_step = math.log(0.1)
-        self.n_accepted = 0
         if options.start == "map":
             self.consensus = latent.start(1.0 if alpha is None else alpha, rng)
         else:
@@ -75,7 +73,7 @@ class Chain:
                 self._move_alpha(adapt)
         self.costs = self._draw_costs(self.alpha)
         start_stream(self.seed, self.n_sweeps, CHAIN, self._stream)
-        self.n_accepted += move_consensus(
+        move_consensus(
             self._stream,
             self.costs,
             self.alpha / self._latent.n_items,
@@ -107,7 +105,10 @@ class Chain:
 
     def _move_alpha(self, adapt: bool) -> None:
         """Random walk on log alpha, its step adapted during the warmup only."""
-        proposal = self.alpha * math.exp(math.exp(self.log_step) * self._rng.standard_normal())
+        step = math.exp(self.log_step) * self._rng.standard_normal()
+        proposal = self.alpha * math.exp(min(max(step, -50.0), 50.0))
+        if not LOWEST_ALPHA <= proposal <= MAX_ALPHA:
+            return
         log_likelihood = self._latent.log_likelihood(self.consensus, proposal)
         log_ratio = log_likelihood - self.log_likelihood()
         log_ratio += self._log_prior(proposal) - self._log_prior(self.alpha)

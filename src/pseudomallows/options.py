@@ -47,8 +47,8 @@ def known_options(prefs: Preferences, method: str) -> dict[str, Any]:
     full, clicks, n_items = is_all_known(prefs), isinstance(prefs, Clicks), prefs.n_items
     known: dict[str, Any] = {"n_chains": 4 if method == "mcmc" else 1, "distance": "footrule"}
     if method == "mcmc" or not full:
-        slow = not full and not (clicks and method == "pseudo")
-        known |= {"warmup": None, "thin": 5 if slow else 1}
+        quick = full or (clicks and method == "pseudo")
+        known |= {"warmup": None, "thin": 1 if quick else 5 if method == "mcmc" else 10}
     if method == "pseudo":
         known |= {"sigma": 0.0} | ({"order": "uniform"} if clicks else {})
     elif method == "balanced":

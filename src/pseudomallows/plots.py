@@ -7,7 +7,7 @@ import numpy as np
 
 from .evaluate import Evaluation
 from .posterior import Posterior
-from .rankings import orderings_of
+from .rankings import check_count, orderings_of
 
 try:
     import matplotlib.pyplot as plt
@@ -80,7 +80,7 @@ def trace(
     cluster: int = 0,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Trace of each chain: of alpha, or of the rank of an item (by name)."""
+    """Trace of each chain: of alpha, or of the rank of an item (by name); as drawn, unweighted."""
     ax = _axes(ax, width=7.5, height=3.2)
     for chain, values in enumerate(_series(posterior, item, cluster)):
         ax.plot(np.arange(1, len(values) + 1), values, linewidth=0.8, label=f"chain {chain + 1}")
@@ -98,7 +98,8 @@ def rank_histograms(
 ) -> "Axes":
     """Histograms, chain by chain, of the place of each draw among all draws.
 
-    Chains that agree have flat histograms (Vehtari et al. 2021). Ties take random places.
+    Chains that agree have flat histograms (Vehtari et al. 2021). Ties take random places, and
+    weights do not count.
     """
     ax = _axes(ax, width=7.5, height=3.2)
     values = _series(posterior, item, cluster)
@@ -106,7 +107,7 @@ def rank_histograms(
     order = np.lexsort((noise, values.ravel()))
     places = np.empty(values.size)
     places[order] = (np.arange(values.size) + 0.5) / values.size
-    edges = np.linspace(0, 1, n_bins + 1)
+    edges = np.linspace(0, 1, check_count(n_bins, "n_bins") + 1)
     for chain, row in enumerate(places.reshape(values.shape)):
         ax.stairs(np.histogram(row, edges)[0], edges, label=f"chain {chain + 1}", linewidth=1.5)
     expected = values.shape[1] / n_bins
@@ -158,12 +159,13 @@ def _text(name: Any) -> str:
 
 
 def _series(posterior: Posterior, item: Any, cluster: int) -> Any:
+    posterior.check_cluster(cluster)
     if item is None:
         return posterior.alpha[:, :, cluster]
-    codes = np.flatnonzero(posterior.items == item)
-    if len(codes) == 0:
-        raise ValueError(f"no item is named {item!r}; the first are {posterior.items[:5].tolist()}")
-    return posterior.consensus[:, :, cluster, codes[0]]
+    names = posterior.items.tolist()
+    if item not in names:
+        raise ValueError(f"no item is named {item!r}; the first are {names[:5]}")
+    return posterior.consensus[:, :, cluster, names.index(item)]
 
 
 def _series_name(item: Any) -> str:

@@ -90,10 +90,14 @@ class Posterior:
         """Number of items."""
         return self.consensus.shape[-1]
 
-    def _draws(self, cluster: int) -> NDArray[np.int32]:
+    def check_cluster(self, cluster: int) -> None:
+        """Refuse a cluster that is not there."""
         n_clusters = self.consensus.shape[2]
         if not 0 <= cluster < n_clusters:
             raise ValueError(f"cluster must be in 0..{n_clusters - 1}, got {cluster}")
+
+    def _draws(self, cluster: int) -> NDArray[np.int32]:
+        self.check_cluster(cluster)
         return self.consensus[:, :, cluster].reshape(-1, self.n_items)
 
     def rank_probabilities(self, cluster: int = 0) -> NDArray[np.float64]:
@@ -117,7 +121,7 @@ class Posterior:
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
         if kind == "map":
-            self._draws(cluster)  # checks the cluster
+            self.check_cluster(cluster)
             return best_assignment(self.costs[cluster])
         probabilities = self.rank_probabilities(cluster)
         mean_ranks = probabilities @ np.arange(1, self.n_items + 1)
@@ -146,7 +150,7 @@ class Posterior:
 
     def diagnostics(self, cluster: int = 0) -> Diagnostics:
         """R-hat and effective sample size of each item's rank and of alpha."""
-        self._draws(cluster)
+        self.check_cluster(cluster)
         ranks = self.consensus[:, :, cluster].astype(np.float64)
         scale = self.effective_size / self.weights.size
         columns = [ranks[:, :, item] for item in range(self.n_items)]
@@ -185,12 +189,27 @@ class Posterior:
 
         save_posterior(self, path)
 
+    def _equal_draws(self) -> NDArray[np.int64]:
+        """Numbers of draws, each as often as its weight says (systematic resampling)."""
+        n_draws = self.weights.size
+        if np.ptp(self.weights) == 0:
+            return np.arange(n_draws)
+        edges = np.cumsum(self.weights.ravel())
+        return np.searchsorted(edges, (np.arange(n_draws) + 0.5) / n_draws * edges[-1])
+
     def to_arviz(self) -> Any:
-        """The draws for ArviZ: `consensus`, `alpha`, and weights and log posterior beside them."""
+        """The draws for ArviZ: `consensus` and `alpha`, with `lp`, the log posterior, beside them.
+
+        ArviZ knows no weights, so weighted draws are drawn again in proportion to their weights.
+        """
         import arviz
 
-        draws = {"consensus": self.consensus, "alpha": self.alpha}
-        statistics = {"lp": self.log_posterior, "weight": self.weights}
+        chosen = self._equal_draws()
+        draws = {
+            name: values.reshape(-1, *values.shape[2:])[chosen].reshape(values.shape)
+            for name, values in (("consensus", self.consensus), ("alpha", self.alpha))
+        }
+        statistics = {"lp": self.log_posterior.ravel()[chosen].reshape(self.weights.shape)}
         names = {
             "cluster": np.arange(self.consensus.shape[2]),
             "item": [str(x) for x in self.items],

@@ -1,5 +1,6 @@
 """Preferences: what is known of the users, checked once, then trusted."""
 
+import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -7,7 +8,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .rankings import check_ranks, numeric_table
+from .rankings import as_array, check_ranks, numeric_table
+
+MAX_WEIGHT = 1e9  # in all; costs of as many users still fit into 64 bits
+
+
+class ZeroBasedWarning(UserWarning):
+    """Every row has the ranks 0 to n - 1: 0 means not ranked, so the best would become the last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +43,13 @@ class Preferences:
         ----------
         rankings : (n_users, n_items) array_like or data frame
             ``rankings[user, item]`` is a rank, 1 for the best; 0 or NaN means not ranked. The
-            columns of a data frame name the items, the index of a pandas frame the users.
+            columns of a data frame name the items, the index of a pandas frame the users, if it
+            has no name twice.
         weights : (n_users,) array_like of int, optional
             How many people gave each ranking.
         users, items : sequence, optional
-            Names, in row and column order.
+            Names, in row and column order. For a data frame, `items` are its columns in the order
+            that is wanted; to give them other names, use :meth:`rename`.
 
         Examples
         --------
@@ -49,12 +58,13 @@ class Preferences:
         Rankings(2 users, 3 items; 1 full, 1 partial)
         """
         if hasattr(rankings, "columns"):
-            items = list(rankings.columns) if items is None else items
-            if users is None and hasattr(rankings, "index"):
+            rankings, items = _columns_in_order(rankings, items)
+            if users is None and hasattr(rankings, "index") and rankings.index.is_unique:
                 users = list(rankings.index)
             rankings = _frame_values(rankings)
         ranks = check_ranks(rankings)
         _check_n_items(ranks.shape[1])
+        _warn_if_zero_based(ranks, rankings)
         return Rankings(
             check_weights(weights, len(ranks)),
             _check_names(users, len(ranks), "users"),
@@ -64,7 +74,7 @@ class Preferences:
 
     @staticmethod
     def from_orderings(
-        orderings: Iterable[Iterable[Hashable]],
+        orderings: Any,
         *,
         weights: ArrayLike | None = None,
         users: Sequence[Hashable] | None = None,
@@ -84,11 +94,15 @@ class Preferences:
         array([[2, 3, 1],
                [0, 1, 0]], dtype=int32)
         """
+        if hasattr(orderings, "columns"):
+            orderings = orderings.to_numpy()
+        if not isinstance(orderings, Iterable):
+            raise TypeError(f"orderings must be lists of items, one a user, got {orderings!r}")
         lists = [_drop_missing(ordering, user) for user, ordering in enumerate(orderings)]
         if not lists:
             raise ValueError("orderings is empty: give one list of items for each user")
         names = _sorted_names({item: None for row in lists for item in row})
-        names = names if items is None else list(items)
+        names = names if items is None else _check_names(items, None, "items").tolist()
         codes = {name: code for code, name in enumerate(names)}
         _check_n_items(len(names))
         ranks = np.zeros((len(lists), len(names)), dtype=np.int32)
@@ -264,16 +278,20 @@ def check_weights(weights: ArrayLike | None, n_users: int) -> NDArray[np.int64]:
     """Return weights as whole numbers, 1 each if None, or say what is wrong with them."""
     if weights is None:
         return np.ones(n_users, dtype=np.int64)
-    values = numeric_table(np.atleast_2d(np.asarray(weights)), "weights")[0]
-    if values.shape != (n_users,):
-        raise ValueError(f"weights must have one number a user ({n_users}), got {len(values)}")
-    wrong = ~(np.isfinite(values) & (values >= 0) & (values == np.floor(values)))
+    given = as_array(weights, "weights")
+    if given.shape != (n_users,):
+        raise ValueError(f"weights must have one number a user ({n_users}), got {given.shape}")
+    values = numeric_table(given[None], "weights", "whole numbers")[0]
+    wrong = ~((values >= 0) & (values <= MAX_WEIGHT) & (values == np.floor(values)))
     if wrong.any():
         user = int(wrong.argmax())
         raise ValueError(
             f"weights[{user}] must be a whole number, 0 or more (how many people gave this "
-            f"ranking), got {values[user]}; {int(wrong.sum())} of {n_users} are wrong"
+            f"ranking), and at most {MAX_WEIGHT:.0e}, got {values[user]}; {int(wrong.sum())} of "
+            f"{n_users} are wrong"
         )
+    if values.sum() > MAX_WEIGHT:
+        raise ValueError(f"weights must sum to at most {MAX_WEIGHT:.0e}, got {values.sum():.3g}")
     return values.astype(np.int64)
 
 
@@ -283,7 +301,9 @@ def _check_names(
     """Names as an array, all different; numbers if there are none."""
     if names is None:
         return np.arange(count or 0)
-    listed = list(names)
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise TypeError(f"{what} must be a list of names, got {names!r}")
+    listed = [name.item() if isinstance(name, np.generic) else name for name in names]
     if count is not None and len(listed) != count:
         raise ValueError(f"{what} must have {count} names, got {len(listed)}")
     if len(set(listed)) != len(listed):
@@ -301,25 +321,57 @@ def _fill_last_rank(ranks: NDArray[np.int32]) -> NDArray[np.int32]:
     return ranks
 
 
+def _warn_if_zero_based(ranks: NDArray[np.int32], given: Any) -> None:
+    n_users, n_items = ranks.shape
+    if n_users < 2 or n_items < 3 or np.isnan(np.asarray(given, dtype=np.float64)).any():
+        return
+    if (np.sort(ranks, axis=1) == np.arange(n_items)).all():
+        warnings.warn(
+            ZeroBasedWarning(
+                "every row has the ranks 0 to n - 1, and 0 means not ranked, so it is taken as the "
+                "last rank: add 1 if the ranks start at 0; if not, write NaN for not ranked"
+            ),
+            stacklevel=3,
+        )
+
+
+def _columns_in_order(frame: Any, items: Sequence[Hashable] | None) -> tuple[Any, list[Hashable]]:
+    """A frame with the columns in the order of `items`."""
+    columns = list(frame.columns)
+    if items is None:
+        return frame, columns
+    wanted = _check_names(items, len(columns), "items").tolist()
+    strange = [name for name in wanted if name not in columns]
+    if strange:
+        raise ValueError(
+            f"items has {strange[0]!r}, which is not a column; the columns are {columns[:5]}: to "
+            "rename them use .rename(items=...)"
+        )
+    return frame[wanted], wanted
+
+
 def _frame_values(frame: Any) -> Any:
     """The numbers of a pandas or polars frame, missing ones as NaN."""
     if hasattr(frame, "iloc"):
-        odd = [str(name) for name, kind in frame.dtypes.items() if kind.kind not in "iuf"]
+        odd = [name for name, kind in frame.dtypes.items() if kind.kind not in "iuf"]
+        odd = [name for name in odd if not frame[name].isna().all()]
         if odd:
             raise TypeError(
                 f"rankings must be numbers (ranks), but column {odd[0]!r} is {frame.dtypes[odd[0]]}"
             )
         return frame.to_numpy(dtype=np.float64, na_value=np.nan)
     odd = [name for name, kind in frame.schema.items() if not kind.is_numeric()]
+    odd = [name for name in odd if frame[name].null_count() < len(frame)]
     if odd:
         raise TypeError(
             f"rankings must be numbers (ranks), but column {odd[0]!r} is {frame.schema[odd[0]]}"
         )
-    return frame.to_numpy()
+    return np.array(frame.to_numpy(), dtype=np.float64)  # nulls become NaN
 
 
 def _is_missing(value: Hashable) -> bool:
-    return value is None or (isinstance(value, float) and value != value)
+    """None, NaN, or a missing value of pandas, which equals nothing."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
 def _drop_missing(ordering: Iterable[Hashable], user: int) -> list[Hashable]:

@@ -17,6 +17,7 @@ from .kernels.costs import count_ranks, footrule_costs
 from .kernels.subsets import posterior_by_subsets, pseudo_by_subsets
 from .preferences import check_weights
 from .rankings import (
+    as_array,
     check_alpha,
     check_count,
     check_number,
@@ -51,7 +52,10 @@ class WeightedDraws:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The ELBO, the log evidence above it, and their difference, which is KL(Pseudo || exact).
+    """The ELBO, the log evidence above it, and their difference, the divergence.
+
+    Given a visit order, the divergence is KL(Pseudo-Mallows || exact). Without one, it is the mean
+    of that over the visit orders: an upper bound of the divergence of the mixture.
 
     `error` is the standard error of the ELBO, and `effective_size` that of the draws behind the log
     evidence; 0 and infinity where the sums are exact. The constant terms that do not depend on the
@@ -65,7 +69,7 @@ class Evidence:
 
     @property
     def divergence(self) -> float:
-        """KL divergence from the Pseudo-Mallows law to the exact posterior."""
+        """KL from the Pseudo-Mallows law to the exact posterior, or its mean over visit orders."""
         return self.log_evidence - self.elbo
 
 
@@ -111,7 +115,10 @@ class PseudoMallows:
     ):
         rankings = check_rankings(rankings)
         counts = np.zeros((rankings.shape[1], rankings.shape[1]), dtype=np.int64)
-        count_ranks(rankings, check_weights(weights, len(rankings)), counts)
+        shares = check_weights(weights, len(rankings))
+        if not shares.any():
+            raise ValueError("all weights are 0: at least one must be more")
+        count_ranks(rankings, shares, counts)
         self._set(
             footrule_costs(counts), check_alpha(alpha), check_number(sigma, "sigma"), balanced
         )
@@ -249,7 +256,7 @@ class PseudoMallows:
         return float(np.logaddexp.reduce(values) - math.log(len(orders)))
 
     def _check_order(self, visit_order: ArrayLike) -> NDArray[np.int64]:
-        order = np.asarray(visit_order)
+        order = as_array(visit_order, "visit_order")
         if order.shape != (self.n_items,) or sorted(order.tolist()) != list(range(self.n_items)):
             raise ValueError(
                 f"visit_order must hold each of the items 0..{self.n_items - 1} once, "
@@ -307,7 +314,8 @@ class PseudoMallows:
     ) -> float:
         """Evidence lower bound: the mean log of the product of the denominators (equation 12).
 
-        Exact for up to 16 items and a given visit order, unless `n_draws` asks for draws.
+        Exact for up to 16 items and a given visit order, unless `n_draws` asks for draws. Without a
+        visit order, the mean over the orders that `draw` takes.
 
         >>> q = PseudoMallows([[1, 2, 3], [1, 2, 3], [1, 3, 2]], alpha=6)
         >>> round(q.elbo([1, 2, 0]), 5), round(q.elbo([1, 2, 0], n_draws=100_000, rng=1), 3)
@@ -331,7 +339,7 @@ class PseudoMallows:
             elbo = pseudo_by_subsets(self._log_weights, order, marginals) - self._balance_constant
             log_evidence = posterior_by_subsets(self._posterior_weights, marginals)
             return Evidence(float(elbo), float(log_evidence), 0.0, math.inf)
-        draws = self.draw_weighted(n_draws or 1000, rng, visit_order)
+        draws = self.draw_weighted(1000 if n_draws is None else n_draws, rng, visit_order)
         logs = draws.log_weights
         error = float(logs.std(ddof=1) / math.sqrt(len(logs))) if len(logs) > 1 else math.inf
         log_evidence = float(np.logaddexp.reduce(logs) - math.log(len(logs)))

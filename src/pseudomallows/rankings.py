@@ -12,13 +12,7 @@ MAX_ALPHA = 1e9
 
 def check_alpha(alpha: float) -> float:
     """Return `alpha` as a float, or say what is wrong with it."""
-    try:
-        value = float(alpha)
-    except (TypeError, ValueError):
-        raise TypeError(f"alpha must be a number, got {alpha!r}") from None
-    if not 0 <= value <= MAX_ALPHA:
-        raise ValueError(f"alpha must be a finite number, 0 or more, got {value}")
-    return value
+    return check_number(alpha, "alpha", most=MAX_ALPHA)
 
 
 def check_distance(distance: str) -> None:
@@ -37,14 +31,15 @@ def check_count(value: int, name: str, least: int = 1) -> int:
     return int(value)
 
 
-def check_number(value: float, name: str, least: float = 0.0) -> float:
-    """Return `value` as a finite float of at least `least`, or say what is wrong with it."""
+def check_number(value: Any, name: str, least: float = 0.0, most: float = math.inf) -> float:
+    """Return `value` as a finite float between `least` and `most`, or say what is wrong with it."""
     try:
-        number = float(value)
+        number = float("not a number" if isinstance(value, str | bytes) else value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a number, got {value!r}") from None
-    if not (math.isfinite(number) and number >= least):
-        raise ValueError(f"{name} must be a finite number, {least:g} or more, got {number}")
+    if not (math.isfinite(number) and least <= number <= most):
+        limit = f" and at most {most:g}" if math.isfinite(most) else ""
+        raise ValueError(f"{name} must be a finite number, {least:g} or more{limit}, got {number}")
     return number
 
 
@@ -68,7 +63,7 @@ def check_rankings(rankings: ArrayLike, name: str = "rankings") -> NDArray[np.in
 
 def check_ranking(ranking: ArrayLike, name: str = "ranking") -> NDArray[np.int32]:
     """Return one full ranking as an array, or say why it is not a permutation of 1..n."""
-    values = np.asarray(ranking)
+    values = as_array(ranking, name)
     if values.ndim != 1:
         raise ValueError(f"{name} must have one axis (a rank for each item), got {values.ndim}")
     ranks = check_ranks(values[None], name, row_name=name)[0]
@@ -105,18 +100,27 @@ def check_ranks(
     return whole
 
 
-def numeric_table(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return `values` as a two-dimensional array of numbers with at least a row and a column."""
+def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return `values` as an array, or say that its rows are of different lengths."""
     try:
-        raw = np.asarray(values)
+        return np.asarray(values)
     except ValueError:
         raise ValueError(f"{name} must have the same number of items for every user") from None
+
+
+def numeric_table(
+    values: ArrayLike, name: str, wanted: str = "numbers (ranks)"
+) -> NDArray[np.float64]:
+    """Return `values` as a two-dimensional array of numbers with at least a row and a column."""
+    raw = as_array(values, name)
     if raw.dtype.kind in "USmMc" or raw.dtype == bool:
-        raise TypeError(f"{name} must be numbers (ranks), got {_kind_of(raw)}")
+        raise TypeError(f"{name} must be {wanted}, got {_kind_of(raw)}")
     try:
+        if raw.dtype == object and any(isinstance(value, str | bytes) for value in raw.flat):
+            raise TypeError
         table = raw.astype(np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be numbers (ranks), got {_first_odd(raw)}") from None
+        raise TypeError(f"{name} must be {wanted}, got {_first_odd(raw)}") from None
     if table.size == 0:
         raise ValueError(f"{name} is empty: give at least one row of ranks")
     if table.ndim != 2:
@@ -134,9 +138,7 @@ def footrule(ranking: ArrayLike, other: ArrayLike) -> NDArray[np.int64] | int:
     >>> footrule([[1, 2, 3], [2, 1, 3]], [1, 2, 3])
     array([0, 2])
     """
-    left, right = (
-        np.asarray(check_rankings(np.atleast_2d(np.asarray(x)))) for x in (ranking, other)
-    )
+    left, right = (check_rankings(np.atleast_2d(as_array(x, "rankings"))) for x in (ranking, other))
     if left.shape[1] != right.shape[1]:
         raise ValueError(
             f"rankings must have the same items, got {left.shape[1]} and {right.shape[1]} items"
@@ -179,7 +181,7 @@ def _how_many(wrong: NDArray[np.bool_]) -> str:
 
 def _kind_of(raw: NDArray[Any]) -> str:
     if raw.dtype == bool:
-        return "true and false; for clicks use pm.Preferences.from_clicks"
+        return "true and false (for clicks use pm.Preferences.from_clicks)"
     return f"text, first {raw.flat[0]!s:.40}" if raw.size else "text"
 
 

@@ -39,6 +39,8 @@ def marginal_divergence(
     if left.shape[1] != right.shape[1]:
         raise ValueError(f"draws have {left.shape[1]} items, reference_draws have {right.shape[1]}")
     share = None if weights is None else np.asarray(weights, dtype=np.float64)
+    if share is not None and not (np.isfinite(share).all() and share.min() >= 0 < share.max()):
+        raise ValueError("weights must be finite numbers, 0 or more, and not all 0")
     return rank_divergence(share_of_ranks(left, share), share_of_ranks(right), floor=floor)
 
 
