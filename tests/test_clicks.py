@@ -71,6 +71,9 @@ def test_every_form_gives_the_same_clicks():
         sparse.csr_array(table),
         sparse.coo_matrix(table),
         sparse.csc_array(table.astype(float)),
+        sparse.dok_matrix(table),
+        sparse.dok_array(table),
+        sparse.lil_array(table),
         {0: [3, 1, 1], 1: [], 2: [0, 1, 2, 3]},
     ]
     for form in forms:
@@ -85,6 +88,12 @@ def test_a_sparse_matrix_is_left_as_it_is():
     before = matrix.data.copy()
     assert pm.Preferences.from_clicks(matrix).codes.tolist() == [2]
     assert (matrix.data == before).all()
+
+
+def test_many_repeats_in_a_small_number_type_are_one_click():
+    ones, zeros = np.ones(256, dtype=np.uint8), np.zeros(256, dtype=int)
+    matrix = sparse.coo_matrix((ones, (zeros, zeros)), shape=(2, 3))
+    assert pm.Preferences.from_clicks(matrix).starts.tolist() == [0, 1, 1]
 
 
 def test_names_may_hold_users_and_items_without_clicks():
@@ -115,10 +124,15 @@ def test_rows_are_taken_whole(rows, data):
         (lambda: pm.Preferences.from_clicks(sparse.csr_array([[1, -2.0]])), r"got -2.0"),
         (lambda: pm.Preferences.from_clicks([["a", "b"]]), "clicks must be numbers"),
         (lambda: pm.Preferences.from_clicks([]), "clicks is empty"),
+        (lambda: pm.Preferences.from_clicks([["a", "b"], ["c"]]), "the same number of items"),
+        (lambda: pm.Preferences.from_clicks(np.array([[1j, 0]])), "clicks must be numbers"),
+        (lambda: pm.Preferences.from_clicks(sparse.coo_array(np.array([1, 0]))), "got 1 axes"),
+        (lambda: pm.Preferences.from_clicks(pl.LazyFrame(FRAME)), "lazy frame: call .collect"),
+        (lambda: pm.Preferences.from_clicks([[1, 0]], users=5), "users must be a list of names"),
         (lambda: pm.Preferences.from_clicks({}), "clicks is empty"),
         (lambda: pm.Preferences.from_clicks([[1], [0]]), "at least 2 items, got 1"),
         (lambda: pm.Preferences.from_clicks({"a": "tea"}), "clicks of 'a' must be a list of items"),
-        (lambda: pm.Preferences.from_clicks({"a": ["x"]}, items=["y", "z"]), "unknown item: 'x'; drop"),
+        (lambda: pm.Preferences.from_clicks({"a": ["x"]}, items=["y", "z"]), "unknown item: 'x'; known are"),
         (lambda: pm.Preferences.from_clicks({"a": ["x"]}, users=["b"]), "unknown user: 'a'"),
         (lambda: pm.Preferences.from_clicks(pd.DataFrame(FRAME)[:0]), "clicks is empty"),
         (lambda: pm.Preferences.from_clicks(pd.DataFrame({"who": [1], "item": [2]})), "rename the column of the user"),
@@ -337,6 +351,25 @@ def test_kept_latent_rankings_agree_with_the_clicks(method):
         clicked = prefs.clicks_of(user)
         assert (ranks[:, clicked] <= len(clicked)).all()
     assert len(np.unique(posterior.latent.reshape(-1, 8), axis=0)) > 10
+
+
+@pytest.mark.parametrize("method", ["pseudo", "balanced", "mcmc"])
+def test_users_who_say_nothing_have_latent_rankings_too(method):
+    rows = {"a": [0, 1], "none": [], "all": [0, 1, 2, 3, 4], "b": [2], "c": [0, 3]}
+    prefs = pm.Preferences.from_clicks(rows, items=range(5))
+    posterior = quietly(prefs, method, 2.0, n_draws=30, rng=1, keep_latent=["none", "all"])
+    latent = posterior.latent.reshape(-1, 2, 5)
+    assert (np.sort(latent, axis=2) == np.arange(1, 6)).all()
+    assert len(np.unique(latent[:, 0], axis=0)) > 5
+    assert (latent[:, 0] != latent[:, 1]).any()
+
+
+def test_kept_latent_rankings_of_metropolis_steps_are_those_of_the_chain():
+    prefs = pm.simulate_clicks(30, 8, 3, 3, rng=1).preferences
+    options = {"augmentation": "metropolis", "n_swaps": 1, "thin": 1, "keep_latent": [4]}
+    posterior = quietly(prefs, "mcmc", 3.0, n_draws=200, n_chains=1, rng=1, **options)
+    changed = (np.diff(posterior.latent[0, :, 0], axis=0) != 0).sum(axis=1)
+    assert set(changed.tolist()) == {0, 2}
 
 
 def test_no_latent_ranking_is_kept_by_default():

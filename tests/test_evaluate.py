@@ -44,7 +44,7 @@ def test_calibration_compares_stated_with_observed():
     assert table.error == pytest.approx((0.05 + 2 * 0.35 + 0) / 4)
 
 
-@pytest.mark.parametrize("alpha", [5, 10])
+@pytest.mark.parametrize("alpha", [1, 3, 5, 10])
 def test_exact_probabilities_are_calibrated(alpha):
     data = pm.simulate_clicks(500, 50, alpha, rng=alpha)
     options = {"n_draws": 100, "n_chains": 1, "warmup": 100, "thin": 2}
@@ -75,6 +75,14 @@ def test_hiding_clicks_gives_an_honest_figure():
     assert result.accuracy > 1.5 * chance
     assert result.recommendations.items.shape == (result.n_users, 4)
     assert f"{result.accuracy:.1%}" in repr(result)
+
+
+@pytest.mark.parametrize(("hide", "k"), [(4, 2), (2, 5)])
+def test_stated_probabilities_are_of_what_is_hidden(hide, k):
+    data = pm.simulate_clicks(500, 25, 10, 9, rng=2)
+    options = {"n_draws": 60, "n_chains": 1, "thin": 1, "warmup": 60}
+    result = quietly(data.preferences, hide, k, "mcmc", alpha=10.0, rng=1, **options)
+    assert result.calibration.error < 0.2  # hidden clicks are not quite the next ones
 
 
 def test_the_same_seed_gives_the_same_evaluation():

@@ -48,7 +48,7 @@ def test_looked_up_probabilities_agree_with_counted_ones(posterior, data):
         recommender.prepare(data.preferences, 3)
         fill = recommender.look_up if by == "look_up" else recommender.draw
         table = np.zeros((300, 15))
-        fill(data.preferences.starts, data.preferences.codes, 3, table)
+        fill(0, data.preferences.starts, data.preferences.codes, 3, table)
         both.append(table)
     n_draws = len(module._Recommender.of(posterior).shares)
     error = np.sqrt(both[0] * (1 - both[0]) / n_draws).clip(0.01)
@@ -128,14 +128,47 @@ def test_a_saved_posterior_recommends_the_same(posterior, tmp_path):
         assert (one.probabilities == two.probabilities).all()
 
 
-def test_tables_of_the_paper_s_law_are_close_to_it():
-    lam, size, k = 0.2, 12, 3
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("lam", [0.05, 0.4])
+def test_tables_of_the_paper_s_law_are_close_to_it(order, lam):
+    size, k = 30, 5
     counts = np.zeros((size, size), dtype=np.int64)
-    module.count_group(99, size, lam, 0, 200_000, counts)
-    found = module.first_chances(size, lam, k, 0)
-    assert np.abs(found - counts[:, :k].sum(axis=1) / 200_000).max() < 0.03
-    assert (np.diff(found) <= 0).all()
+    module.count_group(99, size, lam, order, 100_000, counts)
+    found = module.first_chances(size, lam, k, order)
+    assert np.abs(found - counts[:, :k].sum(axis=1) / 100_000).max() < 0.04
     assert found.sum() == pytest.approx(k)
+
+
+@pytest.mark.parametrize("order", ["v", "top_bottom"])
+def test_looked_up_probabilities_agree_with_counted_ones_for_other_orders(order):
+    prefs = pm.simulate_clicks(100, 12, 12, 4, rng=1).preferences
+    posterior = quietly(prefs, alpha=12.0, order=order, n_draws=1500, rng=1)
+    looked = table_of(pm.recommend(posterior, k=12, window=3), 12)
+    counted = table_of(pm.recommend(posterior, k=12, window=3, by="draws"), 12)
+    assert np.nanmax(np.abs(looked - counted)) < 0.07
+
+
+def test_counted_probabilities_do_not_depend_on_the_blocks(posterior, monkeypatch):
+    one = pm.recommend(posterior, k=3, by="draws")
+    monkeypatch.setattr("pseudomallows.executors.blocks.__defaults__", (17,))
+    two = pm.recommend(posterior, k=3, by="draws")
+    assert (one.probabilities == two.probabilities).all()
+
+
+def test_a_window_is_that_of_the_probability(posterior):
+    wide = pm.recommend(posterior, k=2, window=6)
+    full = table_of(pm.recommend(posterior, k=6), 15)
+    assert wide.items.shape == (300, 2)
+    for row in range(300):
+        assert wide.probabilities[row] == pytest.approx(full[row, wide.items[row]])
+
+
+def test_rows_are_plain_enough_for_json(posterior):
+    import json
+
+    rows = pm.recommend(posterior, k=2, users=[3, 5]).to_rows()
+    assert json.loads(json.dumps(rows)) == rows
+    assert [row["user"] for row in rows] == [3, 3, 5, 5]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +178,7 @@ def test_tables_of_the_paper_s_law_are_close_to_it():
         ({"k": 2.5}, "k must be a whole number"),
         ({"users": ["zoe"]}, "no user is named 'zoe'; the first are 0, 1, 2"),
         ({"users": "zoe"}, "users must be a list of names"),
-        ({"clicks": {"a": ["x", "y", 3]}}, "unknown item: 'x', 'y'; drop these rows"),
+        ({"clicks": {"a": ["x", "y", 3]}}, "unknown item: 'x', 'y'; known are those of the fit"),
         ({"clicks": [[1, 0]]}, "items must have 2 names, got 15"),
         ({"clicks": {"a": [1]}, "users": [1]}, "not both"),
         ({"by": "magic"}, "by must be one of 'look_up', 'draws', got 'magic'"),
@@ -154,6 +187,11 @@ def test_tables_of_the_paper_s_law_are_close_to_it():
 def test_bad_questions_are_refused(posterior, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         pm.recommend(posterior, **options)
+
+
+def test_only_a_posterior_can_recommend():
+    with pytest.raises(TypeError, match="posterior must come from fit"):
+        pm.recommend(pm.Preferences.from_clicks([[1, 0]]))
 
 
 def test_a_posterior_of_rankings_cannot_recommend():

@@ -27,8 +27,10 @@ class ClickLatent(Latent):
         super().__init__(prefs, self._clicks.weights, executor)
         self.mean_ranks = -self._clicks.item_counts().astype(np.float64)  # most clicked, rank 1
         self.known_costs = self._known
-        self._rows = np.cumsum(informative) - 1  # row of each user, where informative
-        self._informative = informative
+        self._prefs = prefs
+        silent = self.n_users + np.cumsum(~informative)  # beyond the numbers of the others
+        self._numbers = np.where(informative, 0, silent)  # of the streams, by user
+        self._numbers[informative] = self._first_users
 
     @property
     def n_users(self) -> int:
@@ -114,23 +116,29 @@ class ClickLatent(Latent):
         return counts
 
     def latent_of(
-        self, users: NDArray[np.int64], consensus: Ranking, alpha: float, seed: int, draw: int,
+        self,
+        users: NDArray[np.int64],
+        consensus: Ranking,
+        alpha: float,
+        seed: int,
+        draw: int,
         order: str | None,
-    ) -> Ranking:  # fmt: skip
+    ) -> Ranking:
         """The latent rankings of some users again: the same streams give the same bits.
 
-        With `order`, those of the paper's law. A user who says nothing gets a row of zeros.
+        With `order`, those of the paper's law. Users who say nothing have one too.
         """
+        chosen = self._prefs.take(users)
+        numbers = self._numbers[users]
         rankings = np.zeros((len(users), self.n_items), dtype=np.int32)
-        partners = np.full(self.n_items, -1)
-        for place, user in enumerate(users):
-            if self._informative[user]:
-                row = int(self._rows[user])
-                rows, kept = slice(row, row + 1), rankings[place : place + 1]
-                if order is None:
-                    self._draw_rows(rows, consensus, alpha, seed, draw, partners, kept)
-                else:
-                    self._draw_pseudo_rows(rows, consensus, alpha, seed, draw, order, kept)
+        counts, shared = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
+        weights, lam = np.maximum(chosen.weights, 1), alpha / self.n_items
+        who = (seed, draw, numbers, chosen.starts, chosen.codes, weights)
+        if order is None:
+            partners = np.full(self.n_items, -1)
+            draw_click_users(*who, consensus, lam, partners, counts, shared, rankings)
+        else:
+            draw_users(*who, orderings_of(consensus), lam, ORDERS[order], counts, rankings)
         return rankings
 
 
@@ -141,7 +149,8 @@ class MetropolisLatent(ClickLatent):
         if (prefs.weights > 1).any():
             raise ValueError("augmentation='metropolis' needs rows of weight 1: repeat the rows")
         super().__init__(prefs, executor)
-        self._prefs, self._n_swaps = prefs, n_swaps
+        self._n_swaps = n_swaps
+        self._rows = np.cumsum(prefs.is_informative) - 1  # of `_latent`, by user
         self._latent: Ranking | None = None
         self._costs = self._known
 
@@ -190,6 +199,22 @@ class MetropolisLatent(ClickLatent):
             mine = np.concatenate([ordering[clicked[ordering]], ordering[~clicked[ordering]]])
             ranks[mine] = np.arange(1, self.n_items + 1)
         return latent
+
+    def latent_of(
+        self,
+        users: NDArray[np.int64],
+        consensus: Ranking,
+        alpha: float,
+        seed: int,
+        draw: int,
+        order: str | None,
+    ) -> Ranking:
+        """The latent rankings that the chain holds; of users who say nothing, exact draws."""
+        rankings = super().latent_of(users, consensus, alpha, seed, draw, order)
+        known = self._prefs.is_informative[users]
+        if self._latent is not None:
+            rankings[known] = self._latent[self._rows[users[known]]]
+        return rankings
 
     def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of the latent rankings, which is what alpha sees here."""

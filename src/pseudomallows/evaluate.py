@@ -83,7 +83,8 @@ def evaluate(
     hide : int
         Clicks hidden from each user who has more than that; the others are only learnt from.
     k : int
-        Recommendations for each user.
+        Recommendations for each user. The stated probabilities are those of the next `hide` ranks,
+        since so many clicks are hidden; of more than `hide` recommendations some must be wrong.
     method : str
         Method of :func:`fit`; further options go there too.
     truth : (n_users, n_items) array_like of int, optional
@@ -122,7 +123,8 @@ def evaluate(
         right = (rankings > n_clicks) & (rankings <= n_clicks + k)
 
     posterior = fit(shown, method, rng=rng, executor=executor, **options)
-    found = recommend(posterior, k, users=shown.users[judged].tolist(), executor=executor)
+    users, window = shown.users[judged].tolist(), hide if truth is None else k
+    found = recommend(posterior, k, users=users, window=window, executor=executor)
     hits = _hits(found.items, right[judged])
     seen = shown.take(judged)
     popular = _hits(most_clicked(seen, shown.item_counts(), k, rng), right[judged])

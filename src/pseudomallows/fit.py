@@ -31,8 +31,8 @@ from .rankings import check_alpha, rank_randomly
 METHODS = ("pseudo", "balanced", "mcmc")
 N_CANDIDATES = 20  # among which a sweep of "balanced" chooses, for partial rankings
 SLOW_ADVICE = (
-    "the consensus of Algorithm 5 moves slowly, since it sees its own latent rankings: "
-    "recommendations hardly feel it, but for honest intervals of the consensus use method='mcmc'"
+    "the consensus of Algorithm 5 moves slowly, since it sees its own latent rankings, so its "
+    "intervals are too short: use method='mcmc' or 'balanced', or try sigma above 0"
 )
 Progress = Callable[[int, int], None]
 
@@ -89,6 +89,7 @@ def fit(
             "uniform" (default), "v" or "top_bottom".
         keep_latent : list
             For clicks: names of users whose latent rankings are kept with the draws; default none.
+            They are those drawn at the start of a sweep, before the consensus moved.
         augmentation, n_swaps
             For "mcmc" on clicks: "exact" (default), or "metropolis", the paper's opponent, with
             `n_swaps` proposals for each user and sweep (default 1).
@@ -273,7 +274,8 @@ class _Job:
             if draw is not None:
                 self.consensus[chain, draw, 0] = consensus
                 self.costs += costs
-                self._keep_latent(chain, draw, (before, self.alpha, seed, sweep, order))
+                source = (before, self.alpha, seed, sweep, order)
+                self._keep_latent(chain, draw, latent, source)
             self._report(chain, sweep)
 
     def _run_mcmc(self, chain: int, rng: np.random.Generator) -> None:
@@ -289,13 +291,13 @@ class _Job:
                 self.log_posterior[chain, draw] = state.log_posterior()
                 self.costs += state.costs
                 source = (before, state.alpha, state.seed, state.n_sweeps, None)
-                self._keep_latent(chain, draw, source)
+                self._keep_latent(chain, draw, state.latent, source)
             self._report(chain, sweep)
 
-    def _keep_latent(self, chain: int, draw: int, source: tuple[Any, ...]) -> None:
-        """Draw the latent rankings of the chosen users once more, from the same streams."""
-        if len(self.plan.keep_latent) and isinstance(self.latent, ClickLatent):
-            self.latents[chain, draw] = self.latent.latent_of(self.plan.keep_latent, *source)
+    def _keep_latent(self, chain: int, draw: int, latent: Latent, source: tuple[Any, ...]) -> None:
+        """Keep the latent rankings of the chosen users: of exact draws, from the same streams."""
+        if len(self.plan.keep_latent) and isinstance(latent, ClickLatent):
+            self.latents[chain, draw] = latent.latent_of(self.plan.keep_latent, *source)
 
     def _kept(self, sweep: int) -> int | None:
         """The number of the draw that a sweep ends with, if it is kept."""

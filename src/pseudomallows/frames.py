@@ -3,12 +3,12 @@
 from typing import Any
 
 
-def make_frame(rows: list[dict[str, Any]], columns: list[str]) -> Any:
-    """A pandas frame of rows."""
+def make_frame(columns: dict[str, Any]) -> Any:
+    """A pandas frame of columns."""
     try:
         import pandas as pd
     except ModuleNotFoundError as error:  # pragma: no cover
         raise ModuleNotFoundError(
             "data frames need pandas: pip install 'pseudomallows[frames]'", name=error.name
         ) from None
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(columns)

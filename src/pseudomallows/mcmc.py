@@ -44,7 +44,7 @@ class Chain:
         options: ChainOptions,
         rng: np.random.Generator,
     ):
-        self._latent, self._options, self._rng = latent, options, rng
+        self.latent, self._options, self._rng = latent, options, rng
         self.seed = int(rng.integers(2**63))
         self._stream = np.empty(1, dtype=np.uint64)
         self.n_sweeps = 0
@@ -61,9 +61,7 @@ class Chain:
     def _start_alpha(self) -> float:
         if self._options.start == "random":
             return 1.0
-        return float(
-            np.clip(self._latent.best_alpha(self.consensus), 0.1, 10 * self._latent.n_items)
-        )
+        return float(np.clip(self.latent.best_alpha(self.consensus), 0.1, 10 * self.latent.n_items))
 
     def sweep(self, adapt: bool) -> None:
         """Alpha given the consensus, latent rankings given both, consensus given the latent."""
@@ -76,7 +74,7 @@ class Chain:
         move_consensus(
             self._stream,
             self.costs,
-            self.alpha / self._latent.n_items,
+            self.alpha / self.latent.n_items,
             MOVES[self._options.move],
             self._options.leap,
             self._options.n_moves,
@@ -85,9 +83,9 @@ class Chain:
         self._log_likelihood = None
 
     def _draw_costs(self, alpha: float) -> NDArray[np.int64]:
-        if self._latent.is_full:
-            return self._latent.known_costs
-        return self._latent.draw(self.consensus, alpha, self.seed, self.n_sweeps)
+        if self.latent.is_full:
+            return self.latent.known_costs
+        return self.latent.draw(self.consensus, alpha, self.seed, self.n_sweeps)
 
     def log_posterior(self) -> float:
         """Log posterior density of the state, the latent rankings summed out, up to a constant."""
@@ -96,7 +94,7 @@ class Chain:
     def log_likelihood(self) -> float:
         """Log probability of what is known of the users; exact."""
         if self._log_likelihood is None:
-            self._log_likelihood = self._latent.log_likelihood(self.consensus, self.alpha)
+            self._log_likelihood = self.latent.log_likelihood(self.consensus, self.alpha)
         return self._log_likelihood
 
     def _log_prior(self, alpha: float) -> float:
@@ -109,7 +107,7 @@ class Chain:
         proposal = self.alpha * math.exp(min(max(step, -50.0), 50.0))
         if not LOWEST_ALPHA <= proposal <= MAX_ALPHA:
             return
-        log_likelihood = self._latent.log_likelihood(self.consensus, proposal)
+        log_likelihood = self.latent.log_likelihood(self.consensus, proposal)
         log_ratio = log_likelihood - self.log_likelihood()
         log_ratio += self._log_prior(proposal) - self._log_prior(self.alpha)
         log_ratio += math.log(proposal) - math.log(self.alpha)

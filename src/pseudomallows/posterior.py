@@ -164,8 +164,8 @@ class Posterior:
 
     def to_frame(self, cluster: int = 0, probability: float = 0.95) -> Any:
         """A pandas frame, best item first: item, rank, lowest and highest rank, mean rank."""
-        columns = ["item", "rank", "lowest", "highest", "mean"]
-        return make_frame(self.summary(cluster, probability), columns)
+        rows = self.summary(cluster, probability)
+        return make_frame({name: [row[name] for row in rows] for name in rows[0]})
 
     def summary(self, cluster: int = 0, probability: float = 0.95) -> list[dict[str, Any]]:
         """The CP consensus, best item first, with intervals and mean ranks: one dict an item."""

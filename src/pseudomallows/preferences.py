@@ -1,6 +1,7 @@
 """Preferences: what is known of the users, checked once, then trusted."""
 
 import warnings
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -153,9 +154,11 @@ class Preferences:
         >>> prefs.clicks_of(0)
         array([0, 2], dtype=int32)
         """
+        if hasattr(clicks, "collect"):
+            raise TypeError("clicks is a lazy frame: call .collect() first")
         if hasattr(clicks, "columns"):
             return _clicks_of_frame(clicks, weights, users, items)
-        if isinstance(clicks, Mapping):
+        if isinstance(clicks, Mapping) and not hasattr(clicks, "tocsr"):
             return _clicks_of_dict(clicks, weights, users, items)
         starts, codes, n_items = _clicks_of_matrix(clicks)
         _check_n_items(n_items)
@@ -307,7 +310,7 @@ def _check_names(
     if count is not None and len(listed) != count:
         raise ValueError(f"{what} must have {count} names, got {len(listed)}")
     if len(set(listed)) != len(listed):
-        twice = next(name for name in listed if listed.count(name) > 1)
+        twice = Counter(listed).most_common(1)[0][0]
         raise ValueError(f"{what} must have different names, got {twice!r} twice")
     return _object_array(listed)
 
@@ -395,29 +398,41 @@ def _sorted_names(names: Iterable[Hashable]) -> list[Hashable]:
 
 def _clicks_of_matrix(clicks: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
     """Rows of a sparse or dense matrix whose numbers above 0 are clicks."""
-    if hasattr(clicks, "tocsr"):
-        matrix = clicks.tocsr(copy=True)
-        matrix.sum_duplicates()
-        _check_counts(matrix.data, None)
-        matrix.eliminate_zeros()
-        matrix.sort_indices()
-        starts, codes, shape = matrix.indptr, matrix.indices, matrix.shape
+    if hasattr(clicks, "tocoo"):
+        found = clicks.tocoo()
+        if found.ndim != 2:
+            raise ValueError(f"clicks must be a table of users and items, got {found.ndim} axes")
+        _check_counts(found.data, None)
+        kept = found.data > 0  # before repeats are added up, which could overflow
+        rows, columns, shape = found.row[kept], found.col[kept], found.shape
     else:
-        table = np.asarray(clicks)
+        table = as_array(clicks, "clicks")
         if table.dtype != bool:
-            table = numeric_table(table, "clicks")
+            table = numeric_table(table, "clicks", "numbers (0 for no click)")
         if table.ndim != 2 or table.size == 0:
             raise ValueError(f"clicks must be a table of users and items, got shape {table.shape}")
         _check_counts(table, table.shape)
-        rows, codes = np.nonzero(table)
-        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(table)))])
+        rows, columns = np.nonzero(table)
         shape = table.shape
     if shape[0] == 0:
         raise ValueError("clicks is empty: it has no users")
-    return starts.astype(np.int64), codes.astype(np.int32), int(shape[1])
+    starts, codes = _rows_of_pairs(rows.astype(np.int64), columns.astype(np.int64), *shape)
+    return starts, codes, int(shape[1])
+
+
+def _rows_of_pairs(
+    rows: NDArray[np.int64], columns: NDArray[np.int64], n_users: int, n_items: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Starts and sorted codes of each row; repeated pairs count once."""
+    cells = np.unique(rows * n_items + columns)
+    counts = np.bincount(cells // max(n_items, 1), minlength=n_users)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return starts, (cells % max(n_items, 1)).astype(np.int32)
 
 
 def _check_counts(values: NDArray[Any], shape: tuple[int, ...] | None) -> None:
+    if values.dtype.kind == "c":
+        raise TypeError("clicks must be numbers (0 for no click), got complex ones")
     wrong = ~(np.asarray(values) >= 0)
     if wrong.any():
         place = int(wrong.argmax())
@@ -474,21 +489,17 @@ def _clicks_of_pairs(
         raise ValueError("clicks is empty: it has no users")
     n_users, n_items = len(user_names), len(item_names)
     _check_n_items(n_items)
-    cells = np.unique(rows * n_items + codes)
-    counts = np.bincount(cells // n_items, minlength=n_users)
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Clicks(
-        check_weights(weights, n_users),
-        user_names,
-        item_names,
-        starts,
-        (cells % n_items).astype(np.int32),
-    )
+    starts, columns = _rows_of_pairs(rows, codes, n_users, n_items)
+    return Clicks(check_weights(weights, n_users), user_names, item_names, starts, columns)
 
 
 def _column(column: Any, what: str) -> NDArray[Any]:
     """The values of a column of a frame, none of them missing."""
-    absent = np.asarray(column.isna() if hasattr(column, "isna") else column.is_null())
+    if hasattr(column, "isna"):
+        absent = np.asarray(column.isna())
+    else:
+        absent = np.asarray(column.is_null())
+        absent |= np.asarray(column.is_nan() if column.dtype.is_float() else False)
     if absent.any():
         raise ValueError(
             f"row {int(absent.argmax())} has no {what}; {int(absent.sum())} rows have this problem"
@@ -540,5 +551,5 @@ def check_known(codes: NDArray[np.int64], names: Any, what: str) -> None:
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
         shown = ", ".join(repr(name) for name in unknown[:3])
         raise ValueError(
-            f"unknown {what}: {shown}{more}; drop these rows, or name them in {what}s="
+            f"unknown {what}: {shown}{more}; known are those of the fit, or of {what}s="
         )

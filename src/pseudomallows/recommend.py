@@ -11,14 +11,14 @@ from .clicks import ORDERS
 from .executors import Executor, Threads, blocks
 from .frames import make_frame
 from .kernels.clicks import draw_click_users, next_rank_probabilities
-from .kernels.groups import choose_best, count_group, draw_users, look_up
+from .kernels.groups import UNIFORM, choose_best, count_group, draw_users, look_up
 from .posterior import Posterior
 from .preferences import Clicks, Preferences, check_known, rows_of_users
 from .rankings import check_count, orderings_of
 
 WAYS = ("look_up", "draws")
 TABLE_DRAWS = 2000  # behind each table of the paper's law
-MAX_DRAWS = 100  # consensus draws behind an exact probability; more change little
+MAX_DRAWS = 50  # consensus draws behind an exact probability; more change little
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,21 +44,23 @@ class Recommendations:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One dict for each user and place: user, place (from 1), item, probability."""
-        return [
-            {
-                "user": self.users[row],
-                "place": place + 1,
-                "item": self.item_names[code],
-                "probability": float(self.probabilities[row, place]),
-            }
-            for row, codes in enumerate(self.items)
-            for place, code in enumerate(codes)
-            if code >= 0
-        ]
+        columns = self.to_columns()
+        values = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in values]
+
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """The same as columns."""
+        rows, places = np.nonzero(self.items >= 0)
+        return {
+            "user": self.users[rows],
+            "place": places + 1,
+            "item": self.item_names[self.items[rows, places]],
+            "probability": self.probabilities[rows, places],
+        }
 
     def to_frame(self) -> Any:
         """A pandas frame: user, place, item, probability."""
-        return make_frame(self.to_rows(), ["user", "place", "item", "probability"])
+        return make_frame(self.to_columns())
 
 
 def recommend(
@@ -67,6 +69,7 @@ def recommend(
     *,
     users: Sequence[Any] | None = None,
     clicks: Any = None,
+    window: int | None = None,
     by: str = "look_up",
     executor: Executor | None = None,
 ) -> Recommendations:
@@ -80,16 +83,19 @@ def recommend(
     posterior : Posterior
         From a fit of clicks.
     k : int
-        How many items. A user with fewer unseen ones gets all of these.
+        How many items; at most all of them. A user with fewer unseen ones gets all of these.
     users : list, optional
         Names of users of the fit; default all.
     clicks : optional
         Clicks of new users, with no refit: a dict {user: [item, ...]} or the forms of
         :meth:`Preferences.from_clicks`, with the items of the fit.
+    window : int, optional
+        The probability is that of the next `window` ranks; default k.
     by : str
         "look_up": without drawing any user's ranking; from tables of the paper's law for "pseudo",
         and by exact sums over the latent rankings for the other methods. "draws": by counting
-        draws, one for each draw of the consensus; slow and noisy, a reference.
+        draws, one for each draw of the consensus; slow and noisy, a reference. Methods other than
+        "pseudo" take 50 of the consensus draws, evenly spaced.
     executor : optional
         Anything with a `map`; default: threads on all cores.
 
@@ -101,9 +107,12 @@ def recommend(
     >>> recommend(posterior, k=1, clicks={"new": ["ale"]}).to_rows()[0]["item"]
     'tea'
     """
+    if not isinstance(posterior, Posterior):
+        raise TypeError(f"posterior must come from fit, got {type(posterior).__name__}")
     if posterior.clicks is None:
         raise ValueError("recommendations need a fit of clicks, and this posterior is of rankings")
-    k = check_count(k, "k")
+    k = min(check_count(k, "k"), posterior.n_items)
+    window = k if window is None else min(check_count(window, "window"), posterior.n_items)
     if by not in WAYS:
         raise ValueError(f"by must be one of {', '.join(map(repr, WAYS))}, got {by!r}")
     if clicks is not None and users is not None:
@@ -118,12 +127,12 @@ def recommend(
     items = np.full((seen.n_users, k), -1, dtype=np.int64)
     chances = np.full((seen.n_users, k), np.nan)
     if by == "look_up":
-        recommender.prepare(seen, k)
+        recommender.prepare(seen, window)
 
     def work(rows: slice) -> None:
         table = np.zeros((rows.stop - rows.start, seen.n_items))
         starts = seen.starts[rows.start : rows.stop + 1]
-        fill(starts, seen.codes, k, table)
+        fill(rows.start, starts, seen.codes, window, table)
         choose_best(starts, seen.codes, table, recommender.consensus, items[rows], chances[rows])
 
     for _ in (executor or Threads()).map(work, blocks(seen.n_users)):
@@ -137,7 +146,7 @@ def _new_users(clicks: Any, seen: Clicks, codes: dict[Any, int]) -> Clicks:
         if clicks.items.tolist() != seen.items.tolist():
             raise ValueError("the clicks of new users must have the items of the fit, in its order")
         return clicks
-    if not isinstance(clicks, Mapping) or len(clicks) != 1:
+    if not isinstance(clicks, Mapping) or hasattr(clicks, "tocsr") or len(clicks) != 1:
         return Preferences.from_clicks(clicks, items=seen.items.tolist())
     # one user, as a service asks: the same, without the work that pays for many users only
     ((user, listed),) = clicks.items()
@@ -202,7 +211,12 @@ class _Recommender:
             pass
 
     def look_up(
-        self, starts: NDArray[np.int64], codes: NDArray[np.int32], k: int, table: NDArray[Any]
+        self,
+        first: int,
+        starts: NDArray[np.int64],
+        codes: NDArray[np.int32],
+        k: int,
+        table: NDArray[Any],
     ) -> None:
         """Fill the probabilities of some users without drawing their rankings."""
         if self.is_pseudo:
@@ -213,12 +227,17 @@ class _Recommender:
             next_rank_probabilities(starts, codes, self.draws[draw], lam, k, share, table)
 
     def draw(
-        self, starts: NDArray[np.int64], codes: NDArray[np.int32], k: int, table: NDArray[Any]
+        self,
+        first: int,
+        starts: NDArray[np.int64],
+        codes: NDArray[np.int32],
+        k: int,
+        table: NDArray[Any],
     ) -> None:
-        """Fill the probabilities of some users by counting draws of their rankings."""
+        """Fill the probabilities of users from number `first` on by counting draws."""
         n_users = len(starts) - 1
         ones = np.ones(n_users, dtype=np.int64)
-        numbers = starts[:-1] + np.arange(n_users)  # all different, whatever the block
+        numbers = first + np.arange(n_users)
         counts, shared = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
         kept = np.zeros((n_users, self.n_items), dtype=np.int32)
         partners = np.full(self.n_items, -1)
@@ -237,11 +256,16 @@ class _Recommender:
 def first_chances(size: int, lam: float, k: int, order: int) -> NDArray[np.float64]:
     """Chance of each place of a group to take one of its first k ranks, under the paper's law.
 
-    From draws, smoothed: the chance never rises from a place to the next one, and adds up to k.
+    From draws. For uniform orders the law is the same read from behind, which doubles the draws,
+    and the chance never rises from a place to the next, which smooths them.
     """
     counts = np.zeros((size, size), dtype=np.int64)
     count_group(size, size, lam, order, TABLE_DRAWS, counts)
-    return falling(counts[:, :k].sum(axis=1) / TABLE_DRAWS)
+    chances = counts[:, :k].sum(axis=1) / TABLE_DRAWS
+    if order != UNIFORM:
+        return chances
+    mirrored = counts[::-1, ::-1][:, :k].sum(axis=1) / TABLE_DRAWS
+    return falling((chances + mirrored) / 2)
 
 
 def falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
