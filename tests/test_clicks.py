@@ -300,6 +300,7 @@ def test_balanced_is_exact_and_pseudo_is_close():
     assert 0.03 < np.abs(pseudo.rank_probabilities() - exact).max() < 0.25
 
 
+@pytest.mark.kernel
 def test_metropolis_steps_keep_the_clicks():
     prefs = pm.simulate_clicks(60, 9, 2, 3, rng=1).preferences
     latent = MetropolisLatent(prefs, pm.Threads(2), n_swaps=5)

@@ -190,14 +190,10 @@ def sum_backwards(places, tops, gaps, first, last, decay, roots, sums, hits):
                     close = roots[a] * roots[b]
                     weight += close * after[k - 1]
                     weight_hits += close * (hit * after[k - 1] + (a - 1) * after_hits[k - 1]) / a
-            elif place == ITEM:
+            elif place == ITEM:  # before the first rank of the line, so none is open
                 opened = min(a + 1, b)
                 weight = roots[a + 1] * after[opened]
                 weight_hits = roots[a + 1] * after_hits[opened]
-                if b > 0:
-                    taken = min(a, b - 1)
-                    weight += roots[b] * after[taken]
-                    weight_hits += roots[b] * after_hits[taken]
             else:
                 opened = min(a, b + 1)
                 weight = roots[b + 1] * after[opened]
@@ -261,19 +257,12 @@ def match_forwards(places, tops, gaps, first, last, decay, roots, sums, hits, ma
                     all_of_them += weight * f * after[k - 1]
                     new_mass[k - 1] += weight * f
                     new_marked[k - 1] += weight * m * (b - 1) / b
-            elif place == ITEM:
+            elif place == ITEM:  # before the first rank of the line, so none is open
                 opened = min(a + 1, b)
-                if opened <= tops[p + 1]:
-                    good += roots[a + 1] * f * after_hits[opened]
-                    all_of_them += roots[a + 1] * f * after[opened]
-                    new_mass[opened] += roots[a + 1] * f
-                    new_marked[opened] += roots[a + 1] * m
-                if b > 0:
-                    taken = min(a, b - 1)
-                    good += roots[b] * m / b * after[taken]
-                    all_of_them += roots[b] * f * after[taken]
-                    new_mass[taken] += roots[b] * f
-                    new_marked[taken] += roots[b] * m * (b - 1) / b
+                good += roots[a + 1] * f * after_hits[opened]
+                all_of_them += roots[a + 1] * f * after[opened]
+                new_mass[opened] += roots[a + 1] * f
+                new_marked[opened] += roots[a + 1] * m
             else:
                 opened = min(a, b + 1)
                 if opened <= tops[p + 1]:
