@@ -84,7 +84,9 @@ def test_many_items_lose_their_names_but_draw():
     prefs = pm.simulate_rankings(40, 100, 5, rng=1).preferences
     posterior = pm.fit(prefs, alpha=5, n_draws=20, rng=1)
     for plot in (pm.plots.heat, pm.plots.intervals):
-        plot(posterior).figure.canvas.draw()
+        ax = plot(posterior)
+        ax.figure.canvas.draw()
+        assert "by consensus" in ax.get_xlabel() + ax.get_ylabel()
 
 
 def test_an_unknown_item_is_named(posterior):
