@@ -90,7 +90,7 @@ class Latent(ABC):
 
     def count_blocks(self) -> list[slice]:
         """Blocks of rows for counts: large enough that they outweigh the n x n tables."""
-        return blocks(len(self._weights), max(BLOCK, self.n_items))
+        return blocks(len(self._weights), max(2 * BLOCK, self.n_items))
 
     def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of all that is known, given consensus and alpha; exact."""
