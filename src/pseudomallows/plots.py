@@ -85,6 +85,8 @@ def trace(
     for chain, values in enumerate(_series(posterior, item, cluster)):
         ax.plot(np.arange(1, len(values) + 1), values, linewidth=0.8, label=f"chain {chain + 1}")
     ax.set(xlabel="draw", ylabel=_series_name(item))
+    if item is not None:  # ranks are whole
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     ax.legend(loc="upper right", frameon=False, fontsize="small", ncols=4)
     return ax
 
