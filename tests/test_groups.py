@@ -31,7 +31,7 @@ def exact_law(name, size, lam):
 
 def draws(name, size, lam, n_draws, draw_group=groups.draw_group):
     tables = groups.leap_tables(size, lam)
-    scratch, out = np.empty((3, size), dtype=np.int64), np.empty((n_draws, size), dtype=np.int64)
+    scratch, out = groups.make_scratch(size), np.empty((n_draws, size), dtype=np.int64)
     stream = np.array([5], dtype=np.uint64)
     for ranks in out:
         draw_group(stream, size, ORDERS[name], *tables, scratch, ranks)

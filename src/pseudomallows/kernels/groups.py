@@ -8,22 +8,26 @@ and ranks of a group are numbered from 0.
 import numpy as np
 from numba import njit
 
-from .streams import below, start_stream, uniform
+from .streams import STEP, below, mix, start_stream, uniform
 
 UNIFORM, V, TOP_BOTTOM = 0, 1, 2  # orders in which the places are visited
 SCAN, TRIES = 24, 16  # scan the free ranks when so few are left, or after so many tries
+N_LEAPS = 128  # drawn at once
+TINY = 1e-200
+FULL, LOW_32, SHIFT_32 = np.uint64(2**32), np.uint64(2**32 - 1), np.uint64(32)
 
 
 @njit(cache=True, nogil=True)
 def leap_tables(n_items, lam):
     """Powers exp(-lam d), and an alias table (Walker 1977) of leaps from -n to n of these weights.
 
-    Cell i of the table is the leap `leaps[i, 0]` with chance `keep[i]`, else `leaps[i, 1]`.
+    Cell i of the table is the leap `leaps[i, 0]` if a random number of 32 bits is below
+    `thresholds[i]`, else `leaps[i, 1]`.
     """
     powers = np.exp(-lam * np.arange(n_items + 1).astype(np.float64))
     n_cells = 2 * n_items + 1
-    weights, keep = np.empty(n_cells), np.ones(n_cells)
-    leaps, todo = np.empty((n_cells, 2), dtype=np.int64), np.empty((2, n_cells), dtype=np.int64)
+    weights, thresholds = np.empty(n_cells), np.full(n_cells, FULL)
+    leaps, todo = np.empty((n_cells, 2), dtype=np.int32), np.empty((2, n_cells), dtype=np.int64)
     for cell in range(n_cells):
         leaps[cell] = cell - n_items
         weights[cell] = powers[abs(cell - n_items)]
@@ -38,72 +42,95 @@ def leap_tables(n_items, lam):
             n_heavy += 1
     while n_light > 0 and n_heavy > 0:
         light, heavy = todo[0, n_light - 1], todo[1, n_heavy - 1]
-        keep[light], leaps[light, 1] = weights[light], leaps[heavy, 0]
+        thresholds[light], leaps[light, 1] = np.uint64(weights[light] * 2.0**32), leaps[heavy, 0]
         weights[heavy] -= 1.0 - weights[light]
         if weights[heavy] < 1.0:
             todo[0, n_light - 1] = heavy
             n_heavy -= 1
         else:
             n_light -= 1
-    return powers, keep, leaps
+    return powers, thresholds, leaps
 
 
 @njit(cache=True, nogil=True)
-def next_place(stream, order, step, size, visit):
-    """The place to visit in this step; `visit` holds 0..size - 1 at the start."""
+def draw_leaps(stream, thresholds, leaps, drawn):
+    """Fill `drawn` with leaps. In one go, and apart from the draws that may refuse them: no number
+    here waits for another, so a processor makes several at once."""
+    state, n_cells = stream[0], np.uint64(len(thresholds))
+    for i in range(len(drawn)):
+        state += STEP
+        bits = mix(state)
+        cell = ((bits >> SHIFT_32) * n_cells) >> SHIFT_32
+        drawn[i] = leaps[cell, 0] if bits & LOW_32 < thresholds[cell] else leaps[cell, 1]
+    stream[0] = state
+
+
+@njit(cache=True, nogil=True)
+def draw_visits(stream, order, size, visit):
+    """Fill `visit[step]`: the place to visit in this step."""
+    for place in range(size):
+        visit[place] = place
     if order == UNIFORM:
-        chosen = step + below(stream, size - step)
-        place = visit[chosen]
-        visit[chosen] = visit[step]
-        return place
-    if order == TOP_BOTTOM:
-        return step
-    # V: outwards from the middle, the two places of a pair in random order, `visit[0]` the coin
-    odd = size % 2
-    if odd and step == 0:
-        return size // 2
-    pair, second = (step - odd) // 2, (step - odd) % 2
-    if second == 0:
-        visit[0] = below(stream, 2)
-    upper = visit[0] == second
-    return size // 2 - 1 - pair if upper else size // 2 + odd + pair
+        for step in range(size - 1):
+            chosen = step + below(stream, size - step)
+            visit[step], visit[chosen] = visit[chosen], visit[step]
+    elif order == V:  # outwards from the middle, the two places of a pair in random order
+        odd = size % 2
+        visit[0] = size // 2
+        for pair in range(size // 2):
+            second = below(stream, 2)
+            visit[odd + 2 * pair + second] = size // 2 - 1 - pair
+            visit[odd + 2 * pair + 1 - second] = size // 2 + odd + pair
 
 
 @njit(cache=True, nogil=True)
-def draw_group(stream, size, order, powers, keep, leaps, scratch, ranks):
-    """Fill `ranks[place]` for the places of a group; `scratch` has three rows.
+def make_scratch(n_items):
+    """Room for `draw_group`."""
+    return np.full((4, 3 * n_items), -1, dtype=np.int32)
+
+
+@njit(cache=True, nogil=True)
+def draw_group(stream, size, order, powers, thresholds, leaps, scratch, ranks):
+    """Fill `ranks[place]` for the places of a group.
 
     While most ranks are free, leap by a two-sided geometric and refuse what is taken or beyond the
-    ends; at the end, or out of luck, scan the free ranks.
+    ends; at the end, or out of luck, scan the free ranks. `slots[n_items + rank]` is the slot of a
+    free rank in `free`, else -1, as it is beyond the ends, where a leap may lead too.
     """
-    visit, free, slots = scratch[0], scratch[1], scratch[2]
+    visit, free, slots, drawn = scratch[0], scratch[1], scratch[2], scratch[3, :N_LEAPS]
+    first, n_used = len(slots) // 3, len(drawn)
+    draw_visits(stream, order, size, visit)
     for place in range(size):
-        visit[place] = free[place] = slots[place] = place
+        free[place] = slots[first + place] = place
     for step in range(size):
-        place = next_place(stream, order, step, size, visit)
-        n_free, rank = size - step, -1
+        place, n_free, rank = visit[step], size - step, -1
         if n_free > SCAN:
             for _ in range(TRIES):
-                u = uniform(stream) * len(keep)
-                cell = int(u)
-                candidate = place + leaps[cell, int(u - cell >= keep[cell])]
-                if 0 <= candidate < size and slots[candidate] >= 0:
+                if n_used == len(drawn):
+                    draw_leaps(stream, thresholds, leaps, drawn)
+                    n_used = 0
+                candidate = place + drawn[n_used]
+                n_used += 1
+                if slots[first + candidate] >= 0:
                     rank = candidate
                     break
         if rank < 0:
             rank = scan_free(stream, place, n_free, free, powers)
         ranks[place] = rank
-        slot, last = slots[rank], free[n_free - 1]
-        free[slot], slots[last] = last, slot
-        slots[rank] = -1
+        slot, last = slots[first + rank], free[n_free - 1]
+        free[slot], slots[first + last] = last, slot
+        slots[first + rank] = -1
 
 
 @njit(cache=True, nogil=True)
 def scan_free(stream, place, n_free, free, powers):
-    """Draw among the free ranks by their weights, relative to the nearest of them."""
-    nearest = abs(free[0] - place)
-    for slot in range(1, n_free):
-        nearest = min(nearest, abs(free[slot] - place))
+    """Draw among the free ranks by their weights; where these could vanish, by those relative to
+    the nearest rank."""
+    nearest = 0
+    if powers[-1] < TINY:
+        nearest = abs(free[0] - place)
+        for slot in range(1, n_free):
+            nearest = min(nearest, abs(free[slot] - place))
     total = 0.0
     for slot in range(n_free):
         total += powers[abs(free[slot] - place) - nearest]
@@ -118,12 +145,12 @@ def scan_free(stream, place, n_free, free, powers):
 @njit(cache=True, nogil=True)
 def count_group(seed, size, lam, order, n_draws, counts):
     """Add `n_draws` draws of a group to `counts[place, rank]`."""
-    powers, keep, leaps = leap_tables(size, lam)
-    scratch, ranks = np.empty((3, size), dtype=np.int64), np.empty(size, dtype=np.int64)
+    powers, thresholds, leaps = leap_tables(size, lam)
+    scratch, ranks = make_scratch(size), np.empty(size, dtype=np.int64)
     stream = np.empty(1, dtype=np.uint64)
     for draw in range(n_draws):
         start_stream(seed, draw, size, stream)
-        draw_group(stream, size, order, powers, keep, leaps, scratch, ranks)
+        draw_group(stream, size, order, powers, thresholds, leaps, scratch, ranks)
         for place in range(size):
             counts[place, ranks[place]] += 1
 
@@ -152,8 +179,8 @@ def draw_users(seed, draw, first_users, starts, codes, weights, ordering, lam, o
     `kept` has rows at all.
     """
     n_items = len(ordering)
-    powers, keep, leaps = leap_tables(n_items, lam)
-    scratch = np.empty((3, n_items), dtype=np.int64)
+    powers, thresholds, leaps = leap_tables(n_items, lam)
+    scratch = make_scratch(n_items)
     clicked = np.zeros(n_items, dtype=np.bool_)
     groups, ranks = np.empty((2, n_items), dtype=np.int64), np.empty(n_items, dtype=np.int64)
     stream = np.empty(1, dtype=np.uint64)
@@ -165,7 +192,7 @@ def draw_users(seed, draw, first_users, starts, codes, weights, ordering, lam, o
             for group in range(2):
                 size = n_clicks if group == 0 else n_items - n_clicks
                 shift = 0 if group == 0 else n_clicks
-                draw_group(stream, size, order, powers, keep, leaps, scratch, ranks)
+                draw_group(stream, size, order, powers, thresholds, leaps, scratch, ranks)
                 for place in range(size):
                     counts[groups[group, place], ranks[place] + shift] += 1
                     if len(kept):
