@@ -17,11 +17,10 @@ def tables(n_places, n_rows):
     return np.empty((n_rows, n_places // 2 + 3)), np.empty(n_places + 1, dtype=np.int64)
 
 
-def log_sum(places, lam, n_rows, of=matching.sum_matchings):
+def log_sum(places, lam, n_rows, of=matching.sum_matchings, n_gaps=5):
     places = np.array(places)
     table, tops = tables(len(places), n_rows)
-    decay = matching.gap_decay(lam, len(places))
-    return of(places, lam, decay, matching.square_roots(len(places) + 1), table, tops)
+    return of(places, lam, matching.walk_weights(lam, len(places), n_gaps), table, tops)
 
 
 def all_distances(places):
@@ -59,19 +58,22 @@ def test_the_sum_is_that_over_all_matchings(places, lam, rolling):
     distances = list(all_distances(places).values())
     least = min(distances)
     exact = -lam * least + math.log(math.fsum(math.exp(lam * (least - d)) for d in distances))
-    assert log_sum(places, lam, 2 if rolling else len(places) + 1) == pytest.approx(exact, abs=1e-9)
+    n_rows = 2 if rolling else len(places) + 1
+    for n_gaps in (0, 1, 5):  # with steps from the table, and without
+        found = log_sum(places, lam, n_rows, n_gaps=n_gaps)
+        assert found == pytest.approx(exact, abs=1e-9)
 
 
 def draws(places, lam, n_draws, draw_matching=matching.draw_matching):
     places = np.array(places)
     n_places = len(places)
     table, tops = tables(n_places, n_places + 1)
-    roots, decay = matching.square_roots(n_places + 1), matching.gap_decay(lam, n_places)
-    matching.sum_matchings(places, lam, decay, roots, table, tops)
+    weights = matching.walk_weights(lam, n_places)
+    matching.sum_matchings(places, lam, weights, table, tops)
     waiting = np.empty((2, n_places), dtype=np.int64)
     out, stream = np.zeros((n_draws, n_places), dtype=np.int64), np.array([7], dtype=np.uint64)
     for row in out:
-        draw_matching(stream, places, roots, table, tops, waiting[0], waiting[1], row)
+        draw_matching(stream, places, weights[1], table, tops, waiting[0], waiting[1], row)
     return out
 
 

@@ -8,7 +8,17 @@ import numpy as np
 from numba import njit
 
 from .chain import accepts
-from .matching import BOTH, ITEM, RANK, TINY, draw_matching, gap_decay, square_roots, sum_matchings
+from .matching import (
+    BOTH,
+    ITEM,
+    RANK,
+    TINY,
+    draw_matching,
+    gap_decay,
+    square_roots,
+    sum_matchings,
+    walk_weights,
+)
 from .streams import below, start_stream
 
 
@@ -27,14 +37,14 @@ def mark_clicks(mine, consensus, places, others):
 def click_log_likelihoods(starts, codes, consensus, lam, log_partition, values):
     """Fill `values[row]`: log probability that the user's first ranks are the clicked items."""
     n_items = len(consensus)
-    decay, roots = gap_decay(lam, n_items // 2 + 2), square_roots(n_items + 1)
+    line = walk_weights(lam, n_items)
     table = np.empty((2, n_items // 2 + 3))
     tops = np.empty(n_items + 1, dtype=np.int64)
     places, others = np.empty((2, n_items), dtype=np.int64)
     for row in range(len(values)):
         mark_clicks(codes[starts[row] : starts[row + 1]], consensus, places, others)
-        values[row] = sum_matchings(places, lam, decay, roots, table, tops) - log_partition
-        values[row] += sum_matchings(others, lam, decay, roots, table, tops)
+        values[row] = sum_matchings(places, lam, line, table, tops) - log_partition
+        values[row] += sum_matchings(others, lam, line, table, tops)
 
 
 @njit(cache=True, nogil=True)
@@ -58,7 +68,7 @@ def draw_click_users(
     `kept[row]` is the ranking of the last user of a row, if `kept` has rows at all.
     """
     n_items = len(consensus)
-    decay, roots = gap_decay(lam, n_items // 2 + 2), square_roots(n_items + 1)
+    line = walk_weights(lam, n_items)
     tables = np.empty((2, n_items + 1, n_items // 2 + 3))
     tops = np.empty((2, n_items + 1), dtype=np.int64)
     lines = np.empty((2, n_items), dtype=np.int64)
@@ -72,14 +82,14 @@ def draw_click_users(
         clicked[mine] = True
         mark_clicks(mine, consensus, lines[0], lines[1])
         for group in range(2):
-            sum_matchings(lines[group], lam, decay, roots, tables[group], tops[group])
+            sum_matchings(lines[group], lam, line, tables[group], tops[group])
         for user in range(weights[row]):
             start_stream(seed, draw, first_users[row] + user, stream)
             for group in range(2):
                 draw_matching(
                     stream,
                     lines[group],
-                    roots,
+                    line[1],
                     tables[group],
                     tops[group],
                     waiting_items,

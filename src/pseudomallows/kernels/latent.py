@@ -5,7 +5,7 @@ from numba import njit
 
 from .chain import accepts
 from .costs import footrule_costs
-from .matching import ITEM, RANK, draw_matching, gap_decay, square_roots, sum_matchings
+from .matching import ITEM, RANK, draw_matching, sum_matchings, walk_weights
 from .streams import below, start_stream, uniform
 
 
@@ -34,13 +34,13 @@ def known_distance(ranks, consensus):
 def log_likelihoods(rankings, consensus, lam, log_partition, values):
     """Fill `values[user]`: log probability that the user's known ranks are as they are."""
     n_items = len(consensus)
-    decay, roots = gap_decay(lam, n_items // 2 + 2), square_roots(n_items + 1)
+    line = walk_weights(lam, n_items)
     table = np.empty((2, n_items // 2 + 3))
     tops = np.empty(n_items + 1, dtype=np.int64)
     places = np.empty(n_items, dtype=np.int64)
     for user in range(len(rankings)):
         mark_places(rankings[user], consensus, places)
-        log_sum = sum_matchings(places, lam, decay, roots, table, tops)
+        log_sum = sum_matchings(places, lam, line, table, tops)
         distance = known_distance(rankings[user], consensus)
         values[user] = log_sum - lam * distance - log_partition
 
@@ -56,7 +56,7 @@ def draw_latent(
     too. `kept[row]` is the ranking of the last of them, if `kept` has rows at all.
     """
     n_items = len(consensus)
-    decay, roots = gap_decay(lam, n_items // 2 + 2), square_roots(n_items + 1)
+    line = walk_weights(lam, n_items)
     table = np.empty((n_items + 1, n_items // 2 + 3))
     tops = np.empty(n_items + 1, dtype=np.int64)
     places, ordering, drawn, waiting_items, waiting_ranks = np.empty((5, n_items), dtype=np.int64)
@@ -65,10 +65,10 @@ def draw_latent(
         ordering[consensus[item] - 1] = item
     for row in range(len(rankings)):
         mark_places(rankings[row], consensus, places)
-        sum_matchings(places, lam, decay, roots, table, tops)
+        sum_matchings(places, lam, line, table, tops)
         for user in range(weights[row]):
             start_stream(seed, draw, first_users[row] + user, stream)
-            draw_matching(stream, places, roots, table, tops, waiting_items, waiting_ranks, drawn)
+            draw_matching(stream, places, line[1], table, tops, waiting_items, waiting_ranks, drawn)
             for place in range(n_items):
                 if places[place] & ITEM:
                     item = ordering[place]

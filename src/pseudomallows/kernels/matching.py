@@ -18,6 +18,7 @@ RESCALE = 16  # every so many places a row of the table is scaled to unit sum
 # Weights below this count as 0. Smaller ones would lose their digits (and round up instead of dying
 # out), and the sums over ten thousand items would come out too large.
 TINY = 1e-290
+N_GAPS = 64  # whose steps are tabulated
 
 
 @njit(cache=True, nogil=True)
@@ -33,21 +34,55 @@ def gap_decay(lam, n):
 
 
 @njit(cache=True, nogil=True)
-def sum_matchings(places, lam, decay, roots, table, tops):
+def walk_weights(lam, n_places, n_gaps=N_GAPS):
+    """What all walks of at most `n_places` share: decay, square roots, and the factors of a step.
+
+    `steps[gap, :, k]`, for the first gaps: the factors with which state k at a place with an item
+    and a rank comes from the states k, k - 1 and k + 1, the gap's decay included.
+    """
+    width = n_places // 2 + 3
+    decay, roots = gap_decay(lam, width), square_roots(n_places + n_gaps + 4)
+    steps = np.zeros((n_gaps, 3, width))
+    for gap in range(n_gaps):
+        for k in range(width):
+            steps[gap, 0, k] = decay[k] * (1.0 + 2.0 * k + gap)
+            steps[gap, 1, k] = decay[k] * (roots[k] * roots[k + gap])
+            steps[gap, 2, k] = decay[k] * (roots[k + 1] * roots[k + 1 + gap])
+    return decay, roots, steps
+
+
+@njit(cache=True, nogil=True)
+def step_both(old, steps, top, new):
+    """One step over a place with an item and a rank: the inner loop of all sums.
+
+    The arrays are shifted beforehand, so that the compiler can take several states at once.
+    """
+    weight = old[0] * steps[0, 0] + old[1] * steps[2, 0]
+    new[0] = weight if weight > TINY else 0.0
+    lower, same, upper, out = old[:top], old[1 : top + 1], old[2 : top + 2], new[1 : top + 1]
+    stay, close, open_both = steps[0, 1:], steps[1, 1:], steps[2, 1:]
+    for k in range(top):
+        weight = same[k] * stay[k] + lower[k] * close[k] + upper[k] * open_both[k]
+        out[k] = weight if weight > TINY else 0.0
+
+
+@njit(cache=True, nogil=True)
+def sum_matchings(places, lam, weights, table, tops):
     """Log of the sum of the weights of all matchings; fills `table` for `draw_matching`.
 
     `places[p]` says what stands at place p. Row p of `table` holds the states before place p, and
-    `tops[p]` the largest of them; rows are used in turn, so two rows do when only the sum is
-    wanted. `decay` and `roots` come from `gap_decay` and `square_roots`.
+    `tops[p]` the largest of them; with two rows, when only the sum is wanted, they are used in
+    turn. `weights` comes from `walk_weights`.
     """
-    n_places, n_rows = len(places), len(table)
+    decay, roots, steps = weights
+    n_places, mask = len(places), 1 if len(table) == 2 else -1
     n_pairs = 0
     for p in range(n_places):
         n_pairs += places[p] & 1
     log_sum, items, ranks, gap = 0.0, 0, 0, 0
     table[0, 0], tops[0] = 1.0, 0
     for p in range(n_places):
-        old, new, old_top = table[p % n_rows], table[(p + 1) % n_rows], tops[p]
+        old, new, old_top = table[p & mask], table[(p + 1) & mask], tops[p]
         old[old_top + 1] = 0.0
         old[old_top + 2] = 0.0
         place = places[p]
@@ -55,35 +90,33 @@ def sum_matchings(places, lam, decay, roots, table, tops):
         ranks += place >> 1
         top = min(min(items, n_pairs - items), min(ranks, n_pairs - ranks))
         tops[p + 1] = top
-        if place == BOTH:
-            new[0] = old[0] * (1.0 + gap) + old[1] * roots[1] * roots[1 + gap]
-            for k in range(1, top + 1):
-                new[k] = (
-                    old[k] * (1.0 + 2.0 * k + gap)
-                    + old[k - 1] * (roots[k] * roots[k + gap])
-                    + old[k + 1] * (roots[k + 1] * roots[k + 1 + gap])
-                )
-        elif place == 0:
-            for k in range(top + 1):
-                new[k] = old[k]
-        elif abs(items - ranks) > gap:
-            for k in range(top + 1):
-                new[k] = old[k] * roots[k + gap + 1] + old[k + 1] * roots[k + 1]
+        if place == BOTH and gap < len(steps):
+            step_both(old, steps[gap], top, new)
         else:
-            new[0] = old[0] * roots[gap]
-            for k in range(1, top + 1):
-                new[k] = old[k - 1] * roots[k] + old[k] * roots[k + gap]
+            for k in range(top + 1):
+                lower = old[k - 1] if k > 0 else 0.0
+                if place == BOTH:
+                    weight = (
+                        old[k] * (1.0 + 2.0 * k + gap)
+                        + lower * (roots[k] * roots[k + gap])
+                        + old[k + 1] * (roots[k + 1] * roots[k + 1 + gap])
+                    )
+                elif place == 0:
+                    weight = old[k]
+                elif abs(items - ranks) > gap:
+                    weight = old[k] * roots[k + gap + 1] + old[k + 1] * roots[k + 1]
+                else:
+                    weight = lower * roots[k] + old[k] * roots[k + gap]
+                weight *= decay[k]
+                new[k] = weight if weight > TINY else 0.0
         gap = abs(items - ranks)
         log_sum -= lam * gap
-        for k in range(top + 1):
-            weight = new[k] * decay[k]
-            new[k] = weight if weight > TINY else 0.0
         if p % RESCALE == 0:
             total = new[: top + 1].sum()
             for k in range(top + 1):
                 new[k] /= total
             log_sum += np.log(total)
-    return log_sum + np.log(table[n_places % n_rows, 0])
+    return log_sum + np.log(table[n_places & mask, 0])
 
 
 @njit(cache=True, nogil=True)
@@ -161,12 +194,14 @@ def draw_matching(stream, places, roots, table, tops, waiting_items, waiting_ran
 def draw_mallows(seed, n_items, lam, draws):
     """Fill `draws[draw, item]` with rankings of the footrule Mallows distribution around 1..n."""
     places = np.full(n_items, BOTH)
-    roots = square_roots(n_items + 1)
+    weights = walk_weights(lam, n_items, 1)
     table = np.empty((n_items + 1, n_items // 2 + 3))
     tops = np.empty(n_items + 1, dtype=np.int64)
-    sum_matchings(places, lam, gap_decay(lam, n_items), roots, table, tops)
+    sum_matchings(places, lam, weights, table, tops)
     waiting_items, waiting_ranks = np.empty((2, n_items), dtype=np.int64)
     stream = np.empty(1, dtype=np.uint64)
     for draw in range(len(draws)):
         start_stream(seed, draw, 0, stream)
-        draw_matching(stream, places, roots, table, tops, waiting_items, waiting_ranks, draws[draw])
+        draw_matching(
+            stream, places, weights[1], table, tops, waiting_items, waiting_ranks, draws[draw]
+        )
