@@ -54,7 +54,7 @@ class Contest:
 
     def __init__(self, prefs: pm.Preferences, alpha: float, rival_draws: int, rng):
         self.prefs, self.alpha, self.rival_draws = prefs, alpha, rival_draws
-        self.ours = Chain(RankingLatent(prefs), alpha, OPTIONS, rng)
+        self.ours = Chain.start(RankingLatent(prefs), alpha, OPTIONS, rng)
         self.rival = UserChain(prefs.rankings, alpha, self.ours.consensus, rng)
 
     def check(self, n_draws: int = 40) -> str:

@@ -19,10 +19,11 @@ import numpy as np
 from numba import njit
 
 import pseudomallows as pm
-from pseudomallows.clicks import ClickLatent
+from pseudomallows.clicks import ClickLatent, PseudoDraw
 from pseudomallows.executors import blocks
 from pseudomallows.kernels.groups import split_by_clicks
 from pseudomallows.kernels.streams import below, start_stream, uniform
+from pseudomallows.latent import finish_draws
 from pseudomallows.rankings import orderings_of
 from timing import arguments, best_of, print_table, race, seconds_of, words
 
@@ -71,6 +72,11 @@ def simulated(n_users, n_items, seed, mean_clicks=MEAN_CLICKS):
     return pm.simulate_clicks(n_users, n_items, ALPHA, mean_clicks, rng=seed)
 
 
+def one_sweep(latent, consensus):
+    draw = PseudoDraw(latent, consensus, ALPHA, 1, 0, "uniform")
+    return finish_draws([draw], latent.executor)
+
+
 def scan_sweep(prefs, ordering, executor):
     def count(rows):
         counts = np.zeros((prefs.n_items, prefs.n_items), dtype=np.int64)
@@ -92,7 +98,7 @@ def largest_cluster(repeats, seed):
         pm.recommend(posterior, K, executor=executor)
 
     rivals = {
-        "ours": lambda: latent.draw_pseudo(data.consensus, ALPHA, 1, 0, "uniform"),
+        "ours": lambda: one_sweep(latent, data.consensus),
         "scan": lambda: scan_sweep(prefs, ordering, executor),
     }
     whole()
@@ -137,7 +143,7 @@ def growth(repeats, seed):
         for n_users, n_items in sizes:
             data = simulated(n_users, n_items, seed)
             latent = ClickLatent(data.preferences, executor)
-            sweep = partial(latent.draw_pseudo, data.consensus, ALPHA, 1, 0, "uniform")
+            sweep = partial(one_sweep, latent, data.consensus)
             posterior = pm.fit(data.preferences, alpha=ALPHA, n_draws=20, warmup=0, rng=seed)
             look = partial(pm.recommend, posterior, K, executor=executor)
             race({"sweep": sweep, "look-ups": look}, 1)

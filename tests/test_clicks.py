@@ -206,7 +206,7 @@ def test_compiled_and_interpreted_kernels_are_equal():
     results = []
     for kernel in (kernels.next_rank_probabilities, interpreted(kernels.next_rank_probabilities)):
         found = np.zeros((2, 5))
-        kernel(starts, codes, CONSENSUS, 0.3, 2, 1.0, found)
+        kernel(starts, codes, CONSENSUS, 0.3, 2, np.ones(2), found)
         results.append(found)
     assert (results[0] == results[1]).all()
 
@@ -234,7 +234,7 @@ def test_next_rank_probabilities_equal_enumeration(case):
     starts, codes = arrays(clicked)
     found = np.zeros((1, n_items))
     kernels.next_rank_probabilities(
-        starts, codes, np.array(consensus), alpha / n_items, k, 1.0, found
+        starts, codes, np.array(consensus), alpha / n_items, k, np.ones(1), found
     )
     assert np.abs(found[0] - exact).max() < 1e-10
 
@@ -246,7 +246,7 @@ def test_next_rank_probabilities_of_many_items_add_up():
     for lam in (0.0, 0.01, 0.4, 30.0):
         found = np.zeros((4, 300))
         kernels.next_rank_probabilities(
-            starts, codes, rng.permutation(300) + 1, lam, 10, 1.0, found
+            starts, codes, rng.permutation(300) + 1, lam, 10, np.ones(4), found
         )
         assert found.sum(axis=1) == pytest.approx(np.full(4, 10.0))
         assert found.min() >= 0

@@ -97,8 +97,8 @@ def test_look_ups_follow_their_definition():
     orderings = np.array([rng.permutation(6) for _ in range(4)])
     shares, tables = np.array([0.1, 0.2, 0.3, 0.4]), rng.random((7, 6))
     starts, codes = np.array([0, 2, 2]), np.array([1, 4])
-    found = np.empty((2, 6))
-    groups.look_up(starts, codes, orderings, shares, tables, found)
+    found, row_shares = np.zeros((2, 6)), np.array([0.25, 0.5])
+    groups.look_up(starts, codes, orderings, shares, tables, row_shares, found)
     for row, clicked in enumerate([{1, 4}, set()]):
         for item in range(6):
             expected = 0.0
@@ -106,6 +106,7 @@ def test_look_ups_follow_their_definition():
                 unseen = [i for i in ordering if i not in clicked]
                 if item in unseen:
                     expected += share * tables[len(unseen), unseen.index(item)]
+            expected *= row_shares[row]
             assert found[row, item] == pytest.approx(expected)
 
 

@@ -42,15 +42,15 @@ def test_looked_up_probabilities_agree_with_counted_ones(posterior, data):
     counted = table_of(pm.recommend(posterior, k=15, by="draws"), 15)
     assert np.nanmax(np.abs(looked - 1)) < 1e-9  # all unseen items are among the next 15
     assert np.nanmax(np.abs(counted - 1)) < 1e-9
-    both = []
-    for by in ("look_up", "draws"):
-        recommender = module._Recommender.of(posterior)
-        recommender.prepare(data.preferences, 3)
-        fill = recommender.look_up if by == "look_up" else recommender.draw
+    recommender, both = module._Recommender.of(posterior), []
+    shares = recommender.shares_of(posterior.chain_memberships)
+    recommender.prepare(data.preferences, 3, shares)
+    for fill in (recommender.look_up, recommender.draw):
+        block = module._Block(0, data.preferences.starts, data.preferences.codes)
         table = np.zeros((300, 15))
-        fill(0, data.preferences.starts, data.preferences.codes, 3, table)
+        fill(block, 3, shares, table)
         both.append(table)
-    n_draws = len(module._Recommender.of(posterior).shares)
+    n_draws = len(recommender.sources[0].shares)
     error = np.sqrt(both[0] * (1 - both[0]) / n_draws).clip(0.01)
     z = (both[1] - both[0]) / error
     assert abs(z.mean()) < 0.05

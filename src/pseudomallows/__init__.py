@@ -6,6 +6,7 @@ from types import ModuleType
 from . import datasets, diagnostics, scores
 from ._version import __version__
 from .alpha import estimate_alpha
+from .choose import ClusterCurve, choose_clusters
 from .clicks import click_log_likelihood
 from .datasets import simulate_clicks, simulate_rankings
 from .diagnostics import (
@@ -24,13 +25,14 @@ from .posterior import Posterior
 from .preferences import Clicks, Preferences, Rankings, ZeroBasedWarning
 from .pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .rankings import footrule
-from .recommend import Recommendations, recommend
+from .recommend import Recommendations, memberships, recommend
 from .scores import marginal_divergence
 
 __all__ = [
     "AgreementWarning",
     "BalanceWarning",
     "Clicks",
+    "ClusterCurve",
     "ConvergenceWarning",
     "EffectiveSizeWarning",
     "Evaluation",
@@ -43,6 +45,7 @@ __all__ = [
     "Threads",
     "ZeroBasedWarning",
     "__version__",
+    "choose_clusters",
     "click_log_likelihood",
     "datasets",
     "diagnostics",
@@ -55,6 +58,7 @@ __all__ = [
     "log_likelihood",
     "marginal_divergence",
     "maximum_likelihood_alpha",
+    "memberships",
     "plots",
     "recommend",
     "scores",

@@ -5,12 +5,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .clicks import ClickLatent
+from .clicks import make_latent
 from .executors import Executor
 from .kernels.mallows import expected_ranks
-from .latent import HIGHEST_ALPHA, Latent, RankingLatent, best_assignment
+from .latent import HIGHEST_ALPHA, Latent, best_assignment
 from .mallows import Mallows, find_root
-from .preferences import Clicks, Preferences, Rankings
+from .preferences import Clicks, Preferences
 
 METHODS = ("similarity", "likelihood")
 N_ROUNDS = 8  # of consensus given alpha, alpha given consensus, for partial rankings
@@ -47,12 +47,7 @@ def estimate_alpha(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
-    if isinstance(prefs, Clicks):
-        latent: Latent = ClickLatent(prefs, executor)
-    elif isinstance(prefs, Rankings):
-        latent = RankingLatent(prefs, executor)
-    else:
-        raise TypeError(f"prefs must be Preferences, got {type(prefs).__name__}")
+    latent = make_latent(prefs, executor)
     if method == "similarity" and isinstance(prefs, Clicks):
         alpha = _alpha_by_click_similarity(prefs)
     elif method == "similarity":

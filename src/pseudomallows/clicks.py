@@ -1,16 +1,26 @@
 """Latent rankings of users known by their clicks: by the paper's law, exactly, or by swaps."""
 
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .executors import Executor, Threads, blocks
 from .kernels.clicks import click_log_likelihoods, draw_click_users, swap_users
-from .kernels.costs import footrule_costs, total_cost
+from .kernels.costs import count_ranks, footrule_costs, total_cost
 from .kernels.groups import TOP_BOTTOM, UNIFORM, V, draw_users
-from .latent import Counts, Latent, Ranking, check_consensus, check_informative, log_partition
-from .preferences import Clicks
+from .latent import (
+    Counts,
+    ExactDraw,
+    Latent,
+    Ranking,
+    RankingLatent,
+    check_consensus,
+    check_informative,
+    log_partition,
+    principal_components,
+)
+from .preferences import Clicks, Preferences, Rankings, check_preferences
 from .rankings import check_alpha, orderings_of
 
 ORDERS = {"uniform": UNIFORM, "v": V, "top_bottom": TOP_BOTTOM}
@@ -20,126 +30,164 @@ AUGMENTATIONS = ("exact", "metropolis")
 class ClickLatent(Latent):
     """Clicks: the clicked items have the first ranks, in an order that is not known."""
 
-    def __init__(self, prefs: Clicks, executor: Executor | None = None):
+    def __init__(
+        self, prefs: Clicks, executor: Executor | None = None, numbers: Counts | None = None
+    ):
         informative = prefs.is_informative
         check_informative(informative)
+        super().__init__(prefs.n_items, executor)
         self._clicks = prefs.take(informative)
-        super().__init__(prefs, self._clicks.weights, executor)
+        self._set_rows(self._clicks.weights, numbers)
         self.mean_ranks = -self._clicks.item_counts().astype(np.float64)  # most clicked, rank 1
         self.known_costs = self._known
         self._prefs = prefs
-        silent = self.n_users + np.cumsum(~informative)  # beyond the numbers of the others
-        self._numbers = np.where(informative, 0, silent)  # of the streams, by user
-        self._numbers[informative] = self._first_users
 
     @property
-    def n_users(self) -> int:
-        """Number of users who say anything."""
-        return int(self._weights.sum())
+    def n_unknown(self) -> int:
+        """Number of rows of which something is not known: all."""
+        return self.n_rows
 
-    @property
-    def n_clicks(self) -> Counts:
-        """Number of clicks of each row, and of each person behind it."""
-        return np.repeat(self._clicks.n_clicks, self._weights)
-
-    def _draw_rows(
-        self,
-        rows: slice,
-        consensus: Ranking,
-        alpha: float,
-        seed: int,
-        draw: int,
-        partners: Counts,
-        kept: Ranking,
-    ) -> Counts:
+    def count_rows(self, rows: slice, draw: ExactDraw) -> Counts:
+        """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
         counts = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
         draw_click_users(
-            seed,
-            draw,
-            self._first_users[rows],
+            draw.seed,
+            draw.number,
+            self.row_numbers[rows],
             self._starts(rows),
             self._clicks.codes,
-            self._weights[rows],
-            consensus,
-            alpha / self.n_items,
-            partners,
+            self.row_weights[rows],
+            draw.consensus,
+            draw.lam,
+            draw.partners,
             counts[0],
             counts[1],
-            kept,
+            np.empty((0, self.n_items), dtype=np.int32),
         )
         return counts
 
     def _starts(self, rows: slice) -> NDArray[np.int64]:
         return self._clicks.starts[rows.start : rows.stop + 1]
 
-    def _log_likelihoods(self, rows: slice, consensus: Ranking, alpha: float) -> Any:
-        return _log_likelihoods(self._starts(rows), self._clicks.codes, consensus, alpha)
+    def unknown_log_likelihoods(
+        self, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of the clicks of some rows, times their weights."""
+        return self.row_weights[rows] * self.row_log_likelihoods(rows, consensus, alpha)
 
-    def draw_pseudo(
-        self, consensus: Ranking, alpha: float, seed: int, draw: int, order: str
-    ) -> Counts:
-        """Draw all latent rankings by the paper's law (Algorithm 4); return their costs."""
+    def row_log_likelihoods(
+        self, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of the clicks of one user of each row."""
+        return log_likelihoods_of_clicks(self._starts(rows), self._clicks.codes, consensus, alpha)
 
-        def count(rows: slice) -> Counts:
-            none = np.empty((0, self.n_items), dtype=np.int32)
-            return self._draw_pseudo_rows(rows, consensus, alpha, seed, draw, order, none)
+    def select(self, weights: Counts, numbers: Counts) -> "ClickLatent":
+        """The rows of weight above 0 alone, with these weights and numbers of first users."""
+        chosen = weights > 0
+        prefs = replace(self._clicks.take(chosen), weights=weights[chosen])
+        return ClickLatent(prefs, self.executor, numbers[chosen])
 
-        counts = np.zeros_like(self._known)
-        for part in self.executor.map(count, self.count_blocks()):
-            counts += part
-        return np.asarray(footrule_costs(counts))
+    def features(self, n_features: int) -> NDArray[np.float64]:
+        """Leading axes of the clicks, each user's scaled to length 1."""
+        from scipy.sparse import csr_array
 
-    def _draw_pseudo_rows(
+        sizes = self._clicks.n_clicks
+        values = np.repeat(1 / np.sqrt(sizes), sizes)
+        shape = (self.n_rows, self.n_items)
+        rows = csr_array((values, self._clicks.codes, self._clicks.starts), shape=shape)
+        return principal_components(rows, n_features)
+
+    def latent_of(self, users: NDArray[np.int64], source: "Source") -> Ranking:
+        """The latent rankings of some users again: the same streams give the same bits.
+
+        Users who say nothing have one too, with numbers beyond those of the others.
+        """
+        numbers = np.array([self.row_of(int(user))[1] for user in users], dtype=np.int64)
+        chosen = self._prefs.take(users)
+        chosen = replace(chosen, weights=np.maximum(chosen.weights, 1))
+        return redraw_latent(chosen, numbers, source)
+
+    def row_of(self, user: int) -> tuple[Clicks, int, int | None]:
+        """Clicks and number of a user of the data, and the row, if the user says anything."""
+        clicks = self._prefs.take([user])
+        informative = self._prefs.is_informative
+        if not informative[user]:
+            return clicks, self.n_users + int((~informative[: user + 1]).sum()), None
+        row = int(informative[:user].sum())
+        return clicks, int(self.row_numbers[row]), row
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a draw of latent rankings came from; with `order`, by the paper's law."""
+
+    consensus: Ranking
+    alpha: float
+    seed: int
+    number: int
+    order: str | None = None
+
+
+def redraw_latent(clicks: Clicks, numbers: Counts, source: Source) -> Ranking:
+    """The latent rankings of these users, by the same streams, so with the same bits."""
+    rankings = np.zeros((clicks.n_users, clicks.n_items), dtype=np.int32)
+    counts, shared = np.zeros((2, clicks.n_items, clicks.n_items), dtype=np.int64)
+    lam, consensus = source.alpha / clicks.n_items, source.consensus
+    who = (source.seed, source.number, numbers, clicks.starts, clicks.codes, clicks.weights)
+    if source.order is None:
+        partners = np.full(clicks.n_items, -1)
+        draw_click_users(*who, consensus, lam, partners, counts, shared, rankings)
+    else:
+        order = ORDERS[source.order]
+        draw_users(*who, orderings_of(consensus), lam, order, counts, rankings)
+    return rankings
+
+
+class PseudoDraw:
+    """One draw of all latent rankings by the paper's law (Algorithm 4), in the making."""
+
+    def __init__(
         self,
-        rows: slice,
+        latent: ClickLatent,
         consensus: Ranking,
         alpha: float,
         seed: int,
-        draw: int,
+        number: int,
         order: str,
-        kept: Ranking,
-    ) -> Counts:
-        counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
+    ):
+        self._latent, self._ordering = latent, orderings_of(consensus)
+        self._law = alpha / latent.n_items, ORDERS[order]
+        self._seed, self._number = seed, number
+        self._counts = np.zeros((latent.n_items, latent.n_items), dtype=np.int64)
+
+    def blocks(self) -> list[slice]:
+        """The rows, cut into blocks."""
+        return self._latent.count_blocks()
+
+    def count(self, rows: slice) -> Counts:
+        """What a block adds."""
+        latent, counts = self._latent, np.zeros_like(self._counts)
         draw_users(
-            seed,
-            draw,
-            self._first_users[rows],
-            self._starts(rows),
-            self._clicks.codes,
-            self._weights[rows],
-            orderings_of(consensus),
-            alpha / self.n_items,
-            ORDERS[order],
+            self._seed,
+            self._number,
+            latent.row_numbers[rows],
+            latent._starts(rows),
+            latent._clicks.codes,
+            latent.row_weights[rows],
+            self._ordering,
+            *self._law,
             counts,
-            kept,
+            np.empty((0, latent.n_items), dtype=np.int32),
         )
         return counts
 
-    def latent_of(
-        self,
-        users: NDArray[np.int64],
-        consensus: Ranking,
-        alpha: float,
-        seed: int,
-        draw: int,
-        order: str | None,
-    ) -> Ranking:
-        """The latent rankings of some users again: the same streams give the same bits.
+    def add(self, part: Counts) -> None:
+        """Add the counts of a block."""
+        self._counts += part
 
-        With `order`, those of the paper's law. Users who say nothing have one too.
-        """
-        chosen = self._prefs.take(users)
-        numbers = self._numbers[users]
-        rankings = np.zeros((len(users), self.n_items), dtype=np.int32)
-        counts, shared = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
-        weights, lam = np.maximum(chosen.weights, 1), alpha / self.n_items
-        who = (seed, draw, numbers, chosen.starts, chosen.codes, weights)
-        if order is None:
-            partners = np.full(self.n_items, -1)
-            draw_click_users(*who, consensus, lam, partners, counts, shared, rankings)
-        else:
-            draw_users(*who, orderings_of(consensus), lam, ORDERS[order], counts, rankings)
-        return rankings
+    def costs(self) -> Counts:
+        """The costs, once all blocks are added."""
+        return np.asarray(footrule_costs(self._counts))
 
 
 class MetropolisLatent(ClickLatent):
@@ -160,23 +208,20 @@ class MetropolisLatent(ClickLatent):
 
     def draw(self, consensus: Ranking, alpha: float, seed: int, draw: int) -> Counts:
         """A few swaps for each user; the consensus stays where it is."""
-        if self._latent is None:
-            self._latent = self._first_latent(consensus)
+        self._begin(consensus)
         latent = self._latent
 
         def count(rows: slice) -> Counts:
+            assert latent is not None
             counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
-            lam = alpha / self.n_items
-            codes, starts = self._clicks.codes, self._starts(rows)
-            first = self._first_users[rows]
             swap_users(
                 seed,
                 draw,
-                first,
-                starts,
-                codes,
+                self.row_numbers[rows],
+                self._starts(rows),
+                self._clicks.codes,
                 consensus,
-                lam,
+                alpha / self.n_items,
                 self._n_swaps,
                 latent[rows],
                 counts,
@@ -189,28 +234,24 @@ class MetropolisLatent(ClickLatent):
         self._costs = np.asarray(footrule_costs(counts))
         return self._costs
 
-    def _first_latent(self, consensus: Ranking) -> Ranking:
-        """Clicked items first, then the others, both in the order of the consensus."""
-        latent = np.empty((len(self._weights), self.n_items), dtype=np.int32)
+    def _begin(self, consensus: Ranking) -> None:
+        """At first: clicked items, then the others, both in the order of the consensus."""
+        if self._latent is not None:
+            return
+        latent = np.empty((self.n_rows, self.n_items), dtype=np.int32)
         ordering = orderings_of(consensus)
         for row, ranks in enumerate(latent):
             clicked = np.zeros(self.n_items, dtype=bool)
             clicked[self._clicks.clicks_of(row)] = True
             mine = np.concatenate([ordering[clicked[ordering]], ordering[~clicked[ordering]]])
             ranks[mine] = np.arange(1, self.n_items + 1)
-        return latent
+        counts = np.zeros_like(self._known)
+        count_ranks(latent, self.row_weights, counts)
+        self._latent, self._costs = latent, footrule_costs(counts)
 
-    def latent_of(
-        self,
-        users: NDArray[np.int64],
-        consensus: Ranking,
-        alpha: float,
-        seed: int,
-        draw: int,
-        order: str | None,
-    ) -> Ranking:
+    def latent_of(self, users: NDArray[np.int64], source: Source) -> Ranking:
         """The latent rankings that the chain holds; of users who say nothing, exact draws."""
-        rankings = super().latent_of(users, consensus, alpha, seed, draw, order)
+        rankings = super().latent_of(users, source)
         known = self._prefs.is_informative[users]
         if self._latent is not None:
             rankings[known] = self._latent[self._rows[users[known]]]
@@ -218,12 +259,22 @@ class MetropolisLatent(ClickLatent):
 
     def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of the latent rankings, which is what alpha sees here."""
+        self._begin(consensus)
         distance = float(total_cost(self._costs, consensus))
         return -alpha / self.n_items * distance - self.n_users * log_partition(self.n_items, alpha)
 
     def start(self, alpha: float, rng: np.random.Generator, n_rounds: int = 10) -> Ranking:
         """As for exact draws, so that the start is the same."""
         return ClickLatent(self._prefs, self.executor).start(alpha, rng, n_rounds)
+
+
+def make_latent(prefs: Preferences, executor: Executor | None) -> Latent:
+    """The latent rankings of either kind of data."""
+    check_preferences(prefs)
+    if isinstance(prefs, Clicks):
+        return ClickLatent(prefs, executor)
+    assert isinstance(prefs, Rankings)
+    return RankingLatent(prefs, executor)
 
 
 def click_log_likelihood(prefs: Clicks, consensus: ArrayLike, alpha: float) -> NDArray[np.float64]:
@@ -240,7 +291,7 @@ def click_log_likelihood(prefs: Clicks, consensus: ArrayLike, alpha: float) -> N
         )
     center, alpha = check_consensus(consensus, prefs), check_alpha(alpha)
     parts = Threads().map(
-        lambda rows: _log_likelihoods(
+        lambda rows: log_likelihoods_of_clicks(
             prefs.starts[rows.start : rows.stop + 1], prefs.codes, center, alpha
         ),
         blocks(prefs.n_users),
@@ -248,9 +299,10 @@ def click_log_likelihood(prefs: Clicks, consensus: ArrayLike, alpha: float) -> N
     return np.concatenate(list(parts))
 
 
-def _log_likelihoods(
+def log_likelihoods_of_clicks(
     starts: NDArray[np.int64], codes: Ranking, consensus: Ranking, alpha: float
 ) -> NDArray[np.float64]:
+    """Log probability of each row of clicks; see `click_log_likelihood`, which checks."""
     values, n_items = np.empty(len(starts) - 1), len(consensus)
     lam, constant = alpha / n_items, log_partition(n_items, alpha)
     click_log_likelihoods(starts, codes, consensus, lam, constant, values)

@@ -2,12 +2,13 @@
 
 A saved posterior is a ZIP archive that `numpy.load` can open too, without pickle:
 
-- ``header.json``: {"format": "pseudomallows posterior", "version": 1, "items": [...],
-  "settings": {...}, "arrays": {name: {"dtype": ..., "shape": [...]}}};
+- ``header.json``: {"format": "pseudomallows posterior", "version": 2, "items": [...],
+  "users": [...], "settings": {...}, "arrays": {name: {"dtype": ..., "shape": [...]}}};
 - ``consensus.npy``, ``alpha.npy``, ``weights.npy``, ``log_posterior.npy``, ``costs.npy``,
-  ``latent.npy``: the arrays of :class:`Posterior`;
-- of a fit from clicks, ``click_starts.npy``, ``click_codes.npy``, ``click_weights.npy``, and
-  "users" in the header: the clicks, row by row.
+  ``latent.npy``, and since version 2 ``shares.npy``, ``chain_memberships.npy``, ``leaders.npy``:
+  the arrays of :class:`Posterior`;
+- of a fit from clicks, ``click_starts.npy``, ``click_codes.npy``, ``click_weights.npy``: the
+  clicks, row by row.
 
 Versions above the one known here are refused; older ones stay readable.
 """
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 from .posterior import Posterior
 from .preferences import Clicks
 
-FORMAT, VERSION = "pseudomallows posterior", 1
+FORMAT, VERSION = "pseudomallows posterior", 2
 ARRAYS = {
     "consensus": 4,
     "alpha": 3,
@@ -38,6 +39,7 @@ ARRAYS = {
     "costs": 3,
     "latent": 4,
 }  # and their axes
+CLUSTER_ARRAYS = {"shares": 3, "chain_memberships": 3, "leaders": 4}  # since version 2
 CLICKS = {"click_starts": "starts", "click_codes": "codes", "click_weights": "weights"}
 
 
@@ -65,16 +67,14 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     """Write a posterior to a file, whole or not at all."""
-    arrays = {name: getattr(posterior, name) for name in ARRAYS}
-    users: list[Any] = []
+    arrays = {name: getattr(posterior, name) for name in (*ARRAYS, *CLUSTER_ARRAYS)}
     if posterior.clicks is not None:
         arrays |= {name: getattr(posterior.clicks, field) for name, field in CLICKS.items()}
-        users = [_plain_name(name) for name in posterior.clicks.users.tolist()]
     header = {
         "format": FORMAT,
         "version": VERSION,
         "items": [_plain_name(name) for name in posterior.items.tolist()],
-        "users": users,
+        "users": [_plain_name(name) for name in posterior.users.tolist()],
         "settings": posterior.settings,
         "arrays": {
             name: {"dtype": array.dtype.str, "shape": list(array.shape)}
@@ -98,26 +98,39 @@ def load(path: str | os.PathLike[str]) -> Posterior:
     try:
         with zipfile.ZipFile(content) as archive:
             header = _read_header(archive, path)
-            names = [*ARRAYS, *(CLICKS if "click_codes" in header["arrays"] else ())]
+            names = [*ARRAYS, *(CLUSTER_ARRAYS if header["version"] > 1 else ())]
+            names += CLICKS if "click_codes" in header["arrays"] else ()
             arrays = {name: _read_array(archive, name, header) for name in names}
     except _WrongFileError as error:
         raise ValueError(f"{path} {error}") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
         # OSError: a damaged offset; RuntimeError: damage that looks like encryption
         raise ValueError(f"{path} is not a saved posterior, or is damaged: {error}") from None
+    if header["version"] == 1:
+        arrays |= _one_cluster(arrays, len(header["users"]))
     _check_shapes(path, header, arrays)
-    items, clicks = _names(header["items"]), None
+    items, users, clicks = _names(header["items"]), _names(header["users"]), None
     if "click_codes" in arrays:
         clicks = Clicks(
             arrays.pop("click_weights"),
-            _names(header["users"]),
+            users,
             items,
             arrays.pop("click_starts"),
             arrays.pop("click_codes"),
         )
         _check_clicks(path, clicks)
     fields: dict[str, Any] = dict(arrays)
-    return Posterior(items=items, settings=header["settings"], clicks=clicks, **fields)
+    return Posterior(items=items, users=users, settings=header["settings"], clicks=clicks, **fields)
+
+
+def _one_cluster(arrays: dict[str, NDArray[Any]], n_users: int) -> dict[str, NDArray[Any]]:
+    """What files of version 1, which know one cluster only, leave out."""
+    n_chains, n_draws = arrays["consensus"].shape[:2]
+    return {
+        "shares": np.ones((n_chains, n_draws, 1)),
+        "chain_memberships": np.ones((n_chains, n_users, 1), np.float32),
+        "leaders": np.empty((0, 0, 1, arrays["consensus"].shape[-1]), np.int32),
+    }
 
 
 class _WrongFileError(Exception):
@@ -164,7 +177,7 @@ def _read_array(archive: zipfile.ZipFile, name: str, header: dict[str, Any]) -> 
 def _check_shapes(
     path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, NDArray[Any]]
 ) -> None:
-    for name, n_axes in ARRAYS.items():
+    for name, n_axes in (ARRAYS | CLUSTER_ARRAYS).items():
         if arrays[name].ndim != n_axes:
             raise ValueError(f"{path} has an array {name!r} with {arrays[name].ndim} axes")
     n_chains, n_draws, n_clusters, n_items = arrays["consensus"].shape
@@ -174,6 +187,9 @@ def _check_shapes(
         "log_posterior": (n_chains, n_draws),
         "costs": (n_clusters, n_items, n_items),
         "latent": (n_chains, n_draws, arrays["latent"].shape[2], n_items),
+        "shares": (n_chains, n_draws, n_clusters),
+        "chain_memberships": (n_chains, len(header["users"]), n_clusters),
+        "leaders": (*arrays["leaders"].shape[:2], n_clusters, n_items),
     }
     wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape]
     if wrong or len(header["items"]) != n_items:
@@ -183,6 +199,9 @@ def _check_shapes(
         raise ValueError(f"{path} is damaged: its consensus is not made of rankings")
     if not (np.isfinite(weights).all() and weights.min() >= 0 and abs(weights.sum() - 1) < 1e-6):
         raise ValueError(f"{path} is damaged: its weights are not weights")
+    members = arrays["chain_memberships"]
+    if not (np.abs(members.sum(axis=2) - 1) < 1e-3).all() or (members < 0).any():
+        raise ValueError(f"{path} is damaged: its memberships are not probabilities")
 
 
 def _check_clicks(path: str | os.PathLike[str], clicks: Clicks) -> None:

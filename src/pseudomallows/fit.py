@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from ._version import __version__
 from .alpha import estimate_alpha
-from .clicks import ClickLatent, MetropolisLatent
+from .choose import choose_clusters
+from .clicks import MetropolisLatent, make_latent
+from .clusters import PREPARATION, Mixture, check_n_clusters, prepare
 from .diagnostics import (
     ADVICE,
     EFFECTIVE_SIZE_LIMIT,
@@ -24,15 +26,20 @@ from .latent import Latent, RankingLatent
 from .mcmc import Chain, ChainOptions, best_log_posterior, stuck_chains
 from .options import Options, check_options
 from .posterior import Posterior
-from .preferences import Clicks, Preferences, Rankings
+from .preferences import Clicks, Preferences, check_preferences
 from .pseudo import PseudoMallows
 from .rankings import check_alpha, rank_randomly
+from .states import PseudoState, State
 
 METHODS = ("pseudo", "balanced", "mcmc")
-N_CANDIDATES = 20  # among which a sweep of "balanced" chooses, for partial rankings
+N_LEADERS = 4  # exact consensuses kept of each chain of a mixture of rough ones
 SLOW_ADVICE = (
     "the consensus of Algorithm 5 moves slowly, since it sees its own latent rankings, so its "
     "intervals are too short: use method='mcmc' or 'balanced', or try sigma above 0"
+)
+CLUSTER_ADVICE = (
+    "raise n_draws or thin; if the chains have found different clusters (compare "
+    "posterior.chain_memberships), take fewer clusters"
 )
 Progress = Callable[[int, int], None]
 
@@ -42,7 +49,7 @@ def fit(
     method: str = "pseudo",
     alpha: float | None = None,
     n_draws: int | None = None,
-    n_clusters: int = 1,
+    n_clusters: int | str = 1,
     rng: np.random.Generator | int | None = None,
     progress: Progress | None = None,
     *,
@@ -64,8 +71,9 @@ def fit(
         (:func:`estimate_alpha`), and "mcmc" samples it along with the consensus.
     n_draws : int, optional
         Draws kept from each chain: 200, or 4,000 weighted ones for "balanced" on full rankings.
-    n_clusters : int
-        1.
+    n_clusters : int or "auto"
+        Groups of users, each with a consensus and an alpha of its own. "auto": as many as describe
+        unseen users well, see :func:`choose_clusters`.
     rng : numpy.random.Generator or seed, optional
         Source of randomness; the same seed gives the same draws, whatever the number of threads.
     progress : callable, optional
@@ -87,6 +95,11 @@ def fit(
         order : str
             For "pseudo" on clicks: how a user's items are visited (section 3.3 of the paper):
             "uniform" (default), "v" or "top_bottom".
+        refresh : int
+            With clusters: sweeps between two draws of the users' labels; default 10 for "pseudo"
+            on clicks, 5 for partial rankings and clicks, else 1.
+        share_prior : float
+            With clusters: the Dirichlet prior of their shares; default 1, uniform.
         keep_latent : list
             For clicks: names of users whose latent rankings are kept with the draws; default none.
             They are those drawn at the start of a sweep, before the consensus moved.
@@ -128,22 +141,24 @@ def fit(
     >>> posterior.point_consensus()
     array([1, 2, 3], dtype=int32)
     """
-    if not isinstance(prefs, Preferences):
-        raise TypeError(
-            f"prefs must be Preferences, got {type(prefs).__name__}: "
-            "use pm.Preferences.from_rankings, from_orderings or from_clicks"
-        )
+    check_preferences(prefs)
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
-    if n_clusters != 1:
-        raise ValueError(f"n_clusters must be 1 in this version, got {n_clusters!r}")
     started = time.perf_counter()
     seed = int(rng) if isinstance(rng, int | np.integer) else None
     alpha = None if alpha is None else check_alpha(alpha)
-    plan = check_options(prefs, method, n_draws, options)
     generator = np.random.default_rng(rng)
-    latent = make_latent(prefs, executor, plan)
-    if alpha is None and method != "mcmc":
+    curve = None
+    if n_clusters == "auto":
+        curve = choose_clusters(prefs, alpha=alpha, rng=generator, executor=executor)
+        n_clusters = curve.chosen
+    wanted = check_n_clusters(n_clusters, prefs)
+    plan = check_options(prefs, method, n_draws, wanted, alpha is None, options)
+    if isinstance(prefs, Clicks) and plan.augmentation == "metropolis":
+        latent: Latent = MetropolisLatent(prefs, executor, plan.n_swaps)
+    else:
+        latent = make_latent(prefs, executor)
+    if alpha is None and method != "mcmc" and wanted == 1:
         how = (
             "likelihood"
             if isinstance(latent, RankingLatent) and not latent.is_full
@@ -153,7 +168,7 @@ def fit(
         if alpha == 0:
             warnings.warn(AgreementWarning(latent.n_users), stacklevel=2)
 
-    job = _Job(latent, method, alpha, plan, generator, progress or _no_progress)
+    job = _Job(prefs, latent, method, alpha, plan, generator, progress or _no_progress)
     draws = job.run()
     settings = {
         "version": __version__,
@@ -164,24 +179,17 @@ def fit(
         "options": plan.as_settings(),
         "seconds": round(time.perf_counter() - started, 3),
     }
+    if curve is not None:
+        settings["curve"] = curve.as_settings()
     posterior = Posterior(
         **draws,
         items=prefs.items,
+        users=prefs.users,
         settings=settings,
         clicks=prefs if isinstance(prefs, Clicks) else None,
     )
     _warn_if_doubtful(posterior, job)
     return posterior
-
-
-def make_latent(prefs: Preferences, executor: Executor | None, plan: Options) -> Latent:
-    """The latent rankings of one kind of data."""
-    if isinstance(prefs, Rankings):
-        return RankingLatent(prefs, executor)
-    assert isinstance(prefs, Clicks)
-    if plan.augmentation == "metropolis":
-        return MetropolisLatent(prefs, executor, plan.n_swaps)
-    return ClickLatent(prefs, executor)
 
 
 def _no_progress(done: int, total: int) -> None:
@@ -193,6 +201,7 @@ class _Job:
 
     def __init__(
         self,
+        prefs: Preferences,
         latent: Latent,
         method: str,
         alpha: float | None,
@@ -200,31 +209,38 @@ class _Job:
         rng: np.random.Generator,
         progress: Progress,
     ):
-        self.latent, self.method, self.alpha = latent, method, alpha
-        self.plan, self.rng, self.progress = plan, rng, progress
-        shape = (plan.n_chains, plan.n_draws)
-        self.consensus = np.empty((*shape, 1, latent.n_items), dtype=np.int32)
-        self.alphas = np.full((*shape, 1), np.nan if alpha is None else alpha)
+        self.prefs, self.latent, self.method, self.alpha = prefs, latent, method, alpha
+        self.plan, self.rng, self._progress = plan, rng, progress
+        shape, n_clusters = (plan.n_chains, plan.n_draws), plan.n_clusters
+        self.consensus = np.empty((*shape, n_clusters, latent.n_items), dtype=np.int32)
+        self.alphas = np.full((*shape, n_clusters), np.nan if alpha is None else alpha)
+        self.shares = np.ones((*shape, n_clusters))
         self.log_posterior = np.full(shape, np.nan)
         self.log_weights = np.zeros(shape)
-        self.costs = np.zeros((1, latent.n_items, latent.n_items))
+        self.costs = np.zeros((n_clusters, latent.n_items, latent.n_items))
         self.latents = np.zeros((*shape, len(plan.keep_latent), latent.n_items), dtype=np.int32)
+        self.memberships = np.ones((plan.n_chains, prefs.n_users, n_clusters), dtype=np.float32)
+        self.leaders: list[NDArray[np.int32]] = []
+        self._n_done = 0
 
     @property
     def is_markov(self) -> bool:
         """Are the draws of a chain, or independent?"""
-        return self.method == "mcmc" or not self.latent.is_full
+        return self.method == "mcmc" or not self.latent.is_full or self.plan.n_clusters > 1
 
     def run(self) -> dict[str, NDArray[Any]]:
         """Fill the arrays."""
         for chain, rng in enumerate(self.rng.spawn(self.plan.n_chains)):
-            if self.method == "mcmc":
-                self._run_mcmc(chain, rng)
-            elif self.latent.is_full:
+            if not self.is_markov:
                 self._draw_independent(chain, rng)
+            elif self.plan.n_clusters == 1:
+                self._run_chain(chain, self._start(rng))
             else:
-                self._run_augmented(chain, rng)
+                mixture = self._start_mixture(chain, rng)
+                self._run_chain(chain, mixture)
+                self._keep_memberships(chain, mixture)
         weights = np.exp(self.log_weights - self.log_weights.max())
+        n_clusters = self.plan.n_clusters
         return {
             "consensus": self.consensus,
             "alpha": self.alphas,
@@ -232,86 +248,89 @@ class _Job:
             "log_posterior": self.log_posterior,
             "costs": self.costs / (self.plan.n_chains * self.plan.n_draws),
             "latent": self.latents,
+            "shares": self.shares,
+            "chain_memberships": self.memberships,
+            "leaders": np.stack(self.leaders)
+            if self.leaders
+            else np.empty((0, 0, n_clusters, self.latent.n_items), np.int32),
         }
-
-    def _law(self, costs: NDArray[np.int64]) -> PseudoMallows:
-        assert self.alpha is not None
-        balanced = self.method == "balanced"
-        return PseudoMallows.from_costs(costs, self.alpha, self.plan.sigma, balanced)
 
     def _draw_independent(self, chain: int, rng: np.random.Generator) -> None:
         """Full rankings: all draws at once (Algorithm 3, or balanced)."""
-        costs = self.latent.known_costs
-        draws = self._law(costs).draw_weighted(self.plan.n_draws, rng)
+        assert self.alpha is not None
+        costs, options = self.latent.known_costs, self.plan.pseudo
+        law = PseudoMallows.from_costs(costs, self.alpha, options.sigma, options.balanced)
+        draws = law.draw_weighted(self.plan.n_draws, rng)
         self.consensus[chain, :, 0] = draws.rankings
-        if self.plan.weighted:
+        if options.weighted:
             self.log_weights[chain] = draws.log_weights
         self.costs += costs * self.plan.n_draws
-        self.progress(chain + 1, self.plan.n_chains)
+        self._progress(chain + 1, self.plan.n_chains)
 
-    def _run_augmented(self, chain: int, rng: np.random.Generator) -> None:
-        """What is known in part: latent rankings given the consensus, consensus given the latent.
-
-        For clicks and "pseudo" this is Algorithm 5.
-        """
+    def _start(self, rng: np.random.Generator) -> State:
+        """The first state of a chain with one cluster."""
+        if self.method == "mcmc":
+            return Chain.start(self.latent.for_chain(), self.alpha, self.plan.chain, rng)
         assert self.alpha is not None
-        latent, order = self.latent, None
-        consensus = rank_randomly(latent.mean_ranks, rng)
-        seed = int(rng.integers(2**63))
-        for sweep in range(self.plan.warmup + self.plan.n_draws * self.plan.thin):
-            before = consensus.copy()
-            if self.method == "pseudo" and isinstance(latent, ClickLatent):
-                order = self.plan.order
-                costs = latent.draw_pseudo(consensus, self.alpha, seed, sweep, order)
-            else:
-                costs = latent.draw(consensus, self.alpha, seed, sweep)
-            law = self._law(costs)
-            if self.plan.weighted:
-                consensus = law.redraw(consensus, N_CANDIDATES, rng).copy()
-            else:
-                consensus = law.draw(1, rng)[0]
-            draw = self._kept(sweep)
-            if draw is not None:
-                self.consensus[chain, draw, 0] = consensus
-                self.costs += costs
-                source = (before, self.alpha, seed, sweep, order)
-                self._keep_latent(chain, draw, latent, source)
-            self._report(chain, sweep)
+        consensus = rank_randomly(self.latent.mean_ranks, rng)
+        return PseudoState(self.latent, consensus, self.alpha, self.plan.pseudo, rng)
 
-    def _run_mcmc(self, chain: int, rng: np.random.Generator) -> None:
-        """The exact posterior."""
-        state = Chain(self.latent.for_chain(), self.alpha, self.plan.chain, rng)
-        for sweep in range(self.plan.warmup + self.plan.n_draws * self.plan.thin):
-            before = state.consensus.copy()
+    def _start_mixture(self, chain: int, rng: np.random.Generator) -> Mixture:
+        """The first state of a chain with several clusters."""
+        plan, latent = self.plan, self.latent
+        start = prepare(latent, plan.n_clusters, self.alpha, plan.share_prior, rng, self._report)
+        states: list[State] = []
+        for first, child in zip(start.states, rng.spawn(plan.n_clusters), strict=True):
+            place = (first.latent, first.consensus.copy(), first.alpha)
+            if self.method == "mcmc":
+                states.append(Chain(*place, plan.chain, child))
+            else:
+                states.append(PseudoState(*place, plan.pseudo, child))
+        leaders = start.states if self.method != "mcmc" and not plan.pseudo.weighted else None
+        mixture = Mixture(
+            latent, states, start.shares, plan.refresh, plan.share_prior, rng, leaders
+        )
+        known = self.memberships[0][self.prefs.is_informative]
+        mixture.begin(known if chain > 0 else None)
+        return mixture
+
+    def _run_chain(self, chain: int, state: State | Mixture) -> None:
+        """Sweeps of a Markov chain, and the draws that are kept."""
+        for sweep in range(self.plan.n_sweeps):
             state.sweep(adapt=sweep < self.plan.warmup)
             draw = self._kept(sweep)
             if draw is not None:
-                self.consensus[chain, draw, 0] = state.consensus
-                self.alphas[chain, draw, 0] = state.alpha
+                self.consensus[chain, draw] = state.consensus
+                self.alphas[chain, draw] = state.alpha
                 self.log_posterior[chain, draw] = state.log_posterior()
-                self.costs += state.costs
-                source = (before, state.alpha, state.seed, state.n_sweeps, None)
-                self._keep_latent(chain, draw, state.latent, source)
-            self._report(chain, sweep)
+                self.costs += 0 if state.costs is None else state.costs
+                if isinstance(state, Mixture):
+                    self.shares[chain, draw] = state.shares
+                if len(self.plan.keep_latent):
+                    self.latents[chain, draw] = state.latent_of(self.plan.keep_latent)
+            self._report()
 
-    def _keep_latent(self, chain: int, draw: int, latent: Latent, source: tuple[Any, ...]) -> None:
-        """Keep the latent rankings of the chosen users: of exact draws, from the same streams."""
-        if len(self.plan.keep_latent) and isinstance(latent, ClickLatent):
-            self.latents[chain, draw] = latent.latent_of(self.plan.keep_latent, *source)
+    def _keep_memberships(self, chain: int, mixture: Mixture) -> None:
+        """Those of users who say nothing are the shares."""
+        self.memberships[chain] = self.shares[chain].mean(axis=0)
+        self.memberships[chain, self.prefs.is_informative] = mixture.mean_memberships
+        if mixture.is_led:
+            self.leaders.append(mixture.some_leaders(N_LEADERS))
 
     def _kept(self, sweep: int) -> int | None:
         """The number of the draw that a sweep ends with, if it is kept."""
         done, rest = divmod(sweep + 1 - self.plan.warmup, self.plan.thin)
         return done - 1 if rest == 0 and done > 0 else None
 
-    def _report(self, chain: int, sweep: int) -> None:
-        length = self.plan.warmup + self.plan.n_draws * self.plan.thin
-        self.progress(chain * length + sweep + 1, self.plan.n_chains * length)
+    def _report(self) -> None:
+        self._n_done += 1
+        length = self.plan.n_sweeps + (PREPARATION if self.plan.n_clusters > 1 else 0)
+        self._progress(self._n_done, self.plan.n_chains * length)
 
 
 def _warn_if_doubtful(posterior: Posterior, job: _Job) -> None:
     if (
-        job.plan.weighted
+        job.plan.pseudo.weighted
         and not job.is_markov
         and posterior.effective_size < min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 2)
     ):
@@ -319,15 +338,16 @@ def _warn_if_doubtful(posterior: Posterior, job: _Job) -> None:
         warnings.warn(warning, stacklevel=3)
     if not job.is_markov:
         return
-    diagnostics = posterior.diagnostics()
+    found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
+    worst = max(diagnostics.worst_rhat for diagnostics in found)
+    least = min(diagnostics.least_effective_size for diagnostics in found)
     stuck: list[int] = []
-    if job.method == "mcmc" and job.plan.augmentation == "exact":
+    if job.method == "mcmc" and job.plan.augmentation == "exact" and job.plan.n_clusters == 1:
         options = ChainOptions(**(vars(job.plan.chain) | {"start": "map"}))
         best = best_log_posterior(job.latent, job.alpha, options)
         stuck = stuck_chains(posterior.log_posterior, best, posterior.n_items)
     size_limit = min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 4)
-    worst, least = diagnostics.worst_rhat, diagnostics.least_effective_size
     if stuck or not (worst <= RHAT_LIMIT and least >= size_limit):
         slow = job.method == "pseudo" and posterior.clicks is not None
-        advice = SLOW_ADVICE if slow else ADVICE
+        advice = SLOW_ADVICE if slow else CLUSTER_ADVICE if posterior.n_clusters > 1 else ADVICE
         warnings.warn(ConvergenceWarning(worst, least, stuck, advice), stacklevel=3)

@@ -3,7 +3,9 @@
 import functools
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,40 +33,65 @@ class Latent(ABC):
 
     mean_ranks: NDArray[np.float64]  # or any numbers that rank the items likewise
     known_costs: Counts  # costs[item, rank - 1] of the ranks that are known
+    row_weights: Counts  # of the rows that say anything
+    row_numbers: Counts  # of the first user of each of them; streams go by these
 
-    def __init__(self, prefs: Preferences, weights: Counts, executor: Executor | None):
-        self.n_items = prefs.n_items
+    def __init__(self, n_items: int, executor: Executor | None):
+        self.n_items = n_items
         self.executor = Threads() if executor is None else executor
-        self._weights = weights  # of the rows that have a latent ranking
-        self._first_users = np.cumsum(weights) - weights
-        self._known = np.zeros((prefs.n_items, prefs.n_items), dtype=np.int64)
+        self._known = np.zeros((n_items, n_items), dtype=np.int64)
+
+    def _set_rows(self, weights: Counts, numbers: Counts | None) -> None:
+        self.row_weights = weights
+        self.row_numbers = np.cumsum(weights) - weights if numbers is None else numbers
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that say anything."""
+        return len(self.row_weights)
+
+    @property
+    def n_users(self) -> int:
+        """Number of users who say anything."""
+        return int(self.row_weights.sum())
 
     @property
     @abstractmethod
-    def n_users(self) -> int:
-        """Number of users who say anything."""
+    def n_unknown(self) -> int:
+        """Number of rows of which something is not known."""
 
     @property
     def is_full(self) -> bool:
         """Is everything known?"""
-        return len(self._weights) == 0
+        return self.n_unknown == 0
 
     @abstractmethod
-    def _draw_rows(
-        self,
-        rows: slice,
-        consensus: Ranking,
-        alpha: float,
-        seed: int,
-        draw: int,
-        partners: Counts,
-        kept: Ranking,
-    ) -> Counts:
+    def count_rows(self, rows: slice, draw: "ExactDraw") -> Counts:
         """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
 
     @abstractmethod
-    def _log_likelihoods(self, rows: slice, consensus: Ranking, alpha: float) -> Any:
-        """Log probability of what is known of each of some rows."""
+    def unknown_log_likelihoods(
+        self, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of some of the rows that are not full, times their weights."""
+
+    def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
+        """Log probability of the rows that are full."""
+        return 0.0
+
+    @abstractmethod
+    def row_log_likelihoods(
+        self, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of what is known of one user of each row, full or not."""
+
+    @abstractmethod
+    def select(self, weights: Counts, numbers: Counts) -> "Latent":
+        """The rows of weight above 0 alone, with these weights and numbers of first users."""
+
+    @abstractmethod
+    def features(self, n_features: int) -> NDArray[np.float64]:
+        """Coordinates of each row in which like-minded users are near each other."""
 
     def draw(self, consensus: Ranking, alpha: float, seed: int, draw: int) -> Counts:
         """Draw all latent rankings; return ``costs[item, rank - 1]`` of the completed data.
@@ -72,34 +99,15 @@ class Latent(ABC):
         Then moves `consensus` and the latent rankings together, by swaps that leave the exact
         posterior as it is: a consensus given its own latent rankings alone would hardly move.
         """
-        lam = alpha / self.n_items
-        stream, partners = np.empty(1, dtype=np.uint64), np.empty(self.n_items, dtype=np.int64)
-        start_stream(seed, draw, CENTRE, stream)
-        pair_ranks(stream, consensus, partners)
-        none = np.empty((0, self.n_items), dtype=np.int32)
-
-        def count(rows: slice) -> Counts:
-            return self._draw_rows(rows, consensus, alpha, seed, draw, partners, none)
-
-        counts, shared = self._known.copy(), np.zeros_like(self._known)
-        for part in self.executor.map(count, self.count_blocks()):
-            counts += part[0]
-            shared += part[1]
-        swap_partners(stream, partners, shared, lam, consensus, counts)
-        return np.asarray(footrule_costs(counts))
+        return finish_draws([ExactDraw(self, consensus, alpha, seed, draw)], self.executor)[0]
 
     def count_blocks(self) -> list[slice]:
         """Blocks of rows for counts: large enough that they outweigh the n x n tables."""
-        return blocks(len(self._weights), max(2 * BLOCK, self.n_items))
+        return blocks(self.n_unknown, max(2 * BLOCK, self.n_items))
 
     def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of all that is known, given consensus and alpha; exact."""
-
-        def values(rows: slice) -> NDArray[np.float64]:
-            return np.asarray(self._log_likelihoods(rows, consensus, alpha))
-
-        parts = list(self.executor.map(values, blocks(len(self._weights))))
-        return float(self._weights @ np.concatenate(parts)) if parts else 0.0
+        return log_likelihoods_of([(self, consensus, alpha)], self.executor)[0]
 
     def start(self, alpha: float, rng: np.random.Generator, n_rounds: int = 10) -> Ranking:
         """A good consensus to start from: the exact MAP for full rankings.
@@ -115,7 +123,7 @@ class Latent(ABC):
             consensus = best_assignment(self.draw(consensus, alpha, seed, n_round))
         return consensus
 
-    def best_alpha(self, consensus: Ranking) -> float:
+    def best_alpha(self, consensus: Ranking, tolerance: float = 1e-5) -> float:
         """The alpha that makes what is known most likely, given a consensus; maybe infinite."""
         from scipy.optimize import minimize_scalar
 
@@ -126,7 +134,7 @@ class Latent(ABC):
             lambda log_alpha: -self.log_likelihood(consensus, math.exp(log_alpha)),
             bounds=(math.log(1e-3), math.log(HIGHEST_ALPHA)),
             method="bounded",
-            options={"xatol": 1e-5},
+            options={"xatol": tolerance},
         )
         rising = self.log_likelihood(consensus, HIGHEST_ALPHA) >= -best.fun - 1e-9
         return math.inf if rising else math.exp(best.x)
@@ -136,61 +144,157 @@ class Latent(ABC):
         return self
 
 
+class ExactDraw:
+    """One exact draw of all latent rankings, in the making: its blocks may run anywhere."""
+
+    def __init__(self, latent: Latent, consensus: Ranking, alpha: float, seed: int, number: int):
+        self.latent, self.consensus, self.lam = latent, consensus, alpha / latent.n_items
+        self.seed, self.number = seed, number
+        self._stream = np.empty(1, dtype=np.uint64)
+        self.partners = np.empty(latent.n_items, dtype=np.int64)
+        start_stream(seed, number, CENTRE, self._stream)
+        pair_ranks(self._stream, consensus, self.partners)
+        self._sums = np.zeros((2, latent.n_items, latent.n_items), dtype=np.int64)
+        self._sums[0] = latent._known
+
+    def blocks(self) -> list[slice]:
+        """The rows, cut into blocks."""
+        return self.latent.count_blocks()
+
+    def count(self, rows: slice) -> Counts:
+        """What a block adds."""
+        return self.latent.count_rows(rows, self)
+
+    def add(self, part: Counts) -> None:
+        """Add the counts of a block."""
+        self._sums += part
+
+    def costs(self) -> Counts:
+        """The costs, once all blocks are added; moves the consensus along, see `Latent.draw`."""
+        counts, shared = self._sums
+        swap_partners(self._stream, self.partners, shared, self.lam, self.consensus, counts)
+        return np.asarray(footrule_costs(counts))
+
+
+class Draw(Protocol):
+    """A draw of latent rankings in the making: exact, or by another law."""
+
+    def blocks(self) -> list[slice]: ...  # pragma: no cover
+    def count(self, rows: slice) -> Counts: ...  # pragma: no cover
+    def add(self, part: Counts) -> None: ...  # pragma: no cover
+    def costs(self) -> Counts: ...  # pragma: no cover
+
+
+def finish_draws(draws: Sequence[Draw], executor: Executor) -> list[Counts]:
+    """Run the blocks of several draws side by side; return the costs of each."""
+    tasks = [(draw, rows) for draw in draws for rows in draw.blocks()]
+    parts = executor.map(lambda task: task[0].count(task[1]), tasks)
+    for (draw, _), part in zip(tasks, parts, strict=True):
+        draw.add(part)
+    return [draw.costs() for draw in draws]
+
+
+def log_likelihoods_of(
+    points: Sequence[tuple[Latent, Ranking, float]], executor: Executor
+) -> list[float]:
+    """Log likelihood of each (users, consensus, alpha), their blocks side by side.
+
+    The values of a point are added up in one go, so that the blocks leave no trace in its bits.
+    """
+    tasks = [
+        (point, rows)
+        for point, (latent, _, _) in enumerate(points)
+        for rows in blocks(latent.n_unknown)
+    ]
+
+    def values(task: tuple[int, slice]) -> NDArray[np.float64]:
+        latent, consensus, alpha = points[task[0]]
+        return latent.unknown_log_likelihoods(task[1], consensus, alpha)
+
+    parts: list[list[NDArray[np.float64]]] = [[np.zeros(0)] for _ in points]
+    for (point, _), part in zip(tasks, executor.map(values, tasks), strict=True):
+        parts[point].append(part)
+    return [
+        latent.full_log_likelihood(consensus, alpha) + float(np.concatenate(part).sum())
+        for (latent, consensus, alpha), part in zip(points, parts, strict=True)
+    ]
+
+
 class RankingLatent(Latent):
     """Full and partial rankings."""
 
-    def __init__(self, prefs: Rankings, executor: Executor | None = None):
+    def __init__(
+        self, prefs: Rankings, executor: Executor | None = None, numbers: Counts | None = None
+    ):
         informative = prefs.is_informative
         check_informative(informative)
-        full, partial = informative & prefs.is_full, informative & ~prefs.is_full
-        super().__init__(prefs, prefs.weights[partial], executor)
-        self._n_users = int(prefs.weights[informative].sum())
-        self.mean_ranks = prefs.mean_ranks()
-        self._known = _counts(prefs, informative)
+        super().__init__(prefs.n_items, executor)
+        self._prefs = prefs.take(informative)
+        self._set_rows(self._prefs.weights, numbers)
+        full = self._prefs.is_full
+        self._partial = self._prefs.rankings[~full]
+        self._weights, self._numbers = self.row_weights[~full], self.row_numbers[~full]
+        self._n_full = int(self.row_weights[full].sum())
+        full_counts = _counts(self._prefs, full)
+        self._full_costs = footrule_costs(full_counts)
+        self._known = full_counts + _counts(self._prefs, ~full)
         self.known_costs = footrule_costs(self._known)
-        self._n_full = int(prefs.weights[full].sum())
-        self._full_costs = footrule_costs(_counts(prefs, full))
-        self._partial = prefs.rankings[partial]
+
+    @functools.cached_property
+    def mean_ranks(self) -> NDArray[np.float64]:  # type: ignore[override]
+        """Mean rank of each item."""
+        return self._prefs.mean_ranks()
 
     @property
-    def n_users(self) -> int:
-        """Number of users who say anything."""
-        return self._n_users
+    def n_unknown(self) -> int:
+        """Number of rows of which something is not known."""
+        return len(self._weights)
 
-    def _draw_rows(
-        self,
-        rows: slice,
-        consensus: Ranking,
-        alpha: float,
-        seed: int,
-        draw: int,
-        partners: Counts,
-        kept: Ranking,
-    ) -> Counts:
+    def count_rows(self, rows: slice, draw: ExactDraw) -> Counts:
+        """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
         counts = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
         draw_latent(
-            seed,
-            draw,
-            self._first_users[rows],
+            draw.seed,
+            draw.number,
+            self._numbers[rows],
             self._partial[rows],
             self._weights[rows],
-            consensus,
-            alpha / self.n_items,
-            partners,
+            draw.consensus,
+            draw.lam,
+            draw.partners,
             counts[0],
             counts[1],
-            kept,
+            np.empty((0, self.n_items), dtype=np.int32),
         )
         return counts
 
-    def _log_likelihoods(self, rows: slice, consensus: Ranking, alpha: float) -> Any:
-        return _log_likelihoods(self._partial[rows], consensus, alpha)
+    def unknown_log_likelihoods(
+        self, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of some of the rows that are not full, times their weights."""
+        return self._weights[rows] * _log_likelihoods(self._partial[rows], consensus, alpha)
 
-    def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
-        """Log probability of all that is known, given consensus and alpha; exact."""
-        full = -alpha / self.n_items * float(total_cost(self._full_costs, consensus))
-        full -= self._n_full * log_partition(self.n_items, alpha)
-        return full + super().log_likelihood(consensus, alpha)
+    def row_log_likelihoods(
+        self, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of what is known of one user of each row, full or not."""
+        return _log_likelihoods(self._prefs.rankings[rows], consensus, alpha)
+
+    def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
+        """Log probability of the rows that are full."""
+        distance = float(total_cost(self._full_costs, consensus))
+        return -alpha / self.n_items * distance - self._n_full * log_partition(self.n_items, alpha)
+
+    def select(self, weights: Counts, numbers: Counts) -> "RankingLatent":
+        """The rows of weight above 0 alone, with these weights and numbers of first users."""
+        chosen = weights > 0
+        prefs = replace(self._prefs.take(chosen), weights=weights[chosen])
+        return RankingLatent(prefs, self.executor, numbers[chosen])
+
+    def features(self, n_features: int) -> NDArray[np.float64]:
+        """Principal components of the ranks, unknown ones filled with the mean of those left."""
+        filled = self._prefs.filled_ranks()
+        return principal_components(filled - filled.mean(axis=0), n_features)
 
 
 def log_likelihood(prefs: Rankings, consensus: ArrayLike, alpha: float) -> NDArray[np.float64]:
@@ -231,6 +335,14 @@ def best_assignment(costs: NDArray[Any]) -> Ranking:
 def log_partition(n_items: int, alpha: float) -> float:
     """Log partition function of the Mallows distribution, remembered."""
     return float(partition_and_distance(n_items, alpha / n_items)[0])
+
+
+def principal_components(rows: Any, n_components: int) -> NDArray[np.float64]:
+    """Rows (an array, centred, or a sparse matrix) along their axes of largest spread."""
+    products = rows.T @ rows
+    products = products.toarray() if hasattr(products, "toarray") else products
+    _, axes = np.linalg.eigh(products)
+    return np.asarray(rows @ axes[:, : -n_components - 1 : -1])
 
 
 def check_informative(informative: NDArray[np.bool_]) -> None:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from .kernels.chain import LEAP_AND_SHIFT, SWAP, move_consensus
 from .kernels.streams import CHAIN, start_stream
-from .latent import Latent
+from .latent import Counts, Latent, Ranking
 from .rankings import MAX_ALPHA, rank_randomly
+from .states import State
 
 MOVES = {"swap": SWAP, "leap_and_shift": LEAP_AND_SHIFT}
 STARTS = ("map", "random")
@@ -32,97 +33,109 @@ class ChainOptions:
     start: str
     alpha_prior: tuple[float, float]
     n_alpha_moves: int
+    samples_alpha: bool = True
 
 
-class Chain:
+class Chain(State):
     """One Markov chain: its state, and a sweep that moves it."""
 
     def __init__(
         self,
         latent: Latent,
-        alpha: float | None,
+        consensus: Ranking,
+        alpha: float,
         options: ChainOptions,
         rng: np.random.Generator,
     ):
-        self.latent, self._options, self._rng = latent, options, rng
-        self.seed = int(rng.integers(2**63))
+        super().__init__(latent, consensus, alpha, rng)
+        self._options = options
         self._stream = np.empty(1, dtype=np.uint64)
-        self.n_sweeps = 0
-        self._samples_alpha = alpha is None
+        self.n_alpha_moves = options.n_alpha_moves
         self.log_step = math.log(0.1)
-        if options.start == "map":
-            self.consensus = latent.start(1.0 if alpha is None else alpha, rng)
-        else:
-            self.consensus = rank_randomly(np.zeros(latent.n_items), rng)
-        self.alpha = self._start_alpha() if alpha is None else alpha
-        self.costs = self._draw_costs(self.alpha)
-        self._log_likelihood: float | None = None
 
-    def _start_alpha(self) -> float:
-        if self._options.start == "random":
-            return 1.0
-        return float(np.clip(self.latent.best_alpha(self.consensus), 0.1, 10 * self.latent.n_items))
+    @classmethod
+    def start(
+        cls, latent: Latent, alpha: float | None, options: ChainOptions, rng: np.random.Generator
+    ) -> "Chain":
+        """A chain at a good place, or at a random one."""
+        if options.start == "random":
+            consensus = rank_randomly(np.zeros(latent.n_items), rng)
+            return cls(latent, consensus, 1.0 if alpha is None else alpha, options, rng)
+        consensus = latent.start(1.0 if alpha is None else alpha, rng)
+        if alpha is None:
+            alpha = float(np.clip(latent.best_alpha(consensus), 0.1, 10 * latent.n_items))
+        return cls(latent, consensus, alpha, options, rng)
 
-    def sweep(self, adapt: bool) -> None:
-        """Alpha given the consensus, latent rankings given both, consensus given the latent."""
-        self.n_sweeps += 1
-        if self._samples_alpha:
-            for _ in range(self._options.n_alpha_moves):
-                self._move_alpha(adapt)
-        self.costs = self._draw_costs(self.alpha)
+    def move(self, costs: Counts) -> None:
+        """Move the consensus by proposals on its costs."""
         start_stream(self.seed, self.n_sweeps, CHAIN, self._stream)
         move_consensus(
             self._stream,
-            self.costs,
+            costs,
             self.alpha / self.latent.n_items,
             MOVES[self._options.move],
             self._options.leap,
             self._options.n_moves,
             self.consensus,
         )
-        self._log_likelihood = None
-
-    def _draw_costs(self, alpha: float) -> NDArray[np.int64]:
-        if self.latent.is_full:
-            return self.latent.known_costs
-        return self.latent.draw(self.consensus, alpha, self.seed, self.n_sweeps)
+        self.log_likelihood = None
 
     def log_posterior(self) -> float:
         """Log posterior density of the state, the latent rankings summed out, up to a constant."""
-        return self.log_likelihood() + (self._log_prior(self.alpha) if self._samples_alpha else 0.0)
+        return self.current_log_likelihood() + self.log_prior(self.alpha)
 
-    def log_likelihood(self) -> float:
+    def current_log_likelihood(self) -> float:
         """Log probability of what is known of the users; exact."""
-        if self._log_likelihood is None:
-            self._log_likelihood = self.latent.log_likelihood(self.consensus, self.alpha)
-        return self._log_likelihood
+        if self.log_likelihood is None:
+            self.log_likelihood = self.latent.log_likelihood(self.consensus, self.alpha)
+        return self.log_likelihood
 
-    def _log_prior(self, alpha: float) -> float:
+    def log_prior(self, alpha: float) -> float:
+        """Log prior density of alpha, if it is sampled."""
+        if not self._options.samples_alpha:
+            return 0.0
         shape, rate = self._options.alpha_prior
         return (shape - 1) * math.log(alpha) - rate * alpha
 
-    def _move_alpha(self, adapt: bool) -> None:
-        """Random walk on log alpha, its step adapted during the warmup only."""
-        step = math.exp(self.log_step) * self._rng.standard_normal()
-        proposal = self.alpha * math.exp(min(max(step, -50.0), 50.0))
-        if not LOWEST_ALPHA <= proposal <= MAX_ALPHA:
-            return
-        log_likelihood = self.latent.log_likelihood(self.consensus, proposal)
-        log_ratio = log_likelihood - self.log_likelihood()
-        log_ratio += self._log_prior(proposal) - self._log_prior(self.alpha)
+    def alphas_to_try(self) -> list[float]:
+        """A step of the random walk on log alpha, and alpha as it is unless its likelihood is
+        known; none if alpha is fixed, or the step leads too far."""
+        if not self._options.samples_alpha:
+            return []
+        step = math.exp(self.log_step) * self.rng.standard_normal()
+        self._proposal = self.alpha * math.exp(min(max(step, -50.0), 50.0))
+        if not LOWEST_ALPHA <= self._proposal <= MAX_ALPHA:
+            return []
+        return [self._proposal] if self.log_likelihood is not None else [self._proposal, self.alpha]
+
+    def judge_alphas(self, values: list[float], adapt: bool) -> None:
+        """Accept the proposal, or not; the step is adapted during the warmup only."""
+        proposal, proposed, known = self._proposal, values[0], self.log_likelihood
+        known = values[-1] if known is None else known
+        log_ratio = proposed - known
+        log_ratio += self.log_prior(proposal) - self.log_prior(self.alpha)
         log_ratio += math.log(proposal) - math.log(self.alpha)
-        accepted = log_ratio >= 0 or self._rng.random() < math.exp(log_ratio)
+        accepted = log_ratio >= 0 or self.rng.random() < math.exp(log_ratio)
+        self.log_likelihood = proposed if accepted else known
         if accepted:
-            self.alpha, self._log_likelihood = proposal, log_likelihood
+            self.alpha = proposal
         if adapt:
             rate = 1 / math.sqrt(1 + self.n_sweeps / 10)
             self.log_step += rate * ((1.0 if accepted else 0.0) - TARGET_ACCEPTANCE)
 
+    def wander(self) -> None:
+        """A move without any users: the consensus anywhere, alpha by its prior."""
+        super().wander()
+        if self._options.samples_alpha:
+            shape, rate = self._options.alpha_prior
+            drawn = self.rng.gamma(shape) / rate
+            self.alpha = float(min(max(drawn, LOWEST_ALPHA), MAX_ALPHA))
+        self.log_likelihood = None
+
 
 def best_log_posterior(latent: Latent, alpha: float | None, options: ChainOptions) -> float:
     """Log posterior at the exact MAP consensus of full rankings, at the best or the given alpha."""
-    chain = Chain(latent, alpha, options, np.random.default_rng(0))
-    return chain.log_posterior()
+    return Chain.start(latent, alpha, options, np.random.default_rng(0)).log_posterior()
 
 
 def stuck_chains(log_posterior: NDArray[np.float64], best: float, n_items: int) -> list[int]:

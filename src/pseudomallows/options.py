@@ -10,29 +10,37 @@ from .clicks import AUGMENTATIONS, ORDERS
 from .mcmc import MOVES, STARTS, ChainOptions
 from .preferences import Clicks, Preferences, Rankings, rows_of_users
 from .rankings import check_count, check_distance, check_number
+from .states import PseudoOptions
 
 
 @dataclass(frozen=True)
 class Options:
     """Every option of a fit, checked."""
 
+    n_clusters: int
     n_draws: int
     n_chains: int
     warmup: int
     thin: int
-    sigma: float
-    order: str
-    weighted: bool
+    refresh: int
+    share_prior: float
     augmentation: str
     n_swaps: int
     keep_latent: NDArray[np.int64]  # rows of the users whose latent rankings are kept
+    pseudo: PseudoOptions
     chain: ChainOptions
+
+    @property
+    def n_sweeps(self) -> int:
+        """Sweeps of each chain."""
+        return self.warmup + self.n_draws * self.thin
 
     def as_settings(self) -> dict[str, Any]:
         """For the settings of a posterior."""
-        flat = {key: value for key, value in vars(self).items() if key != "chain"}
+        flat = {key: value for key, value in vars(self).items() if key not in ("chain", "pseudo")}
         flat["keep_latent"] = self.keep_latent.tolist()
-        return flat | vars(self.chain) | {"alpha_prior": list(self.chain.alpha_prior)}
+        flat |= vars(self.pseudo) | vars(self.chain)
+        return flat | {"alpha_prior": list(self.chain.alpha_prior)}
 
 
 def is_all_known(prefs: Preferences) -> bool:
@@ -42,60 +50,80 @@ def is_all_known(prefs: Preferences) -> bool:
     return bool((prefs.is_full | ~prefs.is_informative).all())
 
 
-def known_options(prefs: Preferences, method: str) -> dict[str, Any]:
+def known_options(prefs: Preferences, method: str, n_clusters: int) -> dict[str, Any]:
     """The options there are, with their defaults."""
     full, clicks, n_items = is_all_known(prefs), isinstance(prefs, Clicks), prefs.n_items
     known: dict[str, Any] = {"n_chains": 4 if method == "mcmc" else 1, "distance": "footrule"}
-    if method == "mcmc" or not full:
+    if method == "mcmc" or not full or n_clusters > 1:
+        known |= {"warmup": None, "thin": _default_thin(method, full, clicks, n_clusters)}
+    if n_clusters > 1:
         quick = full or (clicks and method == "pseudo")
-        known |= {"warmup": None, "thin": 1 if quick else 5 if method == "mcmc" else 10}
+        known |= {"refresh": (1 if full else 10) if quick else 5, "share_prior": 1.0}
     if method == "pseudo":
         known |= {"sigma": 0.0} | ({"order": "uniform"} if clicks else {})
     elif method == "balanced":
         known |= {"weighted": True}
     else:
         known |= {"move": "swap", "leap": max(1, n_items // 5), "n_moves": 10 * n_items}
-        known |= {"start": "map", "alpha_prior": (1.0, 0.001)}
-        known |= {"augmentation": "exact", "n_swaps": 1} if clicks else {}
+        known |= {"alpha_prior": (1.0, 0.001)}
+        known |= {"start": "map"} if n_clusters == 1 else {}
+        known |= {"augmentation": "exact", "n_swaps": 1} if clicks and n_clusters == 1 else {}
     return known | ({"keep_latent": ()} if clicks else {})
 
 
+def _default_thin(method: str, full: bool, clicks: bool, n_clusters: int) -> int:
+    if full or (clicks and method == "pseudo"):
+        return 1
+    return 5 if method == "mcmc" or n_clusters > 1 else 10
+
+
 def check_options(
-    prefs: Preferences, method: str, n_draws: int | None, options: dict[str, Any]
+    prefs: Preferences,
+    method: str,
+    n_draws: int | None,
+    n_clusters: int,
+    samples_alpha: bool,
+    options: dict[str, Any],
 ) -> Options:
     """Return all options, or say which is wrong."""
-    known = known_options(prefs, method)
+    known = known_options(prefs, method, n_clusters)
     strange = sorted(set(options) - set(known))
-    full = is_all_known(prefs)
+    full, clicks = is_all_known(prefs), isinstance(prefs, Clicks)
     if strange:
-        kind = (
-            "clicks" if isinstance(prefs, Clicks) else f"{'full' if full else 'partial'} rankings"
-        )
+        kind = "clicks" if clicks else f"{'full' if full else 'partial'} rankings"
+        clusters = f" with {n_clusters} clusters" if n_clusters > 1 else ""
         raise TypeError(
-            f"method={method!r} on {kind} has no option {strange[0]!r}; "
+            f"method={method!r} on {kind}{clusters} has no option {strange[0]!r}; "
             f"it has {', '.join(sorted(known))}"
         )
     chosen = known | options
     check_distance(chosen["distance"])
-    default = 4000 if method == "balanced" and full else 200
+    default = 4000 if method == "balanced" and full and n_clusters == 1 else 200
     draws = check_count(default if n_draws is None else n_draws, "n_draws")
     thin = check_count(chosen.get("thin", 1), "thin")
     warmup = chosen.get("warmup", 0)
+    if warmup is None:
+        warmup = _default_warmup(prefs, method, draws * thin, n_clusters)
+    order = _check_name(chosen.get("order", "uniform"), "order", tuple(ORDERS))
     return Options(
+        n_clusters=n_clusters,
         n_draws=draws,
         n_chains=check_count(chosen["n_chains"], "n_chains"),
-        warmup=_default_warmup(prefs, method, draws * thin)
-        if warmup is None
-        else check_count(warmup, "warmup", 0),
+        warmup=check_count(warmup, "warmup", 0),
         thin=thin,
-        sigma=check_number(chosen.get("sigma", 0.0), "sigma"),
-        order=_check_name(chosen.get("order", "uniform"), "order", tuple(ORDERS)),
-        weighted=bool(chosen.get("weighted", False)),
+        refresh=check_count(chosen.get("refresh", 1), "refresh"),
+        share_prior=_check_above_0(chosen.get("share_prior", 1.0), "share_prior"),
         augmentation=_check_name(
             chosen.get("augmentation", "exact"), "augmentation", AUGMENTATIONS
         ),
         n_swaps=check_count(chosen.get("n_swaps", 1), "n_swaps"),
         keep_latent=rows_of_users(prefs, chosen.get("keep_latent", ())),
+        pseudo=PseudoOptions(
+            balanced=method == "balanced",
+            weighted=bool(chosen.get("weighted", False)),
+            sigma=check_number(chosen.get("sigma", 0.0), "sigma"),
+            order=order if clicks and method == "pseudo" else None,
+        ),
         chain=ChainOptions(
             move=_check_name(chosen.get("move", "swap"), "move", tuple(MOVES)),
             leap=min(check_count(chosen.get("leap", 1), "leap"), prefs.n_items - 1),
@@ -103,13 +131,16 @@ def check_options(
             start=_check_name(chosen.get("start", "map"), "start", STARTS),
             alpha_prior=_check_prior(chosen.get("alpha_prior", (1.0, 0.001))),
             n_alpha_moves=5 if full else 1,
+            samples_alpha=samples_alpha,
         ),
     )
 
 
-def _default_warmup(prefs: Preferences, method: str, n_sweeps: int) -> int:
+def _default_warmup(prefs: Preferences, method: str, n_sweeps: int, n_clusters: int) -> int:
     if isinstance(prefs, Clicks) and method == "pseudo":
         return max(10, n_sweeps // 10)  # it starts close, and moves fast
+    if n_clusters > 1:
+        return max(50, n_sweeps // 5)  # the start is a chain already
     return max(100, n_sweeps // 2)
 
 
@@ -124,7 +155,11 @@ def _check_prior(prior: Any) -> tuple[float, float]:
         shape, rate = prior
     except (TypeError, ValueError):
         raise TypeError(f"alpha_prior must be (shape, rate) of a gamma, got {prior!r}") from None
-    shape, rate = check_number(shape, "alpha_prior shape"), check_number(rate, "alpha_prior rate")
-    if shape == 0 or rate == 0:
-        raise ValueError(f"alpha_prior must have a shape and a rate above 0, got {prior!r}")
-    return shape, rate
+    return _check_above_0(shape, "alpha_prior shape"), _check_above_0(rate, "alpha_prior rate")
+
+
+def _check_above_0(value: Any, what: str) -> float:
+    number = check_number(value, what)
+    if number == 0:
+        raise ValueError(f"{what} must be above 0, got {value!r}")
+    return number

@@ -65,6 +65,16 @@ class Posterior:
         The clicks behind the fit, for :func:`recommend`.
     latent : (n_chains, n_draws, n_kept, n_items) array
         ``latent[chain, draw, place, item]``: latent rankings of the users named in `keep_latent`.
+    users : array
+        Names of the users, row by row.
+    shares : (n_chains, n_draws, n_clusters) array
+        Share of each cluster in the population.
+    chain_memberships : (n_chains, n_users, n_clusters) array
+        ``chain_memberships[chain, user, cluster]``: probability, by one chain, that a user belongs
+        to a cluster, given what is known of the user; see `memberships`.
+    leaders : (n_chains, n_leaders, n_clusters, n_items) array
+        Exact consensuses by which the clusters were told apart, where those of the draws are
+        approximate; else empty.
     """
 
     consensus: NDArray[np.int32]
@@ -76,6 +86,12 @@ class Posterior:
     settings: dict[str, Any] = field(default_factory=dict)
     clicks: Clicks | None = None
     latent: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int32))
+    users: NDArray[Any] = field(default_factory=lambda: np.arange(0))
+    shares: NDArray[np.float64] = field(default_factory=lambda: np.ones((1, 1, 1)))
+    chain_memberships: NDArray[np.float32] = field(
+        default_factory=lambda: np.ones((1, 0, 1), np.float32)
+    )
+    leaders: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int32))
 
     def __repr__(self) -> str:
         n_chains, n_draws, n_clusters, n_items = self.consensus.shape
@@ -90,11 +106,35 @@ class Posterior:
         """Number of items."""
         return self.consensus.shape[-1]
 
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return self.consensus.shape[2]
+
+    @property
+    def memberships(self) -> NDArray[np.float64]:
+        """``memberships[user, cluster]``: probability that a user belongs to a cluster.
+
+        The mean over the chains. From the exact likelihood of what is known of the user; for one of
+        whom nothing is known, the shares of the clusters.
+        """
+        return np.asarray(self.chain_memberships.mean(axis=0, dtype=np.float64))
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Most probable cluster of each user."""
+        return np.asarray(self.memberships.argmax(axis=1))
+
+    def membership_frame(self) -> Any:
+        """A pandas frame: user, cluster (the most probable) and the probability of it."""
+        found = self.memberships
+        columns = {"user": self.users, "cluster": self.labels, "probability": found.max(axis=1)}
+        return make_frame(columns)
+
     def check_cluster(self, cluster: int) -> None:
         """Refuse a cluster that is not there."""
-        n_clusters = self.consensus.shape[2]
-        if not 0 <= cluster < n_clusters:
-            raise ValueError(f"cluster must be in 0..{n_clusters - 1}, got {cluster}")
+        if not 0 <= cluster < self.n_clusters:
+            raise ValueError(f"cluster must be in 0..{self.n_clusters - 1}, got {cluster}")
 
     def _draws(self, cluster: int) -> NDArray[np.int32]:
         self.check_cluster(cluster)
@@ -198,23 +238,26 @@ class Posterior:
         return np.searchsorted(edges, (np.arange(n_draws) + 0.5) / n_draws * edges[-1])
 
     def to_arviz(self) -> Any:
-        """The draws for ArviZ: `consensus` and `alpha`, with `lp`, the log posterior, beside them.
+        """The draws for ArviZ: `consensus`, `alpha`, with clusters `shares`; beside them `lp`.
 
-        ArviZ knows no weights, so weighted draws are drawn again in proportion to their weights.
+        `lp` is the log posterior. ArviZ knows no weights, so weighted draws are drawn again in proportion to their weights.
         """
         import arviz
 
         chosen = self._equal_draws()
+        arrays = {"consensus": self.consensus, "alpha": self.alpha}
+        if self.n_clusters > 1:
+            arrays["shares"] = self.shares
         draws = {
             name: values.reshape(-1, *values.shape[2:])[chosen].reshape(values.shape)
-            for name, values in (("consensus", self.consensus), ("alpha", self.alpha))
+            for name, values in arrays.items()
         }
         statistics = {"lp": self.log_posterior.ravel()[chosen].reshape(self.weights.shape)}
         names = {
             "cluster": np.arange(self.consensus.shape[2]),
             "item": [str(x) for x in self.items],
         }
-        dims = {"consensus": ["cluster", "item"], "alpha": ["cluster"]}
+        dims = {"consensus": ["cluster", "item"], "alpha": ["cluster"], "shares": ["cluster"]}
         if hasattr(arviz, "InferenceData"):  # before version 1
             return arviz.from_dict(draws, sample_stats=statistics, coords=names, dims=dims)
         groups = {"posterior": draws, "sample_stats": statistics}

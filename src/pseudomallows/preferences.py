@@ -181,6 +181,11 @@ class Preferences:
         """Number of items."""
         return len(self.items)
 
+    @property
+    def is_informative(self) -> NDArray[np.bool_]:
+        """Which rows say anything."""
+        raise NotImplementedError  # pragma: no cover
+
     def rename(
         self, *, users: Sequence[Hashable] | None = None, items: Sequence[Hashable] | None = None
     ) -> Self:
@@ -220,16 +225,25 @@ class Rankings(Preferences):
         """Which rows say anything: a rank is known, and the weight is not 0."""
         return np.any(self.rankings > 0, axis=1) & (self.weights > 0)
 
-    def mean_ranks(self) -> NDArray[np.float64]:
-        """Mean rank of each item; an unknown rank counts as the mean of those the user has left."""
-        informative = self.is_informative
-        ranks, weights = self.rankings[informative], self.weights[informative]
-        unknown = ranks == 0
+    def take(self, rows: ArrayLike) -> "Rankings":
+        """Some of the rows, by number or by mask."""
+        chosen = np.asarray(rows)
+        return Rankings(self.weights[chosen], self.users[chosen], self.items, self.rankings[chosen])
+
+    def filled_ranks(self) -> NDArray[np.float64]:
+        """The ranks, each unknown one as the mean of those the user has left."""
+        unknown = self.rankings == 0
         all_ranks = self.n_items * (self.n_items + 1) / 2
         n_unknown = np.maximum(unknown.sum(axis=1), 1)
-        left = (all_ranks - ranks.sum(axis=1)) / n_unknown
-        filled = np.where(unknown, left[:, None], ranks)
-        return np.asarray(np.average(filled, axis=0, weights=weights))
+        left = (all_ranks - self.rankings.sum(axis=1)) / n_unknown
+        return np.where(unknown, left[:, None], self.rankings)
+
+    def mean_ranks(self) -> NDArray[np.float64]:
+        """Mean rank of each item; an unknown rank counts as the mean of those the user has left."""
+        informative = self.take(self.is_informative)
+        return np.asarray(
+            np.average(informative.filled_ranks(), axis=0, weights=informative.weights)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,6 +283,15 @@ class Clicks(Preferences):
         places = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], sizes)
         return Clicks(
             self.weights[chosen], self.users[chosen], self.items, starts, self.codes[places]
+        )
+
+
+def check_preferences(prefs: Any) -> None:
+    """Refuse anything else."""
+    if not isinstance(prefs, Preferences):
+        raise TypeError(
+            f"prefs must be Preferences, got {type(prefs).__name__}: "
+            "use pm.Preferences.from_rankings, from_orderings or from_clicks"
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .clicks import ORDERS
+from .clicks import ORDERS, log_likelihoods_of_clicks
 from .executors import Executor, Threads, blocks
 from .frames import make_frame
 from .kernels.clicks import draw_click_users, next_rank_probabilities
@@ -19,6 +19,8 @@ from .rankings import check_count, orderings_of
 WAYS = ("look_up", "draws")
 TABLE_DRAWS = 2000  # behind each table of the paper's law
 MAX_DRAWS = 50  # consensus draws behind an exact probability; more change little
+N_CENTERS = 8  # consensuses, over all chains, by which a new user's cluster is found
+LEAST_SHARE = 1e-4  # of a cluster, for it to count in a user's recommendations
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,9 @@ def recommend(
         and by exact sums over the latent rankings for the other methods. "draws": by counting
         draws, one for each draw of the consensus; slow and noisy, a reference. Methods other than
         "pseudo" take 50 of the consensus draws, evenly spaced.
+
+        With clusters, the probabilities of each are averaged by the memberships of the user, and
+        over the chains.
     executor : optional
         Anything with a `map`; default: threads on all cores.
 
@@ -117,27 +122,108 @@ def recommend(
         raise ValueError(f"by must be one of {', '.join(map(repr, WAYS))}, got {by!r}")
     if clicks is not None and users is not None:
         raise ValueError("give users of the fit or clicks of new users, not both")
-    seen = posterior.clicks
-    recommender = _Recommender.of(posterior)
+    seen, recommender = posterior.clicks, _Recommender.of(posterior)
     if clicks is not None:
         seen = _new_users(clicks, seen, recommender.codes)
+        shares = recommender.shares_of(_memberships(posterior, recommender, seen, executor))
     elif users is not None:
-        seen = seen.take(rows_of_users(seen, users))
-    fill = recommender.draw if by == "draws" else recommender.look_up
+        rows = rows_of_users(seen, users)
+        seen = seen.take(rows)
+        shares = recommender.shares_of(posterior.chain_memberships[:, rows])
+    else:
+        shares = recommender.shares_of(posterior.chain_memberships)
     items = np.full((seen.n_users, k), -1, dtype=np.int64)
     chances = np.full((seen.n_users, k), np.nan)
     if by == "look_up":
-        recommender.prepare(seen, window)
+        recommender.prepare(seen, window, shares)
 
     def work(rows: slice) -> None:
         table = np.zeros((rows.stop - rows.start, seen.n_items))
-        starts = seen.starts[rows.start : rows.stop + 1]
-        fill(rows.start, starts, seen.codes, window, table)
-        choose_best(starts, seen.codes, table, recommender.consensus, items[rows], chances[rows])
+        block = _Block(rows.start, seen.starts[rows.start : rows.stop + 1], seen.codes)
+        if by == "draws":
+            recommender.draw(block, window, shares[rows], table)
+        else:
+            recommender.look_up(block, window, shares[rows], table)
+        choose_best(
+            block.starts, seen.codes, table, recommender.consensus, items[rows], chances[rows]
+        )
 
     for _ in (executor or Threads()).map(work, blocks(seen.n_users)):
         pass
     return Recommendations(seen.users, items, chances, seen.items)
+
+
+def memberships(
+    posterior: Posterior, clicks: Any, *, executor: Executor | None = None
+) -> NDArray[np.float64]:
+    """Probability that each new user belongs to each cluster, from the user's clicks alone.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        From a fit of clicks.
+    clicks
+        Clicks of new users: the forms of :func:`recommend`.
+
+    Returns
+    -------
+    (n_users, n_clusters) array
+
+    Examples
+    --------
+    >>> from pseudomallows import fit
+    >>> log = {i: ["tea", "milk"] if i < 8 else ["ale", "rum"] for i in range(14)}
+    >>> posterior = fit(Preferences.from_clicks(log), "mcmc", alpha=5, n_clusters=2, rng=1)
+    >>> memberships(posterior, {"new": ["milk"]}).argmax(), posterior.labels[[0, 13]]
+    (np.int64(0), array([0, 1]))
+    """
+    if posterior.clicks is None:
+        raise ValueError("new users are known by clicks, and this posterior is of rankings")
+    recommender = _Recommender.of(posterior)
+    new = _new_users(clicks, posterior.clicks, recommender.codes)
+    found = _memberships(posterior, recommender, new, executor)
+    return np.asarray(recommender.chain_weights @ found.reshape(len(found), -1)).reshape(
+        found.shape[1:]
+    )
+
+
+def _memberships(
+    posterior: Posterior, recommender: "_Recommender", seen: Clicks, executor: Executor | None
+) -> NDArray[np.float64]:
+    """``[chain, user, cluster]`` for new users: the mean over some consensuses of each chain."""
+    n_chains, _, n_clusters, _ = posterior.consensus.shape
+    if n_clusters == 1:
+        return np.ones((n_chains, seen.n_users, 1))
+    found = np.empty((n_chains, seen.n_users, n_clusters))
+
+    def work(rows: slice) -> None:
+        starts = seen.starts[rows.start : rows.stop + 1]
+        for chain in range(n_chains):
+            values = [
+                _softmax(
+                    np.stack(
+                        [
+                            log_likelihoods_of_clicks(starts, seen.codes, consensus, float(alpha))
+                            for consensus, alpha in zip(
+                                centers, recommender.mean_alphas[chain], strict=True
+                            )
+                        ],
+                        axis=1,
+                    )
+                    + recommender.log_shares[chain]
+                )
+                for centers in recommender.centers[chain]
+            ]
+            found[chain, rows] = np.mean(values, axis=0)
+
+    for _ in (executor or Threads()).map(work, blocks(seen.n_users)):
+        pass
+    return found
+
+
+def _softmax(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    scaled = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return scaled / scaled.sum(axis=1, keepdims=True)
 
 
 def _new_users(clicks: Any, seen: Clicks, codes: dict[Any, int]) -> Clicks:
@@ -162,23 +248,71 @@ def _new_users(clicks: Any, seen: Clicks, codes: dict[Any, int]) -> Clicks:
     return Clicks(weights, users, seen.items, starts, mine)
 
 
+@dataclass(frozen=True)
+class _Block:
+    """Some users: the number of the first, and their clicks."""
+
+    first: int
+    starts: NDArray[np.int64]
+    codes: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Draws of one consensus: those of a cluster in a chain; of all chains, if one cluster."""
+
+    draws: NDArray[np.int32]
+    orderings: NDArray[np.int32]
+    alphas: NDArray[np.float64]
+    shares: NDArray[np.float64]  # of the draws; they sum to 1
+
+
 class _Recommender:
     """What recommendations need of a posterior, made once and kept with it."""
 
     def __init__(self, posterior: Posterior):
-        draws = posterior.consensus[:, :, 0].reshape(-1, posterior.n_items)
-        alphas, weights = posterior.alpha[:, :, 0].ravel(), posterior.weights.ravel()
+        n_chains, n_draws, n_clusters, self.n_items = posterior.consensus.shape
         self.is_pseudo = posterior.settings["method"] == "pseudo"
-        if not self.is_pseudo and len(draws) > MAX_DRAWS:
-            chosen = np.linspace(0, len(draws) - 1, MAX_DRAWS).round().astype(np.int64)
-            draws, alphas, weights = draws[chosen], alphas[chosen], weights[chosen]
-        self.n_items = posterior.n_items
-        self.draws, self.alphas, self.shares = draws, alphas, weights / weights.sum()
-        self.orderings = np.ascontiguousarray(orderings_of(draws).astype(np.int32))
-        self.consensus = posterior.point_consensus()
+        weights = posterior.weights
+        self.chain_weights = weights.sum(axis=1)
+        if n_clusters == 1:
+            draws = posterior.consensus[:, :, 0].reshape(-1, self.n_items)
+            self.sources = [self._source(draws, posterior.alpha.ravel(), weights.ravel(), 1)]
+        else:
+            self.sources = [
+                self._source(
+                    posterior.consensus[chain, :, cluster],
+                    posterior.alpha[chain, :, cluster],
+                    weights[chain],
+                    n_chains,
+                )
+                for chain in range(n_chains)
+                for cluster in range(n_clusters)
+            ]
+        self.centers = posterior.leaders
+        if not self.centers.size:
+            chosen = _evenly(n_draws, max(1, N_CENTERS // n_chains))
+            self.centers = posterior.consensus[:, chosen]
+        self.mean_alphas = posterior.alpha.mean(axis=1)
+        self.log_shares = np.log(np.maximum(posterior.shares.mean(axis=1), 1e-300))
+        self.consensus = _common_consensus(posterior)
         self.codes = {name: code for code, name in enumerate(posterior.items.tolist())}
-        self.order = ORDERS[posterior.settings["options"]["order"]]
-        self._tables: dict[int, NDArray[np.float64]] = {}
+        self.order = ORDERS[posterior.settings["options"]["order"] or "uniform"]
+        self._tables: dict[tuple[float, int], NDArray[np.float64]] = {}
+
+    def _source(
+        self,
+        draws: NDArray[np.int32],
+        alphas: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        n_chains: int,
+    ) -> _Source:
+        limit = max(1, MAX_DRAWS // n_chains)
+        if not self.is_pseudo and len(draws) > limit:
+            chosen = _evenly(len(draws), limit)
+            draws, alphas, weights = draws[chosen], alphas[chosen], weights[chosen]
+        orderings = np.ascontiguousarray(orderings_of(draws).astype(np.int32))
+        return _Source(np.ascontiguousarray(draws), orderings, alphas, weights / weights.sum())
 
     @staticmethod
     def of(posterior: Posterior) -> "_Recommender":
@@ -188,7 +322,17 @@ class _Recommender:
         found: _Recommender = posterior.__dict__["_recommender"]
         return found
 
-    def prepare(self, seen: Clicks, k: int) -> None:
+    def shares_of(self, chain_memberships: NDArray[Any]) -> NDArray[np.float64]:
+        """``shares[user, source]`` from ``[chain, user, cluster]``; tiny ones are left out."""
+        n_chains, n_users, n_clusters = chain_memberships.shape
+        if n_clusters == 1:
+            return np.ones((n_users, 1))
+        weighted = chain_memberships * self.chain_weights[:, None, None]
+        shares = weighted.transpose(1, 0, 2).reshape(n_users, n_chains * n_clusters)
+        shares[shares < LEAST_SHARE] = 0.0
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
+
+    def prepare(self, seen: Clicks, k: int, shares: NDArray[np.float64]) -> None:
         """Make the tables of the paper's law that these users need.
 
         `tables[size, place]`: chance that the item at `place` among `size` unseen ones is one of
@@ -196,61 +340,77 @@ class _Recommender:
         """
         if not self.is_pseudo:
             return
-        if k not in self._tables:
-            self._tables[k] = np.full((self.n_items + 1, self.n_items), np.nan)
-        tables = self._tables[k]
-        sizes = [size for size in set((self.n_items - seen.n_clicks).tolist()) if size]
-        missing = [size for size in sizes if np.isnan(tables[size, 0])]
+        missing = []
+        for number, source in enumerate(self.sources):
+            alpha = float(source.alphas[0])
+            if (alpha, k) not in self._tables:
+                self._tables[alpha, k] = np.full((self.n_items + 1, self.n_items), np.nan)
+            tables = self._tables[alpha, k]
+            sizes = set((self.n_items - seen.n_clicks[shares[:, number] > 0]).tolist())
+            missing += [(alpha, size) for size in sizes if size and np.isnan(tables[size, 0])]
 
-        def fill(size: int) -> None:
-            tables[size, :size] = first_chances(
-                size, self.alphas[0] / self.n_items, min(k, size), self.order
+        def fill(task: tuple[float, int]) -> None:
+            alpha, size = task
+            self._tables[alpha, k][size, :size] = first_chances(
+                size, alpha / self.n_items, min(k, size), self.order
             )
 
         for _ in Threads().map(fill, missing):
             pass
 
     def look_up(
-        self,
-        first: int,
-        starts: NDArray[np.int64],
-        codes: NDArray[np.int32],
-        k: int,
-        table: NDArray[Any],
+        self, block: _Block, k: int, shares: NDArray[np.float64], table: NDArray[Any]
     ) -> None:
         """Fill the probabilities of some users without drawing their rankings."""
-        if self.is_pseudo:
-            look_up(starts, codes, self.orderings, self.shares, self._tables[k], table)
-            return
-        for draw, share in enumerate(self.shares):
-            lam = self.alphas[draw] / self.n_items
-            next_rank_probabilities(starts, codes, self.draws[draw], lam, k, share, table)
+        for number, source in enumerate(self.sources):
+            mine = np.ascontiguousarray(shares[:, number])
+            if not mine.any():
+                continue
+            if self.is_pseudo:
+                tables = self._tables[float(source.alphas[0]), k]
+                law = (source.orderings, source.shares, tables)
+                look_up(block.starts, block.codes, *law, mine, table)
+                continue
+            for draw, share in enumerate(source.shares):
+                center = (source.draws[draw], source.alphas[draw] / self.n_items)
+                next_rank_probabilities(block.starts, block.codes, *center, k, share * mine, table)
 
-    def draw(
-        self,
-        first: int,
-        starts: NDArray[np.int64],
-        codes: NDArray[np.int32],
-        k: int,
-        table: NDArray[Any],
-    ) -> None:
-        """Fill the probabilities of users from number `first` on by counting draws."""
-        n_users = len(starts) - 1
+    def draw(self, block: _Block, k: int, shares: NDArray[np.float64], table: NDArray[Any]) -> None:
+        """Fill the probabilities of some users by counting draws."""
+        n_users = len(block.starts) - 1
         ones = np.ones(n_users, dtype=np.int64)
-        numbers = first + np.arange(n_users)
+        numbers = block.first + np.arange(n_users)
         counts, shared = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
         kept = np.zeros((n_users, self.n_items), dtype=np.int32)
         partners = np.full(self.n_items, -1)
-        n_clicks = np.diff(starts)[:, None]
-        for draw, share in enumerate(self.shares):
-            lam = self.alphas[draw] / self.n_items
-            users = (0, draw, numbers, starts, codes, ones)
-            if self.is_pseudo:
-                draw_users(*users, self.orderings[draw], lam, self.order, counts, kept)
-            else:
-                consensus = self.draws[draw]
-                draw_click_users(*users, consensus, lam, partners, counts, shared, kept)
-            table += share * ((kept > n_clicks) & (kept <= n_clicks + k))
+        n_clicks = np.diff(block.starts)[:, None]
+        for number, source in enumerate(self.sources):
+            for draw, share in enumerate(source.shares):
+                lam = source.alphas[draw] / self.n_items
+                users = (number, draw, numbers, block.starts, block.codes, ones)
+                if self.is_pseudo:
+                    draw_users(*users, source.orderings[draw], lam, self.order, counts, kept)
+                else:
+                    law = (source.draws[draw], lam, partners)
+                    draw_click_users(*users, *law, counts, shared, kept)
+                hits = (kept > n_clicks) & (kept <= n_clicks + k)
+                table += share * shares[:, number, None] * hits
+
+
+def _evenly(length: int, number: int) -> NDArray[np.int64]:
+    """At most `number` of the numbers below `length`, evenly spaced."""
+    places = np.linspace(0, length - 1, min(number, length))
+    return np.asarray(places.round().astype(np.int64))
+
+
+def _common_consensus(posterior: Posterior) -> NDArray[np.int32]:
+    """The consensus that breaks ties; of several clusters, by mean rank over the population."""
+    if posterior.n_clusters == 1:
+        return posterior.point_consensus()
+    ranks = np.arange(1, posterior.n_items + 1)
+    shares = posterior.shares.mean(axis=(0, 1))
+    means = [posterior.rank_probabilities(k) @ ranks for k in range(posterior.n_clusters)]
+    return orderings_of(orderings_of(shares @ np.array(means))).astype(np.int32) + 1
 
 
 def first_chances(size: int, lam: float, k: int, order: int) -> NDArray[np.float64]:

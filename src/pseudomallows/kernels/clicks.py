@@ -132,10 +132,10 @@ def swap_users(seed, draw, first_users, starts, codes, consensus, lam, n_swaps, 
 
 
 @njit(cache=True, nogil=True)
-def next_rank_probabilities(starts, codes, consensus, lam, k, share, probabilities):
+def next_rank_probabilities(starts, codes, consensus, lam, k, shares, probabilities):
     """Add to `probabilities[row, item]` the exact chance of one of the k ranks after the clicks.
 
-    Times `share`, the weight of this consensus; clicked items are left alone.
+    Times `shares[row]`, the weight of this consensus; clicked items are left alone.
     """
     n_items = len(consensus)
     decay, roots = gap_decay(lam, n_items // 2 + 3), square_roots(n_items + 2)
@@ -147,6 +147,8 @@ def next_rank_probabilities(starts, codes, consensus, lam, k, share, probabiliti
     for item in range(n_items):
         ordering[consensus[item] - 1] = item
     for row in range(len(starts) - 1):
+        if shares[row] == 0.0:
+            continue
         mine = codes[starts[row] : starts[row + 1]]
         mark_clicks(mine, consensus, places, others)
         bound_states(others, tops, gaps)
@@ -155,7 +157,7 @@ def next_rank_probabilities(starts, codes, consensus, lam, k, share, probabiliti
         match_forwards(others, tops, gaps, first, last, decay, roots, sums, hits, masses, chances)
         for place in range(n_items):
             if others[place] & ITEM:
-                probabilities[row, ordering[place]] += share * chances[place]
+                probabilities[row, ordering[place]] += shares[row] * chances[place]
 
 
 @njit(cache=True, nogil=True)

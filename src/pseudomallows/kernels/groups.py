@@ -201,12 +201,12 @@ def draw_users(seed, draw, first_users, starts, codes, weights, ordering, lam, o
 
 
 @njit(cache=True, nogil=True)
-def look_up(starts, codes, orderings, shares, tables, probabilities):
-    """Fill `probabilities[row, item]`: the chance of an unclicked item to be among the next ranks.
+def look_up(starts, codes, orderings, shares, tables, row_shares, probabilities):
+    """Add to `probabilities[row, item]` the chance of an unclicked item to be among the next ranks.
 
     `tables[size, place]` is that chance for the item at `place` among `size` unclicked items, so a
-    user costs one look-up for each item and each consensus draw, of weight `shares[draw]`. Clicked
-    items get 0.
+    user costs one look-up for each item and each consensus draw, of weight `shares[draw]`. All of
+    it counts `row_shares[row]` times. Clicked items are left alone.
     """
     n_items = orderings.shape[1]
     clicked = np.zeros(n_items, dtype=np.bool_)
@@ -214,13 +214,12 @@ def look_up(starts, codes, orderings, shares, tables, probabilities):
         mine = codes[starts[row] : starts[row + 1]]
         clicked[mine] = True
         table, chances = tables[n_items - len(mine)], probabilities[row]
-        chances[:] = 0.0
-        for draw in range(len(orderings)):
-            place = 0
+        for draw in range(len(orderings) if row_shares[row] > 0.0 else 0):
+            place, share = 0, shares[draw] * row_shares[row]
             for rank in range(n_items):
                 item = orderings[draw, rank]
                 if not clicked[item]:
-                    chances[item] += shares[draw] * table[place]
+                    chances[item] += share * table[place]
                     place += 1
         clicked[mine] = False
 
