@@ -142,3 +142,30 @@ def v_set(ranking):
         if good:
             found.add(v)
     return found
+
+
+def click_likelihood(clicked, consensus, alpha):
+    """Probability that the clicked items have the first ranks."""
+    law = mallows(consensus, alpha)
+    return math.fsum(p for r, p in law.items() if all(r[i] <= len(clicked) for i in clicked))
+
+
+def memberships(likelihoods, shares):
+    """Probability of each cluster, given the likelihood of a user in each."""
+    weights = [like * share for like, share in zip(likelihoods, shares, strict=True)]
+    return [weight / math.fsum(weights) for weight in weights]
+
+
+def mixture_posterior(likelihood, n_users, n_items, n_clusters, prior):
+    """{(consensuses, labels): probability}, shares summed out; `likelihood(user, consensus)`."""
+    weights = {}
+    for labels in itertools.product(range(n_clusters), repeat=n_users):
+        sizes = [labels.count(cluster) for cluster in range(n_clusters)]
+        of_labels = math.exp(
+            math.fsum(math.lgamma(prior + size) for size in sizes)
+            - math.lgamma(n_clusters * prior + n_users)
+        )
+        for centers in itertools.product(all_rankings(n_items), repeat=n_clusters):
+            values = (likelihood(user, centers[label]) for user, label in enumerate(labels))
+            weights[centers, labels] = of_labels * math.prod(values)
+    return normalise(weights)

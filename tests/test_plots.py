@@ -30,6 +30,36 @@ def test_heat_shows_the_probabilities_in_the_order_of_the_consensus(posterior):
     ax.figure.canvas.draw()
 
 
+@pytest.fixture(scope="module")
+def clustered():
+    data = pm.simulate_rankings(150, 6, [6, 6], sizes=[100, 50], rng=1)
+    return pm.fit(data.preferences, "mcmc", n_clusters="auto", n_draws=500, rng=1)
+
+
+def test_clusters_are_shown_with_their_shares_and_certainty(clustered):
+    ax = pm.plots.shares(clustered)
+    heights = [bar.get_height() for bar in ax.patches]
+    assert heights == pytest.approx(clustered.shares.mean(axis=(0, 1)))
+    assert heights[0] > heights[1]
+    ax = pm.plots.certainty(clustered)
+    assert sum(bar.get_height() for bar in ax.patches) == 150
+    assert "cluster 1 (" in pm.plots.heat(clustered, cluster=1).get_title()
+    assert "cluster 0 (" in pm.plots.intervals(clustered, cluster=0).get_title()
+    ax.figure.canvas.draw()
+
+
+def test_the_elbow_marks_the_number_that_was_chosen(clustered, posterior):
+    ax = pm.plots.elbow(clustered)
+    assert ax.get_title() == "2 clusters chosen"
+    line = ax.lines[0]
+    assert line.get_xdata().tolist() == clustered.settings["curve"]["n_clusters"]
+    assert line.get_ydata() == pytest.approx(clustered.settings["curve"]["means"])
+    curve = pm.ClusterCurve(np.array([1, 2]), np.array([[-3.0, -4.0], [-3.0, -4.1]]))
+    assert pm.plots.elbow(curve).get_title() == "One cluster chosen"
+    with pytest.raises(ValueError, match="fit with n_clusters='auto'"):
+        pm.plots.elbow(posterior)
+
+
 def test_intervals_put_the_best_item_on_top(posterior):
     ax = pm.plots.intervals(posterior, 0.9)
     labels = [text.get_text() for text in ax.get_yticklabels()]

@@ -50,8 +50,8 @@ class ClusterCurve:
 
     @property
     def chosen(self) -> int:
-        """The smallest number of clusters within one standard error of the best."""
-        near = self.means.max() - self.means <= self.errors
+        """The smallest number of clusters within two standard errors of the best."""
+        near = self.means.max() - self.means <= 2 * self.errors
         return int(self.n_clusters[near.argmax()])
 
     def __repr__(self) -> str:
@@ -80,8 +80,8 @@ def choose_clusters(
     """Choose the number of clusters by the exact likelihood of users held out.
 
     The users are cut into three parts; for each number of clusters the mixture is learnt from two
-    of them and scored on the third. The number chosen is the smallest within one standard error of
-    the best, where the error is that of the difference, user by user. The numbers grow by ever
+    of them and scored on the third. The number chosen is the smallest within two standard errors
+    of the best, where the error is that of the difference, user by user. The numbers grow by ever
     larger steps until two in a row are no better than the best so far.
 
     Parameters

@@ -35,7 +35,7 @@ from .states import State
 
 N_STARTS, N_FINALISTS = 6, 2  # guesses, and those that go on after two sweeps
 START_ROWS, START_ROWS_EACH = 1000, 150  # rows for the guesses: in all, and for each cluster
-ASSIGNED_SWEEPS, SAMPLED_SWEEPS = 4, 12  # of the best guess, on all rows
+ASSIGNED_SWEEPS, SAMPLED_SWEEPS = 4, 15  # of the best guess, on all rows
 PREPARATION = 2 * N_STARTS + 4 * N_FINALISTS + ASSIGNED_SWEEPS + SAMPLED_SWEEPS
 LOWEST_START = 0.05  # of alpha
 Memberships = NDArray[np.float64]
@@ -58,7 +58,7 @@ def check_n_clusters(n_clusters: Any, prefs: Preferences) -> int:
 class Mixture:
     """One chain of a mixture: clusters with states of their own, and users with labels.
 
-    A sweep moves each cluster, given its users. Every `refresh` sweeps the labels are drawn anew
+    A sweep moves each cluster, given its users. Every so many sweeps the labels are drawn anew
     from the exact memberships, given the clusters, and then the shares of the clusters.
 
     Where the law of the states is a rough one, `leaders` stand behind them: states whose consensus
@@ -73,7 +73,7 @@ class Mixture:
         latent: Latent,
         states: Sequence[State],
         shares: NDArray[np.float64],
-        refresh: int,
+        refresh_every: int,
         share_prior: float,
         rng: np.random.Generator,
         leaders: Sequence[State] | None = None,
@@ -82,7 +82,7 @@ class Mixture:
         self._leaders = list(states if leaders is None else leaders)
         self.has_users = [True] * len(self.states)
         self.counts = np.zeros((latent.n_rows, len(self.states)), dtype=np.int64)
-        self._refresh, self._share_prior, self._rng = refresh, share_prior, rng
+        self.refresh_every, self._share_prior, self._rng = refresh_every, share_prior, rng
         self._seed = int(rng.integers(2**63))
         self.n_sweeps = 0
         self.log_likelihood = self._log_posterior = math.nan
@@ -119,7 +119,7 @@ class Mixture:
         return self._total / self._n_total if self._n_total else self._latest
 
     def some_leaders(self, number: int) -> Ranking:
-        """``[place, cluster, item]``: consensuses of the leaders, evenly spaced after the warmup."""
+        """``[place, cluster, item]``: consensuses of the leaders after the warmup, evenly."""
         found = self._leaders_so_far or [np.stack([s.consensus for s in self._leaders])]
         chosen = np.linspace(0, len(found) - 1, number).round().astype(int)
         return np.stack([found[place] for place in chosen])
@@ -129,14 +129,11 @@ class Mixture:
         return self._log_posterior
 
     def begin(self, reference: Memberships | None) -> None:
-        """Draw the first labels; the order of the clusters is that of the reference, or by size."""
+        """Draw the first labels; from now on the clusters keep their order, or take that of the
+        reference."""
+        self._reference = reference
         self.refresh(adapt=True)
-        order = np.argsort(-self.shares, kind="stable")
-        if reference is not None:
-            order = self._best_order(self._latest, reference)
-        self._reorder(order)
-        self._reference = self._latest[:, order]
-        self.share_out(self.counts[:, order].copy())
+        self._reference = self._latest
 
     def sweep(self, adapt: bool) -> None:
         """Move every cluster, given its users; then, if it is time, draw labels and shares."""
@@ -144,7 +141,7 @@ class Mixture:
         self._log_posterior = math.nan
         self._drawn_states, self._drawn_counts = self.states, self.counts
         self._move(self.states, adapt)
-        if self.n_sweeps % self._refresh == 0:
+        if self.n_sweeps % self.refresh_every == 0:
             if self.is_led:
                 self._move(self._leaders, adapt)
             self.refresh(adapt)
@@ -256,7 +253,8 @@ class Mixture:
         """The order of the clusters that agrees best with the memberships of reference."""
         from scipy.optimize import linear_sum_assignment
 
-        overlap = reference.T @ (self.latent.row_weights[:, None] * memberships)
+        weights = self.latent.row_weights
+        overlap = np.einsum("r,rj,rk->jk", weights, reference, memberships, optimize=False)
         return np.asarray(linear_sum_assignment(-overlap)[1])
 
     def _reorder(self, order: NDArray[np.int64]) -> None:
@@ -294,8 +292,7 @@ def row_log_likelihoods(
             [latent.row_log_likelihoods(rows, center, alpha) for center, alpha in clusters], axis=1
         )
 
-    size = max(BLOCK // len(clusters), 16)
-    return np.concatenate(list(latent.executor.map(work, blocks(latent.n_rows, size))))
+    return np.concatenate(list(latent.executor.map(work, blocks(latent.n_rows, BLOCK // 2))))
 
 
 class StartState(State):
@@ -384,6 +381,7 @@ def find_start(
     for state in best.states:
         assert isinstance(state, StartState)
         state.is_sampled = True
+    best.refresh_every = 3
     return best
 
 

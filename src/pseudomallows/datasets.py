@@ -1,7 +1,8 @@
 """Data: simulated populations."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +14,24 @@ from .rankings import check_count, check_number
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """What the users show, and the truth behind it: their consensus and their full rankings."""
+    """What the users show, and the truth behind it: their consensus and their full rankings.
+
+    With several clusters, ``consensus[cluster]`` is a ranking; ``labels[user]`` is a cluster.
+    """
 
     preferences: Preferences
     consensus: NDArray[np.int32]
     rankings: NDArray[np.int32]
+    labels: NDArray[np.int64]
 
 
 def simulate_rankings(
     n_users: int,
     n_items: int,
-    alpha: float,
+    alpha: float | Sequence[float],
     *,
     top: int | None = None,
+    sizes: Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Simulation:
     """Simulate users whose rankings are Mallows around a random consensus.
@@ -34,10 +40,12 @@ def simulate_rankings(
     ----------
     n_users, n_items : int
         Size of the data.
-    alpha : float
-        Concentration.
+    alpha : float, or one for each cluster
+        Concentration. Clusters have random consensuses of their own.
     top : int, optional
         Each user shows the first `top` ranks only.
+    sizes : sequence of int, optional
+        Users of each cluster; default: as equal as can be.
     rng : numpy.random.Generator or seed, optional
         Source of randomness.
 
@@ -48,23 +56,46 @@ def simulate_rankings(
     """
     rng = np.random.default_rng(rng)
     n_users, n_items = check_count(n_users, "n_users"), check_count(n_items, "n_items", 2)
-    consensus = (rng.permutation(n_items) + 1).astype(np.int32)
-    rankings = Mallows(consensus, alpha).draw(n_users, rng)
+    alphas: list[float] = np.atleast_1d(np.asarray(alpha)).tolist()
+    sizes = _check_sizes(sizes, n_users, len(alphas))
+    centers = [(rng.permutation(n_items) + 1).astype(np.int32) for _ in alphas]
+    clusters = zip(centers, alphas, sizes, strict=True)
+    rankings = np.concatenate(
+        [Mallows(center, value).draw(size, rng) for center, value, size in clusters]
+    )
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    if len(alphas) > 1:
+        mixed = rng.permutation(n_users)
+        rankings, labels = rankings[mixed], labels[mixed]
     shown = rankings
     if top is not None:
         shown = np.where(rankings <= check_count(top, "top"), rankings, 0)
-    return Simulation(Preferences.from_rankings(shown), consensus, rankings)
+    consensus = centers[0] if np.ndim(alpha) == 0 else np.stack(centers)
+    return Simulation(Preferences.from_rankings(shown), consensus, rankings, labels)
+
+
+def _check_sizes(sizes: Sequence[int] | None, n_users: int, n_clusters: int) -> list[int]:
+    if sizes is None:
+        return [len(part) for part in np.array_split(np.arange(n_users), n_clusters)]
+    listed = [check_count(size, "sizes", 0) for size in sizes]
+    if len(listed) != n_clusters or sum(listed) != n_users:
+        raise ValueError(
+            f"sizes must have one number for each of {n_clusters} clusters, and sum to {n_users} "
+            f"users, got {listed}"
+        )
+    return listed
 
 
 def simulate_clicks(
     n_users: int,
     n_items: int,
-    alpha: float,
+    alpha: float | Sequence[float],
     mean_clicks: float = 5,
     *,
     distribution: str = "poisson",
     min_clicks: int = 1,
     max_clicks: int | None = None,
+    sizes: Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Simulation:
     """Simulate users who click the first items of their latent rankings, as the paper does.
@@ -75,8 +106,8 @@ def simulate_clicks(
     ----------
     n_users, n_items : int
         Size of the data.
-    alpha : float
-        Concentration.
+    alpha : float, or one for each cluster
+        Concentration. Clusters have random consensuses of their own.
     mean_clicks : float
         Mean number of clicks (of "poisson": before its ends are cut off).
     distribution : str
@@ -84,6 +115,8 @@ def simulate_clicks(
         each cut off at its ends.
     min_clicks, max_clicks : int, optional
         The ends; default 1 and n_items - 3.
+    sizes : sequence of int, optional
+        Users of each cluster; default: as equal as can be.
     rng : numpy.random.Generator or seed, optional
         Source of randomness.
 
@@ -91,9 +124,11 @@ def simulate_clicks(
     --------
     >>> simulate_clicks(100, 20, alpha=3, rng=1).preferences
     Clicks(100 users, 20 items; 511 clicks)
+    >>> simulate_clicks(100, 20, alpha=[3, 6], sizes=[70, 30], rng=1).consensus.shape
+    (2, 20)
     """
     rng = np.random.default_rng(rng)
-    truth = simulate_rankings(n_users, n_items, alpha, rng=rng)
+    truth = simulate_rankings(n_users, n_items, alpha, sizes=sizes, rng=rng)
     highest = max(n_items - 3, 1) if max_clicks is None else check_count(max_clicks, "max_clicks")
     lowest = check_count(min_clicks, "min_clicks", 0)
     if not lowest <= highest <= n_items:
@@ -103,7 +138,7 @@ def simulate_clicks(
         )
     n_clicks = _draw_sizes(n_users, mean_clicks, distribution, lowest, highest, rng)
     clicked = truth.rankings <= n_clicks[:, None]
-    return Simulation(Preferences.from_clicks(clicked), truth.consensus, truth.rankings)
+    return replace(truth, preferences=Preferences.from_clicks(clicked))
 
 
 def _draw_sizes(

@@ -96,7 +96,7 @@ def fit(
             For "pseudo" on clicks: how a user's items are visited (section 3.3 of the paper):
             "uniform" (default), "v" or "top_bottom".
         refresh : int
-            With clusters: sweeps between two draws of the users' labels; default 10 for "pseudo"
+            With clusters: sweeps between two draws of the users' labels; default 20 for "pseudo"
             on clicks, 5 for partial rankings and clicks, else 1.
         share_prior : float
             With clusters: the Dirichlet prior of their shares; default 1, uniform.
@@ -240,19 +240,19 @@ class _Job:
                 self._run_chain(chain, mixture)
                 self._keep_memberships(chain, mixture)
         weights = np.exp(self.log_weights - self.log_weights.max())
-        n_clusters = self.plan.n_clusters
+        order = np.argsort(-self.memberships.sum(axis=(0, 1)), kind="stable")  # the largest first
+        none = np.empty((0, 0, self.plan.n_clusters, self.latent.n_items), np.int32)
+        leaders = np.stack(self.leaders) if self.leaders else none
         return {
-            "consensus": self.consensus,
-            "alpha": self.alphas,
+            "consensus": self.consensus[:, :, order],
+            "alpha": self.alphas[:, :, order],
             "weights": weights / weights.sum(),
             "log_posterior": self.log_posterior,
-            "costs": self.costs / (self.plan.n_chains * self.plan.n_draws),
+            "costs": self.costs[order] / (self.plan.n_chains * self.plan.n_draws),
             "latent": self.latents,
-            "shares": self.shares,
-            "chain_memberships": self.memberships,
-            "leaders": np.stack(self.leaders)
-            if self.leaders
-            else np.empty((0, 0, n_clusters, self.latent.n_items), np.int32),
+            "shares": self.shares[:, :, order],
+            "chain_memberships": self.memberships[:, :, order],
+            "leaders": leaders[:, :, order],
         }
 
     def _draw_independent(self, chain: int, rng: np.random.Generator) -> None:

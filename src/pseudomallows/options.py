@@ -58,7 +58,7 @@ def known_options(prefs: Preferences, method: str, n_clusters: int) -> dict[str,
         known |= {"warmup": None, "thin": _default_thin(method, full, clicks, n_clusters)}
     if n_clusters > 1:
         quick = full or (clicks and method == "pseudo")
-        known |= {"refresh": (1 if full else 10) if quick else 5, "share_prior": 1.0}
+        known |= {"refresh": (1 if full else 20) if quick else 5, "share_prior": 1.0}
     if method == "pseudo":
         known |= {"sigma": 0.0} | ({"order": "uniform"} if clicks else {})
     elif method == "balanced":

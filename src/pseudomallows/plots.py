@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .choose import ClusterCurve
 from .evaluate import Evaluation
 from .posterior import Posterior
 from .rankings import check_count, orderings_of
@@ -34,7 +35,7 @@ def heat(posterior: Posterior, cluster: int = 0, ax: "Axes | None" = None) -> "A
     bar = ax.figure.colorbar(mesh, ax=ax)
     bar.set_label("probability")
     ax.invert_yaxis()
-    ax.set(ylabel="rank", title="Rank probabilities")
+    ax.set(ylabel="rank", title=_title("Rank probabilities", posterior, cluster))
     ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     _name_items(ax, posterior, order)
     return ax
@@ -64,7 +65,9 @@ def intervals(
     )
     ax.invert_yaxis()
     ax.set(
-        xlabel="rank", title=f"Mean rank and {probability:.0%} interval", xlim=(0.5, n_items + 0.5)
+        xlabel="rank",
+        title=_title(f"Mean rank and {probability:.0%} interval", posterior, cluster),
+        xlim=(0.5, n_items + 0.5),
     )
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     if n_items <= MAX_NAMES:
@@ -140,6 +143,62 @@ def reliability(evaluation: Evaluation, ax: "Axes | None" = None) -> "Axes":
         aspect="equal",
     )
     return ax
+
+
+def shares(posterior: Posterior, ax: "Axes | None" = None) -> "Axes":
+    """Share of each cluster in the population, with its 95 % interval."""
+    ax = _axes(ax, width=6.4, height=4)
+    draws = posterior.shares.reshape(-1, posterior.n_clusters)
+    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+    means, places = draws.mean(axis=0), np.arange(posterior.n_clusters)
+    ax.bar(places, means, color=COLOUR, alpha=0.7)
+    ax.vlines(places, low, high, color="0.2", linewidth=1.5)
+    ax.set(xlabel="cluster", ylabel="share of the population", title="Clusters", ylim=(0, None))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    return ax
+
+
+def certainty(posterior: Posterior, ax: "Axes | None" = None) -> "Axes":
+    """How sure the cluster of each user is: the users by their largest membership."""
+    ax = _axes(ax, width=6.4, height=4)
+    largest = posterior.memberships.max(axis=1)
+    ax.hist(largest, bins=20, range=(0, 1), color=COLOUR, alpha=0.7)
+    ax.set(
+        xlabel="probability of the most probable cluster",
+        ylabel="users",
+        title=f"Membership certainty, mean {largest.mean():.2f}",
+        xlim=(0, 1),
+    )
+    return ax
+
+
+def elbow(curve: ClusterCurve | Posterior, ax: "Axes | None" = None) -> "Axes":
+    """How well each number of clusters describes unseen users; the chosen one is marked.
+
+    Takes the curve of :func:`choose_clusters`, or a posterior fitted with n_clusters="auto". A bar
+    is two standard errors of the distance from the best.
+    """
+    if isinstance(curve, Posterior) and "curve" not in curve.settings:
+        raise ValueError("this posterior has no curve: fit with n_clusters='auto'")
+    values = curve.as_settings() if isinstance(curve, ClusterCurve) else curve.settings["curve"]
+    ax = _axes(ax, width=6.4, height=4)
+    numbers, means, chosen = values["n_clusters"], values["means"], values["chosen"]
+    ax.errorbar(numbers, means, 2 * np.array(values["errors"]), color=COLOUR, marker="o", capsize=3)
+    ax.axvline(chosen, color="0.5", linestyle=":", linewidth=1)
+    ax.set(
+        xlabel="number of clusters",
+        ylabel="log likelihood of an unseen user",
+        title=f"{chosen} clusters chosen" if chosen > 1 else "One cluster chosen",
+    )
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    return ax
+
+
+def _title(words: str, posterior: Posterior, cluster: int) -> str:
+    if posterior.n_clusters == 1:
+        return words
+    share = posterior.shares[:, :, cluster].mean()
+    return f"{words}, cluster {cluster} ({share:.0%})"
 
 
 def _axes(ax: "Axes | None", width: float, height: float) -> "Axes":

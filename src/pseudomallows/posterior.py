@@ -240,12 +240,13 @@ class Posterior:
     def to_arviz(self) -> Any:
         """The draws for ArviZ: `consensus`, `alpha`, with clusters `shares`; beside them `lp`.
 
-        `lp` is the log posterior. ArviZ knows no weights, so weighted draws are drawn again in proportion to their weights.
+        `lp` is the log posterior. ArviZ knows no weights, so weighted draws are drawn again in
+        proportion to their weights.
         """
         import arviz
 
         chosen = self._equal_draws()
-        arrays = {"consensus": self.consensus, "alpha": self.alpha}
+        arrays: dict[str, NDArray[Any]] = {"consensus": self.consensus, "alpha": self.alpha}
         if self.n_clusters > 1:
             arrays["shares"] = self.shares
         draws = {
