@@ -20,7 +20,8 @@ WAYS = ("look_up", "draws")
 TABLE_DRAWS = 2000  # behind each table of the paper's law
 MAX_DRAWS = 50  # consensus draws behind an exact probability; more change little
 N_CENTERS = 8  # consensuses, over all chains, by which a new user's cluster is found
-LEAST_SHARE = 1e-4  # of a cluster, for it to count in a user's recommendations
+MAX_CLUSTER_DRAWS = 20  # the same with clusters, for each of them
+LEFT_OUT = 0.01  # of a user's memberships, at most: clusters that would count for nearly nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +278,7 @@ class _Recommender:
         self.chain_weights = weights.sum(axis=1)
         if n_clusters == 1:
             draws = posterior.consensus[:, :, 0].reshape(-1, self.n_items)
-            self.sources = [self._source(draws, posterior.alpha.ravel(), weights.ravel(), 1)]
+            self.sources = [self._source(draws, posterior.alpha.ravel(), weights.ravel(), 0)]
         else:
             self.sources = [
                 self._source(
@@ -307,7 +308,8 @@ class _Recommender:
         weights: NDArray[np.float64],
         n_chains: int,
     ) -> _Source:
-        limit = max(1, MAX_DRAWS // n_chains)
+        """Draws of one consensus; `n_chains` is 0 for one cluster, where the chains are joined."""
+        limit = MAX_DRAWS if n_chains == 0 else max(1, MAX_CLUSTER_DRAWS // n_chains)
         if not self.is_pseudo and len(draws) > limit:
             chosen = _evenly(len(draws), limit)
             draws, alphas, weights = draws[chosen], alphas[chosen], weights[chosen]
@@ -323,13 +325,17 @@ class _Recommender:
         return found
 
     def shares_of(self, chain_memberships: NDArray[Any]) -> NDArray[np.float64]:
-        """``shares[user, source]`` from ``[chain, user, cluster]``; tiny ones are left out."""
+        """``shares[user, source]`` from ``[chain, user, cluster]``; the least are left out."""
         n_chains, n_users, n_clusters = chain_memberships.shape
         if n_clusters == 1:
             return np.ones((n_users, 1))
         weighted = chain_memberships * self.chain_weights[:, None, None]
         shares = weighted.transpose(1, 0, 2).reshape(n_users, n_chains * n_clusters)
-        shares[shares < LEAST_SHARE] = 0.0
+        order = np.argsort(shares, axis=1)
+        below = np.cumsum(np.take_along_axis(shares, order, axis=1), axis=1)
+        few = np.empty_like(shares, dtype=bool)
+        np.put_along_axis(few, order, below < LEFT_OUT, axis=1)
+        shares = np.where(few, 0.0, shares)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
 
     def prepare(self, seen: Clicks, k: int, shares: NDArray[np.float64]) -> None:
