@@ -203,10 +203,10 @@ def test_compiled_and_interpreted_kernels_are_equal():
     plain = latent_draws([0, 3], 1.5, 20, interpreted(kernels.draw_click_users))
     assert (latent_draws([0, 3], 1.5, 20) == plain).all()
     starts, codes = arrays([0, 3], [2])
-    results = []
+    factors, results = kernels.step_factors(5, 2), []
     for kernel in (kernels.next_rank_probabilities, interpreted(kernels.next_rank_probabilities)):
         found = np.zeros((2, 5))
-        kernel(starts, codes, CONSENSUS, 0.3, 2, np.ones(2), found)
+        kernel(starts, codes, CONSENSUS, 0.3, 2, np.ones(2), factors, found)
         results.append(found)
     assert (results[0] == results[1]).all()
 
@@ -232,21 +232,23 @@ def test_next_rank_probabilities_equal_enumeration(case):
             if item not in clicked and n_clicks < rank <= n_clicks + k:
                 exact[item] += probability
     starts, codes = arrays(clicked)
-    found = np.zeros((1, n_items))
-    kernels.next_rank_probabilities(
-        starts, codes, np.array(consensus), alpha / n_items, k, np.ones(1), found
-    )
-    assert np.abs(found[0] - exact).max() < 1e-10
+    for n_gaps in (0, 9):  # factors made anew, and from the table
+        factors, found = kernels.step_factors(n_items, n_gaps), np.zeros((1, n_items))
+        kernels.next_rank_probabilities(
+            starts, codes, np.array(consensus), alpha / n_items, k, np.ones(1), factors, found
+        )
+        assert np.abs(found[0] - exact).max() < 1e-10
 
 
 def test_next_rank_probabilities_of_many_items_add_up():
     rng = np.random.default_rng(1)
     rows = [sorted(rng.permutation(300)[:size].tolist()) for size in (0, 3, 150, 290)]
     starts, codes = arrays(*rows)
+    factors = kernels.step_factors(300, 64)
     for lam in (0.0, 0.01, 0.4, 30.0):
         found = np.zeros((4, 300))
         kernels.next_rank_probabilities(
-            starts, codes, rng.permutation(300) + 1, lam, 10, np.ones(4), found
+            starts, codes, rng.permutation(300) + 1, lam, 10, np.ones(4), factors, found
         )
         assert found.sum(axis=1) == pytest.approx(np.full(4, 10.0))
         assert found.min() >= 0

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from .clicks import ORDERS, log_likelihoods_of_clicks
 from .executors import Executor, Threads, blocks
 from .frames import make_frame
-from .kernels.clicks import draw_click_users, next_rank_probabilities
+from .kernels.clicks import draw_click_users, next_rank_probabilities, step_factors
 from .kernels.groups import UNIFORM, choose_best, count_group, draw_users, look_up
+from .kernels.matching import N_GAPS
 from .posterior import Posterior
 from .preferences import Clicks, Preferences, check_known, rows_of_users
 from .rankings import check_count, orderings_of
@@ -300,6 +301,7 @@ class _Recommender:
         self.codes = {name: code for code, name in enumerate(posterior.items.tolist())}
         self.order = ORDERS[posterior.settings["options"]["order"] or "uniform"]
         self._tables: dict[tuple[float, int], NDArray[np.float64]] = {}
+        self._factors = step_factors(self.n_items, N_GAPS)
 
     def _source(
         self,
@@ -379,7 +381,9 @@ class _Recommender:
                 continue
             for draw, share in enumerate(source.shares):
                 center = (source.draws[draw], source.alphas[draw] / self.n_items)
-                next_rank_probabilities(block.starts, block.codes, *center, k, share * mine, table)
+                next_rank_probabilities(
+                    block.starts, block.codes, *center, k, share * mine, self._factors, table
+                )
 
     def draw(self, block: _Block, k: int, shares: NDArray[np.float64], table: NDArray[Any]) -> None:
         """Fill the probabilities of some users by counting draws."""

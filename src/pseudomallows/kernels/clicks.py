@@ -12,10 +12,10 @@ from .matching import (
     BOTH,
     ITEM,
     RANK,
+    RESCALE,
     TINY,
     draw_matching,
     gap_decay,
-    square_roots,
     sum_matchings,
     walk_weights,
 )
@@ -132,17 +132,19 @@ def swap_users(seed, draw, first_users, starts, codes, consensus, lam, n_swaps, 
 
 
 @njit(cache=True, nogil=True)
-def next_rank_probabilities(starts, codes, consensus, lam, k, shares, probabilities):
+def next_rank_probabilities(starts, codes, consensus, lam, k, shares, factors, probabilities):
     """Add to `probabilities[row, item]` the exact chance of one of the k ranks after the clicks.
 
-    Times `shares[row]`, the weight of this consensus; clicked items are left alone.
+    Times `shares[row]`, the weight of this consensus; clicked items are left alone. `factors` comes
+    from `step_factors`.
     """
     n_items = len(consensus)
-    decay, roots = gap_decay(lam, n_items // 2 + 3), square_roots(n_items + 2)
-    sums, hits = np.zeros((2, n_items + 2, n_items // 2 + 4))
-    masses = np.zeros((4, n_items // 2 + 4))
+    decay = gap_decay(lam, n_items // 2 + 3)
+    sums, hits = np.zeros((2, n_items + 1, n_items // 2 + 5))
+    masses, totals = np.zeros((5, n_items // 2 + 8)), np.empty(n_items)
     places, others, ordering = np.empty((3, n_items), dtype=np.int64)
     tops, gaps = np.empty((2, n_items + 1), dtype=np.int64)
+    spare = np.empty(factors.shape[1:])
     chances = np.empty(n_items)
     for item in range(n_items):
         ordering[consensus[item] - 1] = item
@@ -152,12 +154,59 @@ def next_rank_probabilities(starts, codes, consensus, lam, k, shares, probabilit
         mine = codes[starts[row] : starts[row + 1]]
         mark_clicks(mine, consensus, places, others)
         bound_states(others, tops, gaps)
-        first, last = len(mine), len(mine) + k
-        sum_backwards(others, tops, gaps, first, last, decay, roots, sums, hits)
-        match_forwards(others, tops, gaps, first, last, decay, roots, sums, hits, masses, chances)
+        window = (len(mine), len(mine) + k)
+        sum_backwards(others, tops, gaps, window, decay, factors, spare, sums, hits, totals)
+        match_forwards(
+            others, tops, gaps, window, decay, factors, spare, sums, hits, totals, masses, chances
+        )
         for place in range(n_items):
             if others[place] & ITEM:
                 probabilities[row, ordering[place]] += shares[row] * chances[place]
+
+
+# The unclicked items and the ranks after the clicks stand on a line that begins with items only, so
+# there are never more open ranks than open items: a state has k open ranks and k + gap open items.
+# State k is stored in column k + 1, with zeros around the states. The inner loops read arrays that
+# are shifted beforehand, and factors from a table, so that the compiler can take several states at
+# once: this is where all the time goes.
+
+OPEN, STAY, CLOSE, GIVEN, OTHERS, LEFT, TAKEN, APART, ITEMS = range(9)  # rows of the factors
+
+
+@njit(cache=True, nogil=True)
+def fill_factors(gap, factors):
+    """Factors of a step, for every state k: both open; stay; both close; a given open item closes;
+    another one does; both close and a given open rank is left; a given open rank is taken; stay,
+    but not item and rank together; the number of open items."""
+    for k in range(factors.shape[1]):
+        a = k + gap
+        factors[OPEN, k] = np.sqrt((k + 1.0) * (a + 1.0))
+        factors[STAY, k] = 1.0 + k + a
+        factors[CLOSE, k] = np.sqrt(float(k) * a)
+        factors[GIVEN, k] = np.sqrt(k / float(a)) if a > 0 else 0.0
+        factors[OTHERS, k] = factors[GIVEN, k] * (a - 1.0)
+        factors[LEFT, k] = factors[OPEN, k] * k / (k + 1.0)
+        factors[TAKEN, k] = np.sqrt(a / float(k)) if k > 0 else 0.0
+        factors[APART, k] = k + a
+        factors[ITEMS, k] = a
+
+
+@njit(cache=True, nogil=True)
+def step_factors(n_items, n_gaps):
+    """`factors[gap, :, k]` for the first gaps; they depend on nothing but the number of items."""
+    factors = np.empty((min(n_gaps, n_items) + 1, 9, n_items // 2 + 3))
+    for gap in range(len(factors)):
+        fill_factors(gap, factors[gap])
+    return factors
+
+
+@njit(cache=True, nogil=True)
+def factors_of(gap, factors, spare):
+    """The factors of a gap: from the table, or made anew."""
+    if gap < len(factors):
+        return factors[gap]
+    fill_factors(gap, spare)
+    return spare
 
 
 @njit(cache=True, nogil=True)
@@ -175,124 +224,129 @@ def bound_states(places, tops, gaps):
 
 
 @njit(cache=True, nogil=True)
-def sum_backwards(places, tops, gaps, first, last, decay, roots, sums, hits):
+def sum_backwards(places, tops, gaps, window, decay, factors, spare, sums, hits, totals):
     """From each state before place p to the end: the weight of all walks, and of those on which a
-    given open item takes one of the ranks at places first..last - 1.
+    given open item takes one of the ranks in the window.
 
-    `sums[p, k]` and `hits[p, k]` are already multiplied by `decay[k]`, and 0 beyond `tops[p]`.
+    `sums[p, k + 1]` and `hits[p, k + 1]` include the decay of their state, and are divided by
+    `totals[p]`. Where no item is open, the second is of no meaning, and of no use.
     """
     n_places = len(places)
-    sums[n_places, :3] = 0.0
-    hits[n_places, :3] = 0.0
-    sums[n_places, 0] = 1.0
+    sums[n_places, :4] = 0.0
+    hits[n_places, :4] = 0.0
+    sums[n_places, 1] = 1.0
     for p in range(n_places - 1, -1, -1):
-        place, gap, hit = places[p], gaps[p], 1.0 if first <= p < last else 0.0
-        after, after_hits, total = sums[p + 1], hits[p + 1], 0.0
-        for k in range(tops[p] + 1):
-            a, b = k + max(gap, 0), k + max(-gap, 0)  # open items, open ranks
-            weight, weight_hits = 0.0, 0.0
-            if place == 0:
-                weight, weight_hits = after[k], after_hits[k]
-            elif place == BOTH:
-                open_both = roots[a + 1] * roots[b + 1]
-                weight = open_both * after[k + 1] + (1 + a + b) * after[k]
-                weight_hits = open_both * after_hits[k + 1] + (1 + b) * after_hits[k]
-                weight_hits += hit * after[k] + (a - 1) * after_hits[k] if a > 0 else 0.0
-                if k > 0:
-                    close = roots[a] * roots[b]
-                    weight += close * after[k - 1]
-                    weight_hits += close * (hit * after[k - 1] + (a - 1) * after_hits[k - 1]) / a
-            elif place == ITEM:  # before the first rank of the line, so none is open
-                opened = min(a + 1, b)
-                weight = roots[a + 1] * after[opened]
-                weight_hits = roots[a + 1] * after_hits[opened]
-            else:
-                opened = min(a, b + 1)
-                weight = roots[b + 1] * after[opened]
-                weight_hits = roots[b + 1] * after_hits[opened]
-                if a > 0:
-                    given = min(a - 1, b)
-                    weight += roots[a] * after[given]
-                    weight_hits += roots[a] * (hit * after[given] + (a - 1) * after_hits[given]) / a
-            alive = weight * decay[k] > TINY
-            sums[p, k] = weight * decay[k] if alive else 0.0
-            hits[p, k] = weight_hits * decay[k] if alive else 0.0
-            total += sums[p, k]
-        for k in range(tops[p] + 1):
-            sums[p, k] /= total
-            hits[p, k] /= total
-        sums[p, tops[p] + 1] = sums[p, tops[p] + 2] = 0.0
-        hits[p, tops[p] + 1] = hits[p, tops[p] + 2] = 0.0
+        place, gap, top = places[p], gaps[p], tops[p]
+        hit = 1.0 if window[0] <= p < window[1] else 0.0
+        after, after_hits, now, now_hits = sums[p + 1], hits[p + 1], sums[p], hits[p]
+        if place == BOTH:
+            table = factors_of(gap, factors, spare)
+            weigh(after, table[OPEN], table[STAY], table[CLOSE], decay, top, now)
+            weigh(after_hits, table[OPEN], table[APART], table[OTHERS], decay, top, now_hits)
+            for k in range(top + 1 if hit else 0):
+                now_hits[k + 1] += decay[k] * (after[k + 1] + table[GIVEN, k] * after[k])
+        elif place == RANK:
+            for k in range(top + 1):
+                opens, gives = np.sqrt(k + 1.0), np.sqrt(float(k + gap))
+                now[k + 1] = decay[k] * (opens * after[k + 2] + gives * after[k + 1])
+                given = (hit * after[k + 1] + (k + gap - 1.0) * after_hits[k + 1]) / (k + gap)
+                now_hits[k + 1] = decay[k] * (opens * after_hits[k + 2] + gives * given)
+        else:  # before the first rank: an item opens, or nothing stands here
+            factor = np.sqrt(gap + 1.0) if place == ITEM else 1.0
+            now[1], now_hits[1] = factor * after[1], factor * after_hits[1]
+        totals[p] = scale_states(top, p, now, now_hits)
 
 
 @njit(cache=True, nogil=True)
-def match_forwards(places, tops, gaps, first, last, decay, roots, sums, hits, masses, chances):
-    """Fill `chances[p]`: the item at place p takes one of the ranks at places first..last - 1.
+def weigh(old, up, stay, down, decay, top, new):
+    """For each state k: what comes from the states k + 1, k and k - 1, times the decay."""
+    size = top + 1
+    low, same, high, out = old[:size], old[1 : size + 1], old[2 : size + 2], new[1 : size + 1]
+    for k in range(size):
+        out[k] = decay[k] * (up[k] * high[k] + stay[k] * same[k] + down[k] * low[k])
+
+
+@njit(cache=True, nogil=True)
+def scale_states(top, p, one, other):
+    """Put zeros around the states; at times scale them, and clear what is negligible."""
+    total = 1.0
+    if p % RESCALE == 0:
+        total = one[1 : top + 2].sum()
+        for k in range(1, top + 2):
+            keep = 1.0 / total if one[k] > TINY else 0.0
+            one[k] *= keep
+            other[k] *= keep
+    one[0] = other[0] = 0.0
+    one[top + 2] = one[top + 3] = other[top + 2] = other[top + 3] = 0.0
+    return total
+
+
+@njit(cache=True, nogil=True)
+def match_forwards(
+    places, tops, gaps, window, decay, factors, spare, sums, hits, totals, masses, chances
+):
+    """Fill `chances[p]`: the item at place p takes one of the ranks in the window.
 
     It may take such a rank that is open, stand together with one, or open and take one later.
-    `mass[k]` is the weight of all walks to a state, `marked[k]` the same times the number of such
-    ranks that are open.
+    `mass[k + 1]` is the weight of all walks to a state, `marked[k + 1]` the same times the number
+    of such ranks that are open.
     """
-    mass, marked, new_mass, new_marked = masses[0], masses[1], masses[2], masses[3]
-    mass[:] = 0.0
-    marked[:] = 0.0
-    mass[0] = 1.0
+    masses[:] = 0.0
+    mass, marked, new_mass, new_marked, terms = masses
+    mass[1] = 1.0
+    weight = totals[0]  # of all walks, in the units of `mass` before and of `sums` after the place
     for p in range(len(places)):
-        place, gap, hit = places[p], gaps[p], 1.0 if first <= p < last else 0.0
-        after, after_hits = sums[p + 1], hits[p + 1]
-        new_mass[: tops[p + 1] + 3] = 0.0
-        new_marked[: tops[p + 1] + 3] = 0.0
-        good, all_of_them = 0.0, 0.0
-        for k in range(tops[p] + 1):
-            f, m = mass[k], marked[k]
-            a, b = k + max(gap, 0), k + max(-gap, 0)
-            if place == 0:
-                new_mass[k] += f
-                new_marked[k] += m
-            elif place == BOTH:
-                if k + 1 <= tops[p + 1]:
-                    weight = roots[a + 1] * roots[b + 1]
-                    good += weight * f * after_hits[k + 1]
-                    all_of_them += weight * f * after[k + 1]
-                    new_mass[k + 1] += weight * f
-                    new_marked[k + 1] += weight * (m + hit * f)
-                if k <= tops[p + 1]:
-                    good += (hit * f + m) * after[k] + a * f * after_hits[k]
-                    all_of_them += (1 + a + b) * f * after[k]
-                    new_mass[k] += (1 + a + b) * f
-                    new_marked[k] += (
-                        (1 + a) * m + (b - 1) * m + b * hit * f if b > 0 else (1 + a) * m
-                    )
-                if k > 0:
-                    weight = roots[a] * roots[b]
-                    good += weight * m / b * after[k - 1]
-                    all_of_them += weight * f * after[k - 1]
-                    new_mass[k - 1] += weight * f
-                    new_marked[k - 1] += weight * m * (b - 1) / b
-            elif place == ITEM:  # before the first rank of the line, so none is open
-                opened = min(a + 1, b)
-                good += roots[a + 1] * f * after_hits[opened]
-                all_of_them += roots[a + 1] * f * after[opened]
-                new_mass[opened] += roots[a + 1] * f
-                new_marked[opened] += roots[a + 1] * m
-            else:
-                opened = min(a, b + 1)
-                if opened <= tops[p + 1]:
-                    new_mass[opened] += roots[b + 1] * f
-                    new_marked[opened] += roots[b + 1] * (m + hit * f)
-                if a > 0:
-                    given = min(a - 1, b)
-                    new_mass[given] += roots[a] * f
-                    new_marked[given] += roots[a] * m
-        if place & ITEM:
-            chances[p] = good / all_of_them
-        total = 0.0
-        for k in range(tops[p + 1] + 1):
-            total += new_mass[k] * decay[k]
-        for k in range(tops[p + 1] + 1):
-            scale = decay[k] / total
-            alive = new_mass[k] * scale > TINY
-            new_mass[k] = new_mass[k] * scale if alive else 0.0
-            new_marked[k] = new_marked[k] * scale if alive else 0.0
+        place, gap, top, new_top = places[p], gaps[p], tops[p], tops[p + 1]
+        hit = 1.0 if window[0] <= p < window[1] else 0.0
+        if place == BOTH:
+            table = factors_of(gap, factors, spare)
+            weigh_item(sums[p + 1], hits[p + 1], hit, table, top, mass, marked, terms)
+            chances[p] = sum_terms(terms, top + 1) / weight
+            weigh(mass, table[OPEN], table[STAY], table[CLOSE], decay, new_top, new_mass)
+            weigh(marked, table[LEFT], table[APART], table[CLOSE], decay, new_top, new_marked)
+            for k in range(new_top + 1 if hit else 0):
+                new_marked[k + 1] += decay[k] * (table[CLOSE, k] * mass[k] + k * mass[k + 1])
+        elif place == RANK:
+            for k in range(new_top + 1):  # a rank opens, or is given to an open item
+                opens, gives = np.sqrt(float(k)), np.sqrt(float(k + gap))
+                new_mass[k + 1] = decay[k] * (opens * mass[k] + gives * mass[k + 1])
+                opened = marked[k] + hit * mass[k]
+                new_marked[k + 1] = decay[k] * (opens * opened + gives * marked[k + 1])
+        else:
+            if place == ITEM:
+                chances[p] = hits[p + 1, 1] / sums[p + 1, 1]
+            factor = np.sqrt(gap + 1.0) if place == ITEM else 1.0
+            new_mass[1], new_marked[1] = factor * mass[1], factor * marked[1]
+        total = scale_states(new_top, p, new_mass, new_marked)
+        if p + 1 < len(places):
+            weight *= totals[p + 1] / total
         mass, new_mass = new_mass, mass
         marked, new_marked = new_marked, marked
+
+
+@njit(cache=True, nogil=True)
+def weigh_item(after, after_hits, hit, table, top, mass, marked, terms):
+    """Fill `terms[k]`: the weight of the walks through state k on which the item of a place with an
+    item and a rank takes a rank in the window."""
+    size = top + 1
+    low, same = after[:size], after[1 : size + 1]
+    same_hits, high_hits = after_hits[1 : size + 1], after_hits[2 : size + 2]
+    here, marks, out = mass[1 : size + 1], marked[1 : size + 1], terms[:size]
+    opens, items, taken = table[OPEN], table[ITEMS], table[TAKEN]
+    for k in range(size):
+        out[k] = here[k] * (opens[k] * high_hits[k] + items[k] * same_hits[k])
+    for k in range(size):
+        out[k] += here[k] * hit * same[k] + marks[k] * (taken[k] * low[k] + same[k])
+    terms[size : size + 4] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def sum_terms(terms, size):
+    """Sum, in four strands that do not wait for each other; zeros follow the terms."""
+    one, two, three, four = 0.0, 0.0, 0.0, 0.0
+    for k in range(0, size, 4):
+        one += terms[k]
+        two += terms[k + 1]
+        three += terms[k + 2]
+        four += terms[k + 3]
+    return (one + two) + (three + four)
