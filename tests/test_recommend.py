@@ -42,7 +42,7 @@ def test_looked_up_probabilities_agree_with_counted_ones(posterior, data):
     counted = table_of(pm.recommend(posterior, k=15, by="draws"), 15)
     assert np.nanmax(np.abs(looked - 1)) < 1e-9  # all unseen items are among the next 15
     assert np.nanmax(np.abs(counted - 1)) < 1e-9
-    recommender, both = module._Recommender.of(posterior), []
+    recommender, both = module.recommender_of(posterior), []
     shares = recommender.shares_of(posterior.chain_memberships)
     recommender.prepare(data.preferences, 3, shares)
     for fill in (recommender.look_up, recommender.draw):

@@ -12,7 +12,7 @@ from .clicks import make_latent
 from .clusters import find_start, row_log_likelihoods
 from .executors import Executor
 from .latent import Latent
-from .preferences import Preferences
+from .preferences import Preferences, check_preferences
 from .rankings import check_alpha, check_count
 
 N_FOLDS, N_SNAPSHOTS = 3, 5
@@ -74,6 +74,7 @@ def choose_clusters(
     largest: int | None = None,
     *,
     alpha: float | None = None,
+    share_prior: float = 1.0,
     rng: np.random.Generator | int | None = None,
     executor: Executor | None = None,
 ) -> ClusterCurve:
@@ -92,6 +93,8 @@ def choose_clusters(
         The largest number to try; default 40, and at most one for every 25 users.
     alpha : float, optional
         Concentration of all clusters; default: each has its own, estimated.
+    share_prior : float
+        The Dirichlet prior of their shares.
     rng : numpy.random.Generator or seed, optional
         Source of randomness.
 
@@ -104,7 +107,8 @@ def choose_clusters(
     """
     rng = np.random.default_rng(rng)
     alpha = None if alpha is None else check_alpha(alpha)
-    latent = make_latent(prefs, executor)
+    check_preferences(prefs)
+    latent = make_latent(prefs.one_row_each()[0], executor)
     rows = rng.permutation(latent.n_rows)[:MAX_ROWS]
     most = max(1, min(MAX_CLUSTERS, len(rows) // USERS_EACH))
     if largest is not None:
@@ -113,7 +117,10 @@ def choose_clusters(
     tried, scores = [], []
     for n_clusters in _growing(most):
         tried.append(n_clusters)
-        parts = [_held_out_scores(latent, rows, fold, n_clusters, alpha, rng) for fold in folds]
+        parts = [
+            _held_out_scores(latent, rows, fold, n_clusters, alpha, share_prior, rng)
+            for fold in folds
+        ]
         scores.append(np.concatenate(parts))
         means = [score.mean() for score in scores]
         if max(means) > max(means[-2:]) and len(means) > 2:
@@ -135,11 +142,12 @@ def _held_out_scores(
     fold: NDArray[np.int64],
     n_clusters: int,
     alpha: float | None,
+    share_prior: float,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
     """Log of the mean likelihood of each user of a fold, over clusters learnt from the others."""
     others = np.setdiff1d(rows, fold) if len(fold) < len(rows) else rows
-    mixture = find_start(_only(latent, others), n_clusters, alpha, 1.0, rng)
+    mixture = find_start(_only(latent, others), n_clusters, alpha, share_prior, rng)
     users, logs = _only(latent, fold), []
     for _ in range(N_SNAPSHOTS):
         mixture.sweep(adapt=True)

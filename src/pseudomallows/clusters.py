@@ -18,7 +18,7 @@ from .executors import BLOCK, blocks
 from .kernels.chain import SWAP, move_consensus
 from .kernels.clusters import draw_labels
 from .kernels.costs import total_cost
-from .kernels.streams import CHAIN, start_stream
+from .kernels.streams import CHAIN, start_stream, uniform
 from .latent import (
     HIGHEST_ALPHA,
     Counts,
@@ -46,10 +46,10 @@ def check_n_clusters(n_clusters: Any, prefs: Preferences) -> int:
     if isinstance(n_clusters, str):
         raise ValueError(f'n_clusters must be a whole number or "auto", got {n_clusters!r}')
     number = check_count(n_clusters, "n_clusters")
-    n_rows = int(prefs.is_informative.sum())
-    if number > max(n_rows, 1):
+    n_users = int(prefs.weights[prefs.is_informative].sum())
+    if number > max(n_users, 1):
         raise ValueError(
-            f"n_clusters must be at most the number of users who say anything, {n_rows}, "
+            f"n_clusters must be at most the number of users who say anything, {n_users}, "
             f"got {number}"
         )
     return number
@@ -84,7 +84,7 @@ class Mixture:
         self.counts = np.zeros((latent.n_rows, len(self.states)), dtype=np.int64)
         self.refresh_every, self._share_prior, self._rng = refresh_every, share_prior, rng
         self._seed = int(rng.integers(2**63))
-        self.n_sweeps = 0
+        self.n_sweeps = self.first_refresh = 0  # a refresh, and every so many sweeps after it
         self.log_likelihood = self._log_posterior = math.nan
         self._reference: Memberships | None = None
         self.is_led = leaders is not None
@@ -111,7 +111,7 @@ class Mixture:
     def costs(self) -> Counts:
         """``costs[cluster, item, rank - 1]`` of the latest draws; 0 for an empty cluster."""
         none = np.zeros((self.latent.n_items, self.latent.n_items), dtype=np.int64)
-        return np.stack([none if s.costs is None else s.costs for s in self._drawn_states])
+        return np.stack([none if s.costs is None else s.costs for s in self.states])
 
     @property
     def mean_memberships(self) -> Memberships:
@@ -125,7 +125,10 @@ class Mixture:
         return np.stack([found[place] for place in chosen])
 
     def log_posterior(self) -> float:
-        """Log posterior density, labels and latent rankings summed out; NaN between refreshes."""
+        """Log posterior density, labels and latent rankings summed out.
+
+        NaN between refreshes, and where leaders stand behind the states.
+        """
         return self._log_posterior
 
     def begin(self, reference: Memberships | None) -> None:
@@ -140,8 +143,9 @@ class Mixture:
         self.n_sweeps += 1
         self._log_posterior = math.nan
         self._drawn_states, self._drawn_counts = self.states, self.counts
+        self._drawn_shares = self.shares
         self._move(self.states, adapt)
-        if self.n_sweeps % self.refresh_every == 0:
+        if (self.n_sweeps - self.first_refresh) % self.refresh_every == 0:
             if self.is_led:
                 self._move(self._leaders, adapt)
             self.refresh(adapt)
@@ -150,7 +154,8 @@ class Mixture:
         used = [state for state, has_users in zip(states, self.has_users, strict=True) if has_users]
         for state in used:
             state.n_sweeps += 1
-        self._move_alphas(used, adapt)
+        for _ in range(states[0].n_alpha_moves):
+            self._move_alphas(used, adapt)
         unknown = [state for state in used if not state.latent.is_full]
         found = finish_draws([state.begin_draw() for state in unknown], self.latent.executor)
         for state, costs in zip(unknown, found, strict=True):
@@ -192,9 +197,9 @@ class Mixture:
             log_sums,
         )
         self.log_likelihood = float((self.latent.row_weights * log_sums).sum())
-        self._log_posterior = self.log_likelihood + self._log_prior()
         if adapt:
-            self._fill_empty(counts, log_sums)
+            for cluster in self._fill_empty(counts, log_sums):
+                logs[:, cluster] = np.nan  # of the consensus before
         reference = self._total if self._n_total else self._reference
         if reference is not None:
             order = self._best_order(memberships, reference)
@@ -208,13 +213,15 @@ class Mixture:
                 self._leaders_so_far.append(np.stack([s.consensus for s in self._leaders]))
         self.share_out(counts)
         for cluster, state in enumerate(self._leaders):
-            state.log_likelihood = float((counts[:, cluster] * logs[:, cluster]).sum())
+            value = float((counts[:, cluster] * logs[:, cluster]).sum())
+            state.log_likelihood = None if math.isnan(value) else value
         self.shares = self._rng.dirichlet(self._share_prior + counts.sum(axis=0))
-
-    def _log_prior(self) -> float:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            of_shares = np.nan_to_num((self._share_prior - 1) * np.log(self.shares).sum())
-        return float(of_shares) + sum(state.log_prior(state.alpha) for state in self._leaders)
+        if not self.is_led and not adapt:
+            log_shares = np.log(np.maximum(self.shares, 1e-300))
+            values = np.logaddexp.reduce(logs + log_shares, axis=1)
+            self._log_posterior = float((self.latent.row_weights * values).sum())
+            self._log_posterior += (self._share_prior - 1) * float(log_shares.sum())
+            self._log_posterior += sum(state.log_prior(state.alpha) for state in self.states)
 
     def share_out(self, counts: Counts) -> None:
         """Give each cluster its users."""
@@ -235,11 +242,14 @@ class Mixture:
         """
         assert isinstance(self.latent, ClickLatent)
         found = np.empty((len(users), self.latent.n_items), dtype=np.int32)
+        stream = np.empty(1, dtype=np.uint64)
         for place, user in enumerate(users):
             clicks, number, row = self.latent.row_of(int(user))
             if row is None:
-                state = self._drawn_states[self._rng.choice(self.n_clusters, p=self.shares)]
-                weight = 1
+                start_stream(self._seed, self.n_sweeps, number, stream)
+                edges = np.cumsum(self._drawn_shares)
+                label = int(np.searchsorted(edges, uniform(stream) * edges[-1], "right"))
+                state, weight = self._drawn_states[label], 1
             else:
                 counts = self._drawn_counts[row]
                 last = int(np.flatnonzero(counts)[-1])
@@ -262,11 +272,15 @@ class Mixture:
         self._leaders = [self._leaders[cluster] for cluster in order]
         self.shares = self.shares[order]
 
-    def _fill_empty(self, counts: Counts, log_sums: NDArray[np.float64]) -> None:
-        """Give each empty cluster the users that the others explain worst, against chance."""
-        empty = np.flatnonzero(counts.sum(axis=0) == 0)
+    def _fill_empty(self, counts: Counts, log_sums: NDArray[np.float64]) -> list[int]:
+        """Give each empty cluster the users that the others explain worst, against chance.
+
+        It starts anew from them; return which clusters did.
+        """
+        empty, refilled = np.flatnonzero(counts.sum(axis=0) == 0), list[int]()
         if not len(empty):
-            return
+            return refilled
+        alpha = float(np.median(np.delete(self.alpha, empty)))
         chance = self.latent.row_log_likelihoods(
             slice(0, self.latent.n_rows), self.states[0].consensus, 0.0
         )
@@ -278,8 +292,10 @@ class Mixture:
                 counts[rows, cluster] = self.latent.row_weights[rows]
                 chosen = self.latent.select(counts[:, cluster], self.latent.row_numbers)
                 consensus = rank_randomly(chosen.mean_ranks, self._rng)
-                self.states[cluster].consensus = consensus
-                self._leaders[cluster].consensus = consensus.copy()
+                for state in (self.states[cluster], self._leaders[cluster]):
+                    state.consensus, state.alpha = consensus.copy(), alpha
+                refilled.append(int(cluster))
+        return refilled
 
 
 def row_log_likelihoods(
@@ -396,13 +412,13 @@ def prepare(
     """The clusters to start from, alpha as a mean over some sweeps."""
     mixture = find_start(latent, n_clusters, alpha, share_prior, rng, report)
     _run(mixture, SAMPLED_SWEEPS // 3, report)
-    logs = []
+    alphas = []
     for _ in range(SAMPLED_SWEEPS - SAMPLED_SWEEPS // 3):
         _run(mixture, 1, report)
-        logs.append(np.log(mixture.alpha))
-    for state, alpha_ in zip(mixture.states, np.exp(np.mean(logs, axis=0)), strict=True):
+        alphas.append(mixture.alpha)
+    for state, mean in zip(mixture.states, np.mean(alphas, axis=0).tolist(), strict=True):
         assert isinstance(state, StartState)
-        state.alpha, state.is_fixed = float(alpha_), True
+        state.alpha, state.is_fixed = mean, True
     return Prepared(mixture.states, mixture.shares)
 
 

@@ -57,6 +57,8 @@ def simulate_rankings(
     rng = np.random.default_rng(rng)
     n_users, n_items = check_count(n_users, "n_users"), check_count(n_items, "n_items", 2)
     alphas: list[float] = np.atleast_1d(np.asarray(alpha)).tolist()
+    if not alphas:
+        raise ValueError("alpha must be a number, or one for each cluster, got none")
     sizes = _check_sizes(sizes, n_users, len(alphas))
     centers = [(rng.permutation(n_items) + 1).astype(np.int32) for _ in alphas]
     clusters = zip(centers, alphas, sizes, strict=True)
@@ -77,7 +79,7 @@ def simulate_rankings(
 def _check_sizes(sizes: Sequence[int] | None, n_users: int, n_clusters: int) -> list[int]:
     if sizes is None:
         return [len(part) for part in np.array_split(np.arange(n_users), n_clusters)]
-    listed = [check_count(size, "sizes", 0) for size in sizes]
+    listed = [check_count(size, "sizes", 0) for size in np.atleast_1d(np.asarray(sizes)).tolist()]
     if len(listed) != n_clusters or sum(listed) != n_users:
         raise ValueError(
             f"sizes must have one number for each of {n_clusters} clusters, and sum to {n_users} "

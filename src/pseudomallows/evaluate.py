@@ -13,6 +13,7 @@ from .posterior import Posterior
 from .preferences import Clicks
 from .rankings import check_count, check_rankings, rank_randomly
 from .recommend import Recommendations, recommend
+from .splits import hide_clicks
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,31 +142,6 @@ def evaluate(
         recommendations=found,
         posterior=posterior,
     )
-
-
-def hide_clicks(
-    prefs: Clicks, hide: int, rng: np.random.Generator
-) -> tuple[Clicks, NDArray[np.bool_]]:
-    """Hide some clicks of each user who has more: the clicks that are left, and a table of those
-    hidden."""
-    hide = check_count(hide, "hide")
-    enough = prefs.n_clicks > hide
-    if not enough.any():
-        raise ValueError(
-            f"no user has more than {hide} clicks to hide, the most is {prefs.n_clicks.max()}: "
-            "lower hide"
-        )
-    owners = np.repeat(np.arange(prefs.n_users), prefs.n_clicks)
-    order = np.lexsort((rng.random(len(owners)), owners))  # shuffles each user's clicks
-    place = np.arange(len(owners)) - prefs.starts[owners]
-    taken = np.zeros(len(owners), dtype=bool)
-    taken[order] = (place < hide) & enough[owners]
-    hidden = np.zeros((prefs.n_users, prefs.n_items), dtype=bool)
-    hidden[owners[taken], prefs.codes[taken]] = True
-    left = np.bincount(owners[~taken], minlength=prefs.n_users)
-    starts = np.concatenate([[0], np.cumsum(left)]).astype(np.int64)
-    shown = Clicks(prefs.weights, prefs.users, prefs.items, starts, prefs.codes[~taken])
-    return shown, hidden
 
 
 def most_clicked(

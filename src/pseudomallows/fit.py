@@ -24,7 +24,7 @@ from .diagnostics import (
 from .executors import Executor
 from .latent import Latent, RankingLatent
 from .mcmc import Chain, ChainOptions, best_log_posterior, stuck_chains
-from .options import Options, check_options
+from .options import Options, check_options, check_options_of_either, known_options
 from .posterior import Posterior
 from .preferences import Clicks, Preferences, check_preferences
 from .pseudo import PseudoMallows
@@ -68,9 +68,11 @@ def fit(
         "mcmc": the exact posterior.
     alpha : float, optional
         Concentration of the users. Without it, "pseudo" and "balanced" estimate it
-        (:func:`estimate_alpha`), and "mcmc" samples it along with the consensus.
+        (:func:`estimate_alpha`; with clusters, each chain by the exact likelihood, for each
+        cluster), and "mcmc" samples it along with the consensus.
     n_draws : int, optional
-        Draws kept from each chain: 200, or 4,000 weighted ones for "balanced" on full rankings.
+        Draws kept from each chain: 200, or 4,000 weighted ones for "balanced" on full rankings
+        with one cluster.
     n_clusters : int or "auto"
         Groups of users, each with a consensus and an alpha of its own. "auto": as many as describe
         unseen users well, see :func:`choose_clusters`.
@@ -85,19 +87,20 @@ def fit(
             Number of chains: 4 for "mcmc", else 1.
         warmup : int
             Sweeps thrown away at the start of a Markov chain; default half of ``n_draws * thin``,
-            at least 100 (a tenth, at least 10, for "pseudo" on clicks). Draws of "pseudo" and
-            "balanced" are a Markov chain for partial rankings and clicks only.
+            at least 100 (a tenth, at least 10, for "pseudo" on clicks; with clusters a fifth, at
+            least 50). Draws of "pseudo" and "balanced" are a Markov chain for partial rankings,
+            clicks and clusters only.
         thin : int
             Sweeps for each draw that is kept; default 1; for partial rankings and clicks 5, or 10
-            with one chain only (but 1 for "pseudo" on clicks).
+            for "balanced" with one cluster (but 1 for "pseudo" on clicks).
         sigma : float
             For "pseudo": noise on the V-ranking; default 0.
         order : str
             For "pseudo" on clicks: how a user's items are visited (section 3.3 of the paper):
             "uniform" (default), "v" or "top_bottom".
         refresh : int
-            With clusters: sweeps between two draws of the users' labels; default 20 for "pseudo"
-            on clicks, 5 for partial rankings and clicks, else 1.
+            With clusters: sweeps between two draws of the users' labels and the shares; default 20
+            for "pseudo" on clicks, 5 for partial rankings and clicks, else 1.
         share_prior : float
             With clusters: the Dirichlet prior of their shares; default 1, uniform.
         keep_latent : list
@@ -150,14 +153,21 @@ def fit(
     generator = np.random.default_rng(rng)
     curve = None
     if n_clusters == "auto":
-        curve = choose_clusters(prefs, alpha=alpha, rng=generator, executor=executor)
+        check_options_of_either(prefs, method, n_draws, options)
+        prior = options.get("share_prior", 1.0)
+        curve = choose_clusters(
+            prefs, alpha=alpha, share_prior=prior, rng=generator, executor=executor
+        )
         n_clusters = curve.chosen
+        known = known_options(prefs, method, n_clusters)
+        options = {name: value for name, value in options.items() if name in known}
     wanted = check_n_clusters(n_clusters, prefs)
     plan = check_options(prefs, method, n_draws, wanted, alpha is None, options)
-    if isinstance(prefs, Clicks) and plan.augmentation == "metropolis":
-        latent: Latent = MetropolisLatent(prefs, executor, plan.n_swaps)
+    given, owners = (prefs, np.arange(prefs.n_users)) if wanted == 1 else prefs.one_row_each()
+    if isinstance(given, Clicks) and plan.augmentation == "metropolis":
+        latent: Latent = MetropolisLatent(given, executor, plan.n_swaps)
     else:
-        latent = make_latent(prefs, executor)
+        latent = make_latent(given, executor)
     if alpha is None and method != "mcmc" and wanted == 1:
         how = (
             "likelihood"
@@ -168,8 +178,8 @@ def fit(
         if alpha == 0:
             warnings.warn(AgreementWarning(latent.n_users), stacklevel=2)
 
-    job = _Job(prefs, latent, method, alpha, plan, generator, progress or _no_progress)
-    draws = job.run()
+    job = _Job(given, owners, latent, method, alpha, plan, generator, progress or _no_progress)
+    draws: dict[str, Any] = job.run()
     settings = {
         "version": __version__,
         "method": method,
@@ -202,6 +212,7 @@ class _Job:
     def __init__(
         self,
         prefs: Preferences,
+        owners: NDArray[np.int64],
         latent: Latent,
         method: str,
         alpha: float | None,
@@ -210,6 +221,9 @@ class _Job:
         progress: Progress,
     ):
         self.prefs, self.latent, self.method, self.alpha = prefs, latent, method, alpha
+        # of several rows for one row of the data, the last; they have the same memberships
+        self.last_rows = np.searchsorted(owners, np.arange(owners[-1] + 1), "right") - 1
+        self.owners, self.kept_users = owners, self.last_rows[plan.keep_latent]
         self.plan, self.rng, self._progress = plan, rng, progress
         shape, n_clusters = (plan.n_chains, plan.n_draws), plan.n_clusters
         self.consensus = np.empty((*shape, n_clusters, latent.n_items), dtype=np.int32)
@@ -241,6 +255,7 @@ class _Job:
                 self._keep_memberships(chain, mixture)
         weights = np.exp(self.log_weights - self.log_weights.max())
         order = np.argsort(-self.memberships.sum(axis=(0, 1)), kind="stable")  # the largest first
+        memberships = self.memberships[:, self.last_rows][:, :, order]
         none = np.empty((0, 0, self.plan.n_clusters, self.latent.n_items), np.int32)
         leaders = np.stack(self.leaders) if self.leaders else none
         return {
@@ -251,7 +266,7 @@ class _Job:
             "costs": self.costs[order] / (self.plan.n_chains * self.plan.n_draws),
             "latent": self.latents,
             "shares": self.shares[:, :, order],
-            "chain_memberships": self.memberships[:, :, order],
+            "chain_memberships": memberships,
             "leaders": leaders[:, :, order],
         }
 
@@ -292,6 +307,7 @@ class _Job:
         )
         known = self.memberships[0][self.prefs.is_informative]
         mixture.begin(known if chain > 0 else None)
+        mixture.first_refresh = plan.warmup
         return mixture
 
     def _run_chain(self, chain: int, state: State | Mixture) -> None:
@@ -306,8 +322,8 @@ class _Job:
                 self.costs += 0 if state.costs is None else state.costs
                 if isinstance(state, Mixture):
                     self.shares[chain, draw] = state.shares
-                if len(self.plan.keep_latent):
-                    self.latents[chain, draw] = state.latent_of(self.plan.keep_latent)
+                if len(self.kept_users):
+                    self.latents[chain, draw] = state.latent_of(self.kept_users)
             self._report()
 
     def _keep_memberships(self, chain: int, mixture: Mixture) -> None:

@@ -71,6 +71,19 @@ def known_options(prefs: Preferences, method: str, n_clusters: int) -> dict[str,
     return known | ({"keep_latent": ()} if clicks else {})
 
 
+def check_options_of_either(
+    prefs: Preferences, method: str, n_draws: int | None, options: dict[str, Any]
+) -> None:
+    """Refuse options that are wrong whatever the number of clusters will be."""
+    strange = set(options)
+    for n_clusters in (1, 2):
+        known = known_options(prefs, method, n_clusters)
+        mine = {name: value for name, value in options.items() if name in known}
+        check_options(prefs, method, n_draws, n_clusters, True, mine)
+        strange -= set(known)
+    check_options(prefs, method, n_draws, 2, True, {name: options[name] for name in strange})
+
+
 def _default_thin(method: str, full: bool, clicks: bool, n_clusters: int) -> int:
     if full or (clicks and method == "pseudo"):
         return 1
@@ -105,13 +118,20 @@ def check_options(
     if warmup is None:
         warmup = _default_warmup(prefs, method, draws * thin, n_clusters)
     order = _check_name(chosen.get("order", "uniform"), "order", tuple(ORDERS))
+    refresh = check_count(chosen.get("refresh", 1), "refresh")
+    if refresh > draws * thin:
+        if "refresh" in options:
+            raise ValueError(
+                f"refresh must be at most the {draws * thin} sweeps after the warmup, got {refresh}"
+            )
+        refresh = draws * thin
     return Options(
         n_clusters=n_clusters,
         n_draws=draws,
         n_chains=check_count(chosen["n_chains"], "n_chains"),
         warmup=check_count(warmup, "warmup", 0),
         thin=thin,
-        refresh=check_count(chosen.get("refresh", 1), "refresh"),
+        refresh=refresh,
         share_prior=_check_above_0(chosen.get("share_prior", 1.0), "share_prior"),
         augmentation=_check_name(
             chosen.get("augmentation", "exact"), "augmentation", AUGMENTATIONS

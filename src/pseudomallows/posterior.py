@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .diagnostics import effective_size, rhat, weighted_effective_size
 from .frames import make_frame
 from .latent import best_assignment
+from .personal import Personal
 from .preferences import Clicks
 from .rankings import orderings_of
 from .scores import share_of_ranks
@@ -20,7 +21,7 @@ KINDS = ("cp", "map", "mean")
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics:
-    """R-hat and effective sample size of each item's rank and of alpha.
+    """R-hat and effective sample size of each item's rank and of alpha, where it is sampled.
 
     For independent draws R-hat is near 1 and the size is that of the weights.
     """
@@ -54,7 +55,8 @@ class Posterior:
     weights : (n_chains, n_draws) array
         Weights of the draws; they sum to 1.
     log_posterior : (n_chains, n_draws) array
-        Log posterior density of each draw, up to a constant; NaN where it is not computed.
+        Log posterior density of each draw, up to a constant; NaN where it is not computed, such as
+        between two draws of the labels of clusters.
     costs : (n_clusters, n_items, n_items) array
         ``costs[cluster, item, rank - 1]``: distance over all users, mean over the draws.
     items : array
@@ -75,6 +77,10 @@ class Posterior:
     leaders : (n_chains, n_leaders, n_clusters, n_items) array
         Exact consensuses by which the clusters were told apart, where those of the draws are
         approximate; else empty.
+    personal : Personal or None
+        For method "personal": the consensus of each user; that of the draws is the population's.
+    clusters : Posterior or None
+        For method "personal": the clusters that its probabilities are blended with.
     """
 
     consensus: NDArray[np.int32]
@@ -92,6 +98,8 @@ class Posterior:
         default_factory=lambda: np.ones((1, 0, 1), np.float32)
     )
     leaders: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int32))
+    personal: Personal | None = None
+    clusters: "Posterior | None" = None
 
     def __repr__(self) -> str:
         n_chains, n_draws, n_clusters, n_items = self.consensus.shape
@@ -195,11 +203,12 @@ class Posterior:
         scale = self.effective_size / self.weights.size
         columns = [ranks[:, :, item] for item in range(self.n_items)]
         alpha = self.alpha[:, :, cluster]
+        is_fixed = bool((np.ptp(alpha, axis=1) == 0).all())  # estimated, by each chain for itself
         return Diagnostics(
             np.array([rhat(column) for column in columns]),
             np.array([scale * effective_size(column) for column in columns]),
-            rhat(alpha),
-            scale * effective_size(alpha),
+            1.0 if is_fixed else rhat(alpha),
+            scale * (alpha.size if is_fixed else effective_size(alpha)),
         )
 
     def to_frame(self, cluster: int = 0, probability: float = 0.95) -> Any:

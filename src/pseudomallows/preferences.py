@@ -186,6 +186,18 @@ class Preferences:
         """Which rows say anything."""
         raise NotImplementedError  # pragma: no cover
 
+    def take(self, rows: ArrayLike) -> "Preferences":
+        """Some of the rows, by number or by mask."""
+        raise NotImplementedError  # pragma: no cover
+
+    def one_row_each(self) -> tuple["Preferences", NDArray[np.int64]]:
+        """The same with a row for each person, and the row here that each comes from.
+
+        A row of weight 0 stays, with weight 0.
+        """
+        owners = np.repeat(np.arange(self.n_users), np.maximum(self.weights, 1))
+        return replace(self.take(owners), weights=np.minimum(self.weights, 1)[owners]), owners
+
     def rename(
         self, *, users: Sequence[Hashable] | None = None, items: Sequence[Hashable] | None = None
     ) -> Self:

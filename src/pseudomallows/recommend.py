@@ -1,6 +1,6 @@
 """recommend: the best unseen items for each user, with probabilities."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,12 @@ from .rankings import check_count, orderings_of
 WAYS = ("look_up", "draws")
 TABLE_DRAWS = 2000  # behind each table of the paper's law
 MAX_DRAWS = 50  # consensus draws behind an exact probability; more change little
-N_CENTERS = 8  # consensuses, over all chains, by which a new user's cluster is found
+N_CENTERS = 16  # draws, over all chains, by which a new user's cluster is found
 MAX_CLUSTER_DRAWS = 20  # the same with clusters, for each of them
 LEFT_OUT = 0.01  # of a user's memberships, at most: clusters that would count for nearly nothing
+
+
+Fill = Callable[[slice], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +105,9 @@ def recommend(
         "pseudo" take 50 of the consensus draws, evenly spaced.
 
         With clusters, the probabilities of each are averaged by the memberships of the user, and
-        over the chains.
+        over the chains; a draw of a cluster counts by the cluster's share in it. Clusters that
+        would make up 1 % of a user's memberships together are left out, and methods other than
+        "pseudo" take 20 draws of each cluster, over all chains.
     executor : optional
         Anything with a `map`; default: threads on all cores.
 
@@ -124,35 +129,44 @@ def recommend(
         raise ValueError(f"by must be one of {', '.join(map(repr, WAYS))}, got {by!r}")
     if clicks is not None and users is not None:
         raise ValueError("give users of the fit or clicks of new users, not both")
-    seen, recommender = posterior.clicks, _Recommender.of(posterior)
+    seen, recommender = posterior.clicks, recommender_of(posterior)
+    rows: NDArray[np.int64] | None = None  # of the fit
     if clicks is not None:
         seen = _new_users(clicks, seen, recommender.codes)
-        shares = recommender.shares_of(_memberships(posterior, recommender, seen, executor))
     elif users is not None:
         rows = rows_of_users(seen, users)
         seen = seen.take(rows)
-        shares = recommender.shares_of(posterior.chain_memberships[:, rows])
     else:
-        shares = recommender.shares_of(posterior.chain_memberships)
+        rows = np.arange(seen.n_users)
+    threads = executor or Threads()
+    fill = recommender.begin(seen, rows, window, by, threads)
     items = np.full((seen.n_users, k), -1, dtype=np.int64)
     chances = np.full((seen.n_users, k), np.nan)
-    if by == "look_up":
-        recommender.prepare(seen, window, shares)
 
-    def work(rows: slice) -> None:
-        table = np.zeros((rows.stop - rows.start, seen.n_items))
-        block = _Block(rows.start, seen.starts[rows.start : rows.stop + 1], seen.codes)
-        if by == "draws":
-            recommender.draw(block, window, shares[rows], table)
-        else:
-            recommender.look_up(block, window, shares[rows], table)
-        choose_best(
-            block.starts, seen.codes, table, recommender.consensus, items[rows], chances[rows]
-        )
+    def work(part: slice) -> None:
+        table = fill(part)
+        starts = seen.starts[part.start : part.stop + 1]
+        choose_best(starts, seen.codes, table, recommender.consensus, items[part], chances[part])
 
-    for _ in (executor or Threads()).map(work, blocks(seen.n_users)):
+    for _ in threads.map(work, blocks(seen.n_users)):
         pass
     return Recommendations(seen.users, items, chances, seen.items)
+
+
+def recommender_of(posterior: Posterior) -> "_Recommender | _PersonalRecommender":
+    """What recommendations need of a posterior, made once and kept with it."""
+    if "_recommender" not in posterior.__dict__:
+        kind = _Recommender if posterior.personal is None else _PersonalRecommender
+        posterior.__dict__["_recommender"] = kind(posterior)
+    found: _Recommender | _PersonalRecommender = posterior.__dict__["_recommender"]
+    return found
+
+
+def chances_of(posterior: Posterior, seen: Clicks, window: int) -> NDArray[np.float64]:
+    """``chances[user, item]`` of new users, for all items; what is clicked has no meaning."""
+    threads = Threads()
+    fill = recommender_of(posterior).begin(seen, None, window, "look_up", threads)
+    return np.concatenate(list(threads.map(fill, blocks(seen.n_users))))
 
 
 def memberships(
@@ -181,51 +195,17 @@ def memberships(
     """
     if posterior.clicks is None:
         raise ValueError("new users are known by clicks, and this posterior is of rankings")
-    recommender = _Recommender.of(posterior)
+    recommender = recommender_of(posterior)
     new = _new_users(clicks, posterior.clicks, recommender.codes)
-    found = _memberships(posterior, recommender, new, executor)
-    return np.asarray(recommender.chain_weights @ found.reshape(len(found), -1)).reshape(
-        found.shape[1:]
-    )
-
-
-def _memberships(
-    posterior: Posterior, recommender: "_Recommender", seen: Clicks, executor: Executor | None
-) -> NDArray[np.float64]:
-    """``[chain, user, cluster]`` for new users: the mean over some consensuses of each chain."""
-    n_chains, _, n_clusters, _ = posterior.consensus.shape
-    if n_clusters == 1:
-        return np.ones((n_chains, seen.n_users, 1))
-    found = np.empty((n_chains, seen.n_users, n_clusters))
-
-    def work(rows: slice) -> None:
-        starts = seen.starts[rows.start : rows.stop + 1]
-        for chain in range(n_chains):
-            values = [
-                _softmax(
-                    np.stack(
-                        [
-                            log_likelihoods_of_clicks(starts, seen.codes, consensus, float(alpha))
-                            for consensus, alpha in zip(
-                                centers, recommender.mean_alphas[chain], strict=True
-                            )
-                        ],
-                        axis=1,
-                    )
-                    + recommender.log_shares[chain]
-                )
-                for centers in recommender.centers[chain]
-            ]
-            found[chain, rows] = np.mean(values, axis=0)
-
-    for _ in (executor or Threads()).map(work, blocks(seen.n_users)):
-        pass
-    return found
+    if isinstance(recommender, _PersonalRecommender):
+        return np.ones((new.n_users, 1))
+    found = recommender.memberships_of(new, executor or Threads())
+    return np.asarray(np.einsum("c,cuk->uk", recommender.chain_weights, found))
 
 
 def _softmax(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     scaled = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return scaled / scaled.sum(axis=1, keepdims=True)
+    return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
 
 
 def _new_users(clicks: Any, seen: Clicks, codes: dict[Any, int]) -> Clicks:
@@ -277,6 +257,7 @@ class _Recommender:
         self.is_pseudo = posterior.settings["method"] == "pseudo"
         weights = posterior.weights
         self.chain_weights = weights.sum(axis=1)
+        self.chain_memberships = posterior.chain_memberships
         if n_clusters == 1:
             draws = posterior.consensus[:, :, 0].reshape(-1, self.n_items)
             self.sources = [self._source(draws, posterior.alpha.ravel(), weights.ravel(), 0)]
@@ -285,18 +266,19 @@ class _Recommender:
                 self._source(
                     posterior.consensus[chain, :, cluster],
                     posterior.alpha[chain, :, cluster],
-                    weights[chain],
+                    weights[chain] * posterior.shares[chain, :, cluster],
                     n_chains,
                 )
                 for chain in range(n_chains)
                 for cluster in range(n_clusters)
             ]
-        self.centers = posterior.leaders
-        if not self.centers.size:
-            chosen = _evenly(n_draws, max(1, N_CENTERS // n_chains))
-            self.centers = posterior.consensus[:, chosen]
-        self.mean_alphas = posterior.alpha.mean(axis=1)
-        self.log_shares = np.log(np.maximum(posterior.shares.mean(axis=1), 1e-300))
+        chosen = _evenly(n_draws, max(1, N_CENTERS // n_chains))
+        self.centers = posterior.consensus[:, chosen]
+        if posterior.leaders.size:
+            self.centers = posterior.leaders
+            chosen = _evenly(n_draws, posterior.leaders.shape[1])
+        self.center_alphas = posterior.alpha[:, chosen]
+        self.center_shares = np.log(np.maximum(posterior.shares[:, chosen], 1e-300))
         self.consensus = _common_consensus(posterior)
         self.codes = {name: code for code, name in enumerate(posterior.items.tolist())}
         self.order = ORDERS[posterior.settings["options"]["order"] or "uniform"]
@@ -316,14 +298,61 @@ class _Recommender:
             chosen = _evenly(len(draws), limit)
             draws, alphas, weights = draws[chosen], alphas[chosen], weights[chosen]
         orderings = np.ascontiguousarray(orderings_of(draws).astype(np.int32))
-        return _Source(np.ascontiguousarray(draws), orderings, alphas, weights / weights.sum())
+        return _Source(
+            np.ascontiguousarray(draws),
+            orderings,
+            alphas,
+            weights / max(float(weights.sum()), 1e-300),
+        )
 
-    @staticmethod
-    def of(posterior: Posterior) -> "_Recommender":
-        """The recommender of a posterior."""
-        if "_recommender" not in posterior.__dict__:
-            posterior.__dict__["_recommender"] = _Recommender(posterior)
-        found: _Recommender = posterior.__dict__["_recommender"]
+    def begin(
+        self,
+        seen: Clicks,
+        rows: NDArray[np.int64] | None,
+        window: int,
+        by: str,
+        executor: Executor,
+    ) -> Fill:
+        """What fills the probabilities of some of these users; `rows` are theirs in the fit."""
+        if rows is None:
+            shares = self.shares_of(self.memberships_of(seen, executor))
+        else:
+            shares = self.shares_of(self.chain_memberships[:, rows])
+        if by == "look_up":
+            self.prepare(seen, window, shares)
+
+        def fill(part: slice) -> NDArray[np.float64]:
+            table = np.zeros((part.stop - part.start, seen.n_items))
+            block = _Block(part.start, seen.starts[part.start : part.stop + 1], seen.codes)
+            run = self.draw if by == "draws" else self.look_up
+            run(block, window, shares[part], table)
+            return table
+
+        return fill
+
+    def memberships_of(self, seen: Clicks, executor: Executor) -> NDArray[np.float64]:
+        """``[chain, user, cluster]`` for new users: the mean over some draws of each chain."""
+        n_chains, _, n_clusters, _ = self.centers.shape
+        if n_clusters == 1:
+            return np.ones((n_chains, seen.n_users, 1))
+        found = np.empty((n_chains, seen.n_users, n_clusters))
+
+        def work(part: slice) -> None:
+            starts = seen.starts[part.start : part.stop + 1]
+            for chain in range(n_chains):
+                values = []
+                for place, centers in enumerate(self.centers[chain]):
+                    alphas = self.center_alphas[chain, place].tolist()
+                    logs = [
+                        log_likelihoods_of_clicks(starts, seen.codes, center, alpha)
+                        for center, alpha in zip(centers, alphas, strict=True)
+                    ]
+                    shares = self.center_shares[chain, place]
+                    values.append(_softmax(np.stack(logs, axis=1) + shares))
+                found[chain, part] = np.mean(values, axis=0)
+
+        for _ in executor.map(work, blocks(seen.n_users)):
+            pass
         return found
 
     def shares_of(self, chain_memberships: NDArray[Any]) -> NDArray[np.float64]:
@@ -405,6 +434,38 @@ class _Recommender:
                     draw_click_users(*users, *law, counts, shared, kept)
                 hits = (kept > n_clicks) & (kept <= n_clicks + k)
                 table += share * shares[:, number, None] * hits
+
+
+class _PersonalRecommender:
+    """The same for consensuses of one's own."""
+
+    def __init__(self, posterior: Posterior):
+        assert posterior.personal is not None
+        self._personal, self._clusters = posterior.personal, posterior.clusters
+        self.consensus = posterior.consensus[0, 0, 0]
+        self.codes = {name: code for code, name in enumerate(posterior.items.tolist())}
+
+    def begin(
+        self,
+        seen: Clicks,
+        rows: NDArray[np.int64] | None,
+        window: int,
+        by: str,
+        executor: Executor,
+    ) -> Fill:
+        """What fills the probabilities of some of these users; `rows` are theirs in the fit."""
+        if by == "draws":
+            raise ValueError("by='draws' is not there for method='personal': use by='look_up'")
+        self._personal.prepare(seen, window)
+        others = None
+        if self._clusters is not None:
+            others = chances_of(self._clusters, seen, window)
+
+        def fill(part: slice) -> NDArray[np.float64]:
+            blend = None if others is None else others[part]
+            return self._personal.probabilities(seen, part, window, rows, blend)
+
+        return fill
 
 
 def _evenly(length: int, number: int) -> NDArray[np.int64]:

@@ -65,7 +65,9 @@ class State(ABC):
 
     def wander(self) -> None:
         """A move without any users: the consensus anywhere."""
+        self.n_sweeps += 1
         self.consensus = rank_randomly(np.zeros(self.latent.n_items), self.rng)
+        self._note_source(None)
 
     def _note_source(self, order: str | None) -> None:
         consensus = self.consensus.copy()

@@ -1,0 +1,98 @@
+"""Users with a consensus of their own each: exact laws of their clicks, on a grid of alphas."""
+
+import numpy as np
+from numba import njit
+
+from .clicks import mark_clicks
+from .matching import sum_matchings, walk_weights
+
+
+@njit(cache=True, nogil=True)
+def grid_weights(lams, n_items, n_gaps):
+    """What all walks share, for each lam of a grid: see `walk_weights`."""
+    _, roots, steps = walk_weights(lams[0], n_items, n_gaps)
+    decays = np.empty((len(lams), n_items // 2 + 4))
+    all_steps = np.empty((len(lams), *steps.shape))
+    for g in range(len(lams)):
+        decay, _, steps = walk_weights(lams[g], n_items, n_gaps)
+        decays[g] = decay
+        all_steps[g] = steps
+    return decays, roots, all_steps
+
+
+@njit(cache=True, nogil=True)
+def personal_log_likelihoods(starts, codes, rankings, lams, log_partitions, weights, values):
+    """Fill `values[row, g]`: log probability of a user's clicks, given the user's own consensus
+    `rankings[row]` and each lam of a grid; `weights` comes from `grid_weights`."""
+    n_items = rankings.shape[1]
+    decays, roots, steps = weights
+    table = np.empty((2, n_items // 2 + 3))
+    tops = np.empty(n_items + 1, dtype=np.int64)
+    places, others = np.empty((2, n_items), dtype=np.int64)
+    for row in range(len(values)):
+        mark_clicks(codes[starts[row] : starts[row + 1]], rankings[row], places, others)
+        for g in range(len(lams)):
+            line = (decays[g], roots, steps[g])
+            value = sum_matchings(places, lams[g], line, table, tops)
+            value += sum_matchings(others, lams[g], line, table, tops)
+            values[row, g] = value - log_partitions[g]
+
+
+@njit(cache=True, nogil=True)
+def look_up_personal(starts, codes, rankings, tables, shares, probabilities):
+    """Fill `probabilities[row, item]`: chance of an unclicked item to be among the next ranks.
+
+    `tables[g, size, place]` is that chance, at one alpha of the grid, for the item at `place` among
+    `size` unclicked ones; an alpha counts `shares[row, g]`. Clicked items are left alone.
+    """
+    n_items = rankings.shape[1]
+    clicked, ordering = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.int64)
+    mixed = np.empty(n_items)
+    for row in range(len(rankings)):
+        mine = codes[starts[row] : starts[row + 1]]
+        size = n_items - len(mine)
+        clicked[mine] = True
+        mixed[:size] = 0.0
+        for g in range(len(tables)):
+            if shares[row, g] > 0.0:
+                for place in range(size):
+                    mixed[place] += shares[row, g] * tables[g, size, place]
+        for item in range(n_items):
+            ordering[rankings[row, item] - 1] = item
+        place = 0
+        for rank in range(n_items):
+            item = ordering[rank]
+            if not clicked[item]:
+                probabilities[row, item] = mixed[place]
+                place += 1
+        clicked[mine] = False
+
+
+@njit(cache=True, nogil=True)
+def nonnegative_weights(products, ridge, tolerance, weights):
+    """Item-to-item ridge regression with weights of 0 or more and a zero diagonal.
+
+    Column j of `weights` has the least squares of item j on the others, from the n x n table of
+    `products` alone, by coordinate descent; `residuals` are the products that are left.
+    """
+    n_items = len(products)
+    residuals = np.empty(n_items)
+    for target in range(n_items):
+        column = weights[:, target]
+        column[:] = 0.0
+        residuals[:] = products[:, target]
+        change = 1.0
+        for _ in range(1000):
+            if change <= tolerance:
+                break
+            change = 0.0
+            for item in range(n_items):
+                if item == target:
+                    continue
+                norm, old = products[item, item], column[item]
+                new = max(residuals[item] + norm * old, 0.0) / (norm + ridge)
+                if new != old:
+                    column[item] = new
+                    change = max(change, abs(new - old))
+                    for other in range(n_items):
+                        residuals[other] -= products[other, item] * (new - old)

@@ -1,0 +1,468 @@
+"""A consensus of one's own: each user's law is centred on a ranking made from the user's clicks.
+
+The score of an item for a user comes from the user's other clicks, by a regression of each item on
+the others. The ranking of the scores is the user's consensus, and alpha, by the exact likelihood of
+the clicks, says how closely the user keeps to it. The score of an item never uses the click on it,
+so that likelihood is honest without holding anything out.
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .correct import Correction, learn_correction
+from .executors import BLOCK, Executor, Threads, blocks
+from .kernels.clicks import next_rank_probabilities, step_factors
+from .kernels.matching import N_GAPS
+from .kernels.personal import (
+    grid_weights,
+    look_up_personal,
+    nonnegative_weights,
+    personal_log_likelihoods,
+)
+from .latent import log_partition
+from .preferences import Clicks, rows_of_users
+from .splits import hide_clicks
+
+ALPHAS = np.geomspace(0.75, 64, 8)  # ratio 1.9
+RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
+WINDOWS = (1, 3, 10)  # numbers of next items for which a correction is learnt
+DEFAULT_RIDGE, N_SPLITS = 0.3, 2
+N_REPORTS = 2 + len(WINDOWS)
+MIN_USERS, MAX_USERS = 50, 2000  # behind a correction
+N_STEPS = 100  # of EM for the distribution of alpha
+LEAST_SCORE = 1e-3  # where the logarithm of a score ends
+Floats = NDArray[np.float64]
+Train = Callable[[Any], ArrayLike]
+Others = Callable[[Clicks, int], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Personal:
+    """What a consensus of one's own needs: for every user, also one never seen before.
+
+    Attributes
+    ----------
+    item_weights : (n_items, n_items) array
+        ``item_weights[clicked, item]``: what a click adds to the score of an item; 0 on the
+        diagonal. Empty if the scores were given.
+    popularity : (n_items,) array
+        Share of the users who clicked each item: the scores of a user without clicks.
+    ties : (n_items,) array
+        The items in random order: of equal scores, the first here wins.
+    alphas, alpha_shares : arrays
+        Grid of alphas, and their distribution in the population.
+    corrections : dict
+        ``corrections[window]``: from the probability to be among the next `window` ranks, the
+        score and the number of clicks to what comes true. Empty without calibration.
+    scores : (n_users, n_items) array
+        The scores that were given, scaled to mean 0 and deviation 1; else empty.
+    """
+
+    item_weights: Floats
+    popularity: Floats
+    ties: NDArray[np.int64]
+    alphas: Floats
+    alpha_shares: Floats
+    corrections: dict[int, Correction] = field(default_factory=dict)
+    scores: Floats = field(default_factory=lambda: np.empty((0, 0)))
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.popularity)
+
+    @property
+    def is_given(self) -> bool:
+        """Were the scores given?"""
+        return self.scores.size > 0
+
+    @cached_property
+    def _grid(self) -> tuple[Floats, Floats, Any]:
+        """Lam, log partition function and weights of the walks for each alpha."""
+        lams = self.alphas / self.n_items
+        logs = np.array([log_partition(self.n_items, float(alpha)) for alpha in self.alphas])
+        return lams, logs, grid_weights(lams, self.n_items, N_GAPS)
+
+    @cached_property
+    def _tables(self) -> dict[int, Floats]:
+        return {}
+
+    def scores_of(self, seen: Clicks, rows: slice) -> Floats:
+        """``scores[row, item]`` of some users; without clicks, the popularity."""
+        starts = seen.starts[rows.start : rows.stop + 1]
+        if len(starts) == 2:
+            found = self.item_weights[seen.codes[starts[0] : starts[1]]].sum(axis=0)[None]
+        else:
+            found = clicks_matrix(starts, seen.codes, self.n_items) @ self.item_weights
+        silent = np.diff(starts) == 0
+        if silent.any():
+            found[silent] = self.popularity
+        return np.asarray(found)
+
+    def rankings_of(self, scores: Floats) -> NDArray[np.int32]:
+        """Each user's own consensus: the ranking of the scores, ties in the order of `ties`."""
+        order = self.ties[np.argsort(-scores[:, self.ties], axis=1, kind="stable")]
+        rankings = np.empty(scores.shape, dtype=np.int32)
+        ranks = np.arange(1, self.n_items + 1, dtype=np.int32)
+        np.put_along_axis(rankings, order, np.broadcast_to(ranks, scores.shape), axis=1)
+        return rankings
+
+    def log_likelihoods(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
+        """``values[row, g]``: exact log probability of a user's clicks at each alpha."""
+        values = np.empty((rows.stop - rows.start, len(self.alphas)))
+        starts = seen.starts[rows.start : rows.stop + 1]
+        lams, logs, weights = self._grid
+        personal_log_likelihoods(starts, seen.codes, rankings, lams, logs, weights, values)
+        return values
+
+    def alpha_shares_of(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
+        """``shares[row, g]``: each user's own posterior over the alphas."""
+        values = self.log_likelihoods(seen, rows, rankings)
+        shares = np.exp(values - values.max(axis=1, keepdims=True)) * self.alpha_shares
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def prepare(self, seen: Clicks, window: int) -> None:
+        """Make the look-up tables that these users need.
+
+        ``tables[window][g, size, place]``: under the Mallows law of `size` unclicked items, the
+        chance that the item at `place` takes one of the first `window` ranks.
+        """
+        if window not in self._tables:
+            shape = (len(self.alphas), self.n_items + 1, self.n_items)
+            self._tables[window] = np.full(shape, np.nan)
+        tables = self._tables[window]
+        sizes = {int(size) for size in np.unique(self.n_items - seen.n_clicks) if size}
+        missing = [size for size in sizes if np.isnan(tables[0, size, 0])]
+
+        def fill(size: int) -> None:
+            factors, found = step_factors(size, 0), np.zeros((1, size))
+            none, codes = np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int32)
+            center, ones = np.arange(1, size + 1), np.ones(1)
+            for g, alpha in enumerate(self.alphas):
+                found[:] = 0.0
+                lam = alpha / self.n_items
+                window_ = min(window, size)
+                next_rank_probabilities(none, codes, center, lam, window_, ones, factors, found)
+                tables[g, size, :size] = found[0]
+
+        for _ in Threads().map(fill, missing):
+            pass
+
+    def law(
+        self, seen: Clicks, rows: slice, window: int, users: NDArray[np.int64] | None
+    ) -> tuple[Floats, Floats]:
+        """Probabilities by rank and alpha alone, before any correction; and the scores.
+
+        `users` are the rows of given scores that belong to `seen`. The tables must be prepared.
+        """
+        if not self.is_given:
+            scores = self.scores_of(seen, rows)
+        elif users is None:
+            raise ValueError(
+                "new users need scores, and those of this fit were given: fit again with theirs"
+            )
+        else:
+            scores = self.scores[users[rows]]
+        rankings = self.rankings_of(scores)
+        shares = self.alpha_shares_of(seen, rows, rankings)
+        starts, chances = seen.starts[rows.start : rows.stop + 1], np.zeros(scores.shape)
+        look_up_personal(starts, seen.codes, rankings, self._tables[window], shares, chances)
+        return chances, scores
+
+    def probabilities(
+        self,
+        seen: Clicks,
+        rows: slice,
+        window: int,
+        users: NDArray[np.int64] | None = None,
+        others: Floats | None = None,
+    ) -> Floats:
+        """``chances[row, item]`` that an unclicked item is among the next `window`.
+
+        With `others`, the probabilities of clusters to blend with.
+        """
+        chances, scores = self.law(seen, rows, window, users)
+        if not self.corrections:
+            return chances
+        nearest = min(self.corrections, key=lambda known: abs(np.log(known / window)))
+        n_clicks = np.diff(seen.starts[rows.start : rows.stop + 1])
+        return self.corrections[nearest].apply(self.features(chances, scores, n_clicks, others))
+
+    def features(
+        self,
+        chances: Floats,
+        scores: Floats,
+        n_clicks: NDArray[np.int64],
+        others: Floats | None,
+    ) -> Floats:
+        """What a correction sees: odds by rank and alpha, score, odds of clusters, clicks."""
+        logs = scores if self.is_given else np.log(np.maximum(scores, LEAST_SCORE))
+        plain = [] if self.is_given else [scores]
+        blend = [] if others is None else [_log_odds(others)]
+        clicks = np.broadcast_to(np.log1p(n_clicks)[:, None], scores.shape)
+        return np.stack([_log_odds(chances), logs, *plain, *blend, clicks], axis=-1)
+
+
+def _log_odds(chances: Floats) -> Floats:
+    inside = np.clip(chances, 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(inside / (1 - inside)))
+
+
+def clicks_matrix(starts: NDArray[np.int64], codes: NDArray[np.int32], n_items: int) -> Any:
+    """Clicks as a sparse matrix of ones."""
+    from scipy.sparse import csr_array
+
+    mine = codes[starts[0] : starts[-1]]
+    shape = (len(starts) - 1, n_items)
+    return csr_array((np.ones(len(mine)), mine, starts - starts[0]), shape=shape)
+
+
+def products_of(clicks: Clicks, executor: Executor) -> Floats:
+    """How many people clicked both of two items: all that the scores need of the users.
+
+    Whole numbers, so that sums over blocks of users are exact in any order.
+    """
+
+    def count(rows: slice) -> Any:
+        starts = clicks.starts[rows.start : rows.stop + 1]
+        matrix = clicks_matrix(starts, clicks.codes, clicks.n_items)
+        weighted = matrix.multiply(clicks.weights[rows][:, None]).tocsr()
+        return (weighted.T @ matrix).toarray()
+
+    total = np.zeros((clicks.n_items, clicks.n_items))
+    for part in executor.map(count, blocks(clicks.n_users, 64 * BLOCK)):
+        total += part
+    return total
+
+
+def ridge_weights(products: Floats, ridge: float, nonnegative: bool = True) -> Floats:
+    """Regression of each item on the others, from their products, with a zero diagonal.
+
+    `ridge` is in units of the mean diagonal. With weights of any sign this is the closed form of
+    Steck (2019); weights of 0 or more recommend better on the data we have seen.
+
+    >>> ridge_weights(np.array([[4.0, 2.0], [2.0, 4.0]]), ridge=0.5)
+    array([[0.        , 0.33333333],
+           [0.33333333, 0.        ]])
+    """
+    scale = ridge * max(float(np.trace(products)) / len(products), 1e-9)
+    weights = np.zeros_like(products)
+    if nonnegative:
+        nonnegative_weights(products, scale, 1e-5, weights)
+        return weights
+    inverse = np.linalg.inv(products + scale * np.eye(len(products)))
+    weights = -inverse / np.diag(inverse)
+    np.fill_diagonal(weights, 0.0)
+    return weights
+
+
+@dataclass(frozen=True)
+class PersonalOptions:
+    """How scores and probabilities are made; see :func:`pseudomallows.fit`."""
+
+    ridge: float | None
+    nonnegative: bool
+    scores: Any
+    calibrate: bool
+    held_out: Clicks | None
+    others: Others | None  # probabilities of clusters to blend with
+
+
+class Learner:
+    """Learns the scores, the distribution of alpha, and the corrections."""
+
+    def __init__(
+        self,
+        prefs: Clicks,
+        alpha: float | None,
+        options: PersonalOptions,
+        rng: np.random.Generator,
+        executor: Executor,
+    ):
+        self.prefs, self._options, self._rng, self._executor = prefs, options, rng, executor
+        alphas = ALPHAS if alpha is None else np.array([alpha])
+        popularity = prefs.item_counts() / max(int(prefs.weights.sum()), 1)
+        ties, shares = rng.permutation(prefs.n_items), np.full(len(alphas), 1 / len(alphas))
+        self._blank = Personal(np.empty((0, 0)), popularity, ties, alphas, shares)
+        self.ridge = options.ridge or 0.0
+
+    def learn(self, report: Callable[[], None]) -> Personal:
+        """All of it, in `N_REPORTS` steps."""
+        if self._options.ridge is None and self._options.scores is None:
+            self.ridge = self._choose_ridge()
+        report()
+        personal = self.scored(self.prefs)
+        shares = _alpha_distribution(personal, self.prefs, self._rng, self._executor)
+        personal = replace(personal, alpha_shares=shares)
+        self._blank = replace(self._blank, alpha_shares=shares)
+        report()
+        corrections: dict[int, Correction] = {}
+        if self._options.calibrate and self._options.held_out is not None:
+            window, correction = self._learn_held_out(personal, self._options.held_out)
+            corrections[window] = correction
+        for window in WINDOWS:
+            if self._options.calibrate and self._options.held_out is None:
+                found = self._learn_window(window)
+                corrections |= {} if found is None else {window: found}
+            report()
+        return replace(personal, corrections=corrections)
+
+    def scored(self, clicks: Clicks) -> Personal:
+        """Scores learnt from these clicks."""
+        if self._options.scores is not None:
+            return replace(self._blank, scores=_given_scores(self._options.scores, clicks))
+        products = products_of(clicks, self._executor)
+        weights = ridge_weights(products, self.ridge, self._options.nonnegative)
+        return replace(self._blank, item_weights=weights)
+
+    def _choose_ridge(self) -> float:
+        """The ridge with most hits on inner splits: one or two clicks of each user hidden."""
+        prefs = self.prefs
+        hide = 2 if np.median(prefs.n_clicks[prefs.is_informative]) >= 6 else 1
+        if not (prefs.n_clicks > hide).any():
+            return DEFAULT_RIDGE
+        hits = np.zeros(len(RIDGES), dtype=np.int64)
+        for _ in range(N_SPLITS):
+            shown, hidden = hide_clicks(prefs, hide, self._rng)
+            judged = np.flatnonzero(hidden.any(axis=1))
+            products = products_of(shown, self._executor)
+            for place, ridge in enumerate(RIDGES):
+                weights = ridge_weights(products, ridge, self._options.nonnegative)
+                personal = replace(self._blank, item_weights=weights)
+                hits[place] += _count_hits(personal, shown.take(judged), hidden[judged], hide)
+        return RIDGES[int(hits.argmax())]
+
+    def _learn_window(self, window: int) -> Correction | None:
+        """Hide so many clicks of a part of the users, score them by what is left, and see what
+        comes true; None if too few users have enough clicks."""
+        prefs = self.prefs
+        able = np.flatnonzero((prefs.n_clicks >= window + 2) & prefs.is_informative)
+        n_users = min(MAX_USERS, len(able), max(prefs.n_users // 2, MIN_USERS))
+        if n_users < MIN_USERS:
+            return None
+        chosen = np.sort(self._rng.choice(able, n_users, replace=False))
+        mask = np.zeros(prefs.n_users, dtype=bool)
+        mask[chosen] = True
+        shown, hidden = hide_clicks(prefs, window, self._rng, mask)
+        return self._correct(self.scored(shown), shown, chosen, hidden[chosen], window)
+
+    def _learn_held_out(self, personal: Personal, held_out: Clicks) -> tuple[int, Correction]:
+        """Learn from clicks that came later than those of the fit."""
+        prefs = self.prefs
+        if held_out.items.tolist() != prefs.items.tolist():
+            raise ValueError("held_out must have the items of the fit, in its order")
+        held_out = held_out.take(held_out.n_clicks > 0)
+        chosen = rows_of_users(prefs, held_out.users.tolist())
+        if len(chosen) == 0:
+            raise ValueError("held_out has no clicks: give some, or leave it out")
+        hidden = clicks_matrix(held_out.starts, held_out.codes, prefs.n_items).toarray() > 0
+        window = max(1, round(float(held_out.n_clicks.mean())))
+        return window, self._correct(personal, prefs, chosen, hidden, window)
+
+    def _correct(
+        self,
+        personal: Personal,
+        shown: Clicks,
+        users: NDArray[np.int64],
+        hidden: NDArray[np.bool_],
+        window: int,
+    ) -> Correction:
+        seen = shown.take(users)
+        personal.prepare(seen, window)
+        others = None if self._options.others is None else self._options.others(seen, window)
+        features, hits = [], []
+        for rows in blocks(seen.n_users):
+            chances, scores = personal.law(seen, rows, window, users)
+            unseen = ~_seen_table(seen, rows)
+            blend = None if others is None else others[rows]
+            n_clicks = np.diff(seen.starts[rows.start : rows.stop + 1])
+            features.append(personal.features(chances, scores, n_clicks, blend)[unseen])
+            hits.append(hidden[rows][unseen])
+        return learn_correction(np.concatenate(features), np.concatenate(hits))
+
+
+def _seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
+    starts = seen.starts[rows.start : rows.stop + 1]
+    return np.asarray(clicks_matrix(starts, seen.codes, seen.n_items).toarray() > 0)
+
+
+def _count_hits(personal: Personal, seen: Clicks, hidden: NDArray[np.bool_], n_best: int) -> int:
+    """How many hidden clicks are among the best unseen items of their user."""
+    count = 0
+    for rows in blocks(seen.n_users, 8 * BLOCK):
+        scores = np.where(_seen_table(seen, rows), -np.inf, personal.scores_of(seen, rows))
+        top = np.argpartition(-scores, n_best - 1, axis=1)[:, :n_best]
+        count += int(np.take_along_axis(hidden[rows], top, axis=1).sum())
+    return count
+
+
+def _given_scores(scores: Any, clicks: Clicks) -> Floats:
+    """Scores of all users from an array, or from a function that learns them from the clicks."""
+    matrix = clicks_matrix(clicks.starts, clicks.codes, clicks.n_items)
+    values = np.asarray(scores(matrix) if callable(scores) else scores, dtype=np.float64)
+    if values.shape != (clicks.n_users, clicks.n_items):
+        raise ValueError(
+            f"scores must have {clicks.n_users} users and {clicks.n_items} items, got an array of "
+            f"shape {values.shape}"
+        )
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        user, item = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"scores must be finite numbers, got {values[user, item]} for user {user} and item "
+            f"{item}; {int(wrong.sum())} of {values.size} are wrong"
+        )
+    if np.ptp(values) == 0:
+        raise ValueError(f"scores must not be all the same, got {values.flat[0]} everywhere")
+    return (values - values.mean()) / values.std()
+
+
+def _alpha_distribution(
+    personal: Personal, prefs: Clicks, rng: np.random.Generator, executor: Executor
+) -> Floats:
+    """The distribution of alpha in the population, by EM on the exact likelihoods of the users."""
+    if len(personal.alphas) == 1:
+        return np.ones(1)
+    chosen = np.flatnonzero(prefs.is_informative)
+    if len(chosen) > 2 * MAX_USERS:
+        chosen = np.sort(rng.choice(chosen, 2 * MAX_USERS, replace=False))
+    seen = prefs.take(chosen)
+
+    def work(rows: slice) -> Floats:
+        users = chosen[rows]
+        scores = personal.scores[users] if personal.is_given else personal.scores_of(seen, rows)
+        return personal.log_likelihoods(seen, rows, personal.rankings_of(scores))
+
+    values = np.concatenate(list(executor.map(work, blocks(seen.n_users, BLOCK // 2))))
+    likelihoods = np.exp(values - values.max(axis=1, keepdims=True))
+    shares = np.full(len(personal.alphas), 1 / len(personal.alphas))
+    weights = seen.weights / seen.weights.sum()
+    for _ in range(N_STEPS):
+        own = likelihoods * shares
+        shares = weights @ (own / own.sum(axis=1, keepdims=True))
+    return np.asarray(shares)
+
+
+def scores_from(model: Any) -> Train:
+    """Adapter for the recommenders of `implicit`: their scores, learnt anew from given clicks.
+
+    Give a model that is not fitted, for instance
+    ``pm.fit(clicks, "personal", scores=pm.scores_from(AlternatingLeastSquares(factors=64)))``.
+    Works with anything that has a `fit` for a sparse matrix and, after it, `user_factors` and
+    `item_factors`, or a `similarity` of items.
+    """
+
+    def train(clicks: Any) -> ArrayLike:
+        fitted, matrix = copy.deepcopy(model), clicks.tocsr().astype(np.float32)
+        fitted.fit(matrix, show_progress=False)
+        if hasattr(fitted, "user_factors"):
+            return np.asarray(fitted.user_factors) @ np.asarray(fitted.item_factors).T
+        return np.asarray((matrix @ fitted.similarity).todense())
+
+    return train
