@@ -21,11 +21,12 @@ from .files import load
 from .fit import fit
 from .latent import log_likelihood
 from .mallows import Mallows, maximum_likelihood_alpha
+from .personal import scores_from
 from .posterior import Posterior
 from .preferences import Clicks, Preferences, Rankings, ZeroBasedWarning
 from .pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .rankings import footrule
-from .recommend import Recommendations, memberships, recommend
+from .recommend import Recommendations, memberships, recommend, user_intervals
 from .scores import marginal_divergence
 
 __all__ = [
@@ -62,8 +63,10 @@ __all__ = [
     "plots",
     "recommend",
     "scores",
+    "scores_from",
     "simulate_clicks",
     "simulate_rankings",
+    "user_intervals",
     "v_rankings",
 ]
 

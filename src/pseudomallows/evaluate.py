@@ -87,7 +87,8 @@ def evaluate(
         Recommendations for each user. The stated probabilities are those of the next `hide` ranks,
         since so many clicks are hidden; of more than `hide` recommendations some must be wrong.
     method : str
-        Method of :func:`fit`; further options go there too.
+        Method of :func:`fit`; further options go there too. For "personal" the probabilities are
+        corrected by the hidden clicks of the half of the users who are not judged with them.
     truth : (n_users, n_items) array_like of int, optional
         For simulated data: the true rankings. Then nothing is hidden (`hide` is not used), and a
         recommendation is right if its true rank is one of the k after the clicks.
@@ -123,9 +124,13 @@ def evaluate(
         n_clicks = prefs.n_clicks[:, None]
         right = (rankings > n_clicks) & (rankings <= n_clicks + k)
 
-    posterior = fit(shown, method, rng=rng, executor=executor, **options)
-    users, window = shown.users[judged].tolist(), hide if truth is None else k
-    found = recommend(posterior, k, users=users, window=window, executor=executor)
+    window = hide if truth is None else k
+    if method == "personal" and truth is None and "held_out" not in options and len(judged) > 1:
+        posterior, found, judged = _judge_halves(shown, hidden, judged, k, rng, executor, options)
+    else:
+        posterior = fit(shown, method, rng=rng, executor=executor, **options)
+        users = shown.users[judged].tolist()
+        found = recommend(posterior, k, users=users, window=window, executor=executor)
     hits = _hits(found.items, right[judged])
     seen = shown.take(judged)
     popular = _hits(most_clicked(seen, shown.item_counts(), k, rng), right[judged])
@@ -142,6 +147,40 @@ def evaluate(
         recommendations=found,
         posterior=posterior,
     )
+
+
+def _judge_halves(
+    shown: Clicks,
+    hidden: NDArray[np.bool_],
+    judged: NDArray[np.int64],
+    k: int,
+    rng: np.random.Generator,
+    executor: Executor | None,
+    options: dict[str, Any],
+) -> tuple[Posterior, Recommendations, NDArray[np.int64]]:
+    """Two fits: the users of one half are judged by what was learnt from the hidden clicks of the
+    other half. Clicks hidden from everybody are missing in any inner split, which would make its
+    corrections too modest."""
+    halves = np.array_split(rng.permutation(judged), 2)
+    window = int(hidden.sum(axis=1).max())
+    parts, seed = [], int(rng.integers(2**63))
+    for mine, others in (halves, halves[::-1]):
+        rows, codes = np.nonzero(hidden[others])
+        starts = np.searchsorted(rows, np.arange(len(others) + 1))
+        names = (shown.weights[others], shown.users[others], shown.items)
+        held_out = Clicks(*names, starts, codes.astype(np.int32))
+        posterior = fit(
+            shown, "personal", rng=seed, executor=executor, held_out=held_out, **options
+        )
+        users = shown.users[mine].tolist()
+        parts.append(recommend(posterior, k, users=users, window=window, executor=executor))
+    found = Recommendations(
+        np.concatenate([part.users for part in parts]),
+        np.concatenate([part.items for part in parts]),
+        np.concatenate([part.probabilities for part in parts]),
+        shown.items,
+    )
+    return posterior, found, np.concatenate(halves)
 
 
 def most_clicked(

@@ -8,7 +8,10 @@ A saved posterior is a ZIP archive that `numpy.load` can open too, without pickl
   ``latent.npy``, and since version 2 ``shares.npy``, ``chain_memberships.npy``, ``leaders.npy``:
   the arrays of :class:`Posterior`;
 - of a fit from clicks, ``click_starts.npy``, ``click_codes.npy``, ``click_weights.npy``: the
-  clicks, row by row.
+  clicks, row by row;
+- of a fit by method "personal", ``personal_*.npy``: the arrays of :class:`Personal` and of its
+  corrections, one row a window; ``personal_clusters.npy``, the bytes of another such archive, if
+  it is blended with clusters.
 
 Versions above the one known here are refused; older ones stay readable.
 """
@@ -27,6 +30,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .correct import Correction
+from .personal import Personal
 from .posterior import Posterior
 from .preferences import Clicks
 
@@ -40,6 +45,8 @@ ARRAYS = {
     "latent": 4,
 }  # and their axes
 CLUSTER_ARRAYS = {"shares": 3, "chain_memberships": 3, "leaders": 4}  # since version 2
+PERSONAL = ("item_weights", "popularity", "ties", "alphas", "alpha_shares", "scores")
+CORRECTIONS = ("windows", "coefficients", "knots", "values")
 CLICKS = {"click_starts": "starts", "click_codes": "codes", "click_weights": "weights"}
 
 
@@ -67,9 +74,17 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     """Write a posterior to a file, whole or not at all."""
+    content = io.BytesIO()
+    _write(posterior, content)  # fails here, before anything is written
+    with write_whole(path) as stream:
+        stream.write(content.getbuffer())
+
+
+def _write(posterior: Posterior, stream: IO[bytes]) -> None:
     arrays = {name: getattr(posterior, name) for name in (*ARRAYS, *CLUSTER_ARRAYS)}
     if posterior.clicks is not None:
         arrays |= {name: getattr(posterior.clicks, field) for name, field in CLICKS.items()}
+    arrays |= _personal_arrays(posterior)
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -81,8 +96,8 @@ def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
             for name, array in arrays.items()
         },
     }
-    text = json.dumps(header, indent=1)  # fails here, before anything is written
-    with write_whole(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+    text = json.dumps(header, indent=1)
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", text)
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -94,12 +109,16 @@ def load(path: str | os.PathLike[str]) -> Posterior:
 
     A file that is damaged, cut short or of another kind is refused with a ValueError.
     """
-    content = io.BytesIO(Path(path).read_bytes())
+    return _read(io.BytesIO(Path(path).read_bytes()), path)
+
+
+def _read(content: IO[bytes], path: str | os.PathLike[str]) -> Posterior:
     try:
         with zipfile.ZipFile(content) as archive:
             header = _read_header(archive, path)
             names = [*ARRAYS, *(CLUSTER_ARRAYS if header["version"] > 1 else ())]
             names += CLICKS if "click_codes" in header["arrays"] else ()
+            names += [name for name in header["arrays"] if name.startswith("personal_")]
             arrays = {name: _read_array(archive, name, header) for name in names}
     except _WrongFileError as error:
         raise ValueError(f"{path} {error}") from None
@@ -119,8 +138,68 @@ def load(path: str | os.PathLike[str]) -> Posterior:
             arrays.pop("click_codes"),
         )
         _check_clicks(path, clicks)
-    fields: dict[str, Any] = dict(arrays)
+    fields: dict[str, Any] = _read_personal(path, arrays, len(items), len(users)) | arrays
     return Posterior(items=items, users=users, settings=header["settings"], clicks=clicks, **fields)
+
+
+def _personal_arrays(posterior: Posterior) -> dict[str, NDArray[Any]]:
+    """Arrays of a personal posterior; ragged maps are filled up with their last knot."""
+    personal = posterior.personal
+    if personal is None:
+        return {}
+    arrays = {f"personal_{name}": getattr(personal, name) for name in PERSONAL}
+    rows = list(personal.corrections.values())
+    width = max((len(row.knots) for row in rows), default=0)
+    n_coefficients = len(rows[0].coefficients) if rows else 0
+    arrays["personal_windows"] = np.array(list(personal.corrections), dtype=np.int64)
+    arrays["personal_coefficients"] = np.array([row.coefficients for row in rows]).reshape(
+        len(rows), n_coefficients
+    )
+    for name in ("knots", "values"):
+        filled = [np.pad(getattr(row, name), (0, width - len(row.knots)), "edge") for row in rows]
+        arrays[f"personal_{name}"] = np.array(filled).reshape(len(rows), width)
+    if posterior.clusters is not None:
+        stream = io.BytesIO()
+        _write(posterior.clusters, stream)
+        arrays["personal_clusters"] = np.frombuffer(stream.getvalue(), dtype=np.uint8)
+    return arrays
+
+
+def _read_personal(
+    path: str | os.PathLike[str], arrays: dict[str, NDArray[Any]], n_items: int, n_users: int
+) -> dict[str, Any]:
+    """Take the arrays of a personal posterior out of `arrays`."""
+    found = {name: arrays.pop(name) for name in list(arrays) if name.startswith("personal_")}
+    if not found:
+        return {}
+    try:
+        parts = {name: found[f"personal_{name}"] for name in (*PERSONAL, *CORRECTIONS)}
+        n_windows, n_alphas = len(parts["windows"]), len(parts["alphas"])
+        is_given = parts["scores"].size > 0
+        fits = (
+            parts["item_weights"].shape == ((0, 0) if is_given else (n_items, n_items))
+            and parts["scores"].shape == ((n_users, n_items) if is_given else (0, 0))
+            and parts["popularity"].shape == (n_items,)
+            and sorted(parts["ties"].tolist()) == list(range(n_items))
+            and parts["alpha_shares"].shape == (n_alphas,)
+            and len(parts["coefficients"]) == len(parts["knots"]) == n_windows
+            and parts["values"].shape == parts["knots"].shape
+            and all(np.isfinite(array).all() for array in parts.values())
+        )
+    except (KeyError, TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise ValueError(f"{path} is damaged: its personal scores do not fit together")
+    corrections = {
+        int(window): Correction(*(parts[name][row] for name in CORRECTIONS[1:]))
+        for row, window in enumerate(parts["windows"])
+    }
+    personal = Personal(**{name: parts[name] for name in PERSONAL}, corrections=corrections)
+    fields: dict[str, Any] = {"personal": personal}
+    if "personal_clusters" in found:
+        stream = io.BytesIO(found["personal_clusters"].tobytes())
+        fields["clusters"] = _read(stream, path)
+    return fields
 
 
 def _one_cluster(arrays: dict[str, NDArray[Any]], n_users: int) -> dict[str, NDArray[Any]]:

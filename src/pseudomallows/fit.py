@@ -1,5 +1,6 @@
 """fit: one door to every method."""
 
+import functools
 import time
 import warnings
 from collections.abc import Callable
@@ -21,17 +22,19 @@ from .diagnostics import (
     ConvergenceWarning,
     EffectiveSizeWarning,
 )
-from .executors import Executor
-from .latent import Latent, RankingLatent
+from .executors import Executor, Threads
+from .latent import Latent, RankingLatent, check_informative
 from .mcmc import Chain, ChainOptions, best_log_posterior, stuck_chains
 from .options import Options, check_options, check_options_of_either, known_options
+from .personal import N_REPORTS, Learner, Personal, PersonalOptions
 from .posterior import Posterior
 from .preferences import Clicks, Preferences, check_preferences
 from .pseudo import PseudoMallows
-from .rankings import check_alpha, rank_randomly
+from .rankings import check_alpha, check_number, rank_randomly
+from .recommend import chances_of
 from .states import PseudoState, State
 
-METHODS = ("pseudo", "balanced", "mcmc")
+METHODS = ("pseudo", "balanced", "mcmc", "personal")
 N_LEADERS = 4  # exact consensuses kept of each chain of a mixture of rough ones
 SLOW_ADVICE = (
     "the consensus of Algorithm 5 moves slowly, since it sees its own latent rankings, so its "
@@ -65,7 +68,8 @@ def fit(
     method : str
         "pseudo": the Pseudo-Mallows of the paper: fast, approximate. "balanced": the same with a
         price for each rank, and with importance weights that make up for the approximation.
-        "mcmc": the exact posterior.
+        "mcmc": the exact posterior. "personal", for clicks: every user has a consensus of the
+        user's own, the ranking of scores that come from the user's other clicks.
     alpha : float, optional
         Concentration of the users. Without it, "pseudo" and "balanced" estimate it
         (:func:`estimate_alpha`; with clusters, each chain by the exact likelihood, for each
@@ -94,7 +98,8 @@ def fit(
             Sweeps for each draw that is kept; default 1; for partial rankings and clicks 5, or 10
             for "balanced" with one cluster (but 1 for "pseudo" on clicks).
         sigma : float
-            For "pseudo": noise on the V-ranking; default 0.
+            For "pseudo": noise on the V-ranking; default 0, but n_items / 5 for clusters of clicks,
+            where 0 ranks the best items of a cluster badly.
         order : str
             For "pseudo" on clicks: how a user's items are visited (section 3.3 of the paper):
             "uniform" (default), "v" or "top_bottom".
@@ -121,6 +126,25 @@ def fit(
             For "mcmc": gamma prior of alpha; the default (1, 0.001) is nearly flat, exponential.
         distance : str
             "footrule".
+        ridge : float
+            For "personal": penalty of the regression behind the scores, in units of the mean number
+            of clicks of an item; default: the best of a few on inner splits, where one or two
+            clicks of each user are hidden.
+        nonnegative : bool
+            For "personal": weights of 0 or more only; default True.
+        scores : (n_users, n_items) array_like or callable
+            For "personal": scores of your own, or a function that learns them from a sparse matrix
+            of clicks, so that they can be learnt again without hidden clicks; for the recommenders
+            of `implicit` see :func:`scores_from`.
+        calibrate : bool
+            For "personal": correct the probabilities by what comes true of clicks that are hidden
+            from a part of the users; default True, but False for an array of scores, which may have
+            seen them.
+        held_out : Clicks
+            For "personal": later clicks of some of the users, to correct by instead.
+        with_clusters : Posterior
+            For "personal": a fit of the same clicks with clusters, to blend with; how much is
+            learnt along with the correction.
 
     Returns
     -------
@@ -151,6 +175,13 @@ def fit(
     seed = int(rng) if isinstance(rng, int | np.integer) else None
     alpha = None if alpha is None else check_alpha(alpha)
     generator = np.random.default_rng(rng)
+    if method == "personal":
+        job_progress = progress or _no_progress
+        personal, found = _fit_personal(
+            prefs, alpha, n_draws, n_clusters, options, generator, executor, job_progress
+        )
+        seconds = round(time.perf_counter() - started, 3)
+        return _personal_posterior(prefs, personal, found, seed, seconds, options, generator)
     curve = None
     if n_clusters == "auto":
         check_options_of_either(prefs, method, n_draws, options)
@@ -204,6 +235,102 @@ def fit(
 
 def _no_progress(done: int, total: int) -> None:
     pass
+
+
+def _fit_personal(
+    prefs: Preferences,
+    alpha: float | None,
+    n_draws: int | None,
+    n_clusters: int | str,
+    options: dict[str, Any],
+    rng: np.random.Generator,
+    executor: Executor | None,
+    progress: Progress,
+) -> tuple[Personal, dict[str, Any]]:
+    if not isinstance(prefs, Clicks):
+        raise TypeError("method='personal' needs clicks (pm.Preferences.from_clicks)")
+    if n_draws is not None or n_clusters != 1:
+        raise ValueError(
+            "method='personal' has neither draws nor clusters; to blend it with clusters, give "
+            "with_clusters=posterior"
+        )
+    check_informative(prefs.is_informative)
+    plan = check_personal_options(prefs, options)
+    learner = Learner(prefs, alpha, plan, rng, executor or Threads())
+    steps = iter(range(1, N_REPORTS + 1))
+    personal = learner.learn(lambda: progress(next(steps), N_REPORTS))
+    found = {"ridge": learner.ridge, "nonnegative": plan.nonnegative, "calibrate": plan.calibrate}
+    return personal, found
+
+
+def _personal_posterior(
+    prefs: Preferences,
+    personal: Personal,
+    found: dict[str, Any],
+    seed: int | None,
+    seconds: float,
+    options: dict[str, Any],
+    rng: np.random.Generator,
+) -> Posterior:
+    """The consensus of the draws, one only, is the population's: the ranking of the clicks."""
+    assert isinstance(prefs, Clicks)
+    mean_alpha = float(personal.alphas @ personal.alpha_shares)
+    settings = {
+        "version": __version__,
+        "method": "personal",
+        "seed": seed,
+        "alpha": mean_alpha,
+        "n_users": int(prefs.weights[prefs.is_informative].sum()),
+        "options": found | {"order": None},
+        "seconds": seconds,
+    }
+    ones = np.ones((1, 1))
+    return Posterior(
+        consensus=rank_randomly(-personal.popularity, rng)[None, None, None],
+        alpha=np.full((1, 1, 1), mean_alpha),
+        weights=ones,
+        log_posterior=np.full((1, 1), np.nan),
+        costs=np.zeros((1, prefs.n_items, prefs.n_items)),
+        items=prefs.items,
+        users=prefs.users,
+        settings=settings,
+        clicks=prefs,
+        latent=np.empty((1, 1, 0, prefs.n_items), np.int32),
+        shares=ones[None],
+        chain_memberships=np.ones((1, prefs.n_users, 1), np.float32),
+        leaders=np.empty((0, 0, 1, prefs.n_items), np.int32),
+        personal=personal,
+        clusters=options.get("with_clusters"),
+    )
+
+
+def check_personal_options(prefs: Clicks, options: dict[str, Any]) -> PersonalOptions:
+    """Return the options of method "personal", or say which is wrong."""
+    known = ("ridge", "nonnegative", "scores", "calibrate", "held_out", "with_clusters")
+    strange = sorted(set(options) - set(known))
+    if strange:
+        raise TypeError(
+            f"method='personal' has no option {strange[0]!r}; it has {', '.join(sorted(known))}"
+        )
+    held_out, clusters = options.get("held_out"), options.get("with_clusters")
+    if held_out is not None and not isinstance(held_out, Clicks):
+        raise TypeError(f"held_out must be clicks, got {type(held_out).__name__}")
+    others = None
+    if clusters is not None:
+        if not isinstance(clusters, Posterior) or clusters.clicks is None:
+            raise TypeError("with_clusters must be a posterior from a fit of clicks")
+        if clusters.items.tolist() != prefs.items.tolist():
+            raise ValueError("with_clusters must have the items of the fit, in its order")
+        others = functools.partial(chances_of, clusters)
+    ridge = options.get("ridge")
+    return PersonalOptions(
+        ridge=None if ridge is None else check_number(ridge, "ridge"),
+        nonnegative=bool(options.get("nonnegative", True)),
+        scores=options.get("scores"),
+        calibrate=bool(options.get("calibrate", callable(options.get("scores", len)) or held_out)),
+        held_out=held_out,
+        others=others,
+    )
 
 
 class _Job:

@@ -60,7 +60,9 @@ def known_options(prefs: Preferences, method: str, n_clusters: int) -> dict[str,
         quick = full or (clicks and method == "pseudo")
         known |= {"refresh": (1 if full else 20) if quick else 5, "share_prior": 1.0}
     if method == "pseudo":
-        known |= {"sigma": 0.0} | ({"order": "uniform"} if clicks else {})
+        noisy = clicks and n_clusters > 1  # few users, sharp costs: one order scrambles the top
+        known |= {"sigma": n_items / 5 if noisy else 0.0}
+        known |= {"order": "uniform"} if clicks else {}
     elif method == "balanced":
         known |= {"weighted": True}
     else:

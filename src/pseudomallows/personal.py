@@ -32,7 +32,7 @@ from .splits import hide_clicks
 ALPHAS = np.geomspace(0.75, 64, 8)  # ratio 1.9
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
 WINDOWS = (1, 3, 10)  # numbers of next items for which a correction is learnt
-DEFAULT_RIDGE, N_SPLITS = 0.3, 2
+DEFAULT_RIDGE, N_SPLITS = 0.3, 3
 N_REPORTS = 2 + len(WINDOWS)
 MIN_USERS, MAX_USERS = 50, 2000  # behind a correction
 N_STEPS = 100  # of EM for the distribution of alpha
@@ -105,6 +105,16 @@ class Personal:
             found[silent] = self.popularity
         return np.asarray(found)
 
+    def scores_for(self, seen: Clicks, rows: slice, users: NDArray[np.int64] | None) -> Floats:
+        """The same, or the scores that were given for these users."""
+        if not self.is_given:
+            return self.scores_of(seen, rows)
+        if users is None:
+            raise ValueError(
+                "new users need scores, and those of this fit were given: fit again with theirs"
+            )
+        return np.asarray(self.scores[users[rows]])
+
     def rankings_of(self, scores: Floats) -> NDArray[np.int32]:
         """Each user's own consensus: the ranking of the scores, ties in the order of `ties`."""
         order = self.ties[np.argsort(-scores[:, self.ties], axis=1, kind="stable")]
@@ -161,14 +171,7 @@ class Personal:
 
         `users` are the rows of given scores that belong to `seen`. The tables must be prepared.
         """
-        if not self.is_given:
-            scores = self.scores_of(seen, rows)
-        elif users is None:
-            raise ValueError(
-                "new users need scores, and those of this fit were given: fit again with theirs"
-            )
-        else:
-            scores = self.scores[users[rows]]
+        scores = self.scores_for(seen, rows, users)
         rankings = self.rankings_of(scores)
         shares = self.alpha_shares_of(seen, rows, rankings)
         starts, chances = seen.starts[rows.start : rows.stop + 1], np.zeros(scores.shape)
@@ -322,7 +325,8 @@ class Learner:
         return replace(self._blank, item_weights=weights)
 
     def _choose_ridge(self) -> float:
-        """The ridge with most hits on inner splits: one or two clicks of each user hidden."""
+        """The ridge with most hits on inner splits: one or two clicks of each user hidden, and
+        found again among the best ten."""
         prefs = self.prefs
         hide = 2 if np.median(prefs.n_clicks[prefs.is_informative]) >= 6 else 1
         if not (prefs.n_clicks > hide).any():
@@ -335,7 +339,7 @@ class Learner:
             for place, ridge in enumerate(RIDGES):
                 weights = ridge_weights(products, ridge, self._options.nonnegative)
                 personal = replace(self._blank, item_weights=weights)
-                hits[place] += _count_hits(personal, shown.take(judged), hidden[judged], hide)
+                hits[place] += _count_hits(personal, shown.take(judged), hidden[judged])
         return RIDGES[int(hits.argmax())]
 
     def _learn_window(self, window: int) -> Correction | None:
@@ -392,9 +396,9 @@ def _seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
     return np.asarray(clicks_matrix(starts, seen.codes, seen.n_items).toarray() > 0)
 
 
-def _count_hits(personal: Personal, seen: Clicks, hidden: NDArray[np.bool_], n_best: int) -> int:
-    """How many hidden clicks are among the best unseen items of their user."""
-    count = 0
+def _count_hits(personal: Personal, seen: Clicks, hidden: NDArray[np.bool_]) -> int:
+    """How many hidden clicks are among the ten best unseen items of their user."""
+    count, n_best = 0, max(1, min(10, seen.n_items // 4))
     for rows in blocks(seen.n_users, 8 * BLOCK):
         scores = np.where(_seen_table(seen, rows), -np.inf, personal.scores_of(seen, rows))
         top = np.argpartition(-scores, n_best - 1, axis=1)[:, :n_best]
@@ -435,8 +439,7 @@ def _alpha_distribution(
     seen = prefs.take(chosen)
 
     def work(rows: slice) -> Floats:
-        users = chosen[rows]
-        scores = personal.scores[users] if personal.is_given else personal.scores_of(seen, rows)
+        scores = personal.scores_for(seen, rows, chosen)
         return personal.log_likelihoods(seen, rows, personal.rankings_of(scores))
 
     values = np.concatenate(list(executor.map(work, blocks(seen.n_users, BLOCK // 2))))

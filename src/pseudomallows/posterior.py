@@ -186,10 +186,7 @@ class Posterior:
 
         The shortest run of ranks that holds at least `probability`; of several, the likeliest.
         """
-        if not 0 < probability <= 1:
-            raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
-        rows = [_shortest_run(row, probability) for row in self.rank_probabilities(cluster)]
-        return np.array(rows, dtype=np.int32)
+        return intervals_of(self.rank_probabilities(cluster), probability)
 
     @cached_property
     def effective_size(self) -> float:
@@ -272,6 +269,14 @@ class Posterior:
             return arviz.from_dict(draws, sample_stats=statistics, coords=names, dims=dims)
         groups = {"posterior": draws, "sample_stats": statistics}
         return arviz.from_dict(groups, coords=names, dims=dims)
+
+
+def intervals_of(probabilities: NDArray[np.float64], probability: float) -> NDArray[np.int32]:
+    """``[item]`` is the shortest (lowest, highest) that holds `probability` of the item's ranks."""
+    if not 0 < probability <= 1:
+        raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
+    rows = [_shortest_run(row, probability) for row in probabilities]
+    return np.array(rows, dtype=np.int32)
 
 
 def _cumulative_ordering(

@@ -13,7 +13,7 @@ from .frames import make_frame
 from .kernels.clicks import draw_click_users, next_rank_probabilities, step_factors
 from .kernels.groups import UNIFORM, choose_best, count_group, draw_users, look_up
 from .kernels.matching import N_GAPS
-from .posterior import Posterior
+from .posterior import Posterior, intervals_of
 from .preferences import Clicks, Preferences, check_known, rows_of_users
 from .rankings import check_count, orderings_of
 
@@ -203,6 +203,69 @@ def memberships(
     return np.asarray(np.einsum("c,cuk->uk", recommender.chain_weights, found))
 
 
+def user_intervals(
+    posterior: Posterior,
+    user: Any = None,
+    *,
+    clicks: Any = None,
+    probability: float = 0.95,
+    n_draws: int = 1000,
+    rng: np.random.Generator | int | None = None,
+) -> NDArray[np.int32]:
+    """How sure the order of the items is for one user: an interval of ranks for each item.
+
+    From draws of the user's own ranking, given the clicks, over all that is uncertain: the order,
+    alpha, the consensus, and the cluster.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        From a fit of clicks.
+    user : optional
+        Name of a user of the fit.
+    clicks : optional
+        Clicks of one new user instead, in the forms of :func:`recommend`.
+    probability : float
+        At least so much lies in each interval, the shortest there is.
+    n_draws : int
+        Rankings drawn.
+
+    Returns
+    -------
+    (n_items, 2) array
+        Lowest and highest rank.
+
+    Examples
+    --------
+    >>> from pseudomallows import fit
+    >>> prefs = Preferences.from_clicks({"ann": ["tea", "rum"], "bob": ["tea"], "eve": ["ale"]})
+    >>> user_intervals(fit(prefs, alpha=2, rng=1), "bob", rng=1)[2]    # tea, the only click
+    array([1, 1], dtype=int32)
+    """
+    if posterior.clicks is None:
+        raise ValueError("users are known by clicks, and this posterior is of rankings")
+    if (user is None) == (clicks is None):
+        raise ValueError("give a user of the fit, or the clicks of a new one")
+    rng, recommender = np.random.default_rng(rng), recommender_of(posterior)
+    rows: NDArray[np.int64] | None = None
+    if clicks is None:
+        rows = rows_of_users(posterior.clicks, [user])
+        seen = posterior.clicks.take(rows)
+    else:
+        seen = _new_users(clicks, posterior.clicks, recommender.codes)
+        if seen.n_users != 1:
+            raise ValueError(f"give the clicks of one user, got {seen.n_users}")
+    centers, alphas, shares = recommender.laws_of(seen, rows)
+    n_items, counts = seen.n_items, np.zeros((seen.n_items, seen.n_items), dtype=np.int64)
+    none = (np.full(n_items, -1), counts, counts.copy(), np.empty((0, n_items), np.int32))
+    numbers, seed = np.zeros(1, dtype=np.int64), int(rng.integers(2**63))
+    for place, number in enumerate(rng.multinomial(check_count(n_draws, "n_draws"), shares)):
+        who = (seed, place, numbers, seen.starts, seen.codes, np.array([number]))
+        draw_click_users(*who, centers[place], alphas[place] / n_items, *none)
+    shares_of_ranks = counts / counts.sum(axis=1, keepdims=True)
+    return intervals_of(shares_of_ranks, probability)
+
+
 def _softmax(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     scaled = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
@@ -329,6 +392,22 @@ class _Recommender:
             return table
 
         return fill
+
+    def laws_of(
+        self, seen: Clicks, rows: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+        """Consensuses, alphas and shares of the laws of which one user's ranking is a mixture."""
+        if rows is None:
+            shares = self.shares_of(self.memberships_of(seen, Threads()))[0]
+        else:
+            shares = self.shares_of(self.chain_memberships[:, rows])[0]
+        return (
+            np.concatenate([source.draws for source in self.sources]),
+            np.concatenate([source.alphas for source in self.sources]),
+            np.concatenate(
+                [share * source.shares for share, source in zip(shares, self.sources, strict=True)]
+            ),
+        )
 
     def memberships_of(self, seen: Clicks, executor: Executor) -> NDArray[np.float64]:
         """``[chain, user, cluster]`` for new users: the mean over some draws of each chain."""
@@ -466,6 +545,16 @@ class _PersonalRecommender:
             return self._personal.probabilities(seen, part, window, rows, blend)
 
         return fill
+
+    def laws_of(
+        self, seen: Clicks, rows: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+        """One consensus, and the alphas of the grid."""
+        personal, all_rows = self._personal, slice(0, 1)
+        scores = personal.scores_for(seen, all_rows, rows)
+        rankings = personal.rankings_of(scores)
+        shares = personal.alpha_shares_of(seen, all_rows, rankings)[0]
+        return np.repeat(rankings, len(shares), axis=0), personal.alphas, shares
 
 
 def _evenly(length: int, number: int) -> NDArray[np.int64]:

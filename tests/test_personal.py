@@ -1,0 +1,366 @@
+import itertools
+import math
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+import naive
+import pseudomallows as pm
+from helpers import interpreted
+from pseudomallows.correct import learn_correction, monotone_map
+from pseudomallows.evaluate import calibrate
+from pseudomallows.executors import Threads
+from pseudomallows.kernels import personal as kernels
+from pseudomallows.personal import Personal, products_of, ridge_weights
+
+N_ITEMS = 5
+ALPHAS = np.array([1.0, 4.0, 9.0])
+WEIGHTS = np.array(
+    [
+        [0.0, 0.5, 0.1, 0.0, 0.2],
+        [0.4, 0.0, 0.3, 0.1, 0.0],
+        [0.2, 0.3, 0.0, 0.6, 0.1],
+        [0.0, 0.1, 0.5, 0.0, 0.7],
+        [0.1, 0.0, 0.2, 0.8, 0.0],
+    ]
+)
+
+
+def example(**changes):
+    popularity, shares = np.linspace(0.5, 0.1, N_ITEMS), np.array([0.5, 0.3, 0.2])
+    return replace(Personal(WEIGHTS, popularity, np.arange(N_ITEMS), ALPHAS, shares), **changes)
+
+
+def clicks_of(*rows):
+    return pm.Preferences.from_clicks(dict(enumerate(rows)), items=range(N_ITEMS))
+
+
+# the law
+
+
+def exact_law(personal, clicked, window):
+    """Chance of each unclicked item to be among the next, by enumeration."""
+    scores = WEIGHTS[clicked].sum(axis=0) if clicked else personal.popularity
+    order = sorted(range(N_ITEMS), key=lambda item: -scores[item])
+    center = [order.index(item) + 1 for item in range(N_ITEMS)]
+    likelihoods = [naive.click_likelihood(clicked, center, alpha) for alpha in ALPHAS]
+    shares = naive.memberships(likelihoods, personal.alpha_shares)
+    unseen = [item for item in order if item not in clicked]
+    chances = dict.fromkeys(unseen, 0.0)
+    for alpha, share in zip(ALPHAS, shares, strict=True):
+        law = naive.normalise(
+            {
+                ranks: math.exp(-alpha / N_ITEMS * naive.footrule(ranks, range(1, len(unseen) + 1)))
+                for ranks in itertools.permutations(range(1, len(unseen) + 1))
+            }
+        )
+        for ranks, probability in law.items():
+            for item, rank in zip(unseen, ranks, strict=True):
+                chances[item] += share * probability * (rank <= window)
+    return chances
+
+
+@pytest.mark.parametrize("window", [1, 3])
+@pytest.mark.parametrize("clicked", [[], [2], [0, 3], [1, 2, 4]])
+def test_the_law_equals_enumeration(clicked, window):
+    personal, seen = example(), clicks_of(clicked)
+    personal.prepare(seen, window)
+    found = personal.probabilities(seen, slice(0, 1), window)[0]
+    for item, chance in exact_law(personal, clicked, window).items():
+        assert found[item] == pytest.approx(chance, abs=1e-10)
+
+
+@pytest.mark.kernel
+def test_likelihoods_on_the_grid_equal_enumeration():
+    rows = [[2], [0, 3], [1, 2, 4]]
+    personal, seen = example(), clicks_of(*rows)
+    rankings = personal.rankings_of(personal.scores_of(seen, slice(0, 3)))
+    found = personal.log_likelihoods(seen, slice(0, 3), rankings)
+    for row, clicked in enumerate(rows):
+        for g, alpha in enumerate(ALPHAS):
+            exact = naive.click_likelihood(clicked, tuple(rankings[row].tolist()), alpha)
+            assert found[row, g] == pytest.approx(math.log(exact))
+    plain = np.empty_like(found)
+    lams, logs, weights = personal._grid
+    interpreted(kernels.personal_log_likelihoods)(
+        seen.starts, seen.codes, rankings, lams, logs, weights, plain
+    )
+    assert (plain == found).all()
+
+
+@pytest.mark.kernel
+def test_look_ups_take_the_place_among_the_unclicked():
+    rankings = np.array([[3, 1, 4, 2, 5]], dtype=np.int32)
+    tables, shares = np.random.default_rng(1).random((2, 6, 5)), np.array([[0.25, 0.75]])
+    starts, codes = np.array([0, 2]), np.array([0, 3], dtype=np.int32)
+    found = np.zeros((1, 5))
+    kernels.look_up_personal(starts, codes, rankings, tables, shares, found)
+    for place, item in enumerate([1, 2, 4]):
+        assert found[0, item] == pytest.approx(shares[0] @ tables[:, 3, place])
+    assert (found[0, [0, 3]] == 0).all()
+
+
+def test_ties_are_broken_by_the_random_order():
+    personal = example(ties=np.array([4, 2, 0, 1, 3]))
+    ranking = personal.rankings_of(np.array([[1.0, 1.0, 0.0, 1.0, 0.0]]))[0]
+    assert ranking.tolist() == [1, 2, 5, 3, 4]
+    data = pm.simulate_clicks(60, 8, 5, 3, rng=1).preferences
+    orders = [pm.fit(data, "personal", rng=seed).personal.ties.tolist() for seed in (1, 1, 2)]
+    assert orders[0] == orders[1] != orders[2]
+
+
+# scores
+
+
+@pytest.mark.kernel
+def test_weights_of_0_or_more_solve_their_least_squares():
+    rng = np.random.default_rng(1)
+    clicked = rng.random((60, 6)) < rng.random(6)
+    products, ridge = clicked.T.astype(float) @ clicked, 3.0
+    found = np.zeros((6, 6))
+    kernels.nonnegative_weights(products, ridge, 1e-12, found)
+    for target in range(6):
+        others = [item for item in range(6) if item != target]
+        wide = np.vstack([clicked[:, others], math.sqrt(ridge) * np.eye(5)])
+        exact = nnls(wide, np.append(clicked[:, target], np.zeros(5)))[0]
+        assert found[others, target] == pytest.approx(exact, abs=1e-8)
+        assert found[target, target] == 0
+
+
+def test_weights_of_any_sign_solve_theirs():
+    rng = np.random.default_rng(2)
+    clicked = rng.random((80, 5)) < 0.4
+    products = clicked.T.astype(float) @ clicked
+    scale = 0.2 * np.trace(products) / 5
+    found = ridge_weights(products, 0.2, nonnegative=False)
+    for target in range(5):
+        others = [item for item in range(5) if item != target]
+        left = products[np.ix_(others, others)] + scale * np.eye(4)
+        exact = np.linalg.solve(left, products[others, target])
+        assert found[others, target] == pytest.approx(exact)
+
+
+def test_products_count_people_who_clicked_both():
+    prefs = pm.Preferences.from_clicks([[1, 1, 0], [1, 0, 1], [1, 1, 1]], weights=[2, 1, 3])
+    expected = [[6, 5, 4], [5, 5, 3], [4, 3, 4]]
+    assert products_of(prefs, Threads(1)).tolist() == expected
+
+
+# corrections
+
+
+def test_a_correction_finds_the_truth_and_never_falls():
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(40_000, 3))
+    truth = 1 / (1 + np.exp(-(1.5 * features[:, 0] + 0.5 * features[:, 1] - features[:, 2] - 1)))
+    found = learn_correction(features, rng.random(40_000) < truth)
+    fresh = rng.normal(size=(2000, 3))
+    exact = 1 / (1 + np.exp(-(1.5 * fresh[:, 0] + 0.5 * fresh[:, 1] - fresh[:, 2] - 1)))
+    assert np.abs(found.apply(fresh) - exact).mean() < 0.02
+    assert (np.diff(found.values) >= 0).all()
+    assert (np.diff(found.knots) > 0).all()
+
+
+def test_a_feature_that_misleads_gets_no_weight():
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(20_000, 2))
+    hits = rng.random(20_000) < 1 / (1 + np.exp(2 * features[:, 0] + 1))
+    assert learn_correction(features, hits).coefficients[0] == 0  # it would have to be negative
+
+
+def test_a_map_has_the_observed_frequencies():
+    scale = np.linspace(-1, 1, 1000)
+    hits = (np.arange(1000) % 4 == 0).astype(float)
+    knots, values = monotone_map(scale, hits)
+    assert values == pytest.approx(np.full(len(knots), 0.25), abs=0.01)
+
+
+# fits
+
+
+def own_population(n_users, n_items, rng):
+    """Users with scores of their own, alpha 4 or 16, who click the first of their ranks."""
+    scores = rng.normal(size=(n_users, n_items))
+    alphas = rng.choice([4.0, 16.0], n_users)
+    rows = []
+    for user in range(n_users):
+        center = np.argsort(np.argsort(-scores[user])) + 1
+        rows.append(pm.Mallows(center, alphas[user]).draw(1, rng)[0])
+    rankings = np.array(rows)
+    n_clicks = rng.integers(4, 12, n_users)
+    return scores, rankings, rankings <= n_clicks[:, None], alphas
+
+
+def test_users_drawn_from_the_model_are_calibrated_and_their_alphas_recovered():
+    scores, rankings, clicked, alphas = own_population(1500, 30, np.random.default_rng(1))
+    prefs = pm.Preferences.from_clicks(clicked)
+    found = pm.evaluate(prefs, k=3, method="personal", truth=rankings, scores=scores, rng=1)
+    assert found.calibration.error <= 0.03
+    personal = found.posterior.personal
+    mean_log = np.log(personal.alphas) @ personal.alpha_shares
+    assert mean_log == pytest.approx(np.log(alphas).mean(), abs=0.1)
+    low = personal.alpha_shares[personal.alphas < 8].sum()
+    assert low == pytest.approx((alphas == 4).mean(), abs=0.06)
+
+
+def test_a_correction_by_later_clicks_helps_and_does_not_hurt():
+    """Half of the users show what they click next; the probabilities of the others get better."""
+    scores, rankings, clicked, _ = own_population(4000, 30, np.random.default_rng(2))
+    prefs = pm.Preferences.from_clicks(clicked)
+    n_clicks = prefs.n_clicks[:, None]
+    later = (rankings > n_clicks) & (rankings <= n_clicks + 3)
+    first = np.arange(4000) < 2000
+    held_out = pm.Preferences.from_clicks(later).take(first)
+    errors = []
+    for options in ({}, {"held_out": held_out}):
+        posterior = pm.fit(prefs, "personal", scores=scores, rng=1, **options)
+        found = pm.recommend(posterior, 3, users=list(range(2000, 4000)))
+        hits = np.take_along_axis(later[2000:], found.items, axis=1).astype(float)
+        errors.append(calibrate(found.probabilities.ravel(), hits.ravel()).error)
+    assert errors[1] <= 0.015
+    assert errors[1] <= errors[0] + 0.005
+
+
+def simulated(n_users=400, seed=1):
+    return pm.simulate_clicks(n_users, 30, [8, 8, 8, 8], 8, min_clicks=5, rng=seed)
+
+
+def test_personal_lists_beat_one_list_for_all():
+    data = simulated()
+    found = pm.evaluate(data.preferences, hide=3, k=3, method="personal", rng=1)
+    assert found.accuracy > found.popularity + 5 * found.accuracy_error
+    assert found.calibration.error < 0.06
+    assert found.n_users == len(found.recommendations.users)
+
+
+def test_new_users_are_served_as_users_with_the_same_clicks():
+    data = simulated()
+    posterior = pm.fit(data.preferences, "personal", rng=1)
+    old = pm.recommend(posterior, 5)
+    new = pm.recommend(posterior, 5, clicks=data.preferences)
+    assert (old.items == new.items).all()
+    one = pm.recommend(posterior, 5, clicks={"x": data.preferences.clicks_of(7).tolist()})
+    assert (one.items[0] == old.items[7]).all()
+    assert one.probabilities[0] == pytest.approx(old.probabilities[7])
+
+
+def test_a_user_without_clicks_gets_the_population_s_list():
+    data = simulated()
+    posterior = pm.fit(data.preferences, "personal", rng=1)
+    found = pm.recommend(posterior, 5, clicks={"nobody": []})
+    counts = data.preferences.item_counts()
+    assert counts[found.items[0]].tolist() == sorted(counts, reverse=True)[:5]
+    everything = pm.recommend(posterior, 5, clicks={"all": list(range(30))})
+    assert (everything.items == -1).all()
+
+
+def test_a_personal_posterior_comes_back_whole(tmp_path):
+    data = simulated()
+    clusters = fit_quietly(data.preferences, n_clusters=2, n_draws=20, rng=1)
+    for options in ({}, {"with_clusters": clusters}, {"calibrate": False}):
+        posterior = pm.fit(data.preferences, "personal", rng=1, **options)
+        posterior.save(tmp_path / "x.pm")
+        again = pm.load(tmp_path / "x.pm")
+        one, two = (pm.recommend(p, 4, clicks={"new": [1, 2, 3]}) for p in (posterior, again))
+        assert (one.items == two.items).all()
+        assert (one.probabilities == two.probabilities).all()
+
+
+def fit_quietly(*args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        return pm.fit(*args, **options)
+
+
+def test_scores_may_be_learnt_by_a_function_or_a_model():
+    data = simulated()
+
+    class Factors:
+        """A recommender as those of implicit are: fit, then factors."""
+
+        def fit(self, clicks, show_progress=True):
+            left, sizes, right = np.linalg.svd(clicks.toarray(), full_matrices=False)
+            self.user_factors, self.item_factors = left[:, :4] * sizes[:4], right[:4].T
+
+    for scores in (pm.scores_from(Factors()), lambda clicks: clicks.toarray() @ WIDE):
+        posterior = pm.fit(data.preferences, "personal", scores=scores, rng=1)
+        assert posterior.personal.corrections
+        assert pm.recommend(posterior, 3).probabilities.min() > 0
+        with pytest.raises(ValueError, match="new users need scores"):
+            pm.recommend(posterior, 3, clicks={"new": [1]})
+
+
+WIDE = np.random.default_rng(1).random((30, 30))
+
+
+def test_ranks_of_a_user_have_intervals():
+    data = simulated()
+    fits = [
+        pm.fit(data.preferences, "personal", rng=1),
+        fit_quietly(data.preferences, n_clusters=2, n_draws=20, rng=1),
+        fit_quietly(data.preferences, "mcmc", n_draws=20, n_chains=1, rng=1),
+    ]
+    for posterior in fits:
+        clicked = data.preferences.clicks_of(5)
+        found = pm.user_intervals(posterior, 5, rng=1)
+        assert (found[:, 0] <= found[:, 1]).all()
+        assert found[clicked, 1].max() <= len(clicked)
+        unseen = np.setdiff1d(np.arange(30), clicked)
+        assert found[unseen, 0].min() > len(clicked)
+        narrow = pm.user_intervals(
+            posterior, clicks={"n": clicked.tolist()}, probability=0.5, rng=1
+        )
+        assert np.diff(narrow, axis=1).mean() < np.diff(found, axis=1).mean()
+
+
+def test_threads_leave_no_trace():
+    data = simulated()
+    one, two = (pm.fit(data.preferences, "personal", rng=1, executor=pm.Threads(n)) for n in (1, 2))
+    assert (one.personal.item_weights == two.personal.item_weights).all()
+    assert (one.personal.alpha_shares == two.personal.alpha_shares).all()
+    for window, correction in one.personal.corrections.items():
+        assert (correction.coefficients == two.personal.corrections[window].coefficients).all()
+
+
+def test_tiny_data_are_no_trouble():
+    prefs = pm.Preferences.from_clicks({"a": ["x"], "b": ["x", "y"], "c": ["z"]})
+    posterior = pm.fit(prefs, "personal", rng=1)
+    assert posterior.personal.corrections == {}
+    assert pm.recommend(posterior, 1, users=["c"]).items.shape == (1, 1)
+
+
+PREFS = pm.simulate_clicks(60, 6, 5, 3, rng=1).preferences
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scores": np.ones((60, 6))}, "scores must not be all the same, got 1.0 everywhere"),
+        ({"scores": np.full((60, 6), np.nan)}, "scores must be finite numbers, got nan for user 0"),
+        ({"scores": np.full((60, 6), np.inf)}, "scores must be finite numbers, got inf"),
+        ({"scores": np.ones((6, 6))}, r"60 users and 6 items, got an array of shape \(6, 6\)"),
+        ({"ridge": -1}, "ridge must be a finite number, 0 or more"),
+        ({"sigma": 1}, "method='personal' has no option 'sigma'; it has calibrate, held_out"),
+        ({"n_clusters": 2}, "neither draws nor clusters; to blend it with clusters"),
+        ({"n_draws": 10}, "neither draws nor clusters"),
+        ({"held_out": [[1]]}, "held_out must be clicks, got list"),
+        ({"held_out": pm.Preferences.from_clicks([[1, 0]])}, "held_out must have the items of the"),
+        ({"with_clusters": 3}, "with_clusters must be a posterior from a fit of clicks"),
+    ],
+)
+def test_bad_input_is_refused(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        pm.fit(PREFS, "personal", rng=1, **options)
+
+
+def test_rankings_are_refused():
+    with pytest.raises(TypeError, match="method='personal' needs clicks"):
+        pm.fit(pm.Preferences.from_rankings([[1, 2, 3]]), "personal")
+    posterior = pm.fit(PREFS, "personal", rng=1)
+    with pytest.raises(ValueError, match="by='draws' is not there"):
+        pm.recommend(posterior, 3, by="draws")
+    with pytest.raises(ValueError, match="give a user of the fit, or the clicks"):
+        pm.user_intervals(posterior)
