@@ -154,21 +154,39 @@ def test_products_count_people_who_clicked_both():
 
 def test_a_correction_finds_the_truth_and_never_falls():
     rng = np.random.default_rng(1)
-    features = rng.normal(size=(40_000, 3))
-    truth = 1 / (1 + np.exp(-(1.5 * features[:, 0] + 0.5 * features[:, 1] - features[:, 2] - 1)))
-    found = learn_correction(features, rng.random(40_000) < truth)
-    fresh = rng.normal(size=(2000, 3))
-    exact = 1 / (1 + np.exp(-(1.5 * fresh[:, 0] + 0.5 * fresh[:, 1] - fresh[:, 2] - 1)))
-    assert np.abs(found.apply(fresh) - exact).mean() < 0.02
-    assert (np.diff(found.values) >= 0).all()
-    assert (np.diff(found.knots) > 0).all()
+    every = np.ones((2000, 20), dtype=bool)
+
+    def truth(x):
+        return 1 / (1 + np.exp(-(1.5 * x[..., 0] + 0.5 * x[..., 1] - x[..., 2] - 1)))
+
+    features = rng.normal(size=(2000, 20, 3))
+    found = learn_correction(features, rng.random((2000, 20)) < truth(features), every, 3, n_free=1)
+    fresh = rng.normal(size=(2000, 20, 3))
+    assert np.abs(found.apply(fresh, every, 3) - truth(fresh)).mean() < 0.03
+    for row in range(2):
+        assert (np.diff(found.values[row]) >= 0).all()
+        assert (np.diff(found.knots[row]) >= 0).all()
+
+
+def test_what_is_seen_has_probability_0_and_the_best_stay_the_best():
+    rng = np.random.default_rng(1)
+    features, unseen = rng.normal(size=(500, 10, 2)), rng.random((500, 10)) < 0.7
+    hits = rng.random((500, 10)) < 1 / (1 + np.exp(1 - features[..., 0]))
+    found = learn_correction(features, hits, unseen, 3, n_free=1).apply(features, unseen, 3)
+    assert (found[~unseen] == 0).all()
+    coefficients = learn_correction(features, hits, unseen, 3, n_free=1).coefficients
+    scale = np.where(unseen, features @ coefficients[:-1], -np.inf)
+    for row in range(500):
+        order = np.argsort(-scale[row])[: unseen[row].sum()]
+        assert found[row, order[:3]].min() >= found[row, order[3:]].max(initial=0.0)
 
 
 def test_a_feature_that_misleads_gets_no_weight():
     rng = np.random.default_rng(1)
-    features = rng.normal(size=(20_000, 2))
-    hits = rng.random(20_000) < 1 / (1 + np.exp(2 * features[:, 0] + 1))
-    assert learn_correction(features, hits).coefficients[0] == 0  # it would have to be negative
+    features, every = rng.normal(size=(1000, 20, 2)), np.ones((1000, 20), dtype=bool)
+    hits = rng.random((1000, 20)) < 1 / (1 + np.exp(2 * features[..., 0] + 1))
+    found = learn_correction(features, hits, every, 3, n_free=1)
+    assert found.coefficients[0] == 0  # it would have to be negative
 
 
 def test_a_map_has_the_observed_frequencies():
@@ -208,17 +226,17 @@ def test_users_drawn_from_the_model_are_calibrated_and_their_alphas_recovered():
 
 def test_a_correction_by_later_clicks_helps_and_does_not_hurt():
     """Half of the users show what they click next; the probabilities of the others get better."""
-    scores, rankings, clicked, _ = own_population(4000, 30, np.random.default_rng(2))
+    scores, rankings, clicked, _ = own_population(10_000, 30, np.random.default_rng(2))
     prefs = pm.Preferences.from_clicks(clicked)
     n_clicks = prefs.n_clicks[:, None]
     later = (rankings > n_clicks) & (rankings <= n_clicks + 3)
-    first = np.arange(4000) < 2000
+    first = np.arange(10_000) < 5000
     held_out = pm.Preferences.from_clicks(later).take(first)
     errors = []
     for options in ({}, {"held_out": held_out}):
         posterior = pm.fit(prefs, "personal", scores=scores, rng=1, **options)
-        found = pm.recommend(posterior, 3, users=list(range(2000, 4000)))
-        hits = np.take_along_axis(later[2000:], found.items, axis=1).astype(float)
+        found = pm.recommend(posterior, 3, users=list(range(5000, 10_000)))
+        hits = np.take_along_axis(later[5000:], found.items, axis=1).astype(float)
         errors.append(calibrate(found.probabilities.ravel(), hits.ravel()).error)
     assert errors[1] <= 0.015
     assert errors[1] <= errors[0] + 0.005

@@ -149,15 +149,18 @@ def _personal_arrays(posterior: Posterior) -> dict[str, NDArray[Any]]:
         return {}
     arrays = {f"personal_{name}": getattr(personal, name) for name in PERSONAL}
     rows = list(personal.corrections.values())
-    width = max((len(row.knots) for row in rows), default=0)
+    width = max((row.knots.shape[1] for row in rows), default=0)
     n_coefficients = len(rows[0].coefficients) if rows else 0
     arrays["personal_windows"] = np.array(list(personal.corrections), dtype=np.int64)
     arrays["personal_coefficients"] = np.array([row.coefficients for row in rows]).reshape(
         len(rows), n_coefficients
     )
     for name in ("knots", "values"):
-        filled = [np.pad(getattr(row, name), (0, width - len(row.knots)), "edge") for row in rows]
-        arrays[f"personal_{name}"] = np.array(filled).reshape(len(rows), width)
+        filled = [
+            np.pad(getattr(row, name), ((0, 0), (0, width - row.knots.shape[1])), "edge")
+            for row in rows
+        ]
+        arrays[f"personal_{name}"] = np.array(filled).reshape(len(rows), 2, width)
     if posterior.clusters is not None:
         stream = io.BytesIO()
         _write(posterior.clusters, stream)
@@ -184,6 +187,7 @@ def _read_personal(
             and parts["alpha_shares"].shape == (n_alphas,)
             and len(parts["coefficients"]) == len(parts["knots"]) == n_windows
             and parts["values"].shape == parts["knots"].shape
+            and parts["knots"].shape[1] == 2
             and all(np.isfinite(array).all() for array in parts.values())
         )
     except (KeyError, TypeError, ValueError):

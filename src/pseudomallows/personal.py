@@ -165,18 +165,25 @@ class Personal:
             pass
 
     def law(
-        self, seen: Clicks, rows: slice, window: int, users: NDArray[np.int64] | None
+        self,
+        seen: Clicks,
+        rows: slice,
+        window: int,
+        users: NDArray[np.int64] | None,
+        others: Floats | None,
     ) -> tuple[Floats, Floats]:
-        """Probabilities by rank and alpha alone, before any correction; and the scores.
+        """Probabilities by rank and alpha alone, before any correction; and what else a correction
+        sees: ``features[row, item, feature]``.
 
-        `users` are the rows of given scores that belong to `seen`. The tables must be prepared.
+        `users` are the rows of given scores that belong to `seen`, `others` the probabilities of
+        clusters to blend with. The tables must be prepared.
         """
         scores = self.scores_for(seen, rows, users)
         rankings = self.rankings_of(scores)
         shares = self.alpha_shares_of(seen, rows, rankings)
         starts, chances = seen.starts[rows.start : rows.stop + 1], np.zeros(scores.shape)
         look_up_personal(starts, seen.codes, rankings, self._tables[window], shares, chances)
-        return chances, scores
+        return chances, self._features(chances, scores, np.diff(starts), shares, others)
 
     def probabilities(
         self,
@@ -186,30 +193,28 @@ class Personal:
         users: NDArray[np.int64] | None = None,
         others: Floats | None = None,
     ) -> Floats:
-        """``chances[row, item]`` that an unclicked item is among the next `window`.
-
-        With `others`, the probabilities of clusters to blend with.
-        """
-        chances, scores = self.law(seen, rows, window, users)
+        """``chances[row, item]`` that an unclicked item is among the next `window`: see `law`."""
+        chances, features = self.law(seen, rows, window, users, others)
         if not self.corrections:
             return chances
         nearest = min(self.corrections, key=lambda known: abs(np.log(known / window)))
-        n_clicks = np.diff(seen.starts[rows.start : rows.stop + 1])
-        return self.corrections[nearest].apply(self.features(chances, scores, n_clicks, others))
+        return self.corrections[nearest].apply(features, ~seen_table(seen, rows), window)
 
-    def features(
+    def _features(
         self,
         chances: Floats,
         scores: Floats,
         n_clicks: NDArray[np.int64],
+        alpha_shares: Floats,
         others: Floats | None,
     ) -> Floats:
-        """What a correction sees: odds by rank and alpha, score, odds of clusters, clicks."""
+        """Odds by rank and alpha, score, odds of clusters; then the user's clicks and alpha."""
         logs = scores if self.is_given else np.log(np.maximum(scores, LEAST_SCORE))
         plain = [] if self.is_given else [scores]
         blend = [] if others is None else [_log_odds(others)]
-        clicks = np.broadcast_to(np.log1p(n_clicks)[:, None], scores.shape)
-        return np.stack([_log_odds(chances), logs, *plain, *blend, clicks], axis=-1)
+        of_users = (np.log1p(n_clicks), alpha_shares @ np.log(np.maximum(self.alphas, 1e-3)))
+        same = [np.broadcast_to(values[:, None], scores.shape) for values in of_users]
+        return np.stack([_log_odds(chances), logs, *plain, *blend, *same], axis=-1)
 
 
 def _log_odds(chances: Floats) -> Floats:
@@ -380,18 +385,15 @@ class Learner:
         seen = shown.take(users)
         personal.prepare(seen, window)
         others = None if self._options.others is None else self._options.others(seen, window)
-        features, hits = [], []
+        features = []
         for rows in blocks(seen.n_users):
-            chances, scores = personal.law(seen, rows, window, users)
-            unseen = ~_seen_table(seen, rows)
             blend = None if others is None else others[rows]
-            n_clicks = np.diff(seen.starts[rows.start : rows.stop + 1])
-            features.append(personal.features(chances, scores, n_clicks, blend)[unseen])
-            hits.append(hidden[rows][unseen])
-        return learn_correction(np.concatenate(features), np.concatenate(hits))
+            features.append(personal.law(seen, rows, window, users, blend)[1])
+        unseen = ~seen_table(seen, slice(0, seen.n_users))
+        return learn_correction(np.concatenate(features), hidden, unseen, window, n_free=2)
 
 
-def _seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
+def seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
     starts = seen.starts[rows.start : rows.stop + 1]
     return np.asarray(clicks_matrix(starts, seen.codes, seen.n_items).toarray() > 0)
 
@@ -400,7 +402,7 @@ def _count_hits(personal: Personal, seen: Clicks, hidden: NDArray[np.bool_]) -> 
     """How many hidden clicks are among the ten best unseen items of their user."""
     count, n_best = 0, max(1, min(10, seen.n_items // 4))
     for rows in blocks(seen.n_users, 8 * BLOCK):
-        scores = np.where(_seen_table(seen, rows), -np.inf, personal.scores_of(seen, rows))
+        scores = np.where(seen_table(seen, rows), -np.inf, personal.scores_of(seen, rows))
         top = np.argpartition(-scores, n_best - 1, axis=1)[:, :n_best]
         count += int(np.take_along_axis(hidden[rows], top, axis=1).sum())
     return count
