@@ -1,6 +1,6 @@
+import functools
 import itertools
 import warnings
-from functools import partial
 
 import numpy as np
 import pytest
@@ -199,9 +199,22 @@ def test_sweeps_under_another_prior_do_not():
 
 # known clusters
 
-FULL = pm.simulate_rankings(600, 20, [4, 6, 8], sizes=[280, 200, 120], rng=1)
-CLICKED = pm.simulate_clicks(1500, 50, [4, 6, 8], 8, sizes=[700, 500, 300], rng=1)
-TOPS = pm.simulate_rankings(600, 20, [6, 6, 9], top=6, sizes=[260, 200, 140], rng=1)
+
+@functools.cache
+def full():
+    return pm.simulate_rankings(600, 20, [4, 6, 8], sizes=[280, 200, 120], rng=1)
+
+
+@functools.cache
+def clicked():
+    return pm.simulate_clicks(1500, 50, [4, 6, 8], 8, sizes=[700, 500, 300], rng=1)
+
+
+@functools.cache
+def tops():
+    return pm.simulate_rankings(600, 20, [6, 6, 9], top=6, sizes=[260, 200, 140], rng=1)
+
+
 FEW = {"n_draws": 40}
 
 
@@ -220,45 +233,45 @@ def check_clusters(posterior, data, least, alphas):
 @pytest.mark.parametrize("method", ["pseudo", "balanced", "mcmc"])
 def test_three_clusters_of_full_rankings_are_found(method):
     options = {"n_chains": 2} if method == "mcmc" else {}
-    posterior = quietly(FULL.preferences, method, n_clusters=3, rng=1, **options)
-    check_clusters(posterior, FULL, 0.95, [4, 6, 8])
+    posterior = quietly(full().preferences, method, n_clusters=3, rng=1, **options)
+    check_clusters(posterior, full(), 0.95, [4, 6, 8])
 
 
 def test_three_clusters_of_clicks_are_found_by_the_paper_s_method():
-    posterior = quietly(CLICKED.preferences, n_clusters=3, rng=1)
-    check_clusters(posterior, CLICKED, 0.95, [4, 6, 8])
+    posterior = quietly(clicked().preferences, n_clusters=3, rng=1)
+    check_clusters(posterior, clicked(), 0.95, [4, 6, 8])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["balanced", "mcmc"])
 def test_three_clusters_of_clicks_are_found_exactly(method):
     options = {"n_chains": 2} if method == "mcmc" else {}
-    posterior = quietly(CLICKED.preferences, method, n_clusters=3, rng=1, **options, **FEW)
-    check_clusters(posterior, CLICKED, 0.95, [4, 6, 8])
+    posterior = quietly(clicked().preferences, method, n_clusters=3, rng=1, **options, **FEW)
+    check_clusters(posterior, clicked(), 0.95, [4, 6, 8])
 
 
 @pytest.mark.parametrize("method", ["pseudo", "balanced", "mcmc"])
 def test_three_clusters_of_top_lists_are_found(method):
     options = {"n_chains": 2} if method == "mcmc" else {}
     posterior = quietly(
-        TOPS.preferences, method, n_clusters=3, rng=1, n_draws=20, warmup=10, **options
+        tops().preferences, method, n_clusters=3, rng=1, n_draws=20, warmup=10, **options
     )
-    check_clusters(posterior, TOPS, 0.95, [6, 6, 9])
+    check_clusters(posterior, tops(), 0.95, [6, 6, 9])
 
 
 def test_the_number_of_clusters_is_found():
-    curve = pm.choose_clusters(FULL.preferences, rng=1)
+    curve = pm.choose_clusters(full().preferences, rng=1)
     assert curve.chosen == 3
     assert curve.means.argmax() + 1 == 3
     assert curve.n_clusters.tolist() == [1, 2, 3, 4, 5]  # two more, then it stops
-    posterior = quietly(FULL.preferences, "mcmc", n_clusters="auto", n_chains=2, rng=1)
+    posterior = quietly(full().preferences, "mcmc", n_clusters="auto", n_chains=2, rng=1)
     assert posterior.n_clusters == 3
     assert posterior.settings["curve"]["chosen"] == 3
 
 
 @pytest.mark.slow
 def test_the_number_of_clusters_of_clicks_is_found():
-    assert pm.choose_clusters(CLICKED.preferences, rng=1).chosen == 3
+    assert pm.choose_clusters(clicked().preferences, rng=1).chosen == 3
 
 
 def test_one_population_is_not_cut_into_pieces():
@@ -277,10 +290,10 @@ def test_tiny_data_have_one_cluster(n_users):
 @pytest.mark.slow
 def test_probabilities_are_calibrated():
     found = pm.evaluate(
-        CLICKED.preferences,
+        clicked().preferences,
         k=3,
         method="mcmc",
-        truth=CLICKED.rankings,
+        truth=clicked().rankings,
         n_clusters=3,
         n_chains=2,
         n_draws=50,
@@ -495,7 +508,7 @@ def test_users_who_do_not_agree_at_all_are_no_trouble(method):
 
 
 def test_the_best_consensus_belongs_to_its_cluster():
-    posterior = quietly(FULL.preferences, "mcmc", n_clusters=3, n_chains=2, n_draws=50, rng=1)
+    posterior = quietly(full().preferences, "mcmc", n_clusters=3, n_chains=2, n_draws=50, rng=1)
     for cluster in range(3):
         best = posterior.point_consensus("map", cluster)
         assert pm.footrule(best, posterior.point_consensus("cp", cluster)) <= 6
@@ -608,7 +621,7 @@ def test_a_posterior_with_clusters_comes_back_whole(tmp_path):
     for name in ("consensus", "alpha", "shares", "chain_memberships", "leaders", "users"):
         assert (getattr(again, name) == getattr(posterior, name)).all()
     assert (again.labels == posterior.labels).all()
-    recs = partial(pm.recommend, k=3, clicks={"new": [1, 2]})
+    recs = functools.partial(pm.recommend, k=3, clicks={"new": [1, 2]})
     assert (recs(again).probabilities == recs(posterior).probabilities).all()
     frame = again.membership_frame()
     assert list(frame.columns) == ["user", "cluster", "probability"]

@@ -350,7 +350,8 @@ def test_tiny_data_are_no_trouble():
     assert pm.recommend(posterior, 1, users=["c"]).items.shape == (1, 1)
 
 
-PREFS = pm.simulate_clicks(60, 6, 5, 3, rng=1).preferences
+def few():
+    return pm.simulate_clicks(60, 6, 5, 3, rng=1).preferences
 
 
 @pytest.mark.parametrize(
@@ -371,13 +372,13 @@ PREFS = pm.simulate_clicks(60, 6, 5, 3, rng=1).preferences
 )
 def test_bad_input_is_refused(options, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        pm.fit(PREFS, "personal", rng=1, **options)
+        pm.fit(few(), "personal", rng=1, **options)
 
 
 def test_rankings_are_refused():
     with pytest.raises(TypeError, match="method='personal' needs clicks"):
         pm.fit(pm.Preferences.from_rankings([[1, 2, 3]]), "personal")
-    posterior = pm.fit(PREFS, "personal", rng=1)
+    posterior = pm.fit(few(), "personal", rng=1)
     with pytest.raises(ValueError, match="by='draws' is not there"):
         pm.recommend(posterior, 3, by="draws")
     with pytest.raises(ValueError, match="give a user of the fit, or the clicks"):

@@ -34,9 +34,10 @@ class Correction:
         """Probabilities from ``features[user, item, feature]``; 0 for what is not `unseen`."""
         scale = np.where(unseen, features @ self.coefficients[:-1] + self.coefficients[-1], -np.inf)
         best = best_of(scale, n_best) & unseen
-        chances, rest = (np.interp(scale, self.knots[i], self.values[i]) for i in (0, 1))
+        chances = np.interp(scale, self.knots[0], self.values[0])
+        rest = np.interp(scale, self.knots[1], self.values[1])
         lowest = np.where(best, chances, 1.0).min(axis=1, keepdims=True)
-        return np.where(unseen, np.where(best, chances, np.minimum(rest, lowest)), 0.0)
+        return np.where(best, chances, np.minimum(rest, lowest) * unseen)
 
 
 def best_of(scale: Floats, n_best: int) -> NDArray[np.bool_]:
@@ -45,7 +46,7 @@ def best_of(scale: Floats, n_best: int) -> NDArray[np.bool_]:
     if n_best >= scale.shape[1]:
         return ~best
     top = np.argpartition(-scale, n_best - 1, axis=1)[:, :n_best]
-    np.put_along_axis(best, top, True, axis=1)
+    best[np.arange(len(scale))[:, None], top] = True
     return best
 
 

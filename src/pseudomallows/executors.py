@@ -1,5 +1,6 @@
 """Run blocks of users with anything that has a `map`."""
 
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +41,12 @@ class Threads:
         if self._pool is None or len(listed) < 2:  # one block is not worth a thread
             return map(function, listed)
         return self._pool.map(function, listed)
+
+
+@functools.cache
+def all_cores() -> Threads:
+    """Threads on all cores, made once: a service asks for them with every request."""
+    return Threads()
 
 
 def blocks(n_rows: int, size: int = BLOCK) -> list[slice]:

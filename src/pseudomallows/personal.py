@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .correct import Correction, learn_correction
-from .executors import BLOCK, Executor, Threads, blocks
+from .executors import BLOCK, Executor, all_cores, blocks
 from .kernels.clicks import next_rank_probabilities, step_factors
 from .kernels.matching import N_GAPS
 from .kernels.personal import (
@@ -36,6 +36,7 @@ DEFAULT_RIDGE, N_SPLITS = 0.3, 3
 N_REPORTS = 2 + len(WINDOWS)
 MIN_USERS, MAX_USERS = 50, 2000  # behind a correction
 N_STEPS = 100  # of EM for the distribution of alpha
+LEAST_ALPHA_SHARE = 1e-4  # of an alpha in the population, for it to stay in the grid
 LEAST_SCORE = 1e-3  # where the logarithm of a score ends
 Floats = NDArray[np.float64]
 Train = Callable[[Any], ArrayLike]
@@ -93,6 +94,14 @@ class Personal:
     def _tables(self) -> dict[int, Floats]:
         return {}
 
+    @cached_property
+    def _ranks(self) -> NDArray[np.int32]:
+        return np.arange(1, self.n_items + 1, dtype=np.int32)
+
+    @cached_property
+    def _mean_logs(self) -> Floats:
+        return np.asarray(np.log(np.maximum(self.alphas, 1e-3)))
+
     def scores_of(self, seen: Clicks, rows: slice) -> Floats:
         """``scores[row, item]`` of some users; without clicks, the popularity."""
         starts = seen.starts[rows.start : rows.stop + 1]
@@ -119,8 +128,7 @@ class Personal:
         """Each user's own consensus: the ranking of the scores, ties in the order of `ties`."""
         order = self.ties[np.argsort(-scores[:, self.ties], axis=1, kind="stable")]
         rankings = np.empty(scores.shape, dtype=np.int32)
-        ranks = np.arange(1, self.n_items + 1, dtype=np.int32)
-        np.put_along_axis(rankings, order, np.broadcast_to(ranks, scores.shape), axis=1)
+        rankings[np.arange(len(scores))[:, None], order] = self._ranks
         return rankings
 
     def log_likelihoods(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
@@ -147,8 +155,10 @@ class Personal:
             shape = (len(self.alphas), self.n_items + 1, self.n_items)
             self._tables[window] = np.full(shape, np.nan)
         tables = self._tables[window]
-        sizes = {int(size) for size in np.unique(self.n_items - seen.n_clicks) if size}
+        sizes = {size for size in (self.n_items - seen.n_clicks).tolist() if size}
         missing = [size for size in sizes if np.isnan(tables[0, size, 0])]
+        if not missing:
+            return
 
         def fill(size: int) -> None:
             factors, found = step_factors(size, 0), np.zeros((1, size))
@@ -161,7 +171,7 @@ class Personal:
                 next_rank_probabilities(none, codes, center, lam, window_, ones, factors, found)
                 tables[g, size, :size] = found[0]
 
-        for _ in Threads().map(fill, missing):
+        for _ in all_cores().map(fill, missing):
             pass
 
     def law(
@@ -212,9 +222,13 @@ class Personal:
         logs = scores if self.is_given else np.log(np.maximum(scores, LEAST_SCORE))
         plain = [] if self.is_given else [scores]
         blend = [] if others is None else [_log_odds(others)]
-        of_users = (np.log1p(n_clicks), alpha_shares @ np.log(np.maximum(self.alphas, 1e-3)))
-        same = [np.broadcast_to(values[:, None], scores.shape) for values in of_users]
-        return np.stack([_log_odds(chances), logs, *plain, *blend, *same], axis=-1)
+        of_items = [_log_odds(chances), logs, *plain, *blend]
+        features = np.empty((*scores.shape, len(of_items) + 2))
+        for number, values in enumerate(of_items):
+            features[..., number] = values
+        features[..., -2] = np.log1p(n_clicks)[:, None]
+        features[..., -1] = (alpha_shares @ self._mean_logs)[:, None]
+        return features
 
 
 def _log_odds(chances: Floats) -> Floats:
@@ -307,8 +321,10 @@ class Learner:
         report()
         personal = self.scored(self.prefs)
         shares = _alpha_distribution(personal, self.prefs, self._rng, self._executor)
-        personal = replace(personal, alpha_shares=shares)
-        self._blank = replace(self._blank, alpha_shares=shares)
+        used = shares > LEAST_ALPHA_SHARE
+        law = {"alphas": personal.alphas[used], "alpha_shares": shares[used] / shares[used].sum()}
+        personal = replace(personal, **law)
+        self._blank = replace(self._blank, **law)
         report()
         corrections: dict[int, Correction] = {}
         if self._options.calibrate and self._options.held_out is not None:
@@ -394,8 +410,12 @@ class Learner:
 
 
 def seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
+    """``table[row, item]``: has the user clicked the item?"""
     starts = seen.starts[rows.start : rows.stop + 1]
-    return np.asarray(clicks_matrix(starts, seen.codes, seen.n_items).toarray() > 0)
+    table = np.zeros((len(starts) - 1, seen.n_items), dtype=bool)
+    owners = np.repeat(np.arange(len(table)), np.diff(starts))
+    table[owners, seen.codes[starts[0] : starts[-1]]] = True
+    return table
 
 
 def _count_hits(personal: Personal, seen: Clicks, hidden: NDArray[np.bool_]) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .clicks import ORDERS, log_likelihoods_of_clicks
-from .executors import Executor, Threads, blocks
+from .executors import Executor, all_cores, blocks
 from .frames import make_frame
 from .kernels.clicks import draw_click_users, next_rank_probabilities, step_factors
 from .kernels.groups import UNIFORM, choose_best, count_group, draw_users, look_up
@@ -138,7 +138,7 @@ def recommend(
         seen = seen.take(rows)
     else:
         rows = np.arange(seen.n_users)
-    threads = executor or Threads()
+    threads = executor or all_cores()
     fill = recommender.begin(seen, rows, window, by, threads)
     items = np.full((seen.n_users, k), -1, dtype=np.int64)
     chances = np.full((seen.n_users, k), np.nan)
@@ -164,7 +164,7 @@ def recommender_of(posterior: Posterior) -> "_Recommender | _PersonalRecommender
 
 def chances_of(posterior: Posterior, seen: Clicks, window: int) -> NDArray[np.float64]:
     """``chances[user, item]`` of new users, for all items; what is clicked has no meaning."""
-    threads = Threads()
+    threads = all_cores()
     fill = recommender_of(posterior).begin(seen, None, window, "look_up", threads)
     return np.concatenate(list(threads.map(fill, blocks(seen.n_users))))
 
@@ -199,7 +199,7 @@ def memberships(
     new = _new_users(clicks, posterior.clicks, recommender.codes)
     if isinstance(recommender, _PersonalRecommender):
         return np.ones((new.n_users, 1))
-    found = recommender.memberships_of(new, executor or Threads())
+    found = recommender.memberships_of(new, executor or all_cores())
     return np.asarray(np.einsum("c,cuk->uk", recommender.chain_weights, found))
 
 
@@ -398,7 +398,7 @@ class _Recommender:
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
         """Consensuses, alphas and shares of the laws of which one user's ranking is a mixture."""
         if rows is None:
-            shares = self.shares_of(self.memberships_of(seen, Threads()))[0]
+            shares = self.shares_of(self.memberships_of(seen, all_cores()))[0]
         else:
             shares = self.shares_of(self.chain_memberships[:, rows])[0]
         return (
@@ -471,7 +471,7 @@ class _Recommender:
                 size, alpha / self.n_items, min(k, size), self.order
             )
 
-        for _ in Threads().map(fill, missing):
+        for _ in all_cores().map(fill, missing):
             pass
 
     def look_up(
