@@ -10,11 +10,11 @@ from scipy.optimize import nnls
 import naive
 import pseudomallows as pm
 from helpers import interpreted
-from pseudomallows.correct import learn_correction, monotone_map
+from pseudomallows.correct import Correction, learn_correction, monotone_map
 from pseudomallows.evaluate import calibrate
 from pseudomallows.executors import Threads
 from pseudomallows.kernels import personal as kernels
-from pseudomallows.personal import Personal, products_of, ridge_weights
+from pseudomallows.personal import Personal, products_of, ridge_weights, seen_table
 
 N_ITEMS = 5
 ALPHAS = np.array([1.0, 4.0, 9.0])
@@ -179,6 +179,31 @@ def test_what_is_seen_has_probability_0_and_the_best_stay_the_best():
     for row in range(500):
         order = np.argsort(-scale[row])[: unseen[row].sum()]
         assert found[row, order[:3]].min() >= found[row, order[3:]].max(initial=0.0)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("is_given", [True, False])
+@pytest.mark.parametrize("blended", [True, False])
+def test_the_kernel_corrects_as_the_definition_does(is_given, blended):
+    rng = np.random.default_rng(1)
+    rows = [[0, 3], [], [1, 2, 4]]
+    seen, scores = clicks_of(*rows), rng.random((3, 5))
+    chances, others = rng.random((2, 3, 5))
+    personal = example(scores=np.ones((3, 5)) if is_given else np.empty((0, 0)))
+    of_users, blend = rng.normal(size=(3, 2)), others if blended else None
+    features = personal.features(chances, scores, of_users, blend)
+    knots = np.sort(rng.normal(size=(2, 6)), axis=1)
+    correction = Correction(
+        rng.random(features.shape[-1] + 1), knots, np.sort(rng.random((2, 6)), axis=1)
+    )
+    expected = correction.apply(features, ~seen_table(seen, slice(0, 3)), 2)
+    found = chances.copy()
+    arrays = (correction.coefficients, correction.knots, correction.values)
+    given_others = others if blended else np.empty((0, 0))
+    kernels.correct_chances(
+        seen.starts, seen.codes, scores, is_given, given_others, of_users, *arrays, 2, found
+    )
+    assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_feature_that_misleads_gets_no_weight():

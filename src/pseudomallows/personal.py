@@ -7,6 +7,7 @@ so that likelihood is honest without holding anything out.
 """
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,6 +21,8 @@ from .executors import BLOCK, Executor, all_cores, blocks
 from .kernels.clicks import next_rank_probabilities, step_factors
 from .kernels.matching import N_GAPS
 from .kernels.personal import (
+    LEAST_SCORE,
+    correct_chances,
     grid_weights,
     look_up_personal,
     nonnegative_weights,
@@ -37,7 +40,6 @@ N_REPORTS = 2 + len(WINDOWS)
 MIN_USERS, MAX_USERS = 50, 2000  # behind a correction
 N_STEPS = 100  # of EM for the distribution of alpha
 LEAST_ALPHA_SHARE = 1e-4  # of an alpha in the population, for it to stay in the grid
-LEAST_SCORE = 1e-3  # where the logarithm of a score ends
 Floats = NDArray[np.float64]
 Train = Callable[[Any], ArrayLike]
 Others = Callable[[Clicks, int], Floats]
@@ -105,13 +107,10 @@ class Personal:
     def scores_of(self, seen: Clicks, rows: slice) -> Floats:
         """``scores[row, item]`` of some users; without clicks, the popularity."""
         starts = seen.starts[rows.start : rows.stop + 1]
-        if len(starts) == 2:
-            found = self.item_weights[seen.codes[starts[0] : starts[1]]].sum(axis=0)[None]
-        else:
-            found = clicks_matrix(starts, seen.codes, self.n_items) @ self.item_weights
-        silent = np.diff(starts) == 0
-        if silent.any():
-            found[silent] = self.popularity
+        if len(starts) == 2 and starts[1] > starts[0]:  # one user, as a service asks
+            return np.add.reduce(self.item_weights[seen.codes[starts[0] : starts[1]]])[None]
+        found = clicks_matrix(starts, seen.codes, self.n_items) @ self.item_weights
+        found[starts[1:] == starts[:-1]] = self.popularity
         return np.asarray(found)
 
     def scores_for(self, seen: Clicks, rows: slice, users: NDArray[np.int64] | None) -> Floats:
@@ -142,8 +141,9 @@ class Personal:
     def alpha_shares_of(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
         """``shares[row, g]``: each user's own posterior over the alphas."""
         values = self.log_likelihoods(seen, rows, rankings)
-        shares = np.exp(values - values.max(axis=1, keepdims=True)) * self.alpha_shares
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        values -= np.maximum.reduce(values, axis=1, keepdims=True)
+        shares = np.exp(values) * self.alpha_shares
+        return np.asarray(shares / np.add.reduce(shares, axis=1, keepdims=True))
 
     def prepare(self, seen: Clicks, window: int) -> None:
         """Make the look-up tables that these users need.
@@ -180,20 +180,21 @@ class Personal:
         rows: slice,
         window: int,
         users: NDArray[np.int64] | None,
-        others: Floats | None,
-    ) -> tuple[Floats, Floats]:
-        """Probabilities by rank and alpha alone, before any correction; and what else a correction
-        sees: ``features[row, item, feature]``.
+    ) -> tuple[Floats, Floats, Floats]:
+        """Probabilities by rank and alpha alone, before any correction; the scores; and what a
+        correction sees of the users: ``of_users[row, feature]``, clicks and alpha.
 
-        `users` are the rows of given scores that belong to `seen`, `others` the probabilities of
-        clusters to blend with. The tables must be prepared.
+        `users` are the rows of given scores that belong to `seen`. The tables must be prepared.
         """
         scores = self.scores_for(seen, rows, users)
         rankings = self.rankings_of(scores)
         shares = self.alpha_shares_of(seen, rows, rankings)
         starts, chances = seen.starts[rows.start : rows.stop + 1], np.zeros(scores.shape)
         look_up_personal(starts, seen.codes, rankings, self._tables[window], shares, chances)
-        return chances, self._features(chances, scores, np.diff(starts), shares, others)
+        of_users = np.empty((len(scores), 2))
+        of_users[:, 0] = np.log1p(starts[1:] - starts[:-1])
+        of_users[:, 1] = shares @ self._mean_logs
+        return chances, scores, of_users
 
     def probabilities(
         self,
@@ -203,32 +204,41 @@ class Personal:
         users: NDArray[np.int64] | None = None,
         others: Floats | None = None,
     ) -> Floats:
-        """``chances[row, item]`` that an unclicked item is among the next `window`: see `law`."""
-        chances, features = self.law(seen, rows, window, users, others)
+        """``chances[row, item]`` that an unclicked item is among the next `window`: see `law`.
+
+        `others` are the probabilities of clusters to blend with.
+        """
+        chances, scores, of_users = self.law(seen, rows, window, users)
         if not self.corrections:
             return chances
-        nearest = min(self.corrections, key=lambda known: abs(np.log(known / window)))
-        return self.corrections[nearest].apply(features, ~seen_table(seen, rows), window)
+        nearest = min(self.corrections, key=lambda known: abs(math.log(known / window)))
+        correction = self.corrections[nearest]
+        correct_chances(
+            seen.starts[rows.start : rows.stop + 1],
+            seen.codes,
+            scores,
+            self.is_given,
+            np.empty((0, 0)) if others is None else others,
+            of_users,
+            correction.coefficients,
+            correction.knots,
+            correction.values,
+            window,
+            chances,
+        )
+        return chances
 
-    def _features(
-        self,
-        chances: Floats,
-        scores: Floats,
-        n_clicks: NDArray[np.int64],
-        alpha_shares: Floats,
-        others: Floats | None,
+    def features(
+        self, chances: Floats, scores: Floats, of_users: Floats, others: Floats | None
     ) -> Floats:
-        """Odds by rank and alpha, score, odds of clusters; then the user's clicks and alpha."""
+        """``[row, item, feature]``: odds by rank and alpha, score, odds of clusters; then those of
+        the user."""
         logs = scores if self.is_given else np.log(np.maximum(scores, LEAST_SCORE))
         plain = [] if self.is_given else [scores]
         blend = [] if others is None else [_log_odds(others)]
-        of_items = [_log_odds(chances), logs, *plain, *blend]
-        features = np.empty((*scores.shape, len(of_items) + 2))
-        for number, values in enumerate(of_items):
-            features[..., number] = values
-        features[..., -2] = np.log1p(n_clicks)[:, None]
-        features[..., -1] = (alpha_shares @ self._mean_logs)[:, None]
-        return features
+        of_items = np.stack([_log_odds(chances), logs, *plain, *blend], axis=-1)
+        same = np.broadcast_to(of_users[:, None], (*scores.shape, of_users.shape[1]))
+        return np.concatenate([of_items, same], axis=-1)
 
 
 def _log_odds(chances: Floats) -> Floats:
@@ -404,7 +414,7 @@ class Learner:
         features = []
         for rows in blocks(seen.n_users):
             blend = None if others is None else others[rows]
-            features.append(personal.law(seen, rows, window, users, blend)[1])
+            features.append(personal.features(*personal.law(seen, rows, window, users), blend))
         unseen = ~seen_table(seen, slice(0, seen.n_users))
         return learn_correction(np.concatenate(features), hidden, unseen, window, n_free=2)
 

@@ -6,6 +6,8 @@ from numba import njit
 from .clicks import mark_clicks
 from .matching import sum_matchings, walk_weights
 
+LEAST_SCORE = 1e-3  # where the logarithm of a score ends
+
 
 @njit(cache=True, nogil=True)
 def grid_weights(lams, n_items, n_gaps):
@@ -96,3 +98,72 @@ def nonnegative_weights(products, ridge, tolerance, weights):
                     change = max(change, abs(new - old))
                     for other in range(n_items):
                         residuals[other] -= products[other, item] * (new - old)
+
+
+@njit(cache=True, nogil=True)
+def log_odds(chance):
+    """Log odds, kept finite."""
+    inside = min(max(chance, 1e-6), 1.0 - 1e-6)
+    return np.log(inside / (1.0 - inside))
+
+
+@njit(cache=True, nogil=True)
+def interpolate(x, knots, values):
+    """Linear between the knots, constant beyond them."""
+    if x <= knots[0]:
+        return values[0]
+    if x >= knots[-1]:
+        return values[-1]
+    place = np.searchsorted(knots, x, "right") - 1
+    low, high = knots[place], knots[place + 1]
+    return values[place] + (values[place + 1] - values[place]) * (x - low) / (high - low)
+
+
+@njit(cache=True, nogil=True)
+def correct_chances(
+    starts, codes, scores, is_given, others, of_users, coefficients, knots, values, n_best, chances
+):
+    """Replace `chances[row, item]` by what comes true: `Correction.apply` in one go.
+
+    `others` may have no rows; `of_users[row, feature]` are the features of the users, whose
+    coefficients stand before the constant.
+    """
+    n_items = scores.shape[1]
+    clicked, scale = np.zeros(n_items, dtype=np.bool_), np.empty(n_items)
+    n_own = of_users.shape[1]
+    for row in range(len(scores)):
+        mine = codes[starts[row] : starts[row + 1]]
+        clicked[mine] = True
+        constant = coefficients[-1]
+        for feature in range(n_own):
+            constant += (
+                coefficients[len(coefficients) - 1 - n_own + feature] * of_users[row, feature]
+            )
+        for item in range(n_items):
+            if clicked[item]:
+                scale[item] = -np.inf
+                continue
+            score = scores[row, item]
+            value = constant + coefficients[0] * log_odds(chances[row, item])
+            if is_given:
+                value += coefficients[1] * score
+            else:
+                value += coefficients[1] * np.log(max(score, LEAST_SCORE))
+                value += coefficients[2] * score
+            if len(others):
+                value += coefficients[2 if is_given else 3] * log_odds(others[row, item])
+            scale[item] = value
+        least, lowest = -np.inf, 1.0  # of the best items: the scale, and the probability
+        if n_best < n_items:
+            least = -np.partition(-scale, n_best - 1)[n_best - 1]
+        for item in range(n_items):
+            if clicked[item]:
+                chances[row, item] = 0.0
+            elif scale[item] >= least:
+                chances[row, item] = interpolate(scale[item], knots[0], values[0])
+                lowest = min(lowest, chances[row, item])
+        for item in range(n_items):
+            if not clicked[item] and scale[item] < least:
+                rest = interpolate(scale[item], knots[1], values[1])
+                chances[row, item] = min(rest, lowest)
+        clicked[mine] = False
