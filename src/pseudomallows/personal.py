@@ -39,7 +39,7 @@ DEFAULT_RIDGE, N_SPLITS = 0.3, 3
 N_REPORTS = 2 + len(WINDOWS)
 MIN_USERS, MAX_USERS = 50, 2000  # behind a correction
 N_STEPS = 100  # of EM for the distribution of alpha
-LEAST_ALPHA_SHARE = 1e-4  # of an alpha in the population, for it to stay in the grid
+LEAST_ALPHA_SHARE = 0.01  # of an alpha in the population, for it to stay in the grid
 Floats = NDArray[np.float64]
 Train = Callable[[Any], ArrayLike]
 Others = Callable[[Clicks, int], Floats]
@@ -125,8 +125,11 @@ class Personal:
 
     def rankings_of(self, scores: Floats) -> NDArray[np.int32]:
         """Each user's own consensus: the ranking of the scores, ties in the order of `ties`."""
-        order = self.ties[np.argsort(-scores[:, self.ties], axis=1, kind="stable")]
+        order = self.ties[(-scores[:, self.ties]).argsort(axis=1, kind="stable")]
         rankings = np.empty(scores.shape, dtype=np.int32)
+        if len(rankings) == 1:
+            rankings[0, order[0]] = self._ranks
+            return rankings
         rankings[np.arange(len(scores))[:, None], order] = self._ranks
         return rankings
 
@@ -155,7 +158,7 @@ class Personal:
             shape = (len(self.alphas), self.n_items + 1, self.n_items)
             self._tables[window] = np.full(shape, np.nan)
         tables = self._tables[window]
-        sizes = {size for size in (self.n_items - seen.n_clicks).tolist() if size}
+        sizes = set((self.n_items - seen.starts[1:] + seen.starts[:-1]).tolist()) - {0}
         missing = [size for size in sizes if np.isnan(tables[0, size, 0])]
         if not missing:
             return

@@ -284,9 +284,10 @@ def _new_users(clicks: Any, seen: Clicks, codes: dict[Any, int]) -> Clicks:
     if isinstance(listed, str) or not isinstance(listed, Iterable):
         raise TypeError(f"clicks of {user!r} must be a list of items, got {listed!r}")
     names = list(listed)
-    found = np.array([codes.get(name, -1) for name in names], dtype=np.int64)
-    check_known(found, names, "item")
-    mine = np.array(sorted(set(found.tolist())), dtype=np.int32)
+    found = [codes.get(name, -1) for name in names]
+    if -1 in found:
+        check_known(np.array(found), names, "item")
+    mine = np.array(sorted(set(found)), dtype=np.int32)
     users = np.empty(1, dtype=object)
     users[0] = user
     starts, weights = np.array([0, len(mine)]), np.ones(1, dtype=np.int64)
