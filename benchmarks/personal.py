@@ -1,14 +1,14 @@
 """Personal consensuses against the recommenders of others: accuracy, calibration, sharpness.
 
 The same splits as `recommenders.py` (retail, msweb). Every rival's scores become probabilities by
-isotonic regression on the hidden clicks of the half of the users who are not judged with them;
-ours, by its own correction, from the same hidden clicks. Rivals have the settings that
-`recommenders.py` found by tuning ("tuned"), and those that come with them ("default").
+isotonic regression on the hidden clicks of the half of the users who are not judged with them: one
+for all unseen items and, since those who recommend care for the best of them, another for the k
+recommendations alone; ours, by its own correction, from the same hidden clicks. Rivals have the
+settings that `recommenders.py` found by tuning ("tuned"), and their own defaults ("default").
 
 accuracy     share of the k recommendations that were hidden clicks
-ECE          expected calibration error of the k recommendations, ten bins
-Brier, log   Brier score (x 1000) and log loss over all unseen items
-AUC          of the same
+ECE, Brier   of the k recommendations: expected calibration error in ten bins, Brier score x 1000
+Brier, log, AUC   over all unseen items: Brier score x 1000, log loss, area under the curve
 items        share of the items that are ever recommended
 popularity   mean share of users who clicked what is recommended
 
@@ -105,11 +105,28 @@ def ours(split, halves, seed, **options):
     return chances
 
 
-def row_of(name, chances, scores, split):
-    """One line of the table; the order of the recommendations is that of the scores."""
+def best_items(scores, split):
+    """The k unseen items of the highest scores."""
     unseen = split.train.toarray() == 0
-    items = np.argsort(np.where(unseen, -scores, np.inf), axis=1, kind="stable")[:, : split.k]
-    stated = np.take_along_axis(chances, items, axis=1).ravel()
+    return np.argsort(np.where(unseen, -scores, np.inf), axis=1, kind="stable")[:, : split.k]
+
+
+def calibrated_best(scores, split, halves):
+    """The same for the k best items alone."""
+    items = best_items(scores, split)
+    values, hits = (np.take_along_axis(table, items, axis=1) for table in (scores, split.hidden))
+    chances = np.zeros(values.shape)
+    for mine, others in (halves, halves[::-1]):
+        known = values[others].ravel()
+        order = np.argsort(known, kind="stable")
+        found = isotonic_regression(hits[others].ravel()[order].astype(np.float64)).x
+        chances[mine] = np.interp(values[mine], known[order], found)
+    return chances
+
+
+def row_of(name, scores, chances, stated, split):
+    """One line of the table: the order is that of the scores; `stated` is of the best items."""
+    items, unseen = best_items(scores, split), split.train.toarray() == 0
     hits = np.take_along_axis(split.hidden, items, axis=1).astype(np.float64)
     p, truth = np.clip(chances[unseen], 1e-6, 1 - 1e-6), split.hidden[unseen]
     ranks, n_true = rankdata(p), truth.sum()
@@ -119,13 +136,26 @@ def row_of(name, chances, scores, split):
     return [
         name,
         f"{hits.mean():.2%}",
-        f"{calibrate(stated, hits.ravel()).error:.4f}",
+        f"{calibrate(stated.ravel(), hits.ravel()).error:.4f}",
+        f"{1000 * ((stated - hits) ** 2).mean():.1f}",
         f"{1000 * ((p - truth) ** 2).mean():.2f}",
         f"{losses.mean():.4f}",
         f"{area:.4f}",
         f"{len(np.unique(items)) / split.train.shape[1]:.0%}",
         f"{shares[items].mean():.3f}",
     ]
+
+
+def rival_row(name, scores, split, halves):
+    """A line of scores that become probabilities by isotonic regression."""
+    chances = calibrated(scores, split, halves)
+    return row_of(name, scores, chances, calibrated_best(scores, split, halves), split)
+
+
+def our_row(name, chances, split):
+    """A line of probabilities that are taken as stated."""
+    stated = np.take_along_axis(chances, best_items(chances, split), axis=1)
+    return row_of(name, chances, chances, stated, split)
 
 
 def compare(name, split, seed):
@@ -145,21 +175,22 @@ def compare(name, split, seed):
     rows = []
     for rival, (score, settings) in rivals.items():
         scores = np.asarray(score(split.train, seed, **settings), dtype=np.float64)
-        rows.append(row_of(rival, calibrated(scores, split, halves), scores, split))
+        rows.append(rival_row(rival, scores, split, halves))
     prefs = pm.Preferences.from_clicks(split.train)
     clusters = pm.fit(prefs, n_clusters=10, rng=seed)
     found = chances_of(clusters, prefs, split.k)
-    rows.append(row_of("our clusters (10), as stated", found, found, split))
-    rows.append(row_of("our clusters, isotonic", calibrated(found, split, halves), found, split))
+    rows.append(our_row("our clusters (10), as stated", found, split))
+    rows.append(rival_row("our clusters, isotonic", found, split, halves))
     for title, options in (
         ("ours, personal", {}),
         ("ours, weights of any sign", {"nonnegative": False}),
         ("ours, with clusters", {"with_clusters": clusters}),
     ):
         found = ours(split, halves, seed, **options)
-        rows.append(row_of(title, found, found, split))
+        rows.append(our_row(title, found, split))
     print(f"{name}: {split.train.shape[0]} users, {split.train.shape[1]} items, k = {split.k}")
-    header = ["method", "accuracy", "ECE", "Brier", "log", "AUC", "items", "popularity"]
+    header = ["method", "accuracy", "ECE, k", "Brier, k", "Brier", "log", "AUC"]
+    header += ["items", "popularity"]
     print_table(header, rows)
 
 

@@ -83,6 +83,10 @@ def test_likelihoods_on_the_grid_equal_enumeration():
         for g, alpha in enumerate(ALPHAS):
             exact = naive.click_likelihood(clicked, tuple(rankings[row].tolist()), alpha)
             assert found[row, g] == pytest.approx(math.log(exact))
+    shares = personal.alpha_shares_of(seen, slice(0, 3), rankings)
+    for row in range(3):
+        exact = naive.memberships(np.exp(found[row]), personal.alpha_shares)
+        assert shares[row] == pytest.approx(exact)
     plain = np.empty_like(found)
     lams, logs, weights = personal._grid
     interpreted(kernels.personal_log_likelihoods)(
@@ -96,8 +100,9 @@ def test_look_ups_take_the_place_among_the_unclicked():
     rankings = np.array([[3, 1, 4, 2, 5]], dtype=np.int32)
     tables, shares = np.random.default_rng(1).random((2, 6, 5)), np.array([[0.25, 0.75]])
     starts, codes = np.array([0, 2]), np.array([0, 3], dtype=np.int32)
-    found = np.zeros((1, 5))
-    kernels.look_up_personal(starts, codes, rankings, tables, shares, found)
+    found, of_users, logs = np.zeros((1, 5)), np.empty((1, 2)), np.array([2.0, 4.0])
+    kernels.look_up_personal(starts, codes, rankings, tables, shares, logs, of_users, found)
+    assert of_users[0] == pytest.approx([math.log(3), 3.5])
     for place, item in enumerate([1, 2, 4]):
         assert found[0, item] == pytest.approx(shares[0] @ tables[:, 3, place])
     assert (found[0, [0, 3]] == 0).all()

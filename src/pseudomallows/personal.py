@@ -27,6 +27,7 @@ from .kernels.personal import (
     look_up_personal,
     nonnegative_weights,
     personal_log_likelihoods,
+    weigh_alphas,
 )
 from .latent import log_partition
 from .preferences import Clicks, rows_of_users
@@ -101,7 +102,7 @@ class Personal:
         return np.arange(1, self.n_items + 1, dtype=np.int32)
 
     @cached_property
-    def _mean_logs(self) -> Floats:
+    def _logs(self) -> Floats:
         return np.asarray(np.log(np.maximum(self.alphas, 1e-3)))
 
     def scores_of(self, seen: Clicks, rows: slice) -> Floats:
@@ -144,9 +145,8 @@ class Personal:
     def alpha_shares_of(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
         """``shares[row, g]``: each user's own posterior over the alphas."""
         values = self.log_likelihoods(seen, rows, rankings)
-        values -= np.maximum.reduce(values, axis=1, keepdims=True)
-        shares = np.exp(values) * self.alpha_shares
-        return np.asarray(shares / np.add.reduce(shares, axis=1, keepdims=True))
+        weigh_alphas(values, self.alpha_shares)
+        return values
 
     def prepare(self, seen: Clicks, window: int) -> None:
         """Make the look-up tables that these users need.
@@ -192,11 +192,11 @@ class Personal:
         scores = self.scores_for(seen, rows, users)
         rankings = self.rankings_of(scores)
         shares = self.alpha_shares_of(seen, rows, rankings)
-        starts, chances = seen.starts[rows.start : rows.stop + 1], np.zeros(scores.shape)
-        look_up_personal(starts, seen.codes, rankings, self._tables[window], shares, chances)
-        of_users = np.empty((len(scores), 2))
-        of_users[:, 0] = np.log1p(starts[1:] - starts[:-1])
-        of_users[:, 1] = shares @ self._mean_logs
+        starts, tables = seen.starts[rows.start : rows.stop + 1], self._tables[window]
+        chances, of_users = np.zeros(scores.shape), np.empty((len(scores), 2))
+        look_up_personal(
+            starts, seen.codes, rankings, tables, shares, self._logs, of_users, chances
+        )
         return chances, scores, of_users
 
     def probabilities(

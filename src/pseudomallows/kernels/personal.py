@@ -41,11 +41,23 @@ def personal_log_likelihoods(starts, codes, rankings, lams, log_partitions, weig
 
 
 @njit(cache=True, nogil=True)
-def look_up_personal(starts, codes, rankings, tables, shares, probabilities):
+def weigh_alphas(values, prior):
+    """Turn `values[row, g]`, log likelihoods, into each user's own distribution over the alphas."""
+    for row in range(len(values)):
+        highest, total = values[row].max(), 0.0
+        for g in range(len(prior)):
+            values[row, g] = np.exp(values[row, g] - highest) * prior[g]
+            total += values[row, g]
+        values[row] /= total
+
+
+@njit(cache=True, nogil=True)
+def look_up_personal(starts, codes, rankings, tables, shares, logs, of_users, probabilities):
     """Fill `probabilities[row, item]`: chance of an unclicked item to be among the next ranks.
 
     `tables[g, size, place]` is that chance, at one alpha of the grid, for the item at `place` among
-    `size` unclicked ones; an alpha counts `shares[row, g]`. Clicked items are left alone.
+    `size` unclicked ones; an alpha counts `shares[row, g]`. Clicked items are left alone. Also
+    fills `of_users[row]`: the log of the clicks plus 1, and the mean of `logs`, those of alpha.
     """
     n_items = rankings.shape[1]
     clicked, ordering = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.int64)
@@ -55,7 +67,10 @@ def look_up_personal(starts, codes, rankings, tables, shares, probabilities):
         size = n_items - len(mine)
         clicked[mine] = True
         mixed[:size] = 0.0
+        of_users[row, 0] = np.log(1.0 + len(mine))
+        of_users[row, 1] = 0.0
         for g in range(len(tables)):
+            of_users[row, 1] += shares[row, g] * logs[g]
             if shares[row, g] > 0.0:
                 for place in range(size):
                     mixed[place] += shares[row, g] * tables[g, size, place]
