@@ -272,19 +272,26 @@ def _check_shapes(
         "latent": (n_chains, n_draws, arrays["latent"].shape[2], n_items),
         "shares": (n_chains, n_draws, n_clusters),
         "chain_memberships": (n_chains, len(header["users"]), n_clusters),
-        "leaders": (*arrays["leaders"].shape[:2], n_clusters, n_items),
+        "leaders": (
+            n_chains if arrays["leaders"].size else 0,
+            arrays["leaders"].shape[1],
+            n_clusters,
+            n_items,
+        ),
     }
     wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape]
     if wrong or len(header["items"]) != n_items:
         raise ValueError(f"{path} is damaged: its arrays {wrong or ['items']} do not fit together")
-    ranks, weights = arrays["consensus"], arrays["weights"]
-    if not (np.sort(ranks, axis=-1) == np.arange(1, n_items + 1)).all():
-        raise ValueError(f"{path} is damaged: its consensus is not made of rankings")
+    weights = arrays["weights"]
+    for name in ("consensus", "leaders"):
+        if not (np.sort(arrays[name], axis=-1) == np.arange(1, n_items + 1)).all():
+            raise ValueError(f"{path} is damaged: its {name} is not made of rankings")
     if not (np.isfinite(weights).all() and weights.min() >= 0 and abs(weights.sum() - 1) < 1e-6):
         raise ValueError(f"{path} is damaged: its weights are not weights")
-    members = arrays["chain_memberships"]
-    if not (np.abs(members.sum(axis=2) - 1) < 1e-3).all() or (members < 0).any():
-        raise ValueError(f"{path} is damaged: its memberships are not probabilities")
+    for name in ("chain_memberships", "shares"):
+        parts = arrays[name]
+        if not (np.abs(parts.sum(axis=2) - 1) < 1e-3).all() or (parts < 0).any():
+            raise ValueError(f"{path} is damaged: its {name} are not probabilities")
 
 
 def _check_clicks(path: str | os.PathLike[str], clicks: Clicks) -> None:

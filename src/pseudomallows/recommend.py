@@ -193,6 +193,8 @@ def memberships(
     >>> memberships(posterior, {"new": ["milk"]}).argmax(), posterior.labels[[0, 13]]
     (np.int64(0), array([0, 1]))
     """
+    if not isinstance(posterior, Posterior):
+        raise TypeError(f"posterior must come from fit, got {type(posterior).__name__}")
     if posterior.clicks is None:
         raise ValueError("new users are known by clicks, and this posterior is of rankings")
     recommender = recommender_of(posterior)
