@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from .executors import Executor, blocks
 from .fit import fit
 from .kernels.groups import choose_best
+from .personal import MIN_USERS
 from .posterior import Posterior
 from .preferences import Clicks
 from .rankings import check_count, check_rankings, rank_randomly
@@ -87,8 +88,9 @@ def evaluate(
         Recommendations for each user. The stated probabilities are those of the next `hide` ranks,
         since so many clicks are hidden; of more than `hide` recommendations some must be wrong.
     method : str
-        Method of :func:`fit`; further options go there too. For "personal" the probabilities are
-        corrected by the hidden clicks of the half of the users who are not judged with them.
+        Method of :func:`fit`; further options go there too. For "personal", with 100 users or more
+        to judge, the probabilities are corrected by the hidden clicks of the half of the users who
+        are not judged with them, as `held_out` would; a plain fit has no such clicks.
     truth : (n_users, n_items) array_like of int, optional
         For simulated data: the true rankings. Then nothing is hidden (`hide` is not used), and a
         recommendation is right if its true rank is one of the k after the clicks.
@@ -125,7 +127,13 @@ def evaluate(
         right = (rankings > n_clicks) & (rankings <= n_clicks + k)
 
     window = hide if truth is None else k
-    if method == "personal" and truth is None and "held_out" not in options and len(judged) > 1:
+    by_halves = method == "personal" and truth is None and options.get("held_out") is None
+    if by_halves and options.get("scores") is not None and not callable(options["scores"]):
+        raise ValueError(
+            "scores must be a function that learns them from clicks, since an array may have seen "
+            "the hidden clicks"
+        )
+    if by_halves and len(judged) >= 2 * MIN_USERS:
         posterior, found, judged = _judge_halves(shown, hidden, judged, k, rng, executor, options)
     else:
         posterior = fit(shown, method, rng=rng, executor=executor, **options)
@@ -169,9 +177,8 @@ def _judge_halves(
         starts = np.searchsorted(rows, np.arange(len(others) + 1))
         names = (shown.weights[others], shown.users[others], shown.items)
         held_out = Clicks(*names, starts, codes.astype(np.int32))
-        posterior = fit(
-            shown, "personal", rng=seed, executor=executor, held_out=held_out, **options
-        )
+        given = options | {"held_out": held_out, "calibrate": True}
+        posterior = fit(shown, "personal", rng=seed, executor=executor, **given)
         users = shown.users[mine].tolist()
         parts.append(recommend(posterior, k, users=users, window=window, executor=executor))
     found = Recommendations(

@@ -135,13 +135,16 @@ def fit(
         scores : (n_users, n_items) array_like or callable
             For "personal": scores of your own, or a function that learns them from a sparse matrix
             of clicks, so that they can be learnt again without hidden clicks; for the recommenders
-            of `implicit` see :func:`scores_from`.
-        calibrate : bool
-            For "personal": correct the probabilities by what comes true of clicks that are hidden
-            from a part of the users; default True, but False for an array of scores, which may have
-            seen them.
+            of `implicit` see :func:`scores_from`. Scores that use a user's click on the item itself
+            look surer than they are: give `held_out` with them.
         held_out : Clicks
-            For "personal": later clicks of some of the users, to correct by instead.
+            For "personal": later clicks of some of the users, 50 or more. The probabilities are
+            corrected by what came true of them, for windows like their number.
+        calibrate : bool
+            For "personal", without `held_out`: correct by clicks hidden at random from a part of
+            the users. The probability is then that of an item to be among clicks so hidden, not
+            among the next ranks, and larger where a user's first ranks are the surest; default
+            False. True is of no use for an array of scores, which has seen those clicks.
         with_clusters : Posterior
             For "personal": a fit of the same clicks with clusters, to blend with; how much is
             learnt along with the correction.
@@ -259,7 +262,15 @@ def _fit_personal(
     learner = Learner(prefs, alpha, plan, rng, executor or Threads())
     steps = iter(range(1, N_REPORTS + 1))
     personal = learner.learn(lambda: progress(next(steps), N_REPORTS))
-    found = {"ridge": learner.ridge, "nonnegative": plan.nonnegative, "calibrate": plan.calibrate}
+    found = {
+        "ridge": learner.ridge,
+        "nonnegative": plan.nonnegative,
+        "calibrate": plan.calibrate,
+        "held_out": plan.held_out is not None,
+        "given_scores": plan.scores is not None,
+        "with_clusters": plan.others is not None,
+        "alpha_given": alpha is not None,
+    }
     return personal, found
 
 
@@ -322,12 +333,16 @@ def check_personal_options(prefs: Clicks, options: dict[str, Any]) -> PersonalOp
         if clusters.items.tolist() != prefs.items.tolist():
             raise ValueError("with_clusters must have the items of the fit, in its order")
         others = functools.partial(chances_of, clusters)
-    ridge = options.get("ridge")
+    ridge, calibrate = options.get("ridge"), options.get("calibrate", held_out is not None)
+    if not isinstance(calibrate, bool):
+        raise TypeError(f"calibrate must be True or False, got {calibrate!r}")
+    if clusters is not None and not calibrate:
+        raise ValueError("with_clusters needs held_out, or calibrate=True, to learn how to blend")
     return PersonalOptions(
         ridge=None if ridge is None else check_number(ridge, "ridge"),
         nonnegative=bool(options.get("nonnegative", True)),
         scores=options.get("scores"),
-        calibrate=bool(options.get("calibrate", callable(options.get("scores", len)) or held_out)),
+        calibrate=calibrate,
         held_out=held_out,
         others=others,
     )

@@ -38,7 +38,7 @@ RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of click
 WINDOWS = (1, 3, 10)  # numbers of next items for which a correction is learnt
 DEFAULT_RIDGE, N_SPLITS = 0.3, 3
 N_REPORTS = 2 + len(WINDOWS)
-MIN_USERS, MAX_USERS = 50, 2000  # behind a correction
+MIN_USERS, MAX_USERS, MAX_HELD_OUT = 50, 2000, 10_000  # behind a correction
 N_STEPS = 100  # of EM for the distribution of alpha
 LEAST_ALPHA_SHARE = 0.01  # of an alpha in the population, for it to stay in the grid
 Floats = NDArray[np.float64]
@@ -58,7 +58,7 @@ class Personal:
     popularity : (n_items,) array
         Share of the users who clicked each item: the scores of a user without clicks.
     ties : (n_items,) array
-        The items in random order: of equal scores, the first here wins.
+        The items by popularity, equal ones in random order: of equal scores, the first here wins.
     alphas, alpha_shares : arrays
         Grid of alphas, and their distribution in the population.
     corrections : dict
@@ -212,10 +212,9 @@ class Personal:
         `others` are the probabilities of clusters to blend with.
         """
         chances, scores, of_users = self.law(seen, rows, window, users)
-        if not self.corrections:
+        correction = self._correction_for(window)
+        if correction is None:
             return chances
-        nearest = min(self.corrections, key=lambda known: abs(math.log(known / window)))
-        correction = self.corrections[nearest]
         correct_chances(
             seen.starts[rows.start : rows.stop + 1],
             seen.codes,
@@ -230,6 +229,13 @@ class Personal:
             chances,
         )
         return chances
+
+    def _correction_for(self, window: int) -> Correction | None:
+        """The one learnt for the nearest window, if that is at most half as large again."""
+        nearest = min(self.corrections, key=lambda known: abs(math.log(known / window)), default=0)
+        if not nearest or max(nearest / window, window / nearest) > 1.5:
+            return None
+        return self.corrections[nearest]
 
     def features(
         self, chances: Floats, scores: Floats, of_users: Floats, others: Floats | None
@@ -286,7 +292,7 @@ def ridge_weights(products: Floats, ridge: float, nonnegative: bool = True) -> F
     array([[0.        , 0.33333333],
            [0.33333333, 0.        ]])
     """
-    scale = ridge * max(float(np.trace(products)) / len(products), 1e-9)
+    scale = max(ridge * float(np.trace(products)) / len(products), 1e-6)
     weights = np.zeros_like(products)
     if nonnegative:
         nonnegative_weights(products, scale, 1e-5, weights)
@@ -323,7 +329,8 @@ class Learner:
         self.prefs, self._options, self._rng, self._executor = prefs, options, rng, executor
         alphas = ALPHAS if alpha is None else np.array([alpha])
         popularity = prefs.item_counts() / max(int(prefs.weights.sum()), 1)
-        ties, shares = rng.permutation(prefs.n_items), np.full(len(alphas), 1 / len(alphas))
+        ties = np.lexsort((rng.random(prefs.n_items), -popularity))
+        shares = np.full(len(alphas), 1 / len(alphas))
         self._blank = Personal(np.empty((0, 0)), popularity, ties, alphas, shares)
         self.ridge = options.ridge or 0.0
 
@@ -396,12 +403,20 @@ class Learner:
         if held_out.items.tolist() != prefs.items.tolist():
             raise ValueError("held_out must have the items of the fit, in its order")
         held_out = held_out.take(held_out.n_clicks > 0)
+        if held_out.n_users > MAX_HELD_OUT:
+            rows = self._rng.choice(held_out.n_users, MAX_HELD_OUT, replace=False)
+            held_out = held_out.take(np.sort(rows))
         chosen = rows_of_users(prefs, held_out.users.tolist())
-        if len(chosen) == 0:
-            raise ValueError("held_out has no clicks: give some, or leave it out")
-        hidden = clicks_matrix(held_out.starts, held_out.codes, prefs.n_items).toarray() > 0
-        window = max(1, round(float(held_out.n_clicks.mean())))
-        return window, self._correct(personal, prefs, chosen, hidden, window)
+        known = seen_table(prefs.take(chosen), slice(0, len(chosen)))
+        later = seen_table(held_out, slice(0, len(chosen))) & ~known
+        chosen, later = chosen[later.any(axis=1)], later[later.any(axis=1)]
+        if len(chosen) < MIN_USERS:
+            raise ValueError(
+                f"held_out must have clicks that are not in the fit, of {MIN_USERS} users or more, "
+                f"got {len(chosen)} such users"
+            )
+        window = max(1, round(float(later.sum(axis=1).mean())))
+        return window, self._correct(personal, prefs, chosen, later, window)
 
     def _correct(
         self,
@@ -444,7 +459,12 @@ def _count_hits(personal: Personal, seen: Clicks, hidden: NDArray[np.bool_]) -> 
 def _given_scores(scores: Any, clicks: Clicks) -> Floats:
     """Scores of all users from an array, or from a function that learns them from the clicks."""
     matrix = clicks_matrix(clicks.starts, clicks.codes, clicks.n_items)
-    values = np.asarray(scores(matrix) if callable(scores) else scores, dtype=np.float64)
+    found = scores(matrix) if callable(scores) else scores
+    found = found.toarray() if hasattr(found, "toarray") else found
+    try:
+        values = np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"scores must be an array of numbers, users x items: {error}") from None
     if values.shape != (clicks.n_users, clicks.n_items):
         raise ValueError(
             f"scores must have {clicks.n_users} users and {clicks.n_items} items, got an array of "
@@ -459,7 +479,9 @@ def _given_scores(scores: Any, clicks: Clicks) -> Floats:
         )
     if np.ptp(values) == 0:
         raise ValueError(f"scores must not be all the same, got {values.flat[0]} everywhere")
-    return (values - values.mean()) / values.std()
+    if np.abs(values).max() > 1e100:
+        raise ValueError(f"scores must be at most 1e100, got {np.abs(values).max():.3g}")
+    return np.asarray((values - values.mean()) / values.std())
 
 
 def _alpha_distribution(
