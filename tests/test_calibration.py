@@ -43,7 +43,7 @@ def test_the_exact_chain_is_calibrated(setting):
 def test_data_with_a_slightly_wrong_alpha_are_caught(data):
     setting = replace(find_setting("mcmc, swap, alpha fixed", data), data_alpha=2.8)
     assert setting.alpha == 2.0
-    assert p_values(setting, n_replications=500, seed=20_240_302)["distance"] < 1e-6
+    assert p_values(setting, n_replications=500, seed=20_240_302)["distance"] < 1e-4
 
 
 @pytest.mark.slow
