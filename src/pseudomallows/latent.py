@@ -102,8 +102,13 @@ class Latent(ABC):
         return finish_draws([ExactDraw(self, consensus, alpha, seed, draw)], self.executor)[0]
 
     def count_blocks(self) -> list[slice]:
-        """Blocks of rows for counts: large enough that they outweigh the n x n tables."""
-        return blocks(self.n_unknown, max(2 * BLOCK, self.n_items))
+        """Blocks of rows for counts: large enough that they outweigh the n x n tables, and equal
+        pairs of them, so that two cores end at the same time."""
+        size, n_rows = max(2 * BLOCK, self.n_items), self.n_unknown
+        if n_rows <= BLOCK:
+            return blocks(n_rows)
+        n_pairs = max(1, round(n_rows / (2 * size)))
+        return blocks(n_rows, math.ceil(n_rows / (2 * n_pairs)))
 
     def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of all that is known, given consensus and alpha; exact."""
