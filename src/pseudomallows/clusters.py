@@ -7,7 +7,7 @@ stick to the rankings that were drawn under them.
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -359,14 +359,6 @@ class StartState(State):
             self._set_alpha(alpha_for_distance(self.latent.n_items, distance))
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A good start: states with their alpha fixed, and the share of each cluster."""
-
-    states: list[State]
-    shares: NDArray[np.float64]
-
-
 def find_start(
     latent: Latent,
     n_clusters: int,
@@ -408,8 +400,8 @@ def prepare(
     share_prior: float,
     rng: np.random.Generator,
     report: Callable[[], None],
-) -> Prepared:
-    """The clusters to start from, alpha as a mean over some sweeps."""
+) -> Mixture:
+    """The clusters to start from, alpha a mean over some sweeps, and fixed from then on."""
     mixture = find_start(latent, n_clusters, alpha, share_prior, rng, report)
     _run(mixture, SAMPLED_SWEEPS // 3, report)
     alphas = []
@@ -419,7 +411,7 @@ def prepare(
     for state, mean in zip(mixture.states, np.mean(alphas, axis=0).tolist(), strict=True):
         assert isinstance(state, StartState)
         state.alpha, state.is_fixed = mean, True
-    return Prepared(mixture.states, mixture.shares)
+    return mixture
 
 
 def _run(mixture: Mixture, n_sweeps: int, report: Callable[[], None]) -> None:
