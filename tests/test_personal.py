@@ -449,7 +449,10 @@ def test_equal_scores_go_to_the_more_popular():
 def test_a_penalty_of_0_is_no_trouble():
     prefs = pm.Preferences.from_clicks([[1, 1, 1, 0, 0], [1, 0, 0, 1, 0]])
     for nonnegative in (True, False):
-        pm.recommend(pm.fit(prefs, "personal", ridge=0, nonnegative=nonnegative, rng=1), 2)
+        posterior = pm.fit(prefs, "personal", ridge=0, nonnegative=nonnegative, rng=1)
+        assert np.isfinite(posterior.personal.item_weights).all()
+        found = pm.recommend(posterior, 2)
+        assert ((found.probabilities > 0) & (found.probabilities <= 1)).all()
 
 
 def test_rankings_are_refused():
