@@ -17,21 +17,13 @@ import warnings
 import numpy as np
 
 import pseudomallows as pm
+from pseudomallows.scores import rand_index
 from timing import arguments, print_table, words
 
 ALPHAS = [4.0, 6.0, 8.0]
 EXACT = {"n_chains": 2, "n_draws": 50}
 NRK = {"n_users": 7872, "n_items": 200, "n_clusters": 17, "mean_clicks": 10}
 AUTHORS = 587.0
-
-
-def rand_index(labels, truth):
-    """Adjusted Rand index."""
-    table = np.zeros((labels.max() + 1, truth.max() + 1))
-    np.add.at(table, (labels, truth), 1)
-    pairs = [(x * (x - 1) / 2).sum() for x in (table, table.sum(axis=0), table.sum(axis=1))]
-    expected = pairs[1] * pairs[2] / (len(labels) * (len(labels) - 1) / 2)
-    return (pairs[0] - expected) / ((pairs[1] + pairs[2]) / 2 - expected)
 
 
 def oracle(data, sizes):

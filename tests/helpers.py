@@ -22,15 +22,6 @@ def interpreted(kernel):
     return getattr(kernel, "py_func", kernel)
 
 
-def rand_index(labels, truth):
-    """Adjusted Rand index: 1 for the same partition, 0 on average by chance."""
-    table = np.zeros((labels.max() + 1, truth.max() + 1))
-    np.add.at(table, (labels, truth), 1)
-    pairs = [(x * (x - 1) / 2).sum() for x in (table, table.sum(axis=0), table.sum(axis=1))]
-    expected = pairs[1] * pairs[2] / (len(labels) * (len(labels) - 1) / 2)
-    return (pairs[0] - expected) / ((pairs[1] + pairs[2]) / 2 - expected)
-
-
 def choose(law, n_draws, rng):
     """Rows drawn from {ranking: probability}."""
     keys, probabilities = np.array(list(law)), np.array(list(law.values()))

@@ -67,3 +67,16 @@ def share_of_ranks(
     cells = (np.arange(n_items) * n_items + draws - 1).ravel()
     counts = np.bincount(cells, np.repeat(weights, n_items), n_items * n_items)
     return counts.reshape(n_items, n_items) / weights.sum()
+
+
+def rand_index(labels: NDArray[np.int64], others: NDArray[np.int64]) -> float:
+    """Adjusted Rand index of two partitions: 1 if they are the same, 0 on average by chance.
+
+    >>> rand_index(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
+    1.0
+    """
+    table = np.zeros((labels.max() + 1, others.max() + 1))
+    np.add.at(table, (labels, others), 1)
+    pairs = [(x * (x - 1) / 2).sum() for x in (table, table.sum(axis=0), table.sum(axis=1))]
+    expected = pairs[1] * pairs[2] / (len(labels) * (len(labels) - 1) / 2)
+    return float((pairs[0] - expected) / ((pairs[1] + pairs[2]) / 2 - expected))
