@@ -141,10 +141,11 @@ def fit(
             For "personal": later clicks of some of the users, 50 or more. The probabilities are
             corrected by what came true of them, for windows like their number.
         calibrate : bool
-            For "personal", without `held_out`: correct by clicks hidden at random from a part of
-            the users. The probability is then that of an item to be among clicks so hidden, not
-            among the next ranks, and larger where a user's first ranks are the surest; default
-            False. True is of no use for an array of scores, which has seen those clicks.
+            For "personal", without `held_out`: correct by an inner split, one monotone map of the
+            probabilities for each of the windows 1, 3 and 10. The last clicks of a part of the
+            users are hidden; which were the last is drawn from the law of each, so that the map is
+            the identity where the law is right. Default True. An array of scores cannot be learnt
+            again without the clicks that are hidden: if it was learnt from them, give False.
         with_clusters : Posterior
             For "personal": a fit of the same clicks with clusters, to blend with; how much is
             learnt along with the correction.
@@ -333,11 +334,11 @@ def check_personal_options(prefs: Clicks, options: dict[str, Any]) -> PersonalOp
         if clusters.items.tolist() != prefs.items.tolist():
             raise ValueError("with_clusters must have the items of the fit, in its order")
         others = functools.partial(chances_of, clusters)
-    ridge, calibrate = options.get("ridge"), options.get("calibrate", held_out is not None)
+    ridge, calibrate = options.get("ridge"), options.get("calibrate", True)
     if not isinstance(calibrate, bool):
         raise TypeError(f"calibrate must be True or False, got {calibrate!r}")
     if clusters is not None and not calibrate:
-        raise ValueError("with_clusters needs held_out, or calibrate=True, to learn how to blend")
+        raise ValueError("with_clusters needs calibrate=True, to learn how to blend")
     return PersonalOptions(
         ridge=None if ridge is None else check_number(ridge, "ridge"),
         nonnegative=bool(options.get("nonnegative", True)),

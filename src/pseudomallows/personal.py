@@ -23,6 +23,7 @@ from .kernels.matching import N_GAPS
 from .kernels.personal import (
     LEAST_SCORE,
     correct_chances,
+    draw_last_clicks,
     grid_weights,
     look_up_personal,
     nonnegative_weights,
@@ -31,14 +32,14 @@ from .kernels.personal import (
 )
 from .latent import log_partition
 from .preferences import Clicks, rows_of_users
-from .splits import hide_clicks
+from .splits import hide_clicks, without_clicks
 
 ALPHAS = np.geomspace(0.75, 64, 8)  # ratio 1.9
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
 WINDOWS = (1, 3, 10)  # numbers of next items for which a correction is learnt
 DEFAULT_RIDGE, N_SPLITS = 0.3, 3
 N_REPORTS = 2 + len(WINDOWS)
-MIN_USERS, MAX_USERS, MAX_HELD_OUT = 50, 2000, 10_000  # behind a correction
+MIN_USERS, MAX_USERS, MAX_HELD_OUT = 50, 5000, 10_000  # behind a correction
 N_STEPS = 100  # of EM for the distribution of alpha
 LEAST_ALPHA_SHARE = 0.01  # of an alpha in the population, for it to stay in the grid
 Floats = NDArray[np.float64]
@@ -148,6 +149,20 @@ class Personal:
         weigh_alphas(values, self.alpha_shares)
         return values
 
+    def draw_last_clicks(
+        self, seen: Clicks, rows: slice, users: NDArray[np.int64], n_last: int, seed: int
+    ) -> NDArray[np.bool_]:
+        """For each click of some users: is it one of the last, in a draw from the user's law?"""
+        rankings = self.rankings_of(self.scores_for(seen, rows, users))
+        shares = self.alpha_shares_of(seen, rows, rankings)
+        starts = seen.starts[rows.start : rows.stop + 1]
+        last = np.empty(starts[-1] - starts[0], dtype=bool)
+        lams, _, weights = self._grid
+        draw_last_clicks(
+            seed, rows.start, starts, seen.codes, rankings, lams, weights, shares, n_last, last
+        )
+        return last
+
     def prepare(self, seen: Clicks, window: int) -> None:
         """Make the look-up tables that these users need.
 
@@ -236,6 +251,11 @@ class Personal:
         if not nearest or max(nearest / window, window / nearest) > 1.5:
             return None
         return self.corrections[nearest]
+
+    @property
+    def score_features(self) -> list[int]:
+        """Which of the features come from scores and users, not from probabilities."""
+        return ([1] if self.is_given else [1, 2]) + [-2, -1]
 
     def features(
         self, chances: Floats, scores: Floats, of_users: Floats, others: Floats | None
@@ -352,7 +372,7 @@ class Learner:
             corrections[window] = correction
         for window in WINDOWS:
             if self._options.calibrate and self._options.held_out is None:
-                found = self._learn_window(window)
+                found = self._learn_window(personal, window)
                 corrections |= {} if found is None else {window: found}
             report()
         return replace(personal, corrections=corrections)
@@ -383,19 +403,34 @@ class Learner:
                 hits[place] += _count_hits(personal, shown.take(judged), hidden[judged])
         return RIDGES[int(hits.argmax())]
 
-    def _learn_window(self, window: int) -> Correction | None:
-        """Hide so many clicks of a part of the users, score them by what is left, and see what
-        comes true; None if too few users have enough clicks."""
+    def _learn_window(self, personal: Personal, window: int) -> Correction | None:
+        """Hide the last clicks of a part of the users, score them by what is left, and see what
+        comes true; None if too few users have enough clicks.
+
+        Which clicks came last is drawn from the law of each user. If that law is right, what is
+        left are the first ranks and what is hidden the next ones, so that there is nothing to
+        correct; clicks hidden at random would be any of the ranks.
+        """
         prefs = self.prefs
         able = np.flatnonzero((prefs.n_clicks >= window + 2) & prefs.is_informative)
         n_users = min(MAX_USERS, len(able), max(prefs.n_users // 2, MIN_USERS))
         if n_users < MIN_USERS:
             return None
         chosen = np.sort(self._rng.choice(able, n_users, replace=False))
-        mask = np.zeros(prefs.n_users, dtype=bool)
-        mask[chosen] = True
-        shown, hidden = hide_clicks(prefs, window, self._rng, mask)
-        return self._correct(self.scored(shown), shown, chosen, hidden[chosen], window)
+        seen = prefs.take(chosen)
+        seed = int(self._rng.integers(2**63))
+        parts = [
+            personal.draw_last_clicks(seen, rows, chosen, window, seed) for rows in blocks(n_users)
+        ]
+        last = np.concatenate(parts)
+        hidden = np.zeros((n_users, prefs.n_items), dtype=bool)
+        owners = np.repeat(np.arange(n_users), seen.n_clicks)
+        hidden[owners[last], seen.codes[last]] = True
+        of_chosen = np.repeat(np.isin(np.arange(prefs.n_users), chosen), prefs.n_clicks)
+        taken = np.zeros(len(prefs.codes), dtype=bool)
+        taken[of_chosen] = last
+        shown = without_clicks(prefs, taken)
+        return self._correct(self.scored(shown), shown, chosen, hidden, window, of_scores=False)
 
     def _learn_held_out(self, personal: Personal, held_out: Clicks) -> tuple[int, Correction]:
         """Learn from clicks that came later than those of the fit."""
@@ -416,7 +451,7 @@ class Learner:
                 f"got {len(chosen)} such users"
             )
         window = max(1, round(float(later.sum(axis=1).mean())))
-        return window, self._correct(personal, prefs, chosen, later, window)
+        return window, self._correct(personal, prefs, chosen, later, window, of_scores=True)
 
     def _correct(
         self,
@@ -425,7 +460,10 @@ class Learner:
         users: NDArray[np.int64],
         hidden: NDArray[np.bool_],
         window: int,
+        of_scores: bool,
     ) -> Correction:
+        """Learn from what is hidden; without `of_scores`, from the probabilities alone: one
+        monotone map, which the change in scores when clicks are hidden cannot mislead."""
         seen = shown.take(users)
         personal.prepare(seen, window)
         others = None if self._options.others is None else self._options.others(seen, window)
@@ -434,7 +472,11 @@ class Learner:
             blend = None if others is None else others[rows]
             features.append(personal.features(*personal.law(seen, rows, window, users), blend))
         unseen = ~seen_table(seen, slice(0, seen.n_users))
-        return learn_correction(np.concatenate(features), hidden, unseen, window, n_free=2)
+        tables = np.concatenate(features)
+        if not of_scores:
+            tables[..., personal.score_features] = 0.0
+        weights = seen.weights.astype(np.float64)
+        return learn_correction(tables, hidden, unseen, weights, window, n_free=2)
 
 
 def seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
@@ -447,12 +489,12 @@ def seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
 
 
 def _count_hits(personal: Personal, seen: Clicks, hidden: NDArray[np.bool_]) -> int:
-    """How many hidden clicks are among the ten best unseen items of their user."""
+    """How many hidden clicks of people are among the ten best unseen items of their user."""
     count, n_best = 0, max(1, min(10, seen.n_items // 4))
     for rows in blocks(seen.n_users, 8 * BLOCK):
         scores = np.where(seen_table(seen, rows), -np.inf, personal.scores_of(seen, rows))
         top = np.argpartition(-scores, n_best - 1, axis=1)[:, :n_best]
-        count += int(np.take_along_axis(hidden[rows], top, axis=1).sum())
+        count += int(seen.weights[rows] @ np.take_along_axis(hidden[rows], top, axis=1).sum(axis=1))
     return count
 
 

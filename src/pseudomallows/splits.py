@@ -31,7 +31,10 @@ def hide_clicks(
     taken[order] = (place < hide) & enough[owners]
     hidden = np.zeros((prefs.n_users, prefs.n_items), dtype=bool)
     hidden[owners[taken], prefs.codes[taken]] = True
-    left = np.bincount(owners[~taken], minlength=prefs.n_users)
-    starts = np.concatenate([[0], np.cumsum(left)]).astype(np.int64)
-    shown = Clicks(prefs.weights, prefs.users, prefs.items, starts, prefs.codes[~taken])
-    return shown, hidden
+    return without_clicks(prefs, taken), hidden
+
+
+def without_clicks(prefs: Clicks, taken: NDArray[np.bool_]) -> Clicks:
+    """The clicks that are left, when some are taken: one place in `taken` for each click."""
+    starts = prefs.starts - np.concatenate([[0], np.cumsum(taken)])[prefs.starts]
+    return Clicks(prefs.weights, prefs.users, prefs.items, starts, prefs.codes[~taken])

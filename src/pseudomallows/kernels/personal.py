@@ -4,9 +4,11 @@ import numpy as np
 from numba import njit
 
 from .clicks import mark_clicks
-from .matching import sum_matchings, walk_weights
+from .matching import draw_matching, sum_matchings, walk_weights
+from .streams import start_stream, uniform
 
 LEAST_SCORE = 1e-3  # where the logarithm of a score ends
+TIE_BREAK = 1e-9  # slope of a correction where its map is flat: what has better features is first
 
 
 @njit(cache=True, nogil=True)
@@ -49,6 +51,35 @@ def weigh_alphas(values, prior):
             values[row, g] = np.exp(values[row, g] - highest) * prior[g]
             total += values[row, g]
         values[row] /= total
+
+
+@njit(cache=True, nogil=True)
+def draw_last_clicks(seed, first, starts, codes, rankings, lams, weights, shares, n_last, last):
+    """Mark in `last`, one place for each click, those of the `n_last` last ranks of a draw.
+
+    The ranks of a user's clicks are drawn exactly, given the user's own consensus and a lam drawn
+    from `shares[row]`; `weights` comes from `grid_weights`.
+    """
+    n_items = rankings.shape[1]
+    decays, roots, steps = weights
+    table = np.empty((n_items + 1, n_items // 2 + 3))
+    tops = np.empty(n_items + 1, dtype=np.int64)
+    places, others, drawn, waiting_items, waiting_ranks = np.empty((5, n_items), dtype=np.int64)
+    stream = np.empty(1, dtype=np.uint64)
+    for row in range(len(rankings)):
+        start_stream(seed, 0, first + row, stream)
+        level, g = uniform(stream), 0
+        while g < len(lams) - 1 and level >= shares[row, g]:
+            level -= shares[row, g]
+            g += 1
+        mine = codes[starts[row] : starts[row + 1]]
+        mark_clicks(mine, rankings[row], places, others)
+        line = (decays[g], roots, steps[g])
+        sum_matchings(places, lams[g], line, table, tops)
+        draw_matching(stream, places, roots, table, tops, waiting_items, waiting_ranks, drawn)
+        for place in range(len(mine)):
+            rank = drawn[rankings[row, mine[place]] - 1]
+            last[starts[row] - starts[0] + place] = rank > len(mine) - n_last
 
 
 @njit(cache=True, nogil=True)
@@ -181,4 +212,8 @@ def correct_chances(
             if not clicked[item] and scale[item] < least:
                 rest = interpolate(scale[item], knots[1], values[1])
                 chances[row, item] = min(rest, lowest)
+        for item in range(n_items):
+            if not clicked[item]:
+                more = TIE_BREAK / (1.0 + np.exp(-scale[item]))
+                chances[row, item] = min(chances[row, item] + more, 1.0)
         clicked[mine] = False
