@@ -15,6 +15,7 @@ OPTIONAL = {  # library: who may import it
     "matplotlib": {"plots", "cli"},
     "arviz": {"posterior"},
     "pandas": {"frames"},
+    "pyarrow": {"arrow"},
 }
 HEAVY = {
     "matplotlib",

@@ -26,6 +26,7 @@ from .posterior import Posterior
 from .preferences import Clicks, Preferences, Rankings, ZeroBasedWarning
 from .pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .rankings import footrule
+from .read import DroppedRowsWarning, read
 from .recommend import Recommendations, memberships, recommend, user_intervals
 from .scores import marginal_divergence
 
@@ -35,6 +36,7 @@ __all__ = [
     "Clicks",
     "ClusterCurve",
     "ConvergenceWarning",
+    "DroppedRowsWarning",
     "EffectiveSizeWarning",
     "Evaluation",
     "Mallows",
@@ -61,6 +63,7 @@ __all__ = [
     "maximum_likelihood_alpha",
     "memberships",
     "plots",
+    "read",
     "recommend",
     "scores",
     "scores_from",

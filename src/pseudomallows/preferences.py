@@ -490,7 +490,7 @@ def _clicks_of_frame(
         )
     rows, user_names = _encode(_column(frame["user"], "user"), users, "user")
     codes, item_names = _encode(_column(frame["item"], "item"), items, "item")
-    return _clicks_of_pairs(rows, codes, weights, user_names, item_names)
+    return clicks_of_pairs(rows, codes, weights, user_names, item_names)
 
 
 def _clicks_of_dict(
@@ -510,10 +510,10 @@ def _clicks_of_dict(
     rows = np.repeat(owners, [len(listed) for listed in lists])
     names = _object_array([name for listed in lists for name in listed])
     codes, item_names = _encode(names, items, "item")
-    return _clicks_of_pairs(rows, codes, weights, everybody, item_names)
+    return clicks_of_pairs(rows, codes, weights, everybody, item_names)
 
 
-def _clicks_of_pairs(
+def clicks_of_pairs(
     rows: NDArray[np.int64],
     codes: NDArray[np.int64],
     weights: ArrayLike | None,

@@ -1,0 +1,137 @@
+"""Tables of text: comma-separated files, in and out, with line numbers for errors."""
+
+import csv
+import gzip
+import io
+import itertools
+import os
+import re
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from .files import write_whole
+
+DELIMITERS = ",;\t|"
+MAX_CELL = 1_000_000  # characters; one that is longer is an open quote
+END = "end of the file"  # a last line of our own: if it comes out as it went in, no quote is open
+Row = tuple[int, list[str]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to read from: its name for errors, its bytes, and the ending that tells its format."""
+
+    name: str
+    content: bytes
+    ending: str
+
+    def error(self, line: int | None, problem: str, column: str | None = None) -> ValueError:
+        """An error that says where."""
+        where = f"{self.name}" if line is None else f"{self.name}, line {line}"
+        where += "" if column is None else f", column {column!r}"
+        return ValueError(f"{where}: {problem}")
+
+
+def open_source(path: str | os.PathLike[str]) -> Source:
+    """Read a file, or standard input for "-", unpacked."""
+    if str(path) == "-":
+        name, content, ending = "standard input", sys.stdin.buffer.read(), ""
+    else:
+        name, content, ending = str(path), Path(path).read_bytes(), ending_of(path)
+    if content[:2] == b"\x1f\x8b":
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"{name}: this gzip file is broken: {error}") from None
+    elif ending_of(path, unpacked=False) == ".gz":
+        raise ValueError(f"{name}: the name ends in .gz, but this is no gzip file")
+    return Source(name, content, ending or _ending_by_content(content))
+
+
+def ending_of(path: str | os.PathLike[str], unpacked: bool = True) -> str:
+    """The ending of a name in lower case, without .gz."""
+    name = Path(path).name.lower()
+    if unpacked:
+        name = name.removesuffix(".gz")
+    return Path(name).suffix
+
+
+def _ending_by_content(content: bytes) -> str:
+    if content[:4] == b"PAR1":
+        return ".parquet"
+    return ".npz" if content[:4] == b"PK\x03\x04" else ".csv"
+
+
+def decode(source: Source, encoding: str | None) -> str:
+    """The text of a file."""
+    content = source.content
+    if encoding is None:
+        wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+        encoding = "utf-16" if wide else "utf-8-sig"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise source.error(
+            line,
+            f"this is not {error.encoding} text (byte {content[error.start]:#04x}): save the file "
+            'as UTF-8, or say which encoding it has, for instance encoding="latin-1"',
+        ) from None
+    except LookupError:
+        raise ValueError(f"encoding must be a known one, got {encoding!r}") from None
+
+
+def find_delimiter(source: Source, text: str) -> str:
+    """The character between cells: by the ending, else the most frequent in the first line."""
+    if source.ending in (".tsv", ".tab"):
+        return "\t"
+    first = re.sub(r'"[^"]*"', "", text[: text.find("\n") + 1 or None])
+    if not first.strip():
+        first = text.lstrip("\r\n").split("\n", 1)[0]
+    return max(DELIMITERS, key=first.count)
+
+
+def read_rows(source: Source, text: str, delimiter: str) -> Iterator[Row]:
+    """Line number and stripped cells of each line that is not blank."""
+    csv.field_size_limit(MAX_CELL)
+    lines = itertools.chain(io.StringIO(text, newline=""), ["\n", END])
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    line, last = 1, (0, [""])
+    try:
+        for cells in reader:
+            if any(last[1]):
+                yield last
+            last = line, [cell.strip() for cell in cells]
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise source.error(line, f"this is no table: {error} (is a quote not closed?)") from None
+    if last[1] != [END]:
+        raise source.error(last[0], "a quote is opened, but not closed")
+
+
+@contextmanager
+def open_target(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file that appears once it is whole, gzip by its ending; standard output for "-"."""
+    if str(path) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with write_whole(path) as stream:
+        if ending_of(path, unpacked=False) != ".gz":
+            yield stream
+            return
+        with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as packed:
+            yield packed  # type: ignore[misc]
+
+
+def write_rows(stream: IO[bytes], rows: Iterable[Iterable[Any]], delimiter: str = ",") -> None:
+    """Write lines of cells as UTF-8."""
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=False)
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    text.flush()
+    text.detach()
