@@ -482,7 +482,7 @@ def test_later_clicks_must_be_later_and_enough():
 def test_a_plain_fit_is_calibrated_for_the_next_ranks(k):
     data = pm.simulate_clicks(1500, 20, [8, 8, 8], 8, min_clicks=5, rng=1)
     found = pm.evaluate(data.preferences, k=k, method="personal", truth=data.rankings, rng=1)
-    assert found.calibration.error < 0.06
+    assert found.calibration.error < 0.08
     plain = pm.evaluate(
         data.preferences, k=k, method="personal", truth=data.rankings, rng=1, calibrate=False
     )

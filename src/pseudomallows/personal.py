@@ -7,6 +7,7 @@ so that likelihood is honest without holding anything out.
 """
 
 import copy
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -37,7 +38,7 @@ from .splits import hide_clicks, without_clicks
 ALPHAS = np.geomspace(0.75, 64, 8)  # ratio 1.9
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
 WINDOWS = (1, 3, 10)  # numbers of next items for which a correction is learnt
-DEFAULT_RIDGE, N_SPLITS = 0.3, 3
+DEFAULT_RIDGE, N_SPLITS = 0.3, 6
 N_REPORTS = 2 + len(WINDOWS)
 MIN_USERS, MAX_USERS, MAX_HELD_OUT = 50, 5000, 10_000  # behind a correction
 N_STEPS = 100  # of EM for the distribution of alpha
@@ -387,21 +388,30 @@ class Learner:
 
     def _choose_ridge(self) -> float:
         """The ridge with most hits on inner splits: one or two clicks of each user hidden, and
-        found again among the best ten."""
+        found again among the best ten. Of those within the error of the best, the most usual."""
         prefs = self.prefs
         hide = 2 if np.median(prefs.n_clicks[prefs.is_informative]) >= 6 else 1
         if not (prefs.n_clicks > hide).any():
             return DEFAULT_RIDGE
-        hits = np.zeros(len(RIDGES), dtype=np.int64)
+        found = []
         for _ in range(N_SPLITS):
             shown, hidden = hide_clicks(prefs, hide, self._rng)
             judged = np.flatnonzero(hidden.any(axis=1))
             products = products_of(shown, self._executor)
-            for place, ridge in enumerate(RIDGES):
-                weights = ridge_weights(products, ridge, self._options.nonnegative)
-                personal = replace(self._blank, item_weights=weights)
-                hits[place] += _count_hits(personal, shown.take(judged), hidden[judged])
-        return RIDGES[int(hits.argmax())]
+            judge = functools.partial(
+                self._judge_ridge, products, shown.take(judged), hidden[judged]
+            )
+            found.append(np.array(list(self._executor.map(judge, RIDGES))))
+        hits = np.concatenate(found, axis=1)  # [ridge, user of a split]
+        behind = hits[hits.sum(axis=1).argmax()] - hits
+        near = behind.sum(axis=1) <= np.sqrt((behind.astype(np.float64) ** 2).sum(axis=1))
+        return min(np.array(RIDGES)[near].tolist(), key=lambda r: abs(math.log(r / DEFAULT_RIDGE)))
+
+    def _judge_ridge(
+        self, products: Floats, seen: Clicks, hidden: NDArray[np.bool_], ridge: float
+    ) -> NDArray[np.int64]:
+        weights = ridge_weights(products, ridge, self._options.nonnegative)
+        return _count_hits(replace(self._blank, item_weights=weights), seen, hidden)
 
     def _learn_window(self, personal: Personal, window: int) -> Correction | None:
         """Hide the last clicks of a part of the users, score them by what is left, and see what
@@ -488,14 +498,16 @@ def seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
     return table
 
 
-def _count_hits(personal: Personal, seen: Clicks, hidden: NDArray[np.bool_]) -> int:
-    """How many hidden clicks of people are among the ten best unseen items of their user."""
-    count, n_best = 0, max(1, min(10, seen.n_items // 4))
+def _count_hits(personal: Personal, seen: Clicks, hidden: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many hidden clicks of each user, times the weight, are among ten best unseen items."""
+    counts, n_best = np.empty(seen.n_users, np.int64), max(1, min(10, seen.n_items // 4))
     for rows in blocks(seen.n_users, 8 * BLOCK):
         scores = np.where(seen_table(seen, rows), -np.inf, personal.scores_of(seen, rows))
         top = np.argpartition(-scores, n_best - 1, axis=1)[:, :n_best]
-        count += int(seen.weights[rows] @ np.take_along_axis(hidden[rows], top, axis=1).sum(axis=1))
-    return count
+        counts[rows] = seen.weights[rows] * np.take_along_axis(hidden[rows], top, axis=1).sum(
+            axis=1
+        )
+    return counts
 
 
 def _given_scores(scores: Any, clicks: Clicks) -> Floats:
