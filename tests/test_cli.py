@@ -1,56 +1,314 @@
+"""The command line, run as people run it."""
+
+import csv
+import io
+import json
 import os
+import pty
+import re
+import shlex
+import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 import pseudomallows as pm
-from pseudomallows import cli
+from pseudomallows import cli, commands
+
+COMMANDS = ["demo", "simulate", "fit", "consensus", "recommend", "evaluate", "report", "info"]
 
 
-def test_the_demo_prints_the_consensus_and_saves_a_picture(tmp_path, capsys):
-    out = tmp_path / "a demo"
-    assert cli.main(["demo", "--out", str(out), "--seed", "1"]) == 0
-    printed = capsys.readouterr()
-    assert "95 % interval" in printed.out
-    assert printed.out.count("\n") == len(cli.DEMO_ITEMS) + 4
-    assert "compiled" in printed.err
-    assert sorted(os.listdir(out)) == ["consensus.png", "posterior.pm"]
-    assert (out / "consensus.png").read_bytes().startswith(b"\x89PNG")
-    posterior = pm.load(out / "posterior.pm")
-    assert sorted(posterior.items.tolist()) == sorted(cli.DEMO_ITEMS)
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
-def test_the_demo_runs_twice_with_the_same_result(tmp_path, capsys):
-    printed = []
-    for _ in range(2):
-        assert cli.main(["demo", "--out", str(tmp_path)]) == 0
-        printed.append(capsys.readouterr().out)
-    assert printed[0] == printed[1]
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Clicks and a model of them, made once by the command."""
+    folder = tmp_path_factory.mktemp("made")
+    simulated = ["--users", 60, "--items", 8, "--out", folder / "c.csv", "--seed", 1]
+    assert run("simulate", "clicks", *simulated) == 0
+    fitted = ["--out", folder / "m.pm", "--method", "mcmc", "--alpha", 5, "--seed", 1]
+    assert run("fit", folder / "c.csv", *fitted) == 0
+    return folder
 
 
-def test_bad_output_gives_one_line_and_code_1(tmp_path, capsys):
-    (tmp_path / "file").write_text("")
-    assert cli.main(["demo", "--out", str(tmp_path / "file")]) == 1
-    assert capsys.readouterr().err.splitlines()[-1].startswith("pseudomallows: ")
+@pytest.fixture
+def clicks(made, here):
+    shutil.copy(made / "c.csv", here)
+    return "c.csv"
 
 
-def test_wrong_usage_is_code_2():
+@pytest.fixture
+def model(made, clicks):
+    shutil.copy(made / "m.pm", ".")
+    return "m.pm"
+
+
+def run(*arguments):
+    return cli.main([str(argument) for argument in arguments])
+
+
+def subparsers():
+    parser = cli.make_parser()
+    return next(a for a in parser._actions if hasattr(a, "choices") and a.choices).choices
+
+
+def examples():
+    return {
+        name: re.search(r"example:\n\s+pseudomallows (.*)", parser.epilog)[1]
+        for name, parser in subparsers().items()
+    }
+
+
+def test_the_commands_of_the_contract_are_there():
+    assert set(COMMANDS) <= set(subparsers())
+
+
+def test_every_help_ends_in_an_example_that_runs(here, capsys):
+    """In the order of the commands; the demo has a test of its own."""
+    found = examples()
+    for name in [name for name in found if name != "demo"]:
+        assert cli.main(shlex.split(found[name])) == 0, found[name]
+    assert sorted(os.listdir(here)) == [
+        "clicks.csv",
+        "model.pm",
+        "recommendations.csv",
+        "report.html",
+    ]
+    assert found["demo"].split()[0] == "demo"
+
+
+def test_simulated_files_are_read_again(here):
+    for what, kind in (("clicks", pm.Clicks), ("rankings", pm.Rankings)):
+        out = ["--out", f"{what}.csv", "--truth", "truth.csv"]
+        assert run("simulate", what, "--users", 9, "--items", 5, "--seed", 1, *out) == 0
+        assert isinstance(pm.read(f"{what}.csv", quiet=True), kind)
+        truth = pm.read("truth.csv", quiet=True)
+        assert truth.is_full.all()
+    top = ["--top", 2, "--out", "top.csv"]
+    assert run("simulate", "rankings", "--users", 9, "--items", 5, "--seed", 1, *top) == 0
+    assert (pm.read("top.csv", quiet=True).rankings > 0).sum(axis=1).tolist() == [2] * 9
+
+
+def test_the_command_says_what_the_function_says(clicks, model, capsys):
+    """Same data, same seed: the same consensus and the same recommendations."""
+    posterior = pm.fit(pm.read(clicks, quiet=True), "mcmc", 5, rng=1)
+    capsys.readouterr()
+    assert run("consensus", model, "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["item"] for row in rows] == [row["item"] for row in posterior.summary()]
+    assert [row["highest"] for row in rows] == [row["highest"] for row in posterior.summary()]
+    expected = pm.recommend(posterior, 2).to_rows()
+    assert run("recommend", model, "--k", 2) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(r["user"], r["item"]) for r in rows] == [(r["user"], r["item"]) for r in expected]
+    assert float(rows[0]["probability"]) == pytest.approx(expected[0]["probability"], abs=1e-6)
+    assert run("evaluate", clicks, "--hide", 1, "--k", 2, "--seed", 1, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    with pytest.warns(pm.ConvergenceWarning):
+        result = pm.evaluate(pm.read(clicks, quiet=True), 1, 2, rng=1)
+    assert found["accuracy"] == result.accuracy
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz", ".json", ".parquet"])
+def test_tables_by_the_ending_of_their_name(model, ending):
+    assert run("recommend", model, "--k", 1, "--out", f"r{ending}") == 0
+    if ending == ".json":
+        with open("r.json") as stream:
+            rows = json.load(stream)
+    elif ending == ".parquet":
+        rows = pytest.importorskip("pyarrow.parquet").read_table("r.parquet").to_pylist()
+    else:
+        assert pm.read(f"r{ending}", "clicks", quiet=True).n_users == 60
+        return
+    assert len(rows) == 60
+    assert set(rows[0]) == {"user", "place", "item", "probability"}
+
+
+def test_new_users_by_a_file_and_old_ones_by_name(model, capsys):
+    with open("new.csv", "w") as stream:
+        stream.write("user,item\nnina,item 3\nnina,item 5\nolga,item 1\n")
+    assert run("recommend", model, "--k", 2, "--clicks", "new.csv", "--quiet", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["user"] for row in rows] == ["nina", "nina", "olga", "olga"]
+    posterior = pm.load(model)
+    expected = pm.recommend(posterior, 2, clicks={"nina": ["item 3", "item 5"]}).to_rows()
+    assert [row["item"] for row in rows[:2]] == [row["item"] for row in expected]
+    assert run("recommend", model, "--k", 1, "--users", "user 07", "user 02", "--json") == 0
+    assert [r["user"] for r in json.loads(capsys.readouterr().out)] == ["user 07", "user 02"]
+
+
+def test_users_who_are_numbers_are_found(here, capsys):
+    prefs = pm.Preferences.from_clicks({7: [1, 2], 8: [2], 9: [3]})
+    pm.fit(prefs, "mcmc", 2, n_draws=50, n_chains=2, rng=1).save("m.pm")
+    assert run("recommend", "m.pm", "--k", 1, "--users", "8", "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["user"] == 8
+
+
+def test_info(clicks, model, capsys):
+    assert run("info", clicks) == 0
+    assert re.search(r"holds +clicks\nusers +60\n", capsys.readouterr().out)
+    assert run("info", model, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["holds"], found["method"], found["seed"]) == ("model", "mcmc", 1)
+    assert found["worst R-hat"] < 1.05
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fit", "none.csv", "--out", "x.pm"], "none.csv"),
+        (["fit", "c.csv", "--out", "no/x.pm"], "there is no folder no"),
+        (["fit", "c.csv", "--out", "x.pm", "--clusters", "many"], 'whole number or "auto"'),
+        (["fit", "c.csv", "--out", "x.pm", "--alpha", "-1"], "alpha must be"),
+        (["fit", "bad.csv", "--out", "x.pm"], "bad.csv, line 2: there are 1 cells"),
+        (["consensus", "c.csv"], "c.csv is not a saved posterior"),
+        (["consensus", "m.pm", "--cluster", "4"], "cluster must be"),
+        (["recommend", "m.pm", "--users", "zoe"], "no user is named 'zoe'"),
+        (["recommend", "m.pm", "--out", "r.doc"], "must end in one of .csv"),
+        (["recommend", "m.pm", "--k", "0"], "k must be"),
+        (["recommend", "m.pm", "--clicks", "strange.csv"], "unknown item: 'gold'"),
+        (["evaluate", "c.csv", "--hide", "99"], "no user has more than 99 clicks"),
+        (["evaluate", "r.csv"], "evaluate needs clicks"),
+        (["info", "bad.csv"], "bad.csv, line 2"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_code_1(model, capsys, arguments, words):
+    for name, text in (
+        ("bad.csv", "user,item\nx\n"),
+        ("strange.csv", "user,item\nx,gold\nx,item 1\n"),
+        ("r.csv", "a,b,c\n1,2,3\n3,2,1\n"),
+    ):
+        with open(name, "w") as stream:
+            stream.write(text)
+    before = sorted(os.listdir("."))
+    capsys.readouterr()
+    assert run(*arguments, *(["--quiet"] if "bad" not in words else [])) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1].startswith("pseudomallows: ")
+    assert words in lines[-1]
+    assert len(lines) == 1
+    assert sorted(os.listdir(".")) == before
+
+
+@pytest.mark.parametrize("arguments", [["dmeo"], [], ["fit", "x"], ["fit", "x", "--draws", "few"]])
+def test_wrong_usage_is_code_2(arguments):
     with pytest.raises(SystemExit) as stop:
-        cli.main(["dmeo"])
+        run(*arguments)
     assert stop.value.code == 2
 
 
+def test_a_warning_is_one_line(here, capsys):
+    with open("gaps.csv", "w") as stream:
+        stream.write("user,item\na,x\n,y\nb,y\n")
+    assert run("info", "gaps.csv") == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "pseudomallows: warning: gaps.csv: 1 of 3 rows have no user or no item and are left out, "
+        "the first at line 3"
+    ]
+
+
+# as a process
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "pseudomallows", *map(str, arguments)]
+
+
 def test_the_module_runs_as_a_command():
-    command = [sys.executable, "-m", "pseudomallows", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command("--version"), capture_output=True, text=True, check=True)
     assert done.stdout == f"pseudomallows {pm.__version__}\n"
 
 
-def test_an_interrupt_is_code_130(monkeypatch, tmp_path, capsys):
-    def interrupt(*arguments, **options):
-        raise KeyboardInterrupt
+def test_pipes(here):
+    """Standard input and output; nothing but the result in the pipe, and no bar."""
+    simulate = ["simulate", "rankings", "--users", 30, "--items", 5, "--seed", 1]
+    script = (
+        f"{shlex.join(command(*simulate))} | "
+        f"{shlex.join(command('fit', '-', '--out', 'm.pm', '--method', 'mcmc', '--seed', 1))} && "
+        f"{shlex.join(command('consensus', 'm.pm'))} | head -1"
+    )
+    done = subprocess.run(script, shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout == "cluster,item,rank,lowest,highest,mean\n"
+    said = done.stderr.splitlines()
+    assert said[0].startswith("standard input: read as rankings: Rankings(30 users")
+    assert len(said) == 2
+    assert "\x1b" not in done.stderr
 
-    monkeypatch.setattr(cli, "fit", interrupt)
-    assert cli.main(["demo", "--out", str(tmp_path / "x")]) == 130
-    assert not (tmp_path / "x").exists()
+
+def test_a_reader_that_has_seen_enough_is_no_error(model):
+    script = f"{shlex.join(command('recommend', model))} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_an_interrupt_is_code_130_and_leaves_nothing(here):
+    simulated = ["--users", 3000, "--items", 60, "--out", "c.csv", "--seed", 1]
+    assert run("simulate", "clicks", *simulated) == 0
+    arguments = command("fit", "c.csv", "--out", "m.pm", "--method", "mcmc", "--draws", 100_000)
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
+        assert "read as clicks" in process.stderr.readline()
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "pseudomallows: interrupted"
+    assert os.listdir(here) == ["c.csv"]
+
+
+def test_a_terminal_sees_a_bar(here):
+    pytest.importorskip("rich")
+    assert run("simulate", "clicks", "--users", 200, "--out", "c.csv", "--seed", 1) == 0
+    mine, its = pty.openpty()
+    arguments = command("fit", "c.csv", "--out", "m.pm", "--seed", 1)
+    with subprocess.Popen(arguments, stderr=its, env=os.environ | {"TERM": "xterm"}) as process:
+        os.close(its)
+        said = b""
+        while True:
+            try:
+                part = os.read(mine, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            said += part
+    os.close(mine)
+    assert process.returncode == 0
+    assert b"fitting" in said
+    assert b"%" in said
+
+
+def test_completion_knows_the_commands(capsys):
+    pytest.importorskip("shtab")
+    for shell in ("bash", "zsh"):
+        assert run("completion", shell) == 0
+        script = capsys.readouterr().out
+        assert all(name in script for name in COMMANDS)
+
+
+def test_the_demo(here, capsys, monkeypatch):
+    """On few customers and two clusters, so that it is quick."""
+    prefs = pm.datasets.online_retail(n_items=30, min_purchases=13)
+    monkeypatch.setattr(commands, "DEMO_CLUSTERS", 2)
+    monkeypatch.setattr(commands.datasets, "online_retail", lambda **_: prefs)
+    assert run("demo", "--out", "a demo", "--seed", "1") == 0
+    printed = capsys.readouterr().out
+    shares = [float(share) for share in re.findall(r"(\d+\.\d)%", printed)]
+    assert len(shares) == 3
+    assert "report.html" in printed
+    assert sorted(os.listdir("a demo")) == ["model.pm", "recommendations.csv", "report.html"]
+    assert pm.load("a demo/model.pm").n_clusters == 2
+    assert pm.read("a demo/recommendations.csv", quiet=True).n_users == prefs.n_users
+
+
+def test_a_demo_that_cannot_write_says_so(here, capsys):
+    (here / "file").write_text("")
+    assert run("demo", "--out", "file") == 1
+    assert "it is a file" in capsys.readouterr().err

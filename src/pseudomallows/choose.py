@@ -1,7 +1,7 @@
 """choose_clusters: how many clusters describe unseen users best."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +77,7 @@ def choose_clusters(
     share_prior: float = 1.0,
     rng: np.random.Generator | int | None = None,
     executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> ClusterCurve:
     """Choose the number of clusters by the exact likelihood of users held out.
 
@@ -97,6 +98,8 @@ def choose_clusters(
         The Dirichlet prior of their shares.
     rng : numpy.random.Generator or seed, optional
         Source of randomness.
+    progress : callable, optional
+        Called as ``progress(done, total)``; the end may come early.
 
     Examples
     --------
@@ -114,14 +117,16 @@ def choose_clusters(
     if largest is not None:
         most = min(check_count(largest, "largest"), max(1, len(rows) // N_FOLDS))
     folds = np.array_split(rows, N_FOLDS) if len(rows) >= 2 * N_FOLDS else [rows]
-    tried, scores = [], []
-    for n_clusters in _growing(most):
+    tried, scores, to_try = [], [], list(_growing(most))
+    for n_clusters in to_try:
         tried.append(n_clusters)
         parts = [
             _held_out_scores(latent, rows, fold, n_clusters, alpha, share_prior, rng)
             for fold in folds
         ]
         scores.append(np.concatenate(parts))
+        if progress is not None:
+            progress(len(tried), len(to_try))
         means = [score.mean() for score in scores]
         if max(means) > max(means[-2:]) and len(means) > 2:
             break

@@ -1,27 +1,37 @@
 """The command line: one command per public function."""
 
 import argparse
+import os
 import sys
-import time
-from pathlib import Path
+import warnings
+from typing import Any
 
+from . import commands
 from ._version import __version__
-from .datasets import simulate_rankings
-from .files import write_whole
-from .fit import fit
-from .posterior import Posterior
-from .rankings import footrule
+from .fit import METHODS
+from .read import KINDS
 
-DEMO_ITEMS = ["apricot", "banana", "cherry", "damson", "elderberry", "fig", "grape", "hazelnut"]
-DEMO_ITEMS += ["kiwi", "lemon", "mango", "nectarine", "orange", "peach", "quince"]
+FORMULA = """\
+Files: comma-, semicolon- or tab-separated values (also .gz), Parquet, PrefLib, NumPy; "-" is
+standard input or output. Exit codes: 0 all is well, 1 bad input, 2 wrong usage, 130 interrupted."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code: 0, 1 on bad input, 130 when interrupted."""
-    options = _parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     try:
-        return int(options.run(options))
-    except (ValueError, TypeError, OSError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)  # ours
+            warnings.simplefilter("always", RuntimeWarning)
+            warnings.showwarning = _show_warning
+            code = int(options.run(options))
+            sys.stdout.flush()
+            return code
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         print(f"pseudomallows: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -29,72 +39,243 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    print(f"pseudomallows: warning: {message}", file=sys.stderr)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="pseudomallows",
         description="Learn what people prefer, and how sure one can be of it.",
+        epilog=FORMULA,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"pseudomallows {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    demo = commands.add_parser(
-        "demo",
-        help="simulate rankings, learn their consensus, draw a picture",
-        description="Simulate rankings of fruit, learn their consensus, save it with a picture.",
-        epilog="example: pseudomallows demo --out demo --seed 1",
-    )
-    demo.add_argument("--out", default="demo", metavar="FOLDER", help="where to write (demo)")
-    demo.add_argument("--seed", type=int, default=1, help="seed of the simulation and the fit (1)")
-    demo.set_defaults(run=_demo)
+    adders = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for add in (_demo, _simulate, _fit, _consensus, _recommend, _evaluate, _report, _info):
+        add(adders)
+    _completion(adders)
     return parser
 
 
-def _demo(options: argparse.Namespace) -> int:
-    _say("Loading; the first time, the kernels are compiled, which takes some ten seconds ...")
-    started = time.perf_counter()
-    truth = simulate_rankings(n_users=60, n_items=len(DEMO_ITEMS), alpha=3, rng=options.seed)
-    prefs = truth.preferences.rename(items=DEMO_ITEMS)
-    posterior = fit(prefs, method="mcmc", rng=options.seed)
-    _say(f"Fitted 60 rankings of {len(DEMO_ITEMS)} items in {time.perf_counter() - started:.1f} s.")
+def _command(adders: Any, name: str, run: Any, words: str, example: str) -> argparse.ArgumentParser:
+    """A command whose help ends in an example."""
+    parser: argparse.ArgumentParser = adders.add_parser(
+        name,
+        help=words[0].lower() + words[1:].split(".")[0],
+        description=words,
+        epilog=f"example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("--quiet", action="store_true", help="say nothing but results and warnings")
+    return parser
 
-    print(f"{'consensus':<14}{'rank':>4}  {'95 % interval':>13}  {'mean':>5}")
-    for row in posterior.summary():
-        interval = f"{row['lowest']} to {row['highest']}"
-        print(f"{row['item']:<14}{row['rank']:>4}  {interval:>13}  {row['mean']:>5.1f}")
-    distance = footrule(posterior.point_consensus(), truth.consensus)
-    low, high = _interval_of_alpha(posterior)
-    print(f"alpha {posterior.alpha.mean():.2f} (95 % from {low:.2f} to {high:.2f}; the truth is 3)")
-    print(f"distance from the true consensus: {distance}")
 
-    folder = Path(options.out)
-    folder.mkdir(parents=True, exist_ok=True)
-    posterior.save(folder / "posterior.pm")
-    _draw_consensus(posterior, folder / "consensus.png")
-    print(f"saved {folder / 'posterior.pm'} and {folder / 'consensus.png'}")
+def _demo(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "demo",
+        commands.demo,
+        "Learn clusters of customers from real purchases, and recommend. Writes a model, "
+        "recommendations and a report, and says how many hidden purchases were found again.",
+        "pseudomallows demo --out demo --seed 1",
+    )
+    parser.add_argument("--out", default="demo", metavar="FOLDER", help="where to write (demo)")
+    _add_seed(parser, default=1)
+
+
+def _simulate(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "simulate",
+        commands.simulate,
+        "Simulate users around a consensus, or several. Clicks come out long (user, item), "
+        "rankings wide (one column an item).",
+        "pseudomallows simulate clicks --users 500 --items 50 --alpha 5 --out clicks.csv --seed 1",
+    )
+    parser.add_argument("what", choices=("clicks", "rankings"), help="what the users show")
+    parser.add_argument("--users", type=int, default=500, metavar="N", help="how many users (500)")
+    parser.add_argument("--items", type=int, default=50, metavar="N", help="how many items (50)")
+    parser.add_argument(
+        "--alpha", type=float, default=5.0, help="how closely users keep to their consensus (5)"
+    )
+    parser.add_argument("--clusters", type=int, default=1, metavar="N", help="how many (1)")
+    parser.add_argument(
+        "--mean-clicks",
+        type=float,
+        default=5.0,
+        metavar="N",
+        help="clicks of a user, on average (5)",
+    )
+    parser.add_argument("--top", type=int, metavar="N", help="for rankings: show the first N ranks")
+    parser.add_argument("--truth", metavar="FILE", help="write the full rankings too")
+    parser.add_argument("--out", default="-", metavar="FILE", help="where to write (-)")
+    _add_seed(parser)
+
+
+def _fit(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "fit",
+        commands.fit_file,
+        "Learn a consensus, or several, from a file of rankings or clicks. Saves a model.",
+        "pseudomallows fit clicks.csv --out model.pm --clusters 3 --seed 1",
+    )
+    parser.add_argument("--out", required=True, metavar="MODEL", help="where to save the model")
+    _add_data(parser)
+    _add_model(parser)
+
+
+def _consensus(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "consensus",
+        commands.consensus,
+        "Print the consensus of a model. Each item with its rank, mean rank and interval, cluster "
+        "by cluster.",
+        "pseudomallows consensus model.pm",
+    )
+    _add_saved(parser)
+    parser.add_argument("--cluster", type=int, metavar="N", help="one cluster only, from 0")
+    parser.add_argument(
+        "--probability", type=float, default=0.95, help="of the intervals to hold the rank (0.95)"
+    )
+    _add_table(parser)
+
+
+def _recommend(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "recommend",
+        commands.recommend_file,
+        "Recommend to each user the items most likely to come next. With probabilities; for users "
+        "of the model, or for new ones from their clicks.",
+        "pseudomallows recommend model.pm --k 10 --out recommendations.csv",
+    )
+    _add_saved(parser)
+    parser.add_argument("--k", type=int, default=10, metavar="N", help="items for each user (10)")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--users", nargs="+", metavar="USER", help="some users only, by name")
+    chosen.add_argument("--clicks", metavar="FILE", help="clicks of new users (user, item)")
+    _add_threads(parser)
+    _add_table(parser)
+
+
+def _evaluate(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "evaluate",
+        commands.evaluate_file,
+        "Hide clicks, learn from the rest, and see which recommendations come true. Prints the "
+        "accuracy, that of the most clicked items, and stated against observed probabilities.",
+        "pseudomallows evaluate clicks.csv --hide 2 --k 3 --seed 1",
+    )
+    _add_data(parser)
+    _add_judging(parser)
+    _add_model(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _report(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "report",
+        commands.report_file,
+        "Write one HTML page about a model. What data, what model, is it to be trusted, the "
+        "consensus, the clusters, examples of recommendations.",
+        "pseudomallows report model.pm --out report.html",
+    )
+    _add_saved(parser)
+    parser.add_argument("--out", default="report.html", metavar="FILE", help="(report.html)")
+    parser.add_argument(
+        "--evaluate", action="store_true", help="hide clicks, fit again, show the calibration"
+    )
+    _add_judging(parser)
+    _add_seed(parser)
+
+
+def _info(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "info",
+        commands.info,
+        "Tell what a file holds: a model, rankings or clicks.",
+        "pseudomallows info clicks.csv",
+    )
+    parser.add_argument("file", metavar="FILE", help="a saved model, or data")
+    parser.add_argument("--kind", choices=KINDS, help="kind of the data")
+    parser.add_argument("--encoding", help="encoding of the text (UTF-8)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _completion(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "completion",
+        _print_completion,
+        "Print a script that completes this command in your shell. Needs shtab.",
+        "pseudomallows completion bash",
+    )
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+
+
+def _print_completion(options: argparse.Namespace) -> int:
+    try:
+        import shtab
+    except ModuleNotFoundError:  # pragma: no cover
+        raise ModuleNotFoundError(
+            "completion needs shtab: pip install 'pseudomallows[cli]'"
+        ) from None
+    print(shtab.complete(make_parser(), options.shell))
     return 0
 
 
-def _interval_of_alpha(posterior: Posterior) -> tuple[float, float]:
-    import numpy as np
-
-    low, high = np.quantile(posterior.alpha, [0.025, 0.975])
-    return float(low), float(high)
+# What several commands share
 
 
-def _draw_consensus(posterior: Posterior, path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from . import plots
-
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
-    plots.heat(posterior, ax=left)
-    plots.intervals(posterior, ax=right)
-    with write_whole(path) as stream:
-        figure.savefig(stream, format="png", dpi=110)
-    plt.close(figure)
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="rankings or clicks, - for standard input")
+    parser.add_argument("--kind", choices=KINDS, help="kind of the data (seen from the header)")
+    parser.add_argument("--encoding", help="encoding of the text (UTF-8)")
 
 
-def _say(words: str) -> None:
-    print(words, file=sys.stderr, flush=True)
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--method", choices=METHODS, default="pseudo", help="(pseudo)")
+    parser.add_argument(
+        "--clusters", default="1", metavar="N", help='how many, or "auto" to let the data say (1)'
+    )
+    parser.add_argument("--alpha", type=float, help="concentration (estimated)")
+    parser.add_argument("--draws", type=int, metavar="N", help="draws of the consensus")
+    _add_seed(parser)
+    _add_threads(parser)
+
+
+def _add_judging(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--hide", type=int, default=10, metavar="N", help="clicks hidden from each user (10)"
+    )
+    parser.add_argument("--k", type=int, default=10, metavar="N", help="recommendations (10)")
+
+
+def _add_saved(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="a model that `fit` has saved")
+
+
+def _add_table(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out", default="-", metavar="FILE", help=".csv, .tsv, .json or .parquet (-)"
+    )
+    parser.add_argument("--json", action="store_true", help="write JSON")
+
+
+def _add_seed(parser: argparse.ArgumentParser, default: int | None = None) -> None:
+    shown = "" if default is None else f" ({default})"
+    parser.add_argument(
+        "--seed", type=int, default=default, help=f"the same seed gives the same result{shown}"
+    )
+
+
+def _add_threads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--threads", type=int, metavar="N", help="how many (all cores)")

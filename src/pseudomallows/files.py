@@ -53,10 +53,7 @@ CLICKS = {"click_starts": "starts", "click_codes": "codes", "click_weights": "we
 @contextmanager
 def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path` that takes its place once all is written."""
-    target = Path(path)
-    if target.is_dir() or not target.parent.is_dir():
-        what = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
-        raise FileNotFoundError(f"cannot write {target}: {what}")
+    target = check_target(path)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -70,6 +67,15 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """The path, or an error if no file can be written there: before work, not after it."""
+    target = Path(path)
+    if target.is_dir() or not target.parent.is_dir():
+        what = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
+        raise FileNotFoundError(f"cannot write {target}: {what}")
+    return target
 
 
 def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:

@@ -191,7 +191,12 @@ def fit(
         check_options_of_either(prefs, method, n_draws, options)
         prior = options.get("share_prior", 1.0)
         curve = choose_clusters(
-            prefs, alpha=alpha, share_prior=prior, rng=generator, executor=executor
+            prefs,
+            alpha=alpha,
+            share_prior=prior,
+            rng=generator,
+            executor=executor,
+            progress=progress,
         )
         n_clusters = curve.chosen
         known = known_options(prefs, method, n_clusters)

@@ -1,0 +1,125 @@
+"""Reading ten million clicks into the sparse form: ours, polars and DuckDB, in one run.
+
+Users and items are names (text). Each reader runs in a process of its own, so that the peak of its
+memory is its own; times are the best of `--repeats`. The rivals do the same work: names to codes by
+their own means, then the same sort of pairs by NumPy. Needs `pip install duckdb polars`; a rival
+that is not installed is left out.
+"""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from timing import print_table, words
+
+
+def write_log(folder, n_rows, seed):
+    """The log as CSV and Parquet."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    rng = np.random.default_rng(seed)
+    users = pa.array([f"user-{number:08x}" for number in range(n_rows // 10)])
+    items = pa.array([f"article {number:05d}, part {number % 7}" for number in range(5000)])
+    rows = {
+        "user": users.take(pa.array(rng.integers(0, len(users), n_rows))),
+        "item": items.take(pa.array((len(items) * rng.random(n_rows) ** 3).astype(np.int64))),
+        "time": pa.array(rng.integers(0, 10**9, n_rows)),
+    }
+    table = pa.table(rows)
+    pyarrow.csv.write_csv(table, folder / "log.csv")
+    pyarrow.parquet.write_table(table, folder / "log.parquet")
+
+
+def to_starts(rows, codes, n_items):
+    cells = np.unique(np.asarray(rows, dtype=np.int64) * n_items + codes)
+    return len(cells)
+
+
+def by_us(path):
+    import pseudomallows as pm
+
+    return len(pm.read(path, quiet=True).codes)
+
+
+def by_polars(path):
+    import polars as pl
+
+    columns = ["user", "item"]
+    if path.endswith(".csv"):
+        kind = dict.fromkeys(columns, pl.Categorical)
+        frame = pl.read_csv(path, columns=columns, schema_overrides=kind)
+    else:
+        frame = pl.read_parquet(path, columns=columns).cast(pl.Categorical)
+    rows, codes = (frame[name].to_physical().to_numpy() for name in columns)
+    return to_starts(rows, codes, int(codes.max()) + 1)
+
+
+def by_duckdb(path):
+    import duckdb
+
+    duckdb.sql(f"create table log as select user, item from '{path}'")
+    found = duckdb.sql(
+        "with u as (select user, row_number() over () - 1 as row from "
+        "(select distinct user from log)), "
+        "i as (select item, row_number() over () - 1 as code from (select distinct item from log)) "
+        "select u.row, i.code from log join u using (user) join i using (item)"
+    ).fetchnumpy()
+    return to_starts(found["row"], found["code"], int(found["code"].max()) + 1)
+
+
+READERS = {"ours (pyarrow)": by_us, "polars": by_polars, "DuckDB": by_duckdb}
+
+
+def child(reader, path):
+    """Read once; print seconds, peak memory above that after the imports, and clicks."""
+    import_of = {"polars": "polars", "DuckDB": "duckdb"}.get(reader, "pseudomallows.arrow")
+    __import__(import_of)
+    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.perf_counter()
+    n_clicks = READERS[reader](path)
+    seconds = time.perf_counter() - started
+    print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base, n_clicks)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--child", nargs=2)
+    given = parser.parse_args()
+    if given.child:
+        child(*given.child)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder, rows = Path(name), []
+        write_log(folder, given.rows, given.seed)
+        for file in ("log.csv", "log.parquet"):
+            size = os.path.getsize(folder / file)
+            for reader in READERS:
+                command = [sys.executable, __file__, "--child", reader, str(folder / file)]
+                runs = []
+                for _ in range(given.repeats):
+                    done = subprocess.run(command, capture_output=True, text=True, check=False)
+                    if done.returncode == 0:
+                        runs.append([float(value) for value in done.stdout.split()])
+                if not runs:
+                    print(f"{reader}: {done.stderr.splitlines()[-1]}", file=sys.stderr)
+                    continue
+                seconds, memory, clicks = min(runs)
+                cells = [f"{size / 1e6:.0f} MB", words(seconds), f"{memory / 1e3:.0f} MB"]
+                rows.append([reader, file, *cells, f"{clicks:,.0f}"])
+        print_table(["reader", "file", "size", "seconds", "memory above", "clicks"], rows)
+
+
+if __name__ == "__main__":
+    main()

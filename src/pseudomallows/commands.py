@@ -1,0 +1,364 @@
+"""What each command does: read, call a public function, write."""
+
+import argparse
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import datasets
+from .datasets import simulate_clicks, simulate_rankings
+from .evaluate import Evaluation, evaluate
+from .executors import Threads
+from .files import check_target, load
+from .fit import fit
+from .posterior import Posterior
+from .preferences import Clicks, Rankings
+from .progress import show_progress
+from .read import read
+from .recommend import recommend
+from .write import as_text, check_table, write_table
+
+DEMO_CLUSTERS, DEMO_HIDDEN, DEMO_PURCHASES = 10, 10, 13
+
+
+def demo(options: argparse.Namespace) -> int:
+    """Fit the shipped purchases, judge by hidden ones, write everything a user would."""
+    from .report import report
+
+    folder, seed = Path(options.out), options.seed
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"cannot write into {folder}: it is a file")
+    _say(options, "Loading; the first time, the kernels are compiled, which takes a minute or so.")
+    prefs = datasets.online_retail(min_purchases=DEMO_PURCHASES)
+    print(
+        f"{prefs.n_users:,} customers of a shop for gifts, its {prefs.n_items} most bought "
+        f"products, {len(prefs.codes):,} purchases (UCI Online Retail)."
+    )
+    results = {}
+    for method in ("pseudo", "personal"):
+        more: dict[str, Any] = {"n_clusters": DEMO_CLUSTERS} if method == "pseudo" else {}
+        with show_progress(f"hiding {DEMO_HIDDEN} purchases, {method}", options.quiet) as progress:
+            results[method] = evaluate(
+                prefs, DEMO_HIDDEN, 10, method, rng=seed, progress=progress, **more
+            )
+    with show_progress("clusters of all purchases", options.quiet) as progress:
+        posterior = fit(prefs, n_clusters=DEMO_CLUSTERS, rng=seed, progress=progress)
+    print(f"{DEMO_HIDDEN} purchases of each customer hidden; of 10 recommendations, found again:")
+    for words, accuracy in (
+        ("the most bought products", results["pseudo"].popularity),
+        (f"{DEMO_CLUSTERS} clusters", results["pseudo"].accuracy),
+        ("a consensus of one's own", results["personal"].accuracy),
+    ):
+        print(f"  {words:<28}{accuracy:>7.1%}")
+    error = results["personal"].calibration.error
+    print(f"  stated and observed probabilities of the last differ by {error:.3f} on average")
+    sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
+    print("Clusters, by customers, and what each ranks first:")
+    for cluster in np.argsort(-sizes, kind="stable").tolist():
+        best = [str(row["item"]).lower() for row in posterior.summary(cluster)[:2]]
+        print(f"  {sizes[cluster]:>5}  {'; '.join(best)}")
+
+    folder.mkdir(parents=True, exist_ok=True)
+    posterior.save(folder / "model.pm")
+    found = recommend(posterior, 10)
+    write_table(found.to_columns(), folder / "recommendations.csv")
+    page = folder / "report.html"
+    command = f"pseudomallows demo --seed {seed}"
+    report(posterior, page, evaluation=results["pseudo"], command=command)
+    print(f"Saved {folder / 'model.pm'} and {folder / 'recommendations.csv'}.")
+    print(f"Open {page.resolve().as_uri()}")
+    return 0
+
+
+def simulate(options: argparse.Namespace) -> int:
+    """Simulated users, as a file."""
+    alpha = [options.alpha] * options.clusters
+    if options.what == "clicks":
+        data = simulate_clicks(
+            options.users, options.items, alpha, options.mean_clicks, rng=options.seed
+        )
+    else:
+        data = simulate_rankings(
+            options.users, options.items, alpha, top=options.top, rng=options.seed
+        )
+    width, height = (len(str(n)) for n in (options.items, options.users))
+    items = [f"item {place + 1:0{width}}" for place in range(options.items)]
+    users = [f"user {place + 1:0{height}}" for place in range(options.users)]
+    prefs = data.preferences.rename(users=users, items=items)
+    if isinstance(prefs, Rankings):
+        write_table(_wide(users, items, prefs.rankings), options.out)
+    elif isinstance(prefs, Clicks):
+        write_table(_long(prefs), options.out)
+    if options.truth:
+        write_table(_wide(users, items, data.rankings), options.truth)
+    return 0
+
+
+def _long(prefs: Clicks) -> dict[str, Any]:
+    owners = np.repeat(np.arange(prefs.n_users), prefs.n_clicks)
+    return {"user": prefs.users[owners], "item": prefs.items[prefs.codes]}
+
+
+def _wide(users: list[str], items: list[str], rankings: Any) -> dict[str, Any]:
+    columns = {
+        item: ["" if rank == 0 else rank for rank in rankings[:, place].tolist()]
+        for place, item in enumerate(items)
+    }
+    return {"user": users} | columns
+
+
+def fit_file(options: argparse.Namespace) -> int:
+    """Fit a file and save the model."""
+    check_target(options.out)
+    prefs = _read(options)
+    with show_progress("fitting", options.quiet) as progress:
+        posterior = fit(
+            prefs,
+            options.method,
+            options.alpha,
+            options.draws,
+            _n_clusters(options.clusters),
+            rng=options.seed,
+            executor=_executor(options),
+            progress=progress,
+        )
+    posterior.save(options.out)
+    seconds = posterior.settings["seconds"]
+    _say(options, f"{posterior} in {seconds:.1f} s, saved as {options.out}")
+    return 0
+
+
+def consensus(options: argparse.Namespace) -> int:
+    """The consensus of each cluster, as a table."""
+    posterior = load(options.model)
+    every = range(posterior.n_clusters) if options.cluster is None else [options.cluster]
+    rows = [
+        {"cluster": cluster} | row
+        for cluster in every
+        for row in posterior.summary(cluster, options.probability)
+    ]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    columns["mean"] = [round(mean, 3) for mean in columns["mean"]]
+    if options.out == "-" and not options.json and sys.stdout.isatty():
+        _print_aligned(columns)
+    else:
+        write_table(columns, options.out, as_json=options.json)
+    return 0
+
+
+def recommend_file(options: argparse.Namespace) -> int:
+    """Recommendations, as a table."""
+    check_table(options.out)
+    posterior = load(options.model)
+    users, clicks = options.users, None
+    if users is not None:
+        known = {str(name): name for name in posterior.users.tolist()}
+        users = [known.get(user, user) for user in users]
+    if options.clicks is not None:
+        clicks = _clicks_by_name(posterior, _read_clicks(options))
+    found = recommend(posterior, options.k, users=users, clicks=clicks, executor=_executor(options))
+    columns = found.to_columns()
+    columns["probability"] = np.round(columns["probability"], 6)
+    write_table(columns, options.out, as_json=options.json)
+    return 0
+
+
+def _clicks_by_name(posterior: Posterior, prefs: Clicks) -> dict[str, list[Any]]:
+    """New users' clicks with the names of the model, which may be numbers."""
+    known = {str(name): name for name in posterior.items.tolist()}
+    names = [known.get(str(name), name) for name in prefs.items.tolist()]
+    return {
+        str(user): [names[code] for code in prefs.clicks_of(row)]
+        for row, user in enumerate(prefs.users.tolist())
+    }
+
+
+def evaluate_file(options: argparse.Namespace) -> int:
+    """Accuracy and calibration on hidden clicks."""
+    prefs = _read(options)
+    if not isinstance(prefs, Clicks):
+        raise TypeError(f"evaluate needs clicks, and {options.file} holds rankings")
+    with show_progress("evaluating", options.quiet) as progress:
+        result = evaluate(
+            prefs,
+            options.hide,
+            options.k,
+            options.method,
+            rng=options.seed,
+            executor=_executor(options),
+            alpha=options.alpha,
+            n_draws=options.draws,
+            n_clusters=_n_clusters(options.clusters),
+            progress=progress,
+        )
+    print(as_text(_figures(result)) if options.json else _in_words(result, options))
+    return 0
+
+
+def _figures(result: Evaluation) -> dict[str, Any]:
+    return {
+        "accuracy": result.accuracy,
+        "accuracy_error": result.accuracy_error,
+        "popularity": result.popularity,
+        "n_users": result.n_users,
+        "calibration_error": result.calibration.error,
+        "calibration": [
+            {"stated": stated, "observed": observed, "count": count}
+            for stated, observed, count in zip(
+                result.calibration.stated.tolist(),
+                result.calibration.observed.tolist(),
+                result.calibration.counts.tolist(),
+                strict=True,
+            )
+        ],
+    }
+
+
+def _in_words(result: Evaluation, options: argparse.Namespace) -> str:
+    lines = [
+        f"{options.hide} clicks hidden from each of {result.n_users:,} users, {options.k} "
+        "recommendations each",
+        f"found again       {result.accuracy:7.1%} ± {result.accuracy_error:.1%}",
+        f"the most clicked  {result.popularity:7.1%}",
+        f"calibration error {result.calibration.error:7.3f}",
+        "stated  observed  recommendations",
+    ]
+    table = zip(
+        result.calibration.stated,
+        result.calibration.observed,
+        result.calibration.counts,
+        strict=True,
+    )
+    lines += [f"{stated:6.2f}{observed:10.2f}{count:17,}" for stated, observed, count in table]
+    return "\n".join(lines)
+
+
+def report_file(options: argparse.Namespace) -> int:
+    """One page about a model."""
+    from .report import report
+
+    check_target(options.out)
+    posterior, evaluation = load(options.model), None
+    if options.evaluate:
+        if posterior.clicks is None:
+            raise ValueError(f"{options.model} was fitted to rankings: only clicks can be hidden")
+        settings = posterior.settings
+        n_clusters = posterior.n_clusters
+        with show_progress("evaluating", options.quiet) as progress:
+            evaluation = evaluate(
+                posterior.clicks,
+                options.hide,
+                options.k,
+                settings["method"],
+                rng=options.seed,
+                n_clusters=n_clusters,
+                progress=progress,
+            )
+    report(posterior, options.out, evaluation=evaluation)
+    _say(options, f"wrote {options.out}")
+    return 0
+
+
+def info(options: argparse.Namespace) -> int:
+    """What a file holds, in a few lines."""
+    found = _about(options)
+    if options.json:
+        print(as_text(found))
+    else:
+        width = max(map(len, found))
+        for name, value in found.items():
+            print(f"{name:<{width}}  {value}")
+    return 0
+
+
+def _about(options: argparse.Namespace) -> dict[str, Any]:
+    if options.file != "-" and _is_model(options.file):
+        return _about_model(load(options.file))
+    prefs = read(options.file, options.kind, encoding=options.encoding, quiet=True)
+    about: dict[str, Any] = {"users": prefs.n_users, "items": prefs.n_items}
+    if isinstance(prefs, Rankings):
+        n_full = int(prefs.is_full.sum())
+        about |= {"holds": "rankings", "people": int(prefs.weights.sum()), "full": n_full}
+        about |= {"partial": prefs.n_users - n_full}
+    else:
+        counts = prefs.item_counts()
+        about |= {
+            "holds": "clicks",
+            "clicks": len(prefs.codes),
+            "clicks of a user": f"{int(np.median(prefs.n_clicks))} in the median, at most "
+            f"{int(prefs.n_clicks.max())}",
+            "most clicked": str(prefs.items[counts.argmax()]),
+            "density": round(len(prefs.codes) / prefs.n_users / prefs.n_items, 4),
+        }
+    return {"holds": about.pop("holds")} | about
+
+
+def _is_model(path: str) -> bool:
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return "header.json" in archive.namelist()
+
+
+def _about_model(posterior: Posterior) -> dict[str, Any]:
+    settings = posterior.settings
+    n_chains, n_draws = posterior.consensus.shape[:2]
+    about = {
+        "holds": "model",
+        "method": settings.get("method"),
+        "users": len(posterior.users),
+        "items": posterior.n_items,
+        "clusters": posterior.n_clusters,
+        "alpha": ", ".join(f"{a:.3g}" for a in posterior.alpha.mean(axis=(0, 1))),
+        "draws": f"{n_chains} chains of {n_draws}",
+        "fitted to": "rankings" if posterior.clicks is None else "clicks",
+        "seed": settings.get("seed"),
+        "version": settings.get("version"),
+        "seconds": settings.get("seconds"),
+    }
+    if posterior.personal is None:
+        found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
+        about["worst R-hat"] = round(max(each.worst_rhat for each in found), 3)
+        about["least effective size"] = round(min(each.least_effective_size for each in found), 1)
+    return about
+
+
+# What several commands share
+
+
+def _read(options: argparse.Namespace) -> Rankings | Clicks:
+    return read(options.file, options.kind, encoding=options.encoding, quiet=options.quiet)
+
+
+def _read_clicks(options: argparse.Namespace) -> Clicks:
+    prefs = read(options.clicks, quiet=options.quiet)
+    if not isinstance(prefs, Clicks):
+        raise TypeError(f"wanted clicks of new users, and {options.clicks} holds rankings")
+    return prefs
+
+
+def _n_clusters(text: str) -> int | str:
+    if text == "auto":
+        return text
+    if not text.isdecimal():
+        raise ValueError(f'--clusters must be a whole number or "auto", got {text!r}')
+    return int(text)
+
+
+def _executor(options: argparse.Namespace) -> Threads:
+    return Threads(options.threads)
+
+
+def _say(options: argparse.Namespace, words: str) -> None:
+    if not options.quiet:
+        print(words, file=sys.stderr, flush=True)
+
+
+def _print_aligned(columns: dict[str, Any]) -> None:
+    cells = {name: [str(value) for value in values] for name, values in columns.items()}
+    widths = {name: max(len(name), *map(len, values)) for name, values in cells.items()}
+    for row in zip(*([name, *values] for name, values in cells.items()), strict=True):
+        print("  ".join(cell.ljust(widths[name]) for name, cell in zip(cells, row, strict=True)))
