@@ -27,6 +27,7 @@ from .preferences import Clicks, Preferences, Rankings, ZeroBasedWarning
 from .pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .rankings import footrule
 from .recommend import Recommendations, memberships, recommend, user_intervals
+from .report import report
 from .scores import marginal_divergence
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "memberships",
     "plots",
     "recommend",
+    "report",
     "scores",
     "scores_from",
     "simulate_clicks",
