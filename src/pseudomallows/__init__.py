@@ -28,6 +28,7 @@ from .pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .rankings import footrule
 from .read import DroppedRowsWarning, read
 from .recommend import Recommendations, memberships, recommend, user_intervals
+from .report import report
 from .scores import marginal_divergence
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "plots",
     "read",
     "recommend",
+    "report",
     "scores",
     "scores_from",
     "simulate_clicks",
