@@ -1,6 +1,7 @@
 """Parquet, and long tables of text at speed. This module alone imports pyarrow."""
 
-import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -20,11 +21,34 @@ except ModuleNotFoundError as error:  # pragma: no cover
 Encoded = tuple[NDArray[np.int64], list[str]]  # codes, -1 where missing, and names
 
 
-def read_parquet(source: Source) -> Any:
-    """A table of a Parquet file."""
+def parquet_header(source: Source) -> tuple[list[str], int]:
+    """Names of the columns of a Parquet file, and its number of rows."""
+    with _refuse_broken(source):
+        file = pq.ParquetFile(pa.BufferReader(source.content))
+        return [str(name).strip() for name in file.schema_arrow.names], file.metadata.num_rows
+
+
+def read_parquet_codes(source: Source, wanted: tuple[int, int]) -> tuple[Encoded, Encoded]:
+    """Two columns of a Parquet file, by their places."""
+    with _refuse_broken(source):
+        stream = pa.BufferReader(source.content)
+        names = [pq.ParquetFile(stream).schema_arrow.names[place] for place in wanted]
+        table = pq.read_table(stream, columns=names)  # as text: faster than joining dictionaries
+        return encode_column(table.column(names[0])), encode_column(table.column(names[1]))
+
+
+def read_parquet_text(source: Source) -> list[list[str]]:
+    """Every column of a Parquet file as text."""
+    with _refuse_broken(source):
+        table = pq.read_table(pa.BufferReader(source.content))
+        return [[name_of(value) for value in column.to_pylist()] for column in table.columns]
+
+
+@contextmanager
+def _refuse_broken(source: Source) -> Iterator[None]:
     try:
-        return pq.read_table(io.BytesIO(source.content))
-    except (pa.ArrowException, OSError, ValueError) as error:
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
         first = str(error).split("\n", 1)[0]
         raise source.error(None, f"this Parquet file cannot be read: {first}") from None
 
@@ -56,16 +80,22 @@ def read_codes(
 
 def encode_column(column: Any) -> Encoded:
     """Codes of a column of names, and the names as stripped text."""
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    chunks = column.unify_dictionaries().chunks
+    if pa.types.is_dictionary(column.type):
+        chunks = column.unify_dictionaries().chunks
+    else:
+        chunks = column.dictionary_encode().chunks  # the last dictionary holds all before it
     codes = np.concatenate([np.asarray(chunk.indices.fill_null(-1)) for chunk in chunks])
-    names = [name_of(value) for value in chunks[0].dictionary.to_pylist()]
-    return merge_names(codes, names)
+    values = chunks[-1].dictionary.to_pylist()
+    is_text = bool(values) and isinstance(values[0], str)
+    return merge_names(
+        codes, [v.strip() for v in values] if is_text else list(map(name_of, values))
+    )
 
 
 def merge_names(codes: NDArray[np.int64], names: list[str]) -> Encoded:
     """The same with each name once; empty ones are missing."""
+    if len(set(names)) == len(names) and "" not in names:
+        return codes.astype(np.int64), names
     places: dict[str, int] = {}
     merged = [places.setdefault(name, len(places)) if name else -1 for name in names]
     lookup = np.array([*merged, -1], dtype=np.int64)
@@ -79,14 +109,6 @@ def name_of(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value).strip()
-
-
-def text_columns(table: Any) -> dict[str, list[str]]:
-    """Every column as text."""
-    return {
-        name: [name_of(value) for value in column.to_pylist()]
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
 
 
 def write_parquet(stream: IO[bytes], columns: dict[str, Any]) -> None:

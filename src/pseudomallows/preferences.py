@@ -459,10 +459,12 @@ def _rows_of_pairs(
     rows: NDArray[np.int64], columns: NDArray[np.int64], n_users: int, n_items: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Starts and sorted codes of each row; repeated pairs count once."""
-    cells = np.unique(rows * n_items + columns)
-    counts = np.bincount(cells // max(n_items, 1), minlength=n_users)
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return starts, (cells % max(n_items, 1)).astype(np.int32)
+    from scipy.sparse import csr_array
+
+    ones = np.ones(len(rows), dtype=bool)
+    table = csr_array((ones, (rows, columns)), shape=(n_users, n_items))  # linear in the pairs
+    table.sum_duplicates()
+    return table.indptr.astype(np.int64), table.indices.astype(np.int32)
 
 
 def _check_counts(values: NDArray[Any], shape: tuple[int, ...] | None) -> None:

@@ -260,13 +260,13 @@ def _read_long_clicks(source: Source) -> Clicks | None:
     except ModuleNotFoundError:  # pragma: no cover
         return None
     first = source.content[: source.content.find(b"\n") + 1]
-    if not first or b'"' in first or first[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return None
     line = first.decode("utf-8-sig", "replace")
+    if not line.strip() or line.count('"') % 2 or first[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return None
     delimiter = find_delimiter(source, line)
     if source.content.find(f'{delimiter} "'.encode()) >= 0:  # a quote that pyarrow takes as text
         return None
-    header = (1, [cell.strip() for cell in line.split(delimiter)])
+    header = next(read_rows(source, line, delimiter))
     if not _is_long_clicks(header[1]):
         return None
     _check_header(source, header)
@@ -321,13 +321,11 @@ def _clicks_of_codes(
 
 def _in_order(codes: NDArray[np.int64], names: list[str]) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Codes and names with the names sorted, without those that no code has."""
-    used = np.zeros(len(names), dtype=bool)
-    used[codes] = True
-    array = np.array(names, dtype=object)
+    used = np.bincount(codes, minlength=len(names)) > 0
     order = np.array(sorted(np.flatnonzero(used).tolist(), key=names.__getitem__), dtype=np.int64)
     places = np.empty(len(names), dtype=np.int64)
     places[order] = np.arange(len(order))
-    return places[codes], array[order]
+    return places[codes], np.array(names, dtype=object)[order]
 
 
 # Rankings
@@ -499,22 +497,18 @@ def _orderings(source: Source, table: Table) -> Rankings:
 def _read_parquet(source: Source, kind: str | None) -> tuple[Any, str]:
     from . import arrow
 
-    table = arrow.read_parquet(source)
-    names = [str(name).strip() for name in table.column_names]
-    if not names or not table.num_rows:
+    names, n_rows = arrow.parquet_header(source)
+    if not names or not n_rows:
         raise source.error(None, "the file has no rows or no columns")
-    table = table.rename_columns(names)
     header = (1, names)
     if kind in (None, "clicks") and _is_long_clicks(names):
         _check_header(source, header)
         columns = _find_columns(source, header, needs_rank=False)
-        users, items = (
-            arrow.encode_column(table.column(place)) for place in (columns.user, columns.item)
-        )
+        users, items = arrow.read_parquet_codes(source, (columns.user, columns.item))
         return _clicks_of_codes(source, users, items), "clicks"
     _check_header(source, header)
-    texts = arrow.text_columns(table)
-    rows = [(line, list(cells)) for line, cells in enumerate(zip(*texts.values(), strict=True), 2)]
+    columns_of_text = arrow.read_parquet_text(source)
+    rows = [(line, list(cells)) for line, cells in enumerate(zip(*columns_of_text, strict=True), 2)]
     return _read_table(source, [header, *rows], kind)
 
 
