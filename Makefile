@@ -3,15 +3,19 @@ PYTHON ?= python3
 RUN := .venv/bin/python
 READY := .venv/ready
 
-.PHONY: demo test test-slow lint format constraints clean
+.PHONY: demo docs test test-slow lint format constraints clean
 
 demo: $(READY)
 	$(RUN) -m pseudomallows demo --out demo
 
-test: $(READY) lint
+test: $(READY) lint docs
 	$(RUN) -m pytest
 	NUMBA_DISABLE_JIT=1 $(RUN) -m coverage run -m pytest tests -q -m "kernel and not slow"
 	$(RUN) -m coverage report
+
+# The pages, into site/; a warning is an error.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict --quiet
 
 test-slow: $(READY)
 	$(RUN) -m pytest -m slow
@@ -35,4 +39,4 @@ constraints:
 	uv pip compile pyproject.toml --all-extras --universal --no-header --no-annotate --quiet --upgrade --output-file constraints.txt
 
 clean:
-	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

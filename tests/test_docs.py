@@ -1,0 +1,122 @@
+"""The pages: their commands run, their reference is whole, and nothing comes from outside.
+
+Their Python code runs too, as doctests: see docs/conftest.py.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from argparse import _SubParsersAction
+from pathlib import Path
+
+import pytest
+
+import pseudomallows as pm
+from pseudomallows.cli import _parser
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+CONSOLE = re.compile(r"^( *)```console\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+
+
+def commands_of(page):
+    """The command lines of a page's console blocks, in order; a line may go on after a backslash.
+
+    The lines that start with `$ ` are commands; the others are what they print.
+    """
+    blocks = [found[2].replace("\\\n", " ") for found in CONSOLE.finditer((DOCS / page).read_text())]
+    lines = [line.strip() for block in blocks for line in block.splitlines()]
+    return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+
+
+def known_commands():
+    """Commands of the program as it is now."""
+    (commands,) = (action for action in _parser()._actions if isinstance(action, _SubParsersAction))
+    return set(commands.choices)
+
+
+def unknown_in(line):
+    """Commands in a line that the program does not have."""
+    words = re.findall(r"\bpseudomallows ([a-z]\S*)", line)
+    return [word for word in words if word not in known_commands()]
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Run a line as a reader would, in a folder of its own; `pseudomallows` is this one."""
+    program, folder = tmp_path / "bin" / "pseudomallows", tmp_path / "folder"
+    program.parent.mkdir()
+    folder.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m pseudomallows "$@"\n')
+    program.chmod(0o755)
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    places = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+    surroundings = os.environ | {"PATH": path, "PYTHONPATH": os.pathsep.join(filter(None, places))}
+
+    def run(line):
+        bash = ["bash", "-o", "pipefail", "-c", line]
+        return subprocess.run(bash, cwd=folder, env=surroundings, capture_output=True, text=True)
+
+    return run
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands_of(page)])
+def test_the_commands_of_a_page_run_in_order(page, shell):
+    for line in commands_of(page):
+        if unknown_in(line):
+            pytest.skip(f"no command {unknown_in(line)[0]!r} yet")
+        done = shell(line)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+
+
+def test_a_command_that_fails_is_seen(shell):
+    assert shell("pseudomallows demo --seed none | cat").returncode != 0
+
+
+def test_every_public_name_is_in_the_reference():
+    pages = "\n".join(path.read_text() for path in (DOCS / "reference").glob("*.md"))
+    listed = set(re.findall(r"^::: pm\.(\w+)", pages, re.MULTILINE))
+    assert set(pm.__all__) - {"__version__"} <= listed
+
+
+def test_every_page_has_one_title():
+    for page in PAGES:
+        text = CONSOLE.sub("", (DOCS / page).read_text())
+        text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1, page
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The pages, built as `make docs` builds them."""
+    pytest.importorskip("mkdocs")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_a_built_page_loads_nothing_from_outside(site):
+    loading = re.compile(r"""<(?:script|img|link|iframe|source)\b[^>]*?(?:src|href)=["']?(https?:|//)""")
+    for path in site.rglob("*.html"):
+        assert not loading.search(path.read_text()), path
+
+
+def test_formulas_and_commands_reach_the_built_pages(site):
+    model = (site / "model" / "mallows.html").read_text()
+    assert model.count("<math") > 10
+    assert "$$" not in model
+    commands = (site / "reference" / "commands.html").read_text()
+    for name in known_commands():
+        assert f"pseudomallows {name}" in commands, name
+
+
+def test_an_unknown_formula_is_refused():
+    sys.path.insert(0, str(DOCS))
+    import hooks
+
+    with pytest.raises(ValueError, match="strange"):
+        hooks.formula(r"\strange x")
