@@ -19,18 +19,20 @@ import griffe
 import pseudomallows as pm
 from pseudomallows.cli import _parser
 
-LETTERS = dict(zip("alpha rho sigma pi lambda ell".split(), "αρσπλℓ", strict=True))
+LETTERS = {"alpha": "α", "rho": "ρ", "pi": "π", "ell": "ℓ"}
 OPERATORS = {
     "sum": "∑", "prod": "∏", "le": "≤", "lt": "<", "ge": "≥", "ne": "≠", "in": "∈", "cdot": "·",
     "propto": "∝", "approx": "≈", "to": "→", "mid": "|", "dots": "…", "times": "×", "lbrace": "{",
-    "rbrace": "}", "minus": "−", "setminus": "∖",
+    "rbrace": "}", "|": "‖",
 }  # fmt: skip
+BARS = {"lvert": "prefix", "rvert": "postfix"}
 NAMES = ("exp", "log", "min", "max")
 SPACES = {",": 0.17, ";": 0.28, "quad": 1.0}
 LIMITS = ("sum", "prod")
+SIGN = '<mo form="prefix">−</mo>'
 TOKEN = re.compile(r"\\text\{[^}]*\}|\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\S")
 FENCE = re.compile(r"(^ *```.*?^ *```[^\n]*$)", re.MULTILINE | re.DOTALL)
-NOT_YET = ("read", "report", "datasets.fruits", "datasets.online_retail")
+NOT_YET = ("report",)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -42,7 +44,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def _change(text: str) -> str:
     text = re.sub(r"\$\$(.+?)\$\$", lambda found: block_formula(found[1]), text, flags=re.DOTALL)
-    text = re.sub(r"\\\((.+?)\\\)", lambda found: formula(found[1]), text, flags=re.DOTALL)
+    text = re.sub(r"\\\((.+?)\\\)", lambda found: line_formula(found[1]), text, flags=re.DOTALL)
     return re.sub(r"^::: pm\.(\S+)$", lambda found: _full_path(found[1]), text, flags=re.MULTILINE)
 
 
@@ -64,6 +66,11 @@ def _full_path(name: str) -> str:
 def block_formula(tex: str) -> str:
     """A formula on a line of its own."""
     return f'<div class="formula">{formula(tex, display="block")}</div>'
+
+
+def line_formula(tex: str) -> str:
+    """A formula in a line; in a span, since Markdown ends the paragraph before a bare `math`."""
+    return f"<span>{formula(tex)}</span>"
 
 
 def formula(tex: str, display: str = "inline") -> str:
@@ -93,7 +100,8 @@ def _row(tokens: Iterator[str], display: bool) -> str:
             pending.append((token, _one(tokens, display)))
             continue
         close()
-        parts.append(_atom(token, tokens, display))
+        is_sign = token == "-" and (not parts or parts[-1].endswith(">(</mo>"))
+        parts.append(SIGN if is_sign else _atom(token, tokens, display))
     close()
     return f"<mrow>{''.join(parts)}</mrow>"
 
@@ -104,9 +112,7 @@ def _one(tokens: Iterator[str], display: bool) -> str:
 
 def _with_scripts(base: str, scripts: dict[str, str], display: bool) -> str:
     above = display and any(OPERATORS[name] in base for name in LIMITS)
-    both, low, high = (
-        ("munderover", "munder", "mover") if above else ("msubsup", "msub", "msup")
-    )
+    both, low, high = ("munderover", "munder", "mover") if above else ("msubsup", "msub", "msup")
     kind = both if len(scripts) == 2 else low if "_" in scripts else high
     return f"<{kind}>{base}{scripts.get('_', '')}{scripts.get('^', '')}</{kind}>"
 
@@ -126,15 +132,18 @@ def _atom(token: str, tokens: Iterator[str], display: bool) -> str:
 
 def _command(name: str, tokens: Iterator[str], display: bool) -> str:
     if name.startswith("text{"):
-        return f"<mtext>{html.escape(name[5:-1])}</mtext>"
+        words = name[5:-1].replace(" ", "\N{NO-BREAK SPACE}")
+        return f"<mtext>{html.escape(words)}</mtext>"
     if name == "frac":
         return f"<mfrac>{_one(tokens, display)}{_one(tokens, display)}</mfrac>"
     if name in LETTERS:
         return f"<mi>{LETTERS[name]}</mi>"
     if name in OPERATORS:
         return f"<mo>{html.escape(OPERATORS[name])}</mo>"
+    if name in BARS:
+        return f'<mo form="{BARS[name]}" stretchy="false">|</mo>'
     if name in NAMES:
-        return f'<mi>{name}</mi><mo>&#8289;</mo>'
+        return f"<mi>{name}</mi><mo>&#8289;</mo>"
     if name in SPACES:
         return f'<mspace width="{SPACES[name]}em"></mspace>'
     raise ValueError(f"formula: \\{name} is not known; docs/hooks.py lists what is")
@@ -184,7 +193,7 @@ def _argument(action: argparse.Action) -> str:
 
 
 def _code(text: str) -> str:
-    return "<code>" + html.escape(text).replace("|", "&#124;") + "</code>"
+    return f'<code class="option">{html.escape(text).replace("|", "&#124;")}</code>'
 
 
 def _meaning(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
