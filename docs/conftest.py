@@ -1,9 +1,9 @@
 """The code blocks of each page run as one doctest, in a folder of its own."""
 
 import pytest
-from hooks import NOT_YET
 
 import pseudomallows as pm
+from hooks import NOT_YET
 
 collect_ignore = ["conftest.py"]  # nothing to test, and tests/ has a module of this name
 
