@@ -211,11 +211,14 @@ class Roles(griffe.Extension):
         """Change the docstring of a module, class or function."""
         if obj.docstring:
             text = ROLE.sub(lambda found: _link(found[1]), obj.docstring.value)
-            obj.docstring.value = OPTIONS.sub(lambda found: _as_list(found[0]), text)
+            text = OPTIONS.sub(lambda found: _as_list(found[0]), text)
+            plain, heading, examples = text.partition("\nExamples\n---")
+            obj.docstring.value = PROMPTS.sub(r"```pycon\n\1\n```", plain) + heading + examples
 
 
 ROLE = re.compile(r":(?:func|class|meth|attr):`([^`]+)`")
 OPTIONS = re.compile(r"^\*\*options\n(?:(?: {4}.*)?\n)+", re.MULTILINE)
+PROMPTS = re.compile(r"^(>>> .*(?:\n.+)*)", re.MULTILINE)  # code outside of "Examples"
 OPTION = re.compile(r"^ {4}(\w+(?:, \w+)*)(?: : (.+))?$", re.MULTILINE)
 HOMES = ("", "Preferences.", "Posterior.")  # where a name without a class may belong
 
