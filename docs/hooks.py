@@ -11,35 +11,34 @@ import argparse
 import html
 import operator
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 import griffe
 
 import pseudomallows as pm
-from pseudomallows.cli import _parser
+from pseudomallows.cli import make_parser
 
 LETTERS = {"alpha": "α", "rho": "ρ", "pi": "π", "ell": "ℓ"}
 OPERATORS = {
     "sum": "∑", "prod": "∏", "le": "≤", "lt": "<", "ge": "≥", "ne": "≠", "in": "∈", "cdot": "·",
-    "propto": "∝", "approx": "≈", "to": "→", "mid": "|", "dots": "…", "times": "×", "lbrace": "{",
-    "rbrace": "}", "|": "‖",
+    "propto": "∝", "approx": "≈", "to": "→", "mid": "|", "dots": "…", "times": "×", "|": "‖",
 }  # fmt: skip
+PAIRS = {"(": ")", "[": "]", r"\{": r"\}"}
 BARS = {"lvert": "prefix", "rvert": "postfix"}
 NAMES = ("exp", "log", "min", "max")
 SPACES = {",": 0.17, ";": 0.28, "quad": 1.0}
 LIMITS = ("sum", "prod")
-SIGN = '<mo form="prefix">−</mo>'
 TOKEN = re.compile(r"\\text\{[^}]*\}|\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\S")
 FENCE = re.compile(r"(^ *```.*?^ *```[^\n]*$)", re.MULTILINE | re.DOTALL)
-NOT_YET = ("report",)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Change a page before it becomes HTML; code blocks stay as they are."""
     parts = FENCE.split(markdown)
     parts[::2] = [_change(part) for part in parts[::2]]
-    return "".join(parts).replace("<!-- commands -->", "".join(command_pages(_parser())))
+    return "".join(parts).replace("<!-- commands -->", "".join(command_pages(make_parser())))
 
 
 def _change(text: str) -> str:
@@ -51,12 +50,7 @@ def _change(text: str) -> str:
 def _full_path(name: str) -> str:
     if name.split(".")[0] == "plots":
         return f"::: pseudomallows.{name}"
-    try:
-        found = operator.attrgetter(name)(pm)
-    except AttributeError:
-        if name in NOT_YET:
-            return ""
-        raise
+    found = operator.attrgetter(name)(pm)
     return f"::: {found.__module__}.{found.__qualname__}"
 
 
@@ -83,8 +77,8 @@ def formula(tex: str, display: str = "inline") -> str:
     return f'<math display="{display}">{_row(tokens, display == "block")}</math>'
 
 
-def _row(tokens: Iterator[str], display: bool) -> str:
-    """Everything up to the end or to a closing brace."""
+def _row(tokens: Iterator[str], display: bool, end: str = "}") -> str:
+    """Everything up to the end or to the closing sign."""
     parts: list[str] = []
     pending: list[tuple[str, str]] = []  # signs and scripts of the last part
 
@@ -94,14 +88,13 @@ def _row(tokens: Iterator[str], display: bool) -> str:
             pending.clear()
 
     for token in tokens:
-        if token == "}":
+        if token == end:
             break
         if token in "_^":
             pending.append((token, _one(tokens, display)))
             continue
         close()
-        is_sign = token == "-" and (not parts or parts[-1].endswith(">(</mo>"))
-        parts.append(SIGN if is_sign else _atom(token, tokens, display))
+        parts.append(_atom(token, tokens, display))
     close()
     return f"<mrow>{''.join(parts)}</mrow>"
 
@@ -120,6 +113,8 @@ def _with_scripts(base: str, scripts: dict[str, str], display: bool) -> str:
 def _atom(token: str, tokens: Iterator[str], display: bool) -> str:
     if token == "{":
         return _row(tokens, display)
+    if token in PAIRS:
+        return _in_pair(token[-1], _row(tokens, display, PAIRS[token]), PAIRS[token][-1])
     if token.startswith("\\"):
         return _command(token[1:], tokens, display)
     if token[0].isdigit():
@@ -128,6 +123,13 @@ def _atom(token: str, tokens: Iterator[str], display: bool) -> str:
         return f"<mi>{token}</mi>"
     sign = {"-": "−", "'": "′"}.get(token, html.escape(token))
     return f"<mo>{sign}</mo>"
+
+
+def _in_pair(opening: str, inside: str, closing: str) -> str:
+    """Brackets in a row of their own: they grow with what is inside, if that is tall."""
+    grows = str("<mfrac" in inside or "<munder" in inside).lower()
+    left, right = (f'<mo stretchy="{grows}">{sign}</mo>' for sign in (opening, closing))
+    return f"<mrow>{left}{inside}{right}</mrow>"
 
 
 def _command(name: str, tokens: Iterator[str], display: bool) -> str:
@@ -162,11 +164,19 @@ def command_pages(parser: argparse.ArgumentParser, level: int = 2) -> Iterator[s
         yield "\n| argument | meaning |\n|---|---|\n"
         yield from (f"| {_argument(action)} | {_meaning(parser, action)} |\n" for action in plain)
     if parser.epilog:
-        yield f"\n```text\n{parser.epilog % {'prog': parser.prog}}\n```\n"
+        yield _epilog(parser.epilog % {"prog": parser.prog})
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in dict.fromkeys(action.choices.values()):
                 yield from command_pages(command, level + 1)
+
+
+def _epilog(text: str) -> str:
+    """The examples at the end of a help as code, other words as words."""
+    heading, _, examples = text.partition(":")
+    if not heading.startswith("example"):
+        return f"\n{html.escape(text)}\n"
+    return f"\nExample:\n\n```sh\n{textwrap.dedent(examples.strip(chr(10))).strip()}\n```\n"
 
 
 def _is_shown(action: argparse.Action) -> bool:
@@ -175,7 +185,7 @@ def _is_shown(action: argparse.Action) -> bool:
 
 
 def _usage(parser: argparse.ArgumentParser) -> str:
-    formatter = parser.formatter_class(parser.prog, width=88)
+    formatter = parser.formatter_class(parser.prog, width=78)
     formatter.add_usage(parser.usage, parser._actions, parser._mutually_exclusive_groups)
     return formatter.format_help().strip()
 
