@@ -18,7 +18,7 @@ except ModuleNotFoundError as error:  # pragma: no cover
         "Parquet files need pyarrow: pip install 'pseudomallows[files]'", name=error.name
     ) from None
 
-Encoded = tuple[NDArray[np.int64], list[str]]  # codes, -1 where missing, and names
+Encoded = tuple[NDArray[np.int32], list[str]]  # codes, -1 where missing, and names
 
 
 def parquet_header(source: Source) -> tuple[list[str], int]:
@@ -92,13 +92,13 @@ def encode_column(column: Any) -> Encoded:
     )
 
 
-def merge_names(codes: NDArray[np.int64], names: list[str]) -> Encoded:
+def merge_names(codes: NDArray[np.int32], names: list[str]) -> Encoded:
     """The same with each name once; empty ones are missing."""
     if len(set(names)) == len(names) and "" not in names:
-        return codes.astype(np.int64), names
+        return codes, names
     places: dict[str, int] = {}
     merged = [places.setdefault(name, len(places)) if name else -1 for name in names]
-    lookup = np.array([*merged, -1], dtype=np.int64)
+    lookup = np.array([*merged, -1], dtype=np.int32)
     return lookup[codes], list(places)
 
 

@@ -456,7 +456,7 @@ def _clicks_of_matrix(clicks: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]
 
 
 def _rows_of_pairs(
-    rows: NDArray[np.int64], columns: NDArray[np.int64], n_users: int, n_items: int
+    rows: NDArray[Any], columns: NDArray[Any], n_users: int, n_items: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Starts and sorted codes of each row; repeated pairs count once."""
     from scipy.sparse import csr_array
@@ -516,8 +516,8 @@ def _clicks_of_dict(
 
 
 def clicks_of_pairs(
-    rows: NDArray[np.int64],
-    codes: NDArray[np.int64],
+    rows: NDArray[Any],
+    codes: NDArray[Any],
     weights: ArrayLike | None,
     user_names: NDArray[Any],
     item_names: NDArray[Any],

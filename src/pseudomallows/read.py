@@ -29,7 +29,8 @@ MISSING = frozenset(("", "na", "nan", "n/a", "null", "none", "-", ".", "?"))
 PLACE = re.compile(r"(rank|place|choice|position|top|no\.?|#)?[ _-]?(\d+)(st|nd|rd|th)?", re.I)
 LONG = 2_000_000  # bytes of clicks from which pyarrow, if it is there, reads them
 Table = list[Row]
-Encoded = tuple[NDArray[np.int64], list[str]]  # codes, -1 where missing, and names
+Codes = NDArray[np.int32]
+Encoded = tuple[Codes, list[str]]  # codes, -1 where missing, and names
 
 
 class DroppedRowsWarning(UserWarning):
@@ -289,8 +290,8 @@ def _read_clicks(source: Source, header: Row, rows: Iterator[Row]) -> Clicks:
         lines.append(line)
     if not lines:
         raise source.error(None, "there is a header, but no line after it")
-    pairs = ((np.array(owners), list(users)), (np.array(codes), list(items)))
-    return _clicks_of_codes(source, *pairs, lines=np.array(lines))
+    pairs = [(np.array(of, np.int32), list(to)) for of, to in ((owners, users), (codes, items))]
+    return _clicks_of_codes(source, pairs[0], pairs[1], lines=np.array(lines))
 
 
 def _clicks_of_codes(
@@ -311,19 +312,20 @@ def _clicks_of_codes(
             ),
             stacklevel=2,
         )
-    owners, user_names = _in_order(users[0][said], users[1])
-    codes, item_names = _in_order(items[0][said], items[1])
+    chosen = slice(None) if said.all() else said
+    owners, user_names = _in_order(users[0][chosen], users[1])
+    codes, item_names = _in_order(items[0][chosen], items[1])
     try:
         return clicks_of_pairs(owners, codes, None, user_names, item_names)
     except ValueError as error:
         raise source.error(None, str(error)) from None
 
 
-def _in_order(codes: NDArray[np.int64], names: list[str]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def _in_order(codes: Codes, names: list[str]) -> tuple[Codes, NDArray[Any]]:
     """Codes and names with the names sorted, without those that no code has."""
     used = np.bincount(codes, minlength=len(names)) > 0
     order = np.array(sorted(np.flatnonzero(used).tolist(), key=names.__getitem__), dtype=np.int64)
-    places = np.empty(len(names), dtype=np.int64)
+    places = np.empty(len(names), dtype=np.int32)
     places[order] = np.arange(len(order))
     return places[codes], np.array(names, dtype=object)[order]
 
