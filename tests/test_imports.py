@@ -80,19 +80,11 @@ def test_an_optional_library_is_imported_where_it_is_needed_only(path):
             assert path.stem in modules
 
 
-def test_import_is_light_and_quick():
-    script = (
-        "import time; start = time.perf_counter(); import pseudomallows; "
-        "print(time.perf_counter() - start); import sys; print(*sys.modules)"
-    )
-    runs = [
-        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        for _ in range(4)
-    ]
-    seconds = min(float(run.stdout.split("\n")[0]) for run in runs[1:])
-    modules = {name.split(".")[0] for name in runs[0].stdout.split("\n")[1].split()}
-    assert not modules & HEAVY
-    assert seconds < 2.0  # well below one on a quiet machine
+def test_import_is_light():
+    script = "import pseudomallows, sys; print(*sys.modules)"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert not {name.split(".")[0] for name in done.stdout.split()} & HEAVY
 
 
 def test_every_public_name_is_there_and_documented():

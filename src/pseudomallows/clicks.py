@@ -66,6 +66,16 @@ class ClickLatent(Latent):
         )
         return counts
 
+    @property
+    def row_starts(self) -> NDArray[np.int64]:
+        """Where the clicks of each row begin in `row_codes`."""
+        return self._clicks.starts
+
+    @property
+    def row_codes(self) -> Ranking:
+        """The clicks of all rows."""
+        return self._clicks.codes
+
     def _starts(self, rows: slice) -> NDArray[np.int64]:
         return self._clicks.starts[rows.start : rows.stop + 1]
 

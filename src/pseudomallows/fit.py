@@ -103,6 +103,10 @@ def fit(
         order : str
             For "pseudo" on clicks: how a user's items are visited (section 3.3 of the paper):
             "uniform" (default), "v" or "top_bottom".
+        update : str
+            For "pseudo" on clicks: "sampled" (default) draws the latent rankings of all users in
+            each sweep, as Algorithm 5 does; "expected" takes the mean over such draws, which is
+            one pass of additions and right for a million users.
         refresh : int
             With clusters: sweeps between two draws of the users' labels and the shares; default 20
             for "pseudo" on clicks, 5 for partial rankings and clicks, else 1.

@@ -12,6 +12,8 @@ from .preferences import Clicks, Preferences, Rankings, rows_of_users
 from .rankings import check_count, check_distance, check_number
 from .states import PseudoOptions
 
+UPDATES = ("sampled", "expected")
+
 
 @dataclass(frozen=True)
 class Options:
@@ -62,7 +64,7 @@ def known_options(prefs: Preferences, method: str, n_clusters: int) -> dict[str,
     if method == "pseudo":
         noisy = clicks and n_clusters > 1  # few users, sharp costs: one order scrambles the top
         known |= {"sigma": n_items / 5 if noisy else 0.0}
-        known |= {"order": "uniform"} if clicks else {}
+        known |= {"order": "uniform", "update": "sampled"} if clicks else {}
     elif method == "balanced":
         known |= {"weighted": True}
     else:
@@ -145,6 +147,7 @@ def check_options(
             weighted=bool(chosen.get("weighted", False)),
             sigma=check_number(chosen.get("sigma", 0.0), "sigma"),
             order=order if clicks and method == "pseudo" else None,
+            update=_check_name(chosen.get("update", "sampled"), "update", UPDATES),
         ),
         chain=ChainOptions(
             move=_check_name(chosen.get("move", "swap"), "move", tuple(MOVES)),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .clicks import ClickLatent, PseudoDraw, Source
+from .expected import ExpectedDraw, GroupTables, RowsBySize
 from .latent import Counts, Draw, ExactDraw, Latent, Ranking, finish_draws
 from .pseudo import PseudoMallows
 from .rankings import rank_randomly
@@ -95,6 +96,7 @@ class PseudoOptions:
     weighted: bool
     sigma: float
     order: str | None  # of the paper's law of latent rankings; None: they are drawn exactly
+    update: str = "sampled"  # or "expected": the counts of latent rankings, not drawn but expected
 
 
 class PseudoState(State):
@@ -110,6 +112,8 @@ class PseudoState(State):
     ):
         super().__init__(latent, consensus, alpha, rng)
         self._options = options
+        self._tables: GroupTables | None = None
+        self._rows: RowsBySize | None = None
 
     def begin_draw(self) -> Draw:
         """Begin to draw the latent rankings: by the paper's law, or exactly."""
@@ -118,7 +122,19 @@ class PseudoState(State):
             return super().begin_draw()
         assert isinstance(self.latent, ClickLatent)
         self._note_source(order)
+        if self._options.update == "expected":
+            return self._expect(self.latent, order)
         return PseudoDraw(self.latent, self.consensus, self.alpha, self.seed, self.n_sweeps, order)
+
+    def _expect(self, latent: ClickLatent, order: str) -> Draw:
+        """Expected counts, by tables that are kept while alpha and the users stay."""
+        lam = self.alpha / latent.n_items
+        if self._tables is None or self._tables.lam != lam:
+            self._tables = GroupTables(lam, order)
+        if self._rows is None or self._rows.latent is not latent:
+            self._rows = RowsBySize(latent)
+            self._rows.check_memory()
+        return ExpectedDraw(latent, self._rows, self.consensus, self._tables)
 
     def draw_costs(self) -> Counts:
         """Draw the latent rankings; return their costs."""

@@ -171,6 +171,45 @@ def split_by_clicks(ordering, clicked, clicked_items, other_items):
 
 
 @njit(cache=True, nogil=True)
+def count_places(rows, starts, codes, weights, ordering, places):
+    """Add to `places[item, place]` the users whose item has that place in the consensus, among the
+    clicked items of the user or, counted on from these, among the others."""
+    n_items = len(ordering)
+    clicked = np.zeros(n_items, dtype=np.bool_)
+    for row in rows:
+        mine, weight = codes[starts[row] : starts[row + 1]], weights[row]
+        clicked[mine] = True
+        first, second = 0, len(mine)
+        for rank in range(n_items):
+            item = ordering[rank]
+            if clicked[item]:
+                places[item, first] += weight
+                first += 1
+            else:
+                places[item, second] += weight
+                second += 1
+        clicked[mine] = False
+
+
+@njit(cache=True, nogil=True)
+def add_products(places, first, table, counts):
+    """Add to `counts[item, rank]` the products of `places[item, place]` and `table[place, rank]`,
+    both places and ranks counted from `first` on.
+
+    A plain loop: threads of a library for matrices would fight with those over blocks of users.
+    """
+    size = len(table)
+    for item in range(len(places)):
+        line = counts[item, first : first + size]
+        for place in range(size):
+            times = places[item, first + place]
+            if times != 0.0:
+                row = table[place]
+                for rank in range(size):
+                    line[rank] += times * row[rank]
+
+
+@njit(cache=True, nogil=True)
 def draw_users(seed, draw, first_users, starts, codes, weights, ordering, lam, order, counts, kept):
     """Draw the latent ranking of every user by the paper's law and add it to `counts`.
 

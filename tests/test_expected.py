@@ -1,0 +1,126 @@
+"""Expected counts of latent rankings, against draws and against definitions."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+from pseudomallows import expected
+from pseudomallows.clicks import ClickLatent, PseudoDraw
+from pseudomallows.executors import Threads
+from pseudomallows.kernels import groups
+from pseudomallows.latent import finish_draws
+from pseudomallows.rankings import orderings_of
+
+CONSENSUS = np.array([3, 1, 5, 2, 4], dtype=np.int32)
+ROWS = {0: [0, 3], 1: [1, 2, 4], 2: [4], 3: [0, 3], 4: [2, 3]}
+
+
+def latent_of(rows=ROWS, weights=None):
+    prefs = pm.Preferences.from_clicks(rows, items=range(5), weights=weights)
+    return ClickLatent(prefs)
+
+
+def expect(latent, alpha, order="uniform", consensus=CONSENSUS):
+    tables = expected.GroupTables(alpha / latent.n_items, order)
+    return expected.ExpectedDraw(latent, expected.RowsBySize(latent), consensus, tables)
+
+
+@pytest.mark.kernel
+def test_places_are_counted_among_the_clicked_and_among_the_others():
+    latent = latent_of(weights=[1, 2, 3, 1, 1])
+    places = np.zeros((5, 5))
+    arrays = (latent.row_starts, latent.row_codes, latent.row_weights)
+    groups.count_places(np.array([0, 2]), *arrays, orderings_of(CONSENSUS), places)
+    # consensus: 1, 3, 0, 4, 2. Row 0 clicked 3, 0; row 2, three people, clicked 4.
+    expected_places = np.zeros((5, 5))
+    for weight, order in ((1, [3, 0, 1, 4, 2]), (3, [4, 1, 3, 0, 2])):
+        for place, item in enumerate(order):
+            expected_places[item, place] += weight
+    assert (places == expected_places).all()
+
+
+@pytest.mark.kernel
+def test_products_are_those_of_matrices():
+    rng = np.random.default_rng(1)
+    places, table = rng.integers(0, 4, (5, 5)).astype(float), rng.random((3, 3))
+    counts = np.ones((5, 5))
+    groups.add_products(places, 2, table, counts)
+    wanted = np.ones((5, 5))
+    wanted[:, 2:] += places[:, 2:] @ table
+    assert counts == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("order", ["uniform", "v", "top_bottom"])
+def test_expected_costs_are_the_mean_of_drawn_ones(order):
+    latent, alpha = latent_of(), 4.0
+    drawn = [
+        finish_draws([PseudoDraw(latent, CONSENSUS, alpha, 1, n, order)], Threads(1))[0]
+        for n in range(4000)
+    ]
+    found = finish_draws([expect(latent, alpha, order)], Threads(1))[0]
+    error = np.std(drawn, axis=0) / np.sqrt(len(drawn))
+    noise = 6 * error + 6 * np.std(drawn, axis=0) / np.sqrt(expected.TABLE_DRAWS) + 0.5
+    assert (np.abs(found - np.mean(drawn, axis=0)) <= noise).all()
+    other = finish_draws([expect(latent, 3 * alpha, order)], Threads(1))[0]
+    assert (np.abs(other - np.mean(drawn, axis=0)) > noise).any()
+
+
+def test_blocks_and_threads_leave_no_trace(monkeypatch):
+    data = pm.simulate_clicks(300, 12, 6, 4, rng=1)
+    found = []
+    for n_threads, rows in ((1, 10_000), (2, 7), (1, 1)):
+        monkeypatch.setattr(expected, "ROWS", rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pm.ConvergenceWarning)
+            posterior = pm.fit(
+                data.preferences,
+                alpha=6,
+                n_draws=30,
+                update="expected",
+                rng=1,
+                executor=Threads(n_threads),
+            )
+        found.append(posterior.consensus)
+    assert (found[0] == found[1]).all()
+    assert (found[0] == found[2]).all()
+
+
+def test_expected_and_sampled_agree():
+    """Consensus, marginals and accuracy, on data that leave little open."""
+    data = pm.simulate_clicks(4000, 15, 8, 5, rng=3)
+    posteriors = []
+    for update in ("sampled", "expected"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pm.ConvergenceWarning)
+            options = {"alpha": 8, "n_draws": 100, "update": update, "rng": 1}
+            posteriors.append(pm.fit(data.preferences, **options))
+    consensus = [posterior.point_consensus() for posterior in posteriors]
+    assert pm.footrule(*consensus) <= 4
+    one, two = (posterior.rank_probabilities() for posterior in posteriors)
+    assert 0.5 * np.abs(one - two).sum(axis=1).mean() < 0.2
+    n_clicks = data.preferences.n_clicks[:, None]
+    right = (data.rankings > n_clicks) & (data.rankings <= n_clicks + 3)
+    shares = [
+        np.take_along_axis(right, np.maximum(pm.recommend(p, 3).items, 0), axis=1).mean()
+        for p in posteriors
+    ]
+    assert shares[0] == pytest.approx(shares[1], abs=0.01)
+
+
+def test_with_clusters():
+    data = pm.simulate_clicks(400, 10, [9, 9], 4, rng=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        posterior = pm.fit(data.preferences, n_clusters=2, n_draws=40, update="expected", rng=1)
+    assert posterior.n_clusters == 2
+    assert posterior.settings["options"]["update"] == "expected"
+
+
+def test_too_many_items_are_refused(monkeypatch):
+    monkeypatch.setattr(expected, "MAX_TABLES", 50)
+    with pytest.raises(ValueError, match=r"needs tables of .* use update=.sampled."):
+        pm.fit(pm.simulate_clicks(50, 10, 5, 3, rng=1).preferences, update="expected", rng=1)
+    with pytest.raises(ValueError, match="update must be one of 'sampled', 'expected'"):
+        pm.fit(pm.simulate_clicks(50, 10, 5, 3, rng=1).preferences, update="mean", rng=1)
