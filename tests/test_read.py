@@ -72,10 +72,14 @@ def test_long_rankings_in_any_order_of_columns(put):
     }
 
 
-@pytest.mark.parametrize("header", ["", "rank1,rank2,rank3\n", "1,2,3\n", "user,1st,2nd,3rd\n"])
+@pytest.mark.parametrize(
+    "header",
+    ["", "rank1,rank2,rank3\n", "1,2,3\n", "user,1st,2nd,3rd\n", "id,first,second,third\n"],
+)
 def test_orderings(put, header):
-    names = ["ann,", "bob,"] if header.startswith("user") else ["", ""]
-    found = quiet(put(f"{header}{names[0]}rum,ale,gin\n{names[1]}ale,rum\n"))
+    names = ["ann,", "bob,"] if header.startswith(("user", "id")) else ["", ""]
+    kind = None if header else "orderings"
+    found = quiet(put(f"{header}{names[0]}rum,ale,gin\n{names[1]}ale,rum\n"), kind)
     assert found.rankings.tolist() == [[2, 3, 1], [1, 3, 2]]
     assert found.users.tolist() == (["ann", "bob"] if names[0] else [0, 1])
 
@@ -109,9 +113,57 @@ def test_wide_clicks(put):
     assert cells_of(counts) == cells_of(found)
 
 
-def test_a_kind_that_cannot_be_told_is_not_guessed(put):
-    with pytest.raises(ValueError, match="cannot tell what this is"):
-        quiet(put("uid,sku\nu1,s1\nu1,s2\nu2,s1\n"))
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("login,sku\nu1,s1\nu1,s2\nu2,s1\n", "cannot tell what this is"),
+        ("user;a;b;c\nx;1,0;2,0;3,0\ny;2,0;1,0;3,0\n", "cannot tell what this is"),
+        ("ann,tea,mate,juice\nbob,mate,tea,juice\n", "cannot tell what this is"),
+        ("user,a,b,c\nx,3,0,2\ny,0,1,0\n", "may be counts"),
+        ("2.0,1.0,3.0\n1.0,2.0,3.0\n3,1,2\n", "there is no header"),
+        ("user,a,b,c\nx,0,1,2\ny,2,1,0\n", "every user has one rank 0"),
+        ("user,item,rank\nx,a,0\nx,b,1\n", "wanted a rank from 1 to 2"),
+    ],
+)
+def test_what_cannot_be_told_is_not_guessed(put, text, words):
+    with pytest.raises(ValueError) as caught:
+        quiet(put(text))
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("user,ale,gin\nann,1,2\n", "orderings"),
+        ("user,item,rank\nann,a,1\n", "rankings"),
+        ("user,item\nann,a\n", "wide-clicks"),
+    ],
+)
+def test_a_kind_that_does_not_fit_is_refused(put, text, kind):
+    with pytest.raises(ValueError, match="the header"):
+        quiet(put(text), kind)
+
+
+def test_the_column_of_users_may_stand_anywhere(put):
+    found = quiet(put("ale,gin,rum,user\n1,2,3,4\n2,1,3,7\n"))
+    assert found.users.tolist() == ["4", "7"]
+    assert found.items.tolist() == ["ale", "gin", "rum"]
+    assert quiet(put("Respondent ID,a,b,c\n4,1,2,\n5,2,1,\n")).items.tolist() == ["a", "b", "c"]
+    assert quiet(put("user,a,b\nx,yes,no\ny,TRUE,\n")).clicks_of(1).tolist() == [0]
+
+
+def test_a_column_that_says_which_rows_are_clicks_is_told(put):
+    with pytest.warns(pm.IgnoredColumnWarning, match="'clicked' is ignored"):
+        quiet(put("user,item,clicked\nx,a,1\nx,b,0\n"))
+
+
+def test_items_of_a_model(put):
+    path = put("user,item\nx,2\n")
+    found = quiet(path, items=[1, 2, 3])
+    assert found.items.tolist() == [1, 2, 3]
+    assert found.clicks_of(0).tolist() == [1]
+    with pytest.raises(ValueError, match="unknown item: '2'"):
+        quiet(path, items=["a", "b"])
 
 
 def test_the_kind_is_said_unless_it_is_given(put, capsys):
@@ -158,8 +210,8 @@ def test_wide_text_of_excel(put):
 
 
 def test_rows_without_a_name_are_left_out_and_counted(put):
-    path = put("user,item\na,x\n,y\nb,\nb,y\n")
-    with pytest.warns(pm.DroppedRowsWarning, match="2 of 4 rows .* the first at line 3"):
+    path = put("user,item\na,x\n,y\nb,\nb,NA\nb,y\n")
+    with pytest.warns(pm.DroppedRowsWarning, match="3 of 5 rows .* the first at line 3"):
         assert cells_of(quiet(path)) == {"a": ["x"], "b": ["y"]}
 
 
@@ -183,6 +235,8 @@ def test_gzip_and_tabs(put):
         ("user,item,item\na,b,c\n", "line 1: the header has 'item' twice"),
         ("user,product,movie\na,b,c\n", "line 1: 2 columns for the item"),
         ("user,a,b\nx,1,2\ny,2,z\n", "line 3, column 'b': wanted a number, got 'z'"),
+        ("user,a,b\nx,1,2\ny,2,0_1\n", "line 3, column 'b': wanted a number, got '0_1'"),
+        ("user,item\na,b\0\n", "line 2: there is a zero byte"),
         ("user,a,b,c\nx,1,2,3\ny,2,2,1\n", "line 3: 'a' and 'b' both have rank 2"),
         (
             "user,a,b,c\nx,1,2,3\ny,7,2,1\n",

@@ -26,7 +26,7 @@ from .posterior import Posterior
 from .preferences import Clicks, Preferences, Rankings, ZeroBasedWarning
 from .pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .rankings import footrule
-from .read import DroppedRowsWarning, read
+from .read import DroppedRowsWarning, IgnoredColumnWarning, read
 from .recommend import Recommendations, memberships, recommend, user_intervals
 from .report import report
 from .scores import marginal_divergence
@@ -40,6 +40,7 @@ __all__ = [
     "DroppedRowsWarning",
     "EffectiveSizeWarning",
     "Evaluation",
+    "IgnoredColumnWarning",
     "Mallows",
     "Posterior",
     "Preferences",

@@ -7,7 +7,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .text import Source
+from .text import NO_NAME, Source
 
 try:
     import pyarrow as pa
@@ -33,14 +33,15 @@ def read_parquet_codes(source: Source, wanted: tuple[int, int]) -> tuple[Encoded
     with _refuse_broken(source):
         stream = pa.BufferReader(source.content)
         names = [pq.ParquetFile(stream).schema_arrow.names[place] for place in wanted]
-        table = pq.read_table(stream, columns=names)  # as text: faster than joining dictionaries
+        # as text: faster than joining dictionaries
+        table = pq.read_table(stream, columns=names, use_threads=len(source.content) > 2**20)
         return encode_column(table.column(names[0])), encode_column(table.column(names[1]))
 
 
 def read_parquet_text(source: Source) -> list[list[str]]:
     """Every column of a Parquet file as text."""
     with _refuse_broken(source):
-        table = pq.read_table(pa.BufferReader(source.content))
+        table = pq.read_table(pa.BufferReader(source.content), use_threads=False)
         return [[name_of(value) for value in column.to_pylist()] for column in table.columns]
 
 
@@ -94,10 +95,10 @@ def encode_column(column: Any) -> Encoded:
 
 def merge_names(codes: NDArray[np.int32], names: list[str]) -> Encoded:
     """The same with each name once; empty ones are missing."""
-    if len(set(names)) == len(names) and "" not in names:
+    if len(set(names)) == len(names) and not NO_NAME & set(names):
         return codes, names
     places: dict[str, int] = {}
-    merged = [places.setdefault(name, len(places)) if name else -1 for name in names]
+    merged = [-1 if name in NO_NAME else places.setdefault(name, len(places)) for name in names]
     lookup = np.array([*merged, -1], dtype=np.int32)
     return lookup[codes], list(places)
 
@@ -108,7 +109,13 @@ def name_of(value: Any) -> str:
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value).strip()
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, list | dict):
+        raise ValueError(f"a cell holds {str(value)[:40]}: wanted one value in each")
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value).strip()
 
 
 def write_parquet(stream: IO[bytes], columns: dict[str, Any]) -> None:

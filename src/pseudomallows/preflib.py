@@ -36,6 +36,11 @@ def read_preflib(source: Source, text: str, ties: str, rng: np.random.Generator)
         raise source.error(
             None, "there are no lines '# ALTERNATIVE NAME 1: ...': is this a PrefLib file of today?"
         )
+    wanted = re.search(r"^#\s*NUMBER ALTERNATIVES\s*:\s*(\d+)\s*$", text, re.I | re.M)
+    if wanted and int(wanted[1]) != len(names):
+        raise source.error(
+            None, f"{wanted[1]} alternatives are announced, but {len(names)} have a name"
+        )
     codes = {number: code for code, number in enumerate(names)}
     parsed = list(_parse(source, lines, codes))
     if not parsed:

@@ -17,16 +17,24 @@ from numpy.typing import NDArray
 from .preferences import Clicks, Preferences, Rankings, clicks_of_pairs
 from .preflib import ENDINGS as PREFLIB
 from .preflib import read_preflib
-from .text import Row, Source, decode, find_delimiter, open_source, read_rows
+from .text import NO_NAME, Row, Source, decode, find_delimiter, open_source, read_rows
 
 KINDS = ("rankings", "long-rankings", "orderings", "clicks", "wide-clicks")
 USER = {"user", "users", "userid", "customer", "customerid", "visitor", "visitorid", "session"}
-USER |= {"sessionid", "person", "assessor", "voter", "respondent", "judge"}
+USER |= {"sessionid", "person", "personid", "assessor", "voter", "voterid", "respondent", "judge"}
+USER |= {"respondentid", "participant", "participantid", "subject", "rater", "uid"}
+USER |= {"indexlevel0"}  # of pandas, in Parquet
 ITEM = {"item", "items", "itemid", "product", "productid", "stockcode", "article", "articleid"}
 ITEM |= {"movie", "movieid", "track", "trackid", "page", "pageid", "asin", "alternative"}
-RANK = {"rank", "ranks", "ranking", "position"}
+RANK = {"rank", "ranks", "ranking"}
+JUDGED = {"click", "clicked", "isclick", "clicks", "label", "liked", "purchased", "bought"}
 MISSING = frozenset(("", "na", "nan", "n/a", "null", "none", "-", ".", "?"))
-PLACE = re.compile(r"(rank|place|choice|position|top|no\.?|#)?[ _-]?(\d+)(st|nd|rd|th)?", re.I)
+PLACE = re.compile(
+    r"(rank|place|choice|position|top|no\.?|#)?[ _-]?\d+(st|nd|rd|th)?|first|second|third|fourth|"
+    r"fifth|sixth|seventh|eighth|ninth|tenth",
+    re.I | re.A,
+)
+YES_NO = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 LONG = 2_000_000  # bytes of clicks from which pyarrow, if it is there, reads them
 Table = list[Row]
 Codes = NDArray[np.int32]
@@ -35,6 +43,10 @@ Encoded = tuple[Codes, list[str]]  # codes, -1 where missing, and names
 
 class DroppedRowsWarning(UserWarning):
     """Rows of a file without a user or without an item, which say nothing."""
+
+
+class IgnoredColumnWarning(UserWarning):
+    """A column of a file of clicks that may say which rows are none."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,7 @@ def read(
     encoding: str | None = None,
     ties: str = "error",
     rng: np.random.Generator | int | None = None,
+    items: Sequence[Any] | None = None,
     quiet: bool = False,
 ) -> Rankings | Clicks:
     """Read preferences from a file.
@@ -69,15 +82,18 @@ def read(
     kind : str, optional
         "rankings": one line a user, one column an item, ranks with 1 for the best, empty for not
         ranked; "long-rankings": columns user, item, rank; "orderings": one line a user, items, best
-        first; "clicks": columns user and item, all others ignored; "wide-clicks": one line a user,
-        one column an item, above 0 for a click. Default: seen from the header, and said on standard
-        error.
+        first, seen from a header of places (1st, 2nd; rank1, rank2); "clicks": columns user and
+        item, all others ignored; "wide-clicks": one line a user, one column an item, above 0 for a
+        click. Default: seen from the header, and said on standard error; what could be two things
+        is refused.
     encoding : str, optional
         Default: UTF-8, or UTF-16 if the file says so.
     ties : str
         For PrefLib: "error", or "random" to break at random what cannot be kept as not known.
     rng : numpy.random.Generator or seed, optional
         For ``ties="random"``.
+    items : sequence, optional
+        For long clicks: the names of all items, such as those of a model, in their order.
     quiet : bool
         Say nothing about the kind.
 
@@ -93,10 +109,12 @@ def read(
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if ties not in ("error", "random"):
         raise ValueError(f"ties must be 'error' or 'random', got {ties!r}")
-    source = open_source(path)
+    source = open_source(path, None if items is None else list(items))
     if not source.content.strip():
         raise source.error(None, "the file is empty")
     if source.ending in PREFLIB:
+        if kind not in (None, "rankings", "orderings"):
+            raise source.error(None, f"a PrefLib file holds orders, not {kind}")
         text = decode(source, encoding)
         found: Rankings | Clicks = read_preflib(source, text, ties, np.random.default_rng(rng))
         said = "a PrefLib file"
@@ -126,24 +144,30 @@ def _read_text(source: Source, kind: str | None, encoding: str | None) -> tuple[
         raise source.error(None, "the file is empty")
     if kind in (None, "clicks") and _is_long_clicks(header[1]):
         return _read_clicks(source, header, rows), "clicks"
-    return _read_table(source, [header, *rows], kind)
+    return _read_table(source, [header, *rows], kind, has_header=False)
 
 
 def _is_long_clicks(header: list[str]) -> bool:
-    words = [_word(cell) for cell in header]
-    return (
-        any(word in USER for word in words)
-        and any(word in ITEM for word in words)
-        and not any(word in RANK for word in words)
-    )
+    return _is_long(header) and not any(_word(cell) in RANK for cell in header)
 
 
-def _read_table(source: Source, table: Table, kind: str | None) -> tuple[Any, str]:
+def _is_long(header: list[str]) -> bool:
+    words = {_word(cell) for cell in header}
+    return bool(words & USER) and bool(words & ITEM)
+
+
+def _read_table(
+    source: Source, table: Table, kind: str | None, has_header: bool
+) -> tuple[Any, str]:
     """A table of any kind: first its kind, if it is not given."""
     chosen = kind or _recognise(source, table)
     if chosen == "orderings":
-        return _orderings(source, table), chosen
+        return _orderings(source, table, has_header), chosen
     _check_header(source, table[0])
+    if chosen in ("rankings", "wide-clicks") and _is_long(table[0][1]):
+        raise source.error(
+            table[0][0], f"the header {', '.join(table[0][1][:5])} is that of a long table"
+        )
     if chosen == "clicks":
         return _read_clicks(source, table[0], iter(table[1:])), chosen
     rows = list(_full_rows(source, table[0], iter(table[1:])))
@@ -162,53 +186,72 @@ def _word(cell: str) -> str:
 def _recognise(source: Source, table: Table) -> str:
     """The kind of a table, by its header and its values."""
     line, header = table[0]
-    words = [_word(cell) for cell in header]
-    is_long = any(word in USER for word in words) and any(word in ITEM for word in words)
-    if is_long:
-        return "long-rankings" if any(word in RANK for word in words) else "clicks"
-    body = [cells[_n_names(header, table[1:]) :] for _, cells in table[1:]]
+    if _is_long(header):
+        return "long-rankings" if any(_word(cell) in RANK for cell in header) else "clicks"
+    first = _user_column(header, table[1:])
+    body = [[c for at, c in enumerate(cells) if at != first] for _, cells in table[1:]]
     cells = [cell for row in body for cell in row if cell.lower() not in MISSING]
-    n_numbers = sum(_is_number(cell) for cell in cells)
-    if n_numbers < len(cells) / 2 or not cells:
-        if _looks_ordered(table):
-            return "orderings"
-        raise source.error(
-            line,
-            f"cannot tell what this is, by its header {', '.join(header[:5])!r}: name the columns "
-            f"user and item (and rank), or give kind, one of {', '.join(KINDS)}",
-        )
-    if all(PLACE.fullmatch(cell) for cell in header[_n_names(header, table[1:]) :]):
-        raise source.error(
-            line,
-            f"the header {', '.join(header[:5])} may name items or places: say which by "
-            "kind='rankings' or kind='orderings'",
-        )
-    values = {float(cell) for cell in cells if _is_number(cell)}
-    return "wide-clicks" if values <= {0.0, 1.0} else "rankings"
+    names = [cell for at, cell in enumerate(header) if at != first]
+    places = bool(names) and all(PLACE.fullmatch(cell) for cell in names)
+    if sum(_is_number(cell) for cell in cells) >= max(len(cells) / 2, 1):
+        if places:
+            raise source.error(
+                line,
+                f"the header {', '.join(header[:5])} may name items or places: say which by "
+                "kind='rankings' or kind='orderings'",
+            )
+        if all(_is_number(cell) for cell in names):
+            raise source.error(line, "there is no header: name the items in the first line")
+        return _ranks_or_clicks(source, table, body)
+    if places:
+        return "orderings"
+    raise source.error(
+        line,
+        f"cannot tell what this is by its header, {', '.join(header[:5])!r}: name the columns user "
+        f"and item (and rank), or rank1, rank2, ...; or give kind, one of {', '.join(KINDS)}",
+    )
 
 
-def _looks_ordered(table: Table) -> bool:
-    """Do the columns name places, or has one name different places in different lines?"""
-    _, header = table[0]
-    named = _word(header[0]) in USER
-    if header[named:] and all(PLACE.fullmatch(cell) for cell in header[named:]):
-        return True
-    places: dict[str, int] = {}
-    rows = (cells[named:] for _, cells in table[named:])
-    pairs = ((place, cell) for cells in rows for place, cell in enumerate(cells) if cell)
-    return any(places.setdefault(cell, place) != place for place, cell in pairs)
+def _ranks_or_clicks(source: Source, table: Table, body: list[list[str]]) -> str:
+    """Of a table of numbers; one that may be counts is not guessed."""
+    values = {_value(cell) for row in body for cell in row}
+    if values <= {0.0, 1.0, None}:
+        return "wide-clicks"
+    for (line, _), row in zip(table[1:], body, strict=True):
+        found = [value for cell in row if (value := _value(cell)) is not None]
+        known = sorted(value for value in found if value)
+        if len(known) < len(found) and known != list(range(1, len(known) + 1)):
+            raise source.error(
+                line,
+                "these numbers, some of them 0, may be counts: say which by kind='wide-clicks', or "
+                "kind='rankings' (and leave empty what has no rank)",
+            )
+    return "rankings"
+
+
+def _value(cell: str) -> float | None:
+    """The number in a cell, None if there is none."""
+    return float(YES_NO.get(cell.lower(), cell)) if _is_number(cell) else None
 
 
 def _is_number(cell: str) -> bool:
+    if cell.lower() in YES_NO:
+        return True
     return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", cell, re.I | re.A) is not None
 
 
-def _n_names(header: list[str], rows: Sequence[Row]) -> int:
-    """1 if the first column of a wide table names the users, else 0."""
-    if _word(header[0]) in USER | {"", "id", "name"}:
-        return 1
-    first = [cells[0] for _, cells in rows]
-    return int(any(cell.lower() not in MISSING and not _is_number(cell) for cell in first))
+def _user_column(header: list[str], rows: Sequence[Row]) -> int:
+    """The column of a wide table that names the users, -1 for none."""
+    for place, cell in enumerate(header):
+        if _word(cell) in USER:
+            return place
+    word = _word(header[0])
+    if word in ("", "id", "name") or word.endswith("id"):
+        return 0
+    if len(header) > 2 and all(PLACE.fullmatch(cell) for cell in header[1:]):
+        return -1 if PLACE.fullmatch(header[0]) else 0
+    first = [cells[0] for _, cells in rows if cells[0].lower() not in MISSING]
+    return 0 if sum(not _is_number(cell) for cell in first) > len(first) / 2 else -1
 
 
 def _check_header(source: Source, header: Row) -> None:
@@ -271,6 +314,7 @@ def _read_long_clicks(source: Source) -> Clicks | None:
     if not _is_long_clicks(header[1]):
         return None
     _check_header(source, header)
+    _warn_of_judged(source, header[1])
     columns = _find_columns(source, header, needs_rank=False)
     wanted = (columns.user, columns.item)
     pairs = arrow.read_codes(source.content, delimiter, len(header[1]), wanted)
@@ -279,19 +323,32 @@ def _read_long_clicks(source: Source) -> Clicks | None:
 
 def _read_clicks(source: Source, header: Row, rows: Iterator[Row]) -> Clicks:
     _check_header(source, header)
+    _warn_of_judged(source, header[1])
     columns = _find_columns(source, header, needs_rank=False)
     users: dict[str, int] = {}
     items: dict[str, int] = {}
     owners, codes, lines = [], [], []
     for line, cells in _full_rows(source, header, rows):
         user, item = cells[columns.user], cells[columns.item]
-        owners.append(users.setdefault(user, len(users)) if user else -1)
-        codes.append(items.setdefault(item, len(items)) if item else -1)
+        owners.append(-1 if user in NO_NAME else users.setdefault(user, len(users)))
+        codes.append(-1 if item in NO_NAME else items.setdefault(item, len(items)))
         lines.append(line)
     if not lines:
         raise source.error(None, "there is a header, but no line after it")
     pairs = [(np.array(of, np.int32), list(to)) for of, to in ((owners, users), (codes, items))]
     return _clicks_of_codes(source, pairs[0], pairs[1], lines=np.array(lines))
+
+
+def _warn_of_judged(source: Source, names: list[str]) -> None:
+    judged = [name for name in names if _word(name) in JUDGED]
+    if judged:
+        warnings.warn(
+            IgnoredColumnWarning(
+                f"{source.name}: column {judged[0]!r} is ignored, every row counts as a click: "
+                "leave out the rows that are none"
+            ),
+            stacklevel=2,
+        )
 
 
 def _clicks_of_codes(
@@ -315,6 +372,8 @@ def _clicks_of_codes(
     chosen = slice(None) if said.all() else said
     owners, user_names = _in_order(users[0][chosen], users[1])
     codes, item_names = _in_order(items[0][chosen], items[1])
+    if source.items is not None:
+        codes, item_names = _as_given(source, codes, item_names)
     try:
         return clicks_of_pairs(owners, codes, None, user_names, item_names)
     except ValueError as error:
@@ -330,18 +389,36 @@ def _in_order(codes: Codes, names: list[str]) -> tuple[Codes, NDArray[Any]]:
     return places[codes], np.array(names, dtype=object)[order]
 
 
+def _as_given(source: Source, codes: Codes, names: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
+    """Codes in the order of given items, which may be numbers."""
+    assert source.items is not None
+    known = {str(name): code for code, name in enumerate(source.items)}
+    strange = [name for name in names.tolist() if name not in known]
+    if strange:
+        raise source.error(
+            None, f"unknown item: {strange[0]!r}; {len(strange)} of {len(names)} are not known"
+        )
+    places = np.array([known[name] for name in names.tolist()], dtype=np.int32)
+    given = np.empty(len(source.items), dtype=object)
+    given[:] = source.items
+    return places[codes], given
+
+
 # Rankings
 
 
 def _wide(source: Source, header: list[str], rows: Table, is_clicks: bool) -> Any:
     """One line a user, one column an item."""
-    first = _n_names(header, rows)
-    items = header[first:]
-    for place, name in enumerate(items):
-        if not name:
-            raise source.error(None, f"column {first + place + 1} has no name in the header")
-    values = _numbers(source, items, rows, first)
-    users = [cells[0] for _, cells in rows] if first else None
+    first = _user_column(header, rows)
+    users = [cells[first] for _, cells in rows] if first >= 0 else None
+    for place, name in enumerate(header):
+        if not name and place != first:
+            raise source.error(None, f"column {place + 1} has no name in the header")
+    if first >= 0:
+        rows = [(line, [*cells[:first], *cells[first + 1 :]]) for line, cells in rows]
+        header = [*header[:first], *header[first + 1 :]]
+    items = header
+    values = _numbers(source, items, rows)
     if users is not None:
         _check_users(source, users, rows)
     try:
@@ -356,15 +433,21 @@ def _wide(source: Source, header: list[str], rows: Table, is_clicks: bool) -> An
         raise source.error(None, str(error)) from None
 
 
-def _numbers(source: Source, items: list[str], rows: Table, first: int) -> NDArray[np.float64]:
-    cells = ["nan" if cell.lower() in MISSING else cell for _, row in rows for cell in row[first:]]
+def _numbers(source: Source, items: list[str], rows: Table) -> NDArray[np.float64]:
+    cells = [
+        "nan" if cell.lower() in MISSING else YES_NO.get(cell.lower(), cell)
+        for _, row in rows
+        for cell in row
+    ]
+    text = "".join(cells)
     try:
-        values = np.array(cells, dtype=np.float64)
+        plain = text.isascii() and "_" not in text
+        values = np.array(cells if plain else [], dtype=np.float64)
     except ValueError:
         values = np.array([], dtype=np.float64)
     if len(values) == 0 or np.isinf(values).any():
         for line, row in rows:
-            for name, cell in zip(items, row[first:], strict=True):
+            for name, cell in zip(items, row, strict=True):
                 if cell.lower() not in MISSING and not _is_number(cell):
                     raise source.error(line, f"wanted a number, got {cell[:40]!r}", name)
         raise source.error(None, "there are numbers too large to be ranks")
@@ -379,6 +462,11 @@ def _check_ranks(
     inside = np.where(known, (values >= 0) & (values <= len(items)), True)
     wanted = f"a rank, a whole number from 1 to {len(items)}"
     _check_cells(source, items, rows, values, ~(whole & inside), wanted)
+    zeros = (values == 0).sum(axis=1)
+    if (zeros == 1).all() and (known.sum(axis=1) > 1).all():
+        raise source.error(
+            rows[0][0], "every user has one rank 0: ranks start at 1; leave the others empty"
+        )
     ranks = np.where(known, values, 0).astype(np.int64)
     order = np.argsort(ranks, axis=1, kind="stable")
     ordered = np.take_along_axis(ranks, order, axis=1)
@@ -444,7 +532,7 @@ def _long_rankings(source: Source, rows: Table, header: Row, columns: Columns) -
         value = float(text) if text and _is_number(text) else float("nan")
         if text and not (value == int(value) if abs(value) < 1e15 else False):
             raise source.error(line, f"wanted a rank, got {text[:40]!r}", header[1][columns.rank])
-        if text and not 0 <= value <= len(items):
+        if text and not 1 <= value <= len(items):
             wanted = f"a rank from 1 to {len(items)}, the number of items"
             raise source.error(line, f"wanted {wanted}, got {text}", header[1][columns.rank])
         value = 0.0 if np.isnan(value) else value
@@ -461,22 +549,27 @@ def _long_rankings(source: Source, rows: Table, header: Row, columns: Columns) -
         raise source.error(None, str(error)) from None
 
 
-def _orderings(source: Source, table: Table) -> Rankings:
+def _orderings(source: Source, table: Table, has_header: bool) -> Rankings:
     """One line a user, items, best first; a column of users only under a header."""
     line, header = table[0]
-    body = [cell for _, cells in table[1:] for cell in cells if cell]
-    named = _word(header[0]) in USER
-    rest = header[named:]
+    first = _user_column(header, []) if len(header) > 1 else -1
+    rest = [cell for at, cell in enumerate(header) if at != first]
     places = bool(rest) and all(PLACE.fullmatch(cell) for cell in rest)
-    plain = all(cell.isdecimal() for cell in rest)
-    is_header = named or (places and not (plain and all(cell.isdecimal() for cell in body)))
+    numbers = all(cell.isdecimal() for _, cells in table for cell in cells if cell)
+    is_header = has_header or (places and not (numbers and first < 0))
+    named = is_header and first >= 0
+    if first >= 0 and not places:
+        raise source.error(
+            line,
+            f"the header {', '.join(header[:5])} names no places: write user, rank1, rank2, ...",
+        )
     rows = table[1:] if is_header else table
     if not rows:
         raise source.error(line, "there is a header, but no line after it")
     lists, users = [], []
     for number, cells in rows:
-        listed = list(cells[named:])
-        while listed and not listed[-1]:
+        listed = [cell for at, cell in enumerate(cells) if not (named and at == first)]
+        while listed and listed[-1] in NO_NAME:
             listed.pop()
         if "" in listed:
             raise source.error(number, f"place {listed.index('') + 1} is empty, but later ones not")
@@ -484,7 +577,7 @@ def _orderings(source: Source, table: Table) -> Rankings:
         if twice:
             raise source.error(number, f"{min(twice)!r} is there twice")
         lists.append(listed)
-        users.append(cells[0])
+        users.append(cells[first] if named else "")
     if named:
         _check_users(source, users, rows)
     try:
@@ -505,13 +598,14 @@ def _read_parquet(source: Source, kind: str | None) -> tuple[Any, str]:
     header = (1, names)
     if kind in (None, "clicks") and _is_long_clicks(names):
         _check_header(source, header)
+        _warn_of_judged(source, names)
         columns = _find_columns(source, header, needs_rank=False)
         users, items = arrow.read_parquet_codes(source, (columns.user, columns.item))
         return _clicks_of_codes(source, users, items), "clicks"
     _check_header(source, header)
     columns_of_text = arrow.read_parquet_text(source)
     rows = [(line, list(cells)) for line, cells in enumerate(zip(*columns_of_text, strict=True), 2)]
-    return _read_table(source, [header, *rows], kind)
+    return _read_table(source, [header, *rows], kind, has_header=True)
 
 
 def _read_arrays(source: Source, kind: str | None) -> Any:

@@ -19,6 +19,7 @@ from .files import write_whole
 DELIMITERS = ",;\t|"
 MAX_CELL = 1_000_000  # characters; one that is longer is an open quote
 END = "end of the file"  # a last line of our own: if it comes out as it went in, no quote is open
+NO_NAME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None"))
 Row = tuple[int, list[str]]
 
 
@@ -29,6 +30,7 @@ class Source:
     name: str
     content: bytes
     ending: str
+    items: list[Any] | None = None  # that are wanted, in this order
 
     def error(self, line: int | None, problem: str, column: str | None = None) -> ValueError:
         """An error that says where."""
@@ -37,7 +39,7 @@ class Source:
         return ValueError(f"{where}: {problem}")
 
 
-def open_source(path: str | os.PathLike[str]) -> Source:
+def open_source(path: str | os.PathLike[str], items: list[Any] | None = None) -> Source:
     """Read a file, or standard input for "-", unpacked."""
     if str(path) == "-":
         name, content, ending = "standard input", sys.stdin.buffer.read(), ""
@@ -50,7 +52,7 @@ def open_source(path: str | os.PathLike[str]) -> Source:
             raise ValueError(f"{name}: this gzip file is broken: {error}") from None
     elif ending_of(path, unpacked=False) == ".gz":
         raise ValueError(f"{name}: the name ends in .gz, but this is no gzip file")
-    return Source(name, content, ending or _ending_by_content(content))
+    return Source(name, content, ending or _ending_by_content(content), items)
 
 
 def ending_of(path: str | os.PathLike[str], unpacked: bool = True) -> str:
@@ -70,11 +72,15 @@ def _ending_by_content(content: bytes) -> str:
 def decode(source: Source, encoding: str | None) -> str:
     """The text of a file."""
     content = source.content
+    if content[:4] == b"PK\x03\x04":
+        raise source.error(
+            None, "this is a zip file, a spreadsheet or a saved model maybe: save the data as CSV"
+        )
     if encoding is None:
         wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
         encoding = "utf-16" if wide else "utf-8-sig"
     try:
-        return content.decode(encoding)
+        text = content.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise source.error(
@@ -84,6 +90,10 @@ def decode(source: Source, encoding: str | None) -> str:
         ) from None
     except LookupError:
         raise ValueError(f"encoding must be a known one, got {encoding!r}") from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise source.error(line, "there is a zero byte: this is no text, or of another encoding")
+    return text
 
 
 def find_delimiter(source: Source, text: str) -> str:
