@@ -137,6 +137,10 @@ def test_new_users_by_a_file_and_old_ones_by_name(model, capsys):
     assert run("recommend", model, "--k", 2, "--clicks", "new.csv", "--quiet", "--json") == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["user"] for row in rows] == ["nina", "nina", "olga", "olga"]
+    with open("one.csv", "w") as stream:
+        stream.write("user,item\nnina,item 3\n")
+    assert run("recommend", model, "--k", 2, "--clicks", "one.csv") == 0
+    capsys.readouterr()
     posterior = pm.load(model)
     expected = pm.recommend(posterior, 2, clicks={"nina": ["item 3", "item 5"]}).to_rows()
     assert [row["item"] for row in rows[:2]] == [row["item"] for row in expected]
@@ -165,14 +169,16 @@ def test_info(clicks, model, capsys):
     [
         (["fit", "none.csv", "--out", "x.pm"], "none.csv"),
         (["fit", "c.csv", "--out", "no/x.pm"], "there is no folder no"),
-        (["fit", "c.csv", "--out", "x.pm", "--clusters", "many"], 'whole number or "auto"'),
+        (["fit", "c.csv", "--out", "c.csv"], "is the file that is read"),
+        (["fit", "c.csv", "--out", "-"], "cannot go to standard output"),
+        (["simulate", "clicks", "--truth", "no/t.csv", "--out", "s.csv"], "there is no folder no"),
         (["fit", "c.csv", "--out", "x.pm", "--alpha", "-1"], "alpha must be"),
         (["fit", "bad.csv", "--out", "x.pm"], "bad.csv, line 2: there are 1 cells"),
         (["consensus", "c.csv"], "c.csv is not a saved posterior"),
         (["consensus", "m.pm", "--cluster", "4"], "cluster must be"),
         (["recommend", "m.pm", "--users", "zoe"], "no user is named 'zoe'"),
         (["recommend", "m.pm", "--out", "r.doc"], "must end in one of .csv"),
-        (["recommend", "m.pm", "--k", "0"], "k must be"),
+        (["recommend", "m.pm", "--out", "r.csv", "--json"], "give one of them"),
         (["recommend", "m.pm", "--clicks", "strange.csv"], "unknown item: 'gold'"),
         (["evaluate", "c.csv", "--hide", "99"], "no user has more than 99 clicks"),
         (["evaluate", "r.csv"], "evaluate needs clicks"),
@@ -197,7 +203,16 @@ def test_bad_input_is_one_clear_line_and_code_1(model, capsys, arguments, words)
     assert sorted(os.listdir(".")) == before
 
 
-@pytest.mark.parametrize("arguments", [["dmeo"], [], ["fit", "x"], ["fit", "x", "--draws", "few"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["dmeo"],
+        [],
+        ["fit", "x"],
+        ["fit", "x", "--draws", "few"],
+        ["fit", "x", "--out", "y", "--clusters", "0"],
+    ],
+)
 def test_wrong_usage_is_code_2(arguments):
     with pytest.raises(SystemExit) as stop:
         run(*arguments)

@@ -34,6 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         print(f"pseudomallows: {error}", file=sys.stderr)
         return 1
+    except MemoryError:
+        print("pseudomallows: there is not enough memory for this", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("pseudomallows: interrupted", file=sys.stderr)
         return 130
@@ -96,12 +99,14 @@ def _simulate(adders: Any) -> None:
         "pseudomallows simulate clicks --users 500 --items 50 --alpha 5 --out clicks.csv --seed 1",
     )
     parser.add_argument("what", choices=("clicks", "rankings"), help="what the users show")
-    parser.add_argument("--users", type=int, default=500, metavar="N", help="how many users (500)")
-    parser.add_argument("--items", type=int, default=50, metavar="N", help="how many items (50)")
+    parser.add_argument(
+        "--users", type=_count, default=500, metavar="N", help="how many users (500)"
+    )
+    parser.add_argument("--items", type=_count, default=50, metavar="N", help="how many items (50)")
     parser.add_argument(
         "--alpha", type=float, default=5.0, help="how closely users keep to their consensus (5)"
     )
-    parser.add_argument("--clusters", type=int, default=1, metavar="N", help="how many (1)")
+    parser.add_argument("--clusters", type=_count, default=1, metavar="N", help="how many (1)")
     parser.add_argument(
         "--mean-clicks",
         type=float,
@@ -109,7 +114,9 @@ def _simulate(adders: Any) -> None:
         metavar="N",
         help="clicks of a user, on average (5)",
     )
-    parser.add_argument("--top", type=int, metavar="N", help="for rankings: show the first N ranks")
+    parser.add_argument(
+        "--top", type=_count, metavar="N", help="for rankings: show the first N ranks"
+    )
     parser.add_argument("--truth", metavar="FILE", help="write the full rankings too")
     parser.add_argument("--out", default="-", metavar="FILE", help="where to write (-)")
     _add_seed(parser)
@@ -155,7 +162,9 @@ def _recommend(adders: Any) -> None:
         "pseudomallows recommend model.pm --k 10 --out recommendations.csv",
     )
     _add_saved(parser)
-    parser.add_argument("--k", type=int, default=10, metavar="N", help="items for each user (10)")
+    parser.add_argument(
+        "--k", type=_count, default=10, metavar="N", help="items for each user (10)"
+    )
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--users", nargs="+", metavar="USER", help="some users only, by name")
     chosen.add_argument("--clicks", metavar="FILE", help="clicks of new users (user, item)")
@@ -235,6 +244,22 @@ def _print_completion(options: argparse.Namespace) -> int:
 # What several commands share
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number, 1 or more, got {text!r}")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number, 0 or more, got {text!r}")
+    return int(text)
+
+
+def _count_or_auto(text: str) -> int | str:
+    return text if text == "auto" else _count(text)
+
+
 def _add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="rankings or clicks, - for standard input")
     parser.add_argument("--kind", choices=KINDS, help="kind of the data (seen from the header)")
@@ -244,19 +269,23 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
 def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", choices=METHODS, default="pseudo", help="(pseudo)")
     parser.add_argument(
-        "--clusters", default="1", metavar="N", help='how many, or "auto" to let the data say (1)'
+        "--clusters",
+        type=_count_or_auto,
+        default=1,
+        metavar="N",
+        help='how many, or "auto" to let the data say (1)',
     )
     parser.add_argument("--alpha", type=float, help="concentration (estimated)")
-    parser.add_argument("--draws", type=int, metavar="N", help="draws of the consensus")
+    parser.add_argument("--draws", type=_count, metavar="N", help="draws of the consensus")
     _add_seed(parser)
     _add_threads(parser)
 
 
 def _add_judging(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--hide", type=int, default=10, metavar="N", help="clicks hidden from each user (10)"
+        "--hide", type=_count, default=10, metavar="N", help="clicks hidden from each user (10)"
     )
-    parser.add_argument("--k", type=int, default=10, metavar="N", help="recommendations (10)")
+    parser.add_argument("--k", type=_count, default=10, metavar="N", help="recommendations (10)")
 
 
 def _add_saved(parser: argparse.ArgumentParser) -> None:
@@ -273,9 +302,9 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
 def _add_seed(parser: argparse.ArgumentParser, default: int | None = None) -> None:
     shown = "" if default is None else f" ({default})"
     parser.add_argument(
-        "--seed", type=int, default=default, help=f"the same seed gives the same result{shown}"
+        "--seed", type=_seed, default=default, help=f"the same seed gives the same result{shown}"
     )
 
 
 def _add_threads(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--threads", type=int, metavar="N", help="how many (all cores)")
+    parser.add_argument("--threads", type=_count, metavar="N", help="how many (all cores)")

@@ -88,6 +88,8 @@ def _judge_demo(prefs: Clicks, options: argparse.Namespace) -> dict[str, Evaluat
 
 def simulate(options: argparse.Namespace) -> int:
     """Simulated users, as a file."""
+    for path in (options.out, options.truth or "-"):
+        check_table(path)
     alpha = [options.alpha] * options.clusters
     if options.what == "clicks":
         data = simulate_clicks(
@@ -125,7 +127,7 @@ def _wide(users: list[str], items: list[str], rankings: Any) -> dict[str, Any]:
 
 def fit_file(options: argparse.Namespace) -> int:
     """Fit a file and save the model."""
-    check_target(options.out)
+    _check_model(options.out, options.file)
     prefs = _read(options)
     with show_progress("fitting", options.quiet) as progress:
         posterior = fit(
@@ -133,7 +135,7 @@ def fit_file(options: argparse.Namespace) -> int:
             options.method,
             options.alpha,
             options.draws,
-            _n_clusters(options.clusters),
+            options.clusters,
             rng=options.seed,
             executor=_executor(options),
             progress=progress,
@@ -171,22 +173,12 @@ def recommend_file(options: argparse.Namespace) -> int:
         known = {str(name): name for name in posterior.users.tolist()}
         users = [known.get(user, user) for user in users]
     if options.clicks is not None:
-        clicks = _clicks_by_name(posterior, _read_clicks(options))
+        clicks = _read_clicks(options, posterior)
     found = recommend(posterior, options.k, users=users, clicks=clicks, executor=_executor(options))
     columns = found.to_columns()
     columns["probability"] = np.round(columns["probability"], 6)
     write_table(columns, options.out, as_json=options.json)
     return 0
-
-
-def _clicks_by_name(posterior: Posterior, prefs: Clicks) -> dict[str, list[Any]]:
-    """New users' clicks with the names of the model, which may be numbers."""
-    known = {str(name): name for name in posterior.items.tolist()}
-    names = [known.get(str(name), name) for name in prefs.items.tolist()]
-    return {
-        str(user): [names[code] for code in prefs.clicks_of(row)]
-        for row, user in enumerate(prefs.users.tolist())
-    }
 
 
 def evaluate_file(options: argparse.Namespace) -> int:
@@ -204,7 +196,7 @@ def evaluate_file(options: argparse.Namespace) -> int:
             executor=_executor(options),
             alpha=options.alpha,
             n_draws=options.draws,
-            n_clusters=_n_clusters(options.clusters),
+            n_clusters=options.clusters,
             progress=progress,
         )
     print(as_text(_figures(result)) if options.json else _in_words(result, options))
@@ -253,7 +245,7 @@ def report_file(options: argparse.Namespace) -> int:
     """One page about a model."""
     from .report import report
 
-    check_target(options.out)
+    _check_model(options.out, options.model)
     posterior, evaluation = load(options.model), None
     if options.evaluate:
         if posterior.clicks is None:
@@ -294,7 +286,12 @@ def _about(options: argparse.Namespace) -> dict[str, Any]:
     about: dict[str, Any] = {"users": prefs.n_users, "items": prefs.n_items}
     if isinstance(prefs, Rankings):
         n_full = int(prefs.is_full.sum())
-        about |= {"holds": "rankings", "people": int(prefs.weights.sum()), "full": n_full}
+        about |= {
+            "holds": "rankings",
+            "first user": _first_words(prefs),
+            "people": int(prefs.weights.sum()),
+            "full": n_full,
+        }
         about |= {"partial": prefs.n_users - n_full}
     else:
         counts = prefs.item_counts()
@@ -307,6 +304,13 @@ def _about(options: argparse.Namespace) -> dict[str, Any]:
             "density": round(len(prefs.codes) / prefs.n_users / prefs.n_items, 4),
         }
     return {"holds": about.pop("holds")} | about
+
+
+def _first_words(prefs: Rankings) -> str:
+    """The best items of the first user, to see that the file was understood."""
+    ranks = prefs.rankings[0]
+    order = [item for item in np.argsort(ranks, kind="stable") if ranks[item] > 0][:3]
+    return f"{prefs.users[0]}: {', '.join(str(prefs.items[item]) for item in order)}"
 
 
 def _is_model(path: str) -> bool:
@@ -346,19 +350,19 @@ def _read(options: argparse.Namespace) -> Rankings | Clicks:
     return read(options.file, options.kind, encoding=options.encoding, quiet=options.quiet)
 
 
-def _read_clicks(options: argparse.Namespace) -> Clicks:
-    prefs = read(options.clicks, quiet=options.quiet)
-    if not isinstance(prefs, Clicks):
-        raise TypeError(f"wanted clicks of new users, and {options.clicks} holds rankings")
+def _read_clicks(options: argparse.Namespace, posterior: Posterior) -> Clicks:
+    prefs = read(options.clicks, "clicks", items=posterior.items.tolist(), quiet=options.quiet)
+    assert isinstance(prefs, Clicks)
     return prefs
 
 
-def _n_clusters(text: str) -> int | str:
-    if text == "auto":
-        return text
-    if not text.isdecimal():
-        raise ValueError(f'--clusters must be a whole number or "auto", got {text!r}')
-    return int(text)
+def _check_model(path: str, source: str) -> None:
+    """Refuse, before any work, a place where no model can be saved."""
+    if path == "-":
+        raise ValueError("a model cannot go to standard output: name a file")
+    target = check_target(path)
+    if target.exists() and source != "-" and target.samefile(source):
+        raise ValueError(f"--out {path} is the file that is read: give the model another name")
 
 
 def _executor(options: argparse.Namespace) -> Threads:

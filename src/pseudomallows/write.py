@@ -20,7 +20,10 @@ def write_table(
 
     >>> write_table({"item": ["tea", "mate"], "rank": [1, 2]}, "ranks.csv")  # doctest: +SKIP
     """
-    ending = ".json" if as_json else check_table(path)
+    ending = check_table(path)
+    if as_json and str(path) != "-" and ending != ".json":
+        raise ValueError(f"--json writes JSON, and {path} is to be {ending[1:]}: give one of them")
+    ending = ".json" if as_json else ending
     values = {name: _plain(column) for name, column in columns.items()}
     if ending == ".parquet":
         from .arrow import write_parquet
