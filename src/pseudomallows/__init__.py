@@ -30,6 +30,7 @@ from .read import DroppedRowsWarning, read
 from .recommend import Recommendations, memberships, recommend, user_intervals
 from .report import report
 from .scores import marginal_divergence
+from .search import Search, search
 
 __all__ = [
     "AgreementWarning",
@@ -46,6 +47,7 @@ __all__ = [
     "PseudoMallows",
     "Rankings",
     "Recommendations",
+    "Search",
     "Threads",
     "ZeroBasedWarning",
     "__version__",
@@ -69,6 +71,7 @@ __all__ = [
     "report",
     "scores",
     "scores_from",
+    "search",
     "simulate_clicks",
     "simulate_rankings",
     "user_intervals",
