@@ -155,8 +155,8 @@ def draw_trace(panel: Axes, rows: list[paper.Row], title: str) -> Axes:
 
 def draw(rows: list[paper.Row]) -> Figure:
     """Traces of the first data sets, and heat plots of the last orders."""
-    title = "The search comes near V-rankings, seldom to one, and often finds better orders"
-    figure, axes = paper.panels(rows, title, 3, 3, width=11, height=9.2)
+    title = "The search jumps, as in the paper; it ends near the V, seldom exactly on it"
+    figure, axes = paper.panels(rows, title, 3, 3, width=11, height=9.8)
     n_items, n_users, alpha = paper.unique(rows, "n_items", "n_users", "alpha")[0]
     first = paper.select(rows, n_items=n_items, n_users=n_users, alpha=alpha)
     for line, method in zip(axes, ("exact", "draws"), strict=False):
@@ -165,7 +165,8 @@ def draw(rows: list[paper.Row]) -> Figure:
             if not own:
                 panel.set_axis_off()
                 continue
-            name = f"n = {n_items}, alpha {alpha:g}, {METHODS[method]}, data set {number + 1}"
+            name = f"n = {n_items}, N = {n_users}, alpha {alpha:g}\n"
+            name += f"{METHODS[method]}, data set {number + 1}"
             right = draw_trace(panel, own, name)
         line[0].set_ylabel("marginal KL (dotted: best V)", color=paper.COLOURS["blue"])
         right.set_ylabel("distance to nearest V", color=paper.COLOURS["red"])
@@ -174,7 +175,7 @@ def draw(rows: list[paper.Row]) -> Figure:
     for panel, case in zip(axes[2], cases, strict=False):
         own = paper.select(last, n_items=case[0], n_users=case[1], alpha=case[2])
         orders = np.array([[int(place) for place in row["order"].split()] for row in own])
-        name = f"last order, n = {case[0]}, N = {case[1]}, alpha {case[2]:g}"
+        name = f"n = {case[0]}, N = {case[1]}, alpha {case[2]:g}\nlast orders, exact"
         shares = share_of_ranks(orders)
         mesh = paper.heat(panel, shares, name, "item, by true rank", "visited as number", 1)
         figure.colorbar(mesh, ax=panel, label="share of data sets")
