@@ -28,8 +28,8 @@ SETTINGS = paper.Settings(
     smallest={
         "cases": [(7, 500, 1.0)],
         "n_sets": 6,
-        "n_iterations": 20,
-        "n_draws": 100,
+        "n_iterations": 10,
+        "n_draws": 50,
         "n_drawn": 1,
     },
 )

@@ -176,3 +176,17 @@ def test_unlikely_subsets_are_left_out():
         log_weights, np.array([0, 1]), 1e-6, np.zeros(4), sets, marginals
     )
     assert marginals[1].tolist() == [0.0, 1.0]
+
+
+@pytest.mark.kernel
+def test_shares_too_small_for_a_number_list_no_set_twice():
+    n_items = 5
+    log_weights = -200.0 * np.abs(np.arange(n_items)[:, None] - np.arange(n_items))
+    marginals = np.empty((n_items, n_items))
+    sets = np.empty((2, math.comb(n_items, n_items // 2)), dtype=np.int64)
+    probability = np.zeros(1 << n_items)
+    kernel = subsets.pseudo_by_likely_subsets
+    interpreted = getattr(kernel, "py_func", kernel)  # it would see the end of `sets`
+    interpreted(log_weights, np.arange(n_items), 0.0, probability, sets, marginals)
+    np.testing.assert_allclose(marginals, np.eye(n_items), atol=1e-12)
+    assert not probability.any()

@@ -121,13 +121,14 @@ def pseudo_by_likely_subsets(log_weights, visit_order, least, probability, sets,
                 continue
             share_free(log_weights[item], used, shares)
             for rank in range(n_items):
-                if shares[rank] > 0.0:
+                share = here * shares[rank]
+                if share > 0.0:  # so that a set is listed once
                     then = used | 1 << rank
                     if probability[then] == 0.0:
                         sets[1 - now, n_then] = then
                         n_then += 1
-                    probability[then] += here * shares[rank]
-                    marginals[item, rank] += here * shares[rank]
+                    probability[then] += share
+                    marginals[item, rank] += share
         now, n_now = 1 - now, n_then
     for place in range(n_now):
         probability[sets[now, place]] = 0.0
