@@ -29,13 +29,18 @@ from pseudomallows.kernels.subsets import count_bits, posterior_by_subsets
 from pseudomallows.rankings import orderings_of, rank_randomly
 
 CASES = [(n_items, n_users, 1.0) for n_users in (500, 100) for n_items in (5, 7, 9)]
+OTHERS = [  # not drawn: fewer users, larger alphas
+    (n_items, n_users, alpha)
+    for n_items in (5, 7)
+    for n_users, alpha in ((20, 1.0), (20, 2.0), (100, 2.0), (50, 3.0))
+]
 ALPHAS, MANY = (0.5, 1.0, 1.5, 2.0, 4.0), (10, 30, 100, 300, 1000)
 LIMITS = [
     (n_items, n_users, alpha) for n_items in (5, 7, 9) for alpha in ALPHAS for n_users in MANY
 ]
 SETTINGS = paper.Settings(
-    reduced={"cases": CASES, "n_sets": 20, "limits": LIMITS},
-    full={"cases": CASES, "n_sets": 20, "limits": LIMITS},
+    reduced={"cases": CASES + OTHERS, "n_sets": 20, "limits": LIMITS},
+    full={"cases": CASES + OTHERS, "n_sets": 20, "limits": LIMITS},
     smallest={"cases": [(5, 500, 1.0), (5, 100, 1.0)], "n_sets": 6, "limits": LIMITS[:7]},
 )
 MEASURES = {"marginal": "marginal KL", "full": "full KL"}
@@ -253,7 +258,11 @@ def summarise(rows: list[paper.Row]) -> str:
 def draw(rows: list[paper.Row]) -> Figure:
     """Heat plots of the best orders: a column for each n, a row for each N and measure; below, how
     much worse than the best order the best V-ranking is when the data are as expected."""
-    simulated = paper.select(rows, data="simulated")
+    simulated = [
+        row
+        for row in paper.select(rows, data="simulated")
+        if (row["n_items"], row["n_users"], row["alpha"]) in CASES
+    ]
     sizes, many = paper.unique(simulated, "n_items"), paper.unique(simulated, "n_users")
     title = "The best visit orders make a V; with fewer users it blurs, with larger alpha it tilts"
     lines = list(product(many, MEASURES))
