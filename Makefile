@@ -3,10 +3,17 @@ PYTHON ?= python3
 RUN := .venv/bin/python
 READY := .venv/ready
 
-.PHONY: demo docs test test-slow lint format constraints clean
+.PHONY: demo docs paper test test-slow lint format constraints clean
 
 demo: $(READY)
 	$(RUN) -m pseudomallows demo --out demo
+
+# The figures and tables of the paper, into paper/: `make paper`, or `make paper FULL=1` in the paper's
+# own setting, which takes hours.
+PAPER := medians best_orders iterative_search sigma_heat best_sigma user_orders \
+	accuracy_rankings accuracy_clicks case_study scaling
+paper: $(READY)
+	@for script in $(PAPER); do $(RUN) experiments/$$script.py $(if $(FULL),--full) || exit 1; done
 
 test: $(READY) lint docs
 	$(RUN) -m pytest
@@ -39,4 +46,4 @@ constraints:
 	uv pip compile pyproject.toml --all-extras --universal --no-header --no-annotate --quiet --upgrade --output-file constraints.txt
 
 clean:
-	rm -rf .venv demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv demo paper site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -30,6 +30,7 @@ from .read import DroppedRowsWarning, IgnoredColumnWarning, read
 from .recommend import Recommendations, memberships, recommend, user_intervals
 from .report import report
 from .scores import marginal_divergence
+from .search import Search, search
 
 __all__ = [
     "AgreementWarning",
@@ -47,6 +48,7 @@ __all__ = [
     "PseudoMallows",
     "Rankings",
     "Recommendations",
+    "Search",
     "Threads",
     "ZeroBasedWarning",
     "__version__",
@@ -70,6 +72,7 @@ __all__ = [
     "report",
     "scores",
     "scores_from",
+    "search",
     "simulate_clicks",
     "simulate_rankings",
     "user_intervals",

@@ -80,3 +80,55 @@ def posterior_by_subsets(log_weights, marginals):
                 step = before[used] + log_weights[item, rank] + after[used | 1 << rank]
                 marginals[item, rank] += np.exp(step - after[0])
     return after[0]
+
+
+@njit(cache=True, nogil=True)
+def share_free(row, used, shares):
+    """Fill `shares[rank]` with the probability that an item of log weights `row` takes it."""
+    highest, total = -np.inf, 0.0
+    for rank in range(len(row)):
+        if not used >> rank & 1:
+            highest = max(highest, row[rank])
+    for rank in range(len(row)):
+        shares[rank] = 0.0
+        if not used >> rank & 1:
+            shares[rank] = np.exp(row[rank] - highest)
+            total += shares[rank]
+    for rank in range(len(row)):
+        shares[rank] /= total
+
+
+@njit(cache=True, nogil=True)
+def pseudo_by_likely_subsets(log_weights, visit_order, least, probability, sets, marginals):
+    """Fill `marginals[item, rank - 1]` of one visit order, without sets less likely than `least`.
+
+    Only sets that are reached cost time. `probability[set]` is all 0 before and after, and
+    `sets[0]` and `sets[1]` are scratch that can hold all sets of one size.
+    """
+    n_items = len(visit_order)
+    shares = np.empty(n_items)
+    marginals[:] = 0.0
+    now, n_now = 0, 1
+    sets[0, 0] = 0
+    probability[0] = 1.0
+    for step in range(n_items):
+        item, n_then = visit_order[step], 0
+        for place in range(n_now):
+            used = sets[now, place]
+            here = probability[used]
+            probability[used] = 0.0
+            if here < least:
+                continue
+            share_free(log_weights[item], used, shares)
+            for rank in range(n_items):
+                share = here * shares[rank]
+                if share > 0.0:  # so that a set is listed once
+                    then = used | 1 << rank
+                    if probability[then] == 0.0:
+                        sets[1 - now, n_then] = then
+                        n_then += 1
+                    probability[then] += share
+                    marginals[item, rank] += share
+        now, n_now = 1 - now, n_then
+    for place in range(n_now):
+        probability[sets[now, place]] = 0.0
