@@ -105,40 +105,17 @@ class Trial:
         self, steps: list[int]
     ) -> Iterator[tuple[int, float, tuple[paper.Array, paper.Array, paper.Array]]]:
         """Steps, seconds and what is found by one long run of the opponent, at each number."""
-        n_items = self.prefs.n_items
         begin, done = time.perf_counter(), 0
-        latent = MetropolisLatent(self.prefs, THREAD, n_swaps=1)
-        options = chain_options("leap_and_shift", 1, "random", n_items)
-        chain = Chain.start(latent, self.alpha, options, self.rng)
+        chain = metropolis_chain(self.prefs, self.alpha, self.rng)
         seconds = time.perf_counter() - begin
         for n_steps in steps:
             begin = time.perf_counter()
             sweeps(chain, n_steps // 2 - done, 0)
-            found = self.count_latent(chain, n_steps - n_steps // 2)
+            draws, chances = count_latent(chain, self.prefs, K, n_steps - n_steps // 2)
+            items = best_items(chances, K, self.rng)
+            found = draws, items, np.take_along_axis(chances, items, axis=1)
             seconds, done = seconds + time.perf_counter() - begin, n_steps
             yield n_steps, seconds, found
-
-    def count_latent(
-        self, chain: Chain, n_steps: int
-    ) -> tuple[paper.Array, paper.Array, paper.Array]:
-        """Go on, and count how often each item is among the k after the clicks of each user."""
-        n_clicks, draws = self.prefs.n_clicks[:, None], []
-        counts = np.zeros((self.prefs.n_users, self.prefs.n_items))
-        for _ in range(n_steps // KEEP):
-            sweeps(chain, KEEP, 0)
-            latent = chain.latent._latent  # `latent_of` would also make exact draws
-            counts += (latent > n_clicks) & (latent <= n_clicks + K)
-            draws.append(chain.consensus.copy())
-        counts /= len(draws)
-        counts -= self.clicked()
-        items = np.argsort(-counts + 1e-9 * self.rng.random(counts.shape), axis=1)[:, :K]
-        return np.array(draws), items, np.take_along_axis(counts, items, axis=1)
-
-    def clicked(self) -> paper.Array:
-        """1 for a click."""
-        table = np.zeros((self.prefs.n_users, self.prefs.n_items))
-        table[np.repeat(np.arange(self.prefs.n_users), self.prefs.n_clicks), self.prefs.codes] = 1
-        return table
 
     def score(self, items: paper.Array, probabilities: paper.Array | None) -> paper.Row:
         """Share of right recommendations, and the calibration error, if there are any."""
@@ -184,6 +161,37 @@ def chain_options(move: str, n_moves: int, start: str, n_items: int) -> ChainOpt
     """Alpha is fixed."""
     leap = max(1, n_items // 5)
     return ChainOptions(move, leap, n_moves, start, (1.0, 0.001), 1, samples_alpha=False)
+
+
+def metropolis_chain(prefs: pm.Clicks, alpha: float, rng: np.random.Generator) -> Chain:
+    """The paper's opponent at its random start."""
+    latent = MetropolisLatent(prefs, THREAD, n_swaps=1)
+    options = chain_options("leap_and_shift", 1, "random", prefs.n_items)
+    return Chain.start(latent, alpha, options, rng)
+
+
+def count_latent(
+    chain: Chain, prefs: pm.Clicks, k: int, n_steps: int
+) -> tuple[paper.Array, paper.Array]:
+    """Go on, and count how often an item is among the k after the clicks of a user.
+
+    Returns draws of the consensus, and `chances[user, item]`, -1 for what was clicked.
+    """
+    n_clicks, draws = prefs.n_clicks[:, None], []
+    chances = np.zeros((prefs.n_users, prefs.n_items))
+    for _ in range(n_steps // KEEP):
+        sweeps(chain, KEEP, 0)
+        latent = chain.latent._latent  # `latent_of` would also make exact draws
+        chances += (latent > n_clicks) & (latent <= n_clicks + k)
+        draws.append(chain.consensus.copy())
+    chances /= len(draws)
+    chances[np.repeat(np.arange(prefs.n_users), prefs.n_clicks), prefs.codes] = -1
+    return np.array(draws), chances
+
+
+def best_items(chances: paper.Array, k: int, rng: np.random.Generator) -> paper.Array:
+    """The k items of the highest chances of each user; ties at random."""
+    return np.lexsort((rng.random(chances.shape), -chances), axis=1)[:, :k]
 
 
 def sweeps(state: State, n_first: int, n_draws: int) -> paper.Array:

@@ -8,7 +8,7 @@ sizes of its other studies.
 
 - Pseudo-Mallows: Algorithm 3, sigma 0 and sigma 3;
 - balanced: balanced Pseudo-Mallows, with its importance weights;
-- chain on costs: swaps on the n x n table of costs, started at the exact MAP, 10 n proposals a draw;
+- chain on costs: swaps on the n x n table of costs, from the exact MAP, 10 n proposals a draw;
 - chain on users: the paper's opponent, leap-and-shift from a random start, which visits every user
   at each step, as BayesMallows does. Compiled, and it looks at the items that move only.
 Both chains throw away the first half. Seconds hold all that a method does from the rankings to the
