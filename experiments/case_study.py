@@ -402,9 +402,9 @@ def draw(rows: list[paper.Row]) -> Figure:
     names = paper.unique(rows, "data")
     stated = [m for m in COLOURS if any(paper.select(rows, part="calibration", method=m))]
     title = "Clusters beat popularity, and a consensus of one's own beats clusters"
-    figure, axes = paper.panels(rows, title, 1, 1, 11.5, 0.8 + 5.4 * len(names))
+    figure, axes = paper.panels(rows, title, 1, 1, 11.5, 0.8 + 4.9 * len(names))
     axes[0, 0].remove()
-    stripes = figure.subfigures(2 * len(names), 1, height_ratios=[3, 2.4] * len(names))
+    stripes = figure.subfigures(2 * len(names), 1, height_ratios=[3, 2.1] * len(names))
     for name, above, below in zip(names, stripes[::2], stripes[1::2], strict=True):
         own = paper.select(rows, data=name)
         left, right = above.subplots(1, 2, width_ratios=[2, 3])
@@ -461,7 +461,8 @@ def draw_calibration(panel: paper.Axes, rows: list[paper.Row], method: str) -> N
     panel.plot([0, 1], [0, 1], color="0.6", linestyle=":", linewidth=1)
     panel.errorbar(stated, observed, error, fmt="none", color=colour, alpha=0.7)
     panel.scatter(stated, observed, 12 + 120 * counts / counts.max(), color=colour, alpha=0.8)
-    panel.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title=method, xlabel="stated probability")
+    panel.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="stated")
+    panel.set_title("\n".join(method.split(" ", 1)), fontsize=9.5)
 
 
 def main(arguments: list[str] | None = None) -> None:
