@@ -49,7 +49,7 @@ COLOURS = {
 }
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def cost_change(ranks, item, there, here):
     """Sum over the users of |R - there| - |R - here|, for one item."""
     total = 0
@@ -59,7 +59,7 @@ def cost_change(ranks, item, there, here):
     return total
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def leap_over_users(stream, ranks, lam, leap, consensus, ordering):
     """One step of leap-and-shift; `ranks[item, user]` and all ranks here are from 0."""
     n_items = len(consensus)
@@ -85,7 +85,7 @@ def leap_over_users(stream, ranks, lam, leap, consensus, ordering):
     ordering[there] = item
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def run_over_users(stream, ranks, lam, leap, n_steps, keep, consensus, counts):
     """Make `n_steps` steps; add one in `keep` states to `counts[item, rank]`."""
     n_items = len(consensus)
