@@ -1,4 +1,4 @@
-"""Section 4.2 of the paper: accuracy of recommendations against computing time, from clicks.
+"""Figure 9 of the paper: accuracy of recommendations against computing time, from clicks.
 
 The paper: the Pseudo-Mallows makes good recommendations much sooner than the Markov chain, which
 after its burn-in is the more accurate. Data: N = 500 users with latent Mallows rankings of n = 50

@@ -1,4 +1,4 @@
-"""Section 4.1 of the paper: accuracy of the consensus against computing time, full rankings.
+"""Figure 8 of the paper: accuracy of the consensus against computing time, full rankings.
 
 The paper: the Markov chain needs a long burn-in, then it is the more accurate; the Pseudo-Mallows
 needs none, and is accurate in a much shorter time. Data: Mallows draws around a random consensus,
