@@ -1,0 +1,194 @@
+"""Figures of the paper, section 4: each script in its smallest setting shows what it should."""
+
+import csv
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+
+import accuracy_clicks
+import accuracy_rankings
+import case_study
+import naive
+import paper
+import scaling
+from helpers import choose, p_value
+from pseudomallows.posterior import _cumulative_ordering
+
+SEED = 20_240_901
+SCRIPTS = [accuracy_rankings, accuracy_clicks, case_study, scaling]
+RANKINGS = np.array([[1, 2, 3, 4], [2, 1, 3, 4], [1, 3, 2, 4]])
+
+
+def name_of(script):
+    return script.__name__
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """{script: (its folder, the rows of its table)}, each run once."""
+    found = {}
+
+    def make(script):
+        if script not in found:
+            folder = tmp_path_factory.mktemp(script.__name__)
+            script.main(["--smallest", "--seed", str(SEED), "--out", str(folder)])
+            found[script] = folder, paper.read_rows(folder / f"{script.__name__}.csv")
+        return found[script]
+
+    return make
+
+
+def mean_of(rows, what, **wanted):
+    """Mean of a column over the rows with these values."""
+    return float(np.mean(paper.column(paper.select(rows, **wanted), what)))
+
+
+def last_of(rows, what, method):
+    """The mean at the largest budget of a method."""
+    draws = max(row["draws"] for row in paper.select(rows, method=method))
+    return mean_of(rows, what, method=method, draws=draws)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=name_of)
+def test_a_script_writes_its_table_and_its_figure(script, made):
+    folder, rows = made(script)
+    names = {path.name for path in folder.iterdir()}
+    assert names == {f"{script.__name__}.csv", f"{script.__name__}.png"}
+    assert {row["seed"] for row in rows} == {SEED}
+    assert {"version", "setting"} <= set(rows[0])
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=name_of)
+def test_the_figure_comes_from_the_table_alone(script, made, monkeypatch):
+    folder, _ = made(script)
+    picture = folder / f"{script.__name__}.png"
+    before = picture.read_bytes()
+    picture.unlink()
+    monkeypatch.setattr(script, "run", lambda *_, **__: pytest.fail("it runs again"))
+    script.main(["--draw-only", "--out", str(folder)])
+    assert picture.read_bytes() == before
+
+
+# The opponent of full rankings
+
+
+def opponent_p_value(alpha):
+    """p-value of the ends of 20,000 short runs, started in the exact posterior at alpha 1."""
+    exact = naive.posterior(RANKINGS.tolist(), 1.0)
+    rng = np.random.default_rng(SEED)
+    starts = choose(exact, 20_000, rng)
+    ends = np.empty_like(starts)
+    for start, end in zip(starts, ends, strict=True):
+        chain = accuracy_rankings.UserChain(RANKINGS, alpha, rng)
+        chain.leap = 2
+        chain.consensus[:] = start - 1
+        chain.run(5)
+        end[:] = chain.consensus + 1
+    return p_value(ends, exact)
+
+
+def test_the_opponent_keeps_the_exact_posterior():
+    assert opponent_p_value(alpha=1.0) > 1e-4
+
+
+def test_an_opponent_with_a_wrong_alpha_is_caught():
+    assert opponent_p_value(alpha=1.3) < 1e-10
+
+
+def test_the_opponent_finds_the_exact_marginals_from_anywhere():
+    exact = np.array(naive.marginals(naive.posterior(RANKINGS.tolist(), 2.0)))
+    chain = accuracy_rankings.UserChain(RANKINGS, 2.0, np.random.default_rng(SEED))
+    counts = chain.run(1_000_000, keep=20)
+    assert counts.sum() == 4 * 50_000
+    assert np.abs(counts / 50_000 - exact).max() < 0.01
+
+
+def test_the_cp_consensus_is_that_of_the_package():
+    rng = np.random.default_rng(SEED)
+    for _ in range(20):
+        table = rng.dirichlet(np.ones(7), 7)
+        ordering = _cumulative_ordering(table, table @ np.arange(1, 8))
+        assert np.array_equal(accuracy_rankings.cp_consensus(table)[ordering], np.arange(1, 8))
+
+
+# What the figures show
+
+
+def test_the_chain_on_users_has_a_burn_in_and_the_others_have_none(made):
+    _, rows = made(accuracy_rankings)
+    first = {
+        name: mean_of(rows, "distance", method=name, draws=min(paper.unique(own, "draws")))
+        for name in accuracy_rankings.COLOURS
+        for own in [paper.select(rows, method=name)]
+    }
+    last = {name: last_of(rows, "distance", name) for name in first}
+    assert first["chain on users"] > 1.5 * last["chain on users"]
+    assert first["chain on users"] > 1.5 * first["Pseudo-Mallows, sigma 0"]
+    assert first["chain on costs"] <= last["chain on users"] + 4
+    assert last["chain on costs"] <= last["Pseudo-Mallows, sigma 0"]
+
+
+def test_a_random_start_costs_accuracy_and_calibration_from_clicks(made):
+    _, rows = made(accuracy_clicks)
+    short = {"method": "Metropolis chain", "draws": 40}
+    assert mean_of(rows, "accuracy", **short) < last_of(rows, "accuracy", "exact chain") - 0.1
+    assert mean_of(rows, "calibration_error", **short) > 0.2
+    assert last_of(rows, "calibration_error", "exact chain") < 0.1
+
+
+def test_click_counts_are_as_accurate_as_the_oracle(made):
+    _, rows = made(accuracy_clicks)
+    popularity, oracle = (
+        mean_of(rows, "accuracy", method=name) for name in ("popularity", "oracle")
+    )
+    assert abs(popularity - oracle) < 0.06
+    assert last_of(rows, "accuracy", "exact chain") > popularity - 0.06
+
+
+def test_the_exact_curve_goes_through_the_simulated_points(made):
+    _, rows = made(case_study)
+    exact, simulated = (paper.select(rows, part=part) for part in ("exact", "simulated"))
+    x, y = (paper.column(exact, name) for name in ("alpha", "similarity"))
+    assert (np.diff(y) > 0).all()
+    expected = np.interp(paper.column(simulated, "alpha"), x, y)
+    assert np.abs(paper.column(simulated, "similarity") / expected - 1).max() < 0.1
+
+
+def test_methods_that_learn_beat_popularity_on_purchases(made):
+    _, rows = made(case_study)
+    accuracy = {r["method"]: r["accuracy"] for r in paper.select(rows, part="accuracy")}
+    assert accuracy[case_study.PERSONAL] > accuracy["popularity"] + 0.02
+    assert accuracy["EASE"] > accuracy["popularity"] + 0.02
+    assert accuracy[case_study.EXACT] > accuracy[case_study.CHAIN]
+    gaps = {r["method"]: r["calibration_error"] for r in paper.select(rows, part="accuracy")}
+    assert gaps[case_study.CHAIN] > 2 * gaps[case_study.PSEUDO]
+
+
+def test_the_case_study_reads_a_split_from_files(tmp_path):
+    for name, rows in {"train": [(7, 3), (7, 5), (9, 5)], "test": [(7, 4), (9, 3)]}.items():
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([("user", "item"), *rows])
+    split = case_study.split_msweb(tmp_path)
+    assert split.train.toarray().tolist() == [[1, 0, 1], [0, 0, 1]]
+    assert split.hidden.tolist() == [[False, True, False], [True, False, False]]
+
+
+def test_prices_bring_draws_nearer_and_weights_make_them_exact(made):
+    _, rows = made(scaling)
+    gaps = {law: mean_of(rows, "divergence", law=law) for law in scaling.LAWS}
+    assert gaps["balanced"] < gaps["V orders, best sigma"]
+    assert gaps["balanced, weighted"] < gaps["balanced"] / 10
+    assert gaps["exact draws"] < 0.05
+
+
+def test_more_users_bring_the_consensus_nearer_to_the_truth(made):
+    _, rows = made(scaling)
+    for method in scaling.METHODS:
+        few, many = (
+            mean_of(rows, "distance", part="users", method=method, n_users=n) for n in (50, 500)
+        )
+        assert many < few / 2
