@@ -70,7 +70,7 @@ export function setBar(inner, share) {
 
 // The end of a scale that holds `most`: a round number.
 export function scaleTop(most) {
-  return [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8].find((top) => most <= top) ?? 1;
+  return [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8].find((top) => most <= top) ?? 1;
 }
 
 // Words of trouble in `place`, with a button to try again if `again` is given; null clears.

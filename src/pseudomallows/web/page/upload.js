@@ -21,6 +21,7 @@ export function prepare(itsRefresh) {
   });
   for (const kind of ["dragenter", "dragover", "dragleave", "drop"]) byId("drop").addEventListener(kind, dragged);
   for (const kind of ["dragover", "drop"]) addEventListener(kind, (event) => event.preventDefault());
+  byId("token-part").addEventListener("submit", (event) => event.preventDefault());
   byId("cancel").addEventListener("click", cancel);
   byId("refit").addEventListener("submit", refit);
   for (let number = 1; number <= 20; number += 1) byId("n-clusters").append(make("option", { value: number, text: number }));
