@@ -13,6 +13,8 @@ const N_POPULAR = 8;
 let picks = []; // names, as the service spells them
 let found = []; // what the list offers: {item, users}
 let active = -1; // its row the arrow keys are on
+let waits = false; // the list is not yet that of the words in the box
+let picksFirst = false; // Enter came before the list did
 let clusters = [];
 let stale = false; // the model has changed since the last answer
 
@@ -21,7 +23,11 @@ const soonSearch = debounced(search, 120), soonRecommend = debounced(recommend, 
 
 export function prepare() {
   const input = byId("search");
-  input.addEventListener("input", () => soonSearch());
+  input.addEventListener("input", () => {
+    [waits, picksFirst] = [true, false];
+    activate(-1);
+    soonSearch();
+  });
   input.addEventListener("click", () => isOpen() || search());
   input.addEventListener("keydown", steer);
   input.addEventListener("blur", close);
@@ -55,8 +61,10 @@ async function search() {
     const answer = await searches((signal) =>
       ask(`items?search=${encodeURIComponent(words)}&limit=20`, { signal }));
     if (!answer || document.activeElement !== input) return;
-    found = answer.items;
+    [found, waits] = [answer.items, false];
     open(words);
+    if (picksFirst && words && found.length) pickFromList(0);
+    picksFirst = false;
     showTrouble(byId("try-trouble"), null);
   } catch (error) {
     close();
@@ -82,8 +90,8 @@ function option({ item, users }, row) {
 
 function activate(row) {
   active = row;
-  const rows = byId("options").children;
-  for (const [place, each] of [...rows].entries()) each.classList.toggle("active", place === row);
+  const rows = byId("options").querySelectorAll("[role=option]");
+  for (const [place, each] of rows.entries()) each.classList.toggle("active", place === row);
   if (row < 0) byId("search").removeAttribute("aria-activedescendant");
   else {
     byId("search").setAttribute("aria-activedescendant", `option-${row}`);
@@ -94,6 +102,7 @@ function activate(row) {
 function close() {
   soonSearch.stop();
   searches.drop();
+  [waits, picksFirst] = [false, false];
   byId("options").hidden = true;
   byId("search").setAttribute("aria-expanded", "false");
   byId("search").removeAttribute("aria-activedescendant");
@@ -106,13 +115,14 @@ function steer(event) {
   if (event.key === "ArrowDown" || event.key === "ArrowUp") {
     event.preventDefault();
     if (!isOpen()) search();
-    else if (found.length) activate(next(active, event.key === "ArrowDown" ? 1 : -1));
+    else if (found.length && !waits) activate(next(active, event.key === "ArrowDown" ? 1 : -1));
   } else if (event.key === "Enter") {
     event.preventDefault();
-    if (isOpen() && active >= 0) pickFromList(active);
-    else soonSearch();
+    if (waits) picksFirst = true;
+    else if (isOpen() && active >= 0) pickFromList(active);
+    else if (!isOpen()) search();
   } else if (event.key === "Escape") {
-    if (isOpen()) close();
+    if (isOpen() || waits) close();
     else input.value = "";
   } else if (event.key === "Backspace" && input.value === "" && picks.length) {
     focusChip(picks.length - 1);

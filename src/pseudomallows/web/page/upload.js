@@ -59,6 +59,7 @@ async function upload(file) {
     const answer = await ask("upload?refit=true", { method: "POST", headers, body: file, signal: sending.signal });
     const held = `${many(answer.clicks, "click")} of ${many(answer.users, "user")} on ${many(answer.items, "item")}`;
     watch(answer.job, `${plain(file.name, 60)}: ${held}.`);
+    byId("drop-words").textContent = "Drop another CSV file here";
   } catch (error) {
     end(error);
   }
@@ -82,8 +83,8 @@ async function refit(event) {
 }
 
 function token() {
-  const given = byId("token").value.trim();
-  return model?.has_token && given ? { Authorization: `Bearer ${encodeURI(given)}` } : {};
+  const given = byId("token").value.trim().replace(/[^ -~]/g, "?"); // a header holds plain letters only
+  return model?.has_token && given ? { Authorization: `Bearer ${given}` } : {};
 }
 
 // Watching
@@ -98,7 +99,8 @@ function begin(words) {
   byId("job-count").textContent = byId("job-time").textContent = "";
   byId("progress").hidden = byId("cancel").hidden = false;
   byId("progress").removeAttribute("value");
-  byId("cancel").disabled = false;
+  allowCancel(true);
+  if ([byId("file"), byId("refit-button")].includes(document.activeElement)) byId("job-title").focus();
   byId("refit-button").disabled = byId("file").disabled = true;
   byId("drop").classList.add("off");
   say(words);
@@ -164,13 +166,17 @@ function end(error, words = "", isNew = false) {
   return undefined;
 }
 
+// Not by "disabled", which would take the focus from those who use the keyboard.
+const allowCancel = (is) => byId("cancel").setAttribute("aria-disabled", String(!is));
+
 async function cancel() {
-  byId("cancel").disabled = true;
+  if (byId("cancel").getAttribute("aria-disabled") === "true") return undefined;
+  allowCancel(false);
   if (sending) return sending.abort();
   try {
     await ask(`jobs/${encodeURIComponent(job)}`, { method: "DELETE", headers: token() });
   } catch (error) {
-    byId("cancel").disabled = false;
+    allowCancel(true);
     trouble(error);
   }
   return undefined;
