@@ -32,10 +32,14 @@ export function renew(itsModel, itsClusters) {
     make("option", { value: cluster, text: `${cluster} (${percent(share)} of the users)` }));
   byId("cluster").replaceChildren(...options);
   byId("cluster-part").hidden = clusters.length < 2;
-  byId("consensus-words").textContent = clusters.length < 2
-    ? "The order that the users share, and how sure one can be of each rank."
-    : "The order that the users of a cluster share, and how sure one can be of each rank.";
+  byId("consensus-words").textContent = wordsOf(model);
   if (!clusters.some(({ cluster }) => cluster === wanted)) wanted = 0;
+}
+
+function wordsOf({ method, n_clusters }) {
+  if (method === "personal") return "The order of all users together. Each has an order of their own; how sure this one is, is not known.";
+  const whose = n_clusters < 2 ? "the users" : "the users of a cluster";
+  return `The order that ${whose} share, and how sure one can be of each rank.`;
 }
 
 export function show(rest) {
@@ -83,8 +87,8 @@ function redraw() {
 const which = () => (clusters.length < 2 ? "the consensus" : `the consensus of cluster ${shown.cluster}`);
 
 // One unit a cell; the picture is stretched to the room there is.
-function picture(probabilities, n_bins, strongest) {
-  const size = { viewBox: `0 0 ${n_bins} ${probabilities.length}`, preserveAspectRatio: "none" };
+function picture(probabilities, nBins, strongest) {
+  const size = { viewBox: `0 0 ${nBins} ${probabilities.length}`, preserveAspectRatio: "none" };
   const cells = probabilities.flatMap((row, y) => row.flatMap((chance, x) => {
     if (chance < FAINTEST * strongest) return [];
     const opacity = Math.sqrt(chance / strongest).toFixed(2); // so that small chances are seen
@@ -98,7 +102,8 @@ function drawAxis(edges) {
   const last = edges.length - 1;
   const bins = last < 10 ? edges.map((_, bin) => bin) : [0, Math.round(last / 4), Math.round(last / 2), Math.round((3 * last) / 4), last];
   byId("axis").replaceChildren(...bins.map((bin) => {
-    const label = make("span", { text: bin === last ? endOf(bin) : edges[bin] });
+    const isEnd = bin === last && last >= 10;
+    const label = make("span", { text: bin === last ? endOf(bin) : edges[bin], class: isEnd ? "end" : null });
     label.style.setProperty("--at", (bin + 0.5) / edges.length);
     return label;
   }));

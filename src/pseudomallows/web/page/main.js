@@ -27,7 +27,6 @@ function show() {
     if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  byId("skip").href = `#${name}`;
   document.title = `${TITLES[name]} – pseudomallows`;
   if (shown && shown !== name) {
     byId(`${name}-title`).focus({ preventScroll: true });

@@ -40,14 +40,13 @@ export function prepare() {
 export function renew(_, itsClusters) {
   clusters = itsClusters;
   stale = true;
-  picks = [];
-  redraw();
 }
 
 export function show() {
   if (stale) {
     stale = false;
     offerPopular();
+    if (picks.length) recommend();
   }
 }
 

@@ -136,14 +136,23 @@ function tell({ done, total, seconds }) {
   const bar = byId("progress");
   if (total > 0) [bar.max, bar.value] = [total, done];
   byId("job-count").textContent = total > 0 ? `step ${done} of ${total}` : "";
-  byId("job-time").textContent = `${Number(seconds).toFixed(1)} s`;
+  byId("job-time").textContent = timeOf(seconds) + left(done, total, seconds);
+}
+
+const timeOf = (seconds) => (seconds < 100 ? `${Number(seconds).toFixed(1)} s` : `${Math.round(seconds / 60)} min`);
+
+// What is left, once enough is done to tell.
+function left(done, total, seconds) {
+  if (!(done >= 5 && done >= 0.05 * total && done < total)) return "";
+  const rest = (seconds / done) * (total - done);
+  return `, about ${rest < 100 ? `${Math.ceil(rest)} s` : `${Math.round(rest / 60)} min`} to go`;
 }
 
 async function finish({ state, seconds, error }) {
   if (state === "failed") return end(new ServiceError(error || "The model could not be learnt."));
   if (state === "cancelled") return end(null, "Cancelled. The model is as it was.");
   await refresh();
-  return end(null, `Learnt in ${Number(seconds).toFixed(1)} s. This is model ${model?.model ?? "new"}.`, true);
+  return end(null, `Learnt in ${timeOf(seconds)}. This is model ${model?.model ?? "new"}.`, true);
 }
 
 // No job any more: with trouble, or with words of how it went.
