@@ -8,7 +8,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,8 @@ class Job:
 class Jobs:
     """The jobs of a service. `saved` is called with the number of each new version."""
 
+    command: Sequence[str] = (sys.executable, "-m", "pseudomallows.web.refit")
+
     def __init__(self, saved: Saved):
         self._saved, self._jobs = saved, dict[str, Job]()
         self._watchers = set[asyncio.Task[None]]()
@@ -71,7 +73,7 @@ class Jobs:
         self._starting = True
         try:
             process = await asyncio.create_subprocess_exec(
-                *[sys.executable, "-m", "pseudomallows.web.refit"],
+                *self.command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
