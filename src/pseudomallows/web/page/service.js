@@ -12,8 +12,8 @@ export class ServiceError extends Error {
 }
 
 // Ask for `path`; `more` as of fetch. The answer's JSON.
-export async function ask(path, { signal, ...more } = {}) {
-  const limits = [AbortSignal.timeout(PATIENCE)];
+export async function ask(path, { signal, patience = PATIENCE, ...more } = {}) {
+  const limits = [AbortSignal.timeout(patience)];
   if (signal) limits.push(signal);
   let answer, text;
   try {

@@ -4,7 +4,9 @@ import { byId, make, many, plain, showTrouble } from "./dom.js";
 import { SILENT, ServiceError, ask, post } from "./service.js";
 
 const PAUSE = 400; // milliseconds between two looks at a job
-const TRIES = 5; // times the service may be silent in a row
+const TRIES = 5; // times the service may be silent, or too busy, in a row
+const BUSY = [0, 429, 503]; // statuses after which it is asked again
+const LONGEST = 600_000; // milliseconds that sending a file may take
 const KEPT = "pseudomallows-job"; // the running job, so that a reload of the page finds it again
 
 let model = null;
@@ -56,7 +58,8 @@ async function upload(file) {
   sending = new AbortController();
   const headers = { "Content-Type": "text/csv", ...token() };
   try {
-    const answer = await ask("upload?refit=true", { method: "POST", headers, body: file, signal: sending.signal });
+    const more = { signal: sending.signal, patience: LONGEST };
+    const answer = await ask("upload?refit=true", { method: "POST", headers, body: file, ...more });
     const held = `${many(answer.clicks, "click")} of ${many(answer.users, "user")} on ${many(answer.items, "item")}`;
     watch(answer.job, `${plain(file.name, 60)}: ${held}.`);
     byId("drop-words").textContent = "Drop another CSV file here";
@@ -120,7 +123,7 @@ async function watch(id, words) {
       if (found.state !== "running") return finish(found);
     } catch (error) {
       silences += 1;
-      if (error.status || silences >= TRIES) return end(lost(error));
+      if (!BUSY.includes(error.status) || silences >= TRIES) return end(lost(error));
       byId("job-count").textContent = "The service does not answer; asking again…";
     }
     await new Promise((done) => setTimeout(done, PAUSE));
