@@ -118,11 +118,18 @@ class _Lane(H11Protocol):
             return None
         if guard.hosts is not None and without_port(found[0]) not in guard.hosts:
             return None
-        if guard.buckets is not None:
+        client = self.client[0] if self.client else ""
+        if guard.buckets is not None and not guard.buckets.take(client):
             return None
+        answer = self._quick_answer(body)
+        if answer is None and guard.buckets is not None:
+            guard.buckets.give_back(client)  # the others will take it
+        return answer
+
+    def _quick_answer(self, body: bytes) -> bytes | None:
         try:
             asked = decode(body)
-            return guard.service.served.quick_answer(asked.clicks, asked.k)
+            return self.guard.service.served.quick_answer(asked.clicks, asked.k)
         except (msgspec.MsgspecError, UnicodeDecodeError, ServiceError):
             return None
 

@@ -3,6 +3,7 @@
 import ipaddress
 import logging
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -40,13 +41,34 @@ def serve(
     if rate is None:
         rate = 0.0 if is_local else PUBLIC_RATE
     _set_up_log(quiet)
-    service = Service(model, store, token, Limits(rate=rate), refit_every)
-    served = service.served
+    opened = _bind(host, port)
+    try:
+        _run(opened, Service(model, store, token, Limits(rate=rate), refit_every), is_local)
+    finally:
+        opened.close()
+
+
+def _run(opened: socket.socket, service: Service, is_local: bool) -> None:
+    served, (host, port) = service.served, opened.getsockname()[:2]
     log.info("%s, version %d", served.posterior, served.number)
     log.info("look-up tables of %.1f MB made", served.table_bytes() / 1e6)
     guard = guard_of(service, LOOPBACK if is_local else None)
     log.info("open http://%s:%d", host, port)
-    uvicorn.Server(make_config(guard, host, port)).run()
+    uvicorn.Server(make_config(guard, host, port)).run(sockets=[opened])
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """Take the port, but listen only when all is ready."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        opened = socket.socket(family, kind, protocol)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+    except (OSError, OverflowError) as error:
+        raise ValueError(f"cannot open port {port} of {host}: {error}") from None
+    return opened
 
 
 def make_config(guard: Guard, host: str, port: int) -> uvicorn.Config:
