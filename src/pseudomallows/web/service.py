@@ -76,7 +76,7 @@ class Service:
         self._tasks.append(asyncio.create_task(self._watch_versions()))
         if self.refit_every:
             self._tasks.append(asyncio.create_task(self._refit_now_and_then(self.refit_every)))
-        self._behind.submit(self._make_tables, self.served, self._left)
+        self._behind.submit(self._make_tables, self.served)
 
     async def stop(self) -> None:
         """End jobs, store what waits, close."""
@@ -93,12 +93,12 @@ class Service:
         self.writer.close()
         self.writer.store.close()
 
-    def _make_tables(self, served: Served, left: list[int]) -> None:
+    def _make_tables(self, served: Served) -> None:
         """The tables that were not made before the port opened."""
-        for size in left:
-            if self._closed or self.served is not served:
-                return
-            served.prepare_size(size)
+        left = self._left
+        while left and not self._closed and self.served is served:
+            served.prepare_size(left[0])
+            left.pop(0)
 
     # Versions
 
@@ -109,10 +109,10 @@ class Service:
                 return
             loop = asyncio.get_running_loop()
             served, left = await loop.run_in_executor(self._behind, self._load, number)
-            self.served = served
+            self.served, self._left = served, left
             self._seen = max(self._seen, number)
             log.info("version %d answers now", number)
-            self._behind.submit(self._make_tables, served, left)
+            self._behind.submit(self._make_tables, served)
 
     def _load(self, number: int) -> tuple[Served, list[int]]:
         served = Served(self.versions.load(number), number)
@@ -267,6 +267,7 @@ class Service:
         gauges = {
             "model_version": ("Number of the version that answers.", float(served.number)),
             "table_bytes": ("Memory of the look-up tables.", float(served.table_bytes())),
+            "tables_left": ("Numbers of clicks without tables yet.", float(len(self._left))),
             "kept_answers_used": ("Answers of this version given again.", float(served.n_hits)),
             "refit_running": ("Does a refit run?", float(self.jobs.is_busy)),
         }
