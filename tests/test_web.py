@@ -1,9 +1,12 @@
 """The service: its answers, and that they are those of the library."""
 
 import csv
+import gzip
 import io
 import json
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
 import numpy as np
@@ -184,6 +187,7 @@ def test_items_are_found_whatever_the_case(client):
         ("POST", "/refit", b'{"method": "magic"}', 422, "method"),
         ("POST", "/upload?refit=maybe", b"user,item\na,b\n", 422, "true or false"),
         ("POST", "/upload", b"", 422, "the file is empty"),
+        ("POST", "/upload", gzip.compress(b"user,item\na,b\n"), 422, "packed"),
         ("POST", "/upload", b"a,b,c\n1,2,3\n3,2,1\n", 422, "not rankings"),
         ("POST", "/upload", b"user,item\nx\n", 422, "the file, line 2"),
     ],
@@ -244,6 +248,26 @@ def test_the_tables_of_unused_windows_are_dropped(tmp_path, monkeypatch):
         assert items == expected.items[0].tolist()
         assert np.array_equal(chances, expected.probabilities[0], equal_nan=True)
         assert served.table_bytes() <= 5 * one_window
+
+
+def test_a_long_report_does_not_hold_up_a_recommendation(client, monkeypatch):
+    """What is made once, and slowly, is made beside the requests."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow_report(posterior, path):
+        begun.set()
+        assert go_on.wait(20)
+        path.write_text("a report")
+
+    monkeypatch.setattr("pseudomallows.web.service.report", slow_report)
+    with ThreadPoolExecutor(1) as pool:
+        page = pool.submit(client.get, "/report.html")
+        assert begun.wait(20)
+        for k in (1, 2, 3):
+            assert client.post("/recommend", json={"clicks": [], "k": k}).status_code == 200
+        assert client.get("/items").status_code == 200
+        go_on.set()
+        assert page.result().text == "a report"
 
 
 def test_kept_answers_have_a_limit(tmp_path, monkeypatch):

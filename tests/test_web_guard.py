@@ -109,6 +109,16 @@ def test_another_site_or_a_strange_host_is_refused(client):
     assert b" 400 " in talk(client.port, ask(host=b"evil.example")).splitlines()[0]
 
 
+def test_a_name_behind_a_proxy_is_allowed(model):
+    with client_of(model, hosts=LOOPBACK, names=frozenset(["shop.example"])) as client:
+        site = {"Origin": "https://shop.example", "Host": "shop.example"}
+        for headers in (site, {"Origin": "https://shop.example"}, {"Host": "shop.example:80"}):
+            assert client.get("/healthz", headers=headers).status_code == 200
+        assert client.get("/healthz", headers={"Origin": "http://localhost"}).status_code == 403
+        assert client.get("/healthz", headers={"Origin": "null"}).status_code == 403
+        assert client.get("/healthz", headers={"Host": "evil.example"}).status_code == 400
+
+
 def test_every_answer_has_the_headers_and_no_page_has_a_script_inside(client):
     for path in ("/", "/docs", "/model", "/nothing", "/openapi.json"):
         answer = client.get(path)

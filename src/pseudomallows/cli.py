@@ -242,6 +242,13 @@ def _serve(adders: Any) -> None:
         metavar="N",
         help="requests a second from one client (any number on this machine, else 100)",
     )
+    parser.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="behind a proxy: the name by which pages ask for the service; may be given again",
+    )
 
 
 def _completion(adders: Any) -> None:

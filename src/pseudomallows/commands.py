@@ -291,6 +291,7 @@ def serve_model(options: argparse.Namespace) -> int:
         find_token(options.token_file),
         options.refit_every,
         options.rate,
+        options.name,
         options.quiet,
     )
     return 0

@@ -59,6 +59,7 @@ def make_app(
     limits: Limits | None = None,
     refit_every: float | None = None,
     hosts: frozenset[str] | None = None,
+    names: frozenset[str] = frozenset(),
 ) -> Guard:
     """An ASGI app that serves a saved model.
 
@@ -77,12 +78,18 @@ def make_app(
         Seconds between two refits, if there are new clicks; default never.
     hosts : set of str, optional
         Names of this machine that a request may use; default any.
+    names : set of str, optional
+        More such names, whose pages may ask as well.
     """
     service = Service(model, store, token, limits, refit_every)
-    return guard_of(service, hosts)
+    return guard_of(service, hosts, names)
 
 
-def guard_of(service: Service, hosts: frozenset[str] | None = None) -> Guard:
+def guard_of(
+    service: Service,
+    hosts: frozenset[str] | None = None,
+    names: frozenset[str] = frozenset(),
+) -> Guard:
     """The app of a service."""
     endpoints = Handlers(service).endpoints()
     description = describe(endpoints)
@@ -106,7 +113,8 @@ def guard_of(service: Service, hosts: frozenset[str] | None = None) -> Guard:
         yield
         await service.stop()
 
-    return Guard(Router(routes, redirect_slashes=False, lifespan=lifespan), service, hosts)
+    router = Router(routes, redirect_slashes=False, lifespan=lifespan)
+    return Guard(router, service, hosts, names)
 
 
 def _route(method: str, path: str, handler: Any) -> Route:

@@ -40,10 +40,21 @@ WRITES = re.compile(r"/users/.*/clicks|/refit|/upload|/jobs/.*", re.DOTALL)
 
 
 class Guard:
-    """The app that the server runs."""
+    """The app that the server runs.
 
-    def __init__(self, app: App, service: Service, hosts: frozenset[str] | None = None):
-        self.app, self.service, self.hosts = app, service, hosts
+    `hosts` are the names by which a request may call this machine (None: any); pages of the sites
+    `names` may ask, too, as those behind a proxy do.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        service: Service,
+        hosts: frozenset[str] | None = None,
+        names: frozenset[str] = frozenset(),
+    ):
+        self.app, self.service, self.names = app, service, names
+        self.hosts = None if hosts is None else hosts | names
         rate = service.limits.rate
         self.buckets = Buckets(rate) if rate > 0 else None
 
@@ -81,9 +92,12 @@ class Guard:
     def _check(self, scope: Message, headers: dict[str, bytes]) -> None:
         host = headers.get("host", b"").decode("latin-1")
         if self.hosts is not None and without_port(host) not in self.hosts:
-            raise ServiceError(400, "Host must be this machine: localhost or 127.0.0.1")
+            raise ServiceError(
+                400, "Host must be a name of this machine, such as localhost; see --name"
+            )
         origin = headers.get("origin", b"").decode("latin-1")
-        if origin and origin.partition("://")[2] != host:
+        site = origin.partition("://")[2]
+        if origin and site != host and without_port(site) not in self.names:
             raise ServiceError(403, "a page of another site must not ask here (Origin)")
         client = (scope.get("client") or ("",))[0]
         if self.buckets is not None and not self.buckets.take(client):

@@ -5,6 +5,7 @@ import logging
 import os
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import uvicorn
@@ -27,6 +28,7 @@ def serve(
     token: str | None = None,
     refit_every: float | None = None,
     rate: float | None = None,
+    names: Sequence[str] = (),
     quiet: bool = False,
 ) -> None:
     """Serve a model until interrupted."""
@@ -43,16 +45,23 @@ def serve(
     _set_up_log(quiet)
     opened = _bind(host, port)
     try:
-        _run(opened, Service(model, store, token, Limits(rate=rate), refit_every), is_local)
+        service = Service(model, store, token, Limits(rate=rate), refit_every)
+        hosts = LOOPBACK | {host} if is_local else None
+        _run(opened, service, hosts, frozenset(names))
     finally:
         opened.close()
 
 
-def _run(opened: socket.socket, service: Service, is_local: bool) -> None:
+def _run(
+    opened: socket.socket,
+    service: Service,
+    hosts: frozenset[str] | None,
+    names: frozenset[str],
+) -> None:
     served, (host, port) = service.served, opened.getsockname()[:2]
     log.info("%s, version %d", served.posterior, served.number)
     log.info("look-up tables of %.1f MB made", served.table_bytes() / 1e6)
-    guard = guard_of(service, LOOPBACK if is_local else None)
+    guard = guard_of(service, hosts, names)
     log.info("open http://%s:%d", host, port)
     uvicorn.Server(make_config(guard, host, port)).run(sockets=[opened])
 

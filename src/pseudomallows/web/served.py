@@ -52,10 +52,12 @@ class Served:
         self.codes = {name: code for code, name in enumerate(self.item_names)}
         self.rows = {name: row for row, name in enumerate(self.user_names)}
         self.counts = self.clicks.item_counts()
+        self.folded = [name.casefold() for name in self.item_names]
         self.by_count = np.argsort(-self.counts, kind="stable").tolist()
         self.is_quick = False
         self._members = _members_of(self.recommender)
-        self._lock = threading.Lock()  # of the tables and of what is made once
+        self._lock = threading.Lock()  # of the tables; held for a moment only
+        self._making = threading.Lock()  # of what is made once; a report takes seconds
         self._made: dict[Any, Any] = {}
         self._windows: OrderedDict[int, None] = OrderedDict({self.window(WINDOW): None})
         self._answers: OrderedDict[tuple[int, bytes], bytes] = OrderedDict()
@@ -266,7 +268,7 @@ class Served:
     def once(self, name: Any, make: Any) -> Any:
         """What is made at the first question, and kept."""
         if name not in self._made:
-            with self._lock:
+            with self._making:
                 if name not in self._made:
                     self._made[name] = make()
         return self._made[name]
@@ -332,9 +334,8 @@ class Served:
     def items(self, search: str, limit: int) -> ItemsAnswer:
         """The most clicked items whose names hold a text."""
         wanted, found = search.casefold(), []
-        folded: list[str] = self.once("folded", lambda: [n.casefold() for n in self.item_names])
         for code in self.by_count:
-            if wanted in folded[code]:
+            if wanted in self.folded[code]:
                 found.append(ItemRow(self.item_names[code], int(self.counts[code])))
                 if len(found) == limit:
                     break

@@ -318,6 +318,9 @@ def _is_text(name: str) -> bool:
 
 
 def _read_pairs(path: Path) -> tuple[list[Pair], tuple[int, int, int]]:
+    with path.open("rb") as stream:
+        if stream.read(2) == b"\x1f\x8b":  # unpacked, it might be of any size
+            raise ServiceError(422, "the file must be text, and this is packed (gzip): unpack it")
     try:
         prefs = read(path, quiet=True)
     except (ValueError, TypeError, OSError) as error:
