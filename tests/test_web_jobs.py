@@ -79,6 +79,7 @@ def test_a_refit_is_the_fit_of_all_clicks(tmp_path):
         expected = pm.fit(prefs, "pseudo", n_draws=20, n_clusters=2, rng=1)
     assert np.array_equal(found.consensus, expected.consensus)
     assert found.users.tolist()[-1] == "zoe"
+    assert found.settings["stored_clicks"] == 3
     assert refit(posterior, order | {"clusters": 3}).n_clusters == 3
     assert refit(posterior, order | {"method": "personal"}).personal is not None
     with pytest.raises(ValueError, match="has no clusters"):
@@ -242,6 +243,12 @@ def test_a_refit_now_and_then(tmp_path, monkeypatch):
         client.post("/users/zoe/clicks", json={"clicks": ["item 1"]})
         time.sleep(1.0)
         assert len(jobs) == 1
+    newer = pm.load(tmp_path / "m.pm")
+    newer.settings["stored_clicks"] = 1
+    Versions(tmp_path / "m.pm").save(newer)
+    with client_of(tmp_path, refit_every=0.05) as client:  # started again: nothing is new
+        time.sleep(0.5)
+        assert not client.app.service.jobs._jobs
 
 
 @pytest.mark.slow

@@ -57,13 +57,16 @@ def refit(posterior: Posterior, order: dict[str, Any], progress: Any = None) -> 
     assert posterior.clicks is not None
     store = open_store(order["store"])
     try:
-        prefs = join_clicks(posterior.clicks, store.all_clicks())
+        pairs = list(store.all_clicks())
     finally:
         store.close()
+    prefs = join_clicks(posterior.clicks, pairs)
     method, clusters = order.get("method"), order.get("clusters")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # whether to trust it is said at /model
-        return fit(prefs, progress=progress, **_options(posterior, method, clusters))
+        found = fit(prefs, progress=progress, **_options(posterior, method, clusters))
+    found.settings["stored_clicks"] = len(pairs)
+    return found
 
 
 def _options(

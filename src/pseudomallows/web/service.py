@@ -131,13 +131,14 @@ class Service:
                 log.warning("a new version is skipped: %s", error)
 
     async def _refit_now_and_then(self, seconds: float) -> None:
-        """Every so many seconds, if there are new clicks."""
-        loop, last = asyncio.get_running_loop(), -1
+        """Every so many seconds, if there are clicks that the model does not know."""
+        loop, last = asyncio.get_running_loop(), 0
         while True:
             await asyncio.sleep(seconds)
             try:
                 n_clicks = await loop.run_in_executor(self._reader, self.writer.store.n_clicks)
-                if n_clicks and n_clicks != last and not self.jobs.is_busy:
+                known = self.served.posterior.settings.get("stored_clicks", 0)
+                if n_clicks not in (known, last) and not self.jobs.is_busy:
                     await self.refit(None, None)
                     last = n_clicks
             except Exception as error:
