@@ -19,6 +19,7 @@ import pseudomallows as pm
 from pseudomallows import cli, commands
 
 COMMANDS = ["demo", "simulate", "fit", "consensus", "recommend", "evaluate", "report", "info"]
+COMMANDS += ["serve"]
 
 
 @pytest.fixture
@@ -71,9 +72,9 @@ def test_the_commands_of_the_contract_are_there():
 
 
 def test_every_help_ends_in_an_example_that_runs(here, capsys):
-    """In the order of the commands; the demo has a test of its own."""
+    """In the order of the commands; the demo and the service have tests of their own."""
     found = examples()
-    for name in [name for name in found if name != "demo"]:
+    for name in [name for name in found if name not in ("demo", "serve")]:
         assert cli.main(shlex.split(found[name])) == 0, found[name]
     assert sorted(os.listdir(here)) == [
         "clicks.csv",

@@ -16,6 +16,11 @@ OPTIONAL = {  # library: who may import it
     "arviz": {"posterior"},
     "pandas": {"frames"},
     "pyarrow": {"arrow"},
+    "starlette": {"app", "guard", "openapi"},
+    "uvicorn": {"lane", "serve"},
+    "h11": {"lane"},
+    "msgspec": {"app", "lane", "openapi", "served", "types"},
+    "psycopg": {"postgres"},
 }
 HEAVY = {
     "matplotlib",
@@ -24,6 +29,8 @@ HEAVY = {
     "dask",
     "starlette",
     "uvicorn",
+    "msgspec",
+    "psycopg",
     "arviz",
     "pyarrow",
     "rich",
@@ -71,6 +78,12 @@ def test_imports_have_no_circle():
         done |= set(ready)
         for name in ready:
             del graph[name]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
+def test_only_the_command_imports_the_service(path):
+    if path.parent == ROOT and path.stem != "commands":
+        assert "web" not in imported(path)[0]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)

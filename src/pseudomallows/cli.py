@@ -58,6 +58,7 @@ def make_parser() -> argparse.ArgumentParser:
     adders = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for add in (_demo, _simulate, _fit, _consensus, _recommend, _evaluate, _report, _info):
         add(adders)
+    _serve(adders)
     _completion(adders)
     return parser
 
@@ -217,6 +218,46 @@ def _info(adders: Any) -> None:
     parser.add_argument("--kind", choices=KINDS, help="kind of the data")
     parser.add_argument("--encoding", help="encoding of the text (UTF-8)")
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _serve(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "serve",
+        commands.serve_model,
+        "Answer over HTTP from a model, and keep new clicks. With a page to look at; until Ctrl-C. "
+        "Whoever writes needs the token, if there is one; it is read from the file or from the "
+        "variable PSEUDOMALLOWS_TOKEN.",
+        "pseudomallows serve model.pm --port 8000 --store clicks.sqlite",
+    )
+    _add_saved(parser)
+    parser.add_argument("--port", type=int, default=8000, metavar="N", help="(8000)")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address; one for others needs a token (127.0.0.1)"
+    )
+    parser.add_argument(
+        "--store",
+        default="clicks.sqlite",
+        metavar="FILE",
+        help="where new clicks go, or postgresql://... (clicks.sqlite)",
+    )
+    parser.add_argument("--token-file", metavar="FILE", help="the token that writers must give")
+    parser.add_argument(
+        "--refit-every", type=float, metavar="SECONDS", help="learn from new clicks so often"
+    )
+    parser.add_argument(
+        "--rate",
+        type=float,
+        metavar="N",
+        help="requests a second from one client (any number on this machine, else 100)",
+    )
+    parser.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="behind a proxy: the name by which pages ask for the service; may be given again",
+    )
 
 
 def _completion(adders: Any) -> None:

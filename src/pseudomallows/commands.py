@@ -267,6 +267,28 @@ def report_file(options: argparse.Namespace) -> int:
     return 0
 
 
+def serve_model(options: argparse.Namespace) -> int:
+    """Serve a model until interrupted."""
+    try:
+        from .web.serve import find_token, serve
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"serve needs {error.name}: pip install 'pseudomallows[web]'", name=error.name
+        ) from None
+    serve(
+        options.model,
+        options.host,
+        options.port,
+        options.store,
+        find_token(options.token_file),
+        options.refit_every,
+        options.rate,
+        options.name,
+        options.quiet,
+    )
+    return 0
+
+
 def info(options: argparse.Namespace) -> int:
     """What a file holds, in a few lines."""
     found = _about(options)

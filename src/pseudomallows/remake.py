@@ -20,10 +20,15 @@ def call_of(posterior: Posterior) -> str:
     >>> call_of(fit(prefs, alpha=3, sigma=0.5, rng=1))
     "pm.fit(prefs, method='pseudo', alpha=3.0, n_draws=200, n_clusters=1, sigma=0.5, rng=1)"
     """
-    options = _personal_options if posterior.personal is not None else _options
-    settings = posterior.settings
-    given = {"method": settings.get("method")} | options(posterior) | {"rng": settings.get("seed")}
+    settings, options = posterior.settings, fit_options(posterior)
+    given = {"method": settings.get("method")} | options | {"rng": settings.get("seed")}
     return f"pm.fit({', '.join(['prefs', *(f'{key}={value!r}' for key, value in given.items())])})"
+
+
+def fit_options(posterior: Posterior) -> dict[str, Any]:
+    """The options of a fit that are not the defaults; what prints as ... is data of its own."""
+    options = _personal_options if posterior.personal is not None else _options
+    return options(posterior)
 
 
 def _options(posterior: Posterior) -> dict[str, Any]:

@@ -1,0 +1,301 @@
+"""How many requests a second the service answers, on one core. Five minutes.
+
+The service runs as people run it, held to one core; a client of ours, held to another, keeps 16
+connections busy with POST /recommend (k = 10), each asking again as soon as it is answered. The
+CPU time of each for a request is shown, since other work on the machine cannot change it; that of
+the service holds the first answers of "again". The client is an asyncio protocol on raw sockets
+that finds the end of an answer by its length.
+
+"again": the clicks of the model's users, over and over, after all have been asked for once, so that
+the answers are those kept from before. "new": clicks that nobody has asked for yet, so that every
+answer is computed. "rows": GET /users/{id}/recommendations, which goes through the parser of the
+server, uvicorn with h11. "store": POST /users/{id}/clicks, one click each, on the disk before the
+answer.
+
+The models have the shapes of a fit by "pseudo" with 200 draws, but their draws are made up: only
+the shapes matter for the speed. Users have 4 to 6 clicks; the tables for them are made before.
+"""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+import pseudomallows as pm
+from pseudomallows.preferences import clicks_of_pairs
+from pseudomallows.rankings import orderings_of
+from timing import print_table
+
+SETTINGS = [(200, 17), (200, 50), (1000, 17)]  # items, clusters
+N_DRAWS, N_LEADERS, N_USERS, N_CONNECTIONS, SECONDS = 200, 4, 2000, 16, 8.0
+PORT = 8799
+
+
+def make_posterior(n_items: int, n_clusters: int) -> pm.Posterior:
+    """A posterior of the shapes of a fit."""
+    rng = np.random.default_rng(1)
+    centers = np.array([rng.permutation(n_items) for _ in range(n_clusters)], dtype=np.float64)
+
+    def draws(number: int) -> np.ndarray:
+        noise = rng.normal(0, n_items / 20, (1, number, n_clusters, n_items))
+        found = orderings_of((centers + noise).reshape(-1, n_items))
+        return (orderings_of(found) + 1).astype(np.int32).reshape(1, number, n_clusters, n_items)
+
+    labels = rng.integers(0, n_clusters, N_USERS)
+    noisy = centers[labels] + rng.normal(0, n_items / 10, (N_USERS, n_items))
+    sizes = rng.integers(4, 7, N_USERS)
+    best = [orderings_of(row[None])[0][:size] for row, size in zip(noisy, sizes, strict=True)]
+    rows = np.repeat(np.arange(N_USERS), sizes)
+    names = [
+        np.array([f"{w} {i}" for i in range(n)], object)
+        for w, n in (("user", N_USERS), ("item", n_items))
+    ]
+    clicks = clicks_of_pairs(rows, np.concatenate(best), None, *names)
+    shares = np.full((1, N_DRAWS, n_clusters), 1 / n_clusters)
+    alphas = np.tile(8 + np.arange(n_clusters) / n_clusters, (1, N_DRAWS, 1))
+    return pm.Posterior(
+        consensus=draws(N_DRAWS),
+        alpha=alphas,
+        weights=np.full((1, N_DRAWS), 1 / N_DRAWS),
+        log_posterior=np.zeros((1, N_DRAWS)),
+        costs=np.zeros((n_clusters, n_items, n_items)),
+        items=clicks.items,
+        users=clicks.users,
+        settings={"method": "pseudo", "alpha": None, "options": {"order": "uniform"}},
+        clicks=clicks,
+        latent=np.empty((1, N_DRAWS, 0, n_items), np.int32),
+        shares=shares,
+        chain_memberships=np.eye(n_clusters, dtype=np.float32)[labels][None],
+        leaders=draws(N_LEADERS),
+    )
+
+
+# The client
+
+
+class Connection(asyncio.Protocol):
+    """Asks, waits for the whole answer, asks again."""
+
+    def __init__(self, requests: Iterator[bytes], times: list[float], failures: list[bytes]):
+        self.requests, self.times, self.failures = requests, times, failures
+        self.ended = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self.ask()
+
+    def ask(self) -> None:
+        request = next(self.requests, None)
+        if request is None:
+            self.transport.close()
+            return
+        self.left, self.head = -1, b""
+        self.started = time.perf_counter()
+        self.transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        if self.left < 0:
+            self.head += data
+            head, found, body = self.head.partition(b"\r\n\r\n")
+            if not found:
+                return
+            if not head.startswith(b"HTTP/1.1 200"):
+                self.failures.append(head[:50])
+            length = re.search(rb"(?i)content-length: (\d+)", head)
+            assert length is not None
+            self.left = int(length[1]) - len(body)
+        else:
+            self.left -= len(data)
+        if self.left <= 0:
+            self.times.append(time.perf_counter() - self.started)
+            self.ask()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if error is not None:
+            self.failures.append(str(error).encode())
+        self.ended.set_result(None)
+
+
+def post(path: str, body: object) -> bytes:
+    """The bytes of a request."""
+    text = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(text)}\r\n\r\n"
+    return head.encode() + text
+
+
+def requests_of(kind: str, lists: list[list[str]], n_items: int) -> Iterator[bytes]:
+    """Requests without end."""
+    rng = np.random.default_rng()
+    if kind == "again":
+        made = [post("/recommend", {"clicks": clicks, "k": 10}) for clicks in lists]
+        while True:
+            yield made[rng.integers(len(made))]
+    number = 0
+    while True:
+        number += 1
+        if kind == "rows":
+            path = f"/users/user%20{rng.integers(len(lists))}/recommendations"
+            yield f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+            continue
+        chosen = rng.choice(n_items, rng.integers(4, 7), replace=False)
+        clicks = [f"item {code}" for code in chosen]
+        if kind == "new":
+            yield post("/recommend", {"clicks": clicks, "k": 10})
+        else:
+            yield post(f"/users/u{number}-{rng.integers(10**9)}/clicks", {"clicks": clicks[:1]})
+
+
+async def load(kind: str, lists: list[list[str]], n_items: int) -> dict[str, float]:
+    """Ask for some seconds."""
+    if kind == "again":
+        await ask_all(post("/recommend", {"clicks": clicks, "k": 10}) for clicks in lists)
+    source, end = requests_of(kind, lists, n_items), time.perf_counter() + SECONDS
+    until = iter(lambda: next(source) if time.perf_counter() < end else None, None)
+    started, before = time.perf_counter(), time.process_time()
+    times, failures = await ask_all(until)
+    seconds = time.perf_counter() - started
+    return {
+        "asked": len(times) + (len(lists) if kind == "again" else 0),
+        "rate": len(times) / seconds,
+        "p50": float(np.quantile(times, 0.5)),
+        "p99": float(np.quantile(times, 0.99)),
+        "failures": len(failures),
+        "client": (time.process_time() - before) / len(times),
+    }
+
+
+async def ask_all(requests: Iterator[bytes]) -> tuple[list[float], list[bytes]]:
+    """Seconds of each request, and what failed."""
+    times: list[float] = []
+    failures: list[bytes] = []
+    loop = asyncio.get_running_loop()
+    made = [
+        await loop.create_connection(
+            lambda: Connection(requests, times, failures), "127.0.0.1", PORT
+        )
+        for _ in range(N_CONNECTIONS)
+    ]
+    await asyncio.gather(*(protocol.ended for _, protocol in made))
+    return times, failures
+
+
+# The service
+
+
+def hold(core: int) -> Callable[[], None] | None:
+    """What holds a process to a core, if there are several."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    if len(cores) < 2:
+        return None
+    return lambda: os.sched_setaffinity(0, {cores[core]})
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process: it does not grow when others use the core."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def figure(name: str) -> float:
+    """A figure of /metrics."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/metrics") as answer:
+        text = answer.read().decode()
+    found = re.search(rf"^pseudomallows_{name} (\S+)$", text, re.MULTILINE)
+    return float(found[1]) if found else np.nan
+
+
+def wait_until_ready() -> None:
+    """Until the port is open and all tables are made."""
+    while True:
+        try:
+            if figure("tables_left") == 0:
+                return
+        except OSError:
+            pass
+        time.sleep(0.3)
+
+
+def measure(folder: Path, n_items: int, n_clusters: int) -> list[list[str]]:
+    """Rows of the table, for one model."""
+    posterior = make_posterior(n_items, n_clusters)
+    posterior.save(folder / "m.pm")
+    assert posterior.clicks is not None
+    lists = [posterior.items[posterior.clicks.clicks_of(row)].tolist() for row in range(N_USERS)]
+    (folder / "lists.json").write_text(json.dumps(lists))
+    words = ["serve", folder / "m.pm", "--port", PORT, "--store", folder / f"{n_items}.sqlite"]
+    command = [sys.executable, "-m", "pseudomallows", *map(str, words), "--quiet"]
+    started = time.perf_counter()
+    service = subprocess.Popen(command)
+    try:
+        wait_until_ready()
+        ready = time.perf_counter() - started
+        size = figure("table_bytes") / 1e6
+        place = hold(0)
+        if place is not None:
+            for thread in os.listdir(f"/proc/{service.pid}/task"):
+                os.sched_setaffinity(int(thread), {sorted(os.sched_getaffinity(0))[0]})
+        rows = []
+        for kind in ("again", "new", "rows", "store"):
+            client = [sys.executable, __file__, "client", kind, str(folder), str(n_items)]
+            before = cpu_seconds(service.pid)
+            run = subprocess.run(
+                client, capture_output=True, text=True, check=True, preexec_fn=hold(1)
+            )
+            found = json.loads(run.stdout)
+            spent = (cpu_seconds(service.pid) - before) / found["asked"]
+            rows.append(
+                [
+                    f"{n_items} items, {n_clusters} clusters",
+                    kind,
+                    f"{found['rate']:,.0f}",
+                    f"{found['p50'] * 1e3:.1f}",
+                    f"{found['p99'] * 1e3:.1f}",
+                    str(found["failures"]),
+                    f"{spent * 1e6:,.0f}",
+                    f"{found['client'] * 1e6:.0f}",
+                    f"{size:.0f}",
+                    f"{ready:.0f}",
+                ]
+            )
+        return rows
+    finally:
+        service.terminate()
+        service.wait()
+
+
+def main() -> None:
+    """Measure all settings."""
+    if sys.argv[1:2] == ["client"]:
+        kind, folder, n_items = sys.argv[2:]
+        lists = json.loads((Path(folder) / "lists.json").read_text())
+        print(json.dumps(asyncio.run(load(kind, lists, int(n_items)))))
+        return
+    header = [
+        "model",
+        "kind",
+        "per second",
+        "p50 ms",
+        "p99 ms",
+        "errors",
+        "service µs",
+        "client µs",
+    ]
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for setting in SETTINGS[: int(sys.argv[1]) if sys.argv[1:] else None]:
+            rows += measure(Path(folder), *setting)
+            print_table(header, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""Refits, each in a process of its own; one at a time."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import ServiceError
+from .types import JobAnswer
+
+log = logging.getLogger("pseudomallows")
+MAX_JOBS, PATIENCE = 100, 3.0  # jobs remembered; seconds to end when asked to
+Saved = Callable[[int], Awaitable[None]]
+
+
+@dataclass(eq=False)
+class Job:
+    """One refit, and how far it is."""
+
+    name: str
+    process: asyncio.subprocess.Process
+    state: str = "running"
+    done: int = 0
+    total: int = 0
+    error: str | None = None
+    started: float = field(default_factory=time.monotonic)
+    ended: float | None = None
+    saved: int | None = None
+
+    def answer(self) -> JobAnswer:
+        """For the client."""
+        seconds = (self.ended or time.monotonic()) - self.started
+        state: Any = self.state
+        return JobAnswer(self.name, state, self.done, self.total, round(seconds, 3), self.error)
+
+
+class Jobs:
+    """The jobs of a service. `saved` is called with the number of each new version."""
+
+    command: Sequence[str] = (sys.executable, "-m", "pseudomallows.web.refit")
+
+    def __init__(self, saved: Saved):
+        self._saved, self._jobs = saved, dict[str, Job]()
+        self._watchers = set[asyncio.Task[None]]()
+        self._starting = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Does a job run?"""
+        return self._starting or any(job.state == "running" for job in self._jobs.values())
+
+    def get(self, name: str) -> Job:
+        """One job."""
+        if name not in self._jobs:
+            raise ServiceError(404, f"there is no job {name[:40]!r}")
+        return self._jobs[name]
+
+    def check_free(self) -> None:
+        """Refuse a second job."""
+        if self.is_busy:
+            raise ServiceError(409, "a refit is running: wait for it, or cancel it")
+
+    async def start(self, order: dict[str, Any]) -> Job:
+        """Start a refit; see `refit` for the order."""
+        self.check_free()
+        self._starting = True
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self.command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is for the service, which then ends this
+            )
+            job = Job(secrets.token_hex(8), process)
+            self._jobs[job.name] = job
+        finally:
+            self._starting = False
+        assert process.stdin is not None
+        with contextlib.suppress(ConnectionError):
+            process.stdin.write(json.dumps(order).encode() + b"\n")
+            await process.stdin.drain()
+        watcher = asyncio.create_task(self._watch(job))
+        self._watchers.add(watcher)
+        watcher.add_done_callback(self._watchers.discard)
+        self._forget()
+        return job
+
+    def _forget(self) -> None:
+        ended = [name for name, job in self._jobs.items() if job.state != "running"]
+        for name in ended[: max(0, len(self._jobs) - MAX_JOBS)]:
+            del self._jobs[name]
+
+    async def _watch(self, job: Job) -> None:
+        """Follow a job to its end; `done` only once the new version answers."""
+        process = job.process
+        assert process.stdout is not None
+        assert process.stderr is not None
+        words = asyncio.create_task(process.stderr.read())
+        state = "failed"
+        try:
+            async for line in process.stdout:
+                self._hear(job, line)
+            code = await process.wait()
+            said = (await words).decode(errors="replace").strip()
+            if job.state == "cancelled":
+                state = "cancelled"
+            elif code == 0 and job.saved is not None:
+                await self._saved(job.saved)
+                state = "done"
+            elif job.error is None:
+                ended = f"by signal {-code}" if code < 0 else f"with code {code}"
+                job.error = f"the process of the refit ended {ended}; the old model serves on"
+                log.error("refit %s ended %s: %s", job.name, ended, said[-2000:])
+        except Exception:
+            job.error = job.error or "the new version could not be taken into use; see the log"
+            log.exception("refit %s", job.name)
+        finally:
+            job.state, job.ended = state, time.monotonic()
+            if state == "done":
+                job.done = job.total = max(job.total, 1)
+
+    def _hear(self, job: Job, line: bytes) -> None:
+        try:
+            said = json.loads(line)
+            job.done, job.total = int(said.get("done", job.done)), int(said.get("total", job.total))
+            job.error, job.saved = said.get("error", job.error), said.get("saved", job.saved)
+        except (ValueError, AttributeError, TypeError):
+            log.warning("refit %s said %r", job.name, line[:200])
+
+    async def cancel(self, name: str) -> Job:
+        """End a job; one that has ended stays as it is."""
+        job = self.get(name)
+        if job.state == "running":
+            job.state, job.error = "cancelled", None
+            await _end(job.process)
+            job.ended = time.monotonic()
+        return job
+
+    async def close(self) -> None:
+        """End what runs."""
+        for name in list(self._jobs):
+            await self.cancel(name)
+        if self._watchers:
+            await asyncio.wait(self._watchers, timeout=PATIENCE)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(number)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(process.wait(), PATIENCE)
+            return

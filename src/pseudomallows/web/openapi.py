@@ -1,0 +1,152 @@
+"""The description of the service for machines (OpenAPI 3.1) and, as a page, for people."""
+
+import html
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from .._version import __version__
+from .types import MAX_NAME, ErrorAnswer
+
+Handler = Callable[[Request], Awaitable[Response]]
+ERRORS = {
+    400: "not understood",
+    401: "no token, or a wrong one",
+    404: "not there",
+    408: "too slow",
+    409: "not now",
+    413: "too large",
+    422: "understood, but wrong",
+    429: "too often",
+    503: "not for the moment",
+    507: "the disk is full",
+}
+ALWAYS = (400, 408, 413, 429, 503)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One address: what it takes, what it answers."""
+
+    method: str
+    path: str
+    handler: Handler
+    words: str
+    answer: Any = None  # a type, or the name of a media type
+    asks: Any = None  # the same
+    query: dict[str, Any] = field(default_factory=dict)
+    status: int = 200
+    errors: tuple[int, ...] = ()
+    needs_token: bool = False
+
+
+def describe(endpoints: list[Endpoint]) -> dict[str, Any]:
+    """The description, from the types."""
+    types = [t for e in endpoints for t in (e.answer, e.asks) if isinstance(t, type)]
+    every = list(dict.fromkeys([*types, ErrorAnswer]))
+    refs, components = msgspec.json.schema_components(
+        every, ref_template="#/components/schemas/{name}"
+    )
+    schemas = dict(zip(every, refs, strict=True))
+    paths: dict[str, Any] = {}
+    for endpoint in endpoints:
+        operation = _operation(endpoint, schemas)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "pseudomallows",
+            "version": __version__,
+            "description": "Recommendations with probabilities, from a saved model.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "summary": endpoint.words,
+        "operationId": endpoint.handler.__name__,
+        "parameters": _parameters(endpoint),
+        "responses": {str(endpoint.status): _content(endpoint.answer, schemas, "the answer")},
+    }
+    errors = {*ALWAYS, *endpoint.errors, *((401,) if endpoint.needs_token else ())}
+    errors |= {422} if endpoint.query or endpoint.asks is not None else set()
+    for status in sorted(errors):
+        operation["responses"][str(status)] = _content(ErrorAnswer, schemas, ERRORS[status])
+    if endpoint.asks is not None:
+        body = _content(endpoint.asks, schemas, "what is asked")
+        operation["requestBody"] = {"required": True, "content": body["content"]}
+    if endpoint.needs_token:
+        operation["security"] = [{"token": []}, {}]
+    return operation
+
+
+def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    rows = [
+        {"name": name, "in": "query", "required": False, "schema": schema}
+        for name, schema in endpoint.query.items()
+    ]
+    if "{" in endpoint.path:
+        name = endpoint.path.partition("{")[2].partition("}")[0]
+        schema = {"type": "string", "minLength": 1, "maxLength": MAX_NAME}
+        rows.append({"name": name, "in": "path", "required": True, "schema": schema})
+    return rows
+
+
+def _content(kind: Any, schemas: dict[Any, Any], words: str) -> dict[str, Any]:
+    if isinstance(kind, str):
+        return {"description": words, "content": {kind: {"schema": {"type": "string"}}}}
+    return {"description": words, "content": {"application/json": {"schema": schemas[kind]}}}
+
+
+def as_page(description: dict[str, Any]) -> str:
+    """The description as a page, without any script."""
+    parts = [
+        "<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>pseudomallows: addresses"
+        "</title><meta name='viewport' content='width=device-width'>",
+        f"<h1>pseudomallows {html.escape(__version__)}</h1>",
+        "<p>All of it for machines: <a href='/openapi.json'>openapi.json</a></p>",
+    ]
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            parts.append(f"<h2><code>{method.upper()} {html.escape(path)}</code></h2>")
+            parts.append(f"<p>{html.escape(operation['summary'])}.</p>")
+            parts += _page_rows(operation)
+    parts.append("<h2>Types</h2><dl>")
+    for name, schema in description["components"]["schemas"].items():
+        rows = ", ".join(map(html.escape, schema.get("properties", {})))
+        words = html.escape(schema.get("description", ""))
+        parts.append(f"<dt><b>{html.escape(name)}</b></dt><dd>{words} <code>{rows}</code></dd>")
+    return "\n".join([*parts, "</dl></html>"])
+
+
+def _page_rows(operation: dict[str, Any]) -> list[str]:
+    rows = []
+    if operation["parameters"]:
+        names = ", ".join(html.escape(row["name"]) for row in operation["parameters"])
+        rows.append(f"<p>Parameters: <code>{names}</code></p>")
+    if "requestBody" in operation:
+        rows.append(f"<p>Takes {_media(operation['requestBody'])}</p>")
+    rows += [
+        f"<p>{status}: {html.escape(answer['description'])}, {_media(answer)}</p>"
+        for status, answer in operation["responses"].items()
+        if status.startswith("2")
+    ]
+    if "security" in operation:
+        rows.append("<p>Needs the token, if the service has one.</p>")
+    return rows
+
+
+def _media(part: dict[str, Any]) -> str:
+    ((media, content),) = part["content"].items()
+    name = content["schema"].get("$ref", "").rpartition("/")[2]
+    return f"<code>{html.escape(media)} {html.escape(name)}</code>"

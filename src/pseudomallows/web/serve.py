@@ -1,0 +1,135 @@
+"""Run the service: check the address, make all ready, open the port."""
+
+import ipaddress
+import logging
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import uvicorn
+
+from .app import guard_of
+from .guard import LOOPBACK, Guard
+from .lane import make_lane
+from .service import Limits, Service
+
+log = logging.getLogger("pseudomallows")
+MIN_TOKEN, PUBLIC_RATE = 16, 100.0
+MAX_CONNECTIONS = 1000
+
+
+def serve(
+    model: str,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    store: str = "clicks.sqlite",
+    token: str | None = None,
+    refit_every: float | None = None,
+    rate: float | None = None,
+    names: Sequence[str] = (),
+    quiet: bool = False,
+) -> None:
+    """Serve a model until interrupted."""
+    is_local = is_loopback(host)
+    if not is_local and token is None:
+        raise ValueError(
+            f"{host} can be reached from outside, so a token is needed: give --token-file, or set "
+            "PSEUDOMALLOWS_TOKEN"
+        )
+    if refit_every is not None and not refit_every > 0:
+        raise ValueError(f"--refit-every must be above 0 seconds, got {refit_every:g}")
+    if rate is None:
+        rate = 0.0 if is_local else PUBLIC_RATE
+    _set_up_log(quiet)
+    opened = _bind(host, port)
+    try:
+        service = Service(model, store, token, Limits(rate=rate), refit_every)
+        hosts = LOOPBACK | {host} if is_local else None
+        _run(opened, service, hosts, frozenset(names))
+    finally:
+        opened.close()
+
+
+def _run(
+    opened: socket.socket,
+    service: Service,
+    hosts: frozenset[str] | None,
+    names: frozenset[str],
+) -> None:
+    served, (host, port) = service.served, opened.getsockname()[:2]
+    log.info("%s, version %d", served.posterior, served.number)
+    log.info("look-up tables of %.1f MB made", served.table_bytes() / 1e6)
+    guard = guard_of(service, hosts, names)
+    log.info("open http://%s:%d", host, port)
+    uvicorn.Server(make_config(guard, host, port)).run(sockets=[opened])
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """Take the port, but listen only when all is ready."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        opened = socket.socket(family, kind, protocol)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+    except (OSError, OverflowError) as error:
+        raise ValueError(f"cannot open port {port} of {host}: {error}") from None
+    return opened
+
+
+def make_config(guard: Guard, host: str, port: int) -> uvicorn.Config:
+    """How the server runs an app."""
+    return uvicorn.Config(
+        guard,
+        host=host,
+        port=port,
+        http=make_lane(guard),
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=16_384,
+    )
+
+
+def _set_up_log(quiet: bool) -> None:
+    if not log.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("pseudomallows: %(message)s"))
+        log.addHandler(handler)
+    log.setLevel(logging.WARNING if quiet else logging.INFO)
+
+
+def is_loopback(host: str) -> bool:
+    """Can the address be reached from this machine only?
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def find_token(path: str | None) -> str | None:
+    """The token in a file, else that of the environment, else none."""
+    if path is not None:
+        token = Path(path).read_text(encoding="utf-8").strip()
+        where = path
+    else:
+        token, where = os.environ.get("PSEUDOMALLOWS_TOKEN", "").strip(), "PSEUDOMALLOWS_TOKEN"
+        if not token:
+            return None
+    if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable():
+        raise ValueError(f"the token in {where} must have {MIN_TOKEN} or more plain characters")
+    return token

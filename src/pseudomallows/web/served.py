@@ -1,0 +1,357 @@
+"""A posterior made ready for quick answers: names as text, tables made, answers kept."""
+
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ..executors import Threads, blocks
+from ..kernels.groups import choose_best
+from ..posterior import Posterior
+from ..preferences import Clicks
+from ..recommend import _Block, _PersonalRecommender, _Recommender, recommender_of
+from ..trust import judge
+from .errors import ServiceError
+from .members import MAX_BYTES, Members
+from .types import (
+    ClusterRow,
+    ClustersAnswer,
+    ConsensusAnswer,
+    ConsensusItem,
+    ItemRow,
+    ItemsAnswer,
+    RecommendAnswer,
+    Recommendation,
+)
+
+WINDOW = 10  # whose tables are made before the first request
+PREPARE_SECONDS = 5.0  # of them before the port opens; the others follow behind
+QUICK_SECONDS = 0.005  # an answer that takes longer is left to a thread
+TABLE_BYTES, ANSWER_BYTES = 512 * 2**20, 32 * 2**20
+MAX_ROWS, MAX_BINS, N_BEST = 100, 50, 3
+ONE = Threads(1)
+encode = msgspec.json.Encoder().encode
+
+
+class Served:
+    """One version of the model, as the service answers from it."""
+
+    def __init__(self, posterior: Posterior, number: int):
+        if posterior.clicks is None:
+            raise ValueError("the service recommends from clicks, and this model is of rankings")
+        self.posterior, self.number = posterior, number
+        self.clicks: Clicks = posterior.clicks
+        self.recommender = recommender_of(posterior)
+        self.item_names = _as_text(posterior.items, "items")
+        self.user_names = _as_text(posterior.users, "users")
+        self.codes = {name: code for code, name in enumerate(self.item_names)}
+        self.rows = {name: row for row, name in enumerate(self.user_names)}
+        self.counts = self.clicks.item_counts()
+        self.folded = [name.casefold() for name in self.item_names]
+        self.by_count = np.argsort(-self.counts, kind="stable").tolist()
+        self.is_quick = False
+        self._members = _members_of(self.recommender)
+        self._lock = threading.Lock()  # of the tables; held for a moment only
+        self._making = threading.Lock()  # of what is made once; a report takes seconds
+        self._made: dict[Any, Any] = {}
+        self._windows: OrderedDict[int, None] = OrderedDict({self.window(WINDOW): None})
+        self._answers: OrderedDict[tuple[int, bytes], bytes] = OrderedDict()
+        self._answer_bytes = 0
+        self.n_hits = 0
+
+    def window(self, k: int) -> int:
+        """At most all items."""
+        return min(k, self.posterior.n_items)
+
+    # Making ready
+
+    def prepare(self, seconds: float = PREPARE_SECONDS) -> list[int]:
+        """Compile, make tables for that long, and measure; what is left to make: sizes."""
+        left = self.sizes_at_hand()
+        deadline = time.perf_counter() + seconds
+        while left and time.perf_counter() < deadline:
+            self.prepare_size(left.pop(0))
+        codes = self.clicks.clicks_of(int(np.argmax(self.clicks.n_clicks > 0)))
+        self.best(codes, WINDOW)
+        started = time.perf_counter()
+        for _ in range(3):
+            self.best(codes, WINDOW)
+        self.is_quick = (time.perf_counter() - started) / 3 < QUICK_SECONDS
+        return left
+
+    def sizes_at_hand(self) -> list[int]:
+        """How many clicks users have, the commonest first; none at all is asked for too."""
+        counts = Counter(self.clicks.n_clicks.tolist())
+        sizes = [0, *(size for size, _ in counts.most_common())]
+        return list(dict.fromkeys(size for size in sizes if size < self.posterior.n_items))
+
+    def prepare_size(self, n_clicks: int, k: int = WINDOW) -> None:
+        """Make the tables for all who have that many clicks."""
+        seen, window = self._one(np.arange(n_clicks, dtype=np.int32)), self.window(k)
+        if isinstance(self.recommender, _PersonalRecommender):
+            self.recommender.begin(seen, None, window, "look_up", ONE)
+        else:
+            every = np.ones((1, len(self.recommender.sources)))
+            self.recommender.prepare(seen, window, every)
+
+    def table_bytes(self) -> int:
+        """Memory of the tables."""
+        return sum(table.nbytes for table in list(self._tables().values()))
+
+    def _tables(self) -> dict[Any, NDArray[np.float64]]:
+        recommender = self.recommender
+        if isinstance(recommender, _PersonalRecommender):
+            return recommender._personal._tables
+        return recommender._tables
+
+    def _keep_window(self, window: int) -> None:
+        """Remember that a window is in use, and drop the tables of those long unused."""
+        with self._lock:
+            self._windows[window] = None
+            self._windows.move_to_end(window)
+            while self.table_bytes() > TABLE_BYTES:
+                others = [w for w in self._windows if w not in (window, self.window(WINDOW))]
+                if not others:
+                    return
+                del self._windows[others[0]]
+                tables = self._tables()
+                for key in list(tables):
+                    if (key[1] if isinstance(key, tuple) else key) == others[0]:
+                        tables.pop(key, None)
+
+    # Recommendations
+
+    def codes_of(self, names: Sequence[str]) -> NDArray[np.int32]:
+        """Codes of items, sorted, each once."""
+        try:
+            return np.array(sorted({self.codes[name] for name in names}), dtype=np.int32)
+        except KeyError:
+            raise self._unknown(names) from None
+
+    def _unknown(self, names: Sequence[str]) -> ServiceError:
+        unknown = list(dict.fromkeys(name for name in names if name not in self.codes))
+        more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+        shown = ", ".join(repr(name[:80]) for name in unknown[:3])
+        return ServiceError(
+            422, f"clicks must be items of the model, and these are not: {shown}{more}"
+        )
+
+    def quick_answer(self, names: Sequence[str], k: int) -> bytes | None:
+        """The answer as JSON, or None if it would take long."""
+        codes = self.codes_of(names)
+        found = self.kept((k, codes.tobytes()))
+        if found is None and self.is_quick and self._is_ready(codes, k):
+            found = self.keep((k, codes.tobytes()), self.answer(codes, k))
+        return found
+
+    def kept(self, key: tuple[int, bytes]) -> bytes | None:
+        """An answer that was given before; the key is k and the codes, or a row of the fit."""
+        found = self._answers.get(key)
+        if found is not None:
+            self._answers.move_to_end(key)
+            self.n_hits += 1
+        return found
+
+    def keep(self, key: tuple[int, bytes], answer: bytes) -> bytes:
+        """Keep an answer, and drop those long unused. From the thread of the requests only."""
+        if key in self._answers:
+            return answer
+        self._answers[key] = answer
+        self._answer_bytes += len(answer) + len(key[1]) + 200
+        while self._answer_bytes > ANSWER_BYTES:
+            (_, codes), old = self._answers.popitem(last=False)
+            self._answer_bytes -= len(old) + len(codes) + 200
+        return answer
+
+    def _is_ready(self, codes: NDArray[np.int32], k: int) -> bool:
+        """Have the tables for so many clicks been made?"""
+        size, tables = self.posterior.n_items - len(codes), self._tables()
+        window = self.window(k)
+        if size == 0:
+            return True
+        if isinstance(self.recommender, _PersonalRecommender):
+            table = tables.get(window)
+            return table is not None and not np.isnan(table[0, size, 0])
+        if not self.recommender.is_pseudo:
+            return True
+        for source in self.recommender.sources:
+            table = tables.get((float(source.alphas[0]), window))
+            if table is None or table[size, 0] != table[size, 0]:
+                return False
+        return True
+
+    def answer(self, codes: NDArray[np.int32], k: int, row: int | None = None) -> bytes:
+        """The answer as JSON."""
+        items, chances, memberships = self.best(codes, k, row)
+        rows = [
+            Recommendation(self.item_names[item], chance)
+            for item, chance in zip(items, chances, strict=True)
+            if item >= 0
+        ]
+        return encode(RecommendAnswer(rows, memberships))
+
+    def best(
+        self, codes: NDArray[np.int32], k: int, row: int | None = None
+    ) -> tuple[list[int], list[float], list[float] | None]:
+        """Items, chances, memberships: those of `pm.recommend` and `pm.memberships`."""
+        seen, window = self._one(codes), self.window(k)
+        is_ready = self._is_ready(codes, k)
+        rows = None if row is None else np.array([row])
+        self._keep_window(window)
+        while True:
+            try:
+                table, memberships = self._chances(seen, rows, window, is_ready)
+                break
+            except KeyError:  # another thread has just dropped the table
+                is_ready = False
+        items, chances = np.full((1, window), -1, dtype=np.int64), np.full((1, window), np.nan)
+        choose_best(seen.starts, seen.codes, table, self.recommender.consensus, items, chances)
+        return items[0].tolist(), chances[0].tolist(), memberships
+
+    def _chances(
+        self, seen: Clicks, rows: NDArray[np.int64] | None, window: int, is_ready: bool
+    ) -> tuple[NDArray[np.float64], list[float] | None]:
+        recommender = self.recommender
+        if isinstance(recommender, _PersonalRecommender):
+            return recommender.begin(seen, rows, window, "look_up", ONE)(slice(0, 1)), None
+        found: NDArray[Any]
+        if rows is None:
+            members = self._members
+            found = members.of(seen.codes) if members else recommender.memberships_of(seen, ONE)
+        else:
+            found = recommender.chain_memberships[:, rows]
+        shares = recommender.shares_of(found)
+        if not is_ready:
+            recommender.prepare(seen, window, shares)
+        table = np.zeros((1, seen.n_items))
+        recommender.look_up(_Block(0, seen.starts, seen.codes), window, shares, table)
+        if rows is None:
+            memberships = np.einsum("c,cuk->uk", recommender.chain_weights, found)[0]
+        else:
+            memberships = found.mean(axis=0, dtype=np.float64)[0]
+        return table, memberships.tolist()
+
+    def _one(self, codes: NDArray[np.int32]) -> Clicks:
+        user, starts = np.array([""], dtype=object), np.array([0, len(codes)])
+        return Clicks(np.ones(1, dtype=np.int64), user, self.clicks.items, starts, codes)
+
+    def recommendation_rows(self, k: int) -> Iterator[list[list[Any]]]:
+        """Rows user, place, item, probability of all users of the fit, block by block."""
+        window = self.window(k)
+        for part in blocks(len(self.user_names)):
+            rows = np.arange(part.start, part.stop)
+            seen = self.clicks.take(rows)
+            self._keep_window(window)
+            table = self.recommender.begin(seen, rows, window, "look_up", ONE)(
+                slice(0, seen.n_users)
+            )
+            items = np.full((seen.n_users, window), -1, dtype=np.int64)
+            chances = np.full((seen.n_users, window), np.nan)
+            choose_best(seen.starts, seen.codes, table, self.recommender.consensus, items, chances)
+            yield [
+                [
+                    self.user_names[rows[row]],
+                    place + 1,
+                    self.item_names[items[row, place]],
+                    round(float(chances[row, place]), 6),
+                ]
+                for row, place in np.argwhere(items >= 0).tolist()
+            ]
+
+    # Questions about the model
+
+    def once(self, name: Any, make: Any) -> Any:
+        """What is made at the first question, and kept."""
+        if name not in self._made:
+            with self._making:
+                if name not in self._made:
+                    self._made[name] = make()
+        return self._made[name]
+
+    def verdict(self) -> tuple[str, str]:
+        """Can it be trusted, and why."""
+
+        def make() -> tuple[str, str]:
+            found = judge(self.posterior)
+            return found.answer, f"{found.words} {found.advice}".strip()
+
+        answer: tuple[str, str] = self.once("verdict", make)
+        return answer
+
+    def consensus(self, cluster: int) -> bytes:
+        """The answer of /consensus."""
+        if not 0 <= cluster < self.posterior.n_clusters:
+            last = self.posterior.n_clusters - 1
+            raise ServiceError(404, f"cluster must be in 0..{last}, got {cluster}")
+        answer: bytes = self.once(
+            ("consensus", cluster), lambda: encode(self._make_consensus(cluster))
+        )
+        return answer
+
+    def _make_consensus(self, cluster: int) -> ConsensusAnswer:
+        rows = self.posterior.summary(cluster)[:MAX_ROWS]
+        items = [ConsensusItem(**(row | {"item": str(row["item"])})) for row in rows]
+        codes = [self.codes[item.item] for item in items]
+        n_items = self.posterior.n_items
+        width = -(-n_items // MAX_BINS)
+        edges = list(range(0, n_items, width))
+        chances = self.posterior.rank_probabilities(cluster)[codes]
+        binned = np.add.reduceat(chances, edges, axis=1).round(6)
+        return ConsensusAnswer(cluster, items, binned.tolist(), [edge + 1 for edge in edges])
+
+    def clusters(self) -> bytes:
+        """The answer of /clusters."""
+        answer: bytes = self.once("clusters", lambda: encode(self._make_clusters()))
+        return answer
+
+    def _make_clusters(self) -> ClustersAnswer:
+        posterior = self.posterior
+        n_clusters = posterior.n_clusters
+        sizes = np.bincount(posterior.labels, minlength=n_clusters).tolist()
+        shares = posterior.shares.mean(axis=(0, 1)).tolist()
+        alphas = self.alphas()
+        best = [
+            np.argsort(posterior.point_consensus("cp", c), kind="stable")[:N_BEST].tolist()
+            for c in range(n_clusters)
+        ]
+        return ClustersAnswer(
+            [
+                ClusterRow(c, shares[c], sizes[c], alphas[c], [self.item_names[i] for i in best[c]])
+                for c in range(n_clusters)
+            ]
+        )
+
+    def alphas(self) -> list[float]:
+        """Mean concentration of each cluster."""
+        found: list[float] = self.posterior.alpha.mean(axis=(0, 1)).tolist()
+        return found
+
+    def items(self, search: str, limit: int) -> ItemsAnswer:
+        """The most clicked items whose names hold a text."""
+        wanted, found = search.casefold(), []
+        for code in self.by_count:
+            if wanted in self.folded[code]:
+                found.append(ItemRow(self.item_names[code], int(self.counts[code])))
+                if len(found) == limit:
+                    break
+        return ItemsAnswer(found)
+
+
+def _members_of(recommender: _Recommender | _PersonalRecommender) -> Members | None:
+    """The quick way to memberships, if there are clusters and it is not too large."""
+    if isinstance(recommender, _PersonalRecommender) or recommender.centers.shape[2] == 1:
+        return None
+    return Members(recommender) if Members.bytes_for(recommender) <= MAX_BYTES else None
+
+
+def _as_text(names: NDArray[Any], what: str) -> list[str]:
+    text = [str(name) for name in names.tolist()]
+    if len(set(text)) != len(text):
+        twice = Counter(text).most_common(1)[0][0]
+        raise ValueError(f"the service writes names as text, and two {what} are both {twice!r}")
+    return text

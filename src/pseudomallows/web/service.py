@@ -1,0 +1,337 @@
+"""The state behind the service: the model that answers, the store, the jobs."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from .._version import __version__
+from ..preferences import Clicks
+from ..read import read
+from ..report import report
+from .errors import ServiceError
+from .jobs import Job, Jobs
+from .metrics import Metrics
+from .served import Served
+from .store import RETRY, Pair, Writer, open_store
+from .types import MAX_NAME, ModelAnswer
+from .versions import Versions
+
+log = logging.getLogger("pseudomallows")
+WATCH_SECONDS = 2.0  # between two looks for a version that another process has made
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is refused, and how long a client may take."""
+
+    body: int = 1_000_000
+    upload: int = 100_000_000
+    seconds: float = 30.0  # for the body of a request; an upload has ten times as long
+    rate: float = 0.0  # requests a second and client; 0: any number
+    waiting: int = 64  # slow answers that may wait
+
+
+class Service:
+    """One model, served."""
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        store: str,
+        token: str | None = None,
+        limits: Limits | None = None,
+        refit_every: float | None = None,
+    ):
+        self.token, self.limits = token, limits or Limits()
+        self.versions, self.address, self.refit_every = Versions(model), store, refit_every
+        self.metrics = Metrics()
+        newest = self.versions.newest()
+        assert newest is not None
+        self.served = Served(newest[1], newest[0])
+        self._left = self.served.prepare()
+        self._seen = max([newest[0], *self.versions.numbers()])
+        self.writer = Writer(open_store(store))
+        self.jobs = Jobs(self._take_version)
+        self._slow = ThreadPoolExecutor(2, thread_name_prefix="slow")
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="reader")
+        self._behind = ThreadPoolExecutor(1, thread_name_prefix="behind")
+        self._waiting = 0
+        self._tasks: list[asyncio.Task[None]] = []
+        self._turn = asyncio.Lock()
+        self._closed = False
+
+    # Beginning and end
+
+    async def start(self) -> None:
+        """Begin what goes on beside the requests."""
+        self._tasks.append(asyncio.create_task(self._watch_versions()))
+        if self.refit_every:
+            self._tasks.append(asyncio.create_task(self._refit_now_and_then(self.refit_every)))
+        self._behind.submit(self._make_tables, self.served)
+
+    async def stop(self) -> None:
+        """End jobs, store what waits, close."""
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.jobs.close()
+        for pool in (self._slow, self._reader, self._behind):
+            pool.shutdown(wait=False, cancel_futures=True)
+        await asyncio.get_running_loop().run_in_executor(None, self._close_store)
+
+    def _close_store(self) -> None:
+        self.writer.close()
+        self.writer.store.close()
+
+    def _make_tables(self, served: Served) -> None:
+        """The tables that were not made before the port opened."""
+        left = self._left
+        while left and not self._closed and self.served is served:
+            served.prepare_size(left[0])
+            left.pop(0)
+
+    # Versions
+
+    async def _take_version(self, number: int) -> None:
+        """Load a version, make it ready, then answer from it."""
+        async with self._turn:
+            if number <= self.served.number:
+                return
+            loop = asyncio.get_running_loop()
+            served, left = await loop.run_in_executor(self._behind, self._load, number)
+            self.served, self._left = served, left
+            self._seen = max(self._seen, number)
+            log.info("version %d answers now", number)
+            self._behind.submit(self._make_tables, served)
+
+    def _load(self, number: int) -> tuple[Served, list[int]]:
+        served = Served(self.versions.load(number), number)
+        return served, served.prepare()
+
+    async def _watch_versions(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            try:
+                fresh = [n for n in self.versions.numbers() if n > self._seen]
+                for number in reversed(fresh):
+                    self._seen = max(self._seen, number)
+                    await self._take_version(number)
+                    break
+            except (ValueError, OSError) as error:
+                log.warning("a new version is skipped: %s", error)
+
+    async def _refit_now_and_then(self, seconds: float) -> None:
+        """Every so many seconds, if there are clicks that the model does not know."""
+        loop, last = asyncio.get_running_loop(), 0
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                n_clicks = await loop.run_in_executor(self._reader, self.writer.store.n_clicks)
+                known = self.served.posterior.settings.get("stored_clicks", 0)
+                if n_clicks not in (known, last) and not self.jobs.is_busy:
+                    await self.refit(None, None)
+                    last = n_clicks
+            except Exception as error:
+                log.warning("no refit: %s", error)
+
+    async def refit(self, clusters: int | str | None, method: str | None) -> Job:
+        """Start a refit from the newest version and the store."""
+        order = {
+            "model": str(self.versions.model.resolve()),
+            "number": self.served.number,
+            "store": self.address,
+            "clusters": clusters,
+            "method": method,
+        }
+        return await self.jobs.start(order)
+
+    # Clicks
+
+    async def stored_clicks(self, user: str) -> list[str]:
+        """What the store has of a user."""
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(self._reader, self.writer.store.clicks_of, [user])
+        return found[user]
+
+    async def add_clicks(self, user: str, items: Sequence[str]) -> list[str]:
+        """Store clicks; all clicks of the user, once they are safe."""
+        check_name(user, "a user")
+        self.served.codes_of(items)  # an unknown item is refused
+        stored = await self.writer.add(user, items)
+        return self.all_clicks(user, stored)
+
+    def all_clicks(self, user: str, stored: Sequence[str]) -> list[str]:
+        """The clicks of the fit and those of the store, each once."""
+        return list(dict.fromkeys([*self._fitted(self.served, user), *stored]))
+
+    @staticmethod
+    def _fitted(served: Served, user: str) -> list[str]:
+        row = served.rows.get(user)
+        if row is None:
+            return []
+        return [served.item_names[code] for code in served.clicks.clicks_of(row).tolist()]
+
+    async def upload(self, path: Path) -> tuple[int, int, int]:
+        """Store the clicks of a file; numbers of users, items and clicks."""
+        pairs, counts = await self.slow(lambda: _read_pairs(path))
+        await self.writer.add_many(pairs)
+        return counts
+
+    # Answers
+
+    async def slow(self, work: Callable[[], T]) -> T:
+        """Work that would hold up the others, in a thread; not too much of it."""
+        if self._waiting >= self.limits.waiting:
+            raise ServiceError(503, "too many long answers are asked for: try again", RETRY)
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._slow, work)
+        finally:
+            self._waiting -= 1
+
+    async def recommend(self, names: Sequence[str], k: int) -> bytes:
+        """The answer of /recommend."""
+        served = self.served
+        found = served.quick_answer(names, k)
+        if found is None:
+            codes = served.codes_of(names)
+            found = await self.slow(lambda: served.answer(codes, k))
+            served.keep((k, codes.tobytes()), found)
+        return found
+
+    async def recommend_user(self, user: str, k: int) -> bytes:
+        """The answer for a user: of the fit, of the store, or of both."""
+        stored, served = await self.stored_clicks(user), self.served
+        fitted = self._fitted(served, user)
+        new = [item for item in stored if item in served.codes and item not in set(fitted)]
+        if new:
+            return await self.recommend([*fitted, *new], k)
+        if user not in served.rows and not stored:
+            raise ServiceError(404, f"no user is named {user[:80]!r}: post some clicks first")
+        if user not in served.rows:
+            return await self.recommend([], k)
+        row = served.rows[user]
+        key = (k, f"row {row}".encode())
+        found = served.kept(key)
+        if found is None:
+            codes = served.clicks.clicks_of(row)
+            found = await self.slow(lambda: served.answer(codes, k, row))
+            served.keep(key, found)
+        return found
+
+    async def about(self) -> ModelAnswer:
+        """The answer of /model."""
+        served, settings = self.served, self.served.posterior.settings
+        answer, why = await self.slow(served.verdict)
+        trusted: Any = answer
+        return ModelAnswer(
+            version=str(settings.get("version", __version__)),
+            method=str(settings.get("method")),
+            model=served.number,
+            n_users=len(served.user_names),
+            n_items=len(served.item_names),
+            n_clusters=served.posterior.n_clusters,
+            n_clicks=len(served.clicks.codes),
+            alpha=served.alphas(),
+            trusted=trusted,
+            why=why,
+            seed=settings.get("seed"),
+            has_token=self.token is not None,
+        )
+
+    def report_page(self) -> bytes:
+        """The report of the model, made once for each version."""
+        served = self.served
+
+        def make() -> bytes:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "report.html"
+                report(served.posterior, path)
+                return path.read_bytes()
+
+        page: bytes = served.once("report", make)
+        return page
+
+    async def metrics_text(self) -> str:
+        """The answer of /metrics."""
+        loop, served = asyncio.get_running_loop(), self.served
+        gauges = {
+            "model_version": ("Number of the version that answers.", float(served.number)),
+            "table_bytes": ("Memory of the look-up tables.", float(served.table_bytes())),
+            "tables_left": ("Numbers of clicks without tables yet.", float(len(self._left))),
+            "kept_answers_used": ("Answers of this version given again.", float(served.n_hits)),
+            "refit_running": ("Does a refit run?", float(self.jobs.is_busy)),
+        }
+        with contextlib.suppress(ServiceError):
+            stored = await loop.run_in_executor(self._reader, self.writer.store.n_clicks)
+            gauges["stored_clicks"] = ("Clicks in the store.", float(stored))
+        return self.metrics.text(gauges)
+
+
+class Buckets:
+    """How often each client may ask: `rate` times a second, and twice as often for a moment."""
+
+    MAX_CLIENTS = 10_000
+
+    def __init__(self, rate: float):
+        self.rate, self._clients = rate, dict[str, tuple[float, float]]()
+
+    def take(self, client: str) -> bool:
+        """May this client ask now?"""
+        now, most = time.monotonic(), max(1.0, 2 * self.rate)
+        left, last = self._clients.pop(client, (most, now))
+        left = min(most, left + (now - last) * self.rate)
+        self._clients[client] = (max(left - 1, 0.0) if left >= 1 else left, now)
+        if len(self._clients) > self.MAX_CLIENTS:
+            del self._clients[next(iter(self._clients))]
+        return left >= 1
+
+    def give_back(self, client: str) -> None:
+        """As if the client had not asked."""
+        left, last = self._clients.get(client, (0.0, 0.0))
+        self._clients[client] = (left + 1, last)
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse a name that cannot be stored."""
+    if not 1 <= len(name) <= MAX_NAME or "\0" in name or not _is_text(name):
+        raise ServiceError(
+            422, f"the name of {what} must have 1 to {MAX_NAME} letters, got {name[:40]!r}"
+        )
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return False
+    return True
+
+
+def _read_pairs(path: Path) -> tuple[list[Pair], tuple[int, int, int]]:
+    with path.open("rb") as stream:
+        if stream.read(2) == b"\x1f\x8b":  # unpacked, it might be of any size
+            raise ServiceError(422, "the file must be text, and this is packed (gzip): unpack it")
+    try:
+        prefs = read(path, quiet=True)
+    except (ValueError, TypeError, OSError) as error:
+        raise ServiceError(422, str(error).replace(str(path), "the file")) from None
+    if not isinstance(prefs, Clicks):
+        raise ServiceError(422, "the file must hold clicks (columns user, item), not rankings")
+    users, items = [str(name) for name in prefs.users], [str(name) for name in prefs.items]
+    for name in users:
+        check_name(name, "a user")
+    for name in items:
+        check_name(name, "an item")
+    pairs = [(user, items[code]) for row, user in enumerate(users) for code in prefs.clicks_of(row)]
+    return pairs, (len(users), len(items), len(pairs))

@@ -1,0 +1,154 @@
+"""What goes in and out of the service, as types; the description for others is made from them."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+MAX_K, MAX_CLICKS, MAX_NAME, MAX_LISTED = 1000, 10_000, 300, 1000
+Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
+Names = Annotated[list[Name], Meta(max_length=MAX_CLICKS)]
+Number = Annotated[int, Meta(ge=0)]
+
+
+class RecommendRequest(Struct, forbid_unknown_fields=True):
+    """Clicks of someone, and how many items are wanted."""
+
+    clicks: Names
+    k: Annotated[int, Meta(ge=1, le=MAX_K)] = 10
+
+
+class ClicksRequest(Struct, forbid_unknown_fields=True):
+    """New clicks of a user."""
+
+    clicks: Annotated[list[Name], Meta(min_length=1, max_length=MAX_CLICKS)]
+
+
+class RefitRequest(Struct, forbid_unknown_fields=True):
+    """How to fit again; null: as before."""
+
+    clusters: Annotated[int, Meta(ge=1, le=1000)] | Literal["auto"] | None = None
+    method: Literal["pseudo", "balanced", "mcmc", "personal"] | None = None
+
+
+class Recommendation(Struct):
+    """An item, and the chance that it is among the next k."""
+
+    item: str
+    probability: float
+
+
+class RecommendAnswer(Struct):
+    """Best first; memberships are the probabilities of the clusters."""
+
+    recommendations: list[Recommendation]
+    memberships: list[float] | None
+
+
+class ClicksAnswer(Struct):
+    """All clicks of a user, now."""
+
+    user: str
+    clicks: list[str]
+
+
+class ConsensusItem(Struct):
+    """An item of a consensus: its rank, the interval of it, and its mean."""
+
+    item: str
+    rank: int
+    lowest: int
+    highest: int
+    mean: float
+
+
+class ConsensusAnswer(Struct):
+    """Best first. ``probabilities[row][bin]``; a bin starts at the rank ``edges[bin]``."""
+
+    cluster: int
+    items: list[ConsensusItem]
+    probabilities: list[list[float]]
+    edges: list[int]
+
+
+class ClusterRow(Struct):
+    """A cluster: its share, how many users are most likely of it, and its best items."""
+
+    cluster: int
+    share: float
+    users: int
+    alpha: float
+    best: list[str]
+
+
+class ClustersAnswer(Struct):
+    """The clusters."""
+
+    clusters: list[ClusterRow]
+
+
+class ItemRow(Struct):
+    """An item, and how many users have clicked it."""
+
+    item: str
+    users: int
+
+
+class ItemsAnswer(Struct):
+    """The most clicked items whose names hold the searched text."""
+
+    items: list[ItemRow]
+
+
+class ModelAnswer(Struct):
+    """What is served."""
+
+    version: str
+    method: str
+    model: int
+    n_users: int
+    n_items: int
+    n_clusters: int
+    n_clicks: int
+    alpha: list[float]
+    trusted: Literal["yes", "with care", "no"]
+    why: str
+    seed: int | None
+    has_token: bool
+
+
+class HealthAnswer(Struct):
+    """All is well."""
+
+    status: Literal["ok"]
+
+
+class RefitAnswer(Struct):
+    """The number of a job."""
+
+    job: str
+
+
+class UploadAnswer(Struct):
+    """What a file held, and the job that learns from it; null without one."""
+
+    job: str | None
+    users: int
+    items: int
+    clicks: int
+
+
+class JobAnswer(Struct):
+    """How far a job is."""
+
+    job: str
+    state: Literal["running", "done", "failed", "cancelled"]
+    done: Number
+    total: Number
+    seconds: float
+    error: str | None
+
+
+class ErrorAnswer(Struct):
+    """What was wanted and what came."""
+
+    error: str

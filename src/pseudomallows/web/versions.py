@@ -1,0 +1,89 @@
+"""Numbered versions of a model: MODEL itself is 1, then MODEL.d/000002.pm and so on.
+
+Each is written whole before it gets its number, and none is ever changed. A version holds, in its
+settings, the digest of the MODEL it was made from: for another MODEL it does not count.
+"""
+
+import hashlib
+import logging
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from ..files import load
+from ..posterior import Posterior
+
+log = logging.getLogger("pseudomallows")
+NAME = re.compile(r"(\d{6,})\.pm")
+
+
+class Versions:
+    """The versions of one model."""
+
+    def __init__(self, model: str | os.PathLike[str]):
+        self.model = Path(model)
+        self.folder = self.model.with_name(self.model.name + ".d")
+        self.digest = hashlib.sha256(self.model.read_bytes()).hexdigest()
+
+    def numbers(self) -> list[int]:
+        """Numbers of the versions on the disk, without 1, the oldest first."""
+        if not self.folder.is_dir():
+            return []
+        found = (NAME.fullmatch(name) for name in os.listdir(self.folder))
+        return sorted(int(match[1]) for match in found if match)
+
+    def path(self, number: int) -> Path:
+        """Where a version is."""
+        return self.model if number == 1 else self.folder / f"{number:06}.pm"
+
+    def load(self, number: int) -> Posterior:
+        """One version; an error if it is damaged or made from another model."""
+        posterior = load(self.path(number))
+        if number > 1 and _served(posterior).get("base") != self.digest:
+            raise ValueError(f"{self.path(number)} was made from another {self.model.name}")
+        return posterior
+
+    def newest(self, above: int = 0) -> tuple[int, Posterior] | None:
+        """The newest good version with a number above; bad ones are skipped, with a line."""
+        for number in [*reversed(self.numbers()), 1]:
+            if number <= above:
+                return None
+            try:
+                return number, self.load(number)
+            except (ValueError, OSError) as error:
+                if number == 1:
+                    raise
+                log.warning("version %d is skipped: %s", number, error)
+        return None
+
+    def save(self, posterior: Posterior) -> int:
+        """Write a new version, whole, and give it the next number."""
+        posterior.settings["served"] = {"base": self.digest}
+        self.folder.mkdir(exist_ok=True)
+        draft = self.folder / f".draft-{os.getpid()}.pm"
+        try:
+            posterior.save(draft)
+            return self._number(draft)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _number(self, draft: Path) -> int:
+        number = max([1, *self.numbers()]) + 1
+        while True:
+            try:
+                os.link(draft, self.path(number))  # fails if another process has taken the number
+                break
+            except FileExistsError:
+                number += 1
+        folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return number
+
+
+def _served(posterior: Posterior) -> dict[str, Any]:
+    found = posterior.settings.get("served")
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,115 @@
+"""What the tests of the service share: a model, an app, a service as a process."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+import warnings
+from pathlib import Path
+
+import httpx
+import uvicorn
+
+import pseudomallows as pm
+from pseudomallows.web.serve import make_config
+
+
+def make_model(path, method="mcmc", n_clusters=1, n_users=60, n_items=12, names=True, **more):
+    """A small model of simulated clicks, saved."""
+    prefs = pm.simulate_clicks(n_users, n_items, [6.0] * n_clusters, 3, rng=1).preferences
+    if names:
+        prefs = prefs.rename(
+            users=[f"user {i}" for i in range(n_users)], items=[f"item {i}" for i in range(n_items)]
+        )
+    if method != "personal":
+        more = {"n_draws": 20, "n_clusters": n_clusters, "n_chains": 1} | more
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        posterior = pm.fit(prefs, method, rng=1, **more)
+    posterior.save(path)
+    return posterior
+
+
+def free_port():
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Client(httpx.Client):
+    """A client of an app that runs in a thread, behind the server of the service."""
+
+    def __init__(self, app):
+        self.app, self.port = app, free_port()
+        super().__init__(base_url=f"http://127.0.0.1:{self.port}", timeout=30, trust_env=False)
+        self.server = uvicorn.Server(make_config(app, "127.0.0.1", self.port))
+        self.thread = threading.Thread(target=self.server.run, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        while not self.server.started:
+            assert self.thread.is_alive()
+            time.sleep(0.01)
+        return super().__enter__()
+
+    def __exit__(self, *problem):
+        super().__exit__(*problem)
+        self.server.should_exit = True
+        self.thread.join(timeout=20)
+        assert not self.thread.is_alive()
+
+
+class Process:
+    """The service as people run it."""
+
+    def __init__(self, model, store, *more, env=None, wait=60.0):
+        self.port = free_port()
+        words = ["serve", model, "--port", self.port, "--store", store, *more]
+        command = [sys.executable, "-m", "pseudomallows", *map(str, words)]
+        self.log = Path(f"{model}.{self.port}.log")
+        with self.log.open("w") as stream:
+            self.process = subprocess.Popen(
+                command, stderr=stream, env=os.environ | (env or {}), start_new_session=True
+            )
+        deadline = time.monotonic() + wait
+        while True:
+            if self.process.poll() is not None:
+                raise RuntimeError(self.log.read_text())
+            with contextlib.suppress(OSError):
+                self.ask("/healthz")
+                return
+            if time.monotonic() > deadline:
+                self.kill()
+                raise RuntimeError("the service did not start")
+            time.sleep(0.05)
+
+    def ask(self, path, body=None, method=None, headers=None, timeout=30.0):
+        """Status and JSON of an answer."""
+        data = None if body is None else body if isinstance(body, bytes) else json.dumps(body)
+        data = data.encode() if isinstance(data, str) else data
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}{path}", data, headers or {}, method=method
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.loads(error.read())
+
+    def kill(self):
+        """End it as a power cut would."""
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
