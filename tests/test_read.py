@@ -131,6 +131,11 @@ def test_what_cannot_be_told_is_not_guessed(put, text, words):
     assert words in str(caught.value)
 
 
+def test_a_first_line_of_one_item_says_nothing_of_the_delimiter(put):
+    found = quiet(put("tea\nmate;tea\n"), "orderings")
+    assert found.items.tolist() == ["mate", "tea"]
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

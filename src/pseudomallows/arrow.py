@@ -34,14 +34,16 @@ def read_parquet_codes(source: Source, wanted: tuple[int, int]) -> tuple[Encoded
         stream = pa.BufferReader(source.content)
         names = [pq.ParquetFile(stream).schema_arrow.names[place] for place in wanted]
         # as text: faster than joining dictionaries
-        table = pq.read_table(stream, columns=names, use_threads=len(source.content) > 2**20)
+        many = len(source.content) > 2**20
+        table = pq.read_table(stream, columns=names, use_threads=many, pre_buffer=many)
         return encode_column(table.column(names[0])), encode_column(table.column(names[1]))
 
 
 def read_parquet_text(source: Source) -> list[list[str]]:
     """Every column of a Parquet file as text."""
     with _refuse_broken(source):
-        table = pq.read_table(pa.BufferReader(source.content), use_threads=False)
+        stream = pa.BufferReader(source.content)
+        table = pq.read_table(stream, use_threads=False, pre_buffer=False)
         return [[name_of(value) for value in column.to_pylist()] for column in table.columns]
 
 

@@ -97,13 +97,15 @@ def decode(source: Source, encoding: str | None) -> str:
 
 
 def find_delimiter(source: Source, text: str) -> str:
-    """The character between cells: by the ending, else the most frequent in the first line."""
+    """The character between cells: by the ending, else the most frequent in the first line that has
+    one, of the first ten."""
     if source.ending in (".tsv", ".tab"):
         return "\t"
-    first = re.sub(r'"[^"]*"', "", text[: text.find("\n") + 1 or None])
-    if not first.strip():
-        first = text.lstrip("\r\n").split("\n", 1)[0]
-    return max(DELIMITERS, key=first.count)
+    for line in itertools.islice(io.StringIO(text[:100_000]), 10):
+        bare = re.sub(r'"[^"]*"', "", line)
+        if any(mark in bare for mark in DELIMITERS):
+            return max(DELIMITERS, key=bare.count)
+    return ","
 
 
 def read_rows(source: Source, text: str, delimiter: str) -> Iterator[Row]:
