@@ -3,7 +3,7 @@ PYTHON ?= python3
 RUN := .venv/bin/python
 READY := .venv/ready
 
-.PHONY: demo docs paper test test-slow lint format constraints clean
+.PHONY: demo docs paper test test-compiled test-kernels test-slow lint format constraints clean
 
 demo: $(READY)
 	$(RUN) -m pseudomallows demo --out demo
@@ -16,8 +16,14 @@ paper: $(READY)
 	@for script in $(PAPER); do $(RUN) experiments/$$script.py $(if $(FULL),--full) || exit 1; done
 
 test: $(READY) lint docs
-	$(RUN) -m pytest
-	NUMBA_DISABLE_JIT=1 $(RUN) -m coverage run -m pytest tests -q -m "kernel and not slow"
+	$(MAKE) --no-print-directory --output-sync=target -j2 test-compiled test-kernels
+
+# The two halves of `test`, side by side; the second is for the coverage of the kernels.
+test-compiled: $(READY)
+	$(RUN) -m pytest -q
+
+test-kernels: $(READY)
+	NUMBA_DISABLE_JIT=1 $(RUN) -m coverage run -m pytest tests -q -p no:cacheprovider -m "kernel and not slow"
 	$(RUN) -m coverage report
 
 # The pages, into site/; a warning is an error.
