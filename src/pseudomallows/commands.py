@@ -23,7 +23,7 @@ from .read import read
 from .recommend import recommend
 from .write import as_text, check_table, write_table
 
-DEMO_CLUSTERS, DEMO_HIDDEN, DEMO_PURCHASES = 10, 10, 13
+DEMO_CLUSTERS, DEMO_HIDDEN, DEMO_PURCHASES, DEMO_DRAWS = 10, 10, 13, 60
 
 
 def demo(options: argparse.Namespace) -> int:
@@ -43,7 +43,13 @@ def demo(options: argparse.Namespace) -> int:
         warnings.simplefilter("ignore", ConvergenceWarning)  # the report says so, in words
         results = _judge_demo(prefs, options)
         with show_progress("clusters of all purchases", options.quiet) as progress:
-            posterior = fit(prefs, n_clusters=DEMO_CLUSTERS, rng=seed, progress=progress)
+            posterior = fit(
+                prefs,
+                n_draws=DEMO_DRAWS,
+                n_clusters=DEMO_CLUSTERS,
+                rng=seed,
+                progress=progress,
+            )
     print(f"{DEMO_HIDDEN} purchases of each customer hidden; of 10 recommendations, found again:")
     for words, accuracy in (
         ("the most bought products", results["pseudo"].popularity),
@@ -78,7 +84,9 @@ def demo(options: argparse.Namespace) -> int:
 def _judge_demo(prefs: Clicks, options: argparse.Namespace) -> dict[str, Evaluation]:
     results = {}
     for method in ("pseudo", "personal"):
-        more: dict[str, Any] = {"n_clusters": DEMO_CLUSTERS} if method == "pseudo" else {}
+        more: dict[str, Any] = {"ridge": 0.3}  # what a search would choose
+        if method == "pseudo":
+            more = {"n_clusters": DEMO_CLUSTERS, "n_draws": DEMO_DRAWS}
         with show_progress(f"hiding {DEMO_HIDDEN} purchases, {method}", options.quiet) as progress:
             results[method] = evaluate(
                 prefs, DEMO_HIDDEN, 10, method, rng=options.seed, progress=progress, **more
