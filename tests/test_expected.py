@@ -24,32 +24,49 @@ def latent_of(rows=ROWS, weights=None):
 
 def expect(latent, alpha, order="uniform", consensus=CONSENSUS):
     tables = expected.GroupTables(alpha / latent.n_items, order)
-    return expected.ExpectedDraw(latent, expected.RowsBySize(latent), consensus, tables)
+    return expected.ExpectedDraw(latent, consensus, tables)
 
 
 @pytest.mark.kernel
-def test_places_are_counted_among_the_clicked_and_among_the_others():
+def test_positions_are_counted_by_size_and_click():
     latent = latent_of(weights=[1, 2, 3, 1, 1])
-    places = np.zeros((5, 5))
-    arrays = (latent.row_starts, latent.row_codes, latent.row_weights)
-    groups.count_places(np.array([0, 2]), *arrays, orderings_of(CONSENSUS), places)
-    # consensus: 1, 3, 0, 4, 2. Row 0 clicked 3, 0; row 2, three people, clicked 4.
-    expected_places = np.zeros((5, 5))
-    for weight, order in ((1, [3, 0, 1, 4, 2]), (3, [4, 1, 3, 0, 2])):
-        for place, item in enumerate(order):
-            expected_places[item, place] += weight
-    assert (places == expected_places).all()
+    law = expected.PositionLaw(CONSENSUS, latent.click_sizes)
+    assert law.sizes.tolist() == [1, 2, 3]
+    counts = law.count(latent, slice(0, 5))
+    # positions of the items 0 to 4: 2, 0, 4, 1, 3
+    wanted = np.zeros((6, 5))
+    wanted[0, 3] = 3  # one click, of three people
+    wanted[1, 1] = 3  # two clicks, 3 before 0 twice, 3 before 2
+    wanted[2, 2], wanted[2, 4] = 2, 1
+    wanted[3, 0] = wanted[4, 3] = wanted[5, 4] = 2  # three clicks, of two people
+    assert (counts == wanted).all()
+
+
+def counts_by_definition(rows, weights, tables, n_items):
+    """The sum over users and items of the row of a table: what the user's law says of the item."""
+    counts, position = np.zeros((n_items, n_items)), CONSENSUS - 1
+    for clicks, weight in zip(rows, weights, strict=True):
+        clicked = sorted(clicks, key=position.__getitem__)
+        others = sorted(set(range(n_items)) - set(clicks), key=position.__getitem__)
+        for place, item in enumerate(clicked):
+            counts[item, : len(clicked)] += weight * tables[len(clicked)][place]
+        for place, item in enumerate(others):
+            counts[item, len(clicked) :] += weight * tables[len(others)][place]
+    return counts
 
 
 @pytest.mark.kernel
-def test_products_are_those_of_matrices():
+def test_counts_come_from_the_tables_of_both_groups():
     rng = np.random.default_rng(1)
-    places, table = rng.integers(0, 4, (5, 5)).astype(float), rng.random((3, 3))
-    counts = np.ones((5, 5))
-    groups.add_products(places, 2, table, counts)
-    wanted = np.ones((5, 5))
-    wanted[:, 2:] += places[:, 2:] @ table
-    assert counts == pytest.approx(wanted)
+    tables = {size: rng.integers(0, 9, (size, size)).astype(np.uint16) for size in range(1, 5)}
+    weights = [1, 2, 3, 1, 4]
+    latent = latent_of(weights=weights)
+    law = expected.PositionLaw(CONSENSUS, latent.click_sizes)
+    positions, counts = law.count(latent, slice(0, 5)), np.zeros((5, 5))
+    for size in (1, 2, 3):
+        mine = positions[law.firsts[size] :][:size]
+        groups.add_expected(mine, orderings_of(CONSENSUS), tables[size], tables[5 - size], counts)
+    assert (counts == counts_by_definition(ROWS.values(), weights, tables, 5)).all()
 
 
 @pytest.mark.parametrize("order", ["uniform", "v", "top_bottom"])

@@ -1,5 +1,6 @@
 """Latent rankings of users known by their clicks: by the paper's law, exactly, or by swaps."""
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,12 +12,13 @@ from .kernels.costs import count_ranks, footrule_costs, total_cost
 from .kernels.groups import TOP_BOTTOM, UNIFORM, V, draw_users
 from .latent import (
     Counts,
-    ExactDraw,
+    ExactLaw,
     Latent,
     Ranking,
     RankingLatent,
     check_consensus,
     check_informative,
+    exact_sum,
     log_partition,
     principal_components,
 )
@@ -47,19 +49,19 @@ class ClickLatent(Latent):
         """Number of rows of which something is not known: all."""
         return self.n_rows
 
-    def count_rows(self, rows: slice, draw: ExactDraw) -> Counts:
+    def count_rows(self, rows: slice, law: ExactLaw) -> Counts:
         """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
         counts = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
         draw_click_users(
-            draw.seed,
-            draw.number,
+            law.seed,
+            law.number,
             self.row_numbers[rows],
-            self._starts(rows),
+            self.starts_of(rows),
             self._clicks.codes,
             self.row_weights[rows],
-            draw.consensus,
-            draw.lam,
-            draw.partners,
+            law.consensus,
+            law.lam,
+            law.partners,
             counts[0],
             counts[1],
             np.empty((0, self.n_items), dtype=np.int32),
@@ -71,25 +73,30 @@ class ClickLatent(Latent):
         """Where the clicks of each row begin in `row_codes`."""
         return self._clicks.starts
 
+    @functools.cached_property
+    def click_sizes(self) -> Counts:  # type: ignore[override]
+        """The numbers of clicks that there are."""
+        return np.unique(self._clicks.n_clicks)
+
     @property
     def row_codes(self) -> Ranking:
         """The clicks of all rows."""
         return self._clicks.codes
 
-    def _starts(self, rows: slice) -> NDArray[np.int64]:
+    def starts_of(self, rows: slice) -> NDArray[np.int64]:
+        """Where the clicks of some rows begin, and where the last of them end."""
         return self._clicks.starts[rows.start : rows.stop + 1]
 
-    def unknown_log_likelihoods(
-        self, rows: slice, consensus: Ranking, alpha: float
-    ) -> NDArray[np.float64]:
-        """Log probability of the clicks of some rows, times their weights."""
-        return self.row_weights[rows] * self.row_log_likelihoods(rows, consensus, alpha)
+    def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
+        """Log probability of the clicks of some rows; see `exact_sum`."""
+        values = self.row_log_likelihoods(rows, consensus, alpha)
+        return exact_sum(values, self.row_weights[rows])
 
     def row_log_likelihoods(
         self, rows: slice, consensus: Ranking, alpha: float
     ) -> NDArray[np.float64]:
         """Log probability of the clicks of one user of each row."""
-        return log_likelihoods_of_clicks(self._starts(rows), self._clicks.codes, consensus, alpha)
+        return log_likelihoods_of_clicks(self.starts_of(rows), self._clicks.codes, consensus, alpha)
 
     def select(self, weights: Counts, numbers: Counts) -> "ClickLatent":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
@@ -153,43 +160,54 @@ def redraw_latent(clicks: Clicks, numbers: Counts, source: Source) -> Ranking:
     return rankings
 
 
+@dataclass(frozen=True)
+class PseudoLaw:
+    """How the paper's law (Algorithm 4) draws the latent rankings."""
+
+    ordering: Counts
+    lam: float
+    seed: int
+    number: int
+    order: int
+
+    def blocks(self, latent: Latent) -> list[slice]:
+        """The rows, cut into blocks."""
+        return latent.count_blocks()
+
+    def count(self, latent: ClickLatent, rows: slice) -> Counts:
+        """What a block adds."""
+        counts = np.zeros((latent.n_items, latent.n_items), dtype=np.int64)
+        draw_users(
+            self.seed,
+            self.number,
+            latent.row_numbers[rows],
+            latent.starts_of(rows),
+            latent.row_codes,
+            latent.row_weights[rows],
+            self.ordering,
+            self.lam,
+            self.order,
+            counts,
+            np.empty((0, latent.n_items), dtype=np.int32),
+        )
+        return counts
+
+
 class PseudoDraw:
     """One draw of all latent rankings by the paper's law (Algorithm 4), in the making."""
 
     def __init__(
         self,
-        latent: ClickLatent,
+        latent: Latent,
         consensus: Ranking,
         alpha: float,
         seed: int,
         number: int,
         order: str,
     ):
-        self._latent, self._ordering = latent, orderings_of(consensus)
-        self._law = alpha / latent.n_items, ORDERS[order]
-        self._seed, self._number = seed, number
+        lam, ordering = alpha / latent.n_items, orderings_of(consensus)
+        self.latent, self.law = latent, PseudoLaw(ordering, lam, seed, number, ORDERS[order])
         self._counts = np.zeros((latent.n_items, latent.n_items), dtype=np.int64)
-
-    def blocks(self) -> list[slice]:
-        """The rows, cut into blocks."""
-        return self._latent.count_blocks()
-
-    def count(self, rows: slice) -> Counts:
-        """What a block adds."""
-        latent, counts = self._latent, np.zeros_like(self._counts)
-        draw_users(
-            self._seed,
-            self._number,
-            latent.row_numbers[rows],
-            latent._starts(rows),
-            latent._clicks.codes,
-            latent.row_weights[rows],
-            self._ordering,
-            *self._law,
-            counts,
-            np.empty((0, latent.n_items), dtype=np.int32),
-        )
-        return counts
 
     def add(self, part: Counts) -> None:
         """Add the counts of a block."""
@@ -228,7 +246,7 @@ class MetropolisLatent(ClickLatent):
                 seed,
                 draw,
                 self.row_numbers[rows],
-                self._starts(rows),
+                self.starts_of(rows),
                 self._clicks.codes,
                 consensus,
                 alpha / self.n_items,

@@ -281,9 +281,7 @@ class Mixture:
         if not len(empty):
             return refilled
         alpha = float(np.median(np.delete(self.alpha, empty)))
-        chance = self.latent.row_log_likelihoods(
-            slice(0, self.latent.n_rows), self.states[0].consensus, 0.0
-        )
+        chance = row_log_likelihoods(self.latent, [(self.states[0].consensus, 0.0)])[:, 0]
         n_rows = max(1, self.latent.n_rows // (2 * self.n_clusters))
         worst = np.argsort(log_sums - chance, kind="stable")[: n_rows * len(empty)]
         for cluster, rows in zip(empty, np.array_split(worst, len(empty)), strict=True):
@@ -302,13 +300,18 @@ def row_log_likelihoods(
     latent: Latent, clusters: Sequence[tuple[Ranking, float]]
 ) -> NDArray[np.float64]:
     """``values[row, cluster]``: log probability of what is known of a user, in each cluster."""
+    tasks = [(*place, clusters) for place in latent.places(blocks(latent.n_rows, BLOCK // 2))]
+    return np.concatenate(list(latent.executor.map(_row_log_likelihoods, tasks)))
 
-    def work(rows: slice) -> NDArray[np.float64]:
-        return np.stack(
-            [latent.row_log_likelihoods(rows, center, alpha) for center, alpha in clusters], axis=1
-        )
 
-    return np.concatenate(list(latent.executor.map(work, blocks(latent.n_rows, BLOCK // 2))))
+def _row_log_likelihoods(
+    task: tuple[Latent, slice | None, Sequence[tuple[Ranking, float]]],
+) -> NDArray[np.float64]:
+    latent, rows, clusters = task
+    chosen = slice(0, latent.n_rows) if rows is None else rows
+    return np.stack(
+        [latent.row_log_likelihoods(chosen, center, alpha) for center, alpha in clusters], axis=1
+    )
 
 
 class StartState(State):

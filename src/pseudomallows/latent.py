@@ -4,7 +4,7 @@ import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +20,7 @@ from .preferences import Preferences, Rankings
 from .rankings import check_alpha, check_ranking, rank_randomly
 
 HIGHEST_ALPHA = 1e4  # where the search for an alpha ends, if not all is known
+UNITS, LOWEST_VALUE = 2**30, 2.0**27  # of sums of log probabilities, and of one user's
 Counts = NDArray[np.int64]
 Ranking = NDArray[np.int32]
 
@@ -35,6 +36,7 @@ class Latent(ABC):
     known_costs: Counts  # costs[item, rank - 1] of the ranks that are known
     row_weights: Counts  # of the rows that say anything
     row_numbers: Counts  # of the first user of each of them; streams go by these
+    click_sizes: Counts  # of clicks: the numbers of them that there are
 
     def __init__(self, n_items: int, executor: Executor | None):
         self.n_items = n_items
@@ -66,14 +68,17 @@ class Latent(ABC):
         return self.n_unknown == 0
 
     @abstractmethod
-    def count_rows(self, rows: slice, draw: "ExactDraw") -> Counts:
+    def count_rows(self, rows: slice, law: "ExactLaw") -> Counts:
         """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
 
+    def places(self, cut: list[slice]) -> list[tuple[Any, slice | None]]:
+        """Where the rows of such a cut lie: themselves with their rows, or, on a cluster, shards,
+        each whole."""
+        return [(self, rows) for rows in cut]
+
     @abstractmethod
-    def unknown_log_likelihoods(
-        self, rows: slice, consensus: Ranking, alpha: float
-    ) -> NDArray[np.float64]:
-        """Log probability of some of the rows that are not full, times their weights."""
+    def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
+        """Log probability of some of the rows that are not full; see `exact_sum`."""
 
     def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of the rows that are full."""
@@ -149,26 +154,37 @@ class Latent(ABC):
         return self
 
 
+@dataclass(frozen=True)
+class ExactLaw:
+    """How one exact draw of all latent rankings is made: what its tasks need besides the rows."""
+
+    consensus: Ranking
+    lam: float
+    seed: int
+    number: int
+    partners: Counts
+
+    def blocks(self, latent: Latent) -> list[slice]:
+        """The rows, cut into blocks."""
+        return latent.count_blocks()
+
+    def count(self, latent: Latent, rows: slice) -> Counts:
+        """What a block adds."""
+        return latent.count_rows(rows, self)
+
+
 class ExactDraw:
     """One exact draw of all latent rankings, in the making: its blocks may run anywhere."""
 
     def __init__(self, latent: Latent, consensus: Ranking, alpha: float, seed: int, number: int):
-        self.latent, self.consensus, self.lam = latent, consensus, alpha / latent.n_items
-        self.seed, self.number = seed, number
+        self.latent, self._consensus = latent, consensus
         self._stream = np.empty(1, dtype=np.uint64)
-        self.partners = np.empty(latent.n_items, dtype=np.int64)
+        partners = np.empty(latent.n_items, dtype=np.int64)
         start_stream(seed, number, CENTRE, self._stream)
-        pair_ranks(self._stream, consensus, self.partners)
+        pair_ranks(self._stream, consensus, partners)
+        self.law = ExactLaw(consensus, alpha / latent.n_items, seed, number, partners)
         self._sums = np.zeros((2, latent.n_items, latent.n_items), dtype=np.int64)
         self._sums[0] = latent._known
-
-    def blocks(self) -> list[slice]:
-        """The rows, cut into blocks."""
-        return self.latent.count_blocks()
-
-    def count(self, rows: slice) -> Counts:
-        """What a block adds."""
-        return self.latent.count_rows(rows, self)
 
     def add(self, part: Counts) -> None:
         """Add the counts of a block."""
@@ -177,52 +193,84 @@ class ExactDraw:
     def costs(self) -> Counts:
         """The costs, once all blocks are added; moves the consensus along, see `Latent.draw`."""
         counts, shared = self._sums
-        swap_partners(self._stream, self.partners, shared, self.lam, self.consensus, counts)
+        law = self.law
+        swap_partners(self._stream, law.partners, shared, law.lam, self._consensus, counts)
         return np.asarray(footrule_costs(counts))
 
 
-class Draw(Protocol):
-    """A draw of latent rankings in the making: exact, or by another law."""
+class Law(Protocol):
+    """How latent rankings are drawn, exactly or not: small, so that it can travel to the rows."""
 
-    def blocks(self) -> list[slice]: ...  # pragma: no cover
-    def count(self, rows: slice) -> Counts: ...  # pragma: no cover
+    def blocks(self, latent: Any) -> list[slice]: ...  # pragma: no cover
+    def count(self, latent: Any, rows: slice) -> Counts: ...  # pragma: no cover
+
+
+class Draw(Protocol):
+    """A draw of latent rankings in the making."""
+
+    @property
+    def latent(self) -> Latent: ...  # pragma: no cover
+    @property
+    def law(self) -> Law: ...  # pragma: no cover
     def add(self, part: Counts) -> None: ...  # pragma: no cover
     def costs(self) -> Counts: ...  # pragma: no cover
 
 
+# The tasks below run in threads, with blocks of rows, or on a cluster, with whole shards (None).
+
+
 def finish_draws(draws: Sequence[Draw], executor: Executor) -> list[Counts]:
     """Run the blocks of several draws side by side; return the costs of each."""
-    tasks = [(draw, rows) for draw in draws for rows in draw.blocks()]
-    parts = executor.map(lambda task: task[0].count(task[1]), tasks)
-    for (draw, _), part in zip(tasks, parts, strict=True):
+    owners, tasks = [], []
+    for draw in draws:
+        for place in draw.latent.places(draw.law.blocks(draw.latent)):
+            owners.append(draw)
+            tasks.append((draw.law, *place))
+    for draw, part in zip(owners, executor.map(_count, tasks), strict=True):
         draw.add(part)
     return [draw.costs() for draw in draws]
+
+
+def _count(task: tuple[Law, Latent, slice | None]) -> Counts:
+    law, latent, rows = task
+    parts = (law.count(latent, block) for block in ([rows] if rows else law.blocks(latent)))
+    return functools.reduce(np.add, parts)
 
 
 def log_likelihoods_of(
     points: Sequence[tuple[Latent, Ranking, float]], executor: Executor
 ) -> list[float]:
-    """Log likelihood of each (users, consensus, alpha), their blocks side by side.
-
-    The values of a point are added up in one go, so that the blocks leave no trace in its bits.
-    """
-    tasks = [
-        (point, rows)
-        for point, (latent, _, _) in enumerate(points)
-        for rows in blocks(latent.n_unknown)
-    ]
-
-    def values(task: tuple[int, slice]) -> NDArray[np.float64]:
-        latent, consensus, alpha = points[task[0]]
-        return latent.unknown_log_likelihoods(task[1], consensus, alpha)
-
-    parts: list[list[NDArray[np.float64]]] = [[np.zeros(0)] for _ in points]
-    for (point, _), part in zip(tasks, executor.map(values, tasks), strict=True):
-        parts[point].append(part)
+    """Log likelihood of each (users, consensus, alpha), their blocks side by side."""
+    owners, tasks = [], []
+    for point, (latent, consensus, alpha) in enumerate(points):
+        for place in latent.places(blocks(latent.n_unknown)):
+            owners.append(point)
+            tasks.append((*place, consensus, alpha))
+    sums = [0] * len(points)
+    for point, part in zip(owners, executor.map(_log_likelihood, tasks), strict=True):
+        sums[point] += part
     return [
-        latent.full_log_likelihood(consensus, alpha) + float(np.concatenate(part).sum())
-        for (latent, consensus, alpha), part in zip(points, parts, strict=True)
+        latent.full_log_likelihood(consensus, alpha) + total / UNITS
+        for (latent, consensus, alpha), total in zip(points, sums, strict=True)
     ]
+
+
+def _log_likelihood(task: tuple[Latent, slice | None, Ranking, float]) -> int:
+    latent, rows, consensus, alpha = task
+    cut = [rows] if rows else blocks(latent.n_unknown)
+    return sum(latent.unknown_log_likelihood(block, consensus, alpha) for block in cut)
+
+
+def exact_sum(values: NDArray[np.float64], weights: Counts) -> int:
+    """The weighted sum of log probabilities in units of 2^-30: however the rows are cut, the sums
+    of the parts add up to the same bits.
+
+    >>> exact_sum(np.array([-0.5, -2.0]), np.array([2, 1])) / UNITS
+    -3.0
+    """
+    whole = np.rint(np.maximum(values, -LOWEST_VALUE) * UNITS).astype(np.int64)
+    high, low = whole >> 24, whole & (2**24 - 1)  # with a total weight of 10^9 neither overflows
+    return (int((weights * high).sum()) << 24) + int((weights * low).sum())
 
 
 class RankingLatent(Latent):
@@ -255,29 +303,28 @@ class RankingLatent(Latent):
         """Number of rows of which something is not known."""
         return len(self._weights)
 
-    def count_rows(self, rows: slice, draw: ExactDraw) -> Counts:
+    def count_rows(self, rows: slice, law: ExactLaw) -> Counts:
         """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
         counts = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
         draw_latent(
-            draw.seed,
-            draw.number,
+            law.seed,
+            law.number,
             self._numbers[rows],
             self._partial[rows],
             self._weights[rows],
-            draw.consensus,
-            draw.lam,
-            draw.partners,
+            law.consensus,
+            law.lam,
+            law.partners,
             counts[0],
             counts[1],
             np.empty((0, self.n_items), dtype=np.int32),
         )
         return counts
 
-    def unknown_log_likelihoods(
-        self, rows: slice, consensus: Ranking, alpha: float
-    ) -> NDArray[np.float64]:
-        """Log probability of some of the rows that are not full, times their weights."""
-        return self._weights[rows] * _log_likelihoods(self._partial[rows], consensus, alpha)
+    def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
+        """Log probability of some of the rows that are not full; see `exact_sum`."""
+        values = _log_likelihoods(self._partial[rows], consensus, alpha)
+        return exact_sum(values, self._weights[rows])
 
     def row_log_likelihoods(
         self, rows: slice, consensus: Ranking, alpha: float

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .clicks import ClickLatent, PseudoDraw, Source
-from .expected import ExpectedDraw, GroupTables, RowsBySize
+from .expected import ExpectedDraw, GroupTables, check_tables
 from .latent import Counts, Draw, ExactDraw, Latent, Ranking, finish_draws
 from .pseudo import PseudoMallows
 from .rankings import rank_randomly
@@ -113,28 +113,24 @@ class PseudoState(State):
         super().__init__(latent, consensus, alpha, rng)
         self._options = options
         self._tables: GroupTables | None = None
-        self._rows: RowsBySize | None = None
 
     def begin_draw(self) -> Draw:
         """Begin to draw the latent rankings: by the paper's law, or exactly."""
         order = self._options.order
         if order is None:
             return super().begin_draw()
-        assert isinstance(self.latent, ClickLatent)
         self._note_source(order)
         if self._options.update == "expected":
-            return self._expect(self.latent, order)
+            return self._expect(order)
         return PseudoDraw(self.latent, self.consensus, self.alpha, self.seed, self.n_sweeps, order)
 
-    def _expect(self, latent: ClickLatent, order: str) -> Draw:
-        """Expected counts, by tables that are kept while alpha and the users stay."""
-        lam = self.alpha / latent.n_items
+    def _expect(self, order: str) -> Draw:
+        """Expected counts, by tables that are kept while alpha stays."""
+        lam = self.alpha / self.latent.n_items
         if self._tables is None or self._tables.lam != lam:
+            check_tables(self.latent.click_sizes, self.latent.n_items)
             self._tables = GroupTables(lam, order)
-        if self._rows is None or self._rows.latent is not latent:
-            self._rows = RowsBySize(latent)
-            self._rows.check_memory()
-        return ExpectedDraw(latent, self._rows, self.consensus, self._tables)
+        return ExpectedDraw(self.latent, self.consensus, self._tables)
 
     def draw_costs(self) -> Counts:
         """Draw the latent rankings; return their costs."""

@@ -171,42 +171,46 @@ def split_by_clicks(ordering, clicked, clicked_items, other_items):
 
 
 @njit(cache=True, nogil=True)
-def count_places(rows, starts, codes, weights, ordering, places):
-    """Add to `places[item, place]` the users whose item has that place in the consensus, among the
-    clicked items of the user or, counted on from these, among the others."""
-    n_items = len(ordering)
-    clicked = np.zeros(n_items, dtype=np.bool_)
-    for row in rows:
-        mine, weight = codes[starts[row] : starts[row + 1]], weights[row]
-        clicked[mine] = True
-        first, second = 0, len(mine)
-        for rank in range(n_items):
-            item = ordering[rank]
-            if clicked[item]:
-                places[item, first] += weight
-                first += 1
-            else:
-                places[item, second] += weight
-                second += 1
-        clicked[mine] = False
+def count_positions(starts, codes, weights, consensus, firsts, counts):
+    """Add to `counts[firsts[size] + j, position]` the users with `size` clicks whose click j, in
+    the order of the consensus, has that position."""
+    positions = np.empty(len(consensus), dtype=np.int64)
+    for row in range(len(weights)):
+        size = starts[row + 1] - starts[row]
+        for j in range(size):  # sorted as they come: users have few clicks
+            position, place = consensus[codes[starts[row] + j]] - 1, j
+            while place > 0 and positions[place - 1] > position:
+                positions[place] = positions[place - 1]
+                place -= 1
+            positions[place] = position
+        for j in range(size):
+            counts[firsts[size] + j, positions[j]] += weights[row]
 
 
 @njit(cache=True, nogil=True)
-def add_products(places, first, table, counts):
-    """Add to `counts[item, rank]` the products of `places[item, place]` and `table[place, rank]`,
-    both places and ranks counted from `first` on.
+def add_expected(positions, ordering, of_clicked, of_others, counts):
+    """Add to `counts[item, rank]` what the tables of two groups say of users of one size.
 
-    A plain loop: threads of a library for matrices would fight with those over blocks of users.
+    `positions[j, p]` are the users whose click j is at position p. The item there has place j among
+    their clicks; it has place p - j among the others of users with j clicks before it, and none at
+    it: those whose click j - 1 lies before, less those whose click j does not lie after.
     """
-    size = len(table)
-    for item in range(len(places)):
-        line = counts[item, first : first + size]
-        for place in range(size):
-            times = places[item, first + place]
-            if times != 0.0:
-                row = table[place]
+    size, n_items = positions.shape
+    before = np.zeros(size + 1)  # users whose click j - 1 lies before the position; at first all
+    before[0] = positions[0].sum()
+    for p in range(n_items):
+        line = counts[ordering[p]]
+        for j in range(size + 1):
+            here = float(positions[j, p]) if j < size else 0.0
+            if here > 0.0:
                 for rank in range(size):
-                    line[rank] += times * row[rank]
+                    line[rank] += here * of_clicked[j, rank]
+            users = before[j] - (before[j + 1] + here if j < size else 0.0)
+            if users > 0.0:
+                for rank in range(n_items - size):
+                    line[size + rank] += users * of_others[p - j, rank]
+        for j in range(size):
+            before[j + 1] += positions[j, p]
 
 
 @njit(cache=True, nogil=True)
