@@ -15,7 +15,7 @@ from scipy import sparse
 import pseudomallows as pm
 from pseudomallows.read import KINDS
 
-module = sys.modules["pseudomallows.read"]
+module = sys.modules["pseudomallows.log"]
 POTATOES = "user,ale,gin,rum\nann,1,2,3\nbob,3,,1\n"
 
 
@@ -413,14 +413,13 @@ def test_what_is_written_is_read_again(tmp_path_factory, pairs, delimiter):
     st.sampled_from(["\n", "\r\n"]),
 )
 def test_the_fast_way_reads_as_the_slow_way(tmp_path_factory, pairs, end):
-    pytest.importorskip("pyarrow")
     path = tmp_path_factory.mktemp("x") / "clicks.csv"
     path.write_bytes(as_text([("user", "item"), *pairs]).replace(b"\n", end.encode()))
     found = []
     for least in (0, 10**9):
         with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
             warnings.simplefilter("ignore", pm.DroppedRowsWarning)
-            patch.setattr(module, "LONG", least)
+            patch.setattr(module, "LARGE", least)
             try:
                 found.append(cells_of(quiet(path)))
             except ValueError as error:

@@ -20,13 +20,14 @@ from .executors import Threads
 from .files import load
 from .fit import fit
 from .latent import log_likelihood
+from .log import DroppedRowsWarning, IgnoredColumnWarning
 from .mallows import Mallows, maximum_likelihood_alpha
 from .personal import scores_from
 from .posterior import Posterior
 from .preferences import Clicks, Preferences, Rankings, ZeroBasedWarning
 from .pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .rankings import footrule
-from .read import DroppedRowsWarning, IgnoredColumnWarning, read
+from .read import read
 from .recommend import Recommendations, memberships, recommend, user_intervals
 from .report import report
 from .scores import marginal_divergence

@@ -1,50 +1,112 @@
-"""Parquet, and long tables of text at speed. This module alone imports pyarrow."""
+"""Parquet: tables in, whole or in blocks, and out. This module alone imports pyarrow."""
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import IO, Any
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from types import TracebackType
+from typing import IO, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .text import NO_NAME, Source
+from .files import write_whole
+from .log import Pairs, Part, click_columns, part_of, warn_of_judged
+from .names import Cells
+from .text import Source, open_source
 
 try:
     import pyarrow as pa
-    import pyarrow.csv as pa_csv
     import pyarrow.parquet as pq
 except ModuleNotFoundError as error:  # pragma: no cover
     raise ModuleNotFoundError(
         "Parquet files need pyarrow: pip install 'pseudomallows[files]'", name=error.name
     ) from None
 
-Encoded = tuple[NDArray[np.int32], list[str]]  # codes, -1 where missing, and names
+BATCH = 1 << 16  # rows that are read at a time
 
 
 def parquet_header(source: Source) -> tuple[list[str], int]:
-    """Names of the columns of a Parquet file, and its number of rows."""
-    with _refuse_broken(source):
-        file = pq.ParquetFile(pa.BufferReader(source.content))
-        return [str(name).strip() for name in file.schema_arrow.names], file.metadata.num_rows
+    """Names of the columns of a Parquet file, and its number of rows; of a folder, in all."""
+    files = [_open(part) for part in _parts(source)]
+    return _columns_of(files[0]), sum(file.metadata.num_rows for file in files)
 
 
-def read_parquet_codes(source: Source, wanted: tuple[int, int]) -> tuple[Encoded, Encoded]:
-    """Two columns of a Parquet file, by their places."""
-    with _refuse_broken(source):
-        stream = pa.BufferReader(source.content)
-        names = [pq.ParquetFile(stream).schema_arrow.names[place] for place in wanted]
-        # as text: faster than joining dictionaries
-        many = len(source.content) > 2**20
-        table = pq.read_table(stream, columns=names, use_threads=many, pre_buffer=many)
-        return encode_column(table.column(names[0])), encode_column(table.column(names[1]))
+def read_part(path: str | os.PathLike[str]) -> Part:
+    """Read one Parquet file of long clicks, or a folder of them, into codes.
+
+    Unlike :func:`pseudomallows.read`, it takes a file with one item, or with no rows.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "part-0.parquet"
+    >>> with ParquetRows(file) as rows:
+    ...     rows.write({"user": ["bob", "ann", "bob"], "item": ["tea", "tea", "mate"]})
+    >>> users, items, starts, codes = read_part(file)
+    >>> users, items
+    (array(['ann', 'bob'], dtype=object), array(['mate', 'tea'], dtype=object))
+    >>> starts, codes  # the clicks of bob are items[codes[1:3]]
+    (array([0, 1, 3]), array([1, 0, 1], dtype=int32))
+    """
+    return part_of(read_parquet_pairs(open_source(path)))
+
+
+def read_parquet_pairs(source: Source) -> Pairs:
+    """Users and items of a Parquet file of long clicks, or of a folder of them, batch by batch."""
+    parts = _parts(source)
+    files = [_open(part) for part in parts]
+    pairs = Pairs(source, max(sum(file.metadata.num_rows for file in files), 1))
+    for number, (part, file) in enumerate(zip(parts, files, strict=True)):
+        header = (1, _columns_of(file))
+        columns = click_columns(part, header)
+        if number == 0:
+            warn_of_judged(source, header)
+        names = [file.schema_arrow.names[place] for place in (columns.user, columns.item)]
+        what = "row" if part is source else f"row of {part.name}"
+        first = 1
+        with _refuse_broken(part):
+            many = file.metadata.num_rows > BATCH
+            for batch in file.iter_batches(BATCH, columns=names, use_threads=many):
+                users, items = (_cells(batch.column(name)) for name in names)
+                pairs.add(users, items, np.arange(first, first + len(batch)), what)
+                first += len(batch)
+        file.close()
+    return pairs
 
 
 def read_parquet_text(source: Source) -> list[list[str]]:
     """Every column of a Parquet file as text."""
+    columns: dict[str, list[str]] = {}
+    for part in _parts(source):
+        file = _open(part)
+        if columns and list(columns) != file.schema_arrow.names:
+            raise part.error(None, f"wanted the columns {', '.join(list(columns)[:8])}")
+        with _refuse_broken(part):
+            table = file.read(use_threads=False)
+            for name, column in zip(table.column_names, table.columns, strict=True):
+                columns.setdefault(name, []).extend(map(name_of, column.to_pylist()))
+    return list(columns.values())
+
+
+def _parts(source: Source) -> list[Source]:
+    """The file itself, or those of a folder, by name."""
+    if source.path is None or not source.path.is_dir():
+        return [source]
+    paths = [path for path in sorted(source.path.glob("*.parquet")) if path.name[0] not in "._"]
+    if not paths:
+        raise source.error(None, "wanted Parquet files in this folder, there is no *.parquet")
+    return [replace(source, name=str(path), path=path) for path in paths]
+
+
+def _open(source: Source) -> Any:
     with _refuse_broken(source):
-        stream = pa.BufferReader(source.content)
-        table = pq.read_table(stream, use_threads=False, pre_buffer=False)
-        return [[name_of(value) for value in column.to_pylist()] for column in table.columns]
+        if source.path is not None and not source.is_packed:
+            return pq.ParquetFile(str(source.path))
+        return pq.ParquetFile(pa.BufferReader(source.content))
+
+
+def _columns_of(file: Any) -> list[str]:
+    return [str(name).strip() for name in file.schema_arrow.names]
 
 
 @contextmanager
@@ -56,53 +118,27 @@ def _refuse_broken(source: Source) -> Iterator[None]:
         raise source.error(None, f"this Parquet file cannot be read: {first}") from None
 
 
-def read_codes(
-    content: bytes, delimiter: str, n_columns: int, wanted: tuple[int, int]
-) -> tuple[Encoded, Encoded] | None:
-    """Two columns of a table of text with a header; None where the slow way knows better."""
-    names = [f"c{place}" for place in range(n_columns)]
-    chosen = [names[place] for place in wanted]
-    kind = pa.dictionary(pa.int32(), pa.string())
-    try:
-        table = pa_csv.read_csv(
-            pa.BufferReader(content),
-            read_options=pa_csv.ReadOptions(column_names=names, skip_rows=1),
-            parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=pa_csv.ConvertOptions(
-                include_columns=chosen,
-                column_types=dict.fromkeys(chosen, kind),
-                strings_can_be_null=False,
-            ),
-        )
-    except pa.ArrowException:
-        return None
-    if table.num_rows == 0:
-        return None
-    return encode_column(table.column(0)), encode_column(table.column(1))
-
-
-def encode_column(column: Any) -> Encoded:
-    """Codes of a column of names, and the names as stripped text."""
-    if pa.types.is_dictionary(column.type):
-        chunks = column.unify_dictionaries().chunks
-    else:
-        chunks = column.dictionary_encode().chunks  # the last dictionary holds all before it
-    codes = np.concatenate([np.asarray(chunk.indices.fill_null(-1)) for chunk in chunks])
-    values = chunks[-1].dictionary.to_pylist()
-    is_text = bool(values) and isinstance(values[0], str)
-    return merge_names(
-        codes, [v.strip() for v in values] if is_text else list(map(name_of, values))
-    )
-
-
-def merge_names(codes: NDArray[np.int32], names: list[str]) -> Encoded:
-    """The same with each name once; empty ones are missing."""
-    if len(set(names)) == len(names) and not NO_NAME & set(names):
-        return codes, names
-    places: dict[str, int] = {}
-    merged = [-1 if name in NO_NAME else places.setdefault(name, len(places)) for name in names]
-    lookup = np.array([*merged, -1], dtype=np.int32)
-    return lookup[codes], list(places)
+def _cells(column: Any) -> Cells:
+    """The values of a column as names."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()
+        kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
+        column = column.cast(pa.string())
+    elif not pa.types.is_string(kind):
+        encoded = column.dictionary_encode()
+        names = pa.array(map(name_of, encoded.dictionary.to_pylist()), pa.string())
+        column = names.take(encoded.indices)
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset)
+    first = int(ends[0])
+    length = int(ends[-1]) - first
+    text = np.frombuffer(data, np.uint8, length, first) if length else np.empty(0, np.uint8)
+    begins = ends[:-1] - first
+    if column.null_count:
+        begins[np.asarray(column.is_null())] = -1
+    return Cells(text.copy(), begins, ends[1:] - first)
 
 
 def name_of(value: Any) -> str:
@@ -122,10 +158,87 @@ def name_of(value: Any) -> str:
 
 def write_parquet(stream: IO[bytes], columns: dict[str, Any]) -> None:
     """Write columns as a Parquet file; names of several kinds become text."""
-    arrays = {}
-    for name, values in columns.items():
-        try:
-            arrays[name] = pa.array(np.asarray(values).tolist())
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            arrays[name] = pa.array([str(value) for value in values])
+    arrays = {name: _as_array(values) for name, values in columns.items()}
     pq.write_table(pa.table(arrays), stream)
+
+
+def _as_array(values: Any) -> Any:
+    try:
+        return pa.array(np.asarray(values).tolist())
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([str(value) for value in values])
+
+
+class ParquetRows:
+    """A Parquet file that is written block by block, and appears once it is whole.
+
+    The first block fixes names and types of the columns; a column of names of several kinds becomes
+    text. After an error, or without any block, there is no file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "ranks.parquet"
+    >>> with ParquetRows(file) as rows:
+    ...     rows.write({"item": ["tea", "mate"], "rank": np.array([1, 2])})
+    ...     rows.write({"item": ["juice"], "rank": np.array([3])})
+    >>> pq.read_table(file).num_rows
+    3
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path
+        self._stack = ExitStack()
+        self._stream: IO[bytes] | None = None
+        self._writer: Any = None
+
+    def __enter__(self) -> Self:
+        self._stream = self._stack.enter_context(write_whole(self.path))
+        return self
+
+    def write(self, columns: dict[str, Any]) -> None:
+        """Add a block of rows: columns of equal length, each a list or an array."""
+        if self._writer is None:
+            table = pa.table({name: _typed(values) for name, values in columns.items()})
+            self._writer = self._stack.enter_context(pq.ParquetWriter(self._stream, table.schema))
+        else:
+            table = self._table_like_the_first(columns)
+        self._writer.write_table(table)
+
+    def _table_like_the_first(self, columns: dict[str, Any]) -> Any:
+        schema = self._writer.schema
+        if list(columns) != schema.names:
+            raise ValueError(f"{self.path}: wanted columns {schema.names}, got {list(columns)}")
+        arrays = []
+        for field, values in zip(schema, columns.values(), strict=True):
+            try:
+                arrays.append(_typed(values, field.type))
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+                raise ValueError(
+                    f"{self.path}: column {field.name!r} is {field.type}: {error}"
+                ) from None
+        return pa.table(arrays, schema=schema)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None and self._writer is None:
+            error = ValueError(f"{self.path}: no block was written")
+            self._stack.__exit__(ValueError, error, None)
+            raise error
+        self._stack.__exit__(kind, error, trace)
+
+
+def _typed(values: Any, kind: Any = None) -> Any:
+    """A column of Arrow, of a given type or of its own: numbers as they are, names as text."""
+    array = np.asarray(values)
+    if array.dtype.kind in "OU":
+        if kind is None or pa.types.is_string(kind):
+            return pa.array([None if v is None else str(v) for v in array.tolist()], pa.string())
+        return pa.array(array.tolist(), kind)
+    if kind is not None and pa.types.is_string(kind):
+        return pa.array(map(str, array.tolist()), kind)
+    return pa.array(array, kind)

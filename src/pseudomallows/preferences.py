@@ -451,11 +451,11 @@ def _clicks_of_matrix(clicks: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]
         shape = table.shape
     if shape[0] == 0:
         raise ValueError("clicks is empty: it has no users")
-    starts, codes = _rows_of_pairs(rows.astype(np.int64), columns.astype(np.int64), *shape)
+    starts, codes = rows_of_pairs(rows.astype(np.int64), columns.astype(np.int64), *shape)
     return starts, codes, int(shape[1])
 
 
-def _rows_of_pairs(
+def rows_of_pairs(
     rows: NDArray[Any], columns: NDArray[Any], n_users: int, n_items: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Starts and sorted codes of each row; repeated pairs count once."""
@@ -464,7 +464,7 @@ def _rows_of_pairs(
     ones = np.ones(len(rows), dtype=bool)
     table = csr_array((ones, (rows, columns)), shape=(n_users, n_items))  # linear in the pairs
     table.sum_duplicates()
-    return table.indptr.astype(np.int64), table.indices.astype(np.int32)
+    return table.indptr.astype(np.int64), table.indices.astype(np.int32, copy=False)
 
 
 def _check_counts(values: NDArray[Any], shape: tuple[int, ...] | None) -> None:
@@ -526,7 +526,7 @@ def clicks_of_pairs(
         raise ValueError("clicks is empty: it has no users")
     n_users, n_items = len(user_names), len(item_names)
     _check_n_items(n_items)
-    starts, columns = _rows_of_pairs(rows, codes, n_users, n_items)
+    starts, columns = rows_of_pairs(rows, codes, n_users, n_items)
     return Clicks(check_weights(weights, n_users), user_names, item_names, starts, columns)
 
 

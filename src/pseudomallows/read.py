@@ -4,30 +4,35 @@ import io
 import os
 import re
 import sys
-import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .preferences import Clicks, Preferences, Rankings, clicks_of_pairs
+from .log import (
+    RANK,
+    USER,
+    Columns,
+    check_header,
+    clicks_of,
+    find_columns,
+    full_rows,
+    is_long,
+    is_long_clicks,
+    read_clicks,
+    read_large,
+    word,
+)
+from .names import NO_NAME
+from .preferences import Clicks, Preferences, Rankings
 from .preflib import ENDINGS as PREFLIB
 from .preflib import read_preflib
-from .text import NO_NAME, Row, Source, decode, find_delimiter, open_source, read_rows
+from .text import Row, Source, decode, find_delimiter, open_source, read_rows
 
 KINDS = ("rankings", "long-rankings", "orderings", "clicks", "wide-clicks")
-USER = {"user", "users", "userid", "customer", "customerid", "visitor", "visitorid", "session"}
-USER |= {"sessionid", "person", "personid", "assessor", "voter", "voterid", "respondent", "judge"}
-USER |= {"respondentid", "participant", "participantid", "subject", "rater", "uid"}
-USER |= {"indexlevel0"}  # of pandas, in Parquet
-ITEM = {"item", "items", "itemid", "product", "productid", "stockcode", "article", "articleid"}
-ITEM |= {"movie", "movieid", "track", "trackid", "page", "pageid", "asin", "alternative"}
-RANK = {"rank", "ranks", "ranking"}
-JUDGED = {"click", "clicked", "isclick", "clicks", "label", "liked", "purchased", "bought"}
 MISSING = frozenset(("", "na", "nan", "n/a", "null", "none", "-", ".", "?"))
 PLACE = re.compile(
     r"(rank|place|choice|position|top|no\.?|#)?[ _-]?\d+(st|nd|rd|th)?|first|second|third|fourth|"
@@ -35,27 +40,7 @@ PLACE = re.compile(
     re.I | re.A,
 )
 YES_NO = {"true": "1", "yes": "1", "false": "0", "no": "0"}
-LONG = 2_000_000  # bytes of clicks from which pyarrow, if it is there, reads them
 Table = list[Row]
-Codes = NDArray[np.int32]
-Encoded = tuple[Codes, list[str]]  # codes, -1 where missing, and names
-
-
-class DroppedRowsWarning(UserWarning):
-    """Rows of a file without a user or without an item, which say nothing."""
-
-
-class IgnoredColumnWarning(UserWarning):
-    """A column of a file of clicks that may say which rows are none."""
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Where, in a long table, user, item and rank stand; the rank at -1 if there is none."""
-
-    user: int
-    item: int
-    rank: int
 
 
 def read(
@@ -77,8 +62,9 @@ def read(
     ----------
     path : str or path
         A file of comma-, semicolon- or tab-separated values, with gzip if its name ends in .gz, or
-        Parquet, PrefLib (.soc, .soi, .toc, .toi), or NumPy (.npz with `rankings` or `clicks`, and
-        maybe `users`, `items`, `weights`; or a sparse matrix of SciPy). "-" is standard input.
+        Parquet (or a folder of Parquet files, which are read as one), PrefLib (.soc, .soi, .toc,
+        .toi), or NumPy (.npz with `rankings` or `clicks`, and maybe `users`, `items`, `weights`; or
+        a sparse matrix of SciPy). "-" is standard input.
     kind : str, optional
         "rankings": one line a user, one column an item, ranks with 1 for the best, empty for not
         ranked; "long-rankings": columns user, item, rank; "orderings": one line a user, items, best
@@ -110,7 +96,7 @@ def read(
     if ties not in ("error", "random"):
         raise ValueError(f"ties must be 'error' or 'random', got {ties!r}")
     source = open_source(path, None if items is None else list(items))
-    if not source.content.strip():
+    if source.ending != ".parquet" and source.is_blank():
         raise source.error(None, "the file is empty")
     if source.ending in PREFLIB:
         if kind not in (None, "rankings", "orderings"):
@@ -133,27 +119,18 @@ def read(
 
 
 def _read_text(source: Source, kind: str | None, encoding: str | None) -> tuple[Any, str]:
-    if len(source.content) >= LONG and kind in (None, "clicks") and encoding is None:
-        found = _read_long_clicks(source)
-        if found is not None:
-            return found, "clicks"
+    if kind in (None, "clicks") and encoding is None:
+        pairs = read_large(source)
+        if pairs is not None:
+            return clicks_of(pairs), "clicks"
     text = decode(source, encoding)
     rows = read_rows(source, text, find_delimiter(source, text))
     header = next(rows, None)
     if header is None:
         raise source.error(None, "the file is empty")
-    if kind in (None, "clicks") and _is_long_clicks(header[1]):
-        return _read_clicks(source, header, rows), "clicks"
+    if kind in (None, "clicks") and is_long_clicks(header[1]):
+        return read_clicks(source, header, rows), "clicks"
     return _read_table(source, [header, *rows], kind, has_header=False)
-
-
-def _is_long_clicks(header: list[str]) -> bool:
-    return _is_long(header) and not any(_word(cell) in RANK for cell in header)
-
-
-def _is_long(header: list[str]) -> bool:
-    words = {_word(cell) for cell in header}
-    return bool(words & USER) and bool(words & ITEM)
 
 
 def _read_table(
@@ -163,31 +140,27 @@ def _read_table(
     chosen = kind or _recognise(source, table)
     if chosen == "orderings":
         return _orderings(source, table, has_header), chosen
-    _check_header(source, table[0])
-    if chosen in ("rankings", "wide-clicks") and _is_long(table[0][1]):
+    check_header(source, table[0])
+    if chosen in ("rankings", "wide-clicks") and is_long(table[0][1]):
         raise source.error(
             table[0][0], f"the header {', '.join(table[0][1][:5])} is that of a long table"
         )
     if chosen == "clicks":
-        return _read_clicks(source, table[0], iter(table[1:])), chosen
-    rows = list(_full_rows(source, table[0], iter(table[1:])))
+        return read_clicks(source, table[0], iter(table[1:])), chosen
+    rows = list(full_rows(source, table[0], iter(table[1:])))
     if not rows:
         raise source.error(None, "there is a header, but no line after it")
     if chosen == "long-rankings":
-        columns = _find_columns(source, table[0], needs_rank=True)
+        columns = find_columns(source, table[0], needs_rank=True)
         return _long_rankings(source, rows, table[0], columns), chosen
     return _wide(source, table[0][1], rows, is_clicks=chosen == "wide-clicks"), chosen
-
-
-def _word(cell: str) -> str:
-    return re.sub(r"[\s_-]", "", cell.lower())
 
 
 def _recognise(source: Source, table: Table) -> str:
     """The kind of a table, by its header and its values."""
     line, header = table[0]
-    if _is_long(header):
-        return "long-rankings" if any(_word(cell) in RANK for cell in header) else "clicks"
+    if is_long(header):
+        return "long-rankings" if any(word(cell) in RANK for cell in header) else "clicks"
     first = _user_column(header, table[1:])
     body = [[c for at, c in enumerate(cells) if at != first] for _, cells in table[1:]]
     cells = [cell for row in body for cell in row if cell.lower() not in MISSING]
@@ -243,165 +216,15 @@ def _is_number(cell: str) -> bool:
 def _user_column(header: list[str], rows: Sequence[Row]) -> int:
     """The column of a wide table that names the users, -1 for none."""
     for place, cell in enumerate(header):
-        if _word(cell) in USER:
+        if word(cell) in USER:
             return place
-    word = _word(header[0])
-    if word in ("", "id", "name") or word.endswith("id"):
+    first_word = word(header[0])
+    if first_word in ("", "id", "name") or first_word.endswith("id"):
         return 0
     if len(header) > 2 and all(PLACE.fullmatch(cell) for cell in header[1:]):
         return -1 if PLACE.fullmatch(header[0]) else 0
     first = [cells[0] for _, cells in rows if cells[0].lower() not in MISSING]
     return 0 if sum(not _is_number(cell) for cell in first) > len(first) / 2 else -1
-
-
-def _check_header(source: Source, header: Row) -> None:
-    line, names = header
-    seen: set[str] = set()
-    for name in names:
-        if name and name in seen:
-            raise source.error(line, f"the header has {name!r} twice: give each column a name")
-        seen.add(name)
-
-
-def _full_rows(source: Source, header: Row, rows: Iterator[Row]) -> Iterator[Row]:
-    """The rows, each as long as the header; empty cells beyond it are dropped."""
-    n_columns = len(header[1])
-    for line, cells in rows:
-        if len(cells) > n_columns and not any(cells[n_columns:]):
-            cells = cells[:n_columns]
-        if len(cells) != n_columns:
-            raise source.error(
-                line, f"there are {len(cells)} cells, but the header has {n_columns} columns"
-            )
-        yield line, cells
-
-
-def _find_columns(source: Source, header: Row, needs_rank: bool) -> Columns:
-    line, names = header
-    places = []
-    wanted = {"user": USER, "item": ITEM} | ({"rank": RANK} if needs_rank else {})
-    for what, known in wanted.items():
-        found = [place for place, name in enumerate(names) if _word(name) in known]
-        exact = [place for place in found if _word(names[place]) == what]
-        found = exact or found
-        if len(found) != 1:
-            problem = "no column" if not found else f"{len(found)} columns"
-            raise source.error(
-                line,
-                f"{problem} for the {what}: name one of {', '.join(names[:8])} {what!r}",
-            )
-        places.append(found[0])
-    return Columns(places[0], places[1], places[2] if needs_rank else -1)
-
-
-# Clicks
-
-
-def _read_long_clicks(source: Source) -> Clicks | None:
-    """Clicks of a large file, by pyarrow, if it is there and understands the file; else None."""
-    try:
-        from . import arrow
-    except ModuleNotFoundError:  # pragma: no cover
-        return None
-    first = source.content[: source.content.find(b"\n") + 1]
-    line = first.decode("utf-8-sig", "replace")
-    if not line.strip() or line.count('"') % 2 or first[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return None
-    delimiter = find_delimiter(source, line)
-    if source.content.find(f'{delimiter} "'.encode()) >= 0:  # a quote that pyarrow takes as text
-        return None
-    header = next(read_rows(source, line, delimiter))
-    if not _is_long_clicks(header[1]):
-        return None
-    _check_header(source, header)
-    _warn_of_judged(source, header[1])
-    columns = _find_columns(source, header, needs_rank=False)
-    wanted = (columns.user, columns.item)
-    pairs = arrow.read_codes(source.content, delimiter, len(header[1]), wanted)
-    return None if pairs is None else _clicks_of_codes(source, *pairs)
-
-
-def _read_clicks(source: Source, header: Row, rows: Iterator[Row]) -> Clicks:
-    _check_header(source, header)
-    _warn_of_judged(source, header[1])
-    columns = _find_columns(source, header, needs_rank=False)
-    users: dict[str, int] = {}
-    items: dict[str, int] = {}
-    owners, codes, lines = [], [], []
-    for line, cells in _full_rows(source, header, rows):
-        user, item = cells[columns.user], cells[columns.item]
-        owners.append(-1 if user in NO_NAME else users.setdefault(user, len(users)))
-        codes.append(-1 if item in NO_NAME else items.setdefault(item, len(items)))
-        lines.append(line)
-    if not lines:
-        raise source.error(None, "there is a header, but no line after it")
-    pairs = [(np.array(of, np.int32), list(to)) for of, to in ((owners, users), (codes, items))]
-    return _clicks_of_codes(source, pairs[0], pairs[1], lines=np.array(lines))
-
-
-def _warn_of_judged(source: Source, names: list[str]) -> None:
-    judged = [name for name in names if _word(name) in JUDGED]
-    if judged:
-        warnings.warn(
-            IgnoredColumnWarning(
-                f"{source.name}: column {judged[0]!r} is ignored, every row counts as a click: "
-                "leave out the rows that are none"
-            ),
-            stacklevel=2,
-        )
-
-
-def _clicks_of_codes(
-    source: Source,
-    users: Encoded,
-    items: Encoded,
-    lines: NDArray[np.int64] | None = None,
-) -> Clicks:
-    """Clicks from codes, -1 where a name is missing, and names, which get sorted."""
-    said = (users[0] >= 0) & (items[0] >= 0)
-    if not said.all():
-        first = int(said.argmin())
-        where = f"row {first + 1}" if lines is None else f"line {lines[first]}"
-        warnings.warn(
-            DroppedRowsWarning(
-                f"{source.name}: {int((~said).sum())} of {len(said)} rows have no user or no item "
-                f"and are left out, the first at {where}"
-            ),
-            stacklevel=2,
-        )
-    chosen = slice(None) if said.all() else said
-    owners, user_names = _in_order(users[0][chosen], users[1])
-    codes, item_names = _in_order(items[0][chosen], items[1])
-    if source.items is not None:
-        codes, item_names = _as_given(source, codes, item_names)
-    try:
-        return clicks_of_pairs(owners, codes, None, user_names, item_names)
-    except ValueError as error:
-        raise source.error(None, str(error)) from None
-
-
-def _in_order(codes: Codes, names: list[str]) -> tuple[Codes, NDArray[Any]]:
-    """Codes and names with the names sorted, without those that no code has."""
-    used = np.bincount(codes, minlength=len(names)) > 0
-    order = np.array(sorted(np.flatnonzero(used).tolist(), key=names.__getitem__), dtype=np.int64)
-    places = np.empty(len(names), dtype=np.int32)
-    places[order] = np.arange(len(order))
-    return places[codes], np.array(names, dtype=object)[order]
-
-
-def _as_given(source: Source, codes: Codes, names: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
-    """Codes in the order of given items, which may be numbers."""
-    assert source.items is not None
-    known = {str(name): code for code, name in enumerate(source.items)}
-    strange = [name for name in names.tolist() if name not in known]
-    if strange:
-        raise source.error(
-            None, f"unknown item: {strange[0]!r}; {len(strange)} of {len(names)} are not known"
-        )
-    places = np.array([known[name] for name in names.tolist()], dtype=np.int32)
-    given = np.empty(len(source.items), dtype=object)
-    given[:] = source.items
-    return places[codes], given
 
 
 # Rankings
@@ -596,13 +419,9 @@ def _read_parquet(source: Source, kind: str | None) -> tuple[Any, str]:
     if not names or not n_rows:
         raise source.error(None, "the file has no rows or no columns")
     header = (1, names)
-    if kind in (None, "clicks") and _is_long_clicks(names):
-        _check_header(source, header)
-        _warn_of_judged(source, names)
-        columns = _find_columns(source, header, needs_rank=False)
-        users, items = arrow.read_parquet_codes(source, (columns.user, columns.item))
-        return _clicks_of_codes(source, users, items), "clicks"
-    _check_header(source, header)
+    if kind in (None, "clicks") and is_long_clicks(names):
+        return clicks_of(arrow.read_parquet_pairs(source)), "clicks"
+    check_header(source, header)
     columns_of_text = arrow.read_parquet_text(source)
     rows = [(line, list(cells)) for line, cells in enumerate(zip(*columns_of_text, strict=True), 2)]
     return _read_table(source, [header, *rows], kind, has_header=True)
@@ -610,8 +429,9 @@ def _read_parquet(source: Source, kind: str | None) -> tuple[Any, str]:
 
 def _read_arrays(source: Source, kind: str | None) -> Any:
     """Arrays of NumPy, or a sparse matrix of SciPy."""
+    content = source.content
     try:
-        with np.load(io.BytesIO(source.content), allow_pickle=False) as stored:
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise source.error(None, f"these NumPy arrays cannot be read: {error}") from None
@@ -631,7 +451,7 @@ def _read_arrays(source: Source, kind: str | None) -> Any:
         if "format" in arrays and "shape" in arrays and kind in (None, "clicks", "wide-clicks"):
             from scipy.sparse import load_npz
 
-            matrix = load_npz(io.BytesIO(source.content))
+            matrix = load_npz(io.BytesIO(content))
             return Preferences.from_clicks(matrix, weights=weights, **names)
     except (ValueError, TypeError, KeyError, IndexError, NotImplementedError) as error:
         raise source.error(None, str(error)) from None

@@ -10,7 +10,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,17 +19,21 @@ from .files import write_whole
 DELIMITERS = ",;\t|"
 MAX_CELL = 1_000_000  # characters; one that is longer is an open quote
 END = "end of the file"  # a last line of our own: if it comes out as it went in, no quote is open
-NO_NAME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None"))
 Row = tuple[int, list[str]]
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file to read from: its name for errors, its bytes, and the ending that tells its format."""
+    """A file to read from, or a folder, with the name for errors and the ending of its format.
+
+    What can be read once only, such as standard input, is `held`, and has no path.
+    """
 
     name: str
-    content: bytes
     ending: str
+    path: Path | None
+    held: bytes = b""
+    is_packed: bool = False
     items: list[Any] | None = None  # that are wanted, in this order
 
     def error(self, line: int | None, problem: str, column: str | None = None) -> ValueError:
@@ -38,21 +42,56 @@ class Source:
         where += "" if column is None else f", column {column!r}"
         return ValueError(f"{where}: {problem}")
 
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """The bytes as a stream, unpacked."""
+        stream = io.BytesIO(self.held) if self.path is None else self.path.open("rb")
+        with stream:
+            if not self.is_packed:
+                yield stream
+                return
+            try:
+                with gzip.GzipFile(fileobj=stream) as unpacked:
+                    yield unpacked  # type: ignore[misc]
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                raise self.error(None, f"this gzip file is broken: {error}") from None
+
+    @property
+    def content(self) -> bytes:
+        """All bytes, unpacked."""
+        with self.open() as stream:
+            return stream.read()
+
+    def is_blank(self) -> bool:
+        """Whether there is nothing but spaces."""
+        with self.open() as stream:
+            return not any(block.strip() for block in iter(lambda: stream.read(1 << 16), b""))
+
 
 def open_source(path: str | os.PathLike[str], items: list[Any] | None = None) -> Source:
-    """Read a file, or standard input for "-", unpacked."""
+    """A file, a folder of Parquet files, or standard input for "-"."""
     if str(path) == "-":
-        name, content, ending = "standard input", sys.stdin.buffer.read(), ""
+        name, ending, held = "standard input", "", sys.stdin.buffer.read()
+        place: Path | None = None
     else:
-        name, content, ending = str(path), Path(path).read_bytes(), ending_of(path)
-    if content[:2] == b"\x1f\x8b":
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"{name}: this gzip file is broken: {error}") from None
-    elif ending_of(path, unpacked=False) == ".gz":
+        name, ending, held = str(path), ending_of(path), b""
+        place = Path(path)
+        if place.is_dir():
+            return Source(name, ".parquet", place, items=items)
+        if not place.is_file():  # a pipe, or nothing at all
+            held, place = place.read_bytes(), None
+    is_packed = _first_bytes(place, held) == b"\x1f\x8b"
+    if not is_packed and ending_of(path, unpacked=False) == ".gz":
         raise ValueError(f"{name}: the name ends in .gz, but this is no gzip file")
-    return Source(name, content, ending or _ending_by_content(content), items)
+    source = Source(name, ending, place, held, is_packed, items)
+    return source if ending else replace(source, ending=_ending_by_content(source))
+
+
+def _first_bytes(path: Path | None, held: bytes) -> bytes:
+    if path is None:
+        return held[:2]
+    with path.open("rb") as stream:
+        return stream.read(2)
 
 
 def ending_of(path: str | os.PathLike[str], unpacked: bool = True) -> str:
@@ -63,10 +102,12 @@ def ending_of(path: str | os.PathLike[str], unpacked: bool = True) -> str:
     return Path(name).suffix
 
 
-def _ending_by_content(content: bytes) -> str:
-    if content[:4] == b"PAR1":
+def _ending_by_content(source: Source) -> str:
+    with source.open() as stream:
+        first = stream.read(4)
+    if first == b"PAR1":
         return ".parquet"
-    return ".npz" if content[:4] == b"PK\x03\x04" else ".csv"
+    return ".npz" if first == b"PK\x03\x04" else ".csv"
 
 
 def decode(source: Source, encoding: str | None) -> str:
