@@ -311,8 +311,8 @@ def test_metropolis_steps_keep_the_clicks():
         latent.draw(consensus, 2.0, 3, draw)
     ranks = latent._latent
     assert (np.sort(ranks, axis=1) == np.arange(1, 10)).all()
-    for row, n_clicks in enumerate(latent._clicks.n_clicks):
-        assert set(ranks[row, latent._clicks.clicks_of(row)]) == set(range(1, n_clicks + 1))
+    for row, n_clicks in enumerate(latent.clicks.n_clicks):
+        assert set(ranks[row, latent.clicks.clicks_of(row)]) == set(range(1, n_clicks + 1))
 
 
 @pytest.mark.parametrize("method", ["pseudo", "balanced", "mcmc"])

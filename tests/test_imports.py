@@ -21,12 +21,14 @@ OPTIONAL = {  # library: who may import it
     "h11": {"lane"},
     "msgspec": {"app", "lane", "openapi", "served", "types"},
     "psycopg": {"postgres"},
+    "distributed": {"engine"},
 }
 HEAVY = {
     "matplotlib",
     "polars",
     "pandas",
     "dask",
+    "distributed",
     "starlette",
     "uvicorn",
     "msgspec",

@@ -1,7 +1,7 @@
 """Learn what people prefer, and how sure one can be of it, from rankings and clicks."""
 
 import importlib
-from types import ModuleType
+from typing import Any
 
 from . import datasets, diagnostics, scores
 from ._version import __version__
@@ -16,12 +16,13 @@ from .diagnostics import (
     EffectiveSizeWarning,
 )
 from .evaluate import Evaluation, evaluate
-from .executors import Threads
+from .executors import ClusterError, Threads
 from .files import load
 from .fit import fit
 from .latent import log_likelihood
 from .log import DroppedRowsWarning, IgnoredColumnWarning
 from .mallows import Mallows, maximum_likelihood_alpha
+from .parts import Parts, split
 from .personal import scores_from
 from .posterior import Posterior
 from .preferences import Clicks, Preferences, Rankings, ZeroBasedWarning
@@ -32,18 +33,22 @@ from .recommend import Recommendations, memberships, recommend, user_intervals
 from .report import report
 from .scores import marginal_divergence
 from .search import Search, search
+from .stream import recommend_to
 
 __all__ = [
     "AgreementWarning",
     "BalanceWarning",
     "Clicks",
     "ClusterCurve",
+    "ClusterError",
     "ConvergenceWarning",
+    "DaskExecutor",
     "DroppedRowsWarning",
     "EffectiveSizeWarning",
     "Evaluation",
     "IgnoredColumnWarning",
     "Mallows",
+    "Parts",
     "Posterior",
     "Preferences",
     "PseudoMallows",
@@ -70,19 +75,23 @@ __all__ = [
     "plots",
     "read",
     "recommend",
+    "recommend_to",
     "report",
     "scores",
     "scores_from",
     "search",
     "simulate_clicks",
     "simulate_rankings",
+    "split",
     "user_intervals",
     "v_rankings",
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
-    """Import `plots`, and the plotting library with it, when it is first asked for."""
+def __getattr__(name: str) -> Any:
+    """Import `plots` and `DaskExecutor`, and their libraries, when they are first asked for."""
     if name == "plots":
         return importlib.import_module(".plots", __name__)
+    if name == "DaskExecutor":
+        return importlib.import_module(".engine", __name__).DaskExecutor
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

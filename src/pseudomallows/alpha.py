@@ -5,12 +5,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .clicks import make_latent
 from .executors import Executor
 from .kernels.mallows import expected_ranks
-from .latent import HIGHEST_ALPHA, Latent, best_assignment
+from .latent import HIGHEST_ALPHA, Latent, best_assignment, check_informative
 from .mallows import Mallows, find_root
-from .preferences import Clicks, Preferences
+from .preferences import Clicks, Preferences, SizeTable, check_preferences
+from .shards import make_latent
 
 METHODS = ("similarity", "likelihood")
 N_ROUNDS = 8  # of consensus given alpha, alpha given consensus, for partial rankings
@@ -47,15 +47,21 @@ def estimate_alpha(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
-    latent = make_latent(prefs, executor)
+    check_preferences(prefs)
     if method == "similarity" and isinstance(prefs, Clicks):
-        alpha = _alpha_by_click_similarity(prefs)
-    elif method == "similarity":
+        check_informative(prefs.is_informative)
+        return _finite(_alpha_by_click_similarity(prefs.by_size()))
+    latent = make_latent(prefs, executor)
+    if method == "similarity":
         alpha = _alpha_by_similarity(latent)
     elif latent.is_full:
         alpha = latent.best_alpha(best_assignment(latent.known_costs))
     else:
         alpha = _alpha_by_em(latent, np.random.default_rng(rng))
+    return _finite(alpha)
+
+
+def _finite(alpha: float) -> float:
     if math.isinf(alpha):
         raise ValueError(
             "the users agree in everything (or there is one user only), so no finite alpha is "
@@ -119,6 +125,12 @@ def expected_click_similarity(n_items: int, alpha: float, n_clicks: ArrayLike) -
     `n_clicks` is the number of clicks of each user, 1 or more; only its histogram matters.
     """
     sizes, counts = np.unique(np.asarray(n_clicks), return_counts=True)
+    return _similarity_of_sizes(n_items, alpha, sizes, counts)
+
+
+def _similarity_of_sizes(
+    n_items: int, alpha: float, sizes: NDArray[np.int64], counts: NDArray[np.int64]
+) -> float:
     cumulative = Mallows(np.arange(1, n_items + 1), alpha).rank_probabilities().cumsum(axis=1)
     clicked = cumulative[:, sizes - 1] / np.sqrt(sizes)  # [item, size]: chance, over the norm
     n_users = int(counts.sum())
@@ -128,26 +140,24 @@ def expected_click_similarity(n_items: int, alpha: float, n_clicks: ArrayLike) -
 
 def mean_click_similarity(prefs: Clicks) -> float:
     """Mean cosine similarity of all pairs of users with clicks, without a table of pairs."""
-    n_clicks = prefs.n_clicks
-    weights = prefs.weights * (n_clicks > 0)
-    per_click = np.repeat(weights / np.sqrt(np.maximum(n_clicks, 1)), n_clicks)
-    total = np.bincount(prefs.codes, per_click, prefs.n_items)
-    n_users = float(weights.sum())
+    return _mean_similarity_of(prefs.by_size())
+
+
+def _mean_similarity_of(table: SizeTable) -> float:
+    total = (table.counts / np.sqrt(table.sizes)[:, None]).sum(axis=0)
+    n_users = float(table.users.sum())
     return float(((total**2).sum() - n_users) / (n_users * (n_users - 1)))
 
 
-def _alpha_by_click_similarity(prefs: Clicks) -> float:
-    clicking = (prefs.n_clicks > 0) & (prefs.weights > 0)
-    n_clicks = np.repeat(prefs.n_clicks[clicking], prefs.weights[clicking])
-    if len(n_clicks) < 2:
+def _alpha_by_click_similarity(table: SizeTable) -> float:
+    if table.users.sum() < 2:
         return math.inf
-    similarity = mean_click_similarity(prefs)
-    if similarity >= expected_click_similarity(prefs.n_items, HIGHEST_ALPHA, n_clicks) - 1e-12:
-        return math.inf
-    return find_root(
-        lambda alpha: expected_click_similarity(prefs.n_items, alpha, n_clicks) - similarity,
-        tolerance=1e-5,
-    )
+    similarity, n_items = _mean_similarity_of(table), table.counts.shape[1]
+
+    def excess(alpha: float) -> float:
+        return _similarity_of_sizes(n_items, alpha, table.sizes, table.users) - similarity
+
+    return math.inf if excess(HIGHEST_ALPHA) <= 1e-12 else find_root(excess, tolerance=1e-5)
 
 
 def _alpha_by_em(latent: Latent, rng: np.random.Generator) -> float:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .clicks import make_latent
 from .clusters import find_start, row_log_likelihoods
 from .executors import Executor
 from .latent import Latent
 from .preferences import Preferences, check_preferences
 from .rankings import check_alpha, check_count
+from .shards import make_latent
 
 N_FOLDS, N_SNAPSHOTS = 3, 5
 MAX_ROWS = 4000  # more users than these change little, and are left out
@@ -113,6 +113,9 @@ def choose_clusters(
     check_preferences(prefs)
     latent = make_latent(prefs.one_row_each()[0], executor)
     rows = rng.permutation(latent.n_rows)[:MAX_ROWS]
+    weights = np.zeros_like(latent.row_weights)
+    weights[rows] = latent.row_weights[rows]
+    latent, rows = latent.gather(weights), np.argsort(np.argsort(rows))
     most = max(1, min(MAX_CLUSTERS, len(rows) // USERS_EACH))
     if largest is not None:
         most = min(check_count(largest, "largest"), max(1, len(rows) // N_FOLDS))

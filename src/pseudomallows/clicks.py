@@ -14,33 +14,31 @@ from .latent import (
     Counts,
     ExactLaw,
     Latent,
+    LocalLatent,
     Ranking,
-    RankingLatent,
     check_consensus,
-    check_informative,
     exact_sum,
     log_partition,
     principal_components,
 )
-from .preferences import Clicks, Preferences, Rankings, check_preferences
+from .preferences import Clicks
 from .rankings import check_alpha, orderings_of
 
 ORDERS = {"uniform": UNIFORM, "v": V, "top_bottom": TOP_BOTTOM}
 AUGMENTATIONS = ("exact", "metropolis")
 
 
-class ClickLatent(Latent):
+class ClickLatent(LocalLatent):
     """Clicks: the clicked items have the first ranks, in an order that is not known."""
 
     def __init__(
         self, prefs: Clicks, executor: Executor | None = None, numbers: Counts | None = None
     ):
         informative = prefs.is_informative
-        check_informative(informative)
         super().__init__(prefs.n_items, executor)
-        self._clicks = prefs.take(informative)
-        self._set_rows(self._clicks.weights, numbers)
-        self.mean_ranks = -self._clicks.item_counts().astype(np.float64)  # most clicked, rank 1
+        self.clicks = prefs if informative.all() else prefs.take(informative)
+        self._set_rows(self.clicks.weights, numbers)
+        self.mean_ranks = -self.clicks.item_counts().astype(np.float64)  # most clicked, rank 1
         self.known_costs = self._known
         self._prefs = prefs
 
@@ -57,7 +55,7 @@ class ClickLatent(Latent):
             law.number,
             self.row_numbers[rows],
             self.starts_of(rows),
-            self._clicks.codes,
+            self.clicks.codes,
             self.row_weights[rows],
             law.consensus,
             law.lam,
@@ -71,21 +69,21 @@ class ClickLatent(Latent):
     @property
     def row_starts(self) -> NDArray[np.int64]:
         """Where the clicks of each row begin in `row_codes`."""
-        return self._clicks.starts
+        return self.clicks.starts
 
     @functools.cached_property
     def click_sizes(self) -> Counts:  # type: ignore[override]
         """The numbers of clicks that there are."""
-        return np.unique(self._clicks.n_clicks)
+        return np.unique(self.clicks.n_clicks)
 
     @property
     def row_codes(self) -> Ranking:
         """The clicks of all rows."""
-        return self._clicks.codes
+        return self.clicks.codes
 
     def starts_of(self, rows: slice) -> NDArray[np.int64]:
         """Where the clicks of some rows begin, and where the last of them end."""
-        return self._clicks.starts[rows.start : rows.stop + 1]
+        return self.clicks.starts[rows.start : rows.stop + 1]
 
     def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
         """Log probability of the clicks of some rows; see `exact_sum`."""
@@ -96,22 +94,22 @@ class ClickLatent(Latent):
         self, rows: slice, consensus: Ranking, alpha: float
     ) -> NDArray[np.float64]:
         """Log probability of the clicks of one user of each row."""
-        return log_likelihoods_of_clicks(self.starts_of(rows), self._clicks.codes, consensus, alpha)
+        return log_likelihoods_of_clicks(self.starts_of(rows), self.clicks.codes, consensus, alpha)
 
     def select(self, weights: Counts, numbers: Counts) -> "ClickLatent":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
         chosen = weights > 0
-        prefs = replace(self._clicks.take(chosen), weights=weights[chosen])
+        prefs = replace(self.clicks.take(chosen), weights=weights[chosen])
         return ClickLatent(prefs, self.executor, numbers[chosen])
 
     def features(self, n_features: int) -> NDArray[np.float64]:
         """Leading axes of the clicks, each user's scaled to length 1."""
         from scipy.sparse import csr_array
 
-        sizes = self._clicks.n_clicks
+        sizes = self.clicks.n_clicks
         values = np.repeat(1 / np.sqrt(sizes), sizes)
         shape = (self.n_rows, self.n_items)
-        rows = csr_array((values, self._clicks.codes, self._clicks.starts), shape=shape)
+        rows = csr_array((values, self.clicks.codes, self.clicks.starts), shape=shape)
         return principal_components(rows, n_features)
 
     def latent_of(self, users: NDArray[np.int64], source: "Source") -> Ranking:
@@ -247,7 +245,7 @@ class MetropolisLatent(ClickLatent):
                 draw,
                 self.row_numbers[rows],
                 self.starts_of(rows),
-                self._clicks.codes,
+                self.clicks.codes,
                 consensus,
                 alpha / self.n_items,
                 self._n_swaps,
@@ -270,7 +268,7 @@ class MetropolisLatent(ClickLatent):
         ordering = orderings_of(consensus)
         for row, ranks in enumerate(latent):
             clicked = np.zeros(self.n_items, dtype=bool)
-            clicked[self._clicks.clicks_of(row)] = True
+            clicked[self.clicks.clicks_of(row)] = True
             mine = np.concatenate([ordering[clicked[ordering]], ordering[~clicked[ordering]]])
             ranks[mine] = np.arange(1, self.n_items + 1)
         counts = np.zeros_like(self._known)
@@ -294,15 +292,6 @@ class MetropolisLatent(ClickLatent):
     def start(self, alpha: float, rng: np.random.Generator, n_rounds: int = 10) -> Ranking:
         """As for exact draws, so that the start is the same."""
         return ClickLatent(self._prefs, self.executor).start(alpha, rng, n_rounds)
-
-
-def make_latent(prefs: Preferences, executor: Executor | None) -> Latent:
-    """The latent rankings of either kind of data."""
-    check_preferences(prefs)
-    if isinstance(prefs, Clicks):
-        return ClickLatent(prefs, executor)
-    assert isinstance(prefs, Rankings)
-    return RankingLatent(prefs, executor)
 
 
 def click_log_likelihood(prefs: Clicks, consensus: ArrayLike, alpha: float) -> NDArray[np.float64]:

@@ -23,6 +23,7 @@ from .latent import (
     HIGHEST_ALPHA,
     Counts,
     Latent,
+    LocalLatent,
     Ranking,
     best_assignment,
     finish_draws,
@@ -305,7 +306,7 @@ def row_log_likelihoods(
 
 
 def _row_log_likelihoods(
-    task: tuple[Latent, slice | None, Sequence[tuple[Ranking, float]]],
+    task: tuple[LocalLatent, slice | None, Sequence[tuple[Ranking, float]]],
 ) -> NDArray[np.float64]:
     latent, rows, clusters = task
     chosen = slice(0, latent.n_rows) if rows is None else rows
@@ -423,14 +424,14 @@ def _run(mixture: Mixture, n_sweeps: int, report: Callable[[], None]) -> None:
         report()
 
 
-def _some_rows(latent: Latent, n_clusters: int, rng: np.random.Generator) -> Latent:
+def _some_rows(latent: Latent, n_clusters: int, rng: np.random.Generator) -> LocalLatent:
     n_rows = max(START_ROWS, START_ROWS_EACH * n_clusters)
     if latent.n_rows <= n_rows:
-        return latent
+        return latent.gather(latent.row_weights)
     weights = np.zeros_like(latent.row_weights)
     chosen = rng.choice(latent.n_rows, n_rows, replace=False)
     weights[chosen] = latent.row_weights[chosen]
-    return latent.select(weights, latent.row_numbers)
+    return latent.gather(weights)
 
 
 def _guess(

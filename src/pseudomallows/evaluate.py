@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .executors import Executor, blocks
+from .executors import Executor, blocks, check_local
 from .fit import fit
 from .kernels.groups import choose_best
 from .personal import MIN_USERS
@@ -126,6 +126,7 @@ def evaluate(
         n_clicks = prefs.n_clicks[:, None]
         right = (rankings > n_clicks) & (rankings <= n_clicks + k)
 
+    check_local(executor, "evaluate")
     window = hide if truth is None else k
     by_halves = method == "personal" and truth is None and options.get("held_out") is None
     if by_halves and options.get("scores") is not None and not callable(options["scores"]):

@@ -4,7 +4,7 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 from .rankings import check_count
 
@@ -20,6 +20,31 @@ class Executor(Protocol):
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
         """Apply `function` to each of the arguments."""
         ...  # pragma: no cover
+
+
+class RemoteExecutor(Executor, Protocol):
+    """Runs tasks in other processes: they get their arguments as copies."""
+
+    n_workers: int
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A result that stays there, to be an argument of other tasks."""
+        ...  # pragma: no cover
+
+
+class ClusterError(RuntimeError):
+    """The cluster that runs a fit is gone, or cannot do it."""
+
+
+def is_remote(executor: Executor | None) -> TypeGuard[RemoteExecutor]:
+    """Does it run tasks in other processes?"""
+    return getattr(executor, "is_remote", False)
+
+
+def check_local(executor: Executor | None, what: str) -> None:
+    """Refuse a cluster where the work is done in this process."""
+    if is_remote(executor):
+        raise TypeError(f"{what} does not run on a cluster: give threads, or leave executor out")
 
 
 class Threads:

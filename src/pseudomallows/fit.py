@@ -1,6 +1,7 @@
 """fit: one door to every method."""
 
 import functools
+import os
 import time
 import warnings
 from collections.abc import Callable
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 
 from ._version import __version__
 from .alpha import estimate_alpha
+from .checkpoint import Checkpoint, describe_call
 from .choose import choose_clusters
-from .clicks import MetropolisLatent, make_latent
+from .clicks import MetropolisLatent
 from .clusters import PREPARATION, Mixture, check_n_clusters, prepare
 from .diagnostics import (
     ADVICE,
@@ -22,16 +24,18 @@ from .diagnostics import (
     ConvergenceWarning,
     EffectiveSizeWarning,
 )
-from .executors import Executor, Threads
+from .executors import Executor, Threads, check_local, is_remote
 from .latent import Latent, RankingLatent, check_informative
 from .mcmc import Chain, ChainOptions, best_log_posterior, stuck_chains
 from .options import Options, check_options, check_options_of_either, known_options
+from .parts import Parts
 from .personal import N_REPORTS, Learner, Personal, PersonalOptions
 from .posterior import Posterior
 from .preferences import Clicks, Preferences, check_preferences
 from .pseudo import PseudoMallows
 from .rankings import check_alpha, check_number, rank_randomly
 from .recommend import chances_of
+from .shards import ShardedClicks, make_latent, open_parts
 from .states import PseudoState, State
 
 METHODS = ("pseudo", "balanced", "mcmc", "personal")
@@ -44,11 +48,23 @@ CLUSTER_ADVICE = (
     "raise n_draws or thin; if the chains have found different clusters (compare "
     "posterior.chain_memberships), take fewer clusters"
 )
+FILLED = (  # by the chains of a job
+    "consensus",
+    "alphas",
+    "shares",
+    "log_posterior",
+    "log_weights",
+    "costs",
+    "latents",
+    "memberships",
+    "leaders",
+    "_n_done",
+)
 Progress = Callable[[int, int], None]
 
 
 def fit(
-    prefs: Preferences,
+    prefs: Preferences | Parts,
     method: str = "pseudo",
     alpha: float | None = None,
     n_draws: int | None = None,
@@ -57,14 +73,16 @@ def fit(
     progress: Progress | None = None,
     *,
     executor: Executor | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Posterior:
     """Learn the consensus of the users, and how sure one can be of it.
 
     Parameters
     ----------
-    prefs : Preferences
-        What is known of the users: full rankings, partial rankings, top-k lists, clicks.
+    prefs : Preferences or Parts
+        What is known of the users: full rankings, partial rankings, top-k lists, clicks. With
+        :class:`Parts`, which the workers of a cluster read, the posterior keeps no users.
     method : str
         "pseudo": the Pseudo-Mallows of the paper: fast, approximate. "balanced": the same with a
         price for each rank, and with importance weights that make up for the approximation.
@@ -85,7 +103,12 @@ def fit(
     progress : callable, optional
         Called as ``progress(done, total)``.
     executor : optional
-        Anything with a `map`, to run blocks of users; default: threads on all cores.
+        Anything with a `map`, to run blocks of users; default: threads on all cores. For clicks,
+        a :class:`DaskExecutor` runs them on a cluster, with the same draws.
+    checkpoint : path, optional
+        A file to save the state of a Markov chain in, every half minute or so. A fit that was
+        interrupted goes on from it, when it is called again in the same way, and has the same
+        draws as one that was not. It needs `rng`; the file is deleted at the end.
     **options
         n_chains : int
             Number of chains: 4 for "mcmc", else 1.
@@ -176,6 +199,8 @@ def fit(
     >>> posterior.point_consensus()
     array([1, 2, 3], dtype=int32)
     """
+    if isinstance(prefs, Parts):
+        prefs = open_parts(prefs, executor)
     check_preferences(prefs)
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
@@ -183,7 +208,11 @@ def fit(
     seed = int(rng) if isinstance(rng, int | np.integer) else None
     alpha = None if alpha is None else check_alpha(alpha)
     generator = np.random.default_rng(rng)
+    if checkpoint is not None and (rng is None or method == "personal"):
+        why = "has nothing to save" if method == "personal" else "needs a seed: give rng"
+        raise ValueError(f"a checkpoint of method={method!r} {why}")
     if method == "personal":
+        check_local(executor, "method='personal'")
         job_progress = progress or _no_progress
         personal, found = _fit_personal(
             prefs, alpha, n_draws, n_clusters, options, generator, executor, job_progress
@@ -208,7 +237,16 @@ def fit(
     wanted = check_n_clusters(n_clusters, prefs)
     plan = check_options(prefs, method, n_draws, wanted, alpha is None, options)
     given, owners = (prefs, np.arange(prefs.n_users)) if wanted == 1 else prefs.one_row_each()
+    if is_remote(executor) and len(plan.keep_latent):
+        raise ValueError("keep_latent does not go with a cluster: leave executor out")
+    file = None
+    if checkpoint is not None:
+        file = Checkpoint(checkpoint, describe_call(prefs, method, alpha, plan, generator))
     if isinstance(given, Clicks) and plan.augmentation == "metropolis":
+        check_local(executor, "augmentation='metropolis'")
+        if file is not None:
+            raise ValueError("augmentation='metropolis' cannot be saved in a checkpoint")
+        check_informative(given.is_informative)
         latent: Latent = MetropolisLatent(given, executor, plan.n_swaps)
     else:
         latent = make_latent(given, executor)
@@ -223,7 +261,7 @@ def fit(
             warnings.warn(AgreementWarning(latent.n_users), stacklevel=2)
 
     job = _Job(given, owners, latent, method, alpha, plan, generator, progress or _no_progress)
-    draws: dict[str, Any] = job.run()
+    draws: dict[str, Any] = job.run(file)
     settings = {
         "version": __version__,
         "method": method,
@@ -235,14 +273,15 @@ def fit(
     }
     if curve is not None:
         settings["curve"] = curve.as_settings()
+    clicks = prefs if isinstance(prefs, Clicks) else None
+    if isinstance(prefs, ShardedClicks):
+        clicks, draws["chain_memberships"] = prefs.without_rows(), draws["chain_memberships"][:, :0]
     posterior = Posterior(
-        **draws,
-        items=prefs.items,
-        users=prefs.users,
-        settings=settings,
-        clicks=prefs if isinstance(prefs, Clicks) else None,
+        **draws, items=prefs.items, users=prefs.users, settings=settings, clicks=clicks
     )
     _warn_if_doubtful(posterior, job)
+    if file is not None:
+        file.remove()
     return posterior
 
 
@@ -394,17 +433,25 @@ class _Job:
         """Are the draws of a chain, or independent?"""
         return self.method == "mcmc" or not self.latent.is_full or self.plan.n_clusters > 1
 
-    def run(self) -> dict[str, NDArray[Any]]:
-        """Fill the arrays."""
+    def run(self, file: Checkpoint | None = None) -> dict[str, NDArray[Any]]:
+        """Fill the arrays; from where they were saved, if they were."""
+        saved = None if file is None else file.load(self.latent)
+        if saved is not None:
+            vars(self).update(saved["filled"])
         for chain, rng in enumerate(self.rng.spawn(self.plan.n_chains)):
             if not self.is_markov:
                 self._draw_independent(chain, rng)
-            elif self.plan.n_clusters == 1:
-                self._run_chain(chain, self._start(rng))
+                continue
+            if saved is not None and chain < saved["chain"]:
+                continue
+            if saved is not None and chain == saved["chain"]:
+                state, first = saved["state"], saved["sweep"]
             else:
-                mixture = self._start_mixture(chain, rng)
-                self._run_chain(chain, mixture)
-                self._keep_memberships(chain, mixture)
+                one = self.plan.n_clusters == 1
+                state, first = self._start(rng) if one else self._start_mixture(chain, rng), 0
+            self._run_chain(chain, state, first, file)
+            if isinstance(state, Mixture):
+                self._keep_memberships(chain, state)
         weights = np.exp(self.log_weights - self.log_weights.max())
         order = np.argsort(-self.memberships.sum(axis=(0, 1)), kind="stable")  # the largest first
         memberships = self.memberships[:, self.last_rows][:, :, order]
@@ -462,9 +509,11 @@ class _Job:
         mixture.first_refresh = plan.warmup
         return mixture
 
-    def _run_chain(self, chain: int, state: State | Mixture) -> None:
+    def _run_chain(
+        self, chain: int, state: State | Mixture, first: int, file: Checkpoint | None
+    ) -> None:
         """Sweeps of a Markov chain, and the draws that are kept."""
-        for sweep in range(self.plan.n_sweeps):
+        for sweep in range(first, self.plan.n_sweeps):
             state.sweep(adapt=sweep < self.plan.warmup)
             draw = self._kept(sweep)
             if draw is not None:
@@ -477,6 +526,10 @@ class _Job:
                 if len(self.kept_users):
                     self.latents[chain, draw] = state.latent_of(self.kept_users)
             self._report()
+            if file is not None:
+                filled = {name: getattr(self, name) for name in FILLED}
+                place = {"chain": chain, "sweep": sweep + 1}
+                file.save_if_due(place | {"state": state, "filled": filled}, self.latent)
 
     def _keep_memberships(self, chain: int, mixture: Mixture) -> None:
         """Those of users who say nothing are the shares."""

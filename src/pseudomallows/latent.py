@@ -68,35 +68,21 @@ class Latent(ABC):
         return self.n_unknown == 0
 
     @abstractmethod
-    def count_rows(self, rows: slice, law: "ExactLaw") -> Counts:
-        """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
-
     def places(self, cut: list[slice]) -> list[tuple[Any, slice | None]]:
-        """Where the rows of such a cut lie: themselves with their rows, or, on a cluster, shards,
+        """Where the rows of such a cut lie: in which rows of what is at hand, or in which shards,
         each whole."""
-        return [(self, rows) for rows in cut]
-
-    @abstractmethod
-    def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
-        """Log probability of some of the rows that are not full; see `exact_sum`."""
 
     def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of the rows that are full."""
         return 0.0
 
     @abstractmethod
-    def row_log_likelihoods(
-        self, rows: slice, consensus: Ranking, alpha: float
-    ) -> NDArray[np.float64]:
-        """Log probability of what is known of one user of each row, full or not."""
-
-    @abstractmethod
     def select(self, weights: Counts, numbers: Counts) -> "Latent":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
 
     @abstractmethod
-    def features(self, n_features: int) -> NDArray[np.float64]:
-        """Coordinates of each row in which like-minded users are near each other."""
+    def gather(self, weights: Counts) -> "LocalLatent":
+        """The same rows, at hand whatever they were before."""
 
     def draw(self, consensus: Ranking, alpha: float, seed: int, draw: int) -> Counts:
         """Draw all latent rankings; return ``costs[item, rank - 1]`` of the completed data.
@@ -154,6 +140,40 @@ class Latent(ABC):
         return self
 
 
+class LocalLatent(Latent):
+    """The rows are at hand."""
+
+    @abstractmethod
+    def count_rows(self, rows: slice, law: "ExactLaw") -> Counts:
+        """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
+
+    @abstractmethod
+    def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
+        """Log probability of some of the rows that are not full; see `exact_sum`."""
+
+    @abstractmethod
+    def row_log_likelihoods(
+        self, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of what is known of one user of each row, full or not."""
+
+    @abstractmethod
+    def features(self, n_features: int) -> NDArray[np.float64]:
+        """Coordinates of each row in which like-minded users are near each other."""
+
+    @abstractmethod
+    def select(self, weights: Counts, numbers: Counts) -> "LocalLatent":
+        """The rows of weight above 0 alone, with these weights and numbers of first users."""
+
+    def places(self, cut: list[slice]) -> list[tuple[Any, slice | None]]:
+        """Their rows."""
+        return [(self, rows) for rows in cut]
+
+    def gather(self, weights: Counts) -> "LocalLatent":
+        """The rows of weight above 0 alone."""
+        return self.select(weights, self.row_numbers)
+
+
 @dataclass(frozen=True)
 class ExactLaw:
     """How one exact draw of all latent rankings is made: what its tasks need besides the rows."""
@@ -168,7 +188,7 @@ class ExactLaw:
         """The rows, cut into blocks."""
         return latent.count_blocks()
 
-    def count(self, latent: Latent, rows: slice) -> Counts:
+    def count(self, latent: LocalLatent, rows: slice) -> Counts:
         """What a block adds."""
         return latent.count_rows(rows, self)
 
@@ -231,7 +251,7 @@ def finish_draws(draws: Sequence[Draw], executor: Executor) -> list[Counts]:
     return [draw.costs() for draw in draws]
 
 
-def _count(task: tuple[Law, Latent, slice | None]) -> Counts:
+def _count(task: tuple[Law, LocalLatent, slice | None]) -> Counts:
     law, latent, rows = task
     parts = (law.count(latent, block) for block in ([rows] if rows else law.blocks(latent)))
     return functools.reduce(np.add, parts)
@@ -255,7 +275,7 @@ def log_likelihoods_of(
     ]
 
 
-def _log_likelihood(task: tuple[Latent, slice | None, Ranking, float]) -> int:
+def _log_likelihood(task: tuple[LocalLatent, slice | None, Ranking, float]) -> int:
     latent, rows, consensus, alpha = task
     cut = [rows] if rows else blocks(latent.n_unknown)
     return sum(latent.unknown_log_likelihood(block, consensus, alpha) for block in cut)
@@ -273,7 +293,7 @@ def exact_sum(values: NDArray[np.float64], weights: Counts) -> int:
     return (int((weights * high).sum()) << 24) + int((weights * low).sum())
 
 
-class RankingLatent(Latent):
+class RankingLatent(LocalLatent):
     """Full and partial rankings."""
 
     def __init__(

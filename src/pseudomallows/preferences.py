@@ -287,6 +287,22 @@ class Clicks(Preferences):
         weights = np.repeat(self.weights, self.n_clicks)
         return np.bincount(self.codes, weights, self.n_items).astype(np.int64)
 
+    def by_size(self) -> "SizeTable":
+        """Users and clicks by the number of clicks, of those who have any."""
+        sizes = self.n_clicks
+        found = np.unique(sizes[(sizes > 0) & (self.weights > 0)])
+        users = np.zeros(len(found), dtype=np.int64)
+        counts = np.zeros(len(found) * self.n_items, dtype=np.int64)
+        for first in range(0, self.n_users, 1 << 16):
+            rows = slice(first, first + (1 << 16))
+            mine, weights = sizes[rows], self.weights[rows] * (sizes[rows] > 0)
+            places = np.minimum(np.searchsorted(found, mine), max(len(found) - 1, 0))
+            users += np.bincount(places, weights, len(found)).astype(np.int64)
+            codes = self.codes[self.starts[first] : self.starts[first + len(mine)]]
+            cells = np.repeat(places * self.n_items, mine) + codes
+            counts += np.bincount(cells, np.repeat(weights, mine), len(counts)).astype(np.int64)
+        return SizeTable(found, users, counts.reshape(len(found), self.n_items))
+
     def take(self, rows: ArrayLike) -> "Clicks":
         """Some of the rows, by number or by mask."""
         chosen = np.arange(self.n_users)[np.asarray(rows)]
@@ -296,6 +312,26 @@ class Clicks(Preferences):
         return Clicks(
             self.weights[chosen], self.users[chosen], self.items, starts, self.codes[places]
         )
+
+
+@dataclass(frozen=True)
+class SizeTable:
+    """``users[place]`` people have ``sizes[place]`` clicks, ``counts[place, item]`` on an item."""
+
+    sizes: NDArray[np.int64]
+    users: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    def plus(self, other: "SizeTable") -> "SizeTable":
+        """The table of both together."""
+        sizes = np.union1d(self.sizes, other.sizes)
+        users = np.zeros(len(sizes), dtype=np.int64)
+        counts = np.zeros((len(sizes), self.counts.shape[1]), dtype=np.int64)
+        for table in (self, other):
+            places = np.searchsorted(sizes, table.sizes)
+            users[places] += table.users
+            counts[places] += table.counts
+        return SizeTable(sizes, users, counts)
 
 
 def check_preferences(prefs: Any) -> None:

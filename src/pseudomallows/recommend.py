@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .clicks import ORDERS, log_likelihoods_of_clicks
-from .executors import Executor, all_cores, blocks
+from .executors import Executor, all_cores, blocks, check_local
 from .frames import make_frame
 from .kernels.clicks import draw_click_users, next_rank_probabilities, step_factors
 from .kernels.groups import UNIFORM, choose_best, count_group, draw_users, look_up
@@ -129,16 +129,30 @@ def recommend(
         raise ValueError(f"by must be one of {', '.join(map(repr, WAYS))}, got {by!r}")
     if clicks is not None and users is not None:
         raise ValueError("give users of the fit or clicks of new users, not both")
+    check_local(executor, "recommend")
     seen, recommender = posterior.clicks, recommender_of(posterior)
     rows: NDArray[np.int64] | None = None  # of the fit
     if clicks is not None:
-        seen = _new_users(clicks, seen, recommender.codes)
+        seen = new_users(clicks, seen, recommender.codes)
     elif users is not None:
         rows = rows_of_users(seen, users)
         seen = seen.take(rows)
     else:
         rows = np.arange(seen.n_users)
-    threads = executor or all_cores()
+    return best_items(posterior, seen, rows, k, window, by, executor)
+
+
+def best_items(
+    posterior: Posterior,
+    seen: Clicks,
+    rows: NDArray[np.int64] | None,
+    k: int,
+    window: int,
+    by: str = "look_up",
+    executor: Executor | None = None,
+) -> Recommendations:
+    """The best unseen items of these users; `rows` are theirs in the fit, None if they are new."""
+    threads, recommender = executor or all_cores(), recommender_of(posterior)
     fill = recommender.begin(seen, rows, window, by, threads)
     items = np.full((seen.n_users, k), -1, dtype=np.int64)
     chances = np.full((seen.n_users, k), np.nan)
@@ -198,7 +212,7 @@ def memberships(
     if posterior.clicks is None:
         raise ValueError("new users are known by clicks, and this posterior is of rankings")
     recommender = recommender_of(posterior)
-    new = _new_users(clicks, posterior.clicks, recommender.codes)
+    new = new_users(clicks, posterior.clicks, recommender.codes)
     if isinstance(recommender, _PersonalRecommender):
         return np.ones((new.n_users, 1))
     found = recommender.memberships_of(new, executor or all_cores())
@@ -254,7 +268,7 @@ def user_intervals(
         rows = rows_of_users(posterior.clicks, [user])
         seen = posterior.clicks.take(rows)
     else:
-        seen = _new_users(clicks, posterior.clicks, recommender.codes)
+        seen = new_users(clicks, posterior.clicks, recommender.codes)
         if seen.n_users != 1:
             raise ValueError(f"give the clicks of one user, got {seen.n_users}")
     centers, alphas, shares = recommender.laws_of(seen, rows)
@@ -273,7 +287,7 @@ def _softmax(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
 
 
-def _new_users(clicks: Any, seen: Clicks, codes: dict[Any, int]) -> Clicks:
+def new_users(clicks: Any, seen: Clicks, codes: dict[Any, int]) -> Clicks:
     """Clicks of new users, on the items of the fit."""
     if isinstance(clicks, Clicks):
         if clicks.items.tolist() != seen.items.tolist():

@@ -114,6 +114,9 @@ class PseudoState(State):
         self._options = options
         self._tables: GroupTables | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_tables": None}  # they can be made again
+
     def begin_draw(self) -> Draw:
         """Begin to draw the latent rankings: by the paper's law, or exactly."""
         order = self._options.order

@@ -3,11 +3,14 @@
 import json
 import math
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .files import check_target
 from .text import ending_of, open_target, write_rows
 
+Write = Callable[[dict[str, Any]], None]
 ENDINGS = (".csv", ".tsv", ".json", ".parquet")
 
 
@@ -20,25 +23,46 @@ def write_table(
 
     >>> write_table({"item": ["tea", "mate"], "rank": [1, 2]}, "ranks.csv")  # doctest: +SKIP
     """
+    with open_table(path, as_json) as write:
+        write(columns)
+
+
+@contextmanager
+def open_table(path: str | os.PathLike[str], as_json: bool = False) -> Iterator[Write]:
+    """A table that is written block by block, and appears once it is whole.
+
+    JSON alone is kept until the end.
+    """
     ending = check_table(path)
     if as_json and str(path) != "-" and ending != ".json":
         raise ValueError(f"--json writes JSON, and {path} is to be {ending[1:]}: give one of them")
-    ending = ".json" if as_json else ending
-    values = {name: _plain(column) for name, column in columns.items()}
     if ending == ".parquet":
-        from .arrow import write_parquet
+        from .arrow import ParquetRows
 
-        with open_target(path) as stream:
-            write_parquet(stream, values)
-    elif ending == ".json":
-        rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+        with ParquetRows(path) as table:
+            yield table.write
+    elif as_json or ending == ".json":
+        rows: list[dict[str, Any]] = []
+        yield lambda columns: rows.extend(_rows(columns))
         with open_target(path) as stream:
             stream.write((as_text(rows) + "\n").encode())
     else:
+        delimiter, is_new = "\t" if ending == ".tsv" else ",", True
+
+        def write(columns: dict[str, Any]) -> None:
+            nonlocal is_new
+            if is_new:
+                write_rows(stream, [list(columns)], delimiter)
+            is_new = False
+            write_rows(stream, zip(*map(_plain, columns.values()), strict=True), delimiter)
+
         with open_target(path) as stream:
-            write_rows(stream, [list(values)], delimiter="\t" if ending == ".tsv" else ",")
-            rows_of_cells = zip(*values.values(), strict=True)
-            write_rows(stream, rows_of_cells, delimiter="\t" if ending == ".tsv" else ",")
+            yield write
+
+
+def _rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    values = zip(*map(_plain, columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in values]
 
 
 def check_table(path: str | os.PathLike[str]) -> str:

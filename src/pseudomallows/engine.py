@@ -1,0 +1,160 @@
+"""A cluster as executor: Dask. This module alone imports it."""
+
+import itertools
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self, TypeVar
+from weakref import WeakKeyDictionary
+
+try:
+    import distributed
+    from distributed.client import FutureCancelledError, FuturesCancelledError
+    from distributed.comm.core import CommClosedError
+except ModuleNotFoundError as error:  # pragma: no cover
+    raise ModuleNotFoundError(
+        "a cluster needs Dask: pip install 'pseudomallows[dask]'", name=error.name
+    ) from None
+
+from .executors import ClusterError
+
+T = TypeVar("T")
+R = TypeVar("R")
+PATIENCE = 30.0  # seconds to wait for a first worker
+GONE = (CommClosedError, FutureCancelledError, FuturesCancelledError, TimeoutError)
+
+
+class DaskExecutor:
+    """Runs the blocks of users of a fit on the workers of a Dask cluster.
+
+    Tasks depend on nothing but their arguments, so a worker that is lost costs time only: Dask runs
+    its tasks again elsewhere, and the draws keep their bits.
+
+    Parameters
+    ----------
+    client : distributed.Client or str
+        A client, or the address of a scheduler, or "local:2" for two processes on this machine.
+
+    Examples
+    --------
+    >>> import pseudomallows as pm
+    >>> prefs = pm.simulate_clicks(60, 6, alpha=4, mean_clicks=2, rng=1).preferences
+    >>> with pm.DaskExecutor("local:1") as cluster:                          # doctest: +SKIP
+    ...     posterior = pm.fit(prefs, alpha=4, rng=1, executor=cluster)
+    """
+
+    is_remote = True
+
+    def __init__(self, client: "distributed.Client | str"):
+        self._cluster: Any = None
+        self._homes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._new_homes = itertools.count()
+        if isinstance(client, str):
+            client = self._connect(client)
+        elif not isinstance(client, distributed.Client):
+            raise TypeError(
+                "client must be a distributed.Client or an address such as 'tcp://host:8786' or "
+                f"'local:2', got {client!r}"
+            )
+        elif client.asynchronous:
+            raise TypeError("client must not be asynchronous")
+        self.client = client
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            self.close()
+            raise ClusterError("the cluster has no worker: start one with `dask worker`") from None
+
+    def _connect(self, address: str) -> "distributed.Client":
+        name, _, number = address.partition(":")
+        if name == "local":
+            if not number.isdigit() or int(number) < 1:
+                raise ValueError(f"a local cluster is 'local:2' for two workers, got {address!r}")
+            self._cluster = distributed.LocalCluster(
+                n_workers=int(number), threads_per_worker=1, dashboard_address=None
+            )
+            return distributed.Client(self._cluster)
+        try:
+            return distributed.Client(address, timeout=PATIENCE)
+        except (OSError, ValueError) as error:
+            raise ClusterError(f"no scheduler answers at {address!r}: {error}") from None
+
+    @property
+    def n_workers(self) -> int:
+        """Threads over all workers, now."""
+        return max(1, sum(self.client.nthreads().values()))
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A result that stays on the workers, and is made again if it is lost.
+
+        What is made of another such result is at home with it.
+        """
+        with _clear_errors(), _large_is_fine():
+            future = self.client.submit(function, *arguments, pure=False)
+        self._homes[future] = self._home_of(arguments)
+        return future
+
+    def _home_of(self, task: Any) -> int:
+        parts = task if isinstance(task, tuple) else (task,)
+        known = [self._homes[part] for part in parts if isinstance(part, distributed.Future)]
+        return known[0] if known else next(self._new_homes)
+
+    def map(self, function: Callable[[T], R], arguments: Iterable[Any]) -> Iterator[R]:
+        """Apply `function` to each of the arguments, or to what they are the results of.
+
+        Tasks on results that are at home together travel together: messages cost more than tasks.
+        """
+        tasks, places = list(arguments), defaultdict[int, list[int]](list)
+        for place, task in enumerate(tasks):
+            places[self._home_of(task)].append(place)
+        found: dict[int, R] = {}
+        with _clear_errors():
+            with _large_is_fine():
+                bundles = [
+                    self.client.submit(_run, function, [tasks[p] for p in mine], pure=False)
+                    for mine in places.values()
+                ]
+            for mine, results in zip(places.values(), self.client.gather(bundles), strict=True):
+                found |= zip(mine, results, strict=True)
+        return iter([found[place] for place in range(len(tasks))])
+
+    def close(self) -> None:
+        """End a cluster that was made here, and the client of an address."""
+        if getattr(self, "client", None) is not None:
+            self.client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _run(function: Callable[[Any], Any], tasks: list[Any]) -> list[Any]:
+    return [function(task) for task in tasks]
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    try:
+        yield
+    except distributed.KilledWorker as error:
+        raise ClusterError(
+            f"a task ended several workers, for want of memory perhaps: {error}"
+        ) from None
+    except GONE as error:
+        raise ClusterError(
+            "the scheduler of the cluster is gone; start the cluster and the fit again (with "
+            f"`checkpoint`, it goes on where it was saved last): {error}"
+        ) from None
+
+
+@contextmanager
+def _large_is_fine() -> Iterator[None]:
+    """Clicks that travel within tasks are large on purpose: they can be sent again."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
+        yield

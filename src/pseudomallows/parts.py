@@ -1,0 +1,156 @@
+"""Clicks in Parquet parts, for logs that are read, and answered, part by part."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .preferences import Clicks, check_known
+
+
+class Parts:
+    """A click log in Parquet files, which the workers of a cluster read themselves.
+
+    Each file has a row for each click, with columns for user and item. All clicks of a user are in
+    one file, and the users rise by name from file to file, so that a fit has the same bits as one
+    of the whole log, however it is cut; :func:`split` makes such parts.
+
+    Parameters
+    ----------
+    source : path or list of paths
+        A folder, of which all ``*.parquet`` are taken, or files, in order. On a cluster of several
+        machines all of them must see these paths.
+    items : list, optional
+        The names of all items; without it, the files are read once more to find them.
+
+    Examples
+    --------
+    >>> import tempfile, pseudomallows as pm
+    >>> folder = tempfile.mkdtemp()
+    >>> prefs = pm.Preferences.from_clicks({"ann": ["tea"], "bob": ["tea", "mate"], "eve": ["tea"]})
+    >>> pm.split(prefs, folder, n_parts=2)
+    Parts(2 files)
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        items: Sequence[Any] | None = None,
+    ):
+        if isinstance(source, str | os.PathLike):
+            folder = Path(source)
+            if not folder.is_dir():
+                raise FileNotFoundError(f"parts must be a folder of Parquet files, got {folder}")
+            found = [path for path in sorted(folder.glob("*.parquet")) if path.name[0] not in "._"]
+            if not found:
+                raise FileNotFoundError(f"no *.parquet in {folder}")
+        else:
+            found = [Path(path) for path in source]
+            if not found:
+                raise ValueError("parts must be one file or more, got none")
+        names = [path.name for path in found]
+        if len(set(names)) < len(names):
+            raise ValueError("the files of parts must have different names")
+        self.paths = [str(path.resolve()) for path in found]
+        self.items = None if items is None else [str(name) for name in items]
+
+    def __repr__(self) -> str:
+        return f"Parts({len(self.paths)} file{'s' if len(self.paths) > 1 else ''})"
+
+    def check_order(self, scans: Sequence["Scan"]) -> None:
+        """Refuse parts whose users do not rise from file to file: one may be in two of them."""
+        last, where = None, ""
+        for path, scan in zip(self.paths, scans, strict=True):
+            if scan.first is None:
+                continue
+            if last is not None and scan.first <= last:
+                raise ValueError(
+                    f"{path}: its first user, {scan.first!r}, does not come after {last!r}, the "
+                    f"last of {where}; each user must be in one file, and users rise from file to "
+                    "file: cut the log with pm.split or `pseudomallows split`"
+                )
+            last, where = scan.last, path
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What a look at one part tells: its items, and its first and last user."""
+
+    items: list[str]
+    first: str | None
+    last: str | None
+
+
+def scan_part(path: str) -> Scan:
+    """Look at one part."""
+    users, items, _, _ = _read(path)
+    ends = (users[0], users[-1]) if len(users) else (None, None)
+    return Scan(items.tolist(), *ends)
+
+
+def load_part(path: str, items: Sequence[str]) -> Clicks:
+    """Read one part, with codes for these items."""
+    users, own, starts, codes = _read(path)
+    known = {name: code for code, name in enumerate(items)}
+    places = np.array([known.get(name, -1) for name in own.tolist()], dtype=np.int64)
+    try:
+        check_known(places, own.tolist(), "item")
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    codes = (places[codes] if len(codes) else codes).astype(np.int32)
+    owners = np.repeat(np.arange(len(users)), np.diff(starts))
+    codes = codes[np.lexsort((codes, owners))]
+    ones = np.ones(len(users), dtype=np.int64)
+    return Clicks(ones, users, np.array(items, dtype=object), starts, codes)
+
+
+def _read(path: str) -> Any:
+    from .arrow import read_part
+
+    return read_part(path)
+
+
+def split(prefs: Clicks, folder: str | os.PathLike[str], n_parts: int = 8) -> Parts:
+    """Write clicks as Parquet parts, cut by users: ``part-00000.parquet`` and so on.
+
+    Parameters
+    ----------
+    prefs : Clicks
+        Rows of weight 1.
+    folder : path
+        Made if it is not there; it must not hold other Parquet files.
+    n_parts : int
+        How many, of about the same number of clicks.
+    """
+    from .arrow import ParquetRows
+
+    if not isinstance(prefs, Clicks):
+        raise TypeError(f"prefs must be clicks, got {type(prefs).__name__}")
+    if (prefs.weights != 1).any():
+        raise ValueError("parts hold rows of weight 1 only: repeat the rows")
+    names = np.array([str(name) for name in prefs.users.tolist()], dtype=object)
+    if len(set(names.tolist())) < len(names):
+        raise ValueError("two users have the same name as text")
+    order = np.argsort(names, kind="stable")
+    order = order[prefs.n_clicks[order] > 0]  # a row is a click: who has none cannot be there
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    if any(target.glob("*.parquet")):
+        raise FileExistsError(f"{target} has Parquet files already: give another folder")
+    ends = np.cumsum(prefs.n_clicks[order])
+    edges = np.searchsorted(ends, np.linspace(0, ends[-1] if len(ends) else 0, n_parts + 1)[1:-1])
+    items, paths = prefs.items, []
+    for number, rows in enumerate(np.split(order, edges)):
+        if len(rows):
+            mine = prefs.take(rows)
+            columns = {
+                "user": np.repeat(names[rows], mine.n_clicks),
+                "item": items[mine.codes],
+            }
+            paths.append(target / f"part-{number:05}.parquet")
+            with ParquetRows(paths[-1]) as table:
+                table.write(columns)
+    return Parts(paths)
