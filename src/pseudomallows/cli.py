@@ -8,7 +8,9 @@ from typing import Any
 
 from . import commands
 from ._version import __version__
+from .executors import ClusterError
 from .fit import METHODS
+from .options import UPDATES
 from .read import KINDS
 
 FORMULA = """\
@@ -31,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
+    except (ValueError, TypeError, OSError, ModuleNotFoundError, ClusterError) as error:
         print(f"pseudomallows: {error}", file=sys.stderr)
         return 1
     except MemoryError:
@@ -56,7 +58,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pseudomallows {__version__}")
     adders = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_demo, _simulate, _fit, _consensus, _recommend, _evaluate, _report, _info):
+    for add in (_demo, _simulate, _split, _fit, _consensus, _recommend, _evaluate, _report, _info):
         add(adders)
     _serve(adders)
     _completion(adders)
@@ -134,6 +136,31 @@ def _fit(adders: Any) -> None:
     parser.add_argument("--out", required=True, metavar="MODEL", help="where to save the model")
     _add_data(parser)
     _add_model(parser)
+    parser.add_argument(
+        "--update",
+        choices=UPDATES,
+        help="for pseudo on clicks: latent rankings drawn, or their mean, right for millions",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FILE",
+        help="save the state there now and then, and go on from it; needs --seed",
+    )
+    _add_dask(parser)
+
+
+def _split(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "split",
+        commands.split_file,
+        "Cut a click log into Parquet files, by users. For the workers of a cluster, which read "
+        "them themselves.",
+        "pseudomallows split clicks.csv --out parts --parts 8",
+    )
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="where to write")
+    parser.add_argument("--parts", type=_count, default=8, metavar="N", help="how many (8)")
+    _add_data(parser)
 
 
 def _consensus(adders: Any) -> None:
@@ -168,8 +195,13 @@ def _recommend(adders: Any) -> None:
     )
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--users", nargs="+", metavar="USER", help="some users only, by name")
-    chosen.add_argument("--clicks", metavar="FILE", help="clicks of new users (user, item)")
+    chosen.add_argument(
+        "--clicks",
+        metavar="FILE",
+        help="clicks of new users (user, item); with a folder of Parquet parts, --out is one too",
+    )
     _add_threads(parser)
+    _add_dask(parser)
     _add_table(parser)
 
 
@@ -344,6 +376,14 @@ def _add_seed(parser: argparse.ArgumentParser, default: int | None = None) -> No
     shown = "" if default is None else f" ({default})"
     parser.add_argument(
         "--seed", type=_seed, default=default, help=f"the same seed gives the same result{shown}"
+    )
+
+
+def _add_dask(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="run on a cluster: the address of its scheduler, or local:2 for two processes here",
     )
 
 

@@ -4,6 +4,8 @@ import argparse
 import sys
 import warnings
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,16 @@ from . import datasets
 from .datasets import simulate_clicks, simulate_rankings
 from .diagnostics import ConvergenceWarning
 from .evaluate import Evaluation, evaluate
-from .executors import Threads
+from .executors import Executor, Threads
 from .files import check_target, load
 from .fit import fit
+from .parts import Parts, split
 from .posterior import Posterior
 from .preferences import Clicks, Rankings
 from .progress import show_progress
 from .read import read
 from .recommend import recommend
+from .stream import DIGITS, recommend_to
 from .write import as_text, check_table, write_table
 
 DEMO_CLUSTERS, DEMO_HIDDEN, DEMO_PURCHASES, DEMO_DRAWS = 10, 10, 13, 60
@@ -136,8 +140,12 @@ def _wide(users: list[str], items: list[str], rankings: Any) -> dict[str, Any]:
 def fit_file(options: argparse.Namespace) -> int:
     """Fit a file and save the model."""
     _check_model(options.out, options.file)
-    prefs = _read(options)
-    with show_progress("fitting", options.quiet) as progress:
+    if options.checkpoint and options.seed is None:
+        raise ValueError("--checkpoint needs --seed, to know the fit again")
+    more: dict[str, Any] = {} if options.update is None else {"update": options.update}
+    is_parts = options.dask is not None and Path(options.file).is_dir()
+    prefs = Parts(options.file) if is_parts else _read(options)
+    with _executor(options) as executor, show_progress("fitting", options.quiet) as progress:
         posterior = fit(
             prefs,
             options.method,
@@ -145,8 +153,10 @@ def fit_file(options: argparse.Namespace) -> int:
             options.draws,
             options.clusters,
             rng=options.seed,
-            executor=_executor(options),
+            executor=executor,
+            checkpoint=options.checkpoint,
             progress=progress,
+            **more,
         )
     posterior.save(options.out)
     seconds = posterior.settings["seconds"]
@@ -172,19 +182,49 @@ def consensus(options: argparse.Namespace) -> int:
     return 0
 
 
+def split_file(options: argparse.Namespace) -> int:
+    """Clicks in parts."""
+    prefs = _read(options)
+    if not isinstance(prefs, Clicks):
+        raise TypeError(f"split needs clicks, and {options.file} holds rankings")
+    parts = split(prefs, options.out, options.parts)
+    _say(options, f"{parts} in {options.out}")
+    return 0
+
+
 def recommend_file(options: argparse.Namespace) -> int:
-    """Recommendations, as a table."""
-    check_table(options.out)
+    """Recommendations, as a table, or, for parts, as tables."""
     posterior = load(options.model)
-    users, clicks = options.users, None
-    if users is not None:
-        known = {str(name): name for name in posterior.users.tolist()}
-        users = [known.get(user, user) for user in users]
-    if options.clicks is not None:
-        clicks = _read_clicks(options, posterior)
-    found = recommend(posterior, options.k, users=users, clicks=clicks, executor=_executor(options))
+    clicks: Any = None
+    if options.clicks is not None and Path(options.clicks).is_dir():
+        if options.out == "-" or options.json:
+            raise ValueError(f"{options.clicks} is a folder: --out must be a folder too")
+        clicks = Parts(options.clicks)
+    else:
+        check_table(options.out)
+        if options.clicks is not None:
+            clicks = _read_clicks(options, posterior)
+    if options.users is not None:
+        return _recommend_to_some(options, posterior)
+    with _executor(options) as executor, show_progress("recommending", options.quiet) as progress:
+        recommend_to(
+            posterior,
+            options.out,
+            options.k,
+            clicks=clicks,
+            executor=executor,
+            progress=progress,
+            as_json=options.json,
+        )
+    return 0
+
+
+def _recommend_to_some(options: argparse.Namespace, posterior: Posterior) -> int:
+    known = {str(name): name for name in posterior.users.tolist()}
+    users = [known.get(user, user) for user in options.users]
+    found = recommend(posterior, options.k, users=users, executor=Threads(options.threads))
     columns = found.to_columns()
-    columns["probability"] = np.round(columns["probability"], 6)
+    columns["probability"] = np.round(columns["probability"], DIGITS)
     write_table(columns, options.out, as_json=options.json)
     return 0
 
@@ -201,7 +241,7 @@ def evaluate_file(options: argparse.Namespace) -> int:
             options.k,
             options.method,
             rng=options.seed,
-            executor=_executor(options),
+            executor=Threads(options.threads),
             alpha=options.alpha,
             n_draws=options.draws,
             n_clusters=options.clusters,
@@ -356,7 +396,7 @@ def _about_model(posterior: Posterior) -> dict[str, Any]:
     about = {
         "holds": "model",
         "method": settings.get("method"),
-        "users": len(posterior.users),
+        "users": len(posterior.users) or f"{settings.get('n_users', 0)}, who are not kept",
         "items": posterior.n_items,
         "clusters": posterior.n_clusters,
         "alpha": ", ".join(f"{a:.3g}" for a in posterior.alpha.mean(axis=(0, 1))),
@@ -395,8 +435,16 @@ def _check_model(path: str, source: str) -> None:
         raise ValueError(f"--out {path} is the file that is read: give the model another name")
 
 
-def _executor(options: argparse.Namespace) -> Threads:
-    return Threads(options.threads)
+@contextmanager
+def _executor(options: argparse.Namespace) -> Iterator[Executor]:
+    """Threads, or a cluster for as long as it is needed."""
+    if options.dask is None:
+        yield Threads(options.threads)
+        return
+    from .engine import DaskExecutor
+
+    with DaskExecutor(options.dask) as cluster:
+        yield cluster
 
 
 def _say(options: argparse.Namespace, words: str) -> None:

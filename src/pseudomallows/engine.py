@@ -72,7 +72,7 @@ class DaskExecutor:
             if not number.isdigit() or int(number) < 1:
                 raise ValueError(f"a local cluster is 'local:2' for two workers, got {address!r}")
             self._cluster = distributed.LocalCluster(
-                n_workers=int(number), threads_per_worker=1, dashboard_address=None
+                n_workers=int(number), threads_per_worker=1, dashboard_address=":0"
             )
             return distributed.Client(self._cluster)
         try:

@@ -203,6 +203,8 @@ def _in_short(fitted: _Fitted, verdict: Verdict, evaluation: Evaluation | None) 
 def _data(fitted: _Fitted) -> Html:
     clicks, n_rows = fitted.posterior.clicks, len(fitted.posterior.users)
     facts = [("users", f"{n_rows:,}"), ("items", f"{fitted.n_items:,}")]
+    if not n_rows:  # a fit of parts
+        facts[0] = ("users, who are not kept with the model", f"{fitted.n_users:,}")
     if clicks is None:
         what = "a ranking of all items" if fitted.is_full else "a ranking of some of the items"
         words = f"Each user gave {what}. Rank 1 is the best."
@@ -213,8 +215,8 @@ def _data(fitted: _Fitted) -> Html:
             "Each user clicked some items. A click says that the user prefers the item to those "
             "without a click; it does not say which click is the favourite."
         )
-        facts += _click_facts(clicks)
-    if fitted.n_users != n_rows:
+        facts += _click_facts(clicks) if n_rows else []
+    if n_rows and fitted.n_users != n_rows:
         facts.append(("people who tell something, with their weights", f"{fitted.n_users:,}"))
     return join([tag("p", words), _facts("The data in numbers", facts)])
 
@@ -441,22 +443,25 @@ def _clusters(fitted: _Fitted) -> Html:
     draws = posterior.shares.reshape(-1, fitted.n_clusters)
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
     members = np.bincount(posterior.labels, minlength=fitted.n_clusters)
-    sure = float(posterior.memberships.max(axis=1).mean()) if len(posterior.users) else np.nan
+    is_kept = len(posterior.users) > 0
     lines = [
         [
             f"{group.number}",
             bar(group.share, percent(group.share), float(low[place]), float(high[place])),
             percent(group.share),
             f"{percent(low[place])} to {percent(high[place])}",
-            f"{members[place]:,}",
+            f"{members[place]:,}" if is_kept else "not kept",
         ]
         for place, group in enumerate(fitted.groups)
     ]
     words = (
         "The users fall into groups with different tastes, numbered from 0 as in Python, the "
-        "largest first. A user belongs to a group with a probability; on average, the most "
-        f"probable group of a user has {percent(sure)}."
+        "largest first. A user belongs to a group with a probability"
     )
+    if is_kept:
+        sure = float(posterior.memberships.max(axis=1).mean())
+        words += f"; on average, the most probable group of a user has {percent(sure)}"
+    words += "."
     caption = (
         "Share of the population, with its 95\u00a0% interval, and the number of users whose most "
         "probable group it is."
