@@ -106,16 +106,16 @@ class Trial:
         self, steps: list[int]
     ) -> Iterator[tuple[int, float, tuple[paper.Array, paper.Array, paper.Array]]]:
         """Steps, seconds and what is found by one long run of the opponent, at each number."""
-        begin, done = time.perf_counter(), 0
+        begin, done = time.process_time(), 0
         chain = metropolis_chain(self.prefs, self.alpha, self.rng)
-        seconds = time.perf_counter() - begin
+        seconds = time.process_time() - begin
         for n_steps in steps:
-            begin = time.perf_counter()
+            begin = time.process_time()
             sweeps(chain, n_steps // 2 - done, 0)
             draws, chances = count_latent(chain, self.prefs, K, n_steps - n_steps // 2)
             items = best_items(chances, K, self.rng)
             found = draws, items, np.take_along_axis(chances, items, axis=1)
-            seconds, done = seconds + time.perf_counter() - begin, n_steps
+            seconds, done = seconds + time.process_time() - begin, n_steps
             yield n_steps, seconds, found
 
     def score(self, items: paper.Array, probabilities: paper.Array | None) -> paper.Row:
@@ -136,9 +136,9 @@ class Trial:
         ways: dict[str, Callable] = {"Pseudo-Mallows": self.by_pseudo, "exact chain": self.by_exact}
         for n_draws in setting["draws"]:
             for name, way in ways.items():
-                begin = time.perf_counter()
+                begin = time.process_time()
                 found = way(n_draws)
-                yield self.row(name, n_draws, time.perf_counter() - begin, *found)
+                yield self.row(name, n_draws, time.process_time() - begin, *found)
         for n_steps, seconds, found in self.by_metropolis(setting["steps"]):
             yield self.row("Metropolis chain", n_steps, seconds, *found)
 

@@ -157,14 +157,14 @@ def over_users(
     rankings: paper.Array, alpha: float, steps: list[int], rng: np.random.Generator
 ) -> Iterator[tuple[int, float, paper.Array]]:
     """Steps, seconds and consensus of one long run of the opponent, at each number of steps."""
-    start = time.perf_counter()
+    start = time.process_time()
     chain, done = UserChain(rankings, alpha, rng), 0
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     for n_steps in steps:
-        start = time.perf_counter()
+        start = time.process_time()
         chain.run(n_steps // 2 - done)  # up to here all is thrown away
         consensus = cp_consensus(chain.run(n_steps - n_steps // 2))
-        seconds, done = seconds + time.perf_counter() - start, n_steps
+        seconds, done = seconds + time.process_time() - start, n_steps
         yield n_steps, seconds, consensus
 
 
@@ -182,9 +182,9 @@ def measure(
     """Method, draws or steps, seconds and consensus, for all budgets on one data set."""
     for n_draws in setting["draws"]:
         for name, method in METHODS.items():
-            start = time.perf_counter()
+            start = time.process_time()
             consensus = method(rankings, alpha, n_draws, rng)
-            yield name, n_draws, time.perf_counter() - start, consensus
+            yield name, n_draws, time.process_time() - start, consensus
     for n_steps, seconds, consensus in over_users(rankings, alpha, setting["steps"], rng):
         yield "chain on users", n_steps, seconds, consensus
 

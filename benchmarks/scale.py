@@ -1,0 +1,272 @@
+"""How far one machine goes, and what a cluster costs: `python benchmarks/scale.py PART`.
+
+million  a million users, 200 items, 10 clicks each on average, from a Parquet file: fit ("pseudo",
+         expected counts, 100 draws) and recommendations for all, to Parquet; seconds and memory
+large    the same with 20,000 users and 2,000 items
+agree    expected counts against sampled ones: consensus, marginals, accuracy (20,000 x 50)
+growth   CPU seconds on one thread, of a consensus round and of a recommendation, as users, items,
+         clicks, clusters and draws grow, and a cost model fitted to them
+dask     a consensus round at 100,000 x 200 on two threads and on two workers of Dask, in one run;
+         what is above the kernel's own time is overhead
+
+Users are Mallows (alpha 4) around one consensus. Wall times are the best of `--repeats`, except
+those of `million` and `large`, which are of one run each in a process of its own.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import pseudomallows as pm
+from pseudomallows.clicks import ClickLatent, PseudoDraw
+from pseudomallows.expected import ExpectedDraw, GroupTables
+from pseudomallows.latent import finish_draws
+from pseudomallows.preferences import Clicks
+from pseudomallows.shards import shard_clicks
+from pseudomallows.stream import recommend_to
+from timing import print_table, race, words
+
+ALPHA, BLOCK = 4.0, 20_000
+SIZES = {"million": (1_000_000, 200), "large": (20_000, 2000)}
+
+
+def make_clicks(n_users: int, n_items: int, mean_clicks: float = 10, seed: int = 1) -> Clicks:
+    """Simulated clicks, drawn in blocks, so that the rankings of all never lie in memory."""
+    rng = np.random.default_rng(seed)
+    law = pm.Mallows(rng.permutation(n_items) + 1, ALPHA)
+    sizes = np.clip(rng.poisson(mean_clicks, n_users), 1, n_items - 3)
+    codes = []
+    for first in range(0, n_users, BLOCK):
+        mine = sizes[first : first + BLOCK]
+        ranks = law.draw(len(mine), rng)
+        codes.append(np.nonzero(ranks <= mine[:, None])[1].astype(np.int32))
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    ones, users = np.ones(n_users, dtype=np.int64), np.arange(n_users)
+    return Clicks(ones, users, np.arange(n_items), starts, np.concatenate(codes))
+
+
+def one_machine(part: str) -> None:
+    """Make the log here, then read, fit and recommend in a process of its own."""
+    n_users, n_items = SIZES[part]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        prefs = make_clicks(n_users, n_items)
+        prefs = prefs.rename(
+            users=[f"user {row:07}" for row in range(n_users)],
+            items=[f"item {code:04}" for code in range(n_items)],
+        )
+        pm.split(prefs, folder / "log", 1)
+        file = next((folder / "log").iterdir())
+        size = file.stat().st_size / 2**20
+        print(f"{part}: {n_users:,} users, {n_items:,} items, {len(prefs.codes):,} clicks", end="")
+        print(f", {size:.0f} MB of Parquet")
+        del prefs
+        command = [sys.executable, __file__, "_run", str(file), str(folder / "out.parquet")]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout)
+        out = (folder / "out.parquet").stat().st_size / 2**20
+        rows = [[stage, words(seconds), f"{peak:.0f} MB"] for stage, seconds, peak in found]
+        rows.append(["all", words(sum(row[1] for row in found)), f"{found[-1][2]:.0f} MB"])
+        print_table(["stage", "seconds", "peak memory until then"], rows)
+        print(f"recommendations: {out:.0f} MB of Parquet\n")
+
+
+def run(source: str, target: str) -> None:
+    """What a user would do; prints (stage, seconds, peak memory)."""
+    warnings.simplefilter("ignore", pm.ConvergenceWarning)
+    stages, started = [], time.perf_counter()
+
+    def note(stage: str) -> None:
+        nonlocal started
+        now = time.perf_counter()
+        stages.append((stage, now - started, peak_memory()))
+        started = time.perf_counter()
+
+    prefs = pm.read(source, quiet=True)
+    note("read")
+    posterior = pm.fit(prefs, n_draws=100, update="expected", rng=1)
+    note("fit")
+    recommend_to(posterior, target, 10)
+    note("recommend")
+    print(json.dumps(stages))
+
+
+def peak_memory() -> float:
+    """Of this process, in MB."""
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
+
+
+def agree() -> None:
+    """Consensus, marginals and accuracy of both updates, and of two seeds of one of them."""
+    warnings.simplefilter("ignore", pm.ConvergenceWarning)
+    data = pm.simulate_clicks(20_000, 50, ALPHA, 10, rng=1)
+    prefs, n_clicks = data.preferences, data.preferences.n_clicks[:, None]
+    right = (data.rankings > n_clicks) & (data.rankings <= n_clicks + 10)
+    settings = {
+        "sampled, seed 1": ("sampled", 1),
+        "sampled, seed 2": ("sampled", 2),
+        "expected, seed 1": ("expected", 1),
+    }
+    found, rows = {}, []
+    for name, (update, seed) in settings.items():
+        started = time.perf_counter()
+        posterior = pm.fit(prefs, alpha=ALPHA, n_draws=200, update=update, rng=seed)
+        seconds = time.perf_counter() - started
+        items = pm.recommend(posterior, 10).items
+        share = np.take_along_axis(right, np.maximum(items, 0), axis=1).mean()
+        found[name] = posterior
+        first = found["sampled, seed 1"]
+        distance = pm.footrule(posterior.point_consensus(), first.point_consensus())
+        gap = np.abs(posterior.rank_probabilities() - first.rank_probabilities()).sum(axis=1)
+        truth = pm.footrule(posterior.point_consensus(), data.consensus[0])
+        rows.append([name, f"{distance:.0f}", f"{gap.mean() / 2:.3f}", f"{truth:.0f}"])
+        rows[-1] += [f"{share:.4f}", words(seconds)]
+    header = ["update", "footrule to the first", "total variation of ranks", "footrule to truth"]
+    print_table([*header, "accuracy at 10", "seconds"], rows)
+
+
+def cpu_seconds(function, repeats: int) -> float:
+    """The least CPU time of several calls."""
+    found = []
+    for _ in range(repeats):
+        started = time.process_time()
+        function()
+        found.append(time.process_time() - started)
+    return min(found)
+
+
+def growth(repeats: int) -> None:
+    """Vary one thing at a time."""
+    base = {"users": 50_000, "items": 200, "clicks": 10}
+    cases = [base]
+    cases += [base | {"users": n} for n in (12_500, 25_000, 100_000, 200_000)]
+    cases += [base | {"items": n} for n in (50, 100, 400, 800)]
+    cases += [base | {"clicks": n} for n in (3, 5, 20, 40)]
+    one, rows, terms, times = pm.Threads(1), [], [], {"sampled": [], "expected": []}
+    for case in cases:
+        prefs = make_clicks(case["users"], case["items"], case["clicks"])
+        latent, n_items = ClickLatent(prefs, one), case["items"]
+        consensus = np.arange(1, n_items + 1, dtype=np.int32)
+        tables = GroupTables(ALPHA / n_items, "uniform")
+        tables_of(latent, tables)
+        latent_draws = {
+            "sampled": lambda: [PseudoDraw(latent, consensus, ALPHA, 1, 0, "uniform")],  # noqa: B023
+            "expected": lambda: [ExpectedDraw(latent, consensus, tables)],  # noqa: B023
+        }
+        seconds = {}
+        for name, make in latent_draws.items():
+            seconds[name] = cpu_seconds(lambda: finish_draws(make(), one), repeats)  # noqa: B023
+            times[name].append(seconds[name])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            posterior = pm.fit(prefs, alpha=ALPHA, n_draws=100, update="expected", rng=1)
+        some = prefs.users[:2000].tolist()
+        pm.recommend(posterior, 10, users=some, executor=one)
+        each = cpu_seconds(
+            lambda: pm.recommend(posterior, 10, users=some, executor=one),  # noqa: B023
+            repeats,
+        )
+        sizes = latent.click_sizes
+        width = float(((sizes + 1.0) * (n_items - sizes)).sum() * n_items)
+        terms.append([len(prefs.codes), case["users"] * n_items, width, n_items**2])
+        rows.append([str(value) for value in case.values()])
+        rows[-1] += [words(seconds[name]) for name in times] + [words(each / len(some))]
+    header = ["users", "items", "clicks", "a sampled round", "an expected round"]
+    print_table([*header, "a recommendation, 100 draws"], rows)
+    fit_costs(np.array(terms, dtype=float), {name: np.array(t) for name, t in times.items()})
+    grow_clusters(repeats)
+
+
+def tables_of(latent: ClickLatent, tables: GroupTables) -> None:
+    """Make the tables beforehand: they are made once in a fit."""
+    for size in latent.click_sizes.tolist():
+        tables.of(size)
+        tables.of(latent.n_items - size)
+
+
+def fit_costs(terms: np.ndarray, times: dict[str, np.ndarray]) -> None:
+    """Non-negative least squares of the relative error."""
+    from scipy.optimize import nnls
+
+    names = ["a click", "a user and item", "a cell of the tables", "items squared"]
+    rows = []
+    for name, seconds in times.items():
+        costs, _ = nnls(terms / seconds[:, None], np.ones(len(seconds)))
+        worst = np.abs(terms @ costs / seconds - 1).max()
+        rows.append([name, *(f"{cost * 1e9:.3g} ns" for cost in costs), f"{worst:.0%}"])
+    print_table(["round", *names, "worst error"], rows)
+
+
+def grow_clusters(repeats: int) -> None:
+    """Refreshes of memberships and sweeps with clusters, CPU time of a whole fit."""
+    rows, prefs = [], make_clicks(5000, 100)
+    for n_clusters in (1, 2, 5, 10, 20):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            options = {"n_draws": 40, "n_clusters": n_clusters, "rng": 1}
+            seconds = cpu_seconds(
+                lambda: pm.fit(prefs, executor=pm.Threads(1), **options),  # noqa: B023
+                1,
+            )
+        rows.append([str(n_clusters), words(seconds)])
+    print_table(["clusters", "a fit of 5,000 x 100, 40 draws"], rows)
+
+
+def dask(repeats: int) -> None:
+    """A round of counts on threads, and on workers."""
+    prefs, n_rounds = make_clicks(100_000, 200), 10
+    consensus = np.arange(1, 201, dtype=np.int32)
+    tables = GroupTables(ALPHA / 200, "uniform")
+    alone, here = ClickLatent(prefs, pm.Threads(1)), ClickLatent(prefs, pm.Threads(2))
+    tables_of(here, tables)
+    with pm.DaskExecutor("local:2") as cluster:
+        there = shard_clicks(prefs, cluster)
+        rows = []
+        for update in ("sampled", "expected"):
+
+            def rounds(latent, update=update):
+                for number in range(n_rounds):
+                    if update == "sampled":
+                        draw = PseudoDraw(latent, consensus, ALPHA, 1, number, "uniform")
+                    else:
+                        draw = ExpectedDraw(latent, consensus, tables)
+                    costs = finish_draws([draw], latent.executor)[0]
+                return costs
+
+            assert (rounds(here) == rounds(there)).all()
+            best = race({"threads": lambda: rounds(here), "dask": lambda: rounds(there)}, repeats)
+            kernel = cpu_seconds(lambda: rounds(alone), 1) / n_rounds / 2
+            row = [update, words(kernel)]
+            for seconds in best.values():
+                each = seconds / n_rounds
+                row += [words(each), f"{each / kernel - 1:+.0%}"]
+            rows.append(row)
+    header = ["update", "CPU of one thread, halved", "2 threads", "more", "Dask, 2 workers", "more"]
+    print_table(header, rows)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["_run"]:
+        run(*sys.argv[2:])
+        sys.exit()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("part", choices=("million", "large", "agree", "growth", "dask"))
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    if options.part in SIZES:
+        one_machine(options.part)
+    elif options.part == "agree":
+        agree()
+    else:
+        {"growth": growth, "dask": dask}[options.part](options.repeats)
