@@ -127,7 +127,7 @@ def agree() -> None:
         first = found["sampled, seed 1"]
         distance = pm.footrule(posterior.point_consensus(), first.point_consensus())
         gap = np.abs(posterior.rank_probabilities() - first.rank_probabilities()).sum(axis=1)
-        truth = pm.footrule(posterior.point_consensus(), data.consensus[0])
+        truth = pm.footrule(posterior.point_consensus(), np.atleast_2d(data.consensus)[0])
         rows.append([name, f"{distance:.0f}", f"{gap.mean() / 2:.3f}", f"{truth:.0f}"])
         rows[-1] += [f"{share:.4f}", words(seconds)]
     header = ["update", "footrule to the first", "total variation of ranks", "footrule to truth"]
