@@ -62,16 +62,23 @@ def read_parquet_pairs(source: Source) -> Pairs:
         if number == 0:
             warn_of_judged(source, header)
         names = [file.schema_arrow.names[place] for place in (columns.user, columns.item)]
-        what = "row" if part is source else f"row of {part.name}"
-        first = 1
-        with _refuse_broken(part):
-            many = file.metadata.num_rows > BATCH
-            for batch in file.iter_batches(BATCH, columns=names, use_threads=many):
+        what, first = "row" if part is source else f"row of {part.name}", 1
+        for batch in _batches(part, file, names):
+            with _refuse_broken(part):
                 users, items = (_cells(batch.column(name)) for name in names)
-                pairs.add(users, items, np.arange(first, first + len(batch)), what)
-                first += len(batch)
+            pairs.add(users, items, np.arange(first, first + len(batch)), what)
+            first += len(batch)
         file.close()
+    pa.default_memory_pool().release_unused()
     return pairs
+
+
+def _batches(source: Source, file: Any, names: list[str]) -> Iterator[Any]:
+    """Some columns, batch by batch; group by group, or the reader keeps what it has read."""
+    with _refuse_broken(source):
+        many = file.metadata.num_rows > BATCH
+        for group in range(file.num_row_groups):
+            yield from file.iter_batches(BATCH, [group], names, use_threads=many)
 
 
 def read_parquet_text(source: Source) -> list[list[str]]:
@@ -135,10 +142,10 @@ def _cells(column: Any) -> Cells:
     first = int(ends[0])
     length = int(ends[-1]) - first
     text = np.frombuffer(data, np.uint8, length, first) if length else np.empty(0, np.uint8)
-    begins = ends[:-1] - first
+    bounds = np.array([ends[:-1], ends[1:]]) - first
     if column.null_count:
-        begins[np.asarray(column.is_null())] = -1
-    return Cells(text.copy(), begins, ends[1:] - first)
+        bounds[:, np.asarray(column.is_null())] = -1
+    return Cells(text.copy(), bounds[0], bounds[1])
 
 
 def name_of(value: Any) -> str:

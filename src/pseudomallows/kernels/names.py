@@ -5,6 +5,7 @@ from numba import njit
 
 OFFSET, PRIME, BITS = 2166136261, 16777619, 0xFFFFFFFF  # of the hash FNV-1a
 CODE_BITS = 31
+GROUP = 32  # names whose memory is waited for together
 CODE_MASK = (1 << CODE_BITS) - 1
 TAB, NEWLINE, RETURN, SPACE, QUOTE = 9, 10, 13, 32, 34
 LONGEST = 1_000_000  # bytes of a cell
@@ -28,31 +29,53 @@ def find_codes(data, begins, ends, table, stored, bounds, n_known, codes):
     Codes count the names as they come. Name `code` is ``stored[bounds[code]:bounds[code + 1]]``.
     `table` finds it: a power of 2 of slots, less than full, each 0 or hash and code + 1.
     """
-    mask = len(table) - 1
-    for row in range(len(codes)):
-        begin, end = np.int64(begins[row]), np.int64(ends[row])
-        if begin < 0:
-            codes[row] = -1
-            continue
-        bits = hash_bytes(data, begin, end)
-        slot = bits & mask
-        while True:
-            entry = table[slot]
-            code = (entry & CODE_MASK) - 1
-            if entry == 0:
-                code = n_known
-                table[slot] = (bits << CODE_BITS) | (code + 1)
-                first = bounds[code]
-                for place in range(end - begin):
-                    stored[first + place] = data[begin + place]
-                n_known += 1
-                bounds[n_known] = first + end - begin
-                break
-            if entry >> CODE_BITS == bits and is_same(data, begin, end, stored, bounds, code):
-                break
-            slot = (slot + 1) & mask
-        codes[row] = code
+    hashes, places = np.empty(GROUP, dtype=np.int64), np.empty(GROUP, dtype=np.int64)
+    for first in range(0, len(codes), GROUP):
+        last = min(first + GROUP, len(codes))
+        for row in range(first, last):
+            hashes[row - first] = hash_bytes(data, begins[row], ends[row])
+        look_ahead(table, stored, bounds, hashes, places)
+        for row in range(first, last):
+            if begins[row] < 0:
+                codes[row] = -1
+                continue
+            begin, end = np.int64(begins[row]), np.int64(ends[row])
+            codes[row], n_known = find_code(
+                data, begin, end, hashes[row - first], table, stored, bounds, n_known
+            )
     return n_known
+
+
+@njit(cache=True, nogil=True)
+def look_ahead(table, stored, bounds, hashes, places):
+    """Touch what a group of names will need, all at once: memory is then waited for once."""
+    for row in range(len(hashes)):
+        places[row] = table[hashes[row] & (len(table) - 1)] & CODE_MASK
+    for row in range(len(hashes)):
+        places[row] = bounds[max(places[row] - 1, 0)]
+    for row in range(len(hashes)):
+        places[row] += stored[places[row]]
+
+
+@njit(cache=True, nogil=True)
+def find_code(data, begin, end, bits, table, stored, bounds, n_known):
+    """The code of a name with hash `bits`, a new one if need be, and how many exist then."""
+    mask = len(table) - 1
+    slot = bits & mask
+    while True:
+        entry = table[slot]
+        code = (entry & CODE_MASK) - 1
+        if entry == 0:
+            break
+        if entry >> CODE_BITS == bits and is_same(data, begin, end, stored, bounds, code):
+            return code, n_known
+        slot = (slot + 1) & mask
+    table[slot] = (bits << CODE_BITS) | (n_known + 1)
+    first = bounds[n_known]
+    for place in range(end - begin):
+        stored[first + place] = data[begin + place]
+    bounds[n_known + 1] = first + end - begin
+    return n_known, n_known + 1
 
 
 @njit(cache=True, nogil=True)
