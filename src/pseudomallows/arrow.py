@@ -11,7 +11,7 @@ import numpy as np
 
 from .files import write_whole
 from .log import Pairs, Part, click_columns, part_of, warn_of_judged
-from .names import Cells
+from .names import Cells, Codes, Names
 from .text import Source, open_source
 
 try:
@@ -53,7 +53,11 @@ def read_part(path: str | os.PathLike[str]) -> Part:
 
 def read_parquet_pairs(source: Source) -> Pairs:
     """Users and items of a Parquet file of long clicks, or of a folder of them, batch by batch."""
-    parts = _parts(source)
+    with _lean_memory():
+        return _read_pairs(source, _parts(source))
+
+
+def _read_pairs(source: Source, parts: list[Source]) -> Pairs:
     files = [_open(part) for part in parts]
     pairs = Pairs(source, max(sum(file.metadata.num_rows for file in files), 1))
     for number, (part, file) in enumerate(zip(parts, files, strict=True)):
@@ -65,11 +69,11 @@ def read_parquet_pairs(source: Source) -> Pairs:
         what, first = "row" if part is source else f"row of {part.name}", 1
         for batch in _batches(part, file, names):
             with _refuse_broken(part):
-                users, items = (_cells(batch.column(name)) for name in names)
-            pairs.add(users, items, np.arange(first, first + len(batch)), what)
+                users = _codes(pairs.users, batch.column(names[0]))
+                items = _codes(pairs.items, batch.column(names[1]))
+            pairs.add_codes(users, items, np.arange(first, first + len(batch)), what)
             first += len(batch)
         file.close()
-    pa.default_memory_pool().release_unused()
     return pairs
 
 
@@ -79,6 +83,18 @@ def _batches(source: Source, file: Any, names: list[str]) -> Iterator[Any]:
         many = file.metadata.num_rows > BATCH
         for group in range(file.num_row_groups):
             yield from file.iter_batches(BATCH, [group], names, use_threads=many)
+
+
+@contextmanager
+def _lean_memory() -> Iterator[None]:
+    """Let Arrow give back memory at once: its own pools keep what was used."""
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
+        pa.system_memory_pool().release_unused()
 
 
 def read_parquet_text(source: Source) -> list[list[str]]:
@@ -108,8 +124,23 @@ def _parts(source: Source) -> list[Source]:
 def _open(source: Source) -> Any:
     with _refuse_broken(source):
         if source.path is not None and not source.is_packed:
-            return pq.ParquetFile(str(source.path))
+            file = pq.ParquetFile(str(source.path))
+            return pq.ParquetFile(str(source.path), read_dictionary=_repeated(file.metadata))
         return pq.ParquetFile(pa.BufferReader(source.content))
+
+
+def _repeated(metadata: Any) -> list[str]:
+    """Columns of text that take few bytes a row: their names are stored once."""
+    if not metadata.num_row_groups:
+        return []
+    group = metadata.row_group(0)
+    chunks = [group.column(place) for place in range(group.num_columns)]
+    return [
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.physical_type == "BYTE_ARRAY"
+        and chunk.total_uncompressed_size < 4 * chunk.num_values
+    ]
 
 
 def _columns_of(file: Any) -> list[str]:
@@ -125,12 +156,17 @@ def _refuse_broken(source: Source) -> Iterator[None]:
         raise source.error(None, f"this Parquet file cannot be read: {first}") from None
 
 
+def _codes(known: Names, column: Any) -> Codes:
+    """Codes of a column of names, -1 where there is none."""
+    if not pa.types.is_dictionary(column.type):
+        return known.codes(_cells(column))
+    codes = known.codes(_cells(column.dictionary))
+    return np.append(codes, np.int32(-1))[np.asarray(column.indices.fill_null(-1))]
+
+
 def _cells(column: Any) -> Cells:
     """The values of a column as names."""
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.dictionary_decode()
-        kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
         column = column.cast(pa.string())
     elif not pa.types.is_string(kind):

@@ -248,7 +248,7 @@ def read_large(source: Source) -> Pairs | None:
     It reads block by block, by compiled loops, and what it reads is what `read_rows` would.
     """
     with source.open() as stream:
-        head = stream.read(LARGE)
+        head = stream.read(max(LARGE, BLOCK))
     first = head[: head.find(b"\n") + 1]
     line = first.decode("utf-8-sig", "replace")
     odd = line.count('"') % 2 or "\0" in line or "\r" in line.removesuffix("\r\n")

@@ -85,7 +85,9 @@ class Names:
         return is_odd | (np.diff(bounds) <= max(map(len, NO_NAME)))
 
     def merge(self, codes: Codes) -> list[str]:
-        """Each name once: change `codes` to fit, and give the names."""
+        """Each name once: change `codes` to fit, and give the names; no code can be found after."""
+        self._table = self._bounds = np.empty(0, dtype=np.int64)
+        self._stored = np.empty(0, dtype=np.uint8)
         if not self._has_spaces:
             return self.listed
         places: dict[str, int] = {}
