@@ -22,7 +22,7 @@ except ModuleNotFoundError as error:  # pragma: no cover
         "Parquet files need pyarrow: pip install 'pseudomallows[files]'", name=error.name
     ) from None
 
-BATCH = 1 << 16  # rows that are read at a time
+BATCH = 1 << 15  # rows that are read at a time
 
 
 def parquet_header(source: Source) -> tuple[list[str], int]:
@@ -66,7 +66,7 @@ def _read_pairs(source: Source, parts: list[Source]) -> Pairs:
         if number == 0:
             warn_of_judged(source, header)
         names = [file.schema_arrow.names[place] for place in (columns.user, columns.item)]
-        what, first = "row" if part is source else f"row of {part.name}", 1
+        what, first = "row" if part is source else f"{part.name}, row", 1
         for batch in _batches(part, file, names):
             with _refuse_broken(part):
                 users = _codes(pairs.users, batch.column(names[0]))
@@ -80,9 +80,8 @@ def _read_pairs(source: Source, parts: list[Source]) -> Pairs:
 def _batches(source: Source, file: Any, names: list[str]) -> Iterator[Any]:
     """Some columns, batch by batch; group by group, or the reader keeps what it has read."""
     with _refuse_broken(source):
-        many = file.metadata.num_rows > BATCH
         for group in range(file.num_row_groups):
-            yield from file.iter_batches(BATCH, [group], names, use_threads=many)
+            yield from file.iter_batches(BATCH, [group], names, use_threads=False)
 
 
 @contextmanager
@@ -241,6 +240,8 @@ class ParquetRows:
 
     def write(self, columns: dict[str, Any]) -> None:
         """Add a block of rows: columns of equal length, each a list or an array."""
+        if len({len(values) for values in columns.values()}) != 1:
+            raise ValueError(f"{self.path}: wanted columns of equal length in a block")
         if self._writer is None:
             table = pa.table({name: _typed(values) for name, values in columns.items()})
             self._writer = self._stack.enter_context(pq.ParquetWriter(self._stream, table.schema))
