@@ -47,23 +47,19 @@ def test_codes_are_those_of_a_dict(listed):
         assert again.tolist() == codes.tolist()
 
 
-def test_names_with_one_hash_are_told_apart():
-    """Every name in one slot: the table is searched on from there, past its end."""
+@pytest.mark.parametrize("n_slots", [8, 64])
+def test_names_with_one_hash_are_told_apart(monkeypatch, n_slots):
+    """Every name in one slot, the last but one: the table is searched on, past its end."""
     names = ["", "n", "n1", "n2", "n1x", "n2x"]
-    cells, table = cells_of(names), np.zeros(8, np.int64)
-    stored, bounds = np.zeros(100, np.uint8), np.zeros(9, np.int64)
-    found = [
-        kernels.find_code(cells.data, b, e, 7, table, stored, bounds, at)[0]
-        for at, (b, e) in enumerate(zip(cells.begins, cells.ends, strict=True))
-    ]
-    assert found == list(range(6))
-    for code, (begin, end) in enumerate(zip(cells.begins, cells.ends, strict=True)):
-        again = kernels.find_code(cells.data, begin, end, 7, table, stored, bounds, 6)
-        assert again == (code, 6)
-    larger = np.zeros(16, np.int64)
-    kernels.move_entries(table, larger)
-    last = kernels.find_code(cells.data, begin, end, 7, larger, stored, bounds, 6)
-    assert last == (5, 6)
+    find, move = interpreted(kernels.find_codes), kernels.move_entries
+    monkeypatch.setattr(kernels, "hash_bytes", lambda data, begin, end: n_slots - 2)
+    table, larger = np.zeros(n_slots, np.int64), np.zeros(2 * n_slots, np.int64)
+    stored, bounds, codes = np.zeros(100, np.uint8), np.zeros(9, np.int64), np.zeros(6, np.int32)
+    assert find(*cells_of(names), table, stored, bounds, 0, codes) == 6
+    assert codes.tolist() == list(range(6))
+    move(table, larger)
+    assert find(*cells_of(names[::-1]), larger, stored, bounds, 6, codes) == 6
+    assert codes.tolist() == list(range(6))[::-1]
 
 
 def test_names_in_blocks_spaces_and_missing_ones():

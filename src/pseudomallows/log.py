@@ -163,7 +163,7 @@ class Pairs:
         end = self._size + len(users)
         for stored, block in zip(self._codes, (users, items), strict=True):
             if end > len(stored):
-                stored.resize(max(end, len(stored) * 3 // 2), refcheck=False)  # often in place
+                stored.resize(end + end // 8, refcheck=False)  # in place where it can be
             stored[self._size : end] = block
         self._size = end
 

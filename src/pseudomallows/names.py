@@ -58,7 +58,7 @@ class Names:
             move_entries(self._table, larger)
             self._table = larger
         self._bounds = _with_room(self._bounds, known + n_names + 1)
-        self._stored = _with_room(self._stored, int(self._bounds[known]) + n_bytes)
+        self._stored = _with_room(self._stored, int(self._bounds[known]) + n_bytes + 1)
 
     def _list_new(self, found: int) -> None:
         known = len(self.listed)
