@@ -62,6 +62,20 @@ def test_a_part_that_is_broken_is_named(log):
         read_quietly(log)
 
 
+def test_an_empty_part(log):
+    (log / "part-2.parquet").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"part-2\.parquet: this Parquet file cannot be read"):
+        read_quietly(log)
+
+
+def test_names_that_repeat_come_as_a_dictionary(tmp_path):
+    table = pa.table({"user": [f"u{n}" for n in range(999)], "item": ["tea", "mate", None] * 333})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=400)
+    with pytest.warns(pm.DroppedRowsWarning, match="333 of 999 rows .* the first at row 3"):
+        found = read_quietly(tmp_path / "x.parquet")
+    assert found == {f"u{n}": [("tea", "mate")[n % 3]] for n in range(999) if n % 3 < 2}
+
+
 def test_rows_without_a_name_in_a_part(log):
     pq.write_table(pa.table({"user": ["x", None], "item": ["y", "z"]}), log / "part-2.parquet")
     with pytest.warns(
@@ -93,6 +107,7 @@ def test_a_part_by_itself(log):
         (pa.array(["b ", None, "a"]), ["b", None, "a"]),
         (pa.array(["b", "a", "b"]).dictionary_encode(), ["b", "a", "b"]),
         (pa.array([7, None, 7]).dictionary_encode(), ["7", None, "7"]),
+        (pa.array([None, None, None], pa.string()).dictionary_encode(), [None, None, None]),
         (pa.array(["b", "a", "b"], pa.large_string()), ["b", "a", "b"]),
         (pa.array([3, None, -(10**15)]), ["3", None, "-1000000000000000"]),
         (pa.array([1.0, 2.5, float("nan")]), ["1", "2.5", None]),

@@ -10,7 +10,7 @@ from typing import IO, Any, Self
 import numpy as np
 
 from .files import write_whole
-from .log import Pairs, Part, click_columns, part_of, warn_of_judged
+from .log import Columns, Pairs, Part, click_columns, part_of, warn_of_judged
 from .names import Cells, Codes, Names
 from .text import Source, open_source
 
@@ -23,12 +23,18 @@ except ModuleNotFoundError as error:  # pragma: no cover
     ) from None
 
 BATCH = 1 << 15  # rows that are read at a time
+MOST = 1 << 26  # rows that room is made for before they are seen
 
 
 def parquet_header(source: Source) -> tuple[list[str], int]:
     """Names of the columns of a Parquet file, and its number of rows; of a folder, in all."""
-    files = [_open(part) for part in _parts(source)]
-    return _columns_of(files[0]), sum(file.metadata.num_rows for file in files)
+    names: list[str] = []
+    n_rows = 0
+    for number, part in enumerate(_parts(source)):
+        with _open(part) as file:
+            names = names if number else _columns_of(file)
+            n_rows += file.metadata.num_rows
+    return names, n_rows
 
 
 def read_part(path: str | os.PathLike[str]) -> Part:
@@ -53,28 +59,28 @@ def read_part(path: str | os.PathLike[str]) -> Part:
 
 def read_parquet_pairs(source: Source) -> Pairs:
     """Users and items of a Parquet file of long clicks, or of a folder of them, batch by batch."""
+    n_rows = parquet_header(source)[1]
+    pairs = Pairs(source, min(max(n_rows, 1), MOST))
     with _lean_memory():
-        return _read_pairs(source, _parts(source))
-
-
-def _read_pairs(source: Source, parts: list[Source]) -> Pairs:
-    files = [_open(part) for part in parts]
-    pairs = Pairs(source, max(sum(file.metadata.num_rows for file in files), 1))
-    for number, (part, file) in enumerate(zip(parts, files, strict=True)):
-        header = (1, _columns_of(file))
-        columns = click_columns(part, header)
-        if number == 0:
-            warn_of_judged(source, header)
-        names = [file.schema_arrow.names[place] for place in (columns.user, columns.item)]
-        what, first = "row" if part is source else f"{part.name}, row", 1
-        for batch in _batches(part, file, names):
-            with _refuse_broken(part):
-                users = _codes(pairs.users, batch.column(names[0]))
-                items = _codes(pairs.items, batch.column(names[1]))
-            pairs.add_codes(users, items, np.arange(first, first + len(batch)), what)
-            first += len(batch)
-        file.close()
+        for number, part in enumerate(_parts(source)):
+            with _open(part) as file:
+                header = (1, _columns_of(file))
+                if number == 0:
+                    warn_of_judged(source, header)
+                _add_file(pairs, part, file, click_columns(part, header))
     return pairs
+
+
+def _add_file(pairs: Pairs, part: Source, file: Any, columns: Columns) -> None:
+    names = [file.schema_arrow.names[place] for place in (columns.user, columns.item)]
+    what = "row" if part is pairs.source else f"{part.name}, row"
+    first = 1
+    for batch in _batches(part, file, names):
+        with _refuse_broken(part):
+            users = _codes(pairs.users, batch.column(names[0]))
+            items = _codes(pairs.items, batch.column(names[1]))
+        pairs.add_codes(users, items, np.arange(first, first + len(batch)), what)
+        first += len(batch)
 
 
 def _batches(source: Source, file: Any, names: list[str]) -> Iterator[Any]:
@@ -97,17 +103,20 @@ def _lean_memory() -> Iterator[None]:
 
 
 def read_parquet_text(source: Source) -> list[list[str]]:
-    """Every column of a Parquet file as text."""
-    columns: dict[str, list[str]] = {}
+    """Every column of a Parquet file, or of a folder of them, as text."""
+    names: list[str] = []
+    columns: list[list[str]] = []
     for part in _parts(source):
-        file = _open(part)
-        if columns and list(columns) != file.schema_arrow.names:
-            raise part.error(None, f"wanted the columns {', '.join(list(columns)[:8])}")
-        with _refuse_broken(part):
-            table = file.read(use_threads=False)
-            for name, column in zip(table.column_names, table.columns, strict=True):
-                columns.setdefault(name, []).extend(map(name_of, column.to_pylist()))
-    return list(columns.values())
+        with _open(part) as file:
+            names = names or _columns_of(file)
+            if names != _columns_of(file):
+                raise part.error(None, f"wanted the columns {', '.join(names[:8])}")
+            columns = columns or [[] for _ in names]
+            with _refuse_broken(part):
+                table = file.read(use_threads=False)
+                for column, cells in zip(columns, table.columns, strict=True):
+                    column += map(name_of, cells.to_pylist())
+    return columns
 
 
 def _parts(source: Source) -> list[Source]:
@@ -120,12 +129,16 @@ def _parts(source: Source) -> list[Source]:
     return [replace(source, name=str(path), path=path) for path in paths]
 
 
-def _open(source: Source) -> Any:
+@contextmanager
+def _open(source: Source) -> Iterator[Any]:
     with _refuse_broken(source):
-        if source.path is not None and not source.is_packed:
-            file = pq.ParquetFile(str(source.path))
-            return pq.ParquetFile(str(source.path), read_dictionary=_repeated(file.metadata))
-        return pq.ParquetFile(pa.BufferReader(source.content))
+        place: Any = source.path
+        if source.path is None or source.is_packed:
+            place = pa.BufferReader(source.content)
+        metadata = pq.ParquetFile(place).metadata
+        file = pq.ParquetFile(place, metadata=metadata, read_dictionary=_repeated(metadata))
+    with file:
+        yield file
 
 
 def _repeated(metadata: Any) -> list[str]:
@@ -172,6 +185,8 @@ def _cells(column: Any) -> Cells:
         encoded = column.dictionary_encode()
         names = pa.array(map(name_of, encoded.dictionary.to_pylist()), pa.string())
         column = names.take(encoded.indices)
+    if not len(column):
+        return Cells(np.empty(0, np.uint8), np.empty(0, np.int32), np.empty(0, np.int32))
     _, offsets, data = column.buffers()
     ends = np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset)
     first = int(ends[0])
