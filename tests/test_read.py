@@ -470,6 +470,7 @@ LINES = "user,item,day\n" + "ann,tea,1\nbob,mate,2\n" * 9
         (LINES + f"cid,{'tea' * 100},3\n", False),
         ("user,item\rann,tea\n" + LINES, False),
         ("\n" + LINES, False),
+        (" ,\n" + LINES, False),
         ('"us""er",user,item\n' + LINES[14:], True),
         ("user,item\n", False),
         (LINES.replace(",", "\t"), True),

@@ -250,15 +250,12 @@ def read_large(source: Source) -> Pairs | None:
     with source.open() as stream:
         head = stream.read(max(LARGE, BLOCK))
     first = head[: head.find(b"\n") + 1]
-    line = first.decode("utf-8-sig", "replace")
-    odd = line.count('"') % 2 or "\0" in line or "\r" in line.removesuffix("\r\n")
-    if len(head) < LARGE or odd or not line.strip():
+    if len(head) < LARGE or not first:
         return None
-    delimiter = find_delimiter(source, line)
-    header = next(read_rows(source, line, delimiter))
-    if not is_long_clicks(header[1]):
+    found = _plain_header(source, first.decode("utf-8-sig", "replace"))
+    if found is None:
         return None
-    columns = click_columns(source, header)
+    delimiter, header, columns = found
     pairs = Pairs(source)
     with source.open() as stream:
         try:
@@ -271,6 +268,19 @@ def read_large(source: Source) -> Pairs | None:
         return None
     warn_of_judged(source, header)
     return pairs
+
+
+def _plain_header(source: Source, line: str) -> tuple[str, Row, Columns] | None:
+    """Delimiter, names and columns of a first line that is the header of a table of clicks."""
+    if line.count('"') % 2 or "\0" in line or "\r" in line.removesuffix("\r\n"):
+        return None
+    delimiter = find_delimiter(source, line)
+    try:
+        header = next(read_rows(source, line, delimiter), (1, []))
+        columns = click_columns(source, header)
+    except ValueError:  # it is told after all that comes before it, such as bytes that are no text
+        return None
+    return (delimiter, header, columns) if is_long_clicks(header[1]) else None
 
 
 def _read_blocks(
