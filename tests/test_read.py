@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import pseudomallows as pm
+from pseudomallows import log
 from pseudomallows.read import KINDS
+from pseudomallows.text import open_source
 
-module = sys.modules["pseudomallows.log"]
 POTATOES = "user,ale,gin,rum\nann,1,2,3\nbob,3,,1\n"
 
 
@@ -401,30 +402,116 @@ def test_what_is_written_is_read_again(tmp_path_factory, pairs, delimiter):
     assert cells_of(quiet(path)) == expected
 
 
-@settings(deadline=None, max_examples=60)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["a", "b", " c", "", 'd"e', "f,g", "h\ni"]), st.sampled_from("xy,z ")
-        ),
-        min_size=1,
-        max_size=12,
-    ),
-    st.sampled_from(["\n", "\r\n"]),
-)
-def test_the_fast_way_reads_as_the_slow_way(tmp_path_factory, pairs, end):
-    path = tmp_path_factory.mktemp("x") / "clicks.csv"
-    path.write_bytes(as_text([("user", "item"), *pairs]).replace(b"\n", end.encode()))
+def read_both_ways(path, block=64):
+    """What the compiled loops read, in small blocks, and what the csv module reads."""
     found = []
     for least in (0, 10**9):
-        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-            warnings.simplefilter("ignore", pm.DroppedRowsWarning)
-            patch.setattr(module, "LARGE", least)
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            patch.setattr(log, "LARGE", least)
+            patch.setattr(log, "BLOCK", block)
             try:
-                found.append(cells_of(quiet(path)))
+                answer = cells_of(quiet(path))
             except ValueError as error:
-                found.append(str(error))
-    assert found[0] == found[1]
+                answer = str(error)
+        found.append((answer, [(entry.category, str(entry.message)) for entry in said]))
+    return found
+
+
+def is_read_in_blocks(path, block=64):
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.IgnoredColumnWarning)
+        patch.setattr(log, "LARGE", 0)
+        patch.setattr(log, "BLOCK", block)
+        return log.read_large(open_source(path)) is not None
+
+
+HARD = ["a", "b", " c", "c ", "", "NA", 'd"e', "f,g", "h\ni", "日本", "é" * 9, "\u00a0k", "k\u3000"]
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(st.tuples(*[st.sampled_from(HARD)] * 3), min_size=1, max_size=20),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from(["", "\ufeff"]),
+    st.sampled_from(["", "\n", "\n\n,,\n"]),
+    st.integers(150, 230),
+    st.sampled_from(["clicks.csv", "clicks.csv.gz"]),
+)
+def test_the_fast_way_reads_as_the_slow_way(tmp_path_factory, rows, end, mark, last, block, name):
+    path = tmp_path_factory.mktemp("x") / name
+    content = as_text([("item", "click", "user"), *rows]) + last.encode()
+    content = mark.encode() + content.replace(b"\n", end.encode())
+    path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    fast, slow = read_both_ways(path, block)
+    assert fast == slow
+    if any(any(row) for row in rows):
+        assert is_read_in_blocks(path, block)
+
+
+LINES = "user,item,day\n" + "ann,tea,1\nbob,mate,2\n" * 9
+
+
+@pytest.mark.parametrize(
+    ("text", "is_fast"),
+    [
+        (LINES, True),
+        (LINES.replace("\n", "\r\n"), True),
+        (LINES + "cid,tea,3", True),
+        (LINES + '"c,i""d", "tea" ,3\r\n\n,,\n,tea,1\n', True),
+        (LINES + 'cid,"tea\nfor\ntwo",3\ncid,,3\n', True),
+        (LINES + "cid,tea,3,,\n", True),
+        (LINES + "cid,tea,3,x\n", False),
+        (LINES + "cid,tea\n", False),
+        (LINES + 'cid,"tea"s,3\n', False),
+        (LINES + 'cid,"tea,3\n', False),
+        (LINES + "cid,tea,3\rdan,mate,4\r", False),
+        (LINES + "cid,t\0a,3\n", False),
+        (LINES + f"cid,{'tea' * 100},3\n", False),
+        ("user,item\rann,tea\n" + LINES, False),
+        ("\n" + LINES, False),
+        (" ,\n" + LINES, False),
+        ('"us""er",user,item\n' + LINES[14:], True),
+        ("user,item\n", False),
+        (LINES.replace(",", "\t"), True),
+        (LINES.replace("day", "user"), False),
+        (LINES.encode("utf-16"), False),
+        (LINES.encode() + b"cid,caf\xe9,3\n", False),
+        (LINES.encode() + b"cid,tea,\xe9\n", False),
+        (LINES.encode() + b"cid,caf\xc3", False),
+    ],
+)
+def test_hard_files_read_both_ways(put, text, is_fast):
+    path = put(text)
+    fast, slow = read_both_ways(path)
+    assert fast == slow
+    if not isinstance(fast[0], str) or is_fast:
+        assert is_read_in_blocks(path) == is_fast
+
+
+@pytest.mark.parametrize("least", [0, 10**9])
+def test_a_row_that_is_left_out_is_told_by_its_line(put, monkeypatch, least):
+    monkeypatch.setattr(log, "LARGE", least)
+    monkeypatch.setattr(log, "BLOCK", 64)
+    path = put(LINES + '\n"dan\n(2)",tea,1\n' * 5 + "\nNA,tea,1\n")
+    with pytest.warns(pm.DroppedRowsWarning, match="1 of 24 rows .* the first at line 36"):
+        quiet(path)
+
+
+def test_a_large_file_from_standard_input(monkeypatch):
+    class Standard:
+        buffer = io.BytesIO(gzip.compress(LINES.encode()))
+
+    monkeypatch.setattr("sys.stdin", Standard)
+    monkeypatch.setattr(log, "LARGE", 0)
+    assert cells_of(quiet("-")) == {"ann": ["tea"], "bob": ["mate"]}
+
+
+def test_a_broken_gzip_file_is_told_while_it_is_read(put, monkeypatch):
+    monkeypatch.setattr(log, "LARGE", 0)
+    packed = gzip.compress(as_text([("user", "item"), *((n, n % 7) for n in range(9999))]))
+    with pytest.raises(ValueError, match=r"x\.csv\.gz: this gzip file is broken"):
+        quiet(put(packed[:-2000], "x.csv.gz"))
 
 
 @settings(deadline=None, max_examples=300)

@@ -1,8 +1,13 @@
 """Feed the readers bytes that look for trouble: only a ValueError is an answer, or preferences.
 
+Text is read both ways, in small blocks and by the csv module: the answers must be the same.
+Compiled loops run as plain Python, so that the fuzzer sees their branches, and an index out of
+bounds is an error.
+
 Needs `pip install atheris`; run, for instance, `python tools/fuzz_read.py -max_total_time=180`.
 """
 
+import os
 import sys
 import tempfile
 import warnings
@@ -10,10 +15,10 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(
-    include=["pseudomallows", "csv"], exclude=["pseudomallows.kernels"]
-):
+os.environ["NUMBA_DISABLE_JIT"] = "1"
+with atheris.instrument_imports(include=["pseudomallows", "csv"]):
     import pseudomallows as pm
+    from pseudomallows import log
     from pseudomallows.read import KINDS
 
 NAMES = ("x.csv", "x.tsv", "x.soc", "x.toi", "x.npz", "x.parquet", "x.csv.gz", "x")
@@ -27,14 +32,26 @@ def read_bytes(data: bytes) -> None:
     path = FOLDER / NAMES[data[0] % len(NAMES)]
     kind = (None, *KINDS)[data[1] % (len(KINDS) + 1)]
     path.write_bytes(data[2:])
+    log.LARGE = 4_000_000
+    answer = answer_of(path, kind)
+    log.LARGE, log.BLOCK = 0, 64 + data[1]
+    again = answer_of(path, kind)
+    if again != answer:
+        raise RuntimeError(f"in blocks: {again}; at once: {answer}")
+
+
+def answer_of(path: Path, kind: str | None) -> object:
+    """What is read, or the error; anything else is a bug."""
     try:
         found = pm.read(path, kind, ties="random", rng=1, quiet=True)
     except ValueError as error:
         if str(path) not in str(error):
             raise RuntimeError("an error that does not name its file") from error
-        return
+        return str(error)
     if found.n_users < 1 or found.n_items < 2:
         raise RuntimeError(f"wanted users and items, got {found}")
+    cells = found.codes if isinstance(found, pm.Clicks) else found.rankings
+    return found.users.tolist(), found.items.tolist(), cells.tolist()
 
 
 if __name__ == "__main__":

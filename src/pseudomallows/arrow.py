@@ -10,8 +10,8 @@ from typing import IO, Any, Self
 import numpy as np
 
 from .files import write_whole
-from .log import Pairs, Part, click_columns, part_of, warn_of_judged
-from .names import Cells
+from .log import Columns, Pairs, Part, click_columns, part_of, warn_of_judged
+from .names import Cells, Codes, Names
 from .text import Source, open_source
 
 try:
@@ -22,13 +22,19 @@ except ModuleNotFoundError as error:  # pragma: no cover
         "Parquet files need pyarrow: pip install 'pseudomallows[files]'", name=error.name
     ) from None
 
-BATCH = 1 << 16  # rows that are read at a time
+BATCH = 1 << 15  # rows that are read at a time
+MOST = 1 << 26  # rows that room is made for before they are seen
 
 
 def parquet_header(source: Source) -> tuple[list[str], int]:
     """Names of the columns of a Parquet file, and its number of rows; of a folder, in all."""
-    files = [_open(part) for part in _parts(source)]
-    return _columns_of(files[0]), sum(file.metadata.num_rows for file in files)
+    names: list[str] = []
+    n_rows = 0
+    for number, part in enumerate(_parts(source)):
+        with _open(part) as file:
+            names = names if number else _columns_of(file)
+            n_rows += file.metadata.num_rows
+    return names, n_rows
 
 
 def read_part(path: str | os.PathLike[str]) -> Part:
@@ -53,39 +59,64 @@ def read_part(path: str | os.PathLike[str]) -> Part:
 
 def read_parquet_pairs(source: Source) -> Pairs:
     """Users and items of a Parquet file of long clicks, or of a folder of them, batch by batch."""
-    parts = _parts(source)
-    files = [_open(part) for part in parts]
-    pairs = Pairs(source, max(sum(file.metadata.num_rows for file in files), 1))
-    for number, (part, file) in enumerate(zip(parts, files, strict=True)):
-        header = (1, _columns_of(file))
-        columns = click_columns(part, header)
-        if number == 0:
-            warn_of_judged(source, header)
-        names = [file.schema_arrow.names[place] for place in (columns.user, columns.item)]
-        what = "row" if part is source else f"row of {part.name}"
-        first = 1
-        with _refuse_broken(part):
-            many = file.metadata.num_rows > BATCH
-            for batch in file.iter_batches(BATCH, columns=names, use_threads=many):
-                users, items = (_cells(batch.column(name)) for name in names)
-                pairs.add(users, items, np.arange(first, first + len(batch)), what)
-                first += len(batch)
-        file.close()
+    n_rows = parquet_header(source)[1]
+    pairs = Pairs(source, min(max(n_rows, 1), MOST))
+    with _lean_memory():
+        for number, part in enumerate(_parts(source)):
+            with _open(part) as file:
+                header = (1, _columns_of(file))
+                if number == 0:
+                    warn_of_judged(source, header)
+                _add_file(pairs, part, file, click_columns(part, header))
     return pairs
 
 
-def read_parquet_text(source: Source) -> list[list[str]]:
-    """Every column of a Parquet file as text."""
-    columns: dict[str, list[str]] = {}
-    for part in _parts(source):
-        file = _open(part)
-        if columns and list(columns) != file.schema_arrow.names:
-            raise part.error(None, f"wanted the columns {', '.join(list(columns)[:8])}")
+def _add_file(pairs: Pairs, part: Source, file: Any, columns: Columns) -> None:
+    names = [file.schema_arrow.names[place] for place in (columns.user, columns.item)]
+    what = "row" if part is pairs.source else f"{part.name}, row"
+    first = 1
+    for batch in _batches(part, file, names):
         with _refuse_broken(part):
-            table = file.read(use_threads=False)
-            for name, column in zip(table.column_names, table.columns, strict=True):
-                columns.setdefault(name, []).extend(map(name_of, column.to_pylist()))
-    return list(columns.values())
+            users = _codes(pairs.users, batch.column(names[0]))
+            items = _codes(pairs.items, batch.column(names[1]))
+        pairs.add_codes(users, items, np.arange(first, first + len(batch)), what)
+        first += len(batch)
+
+
+def _batches(source: Source, file: Any, names: list[str]) -> Iterator[Any]:
+    """Some columns, batch by batch; group by group, or the reader keeps what it has read."""
+    with _refuse_broken(source):
+        for group in range(file.num_row_groups):
+            yield from file.iter_batches(BATCH, [group], names, use_threads=False)
+
+
+@contextmanager
+def _lean_memory() -> Iterator[None]:
+    """Let Arrow give back memory at once: its own pools keep what was used."""
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
+        pa.system_memory_pool().release_unused()
+
+
+def read_parquet_text(source: Source) -> list[list[str]]:
+    """Every column of a Parquet file, or of a folder of them, as text."""
+    names: list[str] = []
+    columns: list[list[str]] = []
+    for part in _parts(source):
+        with _open(part) as file:
+            names = names or _columns_of(file)
+            if names != _columns_of(file):
+                raise part.error(None, f"wanted the columns {', '.join(names[:8])}")
+            columns = columns or [[] for _ in names]
+            with _refuse_broken(part):
+                table = file.read(use_threads=False)
+                for column, cells in zip(columns, table.columns, strict=True):
+                    column += map(name_of, cells.to_pylist())
+    return columns
 
 
 def _parts(source: Source) -> list[Source]:
@@ -98,11 +129,30 @@ def _parts(source: Source) -> list[Source]:
     return [replace(source, name=str(path), path=path) for path in paths]
 
 
-def _open(source: Source) -> Any:
+@contextmanager
+def _open(source: Source) -> Iterator[Any]:
     with _refuse_broken(source):
-        if source.path is not None and not source.is_packed:
-            return pq.ParquetFile(str(source.path))
-        return pq.ParquetFile(pa.BufferReader(source.content))
+        place: Any = source.path
+        if source.path is None or source.is_packed:
+            place = pa.BufferReader(source.content)
+        metadata = pq.ParquetFile(place).metadata
+        file = pq.ParquetFile(place, metadata=metadata, read_dictionary=_repeated(metadata))
+    with file:
+        yield file
+
+
+def _repeated(metadata: Any) -> list[str]:
+    """Columns of text that take few bytes a row: their names are stored once."""
+    if not metadata.num_row_groups:
+        return []
+    group = metadata.row_group(0)
+    chunks = [group.column(place) for place in range(group.num_columns)]
+    return [
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.physical_type == "BYTE_ARRAY"
+        and chunk.total_uncompressed_size < 4 * chunk.num_values
+    ]
 
 
 def _columns_of(file: Any) -> list[str]:
@@ -118,27 +168,34 @@ def _refuse_broken(source: Source) -> Iterator[None]:
         raise source.error(None, f"this Parquet file cannot be read: {first}") from None
 
 
+def _codes(known: Names, column: Any) -> Codes:
+    """Codes of a column of names, -1 where there is none."""
+    if not pa.types.is_dictionary(column.type):
+        return known.codes(_cells(column))
+    codes = known.codes(_cells(column.dictionary))
+    return np.append(codes, np.int32(-1))[np.asarray(column.indices.fill_null(-1))]
+
+
 def _cells(column: Any) -> Cells:
     """The values of a column as names."""
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.dictionary_decode()
-        kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
         column = column.cast(pa.string())
     elif not pa.types.is_string(kind):
         encoded = column.dictionary_encode()
         names = pa.array(map(name_of, encoded.dictionary.to_pylist()), pa.string())
         column = names.take(encoded.indices)
+    if not len(column):
+        return Cells(np.empty(0, np.uint8), np.empty(0, np.int32), np.empty(0, np.int32))
     _, offsets, data = column.buffers()
     ends = np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset)
     first = int(ends[0])
     length = int(ends[-1]) - first
     text = np.frombuffer(data, np.uint8, length, first) if length else np.empty(0, np.uint8)
-    begins = ends[:-1] - first
+    bounds = np.array([ends[:-1], ends[1:]]) - first
     if column.null_count:
-        begins[np.asarray(column.is_null())] = -1
-    return Cells(text.copy(), begins, ends[1:] - first)
+        bounds[:, np.asarray(column.is_null())] = -1
+    return Cells(text.copy(), bounds[0], bounds[1])
 
 
 def name_of(value: Any) -> str:
@@ -198,6 +255,8 @@ class ParquetRows:
 
     def write(self, columns: dict[str, Any]) -> None:
         """Add a block of rows: columns of equal length, each a list or an array."""
+        if len({len(values) for values in columns.values()}) != 1:
+            raise ValueError(f"{self.path}: wanted columns of equal length in a block")
         if self._writer is None:
             table = pa.table({name: _typed(values) for name, values in columns.items()})
             self._writer = self._stack.enter_context(pq.ParquetWriter(self._stream, table.schema))

@@ -163,7 +163,7 @@ class Pairs:
         end = self._size + len(users)
         for stored, block in zip(self._codes, (users, items), strict=True):
             if end > len(stored):
-                stored.resize(max(end, len(stored) * 3 // 2), refcheck=False)  # often in place
+                stored.resize(end + end // 8, refcheck=False)  # in place where it can be
             stored[self._size : end] = block
         self._size = end
 
@@ -248,17 +248,14 @@ def read_large(source: Source) -> Pairs | None:
     It reads block by block, by compiled loops, and what it reads is what `read_rows` would.
     """
     with source.open() as stream:
-        head = stream.read(LARGE)
+        head = stream.read(max(LARGE, BLOCK))
     first = head[: head.find(b"\n") + 1]
-    line = first.decode("utf-8-sig", "replace")
-    odd = line.count('"') % 2 or "\0" in line or "\r" in line.removesuffix("\r\n")
-    if len(head) < LARGE or odd or not line.strip():
+    if len(head) < LARGE or not first:
         return None
-    delimiter = find_delimiter(source, line)
-    header = next(read_rows(source, line, delimiter))
-    if not is_long_clicks(header[1]):
+    found = _plain_header(source, first.decode("utf-8-sig", "replace"))
+    if found is None:
         return None
-    columns = click_columns(source, header)
+    delimiter, header, columns = found
     pairs = Pairs(source)
     with source.open() as stream:
         try:
@@ -271,6 +268,19 @@ def read_large(source: Source) -> Pairs | None:
         return None
     warn_of_judged(source, header)
     return pairs
+
+
+def _plain_header(source: Source, line: str) -> tuple[str, Row, Columns] | None:
+    """Delimiter, names and columns of a first line that is the header of a table of clicks."""
+    if line.count('"') % 2 or "\0" in line or "\r" in line.removesuffix("\r\n"):
+        return None
+    delimiter = find_delimiter(source, line)
+    try:
+        header = next(read_rows(source, line, delimiter), (1, []))
+        columns = click_columns(source, header)
+    except ValueError:  # it is told after all that comes before it, such as bytes that are no text
+        return None
+    return (delimiter, header, columns) if is_long_clicks(header[1]) else None
 
 
 def _read_blocks(

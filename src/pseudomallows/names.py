@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels.names import find_codes, move_entries
+from .kernels.names import SPACE, find_codes, move_entries
 
 NO_NAME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None"))
 STEP = 1 << 20  # codes that are changed at a time
@@ -14,7 +14,7 @@ Codes = NDArray[np.int32]
 
 
 class Cells(NamedTuple):
-    """Names as UTF-8: name `row` is ``data[begins[row]:ends[row]]``; missing if begin is -1."""
+    """Names as UTF-8: name `row` is ``data[begins[row]:ends[row]]``; missing if both are -1."""
 
     data: NDArray[np.uint8]
     begins: Codes
@@ -58,22 +58,36 @@ class Names:
             move_entries(self._table, larger)
             self._table = larger
         self._bounds = _with_room(self._bounds, known + n_names + 1)
-        self._stored = _with_room(self._stored, int(self._bounds[known]) + n_bytes)
+        self._stored = _with_room(self._stored, int(self._bounds[known]) + n_bytes + 1)
 
     def _list_new(self, found: int) -> None:
         known = len(self.listed)
-        bounds = self._bounds[known : found + 1].tolist()
-        text = self._stored[bounds[0] : bounds[-1]].tobytes()
-        for begin, end in pairwise(bounds):
-            raw = text[begin - bounds[0] : end - bounds[0]].decode()
-            name = raw.strip()
+        bounds = self._bounds[known : found + 1]
+        raw = self._stored[bounds[0] : bounds[-1]].tobytes()
+        places = (bounds - bounds[0]).tolist()
+        if raw.isascii():
+            text = raw.decode()
+            self.listed += [text[begin:end] for begin, end in pairwise(places)]
+        else:
+            self.listed += [raw[begin:end].decode() for begin, end in pairwise(places)]
+        for code in (known + np.flatnonzero(self._is_doubtful(bounds))).tolist():
+            name = self.listed[code].strip()
+            self._has_spaces |= name != self.listed[code]
+            self.listed[code] = name
             if name in NO_NAME:
-                self._missing.append(len(self.listed))
-            self._has_spaces |= len(name) < len(raw)
-            self.listed.append(name)
+                self._missing.append(code)
+
+    def _is_doubtful(self, bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which names are short, or may have spaces around them."""
+        first = self._stored[np.minimum(bounds[:-1], len(self._stored) - 1)]
+        last = self._stored[np.maximum(bounds[1:] - 1, 0)]
+        is_odd = (first <= SPACE) | (first > 127) | (last <= SPACE) | (last > 127)
+        return is_odd | (np.diff(bounds) <= max(map(len, NO_NAME)))
 
     def merge(self, codes: Codes) -> list[str]:
-        """Each name once: change `codes` to fit, and give the names."""
+        """Each name once: change `codes` to fit, and give the names; no code can be found after."""
+        self._table = self._bounds = np.empty(0, dtype=np.int64)
+        self._stored = np.empty(0, dtype=np.uint8)
         if not self._has_spaces:
             return self.listed
         places: dict[str, int] = {}

@@ -96,7 +96,7 @@ def read(
     if ties not in ("error", "random"):
         raise ValueError(f"ties must be 'error' or 'random', got {ties!r}")
     source = open_source(path, None if items is None else list(items))
-    if source.ending != ".parquet" and source.is_blank():
+    if source.is_blank():
         raise source.error(None, "the file is empty")
     if source.ending in PREFLIB:
         if kind not in (None, "rankings", "orderings"):

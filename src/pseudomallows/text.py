@@ -64,6 +64,8 @@ class Source:
 
     def is_blank(self) -> bool:
         """Whether there is nothing but spaces."""
+        if self.path is not None and self.path.is_dir():
+            return False
         with self.open() as stream:
             return not any(block.strip() for block in iter(lambda: stream.read(1 << 16), b""))
 

@@ -5,6 +5,7 @@ from numba import njit
 
 OFFSET, PRIME, BITS = 2166136261, 16777619, 0xFFFFFFFF  # of the hash FNV-1a
 CODE_BITS = 31
+GROUP = 32  # names whose memory is waited for together
 CODE_MASK = (1 << CODE_BITS) - 1
 TAB, NEWLINE, RETURN, SPACE, QUOTE = 9, 10, 13, 32, 34
 LONGEST = 1_000_000  # bytes of a cell
@@ -28,31 +29,50 @@ def find_codes(data, begins, ends, table, stored, bounds, n_known, codes):
     Codes count the names as they come. Name `code` is ``stored[bounds[code]:bounds[code + 1]]``.
     `table` finds it: a power of 2 of slots, less than full, each 0 or hash and code + 1.
     """
-    mask = len(table) - 1
-    for row in range(len(codes)):
-        begin, end = np.int64(begins[row]), np.int64(ends[row])
-        if begin < 0:
-            codes[row] = -1
-            continue
-        bits = hash_bytes(data, begin, end)
-        slot = bits & mask
-        while True:
-            entry = table[slot]
-            code = (entry & CODE_MASK) - 1
-            if entry == 0:
-                code = n_known
-                table[slot] = (bits << CODE_BITS) | (code + 1)
-                first = bounds[code]
-                for place in range(end - begin):
-                    stored[first + place] = data[begin + place]
-                n_known += 1
-                bounds[n_known] = first + end - begin
-                break
-            if entry >> CODE_BITS == bits and is_same(data, begin, end, stored, bounds, code):
-                break
-            slot = (slot + 1) & mask
-        codes[row] = code
-    return n_known
+    mask, touched = len(table) - 1, 0
+    hashes, places = np.empty(GROUP, dtype=np.int64), np.empty(GROUP, dtype=np.int64)
+    for first in range(0, len(codes), GROUP):
+        last = min(first + GROUP, len(codes))
+        for row in range(first, last):
+            hashes[row - first] = hash_bytes(data, begins[row], ends[row])
+        touched += look_ahead(table, stored, bounds, hashes, places)
+        for row in range(first, last):
+            begin, end = np.int64(begins[row]), np.int64(ends[row])
+            if begin < 0:
+                codes[row] = -1
+                continue
+            bits = hashes[row - first]
+            slot, code = bits & mask, -1
+            while code < 0:
+                entry = table[slot]
+                if entry == 0:
+                    code = n_known
+                    table[slot] = (bits << CODE_BITS) | (code + 1)
+                    n_known += 1
+                    bounds[n_known] = bounds[code] + end - begin
+                    for place in range(end - begin):
+                        stored[bounds[code] + place] = data[begin + place]
+                elif entry >> CODE_BITS == bits and is_same(
+                    data, begin, end, stored, bounds, (entry & CODE_MASK) - 1
+                ):
+                    code = (entry & CODE_MASK) - 1
+                else:
+                    slot = (slot + 1) & mask
+            codes[row] = code
+    return n_known if touched >= 0 else -1  # always so: a sum that is needed is not left out
+
+
+@njit(cache=True, nogil=True)
+def look_ahead(table, stored, bounds, hashes, places):
+    """Touch what a group of names will need, all at once: memory is then waited for once."""
+    for row in range(len(hashes)):
+        places[row] = table[hashes[row] & (len(table) - 1)] & CODE_MASK
+    for row in range(len(hashes)):
+        places[row] = bounds[max(places[row] - 1, 0)]
+    touched = 0
+    for row in range(len(hashes)):
+        touched += np.int64(stored[places[row]])
+    return touched
 
 
 @njit(cache=True, nogil=True)
@@ -137,6 +157,8 @@ def find_cell(data, place, end, delimiter, cell):
         place += 1
         cell[0] = place
         while True:
+            while place < end and data[place] > QUOTE:
+                place += 1
             if place + 1 >= end:
                 return MORE
             byte = data[place]
@@ -162,9 +184,7 @@ def find_cell(data, place, end, delimiter, cell):
         cell[0] = place
         while place < end:
             byte = data[place]
-            if byte in (delimiter, NEWLINE):
-                break
-            if byte < SPACE and byte != TAB:
+            if byte == delimiter or (byte < SPACE and byte != TAB):
                 break
             place += 1
         cell[1] = place

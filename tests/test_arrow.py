@@ -1,0 +1,213 @@
+"""Parquet: folders, parts and files that are written in blocks."""
+
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+arrow = pytest.importorskip("pseudomallows.arrow")
+
+
+@pytest.fixture
+def log(tmp_path):
+    """A folder of two parts, one user in both."""
+    folder = tmp_path / "log"
+    folder.mkdir()
+    first = {"user": ["ann", "bob", "ann"], "item": ["tea", "mate", "mate"]}
+    second = {"time": [1, 2], "item": ["juice", "tea"], "user": ["bob", "cid"]}
+    pq.write_table(pa.table(first), folder / "part-0.parquet")
+    pq.write_table(pa.table(second), folder / "part-1.parquet")
+    (folder / "_SUCCESS").write_text("")
+    return folder
+
+
+def clicks_by_name(users, items, starts, codes):
+    return {
+        user: items[codes[starts[row] : starts[row + 1]]].tolist()
+        for row, user in enumerate(users.tolist())
+    }
+
+
+def read_quietly(path, **options):
+    found = pm.read(path, quiet=True, **options)
+    return clicks_by_name(found.users, found.items, found.starts, found.codes)
+
+
+def test_a_folder_is_one_table(log, capsys):
+    expected = {"ann": ["mate", "tea"], "bob": ["juice", "mate"], "cid": ["tea"]}
+    assert read_quietly(log) == expected
+    assert read_quietly(str(log), items=["tea", "mate", "juice"])["ann"] == ["tea", "mate"]
+    pm.read(log)
+    assert "log: read as clicks" in capsys.readouterr().err
+
+
+def test_a_folder_of_rankings(tmp_path):
+    for number, rank in enumerate((1, 2)):
+        table = pa.table({"user": [f"u{number}"], "a": [rank], "b": [3 - rank]})
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    assert pm.read(tmp_path, quiet=True).rankings.tolist() == [[1, 2], [2, 1]]
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "2.parquet")
+    with pytest.raises(ValueError, match=r"2\.parquet: wanted the columns user, a, b"):
+        pm.read(tmp_path, quiet=True)
+
+
+def test_a_part_that_is_broken_is_named(log):
+    (log / "part-2.parquet").write_bytes(b"PAR1 broken")
+    with pytest.raises(ValueError, match=r"part-2\.parquet: this Parquet file cannot be read"):
+        read_quietly(log)
+    pq.write_table(pa.table({"user": ["x"], "name": ["y"]}), log / "part-2.parquet")
+    with pytest.raises(ValueError, match=r"part-2\.parquet, line 1: no column for the item"):
+        read_quietly(log)
+
+
+def test_an_empty_part(log):
+    (log / "part-2.parquet").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"part-2\.parquet: this Parquet file cannot be read"):
+        read_quietly(log)
+
+
+def test_names_that_repeat_come_as_a_dictionary(tmp_path):
+    table = pa.table({"user": [f"u{n}" for n in range(999)], "item": ["tea", "mate", None] * 333})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=400)
+    with pytest.warns(pm.DroppedRowsWarning, match="333 of 999 rows .* the first at row 3"):
+        found = read_quietly(tmp_path / "x.parquet")
+    assert found == {f"u{n}": [("tea", "mate")[n % 3]] for n in range(999) if n % 3 < 2}
+
+
+def test_rows_without_a_name_in_a_part(log):
+    pq.write_table(pa.table({"user": ["x", None], "item": ["y", "z"]}), log / "part-2.parquet")
+    with pytest.warns(
+        pm.DroppedRowsWarning, match=r"log: 1 of 7 rows .* first at .*part-2\.parquet, row 2"
+    ):
+        assert read_quietly(log)["x"] == ["y"]
+
+
+def test_a_folder_without_parts(tmp_path):
+    with pytest.raises(ValueError, match="wanted Parquet files in this folder"):
+        pm.read(tmp_path)
+
+
+def test_a_part_by_itself(log):
+    part = arrow.read_part(log / "part-0.parquet")
+    assert clicks_by_name(*part) == {"ann": ["mate", "tea"], "bob": ["mate"]}
+    assert clicks_by_name(*arrow.read_part(log)) == read_quietly(log)
+    pq.write_table(pa.table({"user": ["x"], "item": ["y"]}), log / "one.parquet")
+    assert clicks_by_name(*arrow.read_part(log / "one.parquet")) == {"x": ["y"]}
+    empty = pa.table({"user": pa.array([], pa.string()), "item": pa.array([], pa.string())})
+    pq.write_table(empty, log / "none.parquet")
+    none = arrow.read_part(log / "none.parquet")
+    assert [len(array) for array in none] == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("column", "names"),
+    [
+        (pa.array(["b ", None, "a"]), ["b", None, "a"]),
+        (pa.array(["b", "a", "b"]).dictionary_encode(), ["b", "a", "b"]),
+        (pa.array([7, None, 7]).dictionary_encode(), ["7", None, "7"]),
+        (pa.array([None, None, None], pa.string()).dictionary_encode(), [None, None, None]),
+        (pa.array(["b", "a", "b"], pa.large_string()), ["b", "a", "b"]),
+        (pa.array([3, None, -(10**15)]), ["3", None, "-1000000000000000"]),
+        (pa.array([1.0, 2.5, float("nan")]), ["1", "2.5", None]),
+        (pa.array([True, False, None]), ["1", "0", None]),
+        (pa.array([b"\x01", b"\xff", None]), ["01", "ff", None]),
+        (pa.array([0, 1, None], pa.date32()), ["1970-01-01", "1970-01-02", None]),
+        (pa.array(["", "NA", "日本"]), [None, None, "日本"]),
+        (pa.array(["skipped", "x", None, "y"])[1:], ["x", None, "y"]),
+    ],
+)
+@pytest.mark.parametrize("batch", [1, 2, 100])
+def test_names_of_every_type(tmp_path, monkeypatch, column, names, batch):
+    monkeypatch.setattr(arrow, "BATCH", batch)
+    table = pa.table({"user": pa.array(["u", "v", "w"]), "item": column})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=2)
+    pairs = arrow.read_parquet_pairs(arrow.open_source(tmp_path / "x.parquet"))
+    taken = quiet(pairs) if None in names else pairs.take()
+    rows, codes, users, items = map(np.ndarray.tolist, taken)
+    found = dict(zip([users[row] for row in rows], [items[code] for code in codes], strict=True))
+    assert found == {
+        user: name for user, name in zip("uvw", names, strict=True) if name is not None
+    }
+
+
+def quiet(pairs):
+    with pytest.warns(pm.DroppedRowsWarning):
+        return pairs.take()
+
+
+def test_cells_that_are_lists_are_refused(tmp_path):
+    table = pa.table({"user": ["a", "b"], "item": [["x"], ["y"]]})
+    pq.write_table(table, tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match=r"x\.parquet: this Parquet file cannot be read"):
+        pm.read(tmp_path / "x.parquet", quiet=True)
+
+
+def test_the_memory_of_arrow_is_as_before(log):
+    before = pa.default_memory_pool().backend_name
+    read_quietly(log)
+    assert pa.default_memory_pool().backend_name == before
+
+
+# Writing in blocks
+
+
+def write_blocks(path, *blocks):
+    with arrow.ParquetRows(path) as rows:
+        for block in blocks:
+            rows.write(block)
+
+
+def test_blocks_become_one_file(tmp_path):
+    path = tmp_path / "x.parquet"
+    with arrow.ParquetRows(path) as rows:
+        rows.write({"user": np.array(["a", "b"], object), "p": np.array([0.5, 1], np.float32)})
+        rows.write({"user": [7, None], "p": [1, 2]})
+        assert not path.exists()
+    found = pq.read_table(path)
+    assert found.to_pydict() == {"user": ["a", "b", "7", None], "p": [0.5, 1.0, 1.0, 2.0]}
+    assert found.schema.field("p").type == pa.float32()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x.parquet"]
+
+
+def test_text_of_the_first_block_stays_text(tmp_path):
+    with arrow.ParquetRows(tmp_path / "x.parquet") as rows:
+        rows.write({"user": ["a"]})
+        rows.write({"user": np.array([1, 2])})
+    assert pq.read_table(tmp_path / "x.parquet")["user"].to_pylist() == ["a", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        ({"p": [1]}, "wanted columns"),
+        ({"user": ["b"], "p": ["x"]}, r"column 'p' is int64"),
+        ({"user": ["b"], "p": [0.5]}, r"column 'p' is int64"),
+        ({"user": ["b"], "p": [1, 2]}, "columns of equal length"),
+    ],
+)
+def test_a_block_that_does_not_fit_leaves_no_file(tmp_path, block, words):
+    with pytest.raises(ValueError, match=words):
+        write_blocks(tmp_path / "x.parquet", {"user": ["a"], "p": [1]}, block)
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_block_and_no_folder(tmp_path):
+    with (
+        pytest.raises(ValueError, match="no block was written"),
+        arrow.ParquetRows(tmp_path / "x.parquet"),
+    ):
+        pass
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        arrow.ParquetRows(tmp_path / "none" / "x.parquet").__enter__()
+
+
+def test_an_old_file_stays_after_an_error(tmp_path):
+    path = tmp_path / "x.parquet"
+    path.write_text("old")
+    with pytest.raises(TypeError):
+        write_blocks(path, {"user": ["a"]}, {"user": 1})
+    assert path.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
