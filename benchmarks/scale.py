@@ -156,8 +156,8 @@ def growth(repeats: int) -> None:
         prefs = make_clicks(case["users"], case["items"], case["clicks"])
         latent, n_items = ClickLatent(prefs, one), case["items"]
         consensus = np.arange(1, n_items + 1, dtype=np.int32)
-        tables = GroupTables(ALPHA / n_items, "uniform")
-        tables_of(latent, tables)
+        tables = GroupTables(ALPHA / n_items, "uniform", latent.click_sizes, n_items)
+        tables.make()
         latent_draws = {
             "sampled": lambda: [PseudoDraw(latent, consensus, ALPHA, 1, 0, "uniform")],  # noqa: B023
             "expected": lambda: [ExpectedDraw(latent, consensus, tables)],  # noqa: B023
@@ -175,7 +175,7 @@ def growth(repeats: int) -> None:
             lambda: pm.recommend(posterior, 10, users=some, executor=one),  # noqa: B023
             repeats,
         )
-        sizes = latent.click_sizes
+        sizes = latent.click_sizes.sizes
         width = float(((sizes + 1.0) * (n_items - sizes)).sum() * n_items)
         terms.append([len(prefs.codes), case["users"] * n_items, width, n_items**2])
         rows.append([str(value) for value in case.values()])
@@ -184,13 +184,6 @@ def growth(repeats: int) -> None:
     print_table([*header, "a recommendation, 100 draws"], rows)
     fit_costs(np.array(terms, dtype=float), {name: np.array(t) for name, t in times.items()})
     grow_clusters(repeats)
-
-
-def tables_of(latent: ClickLatent, tables: GroupTables) -> None:
-    """Make the tables beforehand: they are made once in a fit."""
-    for size in latent.click_sizes.tolist():
-        tables.of(size)
-        tables.of(latent.n_items - size)
 
 
 def fit_costs(terms: np.ndarray, times: dict[str, np.ndarray]) -> None:
@@ -225,9 +218,9 @@ def dask(repeats: int) -> None:
     """A round of counts on threads, and on workers."""
     prefs, n_rounds = make_clicks(100_000, 200), 10
     consensus = np.arange(1, 201, dtype=np.int32)
-    tables = GroupTables(ALPHA / 200, "uniform")
     alone, here = ClickLatent(prefs, pm.Threads(1)), ClickLatent(prefs, pm.Threads(2))
-    tables_of(here, tables)
+    tables = GroupTables(ALPHA / 200, "uniform", here.click_sizes, 200)
+    tables.make()
     with pm.DaskExecutor("local:2") as cluster:
         there = shard_clicks(prefs, cluster)
         rows = []

@@ -23,14 +23,14 @@ def latent_of(rows=ROWS, weights=None):
 
 
 def expect(latent, alpha, order="uniform", consensus=CONSENSUS):
-    tables = expected.GroupTables(alpha / latent.n_items, order)
+    tables = expected.GroupTables(alpha / latent.n_items, order, latent.click_sizes, 5)
     return expected.ExpectedDraw(latent, consensus, tables)
 
 
 @pytest.mark.kernel
 def test_positions_are_counted_by_size_and_click():
     latent = latent_of(weights=[1, 2, 3, 1, 1])
-    law = expected.PositionLaw(CONSENSUS, latent.click_sizes)
+    law = expected.PositionLaw(CONSENSUS, latent.click_sizes.sizes)
     assert law.sizes.tolist() == [1, 2, 3]
     counts = law.count(latent, slice(0, 5))
     # positions of the items 0 to 4: 2, 0, 4, 1, 3
@@ -42,16 +42,16 @@ def test_positions_are_counted_by_size_and_click():
     assert (counts == wanted).all()
 
 
-def counts_by_definition(rows, weights, tables, n_items):
+def counts_by_definition(rows, weights, tables, n_items, scales):
     """The sum over users and items of the row of a table: what the user's law says of the item."""
     counts, position = np.zeros((n_items, n_items)), CONSENSUS - 1
     for clicks, weight in zip(rows, weights, strict=True):
         clicked = sorted(clicks, key=position.__getitem__)
         others = sorted(set(range(n_items)) - set(clicks), key=position.__getitem__)
         for place, item in enumerate(clicked):
-            counts[item, : len(clicked)] += weight * tables[len(clicked)][place]
+            counts[item, : len(clicked)] += scales[0] * weight * tables[len(clicked)][place]
         for place, item in enumerate(others):
-            counts[item, len(clicked) :] += weight * tables[len(others)][place]
+            counts[item, len(clicked) :] += scales[1] * weight * tables[len(others)][place]
     return counts
 
 
@@ -61,12 +61,15 @@ def test_counts_come_from_the_tables_of_both_groups():
     tables = {size: rng.integers(0, 9, (size, size)).astype(np.uint16) for size in range(1, 5)}
     weights = [1, 2, 3, 1, 4]
     latent = latent_of(weights=weights)
-    law = expected.PositionLaw(CONSENSUS, latent.click_sizes)
+    law = expected.PositionLaw(CONSENSUS, latent.click_sizes.sizes)
     positions, counts = law.count(latent, slice(0, 5)), np.zeros((5, 5))
     for size in (1, 2, 3):
         mine = positions[law.firsts[size] :][:size]
-        groups.add_expected(mine, orderings_of(CONSENSUS), tables[size], tables[5 - size], counts)
-    assert (counts == counts_by_definition(ROWS.values(), weights, tables, 5)).all()
+        groups.add_expected(
+            mine, orderings_of(CONSENSUS), tables[size], tables[5 - size], 2, 3, counts
+        )
+    wanted = counts_by_definition(ROWS.values(), weights, tables, 5, scales=(2, 3))
+    assert (counts == wanted).all()
 
 
 @pytest.mark.parametrize("order", ["uniform", "v", "top_bottom"])
@@ -78,7 +81,7 @@ def test_expected_costs_are_the_mean_of_drawn_ones(order):
     ]
     found = finish_draws([expect(latent, alpha, order)], Threads(1))[0]
     error = np.std(drawn, axis=0) / np.sqrt(len(drawn))
-    noise = 6 * error + 6 * np.std(drawn, axis=0) / np.sqrt(expected.TABLE_DRAWS) + 0.5
+    noise = 6 * error + 6 * np.std(drawn, axis=0) / np.sqrt(expected.FEWEST_DRAWS) + 0.5
     assert (np.abs(found - np.mean(drawn, axis=0)) <= noise).all()
     other = finish_draws([expect(latent, 3 * alpha, order)], Threads(1))[0]
     assert (np.abs(other - np.mean(drawn, axis=0)) > noise).any()

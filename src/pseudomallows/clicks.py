@@ -16,6 +16,7 @@ from .latent import (
     Latent,
     LocalLatent,
     Ranking,
+    SizeCounts,
     check_consensus,
     exact_sum,
     log_partition,
@@ -72,9 +73,11 @@ class ClickLatent(LocalLatent):
         return self.clicks.starts
 
     @functools.cached_property
-    def click_sizes(self) -> Counts:  # type: ignore[override]
-        """The numbers of clicks that there are."""
-        return np.unique(self.clicks.n_clicks)
+    def click_sizes(self) -> SizeCounts:  # type: ignore[override]
+        """How many users have how many clicks; also of those from whom these were selected."""
+        counts = np.bincount(self.clicks.n_clicks, self.row_weights)
+        sizes = np.flatnonzero(counts)
+        return SizeCounts(sizes, counts[sizes].astype(np.int64))
 
     @property
     def row_codes(self) -> Ranking:
@@ -100,7 +103,9 @@ class ClickLatent(LocalLatent):
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
         chosen = weights > 0
         prefs = replace(self.clicks.take(chosen), weights=weights[chosen])
-        return ClickLatent(prefs, self.executor, numbers[chosen])
+        found = ClickLatent(prefs, self.executor, numbers[chosen])
+        found.click_sizes = self.click_sizes
+        return found
 
     def features(self, n_features: int) -> NDArray[np.float64]:
         """Leading axes of the clicks, each user's scaled to length 1."""

@@ -13,35 +13,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .clicks import ORDERS, ClickLatent
-from .executors import BLOCK, blocks
+from .executors import BLOCK, all_cores, blocks
 from .kernels.costs import footrule_costs
 from .kernels.groups import add_expected, count_group, count_positions
-from .latent import Counts, Latent, Ranking
+from .latent import Counts, Latent, Ranking, SizeCounts
 from .rankings import orderings_of
 
-TABLE_DRAWS = 2048  # behind each table
+FEWEST_DRAWS, MOST_DRAWS = 2**11, 2**15  # behind each table
 MAX_TABLES = 2**29  # cells of all tables, two bytes each; beyond, drawing the users is better
 ROWS = 64 * BLOCK  # of a block
 
 
 @dataclass
 class GroupTables:
-    """``of(size)[place, rank]``: how often, of `TABLE_DRAWS` draws, a place of a group gets a rank.
+    """``of(size)[place, rank]``: how often, of `draws_of(size)` draws, a place of a group gets a
+    rank.
 
-    Made when they are first needed, and kept while alpha stays.
+    The noise of a table is that of all users who share it, so there are about as many draws behind
+    it as users. Tables are made when they are first needed, and kept while alpha stays.
     """
 
     lam: float
     order: str
+    sizes: SizeCounts
+    n_items: int
     _tables: dict[int, NDArray[np.uint16]] = field(default_factory=dict)
+
+    def draws_of(self, size: int) -> int:
+        """A power of two."""
+        groups = (self.sizes.sizes == size) | (self.n_items - self.sizes.sizes == size)
+        users = int(self.sizes.users[groups].max(initial=1))
+        return int(np.clip(1 << (users - 1).bit_length(), FEWEST_DRAWS, MOST_DRAWS))
 
     def of(self, size: int) -> NDArray[np.uint16]:
         """The table of one size."""
         if size not in self._tables:
-            counts = np.zeros((size, size), dtype=np.int64)
-            count_group(size, size, self.lam, ORDERS[self.order], TABLE_DRAWS, counts)
+            counts, n_draws = np.zeros((size, size), dtype=np.int64), self.draws_of(size)
+            if self.order == "uniform":  # the law is the same read from behind
+                count_group(size, size, self.lam, ORDERS[self.order], n_draws // 2, counts)
+                counts += counts[::-1, ::-1].copy()
+            else:
+                count_group(size, size, self.lam, ORDERS[self.order], n_draws, counts)
             self._tables[size] = counts.astype(np.uint16)
         return self._tables[size]
+
+    def make(self) -> None:
+        """Make all of them, on all cores."""
+        mine = {int(size) for size in self.sizes.sizes}
+        groups = sorted(mine | {self.n_items - size for size in mine})
+        for _ in all_cores().map(self.of, groups[::-1]):
+            pass
 
 
 def check_tables(sizes: Counts, n_items: int) -> None:
@@ -98,7 +119,7 @@ class ExpectedDraw:
     """Expected counts in the making: a draw as others, but of no ranking."""
 
     def __init__(self, latent: Latent, consensus: Ranking, tables: GroupTables):
-        self.latent, self.law = latent, PositionLaw(consensus.copy(), latent.click_sizes)
+        self.latent, self.law = latent, PositionLaw(consensus.copy(), latent.click_sizes.sizes)
         self._tables, self._positions = tables, self.law.no_counts()
 
     def add(self, part: Counts) -> None:
@@ -115,7 +136,9 @@ class ExpectedDraw:
         for size, first in zip(law.sizes.tolist(), law.firsts[law.sizes].tolist(), strict=True):
             positions = self._positions[first : first + size]
             if positions.any():
-                tables = (self._tables.of(size), self._tables.of(n_items - size))
-                add_expected(positions, ordering, *tables, counts)
+                groups = (size, n_items - size)
+                tables = [self._tables.of(group) for group in groups]
+                scales = [MOST_DRAWS // self._tables.draws_of(group) for group in groups]
+                add_expected(positions, ordering, *tables, *scales, counts)
         costs = footrule_costs(counts.astype(np.int64))
-        return np.asarray((costs + TABLE_DRAWS // 2) // TABLE_DRAWS)
+        return np.asarray((costs + MOST_DRAWS // 2) // MOST_DRAWS)

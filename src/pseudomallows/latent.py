@@ -36,7 +36,7 @@ class Latent(ABC):
     known_costs: Counts  # costs[item, rank - 1] of the ranks that are known
     row_weights: Counts  # of the rows that say anything
     row_numbers: Counts  # of the first user of each of them; streams go by these
-    click_sizes: Counts  # of clicks: the numbers of them that there are
+    click_sizes: "SizeCounts"  # of clicks, also of the users from whom these were selected
 
     def __init__(self, n_items: int, executor: Executor | None):
         self.n_items = n_items
@@ -172,6 +172,14 @@ class LocalLatent(Latent):
     def gather(self, weights: Counts) -> "LocalLatent":
         """The rows of weight above 0 alone."""
         return self.select(weights, self.row_numbers)
+
+
+@dataclass(frozen=True)
+class SizeCounts:
+    """``users[place]`` users have ``sizes[place]`` clicks; sizes rise."""
+
+    sizes: Counts
+    users: Counts
 
 
 @dataclass(frozen=True)

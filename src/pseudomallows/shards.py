@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .clicks import ClickLatent
 from .executors import Executor, RemoteExecutor, Threads, is_remote
-from .latent import Counts, Latent, RankingLatent, check_informative
+from .latent import Counts, Latent, RankingLatent, SizeCounts, check_informative
 from .parts import Parts, load_part, scan_part
 from .preferences import Clicks, Preferences, Rankings, SizeTable, check_preferences
 
@@ -33,7 +33,7 @@ class ShardedLatent(Latent):
         shards: Sequence[Any],
         weights: Sequence[Counts],
         numbers: Sequence[Counts],
-        sizes: Counts,
+        sizes: SizeCounts,
         n_items: int,
         executor: RemoteExecutor,
     ):
@@ -117,7 +117,6 @@ class _Sums:
     """What is known of a part beforehand."""
 
     n_users: int
-    sizes: Counts
     table: SizeTable
 
 
@@ -128,7 +127,7 @@ def _load(path: str, items: list[str]) -> tuple[Clicks, SizeTable]:
 
 def _sums(loaded: tuple[Clicks, SizeTable]) -> _Sums:
     clicks, table = loaded
-    return _Sums(clicks.n_users, np.unique(clicks.n_clicks), table)
+    return _Sums(clicks.n_users, table)
 
 
 def _number_part(loaded: tuple[Clicks, SizeTable], first: int) -> ClickLatent:
@@ -192,11 +191,13 @@ def open_parts(parts: Parts, executor: Executor | None) -> ShardedClicks:
     firsts = np.cumsum([0, *sizes]).tolist()
     check_informative(np.array([firsts[-1] > 0]))
     used = [place for place, size in enumerate(sizes) if size]
+    table = functools.reduce(SizeTable.plus, [part.table for part in sums])
+    informative = table.sizes < len(items)
     latent = ShardedLatent(
         [executor.submit(_number_part, loaded[place], firsts[place]) for place in used],
         [np.ones(sizes[place], dtype=np.int64) for place in used],
         [np.arange(firsts[place], firsts[place + 1]) for place in used],
-        np.unique(np.concatenate([part.sizes for part in sums])),
+        SizeCounts(table.sizes[informative], table.users[informative]),
         len(items),
         executor,
     )
@@ -209,7 +210,7 @@ def open_parts(parts: Parts, executor: Executor | None) -> ShardedClicks:
         np.zeros(1, np.int64),
         none.astype(np.int32),
         latent,
-        functools.reduce(SizeTable.plus, [part.table for part in sums]),
+        table,
     )
 
 

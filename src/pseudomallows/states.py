@@ -131,8 +131,10 @@ class PseudoState(State):
         """Expected counts, by tables that are kept while alpha stays."""
         lam = self.alpha / self.latent.n_items
         if self._tables is None or self._tables.lam != lam:
-            check_tables(self.latent.click_sizes, self.latent.n_items)
-            self._tables = GroupTables(lam, order)
+            sizes, n_items = self.latent.click_sizes, self.latent.n_items
+            check_tables(sizes.sizes, n_items)
+            self._tables = GroupTables(lam, order, sizes, n_items)
+            self._tables.make()
         return ExpectedDraw(self.latent, self.consensus, self._tables)
 
     def draw_costs(self) -> Counts:

@@ -188,8 +188,9 @@ def count_positions(starts, codes, weights, consensus, firsts, counts):
 
 
 @njit(cache=True, nogil=True)
-def add_expected(positions, ordering, of_clicked, of_others, counts):
-    """Add to `counts[item, rank]` what the tables of two groups say of users of one size.
+def add_expected(positions, ordering, of_clicked, of_others, clicked_scale, other_scale, counts):
+    """Add to `counts[item, rank]` what the tables of two groups say of users of one size, each
+    times its scale.
 
     `positions[j, p]` are the users whose click j is at position p. The item there has place j among
     their clicks; it has place p - j among the others of users with j clicks before it, and none at
@@ -203,12 +204,14 @@ def add_expected(positions, ordering, of_clicked, of_others, counts):
         for j in range(size + 1):
             here = float(positions[j, p]) if j < size else 0.0
             if here > 0.0:
+                times = here * clicked_scale
                 for rank in range(size):
-                    line[rank] += here * of_clicked[j, rank]
+                    line[rank] += times * of_clicked[j, rank]
             users = before[j] - (before[j + 1] + here if j < size else 0.0)
             if users > 0.0:
+                times = users * other_scale
                 for rank in range(n_items - size):
-                    line[size + rank] += users * of_others[p - j, rank]
+                    line[size + rank] += times * of_others[p - j, rank]
         for j in range(size):
             before[j + 1] += positions[j, p]
 
