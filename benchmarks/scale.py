@@ -3,6 +3,7 @@
 million  a million users, 200 items, 10 clicks each on average, from a Parquet file: fit ("pseudo",
          expected counts, 100 draws) and recommendations for all, to Parquet; seconds and memory
 large    the same with 20,000 users and 2,000 items
+cluster  the million from 8 Parquet parts, on two workers of Dask, which write the answers
 agree    expected counts against sampled ones: consensus, marginals, accuracy (20,000 x 50)
 growth   CPU seconds on one thread, of a consensus round and of a recommendation, as users, items,
          clicks, clusters and draws grow, and a cost model fitted to them
@@ -35,7 +36,7 @@ from pseudomallows.stream import recommend_to
 from timing import print_table, race, words
 
 ALPHA, BLOCK = 4.0, 20_000
-SIZES = {"million": (1_000_000, 200), "large": (20_000, 2000)}
+SIZES = {"million": (1_000_000, 200), "large": (20_000, 2000), "cluster": (1_000_000, 200)}
 
 
 def make_clicks(n_users: int, n_items: int, mean_clicks: float = 10, seed: int = 1) -> Clicks:
@@ -63,16 +64,20 @@ def one_machine(part: str) -> None:
             users=[f"user {row:07}" for row in range(n_users)],
             items=[f"item {code:04}" for code in range(n_items)],
         )
-        pm.split(prefs, folder / "log", 1)
-        file = next((folder / "log").iterdir())
-        size = file.stat().st_size / 2**20
+        on_cluster = part == "cluster"
+        parts = pm.split(prefs, folder / "log", 8 if on_cluster else 1)
+        size = sum(Path(path).stat().st_size for path in parts.paths) / 2**20
         print(f"{part}: {n_users:,} users, {n_items:,} items, {len(prefs.codes):,} clicks", end="")
         print(f", {size:.0f} MB of Parquet")
         del prefs
-        command = [sys.executable, __file__, "_run", str(file), str(folder / "out.parquet")]
+        source, target = parts.paths[0], folder / "out.parquet"
+        if on_cluster:
+            source, target = str(folder / "log"), folder / "out"
+        command = [sys.executable, __file__, "_run", source, str(target)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         found = json.loads(done.stdout)
-        out = (folder / "out.parquet").stat().st_size / 2**20
+        files = list(target.iterdir()) if on_cluster else [target]
+        out = sum(file.stat().st_size for file in files) / 2**20
         rows = [[stage, words(seconds), f"{peak:.0f} MB"] for stage, seconds, peak in found]
         rows.append(["all", words(sum(row[1] for row in found)), f"{found[-1][2]:.0f} MB"])
         print_table(["stage", "seconds", "peak memory until then"], rows)
@@ -90,12 +95,23 @@ def run(source: str, target: str) -> None:
         stages.append((stage, now - started, peak_memory()))
         started = time.perf_counter()
 
-    prefs = pm.read(source, quiet=True)
-    note("read")
-    posterior = pm.fit(prefs, n_draws=100, update="expected", rng=1)
-    note("fit")
-    recommend_to(posterior, target, 10)
-    note("recommend")
+    options = {"n_draws": 100, "update": "expected", "rng": 1}
+    if Path(source).is_dir():
+        with pm.DaskExecutor("local:2") as cluster:
+            note("start the cluster")
+            posterior = pm.fit(pm.Parts(source), executor=cluster, **options)
+            note("read and fit")
+            recommend_to(posterior, target, 10, clicks=pm.Parts(source), executor=cluster)
+            note("recommend")
+            peaks = cluster.client.run(peak_memory).values()
+            stages.append(("(the larger worker)", 0.0, max(peaks)))
+    else:
+        prefs = pm.read(source, quiet=True)
+        note("read")
+        posterior = pm.fit(prefs, **options)
+        note("fit")
+        recommend_to(posterior, target, 10)
+        note("recommend")
     print(json.dumps(stages))
 
 
@@ -254,7 +270,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=("million", "large", "agree", "growth", "dask"))
+    parser.add_argument("part", choices=("million", "large", "cluster", "agree", "growth", "dask"))
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     if options.part in SIZES:
