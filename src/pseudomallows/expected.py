@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .clicks import ORDERS, ClickLatent
-from .executors import BLOCK, all_cores, blocks
+from .executors import BLOCK, all_cores, blocks, is_remote
 from .kernels.costs import footrule_costs
 from .kernels.groups import add_expected, count_group, count_positions
 from .latent import Counts, Latent, Ranking, SizeCounts
@@ -22,6 +22,7 @@ from .rankings import orderings_of
 FEWEST_DRAWS, MOST_DRAWS = 2**11, 2**15  # behind each table
 MAX_TABLES = 2**29  # cells of all tables, two bytes each; beyond, drawing the users is better
 ROWS = 64 * BLOCK  # of a block
+MANY_ITEMS = 500  # from which two threads take the tables
 
 
 @dataclass
@@ -131,14 +132,26 @@ class ExpectedDraw:
 
         Products and sums are of whole numbers below 2^53, so they are exact as floats.
         """
+        sizes = self.law.sizes.tolist()
+        if self.latent.n_items < MANY_ITEMS:
+            counts = self._expect(sizes)
+        else:
+            executor = self.latent.executor
+            threads = all_cores() if is_remote(executor) else executor
+            counts = sum(threads.map(self._expect, [sizes[::2], sizes[1::2]]), start=np.zeros(1))
+        costs = footrule_costs(counts.astype(np.int64))
+        return np.asarray((costs + MOST_DRAWS // 2) // MOST_DRAWS)
+
+    def _expect(self, sizes: list[int]) -> NDArray[np.float64]:
+        """Expected counts of the users of some sizes, times `MOST_DRAWS`."""
         law, n_items = self.law, self.latent.n_items
         counts, ordering = np.zeros((n_items, n_items)), orderings_of(law.consensus)
-        for size, first in zip(law.sizes.tolist(), law.firsts[law.sizes].tolist(), strict=True):
+        for size in sizes:
+            first = law.firsts[size]
             positions = self._positions[first : first + size]
             if positions.any():
                 groups = (size, n_items - size)
                 tables = [self._tables.of(group) for group in groups]
                 scales = [MOST_DRAWS // self._tables.draws_of(group) for group in groups]
                 add_expected(positions, ordering, *tables, *scales, counts)
-        costs = footrule_costs(counts.astype(np.int64))
-        return np.asarray((costs + MOST_DRAWS // 2) // MOST_DRAWS)
+        return counts
