@@ -95,18 +95,24 @@ def test_users_draw_both_groups_and_keep_them_apart():
 def test_look_ups_follow_their_definition():
     rng = np.random.default_rng(1)
     orderings = np.array([rng.permutation(6) for _ in range(4)])
-    shares, tables = np.array([0.1, 0.2, 0.3, 0.4]), rng.random((7, 6))
-    starts, codes = np.array([0, 2, 2]), np.array([1, 4])
-    found, row_shares = np.zeros((2, 6)), np.array([0.25, 0.5])
-    groups.look_up(starts, codes, orderings, shares, tables, row_shares, found)
-    for row, clicked in enumerate([{1, 4}, set()]):
+    weights, firsts, laws = np.array([0.4, 0.6, 0.3, 0.7]), np.array([0, 2, 4]), np.array([1, 0])
+    lines = np.full((2, 7), -1, dtype=np.int32)
+    lines[:, [4, 6]] = [[0, 1], [2, 3]]
+    ends = np.array([4, 5, 2, 6])
+    chances = np.where(np.arange(6) < ends[:, None], rng.random((4, 6)), 0.0)
+    starts, codes = np.array([0, 2, 2, 8]), np.array([1, 4, 0, 1, 2, 3, 4, 5])
+    found, shares = np.zeros((3, 6)), np.array([[0.25, 0.75], [1.0, 0.0], [0.5, 0.5]])
+    sources, tables = (orderings, weights, firsts, laws), (lines, ends, chances)
+    groups.look_up(starts, codes, sources, tables, shares, found)
+    for row, clicked in enumerate([{1, 4}, set(), set(range(6))]):
         for item in range(6):
             expected = 0.0
-            for ordering, share in zip(orderings, shares, strict=True):
+            for draw, ordering in enumerate(orderings):
                 unseen = [i for i in ordering if i not in clicked]
                 if item in unseen:
-                    expected += share * tables[len(unseen), unseen.index(item)]
-            expected *= row_shares[row]
+                    line = lines[laws[draw // 2], len(unseen)]
+                    share = shares[row, draw // 2] * weights[draw]
+                    expected += share * chances[line, unseen.index(item)]
             assert found[row, item] == pytest.approx(expected)
 
 

@@ -240,27 +240,45 @@ def draw_users(seed, draw, first_users, starts, codes, weights, ordering, lam, o
 
 
 @njit(cache=True, nogil=True)
-def look_up(starts, codes, orderings, shares, tables, row_shares, probabilities):
+def look_up(starts, codes, sources, tables, shares, probabilities):
     """Add to `probabilities[row, item]` the chance of an unclicked item to be among the next ranks.
 
-    `tables[size, place]` is that chance for the item at `place` among `size` unclicked items, so a
-    user costs one look-up for each item and each consensus draw, of weight `shares[draw]`. All of
-    it counts `row_shares[row]` times. Clicked items are left alone.
+    A source is some draws of a consensus, `orderings[firsts[source]:firsts[source + 1]]`, of
+    weights `weights`; it counts `shares[row, source]` times. With `line = lines[law, size]`,
+    `chances[line, place]` is the chance of the item at `place` among `size` unclicked items under
+    the source's law, 0 from place `ends[line]` on. So a user costs a look-up for each item that has
+    a chance, and each draw. Clicked items are left alone.
     """
+    orderings, weights, firsts, laws = sources
+    lines, ends, chances = tables
     n_items = orderings.shape[1]
     clicked = np.zeros(n_items, dtype=np.bool_)
     for row in range(len(starts) - 1):
         mine = codes[starts[row] : starts[row + 1]]
+        size = n_items - len(mine)
         clicked[mine] = True
-        table, chances = tables[n_items - len(mine)], probabilities[row]
-        for draw in range(len(orderings) if row_shares[row] > 0.0 else 0):
-            place, share = 0, shares[draw] * row_shares[row]
-            for rank in range(n_items):
-                item = orderings[draw, rank]
-                if not clicked[item]:
-                    chances[item] += share * table[place]
-                    place += 1
+        for source in range(len(laws) if size > 0 else 0):
+            if shares[row, source] == 0.0:
+                continue
+            line = lines[laws[source], size]
+            table, end = chances[line], ends[line]
+            for draw in range(firsts[source], firsts[source + 1]):
+                share = weights[draw] * shares[row, source]
+                add_chances(share, orderings[draw], clicked, table, end, probabilities[row])
         clicked[mine] = False
+
+
+@njit(cache=True, nogil=True)
+def add_chances(share, ordering, clicked, chances, end, probabilities):
+    """Add `share * chances[place]` to the unclicked item at each place before `end`."""
+    place = 0
+    for rank in range(len(ordering)):
+        item = ordering[rank]
+        if not clicked[item]:
+            probabilities[item] += share * chances[place]
+            place += 1
+            if place == end:
+                return
 
 
 @njit(cache=True, nogil=True)
