@@ -98,13 +98,13 @@ def test_sums_are_those_over_whole_lines_and_below_their_bounds(n_items, alpha):
 
 @pytest.mark.kernel
 def test_leaps_are_taken_where_they_are_exact_and_refused_where_they_are_not():
-    taken = []
-    for alpha in (10.0, 3.0):
-        members = make_members([np.arange(1, 121)], [alpha])
-        places, rows = np.array([0, 50, 60]), np.empty((3, 124))
-        value = kernels.leap_others(places, 3, 1, 120, members._tables, 0, rows)
+    taken, places, rows = [], np.arange(30, 180, 5), np.empty((3, 204))
+    for alpha in (20.0, 4.0):
+        members = make_members([np.arange(1, 201)], [alpha])
+        members._make_room(30)
+        value = kernels.leap_others(places, 30, 0, 200, members._tables, 0, rows)
         model = members._model
-        exact = kernels.walk_others(places, 3, 1, 120, model[5][0], model[6][0], model[7], rows)
+        exact = kernels.walk_others(places, 30, 0, 200, model[5][0], model[6][0], model[7], rows)
         taken.append(value > -np.inf)
         if taken[-1]:
             assert value == pytest.approx(exact, abs=1e-9)

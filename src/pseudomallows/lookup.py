@@ -2,32 +2,44 @@
 
 import threading
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .executors import all_cores
-from .kernels.groups import UNIFORM, count_group
+from .kernels.groups import UNIFORM, add_ceilings, count_group
 
 TABLE_DRAWS = 2000  # behind each table
 
-Table = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]
+Table = tuple[NDArray[Any], ...]
 
 
 class Tables:
     """One table for each window, concentration and number of unseen items, made when asked for.
 
     ``of(window)`` has what `look_up` reads, and is never changed: more tables make a new one.
+
+    Parameters
+    ----------
+    alphas : array
+        Concentration of each law.
+    sources : tuple of arrays
+        The draws that will be looked up: orderings, weights, where each source begins, its law.
+    order : int
+        In which the places of a group are visited.
     """
 
-    def __init__(self, n_items: int, alphas: NDArray[np.float64], order: int):
-        self.n_items, self._alphas, self._order = n_items, alphas, order
+    def __init__(self, alphas: NDArray[np.float64], sources: tuple[NDArray[Any], ...], order: int):
+        self._alphas, self._sources, self._order = alphas, sources, order
+        self.n_items = sources[0].shape[1]
         self._made: dict[int, Table] = {}
         self._lock = threading.Lock()
 
     def of(self, window: int) -> Table:
-        """``rows[law, size]``, -1 if not made; ``ends[row]``, from which place on the chances are
-        0; ``chances[row, place]``. KeyError, if there is nothing for this window."""
+        """``lines[law, size]``, -1 if not made; ``ends[line]``, from which place on the chances are
+        0; ``chances[line, place]``; ``ceiling_lines[source, size]``; ``ceilings[line, item]``.
+        KeyError, if there is nothing for this window."""
         return self._made[window]
 
     def drop(self, window: int) -> None:
@@ -47,29 +59,51 @@ class Tables:
     def make(self, window: int, wanted: Iterable[tuple[int, int]]) -> None:
         """Make the tables of these laws and sizes, if they are missing."""
         with self._lock:
-            empty = (
-                np.full((len(self._alphas), self.n_items + 1), -1, dtype=np.int32),
-                np.empty(0, dtype=np.int64),
-                np.empty((0, self.n_items)),
-            )
-            rows, ends, chances = self._made.get(window, empty)
-            missing = sorted({(law, size) for law, size in wanted if size and rows[law, size] < 0})
-
-            def fill(task: tuple[int, int]) -> NDArray[np.float64]:
-                law, size = task
-                line, lam = np.zeros(self.n_items), self._alphas[law] / self.n_items
-                line[:size] = first_chances(size, lam, min(window, size), self._order)
-                return line
-
+            old = self._made.get(window) or self._nothing()
+            lines, ends, chances, ceiling_lines, ceilings = old
+            missing = sorted({(law, size) for law, size in wanted if size and lines[law, size] < 0})
             if not missing and window in self._made:
                 return
-            more = np.array(list(all_cores().map(fill, missing))).reshape(-1, self.n_items)
-            rows = rows.copy()
+            made = list(all_cores().map(lambda task: self._make_one(window, *task), missing))
+            lines, ceiling_lines = lines.copy(), ceiling_lines.copy()
+            n_ceilings = len(ceilings)
             for number, (law, size) in enumerate(missing, len(ends)):
-                rows[law, size] = number
-            lasts = [int(np.flatnonzero(line)[-1]) + 1 for line in more]
-            ends = np.concatenate([ends, np.array(lasts, dtype=np.int64)])
-            self._made[window] = (rows, ends, np.concatenate([chances, more]))
+                lines[law, size] = number
+                mine = np.flatnonzero(self._sources[3] == law)
+                ceiling_lines[mine, size] = n_ceilings + np.arange(len(mine))
+                n_ceilings += len(mine)
+            self._made[window] = (
+                lines,
+                np.append(ends, [int(np.flatnonzero(line)[-1]) + 1 for line, _ in made]).astype(
+                    int
+                ),
+                np.concatenate([chances, *(line[None] for line, _ in made)]),
+                ceiling_lines,
+                np.concatenate([ceilings, *(more for _, more in made)]),
+            )
+
+    def _nothing(self) -> Table:
+        n_items, shape = self.n_items, (len(self._sources[3]), self.n_items + 1)
+        return (
+            np.full((len(self._alphas), n_items + 1), -1, dtype=np.int32),
+            np.empty(0, dtype=np.int64),
+            np.empty((0, n_items)),
+            np.full(shape, -1, dtype=np.int32),
+            np.empty((0, n_items)),
+        )
+
+    def _make_one(self, window: int, law: int, size: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Chances of a law, and the ceilings of its sources."""
+        line = np.zeros(self.n_items)
+        lam = self._alphas[law] / self.n_items
+        line[:size] = first_chances(size, lam, min(window, size), self._order)
+        orderings, weights, firsts, laws = self._sources
+        mine = np.flatnonzero(laws == law)
+        ceilings = np.zeros((len(mine), self.n_items))
+        for row, source in enumerate(mine):
+            own = slice(firsts[source], firsts[source + 1])
+            add_ceilings(orderings[own], weights[own], line, size, ceilings[row])
+        return line, ceilings
 
 
 def first_chances(size: int, lam: float, k: int, order: int) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kernels.matching import gap_decay, square_roots
-from .kernels.members import N_FINE, NOTHING, fill_memberships
+from .kernels.members import N_FINE, fill_memberships
 from .latent import log_partition
 
 Floats = NDArray[np.float64]
@@ -15,6 +15,7 @@ MAX_BYTES = 128 * 2**20  # of the tables; what they do not hold is summed step b
 MAX_GAPS, FIRST_GAPS = 64, 8
 MAX_STATES = 64  # that count: laws so flat that there are more have no tables
 N_STARTS = 512  # places of a walk whose norm is tabulated
+NOTHING = 1e-14  # part of state 0, in the eigenvectors left out, of that in the first
 NEGLIGIBLE = 1e-8  # part of a state; it counts squared, for the way there and the way back
 
 
@@ -96,6 +97,7 @@ def make_tables(
     n_laws, n_starts = len(lams), min(n_items, N_STARTS) + 1
     size = int(np.minimum(sizes, MAX_STATES).max())
     rates, falls = np.full((n_laws, n_gaps), np.inf), np.zeros((n_laws, n_gaps))
+    nothings = np.zeros(n_laws)
     starts, firsts = np.zeros((n_laws, n_gaps, n_starts)), np.zeros((n_laws, n_gaps, size))
     fine = np.zeros((n_laws, n_gaps, N_FINE, size))
     coarse = np.zeros((n_laws, n_gaps, n_items // N_FINE + 1, size))
@@ -119,9 +121,10 @@ def make_tables(
         squares = np.linalg.eigvalsh(np.swapaxes(turned, 1, 2) @ turned)[:, -1]
         falls[law, 1:] = np.sqrt(squares) * (1 + 1e-12)
         moves[law, 1:, :own, :own] = np.swapaxes(turned, 1, 2)
-        lasts = np.log(NOTHING) / np.minimum(ratios[:, 0, 1:, None], -1e-300)
+        nothings[law] = NOTHING * abs(parts[0, 0])
+        lasts = np.log(nothings[law]) / np.minimum(ratios[:, 0, 1:, None], -1e-300)
         actives[law] = 1 + (lasts > np.arange(n_items + 1)).sum(axis=1)
-    return rates, falls, starts, firsts, fine, coarse, moves, actives
+    return rates, falls, starts, firsts, fine, coarse, moves, actives, nothings
 
 
 def first_parts(matrices: Floats, roots: Floats, vectors: Floats) -> Floats:

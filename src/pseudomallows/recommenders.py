@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .clicks import ORDERS
 from .executors import Executor, Threads, all_cores, blocks
 from .kernels.clicks import draw_click_users, next_rank_probabilities, step_factors
-from .kernels.groups import draw_users, look_up
+from .kernels.groups import choose_best, draw_users, look_up, look_up_best
 from .kernels.matching import N_GAPS
 from .kernels.members import share_out
 from .lookup import Tables
@@ -89,7 +89,8 @@ class Recommender:
                 for cluster in range(n_clusters)
             ]
         self._stack = self._stacked()
-        self._tables = Tables(self.n_items, self._alphas, self.order)
+        self._tables = Tables(self._alphas, self._stack, self.order)
+        self._ranks = np.concatenate([source.draws for source in self.sources]).T.copy()
         self._members = self._find_members(posterior) if n_clusters > 1 else None
         self.consensus = _common_consensus(posterior)
         self.codes = {name: code for code, name in enumerate(posterior.items.tolist())}
@@ -175,12 +176,13 @@ class Recommender:
             ),
         )
 
-    def one_user(
+    def best(
         self, codes: NDArray[np.int32], row: int | None, window: int
-    ) -> tuple[NDArray[np.float64], list[float]]:
-        """``chances[0, item]`` and memberships of one user, as a service asks for them.
+    ) -> tuple[list[int], list[float], list[float]]:
+        """The best items of one user, as many as the window is wide, their chances, and the user's
+        memberships: as a service asks for them.
 
-        The same as `begin` and `memberships`, without the work that pays for many users only.
+        The same as `recommend` and `memberships`, without the work that pays for many users only.
         """
         starts = np.array([0, len(codes)])
         found: NDArray[Any]
@@ -191,13 +193,19 @@ class Recommender:
         else:
             found = self.chain_memberships[:, row : row + 1]
         shares, means = self.shares_of(found)
-        if not self.is_ready(len(codes), window):
-            self.prepare(np.array([len(codes)]), window, shares)
-        table = np.zeros((1, self.n_items))
-        self.look_up(Block(0, starts, codes), window, shares, table)
         if row is not None:
             means = found.mean(axis=0, dtype=np.float64)
-        return table, means[0].tolist()
+        if not self.is_ready(len(codes), window):
+            self.prepare(np.array([len(codes)]), window, shares)
+        items, chances = np.full(window, -1, dtype=np.int64), np.full(window, np.nan)
+        if self.is_pseudo and len(codes) < self.n_items:
+            law = (self._ranks, self._stack, self._tables.of(window))
+            look_up_best(codes, *law, shares[0], self.consensus, items, chances)
+        else:
+            table = np.zeros((1, self.n_items))
+            self.look_up(Block(0, starts, codes), window, shares, table)
+            choose_best(starts, codes, table, self.consensus, items[None], chances[None])
+        return items.tolist(), chances.tolist(), means[0].tolist()
 
     def _found(
         self, seen: Clicks, rows: NDArray[np.int64] | None, executor: Executor
@@ -338,13 +346,15 @@ class PersonalRecommender:
 
         return fill
 
-    def one_user(
+    def best(
         self, codes: NDArray[np.int32], row: int | None, window: int
-    ) -> tuple[NDArray[np.float64], None]:
-        """``chances[0, item]`` of one user."""
-        rows = None if row is None else np.array([row])
-        fill = self.begin(self._one(codes), rows, window, "look_up", ONE)
-        return fill(slice(0, 1)), None
+    ) -> tuple[list[int], list[float], None]:
+        """The best items of one user, and their chances."""
+        seen, rows = self._one(codes), None if row is None else np.array([row])
+        table = self.begin(seen, rows, window, "look_up", ONE)(slice(0, 1))
+        items, chances = np.full((1, window), -1, dtype=np.int64), np.full((1, window), np.nan)
+        choose_best(seen.starts, codes, table, self.consensus, items, chances)
+        return items[0].tolist(), chances[0].tolist(), None
 
     def _one(self, codes: NDArray[np.int32]) -> Clicks:
         user, starts = np.array([""], dtype=object), np.array([0, len(codes)])

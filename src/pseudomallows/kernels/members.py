@@ -20,10 +20,9 @@ from numba import njit
 
 from .matching import RESCALE
 
-FAR = 18.0  # in log: clusters so far behind the best get no membership
+FAR = 16.0  # in log: clusters so far behind the best get no membership
 ROUNDING = 1e-15  # relative error of a step between bases, generously
 MAX_ERROR = 1e-9  # a sum that leaps may miss by more, relatively, is made step by step
-NOTHING = 1e-24  # power of an eigenvalue, relative to that of the largest, that counts as 0
 N_FINE = 16  # a leap is one of so many, and a multiple
 
 
@@ -127,10 +126,10 @@ def leap_others(places, n_clicks, n_first, n_items, tables, law, rows):
 
     `firsts[gap, j]` is the part of state 0 in eigenvector j, `moves[gap, i, j]` what `fall` makes
     of eigenvector i of the gap: a part of eigenvector j of the next, and `actives[gap, d]` how many
-    eigenvectors still count after a leap of d.
+    eigenvectors still count after a leap of d: the powers of the others are below `nothings`.
     """
     rates, falls, firsts, fine = tables[0][law], tables[1][law], tables[3][law], tables[4][law]
-    coarse, moves, actives = tables[5][law], tables[6][law], tables[7][law]
+    coarse, moves, actives, nothings = tables[5][law], tables[6][law], tables[7][law], tables[8]
     gap, at = n_clicks - n_first, n_clicks
     old, new, last = rows[0], rows[1], rows[2]
     distance = (places[n_first] if gap > 0 else n_items) - at
@@ -138,7 +137,7 @@ def leap_others(places, n_clicks, n_first, n_items, tables, law, rows):
     for j in range(n_states):
         old[j] = firsts[gap, j]
     norm = leap(distance, fine[gap], coarse[gap], n_states, old)
-    log_sum, error = distance * rates[gap], ROUNDING * norm + NOTHING
+    log_sum, error = distance * rates[gap], ROUNDING * norm + nothings[law]
     for i in range(n_first, n_clicks):
         distance = (places[i + 1] if i + 1 < n_clicks else n_items) - places[i] - 1
         n_next = actives[gap - 1, distance]
@@ -154,7 +153,7 @@ def leap_others(places, n_clicks, n_first, n_items, tables, law, rows):
         last[j] = firsts[0, j]
     if n_first < n_clicks:  # the last leap is that of state 0, backwards
         error *= leap(distance, fine[0], coarse[0], n_states, last)
-        error += falls[1] * norm * NOTHING
+        error += falls[1] * norm * nothings[law]
     total = 0.0
     for j in range(n_states):
         total += old[j] * last[j]
@@ -284,6 +283,7 @@ def share_out(found, chain_weights, left_out, shares, means):
     Of the shares, the smallest are left out, as many as make up less than `left_out` together.
     """
     n_chains, n_rows, n_clusters = found.shape
+    order = np.empty(n_chains * n_clusters, dtype=np.int64)
     for row in range(n_rows):
         mine = shares[row]
         means[row] = 0.0
@@ -292,8 +292,14 @@ def share_out(found, chain_weights, left_out, shares, means):
                 share = chain_weights[chain] * found[chain, row, cluster]
                 mine[chain * n_clusters + cluster] = share
                 means[row, cluster] += share
+        for source in range(len(mine)):  # sort, the least first
+            place = source
+            while place > 0 and mine[order[place - 1]] > mine[source]:
+                order[place] = order[place - 1]
+                place -= 1
+            order[place] = source
         below, kept = 0.0, 0.0
-        for source in np.argsort(mine, kind="mergesort"):
+        for source in order:
             below += mine[source]
             if below < left_out:
                 mine[source] = 0.0

@@ -170,17 +170,13 @@ class Served:
         self, codes: NDArray[np.int32], k: int, row: int | None = None
     ) -> tuple[list[int], list[float], list[float] | None]:
         """Items, chances, memberships: those of `pm.recommend` and `pm.memberships`."""
-        window, starts = self.window(k), np.array([0, len(codes)])
+        window = self.window(k)
         self._keep_window(window)
         while True:
             try:
-                table, memberships = self.recommender.one_user(codes, row, window)
-                break
+                return self.recommender.best(codes, row, window)
             except KeyError:  # another thread has just dropped the table
                 continue
-        items, chances = np.full((1, window), -1, dtype=np.int64), np.full((1, window), np.nan)
-        choose_best(starts, codes, table, self.recommender.consensus, items, chances)
-        return items[0].tolist(), chances[0].tolist(), memberships
 
     def recommendation_rows(self, k: int) -> Iterator[list[list[Any]]]:
         """Rows user, place, item, probability of all users of the fit, block by block."""
