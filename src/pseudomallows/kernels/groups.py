@@ -296,10 +296,10 @@ def add_ceilings(orderings, weights, chances, size, ceilings):
 
 
 @njit(cache=True, nogil=True)
-def chance_of(item, mine, ranks, sources, tables, shares):
+def chance_of(item, mine, ranks, sources, tables, shares, places):
     """The chance of one item, in the same order of sums as `look_up`, so with the same bits.
 
-    `ranks[item, draw]` are those of all draws.
+    `ranks[item, draw]` are those of all draws; `places` is room for one number a draw.
     """
     _, weights, firsts, laws = sources
     lines, _, chances, _, _ = tables
@@ -307,13 +307,17 @@ def chance_of(item, mine, ranks, sources, tables, shares):
     for source in range(len(laws)):
         if shares[source] == 0.0:
             continue
+        first, last = firsts[source], firsts[source + 1]
+        own, room = ranks[item, first:last], places[: last - first]
+        for draw in range(len(own)):
+            room[draw] = own[draw] - 1
+        for other in mine:
+            theirs = ranks[other, first:last]
+            for draw in range(len(own)):
+                room[draw] -= theirs[draw] < own[draw]
         table = chances[lines[laws[source], size]]
-        for draw in range(firsts[source], firsts[source + 1]):
-            rank = ranks[item, draw]
-            place = rank - 1
-            for other in mine:
-                place -= ranks[other, draw] < rank
-            total += weights[draw] * shares[source] * table[place]
+        for draw in range(len(own)):
+            total += weights[first + draw] * shares[source] * table[room[draw]]
     return total
 
 
@@ -327,7 +331,7 @@ def look_up_best(mine, ranks, sources, tables, shares, consensus, items, probabi
     """
     _, _, _, ceiling_lines, ceilings = tables
     n_items, k = len(ranks), len(items)
-    bounds = np.zeros(n_items)
+    bounds, places = np.zeros(n_items), np.empty(ranks.shape[1], dtype=np.int32)
     for source in range(len(shares)):
         if shares[source] > 0.0:
             line = ceilings[ceiling_lines[source, n_items - len(mine)]]
@@ -342,7 +346,7 @@ def look_up_best(mine, ranks, sources, tables, shares, consensus, items, probabi
         if bounds[item] < 0.0 or enough:
             return n_tried
         bounds[item] = -1.0
-        chance = chance_of(item, mine, ranks, sources, tables, shares)
+        chance = chance_of(item, mine, ranks, sources, tables, shares, places)
         n_found = insert_best(item, chance, consensus, n_found, keys, items, probabilities)
         n_tried += 1
 

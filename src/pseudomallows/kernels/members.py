@@ -20,7 +20,7 @@ from numba import njit
 
 from .matching import RESCALE
 
-FAR = 16.0  # in log: clusters so far behind the best get no membership
+FAR = 14.0  # in log: clusters so far behind the best get no membership
 ROUNDING = 1e-15  # relative error of a step between bases, generously
 MAX_ERROR = 1e-9  # a sum that leaps may miss by more, relatively, is made step by step
 N_FINE = 16  # a leap is one of so many, and a multiple
