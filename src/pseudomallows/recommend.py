@@ -167,6 +167,8 @@ def memberships(
     Returns
     -------
     (n_users, n_clusters) array
+        Exact for the consensuses behind it, to 1e-9, but that clusters with less than exp(-14) of
+        what the best has, under a consensus draw, get nothing.
 
     Examples
     --------
