@@ -54,7 +54,9 @@ def test_memberships_are_those_of_the_definition(codes, alphas):
     weights = shares * [naive.click_likelihood(codes, *pair) for pair in pairs]
     for kernel in (kernels.fill_memberships, interpreted(kernels.fill_memberships)):
         found, _ = find(members, codes, kernel)
-        assert found == pytest.approx(weights / weights.sum(), rel=1e-9, abs=3 * np.exp(-kernels.FAR))
+        assert found == pytest.approx(
+            weights / weights.sum(), rel=1e-9, abs=3 * np.exp(-kernels.FAR)
+        )
 
 
 CASES = [(40, 3.0), (40, 1.0), (40, 30.0), (200, 20.0), (200, 8.0), (200, 5.0), (200, 2.0)]
@@ -151,7 +153,9 @@ def test_a_flat_law_among_sharp_ones_is_summed_step_by_step():
     assert members._sizes.max() > MAX_STATES > members._sizes.min()
     for codes in ([3, 50, 120], np.argsort(centers[1])[:3]):
         expected = shares_of(exact_logs(codes, centers, alphas))
-        assert find(members, np.sort(codes))[0] == pytest.approx(expected, abs=2 * np.exp(-kernels.FAR))
+        assert find(members, np.sort(codes))[0] == pytest.approx(
+            expected, abs=2 * np.exp(-kernels.FAR)
+        )
 
 
 def test_states_that_do_not_count_are_few_for_sharp_laws_and_none_for_flat_ones():
