@@ -27,7 +27,7 @@ from scipy.stats import rankdata
 import pseudomallows as pm
 import recommenders
 from pseudomallows.evaluate import calibrate
-from pseudomallows.recommend import chances_of
+from pseudomallows.recommenders import chances_of
 from timing import print_table, seconds_of, words
 
 TUNED = {

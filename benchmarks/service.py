@@ -1,22 +1,26 @@
-"""How many requests a second the service answers, on one core. Five minutes.
+"""How many requests a second the service answers, on one core. Ten minutes.
 
 The service runs as people run it, held to one core; a client of ours, held to another, keeps 16
 connections busy with POST /recommend (k = 10), each asking again as soon as it is answered. The
-CPU time of each for a request is shown, since other work on the machine cannot change it; that of
+CPU time of each for a request is shown, since other work on the machine changes it less; that of
 the service holds the first answers of "again". The client is an asyncio protocol on raw sockets
 that finds the end of an answer by its length.
 
 "again": the clicks of the model's users, over and over, after all have been asked for once, so that
-the answers are those kept from before. "new": clicks that nobody has asked for yet, so that every
-answer is computed. "rows": GET /users/{id}/recommendations, which goes through the parser of the
-server, uvicorn with h11. "store": POST /users/{id}/clicks, one click each, on the disk before the
-answer.
+the answers are those kept from before. "new": users of the same population whom the fit has not
+seen, no two with the same clicks, so that every answer is computed. "odd": the same for 4 to 6
+items drawn at random, as nobody would click, which speak for no cluster. "rows": GET
+/users/{id}/recommendations, which goes through the parser of the server, uvicorn with h11. "store":
+POST /users/{id}/clicks, one click each, on the disk before the answer.
 
-The models have the shapes of a fit by "pseudo" with 200 draws, but their draws are made up: only
-the shapes matter for the speed. Users have 4 to 6 clicks; the tables for them are made before.
+The first model is fitted by "pseudo" to 3,000 simulated users: 4 chains of 50 draws. Those of the
+others have the same shapes, but draws that are made up around the truth: a fit would take long.
+Users have 4 to 8 clicks; the tables for them are made before. With a folder as second argument, the
+fitted model is kept there for the next time.
 """
 
 import asyncio
+import itertools
 import json
 import os
 import re
@@ -25,56 +29,71 @@ import sys
 import tempfile
 import time
 import urllib.request
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 import pseudomallows as pm
+from pseudomallows.datasets import Simulation
 from pseudomallows.preferences import clicks_of_pairs
 from pseudomallows.rankings import orderings_of
 from timing import print_table
 
-SETTINGS = [(200, 17), (200, 50), (1000, 17)]  # items, clusters
-N_DRAWS, N_LEADERS, N_USERS, N_CONNECTIONS, SECONDS = 200, 4, 2000, 16, 8.0
+SETTINGS = [(200, 17, 20.0), (200, 50, 20.0), (1000, 17, 40.0)]  # items, clusters, alpha
+N_CHAINS, N_DRAWS, N_LEADERS, N_USERS, N_NEW = 4, 50, 4, 3000, 60_000
+N_CONNECTIONS, SECONDS = 16, 8.0
 PORT = 8799
 
 
-def make_posterior(n_items: int, n_clusters: int) -> pm.Posterior:
-    """A posterior of the shapes of a fit."""
-    rng = np.random.default_rng(1)
-    centers = np.array([rng.permutation(n_items) for _ in range(n_clusters)], dtype=np.float64)
+def simulate(n_items: int, n_clusters: int, alpha: float) -> tuple[pm.Clicks, Simulation]:
+    """Clicks of the users of the fit, and the whole population."""
+    shape = (N_USERS + N_NEW, n_items, [alpha] * n_clusters, 5)
+    found = pm.simulate_clicks(*shape, min_clicks=4, max_clicks=8, rng=1)
+    clicks = found.preferences
+    names = np.array([f"item {code}" for code in range(n_items)], object)
+    rows = np.repeat(np.arange(clicks.n_users), clicks.n_clicks)
+    users = np.array([f"user {row}" for row in range(clicks.n_users)], object)
+    return clicks_of_pairs(rows, clicks.codes, None, users, names), found
+
+
+def fit(clicks: pm.Clicks, n_clusters: int, folder: Path) -> pm.Posterior:
+    """By the paper's method; kept in the folder."""
+    path = folder / f"{clicks.n_items} {n_clusters}.pm"
+    if not path.exists():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pm.ConvergenceWarning)
+            options = {"n_clusters": n_clusters, "n_draws": N_DRAWS, "n_chains": N_CHAINS}
+            pm.fit(clicks, **options, rng=1).save(path)
+    return pm.load(path)
+
+
+def make_up(clicks: pm.Clicks, truth: Simulation, alpha: float) -> pm.Posterior:
+    """A posterior of the shapes of a fit, around the truth."""
+    rng, (n_clusters, n_items) = np.random.default_rng(1), truth.consensus.shape
 
     def draws(number: int) -> np.ndarray:
-        noise = rng.normal(0, n_items / 20, (1, number, n_clusters, n_items))
-        found = orderings_of((centers + noise).reshape(-1, n_items))
-        return (orderings_of(found) + 1).astype(np.int32).reshape(1, number, n_clusters, n_items)
+        noise = rng.normal(0, n_items / 20, (N_CHAINS, number, n_clusters, n_items))
+        found = orderings_of((truth.consensus + noise).reshape(-1, n_items))
+        return (orderings_of(found) + 1).astype(np.int32).reshape(noise.shape)
 
-    labels = rng.integers(0, n_clusters, N_USERS)
-    noisy = centers[labels] + rng.normal(0, n_items / 10, (N_USERS, n_items))
-    sizes = rng.integers(4, 7, N_USERS)
-    best = [orderings_of(row[None])[0][:size] for row, size in zip(noisy, sizes, strict=True)]
-    rows = np.repeat(np.arange(N_USERS), sizes)
-    names = [
-        np.array([f"{w} {i}" for i in range(n)], object)
-        for w, n in (("user", N_USERS), ("item", n_items))
-    ]
-    clicks = clicks_of_pairs(rows, np.concatenate(best), None, *names)
-    shares = np.full((1, N_DRAWS, n_clusters), 1 / n_clusters)
-    alphas = np.tile(8 + np.arange(n_clusters) / n_clusters, (1, N_DRAWS, 1))
+    alphas = rng.normal(alpha, 0.5, (N_CHAINS, 1, n_clusters)).repeat(N_DRAWS, axis=1)
+    shape, labels = (N_CHAINS, N_DRAWS), truth.labels[: clicks.n_users]
+    memberships = np.eye(n_clusters, dtype=np.float32)[labels]
     return pm.Posterior(
         consensus=draws(N_DRAWS),
         alpha=alphas,
-        weights=np.full((1, N_DRAWS), 1 / N_DRAWS),
-        log_posterior=np.zeros((1, N_DRAWS)),
+        weights=np.full(shape, 1 / (N_CHAINS * N_DRAWS)),
+        log_posterior=np.zeros(shape),
         costs=np.zeros((n_clusters, n_items, n_items)),
         items=clicks.items,
         users=clicks.users,
         settings={"method": "pseudo", "alpha": None, "options": {"order": "uniform"}},
         clicks=clicks,
-        latent=np.empty((1, N_DRAWS, 0, n_items), np.int32),
-        shares=shares,
-        chain_memberships=np.eye(n_clusters, dtype=np.float32)[labels][None],
+        latent=np.empty((*shape, 0, n_items), np.int32),
+        shares=np.full((*shape, n_clusters), 1 / n_clusters),
+        chain_memberships=np.repeat(memberships[None], N_CHAINS, axis=0),
         leaders=draws(N_LEADERS),
     )
 
@@ -133,39 +152,44 @@ def post(path: str, body: object) -> bytes:
     return head.encode() + text
 
 
-def requests_of(kind: str, lists: list[list[str]], n_items: int) -> Iterator[bytes]:
-    """Requests without end."""
+def requests_of(kind: str, lists: dict[str, list[list[str]]], n_items: int) -> Iterator[bytes]:
+    """Requests: without end, but for "new"."""
     rng = np.random.default_rng()
     if kind == "again":
-        made = [post("/recommend", {"clicks": clicks, "k": 10}) for clicks in lists]
+        made = [post("/recommend", {"clicks": clicks, "k": 10}) for clicks in lists["fit"]]
         while True:
             yield made[rng.integers(len(made))]
+    if kind == "new":
+        yield from [post("/recommend", {"clicks": clicks, "k": 10}) for clicks in lists["new"]]
+        raise ValueError("more new users are needed: raise N_NEW")
     number = 0
     while True:
         number += 1
         if kind == "rows":
-            path = f"/users/user%20{rng.integers(len(lists))}/recommendations"
+            path = f"/users/user%20{rng.integers(len(lists['fit']))}/recommendations"
             yield f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
             continue
         chosen = rng.choice(n_items, rng.integers(4, 7), replace=False)
         clicks = [f"item {code}" for code in chosen]
-        if kind == "new":
+        if kind == "odd":
             yield post("/recommend", {"clicks": clicks, "k": 10})
         else:
             yield post(f"/users/u{number}-{rng.integers(10**9)}/clicks", {"clicks": clicks[:1]})
 
 
-async def load(kind: str, lists: list[list[str]], n_items: int) -> dict[str, float]:
+async def load(kind: str, lists: dict[str, list[list[str]]], n_items: int) -> dict[str, float]:
     """Ask for some seconds."""
     if kind == "again":
-        await ask_all(post("/recommend", {"clicks": clicks, "k": 10}) for clicks in lists)
-    source, end = requests_of(kind, lists, n_items), time.perf_counter() + SECONDS
+        await ask_all(post("/recommend", {"clicks": clicks, "k": 10}) for clicks in lists["fit"])
+    source = requests_of(kind, lists, n_items)
+    first = next(source)  # all are made before the clock starts, if they can be
+    source, end = itertools.chain([first], source), time.perf_counter() + SECONDS
     until = iter(lambda: next(source) if time.perf_counter() < end else None, None)
     started, before = time.perf_counter(), time.process_time()
     times, failures = await ask_all(until)
     seconds = time.perf_counter() - started
     return {
-        "asked": len(times) + (len(lists) if kind == "again" else 0),
+        "asked": len(times) + (len(lists["fit"]) if kind == "again" else 0),
         "rate": len(times) / seconds,
         "p50": float(np.quantile(times, 0.5)),
         "p99": float(np.quantile(times, 0.99)),
@@ -214,30 +238,44 @@ def figure(name: str) -> float:
     return float(found[1]) if found else np.nan
 
 
-def wait_until_ready() -> None:
+def wait_until_ready(service: subprocess.Popen[bytes]) -> None:
     """Until the port is open and all tables are made."""
-    while True:
+    while service.poll() is None:
         try:
             if figure("tables_left") == 0:
                 return
         except OSError:
             pass
         time.sleep(0.3)
+    raise RuntimeError(f"the service ended with code {service.returncode}, before it was ready")
 
 
-def measure(folder: Path, n_items: int, n_clusters: int) -> list[list[str]]:
+def write_lists(clicks: pm.Clicks, path: Path) -> None:
+    """Clicks of the users of the fit, and of others: no two alike."""
+    rows = [tuple(clicks.items[clicks.clicks_of(row)].tolist()) for row in range(clicks.n_users)]
+    fitted = list(dict.fromkeys(rows[:N_USERS]))
+    new = list(dict.fromkeys(row for row in rows[N_USERS:] if row not in set(fitted)))
+    path.write_text(json.dumps({"fit": fitted, "new": new}))
+
+
+def measure(
+    folder: Path, kept: Path, n_items: int, n_clusters: int, alpha: float
+) -> list[list[str]]:
     """Rows of the table, for one model."""
-    posterior = make_posterior(n_items, n_clusters)
+    everybody, truth = simulate(n_items, n_clusters, alpha)
+    write_lists(everybody, folder / "lists.json")
+    clicks = everybody.take(np.arange(N_USERS))
+    is_first = (n_items, n_clusters, alpha) == SETTINGS[0]
+    posterior = fit(clicks, n_clusters, kept) if is_first else make_up(clicks, truth, alpha)
     posterior.save(folder / "m.pm")
-    assert posterior.clicks is not None
-    lists = [posterior.items[posterior.clicks.clicks_of(row)].tolist() for row in range(N_USERS)]
-    (folder / "lists.json").write_text(json.dumps(lists))
-    words = ["serve", folder / "m.pm", "--port", PORT, "--store", folder / f"{n_items}.sqlite"]
-    command = [sys.executable, "-m", "pseudomallows", *map(str, words), "--quiet"]
+    del posterior, everybody, truth
+    words = ["serve", folder / "m.pm", "--port", PORT, "--store"]
+    words += [folder / f"{n_items} {n_clusters}.sqlite", "--quiet"]
+    command = [sys.executable, "-m", "pseudomallows", *map(str, words)]
     started = time.perf_counter()
     service = subprocess.Popen(command)
     try:
-        wait_until_ready()
+        wait_until_ready(service)
         ready = time.perf_counter() - started
         size = figure("table_bytes") / 1e6
         place = hold(0)
@@ -245,7 +283,7 @@ def measure(folder: Path, n_items: int, n_clusters: int) -> list[list[str]]:
             for thread in os.listdir(f"/proc/{service.pid}/task"):
                 os.sched_setaffinity(int(thread), {sorted(os.sched_getaffinity(0))[0]})
         rows = []
-        for kind in ("again", "new", "rows", "store"):
+        for kind in ("again", "new", "odd", "rows", "store"):
             client = [sys.executable, __file__, "client", kind, str(folder), str(n_items)]
             before = cpu_seconds(service.pid)
             run = subprocess.run(
@@ -280,6 +318,7 @@ def main() -> None:
         lists = json.loads((Path(folder) / "lists.json").read_text())
         print(json.dumps(asyncio.run(load(kind, lists, int(n_items)))))
         return
+    kept = Path(sys.argv[2]) if sys.argv[2:] else None
     header = [
         "model",
         "kind",
@@ -289,11 +328,13 @@ def main() -> None:
         "errors",
         "service µs",
         "client µs",
+        "tables MB",
+        "ready s",
     ]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for setting in SETTINGS[: int(sys.argv[1]) if sys.argv[1:] else None]:
-            rows += measure(Path(folder), *setting)
+            rows += measure(Path(folder), kept or Path(folder), *setting)
             print_table(header, rows)
 
 

@@ -95,19 +95,62 @@ def test_users_draw_both_groups_and_keep_them_apart():
 def test_look_ups_follow_their_definition():
     rng = np.random.default_rng(1)
     orderings = np.array([rng.permutation(6) for _ in range(4)])
-    shares, tables = np.array([0.1, 0.2, 0.3, 0.4]), rng.random((7, 6))
-    starts, codes = np.array([0, 2, 2]), np.array([1, 4])
-    found, row_shares = np.zeros((2, 6)), np.array([0.25, 0.5])
-    groups.look_up(starts, codes, orderings, shares, tables, row_shares, found)
-    for row, clicked in enumerate([{1, 4}, set()]):
+    weights, firsts, laws = np.array([0.4, 0.6, 0.3, 0.7]), np.array([0, 2, 4]), np.array([1, 0])
+    lines = np.full((2, 7), -1, dtype=np.int32)
+    lines[:, [4, 6]] = [[0, 1], [2, 3]]
+    ends = np.array([4, 5, 2, 6])
+    chances = np.where(np.arange(6) < ends[:, None], rng.random((4, 6)), 0.0)
+    starts, codes = np.array([0, 2, 2, 8]), np.array([1, 4, 0, 1, 2, 3, 4, 5])
+    found, shares = np.zeros((3, 6)), np.array([[0.25, 0.75], [1.0, 0.0], [0.5, 0.5]])
+    none = (np.empty((0, 0), dtype=np.int32), np.empty((0, 0)))
+    sources, tables = (orderings, weights, firsts, laws), (lines, ends, chances, *none)
+    groups.look_up(starts, codes, sources, tables, shares, found)
+    for row, clicked in enumerate([{1, 4}, set(), set(range(6))]):
         for item in range(6):
             expected = 0.0
-            for ordering, share in zip(orderings, shares, strict=True):
+            for draw, ordering in enumerate(orderings):
                 unseen = [i for i in ordering if i not in clicked]
                 if item in unseen:
-                    expected += share * tables[len(unseen), unseen.index(item)]
-            expected *= row_shares[row]
+                    line = lines[laws[draw // 2], len(unseen)]
+                    share = shares[row, draw // 2] * weights[draw]
+                    expected += share * chances[line, unseen.index(item)]
             assert found[row, item] == pytest.approx(expected)
+
+
+def test_the_best_by_ceilings_are_the_best_of_all_to_the_bit():
+    """Also with tables that rise and fall, and many ties."""
+    rng, n_items = np.random.default_rng(4), 12
+    orderings = np.array([rng.permutation(n_items) for _ in range(6)])
+    ranks = np.argsort(orderings, axis=1).T + 1
+    weights, firsts, laws = np.full(6, 1 / 3), np.array([0, 3, 6]), np.array([0, 1])
+    consensus, tried = rng.permutation(n_items) + 1, 0
+    for case in range(40):
+        mine = np.sort(rng.permutation(n_items)[: rng.integers(0, n_items)])
+        size, k = n_items - len(mine), int(rng.integers(1, 5))
+        chances = np.zeros((2, n_items))
+        chances[:, :size] = np.round(rng.random((2, size)) ** 4, 1 + case % 3)
+        if case % 2:
+            chances = -np.sort(-chances, axis=1)
+        lines = np.full((2, n_items + 1), -1, dtype=np.int32)
+        lines[:, size] = [0, 1]
+        ceilings = np.zeros((2, n_items))
+        for source, own in enumerate([slice(3), slice(3, 6)]):
+            given = (orderings[own], weights[own], chances[source], size)
+            groups.add_ceilings(*given, ceilings[source])
+        sources = (orderings, weights, firsts, laws)
+        tables = (lines, np.full(2, size), chances, lines, ceilings)
+        shares, table = np.array([[0.4, 0.6]]), np.zeros((1, n_items))
+        starts = np.array([0, len(mine)])
+        groups.look_up(starts, mine, sources, tables, shares, table)
+        assert (table[0] <= shares[0] @ ceilings + 1e-15).all()
+        expected, values = np.full((1, k), -1), np.full((1, k), np.nan)
+        groups.choose_best(starts, mine, table, consensus, expected, values)
+        items, found = np.full(k, -1), np.full(k, np.nan)
+        given = (mine, ranks, sources, tables, shares[0], consensus)
+        tried += groups.look_up_best(*given, items, found)
+        assert items.tolist() == expected[0].tolist()
+        assert np.array_equal(found, values[0], equal_nan=True)
+    assert tried < 40 * n_items / 2
 
 
 def test_counts_of_a_group_are_those_of_its_draws():

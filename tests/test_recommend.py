@@ -1,4 +1,3 @@
-import importlib
 import warnings
 
 import numpy as np
@@ -7,8 +6,9 @@ import pytest
 from scipy import sparse
 
 import pseudomallows as pm
-
-module = importlib.import_module("pseudomallows.recommend")
+from pseudomallows.kernels.groups import count_group
+from pseudomallows.lookup import first_chances
+from pseudomallows.recommenders import Block, recommender_of
 
 
 def quietly(*arguments, **options):
@@ -42,11 +42,11 @@ def test_looked_up_probabilities_agree_with_counted_ones(posterior, data):
     counted = table_of(pm.recommend(posterior, k=15, by="draws"), 15)
     assert np.nanmax(np.abs(looked - 1)) < 1e-9  # all unseen items are among the next 15
     assert np.nanmax(np.abs(counted - 1)) < 1e-9
-    recommender, both = module.recommender_of(posterior), []
-    shares = recommender.shares_of(posterior.chain_memberships)
-    recommender.prepare(data.preferences, 3, shares)
+    recommender, both = recommender_of(posterior), []
+    shares, _ = recommender.shares_of(posterior.chain_memberships)
+    recommender.prepare(data.preferences.n_clicks, 3, shares)
     for fill in (recommender.look_up, recommender.draw):
-        block = module._Block(0, data.preferences.starts, data.preferences.codes)
+        block = Block(0, data.preferences.starts, data.preferences.codes)
         table = np.zeros((300, 15))
         fill(block, 3, shares, table)
         both.append(table)
@@ -133,8 +133,8 @@ def test_a_saved_posterior_recommends_the_same(posterior, tmp_path):
 def test_tables_of_the_paper_s_law_are_close_to_it(order, lam):
     size, k = 30, 5
     counts = np.zeros((size, size), dtype=np.int64)
-    module.count_group(99, size, lam, order, 100_000, counts)
-    found = module.first_chances(size, lam, k, order)
+    count_group(99, size, lam, order, 100_000, counts)
+    found = first_chances(size, lam, k, order)
     assert np.abs(found - counts[:, :k].sum(axis=1) / 100_000).max() < 0.04
     assert found.sum() == pytest.approx(k)
 

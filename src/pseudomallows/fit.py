@@ -34,7 +34,7 @@ from .posterior import Posterior
 from .preferences import Clicks, Preferences, check_preferences
 from .pseudo import PseudoMallows
 from .rankings import check_alpha, check_number, rank_randomly
-from .recommend import chances_of
+from .recommenders import chances_of
 from .shards import ShardedClicks, make_latent, open_parts
 from .states import PseudoState, State
 

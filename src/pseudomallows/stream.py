@@ -14,7 +14,8 @@ from .parts import Parts, load_part
 from .posterior import Posterior
 from .preferences import Clicks
 from .rankings import check_count
-from .recommend import Recommendations, best_items, new_users, recommender_of
+from .recommend import Recommendations, best_items, new_users
+from .recommenders import recommender_of
 from .write import Write, check_table, open_table
 
 ROWS = 1 << 14  # users of a block

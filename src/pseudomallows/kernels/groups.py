@@ -247,35 +247,146 @@ def draw_users(seed, draw, first_users, starts, codes, weights, ordering, lam, o
 
 
 @njit(cache=True, nogil=True)
-def look_up(starts, codes, orderings, shares, tables, row_shares, probabilities):
+def look_up(starts, codes, sources, tables, shares, probabilities):
     """Add to `probabilities[row, item]` the chance of an unclicked item to be among the next ranks.
 
-    `tables[size, place]` is that chance for the item at `place` among `size` unclicked items, so a
-    user costs one look-up for each item and each consensus draw, of weight `shares[draw]`. All of
-    it counts `row_shares[row]` times. Clicked items are left alone.
+    A source is some draws of a consensus, `orderings[firsts[source]:firsts[source + 1]]`, of
+    weights `weights`; it counts `shares[row, source]` times. With `line = lines[law, size]`,
+    `chances[line, place]` is the chance of the item at `place` among `size` unclicked items under
+    the source's law, 0 from place `ends[line]` on. So a user costs a look-up for each item that has
+    a chance, and each draw. Clicked items are left alone.
     """
+    orderings, weights, firsts, laws = sources
+    lines, ends, chances, _, _ = tables
     n_items = orderings.shape[1]
     clicked = np.zeros(n_items, dtype=np.bool_)
     for row in range(len(starts) - 1):
         mine = codes[starts[row] : starts[row + 1]]
+        size = n_items - len(mine)
         clicked[mine] = True
-        table, chances = tables[n_items - len(mine)], probabilities[row]
-        for draw in range(len(orderings) if row_shares[row] > 0.0 else 0):
-            place, share = 0, shares[draw] * row_shares[row]
-            for rank in range(n_items):
-                item = orderings[draw, rank]
-                if not clicked[item]:
-                    chances[item] += share * table[place]
-                    place += 1
+        for source in range(len(laws) if size > 0 else 0):
+            if shares[row, source] == 0.0:
+                continue
+            line = lines[laws[source], size]
+            table, end = chances[line], ends[line]
+            for draw in range(firsts[source], firsts[source + 1]):
+                share = weights[draw] * shares[row, source]
+                add_chances(share, orderings[draw], clicked, table, end, probabilities[row])
         clicked[mine] = False
+
+
+@njit(cache=True, nogil=True)
+def add_chances(share, ordering, clicked, chances, end, probabilities):
+    """Add `share * chances[place]` to the unclicked item at each place before `end`."""
+    place = 0
+    for rank in range(len(ordering)):
+        item = ordering[rank]
+        if not clicked[item]:
+            probabilities[item] += share * chances[place]
+            place += 1
+            if place == end:
+                return
+
+
+@njit(cache=True, nogil=True)
+def add_ceilings(orderings, weights, chances, size, ceilings):
+    """Add to `ceilings[item]` the largest chance the item can have in these draws, whichever
+    `n_items - size` items are clicked: that of a place at most so many before its own."""
+    n_items = orderings.shape[1]
+    n_clicks, peaks = n_items - size, np.zeros(n_items)
+    for rank in range(n_items):
+        for place in range(max(rank - n_clicks, 0), min(rank, size - 1) + 1):
+            peaks[rank] = max(peaks[rank], chances[place])
+    for draw in range(len(orderings)):
+        for rank in range(n_items):
+            ceilings[orderings[draw, rank]] += weights[draw] * peaks[rank]
+
+
+@njit(cache=True, nogil=True)
+def chance_of(item, mine, ranks, sources, tables, shares, places):
+    """The chance of one item, in the same order of sums as `look_up`, so with the same bits.
+
+    `ranks[item, draw]` are those of all draws; `places` is room for one number a draw.
+    """
+    _, weights, firsts, laws = sources
+    lines, _, chances, _, _ = tables
+    size, total = ranks.shape[0] - len(mine), 0.0
+    for source in range(len(laws)):
+        if shares[source] == 0.0:
+            continue
+        first, last = firsts[source], firsts[source + 1]
+        own, room = ranks[item, first:last], places[: last - first]
+        for draw in range(len(own)):
+            room[draw] = own[draw] - 1
+        for other in mine:
+            theirs = ranks[other, first:last]
+            for draw in range(len(own)):
+                room[draw] -= theirs[draw] < own[draw]
+        table = chances[lines[laws[source], size]]
+        for draw in range(len(own)):
+            total += weights[first + draw] * shares[source] * table[room[draw]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def look_up_best(mine, ranks, sources, tables, shares, consensus, items, probabilities):
+    """Fill the best items of one user and their chances, as `look_up` and `choose_best` do, but
+    look up only the items that may be among the best by their ceilings; return how many these are.
+
+    With `line = ceiling_lines[source, size]`, `ceilings[line, item]` is a bound of the item's
+    chance under the source. Items are taken from the highest bound on.
+    """
+    _, _, _, ceiling_lines, ceilings = tables
+    n_items, k = len(ranks), len(items)
+    bounds, places = np.zeros(n_items), np.empty(ranks.shape[1], dtype=np.int32)
+    for source in range(len(shares)):
+        if shares[source] > 0.0:
+            line = ceilings[ceiling_lines[source, n_items - len(mine)]]
+            for item in range(n_items):
+                bounds[item] += shares[source] * line[item]
+    for item in mine:
+        bounds[item] = -1.0
+    keys, n_found, n_tried = np.empty(k), 0, 0
+    while True:
+        item = np.argmax(bounds)
+        enough = n_found == k and bounds[item] < (keys[k - 1] - 2.0) * 1e-12
+        if bounds[item] < 0.0 or enough:
+            return n_tried
+        bounds[item] = -1.0
+        chance = chance_of(item, mine, ranks, sources, tables, shares, places)
+        n_found = insert_best(item, chance, consensus, n_found, keys, items, probabilities)
+        n_tried += 1
+
+
+@njit(cache=True, nogil=True)
+def insert_best(item, chance, consensus, n_found, keys, items, probabilities):
+    """Put an item among the best found so far, if it belongs there; return how many there are.
+
+    Chances that agree to 12 digits are tied, and the better rank in the consensus wins.
+    """
+    k, key = len(items), np.rint(chance * 1e12)
+    place = n_found
+    while place > 0:
+        other = items[place - 1]
+        behind = keys[place - 1] < key
+        tied = keys[place - 1] == key
+        if not behind and not (tied and consensus[item] < consensus[other]):
+            break
+        if place < k:
+            keys[place], items[place] = keys[place - 1], other
+            probabilities[place] = probabilities[place - 1]
+        place -= 1
+    if place < k:
+        keys[place], items[place], probabilities[place] = key, item, min(chance, 1.0)
+        n_found = min(n_found + 1, k)
+    return n_found
 
 
 @njit(cache=True, nogil=True)
 def choose_best(starts, codes, chances, consensus, items, probabilities):
     """Fill the best unseen items of each row, best first, and their chances.
 
-    Chances that agree to 12 digits are tied, and the better rank in the consensus wins. What is
-    left of `items` and `probabilities` stays as it is.
+    What is left of `items` and `probabilities` stays as it is.
     """
     n_items, k = chances.shape[1], items.shape[1]
     keys, seen = np.empty(k), np.zeros(n_items, dtype=np.bool_)
@@ -284,22 +395,7 @@ def choose_best(starts, codes, chances, consensus, items, probabilities):
         seen[mine] = True
         n_found = 0
         for item in range(n_items):
-            if seen[item]:
-                continue
-            key = np.rint(chances[row, item] * 1e12)
-            place = n_found
-            while place > 0:
-                other = items[row, place - 1]
-                behind = keys[place - 1] < key
-                tied = keys[place - 1] == key
-                if not behind and not (tied and consensus[item] < consensus[other]):
-                    break
-                if place < k:
-                    keys[place], items[row, place] = keys[place - 1], other
-                place -= 1
-            if place < k:
-                keys[place], items[row, place] = key, item
-                n_found = min(n_found + 1, k)
-        for place in range(n_found):
-            probabilities[row, place] = min(chances[row, items[row, place]], 1.0)
+            if not seen[item]:
+                best = (keys, items[row], probabilities[row])
+                n_found = insert_best(item, chances[row, item], consensus, n_found, *best)
         seen[mine] = False

@@ -1,28 +1,308 @@
-"""The likelihoods behind the memberships of one user, for a service that asks again and again."""
+"""Which cluster one's clicks speak for: exact likelihoods by leaps, and bounds that spare most.
+
+A user with c clicks gave them the first c ranks. Places are those of the consensus, from 0. On the
+line of the clicked items (see `matching`) a rank stands at each of the first c places, so all after
+place c is known, and only the clicks before it make sums. The line of the others begins with items
+alone, as many as there are clicks behind place c; this gap falls by one at each of those clicks,
+where a rank stands alone, and everywhere else an item and a rank stand together. So its sum is
+
+    <0| both ... both fall both ... both fall both ... both |0>
+
+with the operators of the gaps: `both`, for a place with an item and a rank, is a symmetric matrix
+if states are scaled by the root of their decay. In the basis of its eigenvectors many places are
+one leap, a power of each eigenvalue, and `fall` leads from the basis of a gap to that of the next.
+
+The sum of the gaps, of either line, costs exp(-lam) each; this is put in at the end.
+"""
 
 import numpy as np
 from numba import njit
 
-from .clicks import mark_clicks
-from .matching import sum_matchings
+from .matching import RESCALE
+
+FAR = 14.0  # in log: clusters so far behind the best get no membership
+ROUNDING = 1e-15  # relative error of a step between bases, generously
+MAX_ERROR = 1e-9  # a sum that leaps may miss by more, relatively, is made step by step
+N_FINE = 16  # a leap is one of so many, and a multiple
 
 
 @njit(cache=True, nogil=True)
-def member_log_likelihoods(codes, centers, laws, lams, log_partitions, walks, values):
-    """Fill `values[g]`: log probability of one user's clicks under the consensus `centers[g]`.
+def sort_places(codes, ranks, g, places):
+    """Fill `places` with those of the clicks, rising; return how many are before place c, and the
+    sum of the gaps."""
+    n_clicks, n_first, gaps = len(codes), 0, 0
+    for i in range(n_clicks):
+        place = ranks[codes[i], g] - 1
+        n_first += place < n_clicks
+        gaps += place - i
+        j = i
+        while j > 0 and places[j - 1] > place:
+            places[j] = places[j - 1]
+            j -= 1
+        places[j] = place
+    return n_first, gaps
 
-    The same numbers as `click_log_likelihoods`, one consensus after the other. Its concentration is
-    `lams[law]` with `law = laws[g]`, and `walks` holds what `walk_weights` makes of it:
-    `decays[law]`, `roots`, `steps[law]`.
+
+@njit(cache=True, nogil=True)
+def sum_clicked(places, n_clicks, n_first, decay, roots, rows):
+    """Log of the sum over the orders of the clicked items before place `n_clicks`, `n_first` of
+    them: ranks wait for items, and k is the number of items that wait."""
+    rows[0, :3] = 0.0
+    rows[0, 0] = 1.0
+    log_sum, gap, met = 0.0, 0, 0
+    for p in range(n_clicks):
+        old, new = rows[p & 1], rows[(p + 1) & 1]
+        is_item = met < n_first and places[met] == p
+        met += is_item
+        gap += not is_item
+        top = min(met, n_clicks - 1 - p)
+        for k in range(top + 1):
+            if is_item:
+                weight = old[k] * (1.0 + 2.0 * k + gap)
+                weight += old[k + 1] * (roots[k + 1] * roots[k + 1 + gap])
+                if k > 0:
+                    weight += old[k - 1] * (roots[k] * roots[k + gap])
+            else:
+                weight = old[k] * roots[k + gap] + old[k + 1] * roots[k + 1]
+            new[k] = weight * decay[k]
+        new[top + 1] = 0.0
+        new[top + 2] = 0.0
+        if p % RESCALE == RESCALE - 1:
+            total = new[: top + 1].sum()
+            new[: top + 1] /= total
+            log_sum += np.log(total)
+    return log_sum + np.log(rows[n_clicks & 1, 0])
+
+
+@njit(cache=True, nogil=True)
+def bound_others(places, n_clicks, n_first, n_items, rates, falls, starts):
+    """A bound, from above, of the log of the sum over the others: by norms.
+
+    `rates[gap]` is the log of the norm of `both`, `falls[gap]` the norm of `fall`, `starts[gap, d]`
+    the log of that of state 0 after d places. A law without tables has rates of inf.
     """
-    n_items = centers.shape[1]
-    decays, roots, steps = walks
-    table = np.empty((2, n_items // 2 + 3))
-    tops = np.empty(n_items + 1, dtype=np.int64)
-    places, others = np.empty((2, n_items), dtype=np.int64)
-    for g in range(len(values)):
-        law = laws[g]
-        lam, line = lams[law], (decays[law], roots, steps[law])
-        mark_clicks(codes, centers[g], places, others)
-        values[g] = sum_matchings(places, lam, line, table, tops) - log_partitions[law]
-        values[g] += sum_matchings(others, lam, line, table, tops)
+    gap, last, norm = n_clicks - n_first, starts.shape[1] - 1, 1.0
+    if gap >= len(rates) or rates[0] == np.inf:
+        return np.inf
+    at = places[n_first] if gap > 0 else n_items
+    ahead = at - n_clicks
+    bound = starts[gap, min(ahead, last)] + max(ahead - last, 0) * rates[gap]
+    for i in range(n_first, n_clicks):
+        norm *= falls[gap]
+        gap -= 1
+        if i + 1 < n_clicks:
+            bound += (places[i + 1] - places[i] - 1) * rates[gap]
+        else:
+            ahead = n_items - 1 - places[i]
+            bound += starts[0, min(ahead, last)] + max(ahead - last, 0) * rates[0]
+    return bound + np.log(norm)
+
+
+@njit(cache=True, nogil=True)
+def leap(distance, fine, coarse, n_states, states):
+    """Multiply the states by powers of the eigenvalues, relative to the largest; return the norm of
+    what comes out."""
+    near, far, square = distance % N_FINE, distance // N_FINE, 0.0
+    for j in range(n_states):
+        states[j] *= fine[near, j] * coarse[far, j]
+        square += states[j] * states[j]
+    return np.sqrt(square)
+
+
+@njit(cache=True, nogil=True)
+def move(weights, old, n_old, n_new, new):
+    """States in the basis of a gap, `old`, make those in the basis of the next."""
+    out = new[:n_new]
+    out[:] = 0.0
+    for i in range(n_old):
+        state, line = old[i], weights[i]
+        for j in range(n_new):
+            out[j] += state * line[j]
+
+
+@njit(cache=True, nogil=True)
+def leap_others(places, n_clicks, n_first, n_items, tables, law, rows):
+    """Log of the sum over the others; -inf if rounding may have spoilt it.
+
+    `firsts[gap, j]` is the part of state 0 in eigenvector j, `moves[gap, i, j]` what `fall` makes
+    of eigenvector i of the gap: a part of eigenvector j of the next, and `actives[gap, d]` how many
+    eigenvectors still count after a leap of d: the powers of the others are below `nothings`.
+    """
+    rates, falls, firsts, fine = tables[0][law], tables[1][law], tables[3][law], tables[4][law]
+    coarse, moves, actives, nothings = tables[5][law], tables[6][law], tables[7][law], tables[8]
+    gap, at = n_clicks - n_first, n_clicks
+    old, new, last = rows[0], rows[1], rows[2]
+    distance = (places[n_first] if gap > 0 else n_items) - at
+    n_states = actives[gap, distance]
+    for j in range(n_states):
+        old[j] = firsts[gap, j]
+    norm = leap(distance, fine[gap], coarse[gap], n_states, old)
+    log_sum, error = distance * rates[gap], ROUNDING * norm + nothings[law]
+    for i in range(n_first, n_clicks):
+        distance = (places[i + 1] if i + 1 < n_clicks else n_items) - places[i] - 1
+        n_next = actives[gap - 1, distance]
+        move(moves[gap], old, n_states, n_next, new)
+        error = falls[gap] * (error + ROUNDING * norm)
+        gap -= 1
+        n_states = n_next
+        log_sum += distance * rates[gap]
+        old, new = new, old
+        if i + 1 < n_clicks:
+            norm = leap(distance, fine[gap], coarse[gap], n_states, old)
+    for j in range(n_states):
+        last[j] = firsts[0, j]
+    if n_first < n_clicks:  # the last leap is that of state 0, backwards
+        error *= leap(distance, fine[0], coarse[0], n_states, last)
+        error += falls[1] * norm * nothings[law]
+    total = 0.0
+    for j in range(n_states):
+        total += old[j] * last[j]
+    return log_sum + np.log(total) if total * MAX_ERROR > error else -np.inf
+
+
+@njit(cache=True, nogil=True)
+def walk_others(places, n_clicks, n_first, n_items, decay, size, roots, rows):
+    """The same, step by step, over `size` states: slow, but nothing cancels."""
+    gap, top, log_sum, met = n_clicks - n_first, 0, 0.0, n_first
+    old, new = rows[0], rows[1]
+    old[:5] = 0.0
+    old[1] = 1.0  # state k is kept at k + 1, with zeros around
+    for p in range(n_clicks, n_items):
+        is_click = met < n_clicks and places[met] == p
+        met += is_click
+        top = min(min(top + 1, size - 1), n_items - 1 - p)
+        if is_click:
+            for k in range(top + 1):
+                new[k + 1] = decay[k] * (old[k + 1] * roots[k + gap] + old[k] * roots[k])
+            gap -= 1
+        else:
+            for k in range(top + 1):
+                stays = old[k + 1] * (1.0 + 2.0 * k + gap) + old[k] * (roots[k] * roots[k + gap])
+                new[k + 1] = decay[k] * (stays + old[k + 2] * (roots[k + 1] * roots[k + 1 + gap]))
+        new[0] = new[top + 2] = new[top + 3] = 0.0
+        old, new = new, old
+        if p % RESCALE == 0:
+            total = old[: top + 2].sum()
+            old[: top + 2] /= total
+            log_sum += np.log(total)
+    return log_sum + np.log(old[1])
+
+
+@njit(cache=True, nogil=True)
+def fill_parts(mine, model, tables, places, rows, parts, highest):
+    """Fill `parts[g]`, all of the log likelihood but the sum over the others, and `highest[g]`, a
+    bound of the whole."""
+    ranks, priors, law_of, lams, constants, decays, _, roots, log_factorials = model
+    rates, falls, starts = tables[0], tables[1], tables[2]
+    n_items, n_clicks = len(ranks), len(mine)
+    for g in range(len(parts)):
+        law = law_of[g]
+        n_first, gaps = sort_places(mine, ranks, g, places)
+        part = log_factorials[n_clicks - n_first] - 2.0 * lams[law] * gaps
+        if n_first > 0:
+            part += sum_clicked(places, n_clicks, n_first, decays[law], roots, rows)
+        else:
+            part += 0.5 * log_factorials[n_clicks]
+        parts[g] = part + priors[g] - constants[law]
+        highest[g] = parts[g] + bound_others(
+            places, n_clicks, n_first, n_items, rates[law], falls[law], starts[law]
+        )
+
+
+@njit(cache=True, nogil=True)
+def sum_others(mine, g, model, tables, places, rows):
+    """Log of the sum over the others, by leaps or by steps."""
+    ranks, _, law_of, _, _, decays, sizes, roots, _ = model
+    law, n_clicks, n_items = law_of[g], len(mine), len(ranks)
+    n_first, _ = sort_places(mine, ranks, g, places)
+    rates = tables[0][law]
+    if n_clicks - n_first < len(rates) and rates[0] < np.inf:
+        value = leap_others(places, n_clicks, n_first, n_items, tables, law, rows)
+        if value > -np.inf:
+            return value
+    size = sizes[law]
+    return walk_others(places, n_clicks, n_first, n_items, decays[law], size, roots, rows)
+
+
+@njit(cache=True, nogil=True)
+def fill_memberships(starts, codes, model, tables, found):
+    """Fill `found[chain, row, cluster]`: the mean, over some consensuses of the chain, of the
+    probability that the row's user belongs to the cluster; return how many exact sums it took.
+
+    The model has `ranks[item, g]` of those consensuses, g counting clusters fastest, then places,
+    then chains; `priors[g]`, the log of the cluster's share; `law_of[g]`, the law; and for each law
+    its `lams`, log partition functions, decays and numbers of states that count; and `roots` and
+    `log_factorials` of whole numbers.
+
+    Of each consensus, the clusters are taken from the highest bound on, until the bound is `FAR`
+    below the best so far: the others together have less than n_clusters * exp(-FAR) of the
+    membership, and get none.
+    """
+    n_chains, _, n_clusters = found.shape
+    n_items, n_all = model[0].shape
+    n_places, n_sums = n_all // (n_chains * n_clusters), 0
+    places = np.empty(n_items, dtype=np.int64)
+    rows = np.empty((3, n_items + 4))
+    parts, highest, values = np.empty((3, n_all))
+    for row in range(len(starts) - 1):
+        mine = codes[starts[row] : starts[row + 1]]
+        fill_parts(mine, model, tables, places, rows, parts, highest)
+        found[:, row] = 0.0
+        for group in range(n_chains * n_places):
+            first, best = group * n_clusters, -np.inf
+            values[first : first + n_clusters] = -np.inf
+            for _ in range(n_clusters):
+                g = first
+                for other in range(first + 1, first + n_clusters):
+                    g = other if highest[other] > highest[g] else g
+                if highest[g] < best - FAR:
+                    break
+                values[g] = parts[g] + sum_others(mine, g, model, tables, places, rows)
+                highest[g] = -np.inf
+                best = max(best, values[g])
+                n_sums += 1
+            add_shares(values, first, n_clusters, best, n_places, found[group // n_places, row])
+    return n_sums
+
+
+@njit(cache=True, nogil=True)
+def add_shares(logs, first, n_clusters, best, n_places, shares):
+    """Add to `shares` the probabilities of some logs, divided by the number of places."""
+    total = 0.0
+    for g in range(first, first + n_clusters):
+        logs[g] = np.exp(logs[g] - best)
+        total += logs[g]
+    for cluster in range(n_clusters):
+        shares[cluster] += logs[first + cluster] / (total * n_places)
+
+
+@njit(cache=True, nogil=True)
+def share_out(found, chain_weights, left_out, shares, means):
+    """Fill `shares[row, source]`, a source being a cluster of a chain, and `means[row, cluster]`.
+
+    Of the shares, the smallest are left out, as many as make up less than `left_out` together.
+    """
+    n_chains, n_rows, n_clusters = found.shape
+    order = np.empty(n_chains * n_clusters, dtype=np.int64)
+    for row in range(n_rows):
+        mine = shares[row]
+        means[row] = 0.0
+        for chain in range(n_chains):
+            for cluster in range(n_clusters):
+                share = chain_weights[chain] * found[chain, row, cluster]
+                mine[chain * n_clusters + cluster] = share
+                means[row, cluster] += share
+        for source in range(len(mine)):  # sort, the least first
+            place = source
+            while place > 0 and mine[order[place - 1]] > mine[source]:
+                order[place] = order[place - 1]
+                place -= 1
+            order[place] = source
+        below, kept = 0.0, 0.0
+        for source in order:
+            below += mine[source]
+            if below < left_out:
+                mine[source] = 0.0
+            kept += mine[source]
+        for source in range(len(mine)):
+            mine[source] /= kept

@@ -14,10 +14,9 @@ from ..executors import Threads, blocks
 from ..kernels.groups import choose_best
 from ..posterior import Posterior
 from ..preferences import Clicks
-from ..recommend import _Block, _PersonalRecommender, _Recommender, recommender_of
+from ..recommenders import recommender_of
 from ..trust import judge
 from .errors import ServiceError
-from .members import MAX_BYTES, Members
 from .types import (
     ClusterRow,
     ClustersAnswer,
@@ -55,7 +54,6 @@ class Served:
         self.folded = [name.casefold() for name in self.item_names]
         self.by_count = np.argsort(-self.counts, kind="stable").tolist()
         self.is_quick = False
-        self._members = _members_of(self.recommender)
         self._lock = threading.Lock()  # of the tables; held for a moment only
         self._making = threading.Lock()  # of what is made once; a report takes seconds
         self._made: dict[Any, Any] = {}
@@ -92,22 +90,11 @@ class Served:
 
     def prepare_size(self, n_clicks: int, k: int = WINDOW) -> None:
         """Make the tables for all who have that many clicks."""
-        seen, window = self._one(np.arange(n_clicks, dtype=np.int32)), self.window(k)
-        if isinstance(self.recommender, _PersonalRecommender):
-            self.recommender.begin(seen, None, window, "look_up", ONE)
-        else:
-            every = np.ones((1, len(self.recommender.sources)))
-            self.recommender.prepare(seen, window, every)
+        self.recommender.prepare_size(n_clicks, self.window(k))
 
     def table_bytes(self) -> int:
         """Memory of the tables."""
-        return sum(table.nbytes for table in list(self._tables().values()))
-
-    def _tables(self) -> dict[Any, NDArray[np.float64]]:
-        recommender = self.recommender
-        if isinstance(recommender, _PersonalRecommender):
-            return recommender._personal._tables
-        return recommender._tables
+        return self.recommender.table_bytes()
 
     def _keep_window(self, window: int) -> None:
         """Remember that a window is in use, and drop the tables of those long unused."""
@@ -119,10 +106,7 @@ class Served:
                 if not others:
                     return
                 del self._windows[others[0]]
-                tables = self._tables()
-                for key in list(tables):
-                    if (key[1] if isinstance(key, tuple) else key) == others[0]:
-                        tables.pop(key, None)
+                self.recommender.drop_tables(others[0])
 
     # Recommendations
 
@@ -170,20 +154,7 @@ class Served:
 
     def _is_ready(self, codes: NDArray[np.int32], k: int) -> bool:
         """Have the tables for so many clicks been made?"""
-        size, tables = self.posterior.n_items - len(codes), self._tables()
-        window = self.window(k)
-        if size == 0:
-            return True
-        if isinstance(self.recommender, _PersonalRecommender):
-            table = tables.get(window)
-            return table is not None and not np.isnan(table[0, size, 0])
-        if not self.recommender.is_pseudo:
-            return True
-        for source in self.recommender.sources:
-            table = tables.get((float(source.alphas[0]), window))
-            if table is None or table[size, 0] != table[size, 0]:
-                return False
-        return True
+        return self.recommender.is_ready(len(codes), self.window(k))
 
     def answer(self, codes: NDArray[np.int32], k: int, row: int | None = None) -> bytes:
         """The answer as JSON."""
@@ -199,46 +170,13 @@ class Served:
         self, codes: NDArray[np.int32], k: int, row: int | None = None
     ) -> tuple[list[int], list[float], list[float] | None]:
         """Items, chances, memberships: those of `pm.recommend` and `pm.memberships`."""
-        seen, window = self._one(codes), self.window(k)
-        is_ready = self._is_ready(codes, k)
-        rows = None if row is None else np.array([row])
+        window = self.window(k)
         self._keep_window(window)
         while True:
             try:
-                table, memberships = self._chances(seen, rows, window, is_ready)
-                break
+                return self.recommender.best(codes, row, window)
             except KeyError:  # another thread has just dropped the table
-                is_ready = False
-        items, chances = np.full((1, window), -1, dtype=np.int64), np.full((1, window), np.nan)
-        choose_best(seen.starts, seen.codes, table, self.recommender.consensus, items, chances)
-        return items[0].tolist(), chances[0].tolist(), memberships
-
-    def _chances(
-        self, seen: Clicks, rows: NDArray[np.int64] | None, window: int, is_ready: bool
-    ) -> tuple[NDArray[np.float64], list[float] | None]:
-        recommender = self.recommender
-        if isinstance(recommender, _PersonalRecommender):
-            return recommender.begin(seen, rows, window, "look_up", ONE)(slice(0, 1)), None
-        found: NDArray[Any]
-        if rows is None:
-            members = self._members
-            found = members.of(seen.codes) if members else recommender.memberships_of(seen, ONE)
-        else:
-            found = recommender.chain_memberships[:, rows]
-        shares = recommender.shares_of(found)
-        if not is_ready:
-            recommender.prepare(seen, window, shares)
-        table = np.zeros((1, seen.n_items))
-        recommender.look_up(_Block(0, seen.starts, seen.codes), window, shares, table)
-        if rows is None:
-            memberships = np.einsum("c,cuk->uk", recommender.chain_weights, found)[0]
-        else:
-            memberships = found.mean(axis=0, dtype=np.float64)[0]
-        return table, memberships.tolist()
-
-    def _one(self, codes: NDArray[np.int32]) -> Clicks:
-        user, starts = np.array([""], dtype=object), np.array([0, len(codes)])
-        return Clicks(np.ones(1, dtype=np.int64), user, self.clicks.items, starts, codes)
+                continue
 
     def recommendation_rows(self, k: int) -> Iterator[list[list[Any]]]:
         """Rows user, place, item, probability of all users of the fit, block by block."""
@@ -340,13 +278,6 @@ class Served:
                 if len(found) == limit:
                     break
         return ItemsAnswer(found)
-
-
-def _members_of(recommender: _Recommender | _PersonalRecommender) -> Members | None:
-    """The quick way to memberships, if there are clusters and it is not too large."""
-    if isinstance(recommender, _PersonalRecommender) or recommender.centers.shape[2] == 1:
-        return None
-    return Members(recommender) if Members.bytes_for(recommender) <= MAX_BYTES else None
 
 
 def _as_text(names: NDArray[Any], what: str) -> list[str]:
