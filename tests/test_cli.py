@@ -79,6 +79,7 @@ def test_every_help_ends_in_an_example_that_runs(here, capsys):
     assert sorted(os.listdir(here)) == [
         "clicks.csv",
         "model.pm",
+        "parts",
         "recommendations.csv",
         "report.html",
     ]

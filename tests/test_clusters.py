@@ -9,12 +9,12 @@ from scipy import stats
 import naive
 import pseudomallows as pm
 from helpers import interpreted, p_value
-from pseudomallows.clicks import make_latent
 from pseudomallows.clusters import Mixture, StartState, find_start, row_log_likelihoods
 from pseudomallows.kernels import clusters as kernels
 from pseudomallows.mcmc import Chain, ChainOptions
 from pseudomallows.posterior import Posterior
 from pseudomallows.scores import rand_index
+from pseudomallows.shards import make_latent
 
 ROWS = [[1, 2, 3, 4, 5], [5, 4, 0, 0, 0], [0, 0, 0, 0, 1], [2, 1, 0, 0, 5]]
 CLICKS = [[0, 1], [4], [1, 2, 4], [3]]

@@ -109,6 +109,10 @@ class Posterior:
             f"{n_clusters} clusters, {n_items} items)"
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was made for recommendations: a copy makes its own."""
+        return {name: value for name, value in vars(self).items() if name != "_recommender"}
+
     @property
     def n_items(self) -> int:
         """Number of items."""
