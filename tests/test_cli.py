@@ -274,7 +274,10 @@ def test_an_interrupt_is_code_130_and_leaves_nothing(here):
         assert "read as clicks" in process.stderr.readline()
         time.sleep(1.0)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        try:
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert said.splitlines()[-1] == "pseudomallows: interrupted"
     assert os.listdir(here) == ["c.csv"]
