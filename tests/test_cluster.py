@@ -1,0 +1,457 @@
+"""Fits on real clusters of Dask: the same bits, whatever is cut, lost, or added on the way."""
+
+import contextlib
+import functools
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+from pseudomallows import checkpoint, stream
+
+distributed = pytest.importorskip("distributed")
+pq = pytest.importorskip("pyarrow.parquet")
+engine = pytest.importorskip("pseudomallows.engine")
+
+ARRAYS = ("consensus", "alpha", "shares", "costs", "weights", "log_posterior", "leaders")
+FITS = {
+    "sampled": {"alpha": 4, "n_draws": 6},
+    "expected": {"n_draws": 6, "update": "expected"},  # alpha is estimated
+    "mcmc": {"method": "mcmc", "n_draws": 4, "warmup": 4, "thin": 1, "n_chains": 1},
+    "clusters": {"n_clusters": 2, "n_draws": 4, "warmup": 2, "refresh": 2},
+}
+
+
+@functools.cache
+def make_clicks(n_users=120, n_items=8):
+    """Users whose names rise, and two who say nothing."""
+    prefs = pm.simulate_clicks(n_users, n_items, 5, 2.5, rng=1).preferences
+    rows = {
+        f"u{row:03}": prefs.codes[prefs.starts[row] : prefs.starts[row + 1]].tolist()
+        for row in range(n_users)
+    }
+    rows |= {"u050": [], "u1": []}
+    rows = {name: [f"i{code}" for code in rows[name]] for name in sorted(rows)}
+    return pm.Preferences.from_clicks(rows, items=[f"i{code}" for code in range(n_items)])
+
+
+def fit(prefs, kind, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        return pm.fit(prefs, rng=3, **FITS[kind], **options)
+
+
+@functools.cache
+def wanted(kind):
+    """The fit in this process, on one thread."""
+    return fit(make_clicks(), kind, executor=pm.Threads(1))
+
+
+def assert_same(found, other):
+    for name in ARRAYS:
+        assert np.array_equal(getattr(found, name), getattr(other, name), equal_nan=True), name
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    with distributed.Client(cluster) as made:
+        yield made
+
+
+@pytest.fixture
+def dask(cluster, client):
+    """Two workers, whatever a test before did."""
+    set_workers(cluster, client, 2)
+    return pm.DaskExecutor(client)
+
+
+def set_workers(cluster, client, number):
+    cluster.scale(number)
+    until = time.monotonic() + 60
+    while len(client.nthreads()) != number:
+        assert time.monotonic() < until, "the workers do not come"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """The clicks in 2 and in 5 files."""
+    folder, items = tmp_path_factory.mktemp("parts"), make_clicks().items.tolist()
+    found = {}
+    for number in (2, 5):
+        paths = pm.split(make_clicks(), folder / str(number), number).paths
+        assert len(paths) == number
+        found[number] = pm.Parts(paths, items=items)
+    return found
+
+
+class Once:
+    """Progress that does something once, in the middle."""
+
+    def __init__(self, action, at=0.5):
+        self.action, self.at, self.is_done, self.time = action, at, False, None
+
+    def __call__(self, done, total):
+        if not self.is_done and done >= self.at * total:
+            self.is_done, self.time = True, time.monotonic()
+            self.action()
+
+
+# The same bits
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_threads_leave_no_trace(kind):
+    assert_same(fit(make_clicks(), kind, executor=pm.Threads(2)), wanted(kind))
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_a_cluster_leaves_no_trace(dask, kind):
+    found = fit(make_clicks(), kind, executor=dask)
+    assert_same(found, wanted(kind))
+    assert np.array_equal(found.chain_memberships, wanted(kind).chain_memberships)
+    assert found.users.tolist() == wanted(kind).users.tolist()
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_the_cut_into_parts_leaves_no_trace(dask, parts, kind):
+    number = 5 if kind == "expected" else 2
+    found = fit(parts[number], kind, executor=dask)
+    assert_same(found, wanted(kind))
+    assert found.items.tolist() == wanted(kind).items.tolist()
+    assert len(found.users) == found.clicks.n_users == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", [1, 3])
+@pytest.mark.parametrize("kind", FITS)
+def test_the_number_of_workers_leaves_no_trace(cluster, client, parts, kind, n_workers):
+    set_workers(cluster, client, n_workers)
+    dask = pm.DaskExecutor(client)
+    assert dask.n_workers == n_workers
+    assert_same(fit(make_clicks(), kind, executor=dask), wanted(kind))
+    assert_same(fit(parts[5], kind, executor=dask), wanted(kind))
+
+
+def test_another_seed_gives_other_bits(dask):
+    """The comparisons can fail."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        other = pm.fit(make_clicks(), rng=4, executor=dask, **FITS["sampled"])
+    assert not np.array_equal(other.consensus, wanted("sampled").consensus)
+
+
+def test_weights_are_users(dask):
+    prefs = make_clicks()
+    weighted = pm.Clicks(
+        np.arange(prefs.n_users) % 3, prefs.users, prefs.items, prefs.starts, prefs.codes
+    )
+    for kind in ("sampled", "clusters"):
+        assert_same(fit(weighted, kind, executor=dask), fit(weighted, kind))
+
+
+# Workers come and go
+
+
+def kill_one(client):
+    pids = client.run(os.getpid)
+    os.kill(min(pids.values()), signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sampled", "clusters"])
+def test_a_worker_is_killed(dask, client, kind):
+    before, kill = set(client.nthreads()), Once(lambda: kill_one(client))
+    assert_same(fit(make_clicks(), kind, executor=dask, progress=kill), wanted(kind))
+    assert kill.is_done
+    client.wait_for_workers(2, timeout=60)
+    assert set(client.nthreads()) != before  # its nanny has started another
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["expected", "mcmc"])
+def test_a_worker_is_killed_that_has_read_parts(dask, client, parts, kind):
+    kill = Once(lambda: kill_one(client))
+    assert_same(fit(parts[5], kind, executor=dask, progress=kill), wanted(kind))
+    assert kill.is_done
+
+
+@pytest.mark.slow
+def test_a_worker_is_added(dask, cluster, client, parts):
+    for prefs in (make_clicks(), parts[5]):
+        set_workers(cluster, client, 2)
+        add = Once(lambda: set_workers(cluster, client, 3))
+        assert_same(fit(prefs, "clusters", executor=dask, progress=add), wanted("clusters"))
+        assert len(client.nthreads()) == 3
+
+
+# A cluster of processes without nannies
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@contextlib.contextmanager
+def started(n_workers):
+    """The address, the scheduler and the workers, as processes."""
+    address = f"tcp://127.0.0.1:{free_port()}"
+    run = functools.partial(subprocess.Popen, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    where = ["--host", address.rpartition(":")[0], "--port", address.rpartition(":")[2]]
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    processes = [run([*command, *where, "--no-dashboard", "--no-show"])]
+    try:
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", address]
+        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "20"]
+        processes += [run([*command, *options]) for _ in range(n_workers)]
+        yield address, processes[0], processes[1:]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def end(process):
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.slow
+def test_workers_are_gone_for_good(parts, monkeypatch):
+    with started(3) as (address, _, workers), pm.DaskExecutor(address) as dask:
+        dask.client.wait_for_workers(3, timeout=60)
+        for worker, prefs in zip(workers, (make_clicks(), parts[5]), strict=False):
+            kill = Once(functools.partial(end, worker))
+            assert_same(fit(prefs, "clusters", executor=dask, progress=kill), wanted("clusters"))
+            assert kill.is_done
+        assert dask.n_workers == 1
+        monkeypatch.setattr(engine, "PATIENCE", 1.5)
+        kill = Once(functools.partial(end, workers[2]))
+        with pytest.raises(pm.ClusterError, match="no worker left; start the cluster"):
+            fit(make_clicks(), "sampled", executor=dask, progress=kill)
+        assert time.monotonic() - kill.time < 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sampled", "clusters"])
+def test_the_scheduler_is_gone(parts, kind, monkeypatch, tmp_path, dask):
+    """The fit ends with an error, and goes on without a cluster, or on another one."""
+    monkeypatch.setattr(checkpoint, "PAUSE", 0)
+    files = [tmp_path / "memory", tmp_path / "parts"]
+    for file, prefs in zip(files, (make_clicks(), parts[2]), strict=True):
+        with started(1) as (address, scheduler, _), pm.DaskExecutor(address) as gone:
+            kill = Once(functools.partial(end, scheduler), at=0.9)
+            with pytest.raises(pm.ClusterError, match=r"scheduler .* gone; .* goes on where"):
+                fit(prefs, kind, executor=gone, progress=kill, checkpoint=file)
+            assert time.monotonic() - kill.time < 10
+            with pytest.raises(pm.ClusterError, match="gone"):
+                fit(prefs, kind, executor=gone)
+            assert file.exists()
+    sweeps = []
+    note = lambda done, total: sweeps.append(done)  # noqa: E731
+    found = fit(make_clicks(), kind, checkpoint=files[0], progress=note)
+    assert_same(found, wanted(kind))
+    assert np.array_equal(found.chain_memberships, wanted(kind).chain_memberships)
+    assert sweeps[0] > 5  # it did not begin anew
+    found = fit(parts[2], kind, executor=dask, checkpoint=files[1], progress=note)
+    assert_same(found, wanted(kind))
+    assert not any(file.exists() for file in files)
+
+
+# Parts that are broken
+
+
+def break_part(parts, folder, how):
+    """A copy of the parts, the third of which is not as it should be."""
+    folder.mkdir()
+    paths = []
+    for path in parts.paths:
+        with open(path, "rb") as file:
+            content = file.read()
+        paths.append(folder / os.path.basename(path))
+        paths[-1].write_bytes(content)
+    broken = paths[2]
+    if how == "cut":
+        broken.write_bytes(broken.read_bytes()[:-100])
+    elif how == "text":
+        broken.write_text("user,item\nann,i1\n")
+    elif how == "missing":
+        broken.unlink()
+    else:
+        import pyarrow as pa
+
+        table = pq.read_table(broken)
+        items = pa.array(["strange", *table["item"].to_pylist()[1:]])
+        pq.write_table(table.set_column(1, "item", items), broken)
+    return pm.Parts(paths, items=parts.items), broken
+
+
+BROKEN = [
+    ("cut", "this Parquet file cannot be read"),
+    ("text", "this Parquet file cannot be read"),
+    ("missing", ""),
+    ("item", "unknown item: 'strange'"),
+]
+
+
+@pytest.mark.parametrize(("how", "words"), BROKEN)
+def test_a_broken_part_is_named(dask, parts, tmp_path, how, words):
+    broken, path = break_part(parts[5], tmp_path / "clicks", how)
+    with pytest.raises((ValueError, FileNotFoundError)) as error:
+        fit(broken, "sampled", executor=dask)
+    assert str(path) in str(error.value)
+    assert words in str(error.value)
+    target = tmp_path / "answers"
+    for executor in (None, dask):
+        with pytest.raises((ValueError, FileNotFoundError)) as error:
+            pm.recommend_to(wanted("sampled"), target, 2, clicks=broken, executor=executor)
+        assert str(path) in str(error.value)
+        assert words in str(error.value)
+    found = {file.name for file in target.iterdir()}
+    assert found <= {os.path.basename(name) for name in parts[5].paths} - {path.name}
+    assert len(found) >= 2  # those before it, at least
+    for name in found:
+        table = pq.read_table(target / name)
+        clicks = pq.read_table(path.parent / name)
+        assert set(table["user"].to_pylist()) == set(clicks["user"].to_pylist())
+
+
+# Recommendations
+
+
+@pytest.mark.parametrize("rows", [7, stream.ROWS])
+def test_workers_write_the_same_files(dask, parts, tmp_path, monkeypatch, rows):
+    monkeypatch.setattr(stream, "ROWS", rows)  # here; the workers have their own
+    model, seen = wanted("clusters"), []
+    for name, executor in (("here", None), ("there", dask)):
+        counts = pm.recommend_to(
+            model,
+            tmp_path / name,
+            3,
+            clicks=parts[5],
+            executor=executor,
+            progress=lambda done, total: seen.append((done, total)),
+        )
+        assert counts == 120 - 1  # one of them says nothing
+    assert seen == 2 * [(done, 5) for done in range(1, 6)]
+    files = [sorted(os.listdir(tmp_path / name)) for name in ("here", "there")]
+    assert files[0] == files[1] == [os.path.basename(path) for path in parts[5].paths]
+    for file in files[0]:
+        here, there = tmp_path / "here" / file, tmp_path / "there" / file
+        assert pq.read_table(here).equals(pq.read_table(there))
+        if rows == stream.ROWS:
+            continue
+        assert pq.ParquetFile(here).num_row_groups > 1
+
+
+def test_parts_are_answered_side_by_side(dask, client, parts, tmp_path):
+    """One task each: they do not all stick to the model."""
+    with distributed.get_task_stream(client) as tasks:
+        pm.recommend_to(wanted("sampled"), tmp_path / "answers", clicks=parts[5], executor=dask)
+        time.sleep(0.2)
+    keys = {task["key"] for task in tasks.data if "_answer_part" in str(task["key"])}
+    assert len(keys) == 5
+
+
+# Refusals
+
+
+def test_what_a_cluster_does_not_do(dask, parts):
+    prefs = make_clicks()
+    rankings = pm.simulate_rankings(10, 4, 3, rng=1).preferences
+    with pytest.raises(TypeError, match="a cluster runs fits of clicks: for rankings"):
+        pm.fit(rankings, alpha=3, executor=dask)
+    with pytest.raises(TypeError, match="recommend does not run on a cluster"):
+        pm.recommend(wanted("sampled"), executor=dask)
+    with pytest.raises(TypeError, match="evaluate does not run on a cluster"):
+        pm.evaluate(prefs, executor=dask)
+    with pytest.raises(TypeError, match="'personal' does not run on a cluster"):
+        pm.fit(prefs, "personal", executor=dask)
+    with pytest.raises(TypeError, match="'metropolis' does not run on a cluster"):
+        pm.fit(prefs, "mcmc", augmentation="metropolis", executor=dask)
+    with pytest.raises(ValueError, match="keep_latent does not go with a cluster"):
+        pm.fit(prefs, alpha=3, keep_latent=["u003"], executor=dask)
+    with pytest.raises(TypeError, match="recommendations are for parts"):
+        pm.recommend_to(wanted("sampled"), "x.csv", executor=dask)
+    for executor in (None, pm.Threads(1)):
+        with pytest.raises(TypeError, match=r"parts are read by the workers .* pm\.read"):
+            pm.fit(parts[2], alpha=3, executor=executor)
+
+
+def test_parts_must_rise(dask, parts):
+    paths = parts[5].paths
+    with pytest.raises(ValueError, match=r"first user, 'u.*', does not come after 'u.*' the last"):
+        pm.fit(pm.Parts([*paths[1:], paths[0]]), alpha=3, executor=dask)
+
+
+def test_users_must_be_in_one_part(dask, parts, tmp_path):
+    paths = list(parts[5].paths)
+    table = pq.read_table(paths[1])
+    last = pq.read_table(paths[0])["user"].to_pylist()[-1]
+    import pyarrow as pa
+
+    more = pa.table({"user": [last], "item": ["i7"]})
+    pq.write_table(pa.concat_tables([more, table]), tmp_path / "part-00001.parquet")
+    paths[1] = str(tmp_path / "part-00001.parquet")
+    for items in (None, parts[5].items):
+        with pytest.raises(ValueError, match=f"its first user, '{last}', does not come after"):
+            pm.fit(pm.Parts(paths, items=items), alpha=3, executor=dask)
+
+
+def test_clients_that_are_none(client):
+    with pytest.raises(ValueError, match="a local cluster is 'local:2' .* got 'local:x'"):
+        pm.DaskExecutor("local:x")
+    with pytest.raises(ValueError, match="got 'local:0'"):
+        pm.DaskExecutor("local:0")
+    with pytest.raises(TypeError, match=r"client must be a distributed\.Client or an address"):
+        pm.DaskExecutor(3)
+
+
+def test_a_client_that_was_given_stays_open(client):
+    with pm.DaskExecutor(client) as dask:
+        assert list(dask.map(abs, [-1, -2])) == [1, 2]
+    assert client.status == "running"
+
+
+def test_errors_of_tasks_come_as_they_are(dask):
+    with pytest.raises(ZeroDivisionError):
+        list(dask.map(functools.partial(divmod, 1), [1, 0]))
+
+
+def test_nobody_answers(monkeypatch):
+    monkeypatch.setattr(engine, "PATIENCE", 0.5)
+    address, begin = f"tcp://127.0.0.1:{free_port()}", time.monotonic()
+    with pytest.raises(pm.ClusterError, match=f"no scheduler answers at '{address}'"):
+        pm.DaskExecutor(address)
+    assert time.monotonic() - begin < 4
+    with pytest.raises(pm.ClusterError, match="no scheduler answers at 'nonsense'"):
+        pm.DaskExecutor("nonsense")
+
+
+def test_a_cluster_without_workers(monkeypatch):
+    monkeypatch.setattr(engine, "PATIENCE", 0.5)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None) as nobody,
+        distributed.Client(nobody) as lonely,
+    ):
+        begin = time.monotonic()
+        with pytest.raises(pm.ClusterError, match="no worker: start one with `dask worker`"):
+            pm.DaskExecutor(lonely)
+        assert time.monotonic() - begin < 4
