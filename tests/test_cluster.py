@@ -62,7 +62,7 @@ def assert_same(found, other):
 @pytest.fixture(scope="module")
 def cluster():
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
     ) as made:
         yield made
 
@@ -381,7 +381,7 @@ def test_what_a_cluster_does_not_do(dask, parts):
     with pytest.raises(TypeError, match="recommend does not run on a cluster"):
         pm.recommend(wanted("sampled"), executor=dask)
     with pytest.raises(TypeError, match="evaluate does not run on a cluster"):
-        pm.evaluate(prefs, executor=dask)
+        pm.evaluate(prefs, hide=1, executor=dask)
     with pytest.raises(TypeError, match="'personal' does not run on a cluster"):
         pm.fit(prefs, "personal", executor=dask)
     with pytest.raises(TypeError, match="'metropolis' does not run on a cluster"):
@@ -397,7 +397,7 @@ def test_what_a_cluster_does_not_do(dask, parts):
 
 def test_parts_must_rise(dask, parts):
     paths = parts[5].paths
-    with pytest.raises(ValueError, match=r"first user, 'u.*', does not come after 'u.*' the last"):
+    with pytest.raises(ValueError, match=r"first user, 'u.*', does not come after 'u.*', the last"):
         pm.fit(pm.Parts([*paths[1:], paths[0]]), alpha=3, executor=dask)
 
 
@@ -416,12 +416,25 @@ def test_users_must_be_in_one_part(dask, parts, tmp_path):
 
 
 def test_clients_that_are_none(client):
-    with pytest.raises(ValueError, match="a local cluster is 'local:2' .* got 'local:x'"):
+    with pytest.raises(ValueError, match=r"a local cluster is 'local:2' .* got 'local:x'"):
         pm.DaskExecutor("local:x")
     with pytest.raises(ValueError, match="got 'local:0'"):
         pm.DaskExecutor("local:0")
     with pytest.raises(TypeError, match=r"client must be a distributed\.Client or an address"):
         pm.DaskExecutor(3)
+
+
+@pytest.mark.slow
+def test_a_local_cluster_is_made_and_ended(client):
+    """Beside another one, with whose ports it does not clash."""
+    with pm.DaskExecutor("local:1") as dask:
+        assert_same(fit(make_clicks(), "sampled", executor=dask), wanted("sampled"))
+        (pid,) = dask.client.run(os.getpid).values()
+    assert dask.client.status == "closed"
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    with pytest.raises(pm.ClusterError, match="gone"):
+        fit(make_clicks(), "sampled", executor=dask)
 
 
 def test_a_client_that_was_given_stays_open(client):
@@ -448,7 +461,7 @@ def test_nobody_answers(monkeypatch):
 def test_a_cluster_without_workers(monkeypatch):
     monkeypatch.setattr(engine, "PATIENCE", 0.5)
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=None) as nobody,
+        distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as nobody,
         distributed.Client(nobody) as lonely,
     ):
         begin = time.monotonic()

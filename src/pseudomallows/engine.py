@@ -80,7 +80,7 @@ class DaskExecutor:
             if not number.isdigit() or int(number) < 1:
                 raise ValueError(f"a local cluster is 'local:2' for two workers, got {address!r}")
             self._cluster = distributed.LocalCluster(
-                n_workers=int(number), threads_per_worker=1, dashboard_address=None
+                n_workers=int(number), threads_per_worker=1, dashboard_address="127.0.0.1:0"
             )
             return distributed.Client(self._cluster)
         try:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -60,35 +59,28 @@ class Parts:
     def __repr__(self) -> str:
         return f"Parts({len(self.paths)} file{'s' if len(self.paths) > 1 else ''})"
 
-    def check_order(self, scans: Sequence["Scan"]) -> None:
-        """Refuse parts whose users do not rise from file to file: one may be in two of them."""
+    def check_order(self, ends: Sequence[tuple[str, str] | None]) -> None:
+        """Refuse files whose users do not rise: one may be in two of them.
+
+        ``ends[file]`` are its first user and its last.
+        """
         last, where = None, ""
-        for path, scan in zip(self.paths, scans, strict=True):
-            if scan.first is None:
+        for path, users in zip(self.paths, ends, strict=True):
+            if users is None:
                 continue
-            if last is not None and scan.first <= last:
+            if last is not None and users[0] <= last:
                 raise ValueError(
-                    f"{path}: its first user, {scan.first!r}, does not come after {last!r}, the "
+                    f"{path}: its first user, {users[0]!r}, does not come after {last!r}, the "
                     f"last of {where}; each user must be in one file, and users rise from file to "
                     "file: cut the log with pm.split or `pseudomallows split`"
                 )
-            last, where = scan.last, path
+            last, where = users[1], path
 
 
-@dataclass(frozen=True)
-class Scan:
-    """What a look at one part tells: its items, and its first and last user."""
-
-    items: list[str]
-    first: str | None
-    last: str | None
-
-
-def scan_part(path: str) -> Scan:
-    """Look at one part."""
-    users, items, _, _ = _read(path)
-    ends = (users[0], users[-1]) if len(users) else (None, None)
-    return Scan(items.tolist(), *ends)
+def item_names(path: str) -> list[str]:
+    """The items of one part."""
+    names: list[str] = _read(path)[1].tolist()
+    return names
 
 
 def load_part(path: str, items: Sequence[str]) -> Clicks:
