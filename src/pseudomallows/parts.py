@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .preferences import Clicks, check_known
+from .rankings import check_count
 
 
 class Parts:
@@ -123,17 +124,20 @@ def split(prefs: Clicks, folder: str | os.PathLike[str], n_parts: int = 8) -> Pa
         raise TypeError(f"prefs must be clicks, got {type(prefs).__name__}")
     if (prefs.weights != 1).any():
         raise ValueError("parts hold rows of weight 1 only: repeat the rows")
+    n_parts = check_count(n_parts, "n_parts")
     names = np.array([str(name) for name in prefs.users.tolist()], dtype=object)
     if len(set(names.tolist())) < len(names):
         raise ValueError("two users have the same name as text")
     order = np.argsort(names, kind="stable")
     order = order[prefs.n_clicks[order] > 0]  # a row is a click: who has none cannot be there
+    if not len(order):
+        raise ValueError("nobody has clicked anything: there is nothing to split")
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     if any(target.glob("*.parquet")):
         raise FileExistsError(f"{target} has Parquet files already: give another folder")
     ends = np.cumsum(prefs.n_clicks[order])
-    edges = np.searchsorted(ends, np.linspace(0, ends[-1] if len(ends) else 0, n_parts + 1)[1:-1])
+    edges = np.searchsorted(ends, np.linspace(0, ends[-1], n_parts + 1)[1:-1])
     items, paths = prefs.items, []
     for number, rows in enumerate(np.split(order, edges)):
         if len(rows):
