@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import warnings
 
@@ -20,6 +21,7 @@ distributed = pytest.importorskip("distributed")
 pq = pytest.importorskip("pyarrow.parquet")
 engine = pytest.importorskip("pseudomallows.engine")
 
+ROWS = stream.ROWS  # of the workers
 ARRAYS = ("consensus", "alpha", "shares", "costs", "weights", "log_posterior", "leaders")
 FITS = {
     "sampled": {"alpha": 4, "n_draws": 6},
@@ -184,6 +186,30 @@ def test_a_worker_is_killed(dask, client, kind):
 
 
 @pytest.mark.slow
+def test_a_worker_is_killed_at_any_time(dask, client):
+    """Not between two sweeps only: while it counts, or reads, or sends."""
+    for delay in (0.004, 0.02):
+        client.wait_for_workers(2, timeout=60)
+        pid = min(client.run(os.getpid).values())
+        timer = threading.Timer(delay, os.kill, (pid, signal.SIGKILL))
+        found = fit(make_clicks(), "clusters", executor=dask, progress=Once(timer.start))
+        timer.join()
+        assert_same(found, wanted("clusters"))
+
+
+@pytest.mark.slow
+def test_a_worker_is_killed_that_writes(dask, client, parts, tmp_path):
+    """What it left behind has no name that counts."""
+    kill = Once(lambda: kill_one(client), at=0)
+    pm.recommend_to(wanted("clusters"), tmp_path / "here", clicks=parts[5])
+    folder = tmp_path / "there"
+    pm.recommend_to(wanted("clusters"), folder, clicks=parts[5], executor=dask, progress=kill)
+    for path in (tmp_path / "here").iterdir():
+        assert (folder / path.name).read_bytes() == path.read_bytes()
+    assert len([path for path in folder.iterdir() if path.name[0] != "."]) == 5
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["expected", "mcmc"])
 def test_a_worker_is_killed_that_has_read_parts(dask, client, parts, kind):
     kill = Once(lambda: kill_one(client))
@@ -209,18 +235,30 @@ def free_port():
         return found.getsockname()[1]
 
 
+def start(command, *options, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.{command}", *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | environment,
+    )
+
+
+def start_scheduler(address, **environment):
+    host, _, port = address.rpartition(":")
+    options = ("--host", host, "--port", port, "--no-dashboard", "--no-show")
+    web = ("--dashboard-address", "127.0.0.1:0")
+    return start("dask_scheduler", *options, *web, **environment)
+
+
 @contextlib.contextmanager
-def started(n_workers):
+def started(n_workers, **environment):
     """The address, the scheduler and the workers, as processes."""
     address = f"tcp://127.0.0.1:{free_port()}"
-    run = functools.partial(subprocess.Popen, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    where = ["--host", address.rpartition(":")[0], "--port", address.rpartition(":")[2]]
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    processes = [run([*command, *where, "--no-dashboard", "--no-show"])]
+    processes = [start_scheduler(address, **environment)]
     try:
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", address]
-        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "20"]
-        processes += [run([*command, *options]) for _ in range(n_workers)]
+        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "20")
+        processes += [start("dask_worker", address, *options) for _ in range(n_workers)]
         yield address, processes[0], processes[1:]
     finally:
         for process in processes:
@@ -273,6 +311,53 @@ def test_the_scheduler_is_gone(parts, kind, monkeypatch, tmp_path, dask):
     found = fit(parts[2], kind, executor=dask, checkpoint=files[1], progress=note)
     assert_same(found, wanted(kind))
     assert not any(file.exists() for file in files)
+
+
+@pytest.mark.slow
+def test_the_scheduler_is_gone_while_a_task_runs():
+    with started(1) as (address, scheduler, _), pm.DaskExecutor(address) as dask:
+        timer = threading.Timer(0.5, end, (scheduler,))
+        timer.start()
+        begin = time.monotonic()
+        with pytest.raises(pm.ClusterError, match="the scheduler of the cluster is gone"):
+            list(dask.map(time.sleep, [60]))
+        assert time.monotonic() - begin < 10
+
+
+@pytest.mark.slow
+def test_the_scheduler_comes_back():
+    """It has forgotten the shards: the fit ends, and another one can begin."""
+    with started(1) as (address, scheduler, workers), pm.DaskExecutor(address) as dask:
+        new = []
+
+        def restart():
+            end(scheduler)
+            while dask.client.status == "running":
+                time.sleep(0.01)
+            new.append(start_scheduler(address))
+            while dask.client.status != "running":
+                time.sleep(0.01)
+
+        try:
+            with pytest.raises(pm.ClusterError, match="the scheduler of the cluster is gone"):
+                fit(make_clicks(), "sampled", executor=dask, progress=Once(restart))
+            end(workers[0])
+            workers.append(start("dask_worker", address, "--nthreads", "1", "--no-nanny"))
+            dask.client.wait_for_workers(1, timeout=60)
+            assert_same(fit(make_clicks(), "sampled", executor=dask), wanted("sampled"))
+        finally:
+            for process in (*new, *workers):
+                end(process)
+
+
+@pytest.mark.slow
+def test_a_task_that_ends_its_worker():
+    with (
+        started(1, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0") as (address, *_),
+        pm.DaskExecutor(address) as dask,
+        pytest.raises(pm.ClusterError, match="a task ended several workers, for want of memory"),
+    ):
+        list(dask.map(os._exit, [1]))
 
 
 # Parts that are broken
@@ -336,7 +421,7 @@ def test_a_broken_part_is_named(dask, parts, tmp_path, how, words):
 # Recommendations
 
 
-@pytest.mark.parametrize("rows", [7, stream.ROWS])
+@pytest.mark.parametrize("rows", [7, ROWS])
 def test_workers_write_the_same_files(dask, parts, tmp_path, monkeypatch, rows):
     monkeypatch.setattr(stream, "ROWS", rows)  # here; the workers have their own
     model, seen = wanted("clusters"), []
@@ -356,9 +441,9 @@ def test_workers_write_the_same_files(dask, parts, tmp_path, monkeypatch, rows):
     for file in files[0]:
         here, there = tmp_path / "here" / file, tmp_path / "there" / file
         assert pq.read_table(here).equals(pq.read_table(there))
-        if rows == stream.ROWS:
-            continue
-        assert pq.ParquetFile(here).num_row_groups > 1
+        is_cut = pq.ParquetFile(here).num_row_groups > 1
+        assert is_cut == (rows < ROWS)
+        assert is_cut or here.read_bytes() == there.read_bytes()
 
 
 def test_parts_are_answered_side_by_side(dask, client, parts, tmp_path):
