@@ -18,6 +18,7 @@ import pseudomallows as pm
 from pseudomallows import checkpoint, stream
 
 distributed = pytest.importorskip("distributed")
+pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 engine = pytest.importorskip("pseudomallows.engine")
 
@@ -167,6 +168,64 @@ def test_weights_are_users(dask):
         assert_same(fit(weighted, kind, executor=dask), fit(weighted, kind))
 
 
+def write_part(path, clicks):
+    """One part of rows (user, item)."""
+    users, items = (pa.array([row[column] for row in clicks], pa.string()) for column in (0, 1))
+    pq.write_table(pa.table({"user": users, "item": items}), path)
+    return str(path)
+
+
+def test_parts_that_say_nothing(dask, parts, tmp_path):
+    """Empty ones, and users who have clicked everything."""
+    items = make_clicks().items.tolist()
+    empty = write_part(tmp_path / "a.parquet", [])
+    eager = write_part(tmp_path / "z.parquet", [("zoe", item) for item in items])
+    odd = pm.Parts([empty, *parts[2].paths, eager], items=items)
+    assert_same(fit(odd, "clusters", executor=dask), wanted("clusters"))
+    assert_same(fit(pm.Parts(odd.paths), "sampled", executor=dask), wanted("sampled"))
+    assert pm.recommend_to(wanted("sampled"), tmp_path / "new", clicks=odd, executor=dask) == 120
+    for nothing, words in (
+        (pm.Parts([empty, eager]), "no user says anything"),
+        (pm.Parts([empty], items=items), "no user says anything"),
+        (pm.Parts([empty]), "at least 2 items, got 0"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            fit(nothing, "sampled", executor=dask)
+
+
+def test_items_in_any_order(dask, parts):
+    prefs = make_clicks()
+    items, last = prefs.items.tolist()[::-1], prefs.n_items - 1
+    owners = np.repeat(np.arange(prefs.n_users), prefs.n_clicks)
+    codes = last - prefs.codes
+    codes = codes[np.lexsort((codes, owners))].astype(np.int32)
+    other = pm.Clicks(prefs.weights, prefs.users, np.array(items, object), prefs.starts, codes)
+    found = fit(pm.Parts(parts[2].paths, items=items), "sampled", executor=dask)
+    assert_same(found, fit(other, "sampled"))
+    assert found.items.tolist() == items
+
+
+def test_the_number_of_clusters_is_chosen(dask, parts):
+    options = {"alpha": 5, "n_clusters": "auto", "n_draws": 3, "rng": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        here = pm.fit(make_clicks(), **options)
+        for prefs in (make_clicks(), parts[2]):
+            there = pm.fit(prefs, executor=dask, **options)
+            assert_same(there, here)
+            assert there.settings["curve"] == here.settings["curve"]
+
+
+def test_a_posterior_without_users(dask, parts, tmp_path):
+    """It can be kept, and answers new users as the other one does."""
+    found = fit(parts[2], "clusters", executor=dask)
+    found.save(tmp_path / "posterior")
+    found, new = pm.load(tmp_path / "posterior"), {"zoe": ["i1", "i5"]}
+    assert_same(found, wanted("clusters"))
+    one, two = (pm.recommend(p, 3, clicks=new).to_rows() for p in (found, wanted("clusters")))
+    assert one == two
+
+
 # Workers come and go
 
 
@@ -313,6 +372,29 @@ def test_the_scheduler_is_gone(parts, kind, monkeypatch, tmp_path, dask):
     assert not any(file.exists() for file in files)
 
 
+class StopHereError(Exception):
+    pass
+
+
+def test_a_fit_moves_to_a_cluster_and_back(dask, monkeypatch, tmp_path):
+    monkeypatch.setattr(checkpoint, "PAUSE", 0)
+    file = tmp_path / "file"
+
+    def stop():
+        raise StopHereError
+
+    for executor, at in ((None, 0.9), (dask, 0.95), (pm.Threads(1), 0.98)):
+        with pytest.raises(StopHereError):
+            fit(
+                make_clicks(),
+                "clusters",
+                executor=executor,
+                progress=Once(stop, at),
+                checkpoint=file,
+            )
+    assert_same(fit(make_clicks(), "clusters", executor=dask, checkpoint=file), wanted("clusters"))
+
+
 @pytest.mark.slow
 def test_the_scheduler_is_gone_while_a_task_runs():
     with started(1) as (address, scheduler, _), pm.DaskExecutor(address) as dask:
@@ -380,8 +462,6 @@ def break_part(parts, folder, how):
     elif how == "missing":
         broken.unlink()
     else:
-        import pyarrow as pa
-
         table = pq.read_table(broken)
         items = pa.array(["strange", *table["item"].to_pylist()[1:]])
         pq.write_table(table.set_column(1, "item", items), broken)
@@ -490,11 +570,8 @@ def test_users_must_be_in_one_part(dask, parts, tmp_path):
     paths = list(parts[5].paths)
     table = pq.read_table(paths[1])
     last = pq.read_table(paths[0])["user"].to_pylist()[-1]
-    import pyarrow as pa
-
-    more = pa.table({"user": [last], "item": ["i7"]})
-    pq.write_table(pa.concat_tables([more, table]), tmp_path / "part-00001.parquet")
-    paths[1] = str(tmp_path / "part-00001.parquet")
+    rows = [(last, "i7"), *((row["user"], row["item"]) for row in table.to_pylist())]
+    paths[1] = write_part(tmp_path / "part-00001.parquet", rows)
     for items in (None, parts[5].items):
         with pytest.raises(ValueError, match=f"its first user, '{last}', does not come after"):
             pm.fit(pm.Parts(paths, items=items), alpha=3, executor=dask)

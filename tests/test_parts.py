@@ -142,6 +142,10 @@ def test_what_parts_are_not(tmp_path):
         pm.Parts([])
     with pytest.raises(ValueError, match="must have different names"):
         pm.Parts([tmp_path / "a" / "x.parquet", tmp_path / "b" / "x.parquet"])
+    with pytest.raises(ValueError, match="items must have different names as text, got '1' twice"):
+        pm.Parts([tmp_path / "x.parquet"], items=[1, 2, "1"])
+    with pytest.raises(TypeError, match="items must be a list of names, got 'tea'"):
+        pm.Parts([tmp_path / "x.parquet"], items="tea")
 
 
 def test_users_must_rise(tmp_path):

@@ -1,6 +1,7 @@
 """Clicks in Parquet parts, for logs that are read, and answered, part by part."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,12 @@ class Parts:
         if len(set(names)) < len(names):
             raise ValueError("the files of parts must have different names")
         self.paths = [str(path.resolve()) for path in found]
+        if isinstance(items, str):
+            raise TypeError(f"items must be a list of names, got {items!r}")
         self.items = None if items is None else [str(name) for name in items]
+        if self.items is not None and len(set(self.items)) < len(self.items):
+            twice = Counter(self.items).most_common(1)[0][0]
+            raise ValueError(f"items must have different names as text, got {twice!r} twice")
 
     def __repr__(self) -> str:
         return f"Parts({len(self.paths)} file{'s' if len(self.paths) > 1 else ''})"
