@@ -147,8 +147,9 @@ def test_the_number_of_workers_leaves_no_trace(cluster, client, parts, kind, n_w
     set_workers(cluster, client, n_workers)
     dask = pm.DaskExecutor(client)
     assert dask.n_workers == n_workers
-    assert_same(fit(make_clicks(), kind, executor=dask), wanted(kind))
-    assert_same(fit(parts[5], kind, executor=dask), wanted(kind))
+    forms = {"mcmc": [parts[5]], "clusters": [make_clicks()]}  # one is enough where it is slow
+    for prefs in forms.get(kind, [make_clicks(), parts[5]]):
+        assert_same(fit(prefs, kind, executor=dask), wanted(kind))
 
 
 def test_another_seed_gives_other_bits(dask):
