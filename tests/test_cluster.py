@@ -141,8 +141,8 @@ def test_the_cut_into_parts_leaves_no_trace(dask, parts, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_workers", [1, 3])
 @pytest.mark.parametrize("kind", FITS)
+@pytest.mark.parametrize("n_workers", [1, 3])
 def test_the_number_of_workers_leaves_no_trace(cluster, client, parts, kind, n_workers):
     set_workers(cluster, client, n_workers)
     dask = pm.DaskExecutor(client)
