@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ._version import __version__
 from .files import check_target, write_whole
 from .latent import Counts, Latent
 from .preferences import Clicks, Preferences, Rankings
@@ -60,20 +61,23 @@ class Checkpoint:
         line, _, content = self._path.read_bytes().partition(b"\n")
         try:
             header = json.loads(line)
-            known = header["format"] == FORMAT
+            kind, call, digest = (header[name] for name in ("format", "call", "sha256"))
         except (ValueError, TypeError, KeyError):
-            known = False
-        if not known:
+            kind = None
+        if kind != FORMAT:
             raise ValueError(f"{self._path} is not a checkpoint: give another name")
-        if header["call"] != json.loads(self._call):
-            differing = _first_difference(header["call"], json.loads(self._call))
+        if call != json.loads(self._call):
+            differing = _first_difference(call, json.loads(self._call))
             raise ValueError(
                 f"{self._path} is the checkpoint of another fit ({differing}): delete it, or give "
                 "another name"
             )
-        if hashlib.sha256(content).hexdigest() != header["sha256"]:
+        if hashlib.sha256(content).hexdigest() != digest:
             raise ValueError(f"{self._path} is damaged: delete it to begin anew")
-        saved: dict[str, Any] = _Unpickler(content, latent).load()
+        try:
+            saved: dict[str, Any] = _Unpickler(content, latent).load()
+        except Exception as error:  # of a forged one, anything
+            raise ValueError(f"{self._path} is damaged: delete it to begin anew: {error}") from None
         return saved
 
     def save_if_due(self, saved: dict[str, Any], latent: Latent) -> None:
@@ -103,9 +107,10 @@ class Checkpoint:
 def describe_call(
     prefs: Preferences, method: str, alpha: float | None, options: Any, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """What tells one fit from another: data, method, options, seed."""
+    """What tells one fit from another: data, method, options, seed; and who makes the draws."""
     state = json.dumps(rng.bit_generator.state, sort_keys=True, default=str)
     return {
+        "version": __version__,
         "data": _digest(prefs),
         "method": method,
         "alpha": alpha,
@@ -116,14 +121,11 @@ def describe_call(
 
 def _digest(prefs: Preferences) -> str:
     digest = hashlib.sha256(str([prefs.n_users, *prefs.items.tolist()]).encode())
-    arrays: list[Any] = [prefs.weights]
     if isinstance(prefs, Clicks):
-        table = prefs.by_size()
-        arrays += [prefs.starts, prefs.codes, table.sizes, table.users, table.counts]
+        digest.update(str(prefs.checksum()).encode())
     elif isinstance(prefs, Rankings):
-        arrays.append(prefs.rankings)
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).data)
+        for array in (prefs.weights, prefs.rankings):
+            digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()[:16]
 
 

@@ -1,6 +1,7 @@
 """A cluster as executor: Dask. This module alone imports it."""
 
 import itertools
+import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -21,8 +22,14 @@ from .executors import ClusterError
 
 T = TypeVar("T")
 R = TypeVar("R")
-PATIENCE = 30.0  # seconds to wait for a first worker
+PATIENCE = 30.0  # seconds to wait for a scheduler, and for a worker if there is none
+GLANCE = 1.0  # seconds between two looks at the cluster, while it works
 GONE = (CommClosedError, FutureCancelledError, FuturesCancelledError, TimeoutError)
+
+
+AGAIN = (
+    "start the cluster and the fit again (with `checkpoint`, it goes on where it was saved last)"
+)
 
 
 class DaskExecutor:
@@ -48,6 +55,7 @@ class DaskExecutor:
 
     def __init__(self, client: "distributed.Client | str"):
         self._cluster: Any = None
+        self._is_own = isinstance(client, str)
         self._homes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._new_homes = itertools.count()
         if isinstance(client, str):
@@ -72,7 +80,7 @@ class DaskExecutor:
             if not number.isdigit() or int(number) < 1:
                 raise ValueError(f"a local cluster is 'local:2' for two workers, got {address!r}")
             self._cluster = distributed.LocalCluster(
-                n_workers=int(number), threads_per_worker=1, dashboard_address=":0"
+                n_workers=int(number), threads_per_worker=1, dashboard_address="127.0.0.1:0"
             )
             return distributed.Client(self._cluster)
         try:
@@ -83,14 +91,15 @@ class DaskExecutor:
     @property
     def n_workers(self) -> int:
         """Threads over all workers, now."""
-        return max(1, sum(self.client.nthreads().values()))
+        with self._clear_errors():
+            return max(1, sum(self.client.nthreads().values()))
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """A result that stays on the workers, and is made again if it is lost.
 
         What is made of another such result is at home with it.
         """
-        with _clear_errors(), _large_is_fine():
+        with self._clear_errors(), _large_is_fine():
             future = self.client.submit(function, *arguments, pure=False)
         self._homes[future] = self._home_of(arguments)
         return future
@@ -109,19 +118,52 @@ class DaskExecutor:
         for place, task in enumerate(tasks):
             places[self._home_of(task)].append(place)
         found: dict[int, R] = {}
-        with _clear_errors():
+        with self._clear_errors():
             with _large_is_fine():
                 bundles = [
                     self.client.submit(_run, function, [tasks[p] for p in mine], pure=False)
                     for mine in places.values()
                 ]
+            self._wait_for(bundles)
             for mine, results in zip(places.values(), self.client.gather(bundles), strict=True):
                 found |= zip(mine, results, strict=True)
         return iter([found[place] for place in range(len(tasks))])
 
+    def _wait_for(self, futures: list[Any]) -> None:
+        """Wait, but not for a scheduler that is gone, nor for ever for a worker."""
+        seen = time.monotonic()
+        while True:
+            try:
+                distributed.wait(futures, timeout=GLANCE)
+                return
+            except TimeoutError:
+                self._check_scheduler()
+                if self.client.nthreads():
+                    seen = time.monotonic()
+                elif time.monotonic() - seen > PATIENCE:
+                    raise ClusterError(f"the cluster has no worker left; {AGAIN}") from None
+
+    def _check_scheduler(self) -> None:
+        """Refuse a client that has lost it: even if it comes back, it has forgotten the shards."""
+        if self.client.status != "running":
+            raise ClusterError(f"the scheduler of the cluster is gone; {AGAIN}")
+
+    @contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        self._check_scheduler()
+        try:
+            yield
+        except distributed.KilledWorker as error:
+            raise ClusterError(
+                f"a task ended several workers, for want of memory perhaps: {error}"
+            ) from None
+        except GONE as error:
+            raise ClusterError(f"the scheduler of the cluster is gone; {AGAIN}: {error}") from None
+
     def close(self) -> None:
-        """End a cluster that was made here, and the client of an address."""
-        if getattr(self, "client", None) is not None:
+        """End a cluster that was made here, and the client of an address; one that was given
+        stays open."""
+        if self._is_own:
             self.client.close()
         if self._cluster is not None:
             self._cluster.close()
@@ -135,21 +177,6 @@ class DaskExecutor:
 
 def _run(function: Callable[[Any], Any], tasks: list[Any]) -> list[Any]:
     return [function(task) for task in tasks]
-
-
-@contextmanager
-def _clear_errors() -> Iterator[None]:
-    try:
-        yield
-    except distributed.KilledWorker as error:
-        raise ClusterError(
-            f"a task ended several workers, for want of memory perhaps: {error}"
-        ) from None
-    except GONE as error:
-        raise ClusterError(
-            "the scheduler of the cluster is gone; start the cluster and the fit again (with "
-            f"`checkpoint`, it goes on where it was saved last): {error}"
-        ) from None
 
 
 @contextmanager

@@ -109,6 +109,7 @@ def evaluate(
     """
     if not isinstance(prefs, Clicks):
         raise TypeError(f"prefs must be clicks (pm.Preferences.from_clicks), got {prefs!r}")
+    check_local(executor, "evaluate")
     k, n_bins = check_count(k, "k"), check_count(n_bins, "n_bins")
     rng = np.random.default_rng(rng)
     if truth is None:
@@ -126,7 +127,6 @@ def evaluate(
         n_clicks = prefs.n_clicks[:, None]
         right = (rankings > n_clicks) & (rankings <= n_clicks + k)
 
-    check_local(executor, "evaluate")
     window = hide if truth is None else k
     by_halves = method == "personal" and truth is None and options.get("held_out") is None
     if by_halves and options.get("scores") is not None and not callable(options["scores"]):

@@ -208,6 +208,8 @@ def fit(
     seed = int(rng) if isinstance(rng, int | np.integer) else None
     alpha = None if alpha is None else check_alpha(alpha)
     generator = np.random.default_rng(rng)
+    if is_remote(executor) and options.get("keep_latent"):
+        raise ValueError("keep_latent does not go with a cluster: leave executor out")
     if checkpoint is not None and (rng is None or method == "personal"):
         why = "has nothing to save" if method == "personal" else "needs a seed: give rng"
         raise ValueError(f"a checkpoint of method={method!r} {why}")
@@ -237,8 +239,6 @@ def fit(
     wanted = check_n_clusters(n_clusters, prefs)
     plan = check_options(prefs, method, n_draws, wanted, alpha is None, options)
     given, owners = (prefs, np.arange(prefs.n_users)) if wanted == 1 else prefs.one_row_each()
-    if is_remote(executor) and len(plan.keep_latent):
-        raise ValueError("keep_latent does not go with a cluster: leave executor out")
     file = None
     if checkpoint is not None:
         file = Checkpoint(checkpoint, describe_call(prefs, method, alpha, plan, generator))

@@ -1,14 +1,15 @@
 """Clicks in Parquet parts, for logs that are read, and answered, part by part."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .preferences import Clicks, check_known
+from .rankings import check_count
 
 
 class Parts:
@@ -55,40 +56,38 @@ class Parts:
         if len(set(names)) < len(names):
             raise ValueError("the files of parts must have different names")
         self.paths = [str(path.resolve()) for path in found]
+        if isinstance(items, str):
+            raise TypeError(f"items must be a list of names, got {items!r}")
         self.items = None if items is None else [str(name) for name in items]
+        if self.items is not None and len(set(self.items)) < len(self.items):
+            twice = Counter(self.items).most_common(1)[0][0]
+            raise ValueError(f"items must have different names as text, got {twice!r} twice")
 
     def __repr__(self) -> str:
         return f"Parts({len(self.paths)} file{'s' if len(self.paths) > 1 else ''})"
 
-    def check_order(self, scans: Sequence["Scan"]) -> None:
-        """Refuse parts whose users do not rise from file to file: one may be in two of them."""
+    def check_order(self, ends: Sequence[tuple[str, str] | None]) -> None:
+        """Refuse files whose users do not rise: one may be in two of them.
+
+        ``ends[file]`` are its first user and its last.
+        """
         last, where = None, ""
-        for path, scan in zip(self.paths, scans, strict=True):
-            if scan.first is None:
+        for path, users in zip(self.paths, ends, strict=True):
+            if users is None:
                 continue
-            if last is not None and scan.first <= last:
+            if last is not None and users[0] <= last:
                 raise ValueError(
-                    f"{path}: its first user, {scan.first!r}, does not come after {last!r}, the "
+                    f"{path}: its first user, {users[0]!r}, does not come after {last!r}, the "
                     f"last of {where}; each user must be in one file, and users rise from file to "
                     "file: cut the log with pm.split or `pseudomallows split`"
                 )
-            last, where = scan.last, path
+            last, where = users[1], path
 
 
-@dataclass(frozen=True)
-class Scan:
-    """What a look at one part tells: its items, and its first and last user."""
-
-    items: list[str]
-    first: str | None
-    last: str | None
-
-
-def scan_part(path: str) -> Scan:
-    """Look at one part."""
-    users, items, _, _ = _read(path)
-    ends = (users[0], users[-1]) if len(users) else (None, None)
-    return Scan(items.tolist(), *ends)
+def item_names(path: str) -> list[str]:
+    """The items of one part."""
+    names: list[str] = _read(path)[1].tolist()
+    return names
 
 
 def load_part(path: str, items: Sequence[str]) -> Clicks:
@@ -131,17 +130,20 @@ def split(prefs: Clicks, folder: str | os.PathLike[str], n_parts: int = 8) -> Pa
         raise TypeError(f"prefs must be clicks, got {type(prefs).__name__}")
     if (prefs.weights != 1).any():
         raise ValueError("parts hold rows of weight 1 only: repeat the rows")
+    n_parts = check_count(n_parts, "n_parts")
     names = np.array([str(name) for name in prefs.users.tolist()], dtype=object)
     if len(set(names.tolist())) < len(names):
         raise ValueError("two users have the same name as text")
     order = np.argsort(names, kind="stable")
     order = order[prefs.n_clicks[order] > 0]  # a row is a click: who has none cannot be there
+    if not len(order):
+        raise ValueError("nobody has clicked anything: there is nothing to split")
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     if any(target.glob("*.parquet")):
         raise FileExistsError(f"{target} has Parquet files already: give another folder")
     ends = np.cumsum(prefs.n_clicks[order])
-    edges = np.searchsorted(ends, np.linspace(0, ends[-1] if len(ends) else 0, n_parts + 1)[1:-1])
+    edges = np.searchsorted(ends, np.linspace(0, ends[-1], n_parts + 1)[1:-1])
     items, paths = prefs.items, []
     for number, rows in enumerate(np.split(order, edges)):
         if len(rows):

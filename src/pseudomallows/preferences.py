@@ -287,16 +287,26 @@ class Clicks(Preferences):
         weights = np.repeat(self.weights, self.n_clicks)
         return np.bincount(self.codes, weights, self.n_items).astype(np.int64)
 
+    def checksum(self) -> int:
+        """A number that other clicks would hardly have; the sum of those of the rows."""
+        sums = np.zeros(self.n_users, dtype=np.uint64)
+        rows = np.flatnonzero(self.n_clicks)
+        if len(rows):
+            sums[rows] = np.add.reduceat(_mix(self.codes), self.starts[rows])
+        return int(_mix(sums ^ _mix(self.weights)).sum(dtype=np.uint64))
+
     def by_size(self) -> "SizeTable":
         """Users and clicks by the number of clicks, of those who have any."""
         sizes = self.n_clicks
         found = np.unique(sizes[(sizes > 0) & (self.weights > 0)])
         users = np.zeros(len(found), dtype=np.int64)
         counts = np.zeros(len(found) * self.n_items, dtype=np.int64)
+        if not len(found):
+            return SizeTable(found, users, counts.reshape(0, self.n_items))
         for first in range(0, self.n_users, 1 << 16):
             rows = slice(first, first + (1 << 16))
             mine, weights = sizes[rows], self.weights[rows] * (sizes[rows] > 0)
-            places = np.minimum(np.searchsorted(found, mine), max(len(found) - 1, 0))
+            places = np.minimum(np.searchsorted(found, mine), len(found) - 1)
             users += np.bincount(places, weights, len(found)).astype(np.int64)
             codes = self.codes[self.starts[first] : self.starts[first + len(mine)]]
             cells = np.repeat(places * self.n_items, mine) + codes
@@ -312,6 +322,14 @@ class Clicks(Preferences):
         return Clicks(
             self.weights[chosen], self.users[chosen], self.items, starts, self.codes[places]
         )
+
+
+def _mix(numbers: NDArray[Any]) -> NDArray[np.uint64]:
+    """Scatter whole numbers over 64 bits (the end of splitmix64)."""
+    mixed = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 @dataclass(frozen=True)

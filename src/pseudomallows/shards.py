@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .clicks import ClickLatent
 from .executors import Executor, RemoteExecutor, Threads, is_remote
 from .latent import Counts, Latent, RankingLatent, SizeCounts, check_informative
-from .parts import Parts, load_part, scan_part
+from .parts import Parts, item_names, load_part
 from .preferences import Clicks, Preferences, Rankings, SizeTable, check_preferences
 
 SHARDS_EACH = 2  # for each worker, of clicks that are sent to them
@@ -116,21 +116,24 @@ def _number_shard(clicks: Clicks, first: int) -> ClickLatent:
 class _Sums:
     """What is known of a part beforehand."""
 
-    n_users: int
+    n_users: int  # who say anything
     table: SizeTable
+    checksum: int
+    ends: tuple[str, str] | None  # the first user and the last
 
 
-def _load(path: str, items: list[str]) -> tuple[Clicks, SizeTable]:
+def _load(path: str, items: list[str]) -> tuple[Clicks, _Sums]:
     clicks = load_part(path, items)
-    return clicks.take(clicks.is_informative), clicks.by_size()
+    used, users = clicks.take(clicks.is_informative), clicks.users
+    ends = (users[0], users[-1]) if len(users) else None
+    return used, _Sums(used.n_users, clicks.by_size(), used.checksum(), ends)
 
 
-def _sums(loaded: tuple[Clicks, SizeTable]) -> _Sums:
-    clicks, table = loaded
-    return _Sums(clicks.n_users, table)
+def _sums(loaded: tuple[Clicks, _Sums]) -> _Sums:
+    return loaded[1]
 
 
-def _number_part(loaded: tuple[Clicks, SizeTable], first: int) -> ClickLatent:
+def _number_part(loaded: tuple[Clicks, _Sums], first: int) -> ClickLatent:
     return _number_shard(loaded[0], first)
 
 
@@ -143,6 +146,7 @@ class ShardedClicks(Clicks):
 
     latent: ShardedLatent
     table: SizeTable
+    sum_of_rows: int
 
     def __repr__(self) -> str:
         return f"ShardedClicks({self.n_users} users, {self.n_items} items)"
@@ -160,6 +164,10 @@ class ShardedClicks(Clicks):
     def one_row_each(self) -> tuple[Preferences, NDArray[np.int64]]:
         """As they are: each stands for one person."""
         return self, np.arange(self.n_users)
+
+    def checksum(self) -> int:
+        """A number that other clicks would hardly have."""
+        return self.sum_of_rows
 
     def by_size(self) -> SizeTable:
         """Users and clicks by the number of clicks."""
@@ -180,13 +188,13 @@ def open_parts(parts: Parts, executor: Executor | None) -> ShardedClicks:
         )
     items = parts.items
     if items is None:
-        scans = list(executor.map(scan_part, parts.paths))
-        parts.check_order(scans)
-        items = sorted({name for scan in scans for name in scan.items})
+        found = executor.map(item_names, parts.paths)
+        items = sorted({name for names in found for name in names})
     if len(items) < 2:
         raise ValueError(f"a ranking needs at least 2 items, got {len(items)}")
     loaded = [executor.submit(_load, path, items) for path in parts.paths]
     sums = list(executor.map(_sums, loaded))
+    parts.check_order([part.ends for part in sums])
     sizes = [part.n_users for part in sums]
     firsts = np.cumsum([0, *sizes]).tolist()
     check_informative(np.array([firsts[-1] > 0]))
@@ -211,6 +219,7 @@ def open_parts(parts: Parts, executor: Executor | None) -> ShardedClicks:
         none.astype(np.int32),
         latent,
         table,
+        sum(part.checksum for part in sums) % 2**64,
     )
 
 

@@ -135,7 +135,8 @@ def _answer_parts(
     if is_remote(executor):
         model = executor.submit(_keep, lean)
         tasks = [(model, *pair, k, window, True) for pair in pairs]
-        found = executor.map(_answer_part, tasks)
+        counts = [executor.submit(_answer_part, task) for task in tasks]  # side by side
+        found = (count for future in counts for count in executor.map(_keep, [future]))
     else:
         found = (_answer_part((lean, *pair, k, window, False), executor) for pair in pairs)
     for number, count in enumerate(found):
@@ -157,8 +158,8 @@ def without_users(posterior: Posterior) -> Posterior:
     )
 
 
-def _keep(posterior: Posterior) -> Posterior:
-    return posterior
+def _keep(thing: Any) -> Any:
+    return thing
 
 
 def _answer_part(
