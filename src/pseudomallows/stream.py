@@ -136,13 +136,25 @@ def _answer_parts(
         model = executor.submit(_keep, lean)
         tasks = [(model, *pair, k, window, True) for pair in pairs]
         counts = [executor.submit(_answer_part, task) for task in tasks]  # side by side
-        found = (count for future in counts for count in executor.map(_keep, [future]))
+        found = _results(executor, counts)
     else:
         found = (_answer_part((lean, *pair, k, window, False), executor) for pair in pairs)
     for number, count in enumerate(found):
         n_users += count
         report(number + 1, n_parts)
     return n_users
+
+
+def _results(executor: Executor, counts: list[Any]) -> Iterator[int]:
+    """The counts as they come; an error of one part is told once the others are written."""
+    first = None
+    for future in counts:
+        try:
+            yield from executor.map(_keep, [future])
+        except (ValueError, OSError) as error:
+            first = first or error
+    if first is not None:
+        raise first
 
 
 def without_users(posterior: Posterior) -> Posterior:
