@@ -150,6 +150,13 @@ def test_the_best_by_ceilings_are_the_best_of_all_to_the_bit():
         tried += groups.look_up_best(*given, items, found)
         assert items.tolist() == expected[0].tolist()
         assert np.array_equal(found, values[0], equal_nan=True)
+        both, rows = np.concatenate([mine, np.arange(n_items)]), np.full((2, k), -1)
+        ends, more = np.array([0, len(mine), len(both)]), np.full((2, k), np.nan)
+        law = (ranks, sources, tables, np.repeat(shares, 2, axis=0), consensus)
+        groups.look_up_best_rows(ends, both, *law, rows, more)  # the second has clicked everything
+        assert rows.tolist() == [items.tolist(), [-1] * k]
+        assert np.array_equal(more[0], found, equal_nan=True)
+        assert np.isnan(more[1]).all()
     assert tried < 40 * n_items / 2
 
 

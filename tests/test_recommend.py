@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 
 import pseudomallows as pm
+from pseudomallows import recommenders
 from pseudomallows.kernels.groups import count_group
 from pseudomallows.lookup import first_chances
 from pseudomallows.recommenders import Block, recommender_of
@@ -81,6 +82,21 @@ def test_new_users_get_what_users_of_the_fit_with_the_same_clicks_get(posterior,
         new = pm.recommend(posterior, k=3, clicks=clicks)
         assert new.items.tolist() == old.items.tolist()
         assert new.probabilities.tolist() == old.probabilities.tolist()
+
+
+def test_the_quick_way_to_few_items_has_the_bits_of_the_slow_one(monkeypatch):
+    data = pm.simulate_clicks(150, 16, [8, 8, 8], 4, rng=3).preferences
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        posteriors = [pm.fit(data, n_clusters=k, n_draws=30, rng=1) for k in (1, 3)]
+    for posterior in posteriors:
+        for given in ({}, {"clicks": data}):
+            found = []
+            for few in (1, 1000):  # any number of items is few, or none is
+                monkeypatch.setattr(recommenders, "FEW_ITEMS", few)
+                found.append(pm.recommend(posterior, 3, window=5, **given))
+            assert (found[0].items == found[1].items).all()
+            assert (found[0].probabilities == found[1].probabilities).all()
 
 
 def test_users_with_no_click_and_with_all_clicks(posterior):

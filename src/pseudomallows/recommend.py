@@ -14,7 +14,7 @@ from .kernels.groups import choose_best
 from .posterior import Posterior, intervals_of
 from .preferences import Clicks, Preferences, check_known, rows_of_users
 from .rankings import check_count
-from .recommenders import PersonalRecommender, recommender_of
+from .recommenders import PersonalRecommender, Recommender, recommender_of
 
 WAYS = ("look_up", "draws")
 
@@ -144,13 +144,20 @@ def best_items(
 ) -> Recommendations:
     """The best unseen items of these users; `rows` are theirs in the fit, None if they are new."""
     threads, recommender = executor or all_cores(), recommender_of(posterior)
-    fill = recommender.begin(seen, rows, window, by, threads)
     items = np.full((seen.n_users, k), -1, dtype=np.int64)
     chances = np.full((seen.n_users, k), np.nan)
+    quick = None
+    if by == "look_up" and isinstance(recommender, Recommender):
+        quick = recommender.begin_best(seen, rows, k, window, threads)
+    fill = None if quick else recommender.begin(seen, rows, window, by, threads)
 
     def work(part: slice) -> None:
-        table = fill(part)
+        if fill is None:
+            assert quick is not None
+            quick(part, items[part], chances[part])
+            return
         starts = seen.starts[part.start : part.stop + 1]
+        table = fill(part)
         choose_best(starts, seen.codes, table, recommender.consensus, items[part], chances[part])
 
     for _ in threads.map(work, blocks(seen.n_users)):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .clicks import ORDERS
 from .executors import Executor, Threads, all_cores, blocks
 from .kernels.clicks import draw_click_users, next_rank_probabilities, step_factors
-from .kernels.groups import choose_best, draw_users, look_up, look_up_best
+from .kernels.groups import choose_best, draw_users, look_up, look_up_best, look_up_best_rows
 from .kernels.matching import N_GAPS
 from .kernels.members import share_out
 from .lookup import Tables
@@ -25,7 +25,10 @@ MAX_CLUSTER_DRAWS = 20  # the same with clusters, for each of them
 LEFT_OUT = 0.01  # of a user's memberships, at most: clusters that would count for nearly nothing
 ONE = Threads(1)
 
+FEW_ITEMS = 8  # up to this part of the items, the best are looked up alone
+
 Fill = Callable[[slice], NDArray[np.float64]]
+FillBest = Callable[[slice, NDArray[np.int64], NDArray[np.float64]], None]
 
 
 def recommender_of(posterior: Posterior) -> "Recommender | PersonalRecommender":
@@ -160,6 +163,23 @@ class Recommender:
             run = self.draw if by == "draws" else self.look_up
             run(block, window, shares[part], table)
             return table
+
+        return fill
+
+    def begin_best(
+        self, seen: Clicks, rows: NDArray[np.int64] | None, k: int, window: int, executor: Executor
+    ) -> FillBest | None:
+        """What fills the k best items of some of these users, if there is a quicker way to them
+        than by the probabilities of all."""
+        if not self.is_pseudo or k > self.n_items // FEW_ITEMS:
+            return None
+        shares = self.shares_of(self._found(seen, rows, executor))[0]
+        self.prepare(seen.n_clicks, window, shares)
+        law = (self._ranks, self._stack, self._tables.of(window))
+
+        def fill(part: slice, items: NDArray[np.int64], chances: NDArray[np.float64]) -> None:
+            mine = (seen.starts[part.start : part.stop + 1], seen.codes)
+            look_up_best_rows(*mine, *law, shares[part], self.consensus, items, chances)
 
         return fill
 

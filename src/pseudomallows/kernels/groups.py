@@ -359,6 +359,16 @@ def look_up_best(mine, ranks, sources, tables, shares, consensus, items, probabi
 
 
 @njit(cache=True, nogil=True)
+def look_up_best_rows(starts, codes, ranks, sources, tables, shares, consensus, items, found):
+    """The same for every row that has an unclicked item left."""
+    for row in range(len(items)):
+        mine = codes[starts[row] : starts[row + 1]]
+        if len(mine) < len(ranks):
+            law = (ranks, sources, tables, shares[row], consensus)
+            look_up_best(mine, *law, items[row], found[row])
+
+
+@njit(cache=True, nogil=True)
 def insert_best(item, chance, consensus, n_found, keys, items, probabilities):
     """Put an item among the best found so far, if it belongs there; return how many there are.
 
