@@ -74,7 +74,9 @@ class Served:
         deadline = time.perf_counter() + seconds
         while left and time.perf_counter() < deadline:
             self.prepare_size(left.pop(0))
-        codes = self.clicks.clicks_of(int(np.argmax(self.clicks.n_clicks > 0)))
+        codes = np.zeros(1, dtype=np.int32)
+        if self.clicks.n_users:  # none are kept of a fit of parts
+            codes = self.clicks.clicks_of(int(np.argmax(self.clicks.n_clicks > 0)))
         self.best(codes, WINDOW)
         started = time.perf_counter()
         for _ in range(3):
@@ -84,7 +86,7 @@ class Served:
 
     def sizes_at_hand(self) -> list[int]:
         """How many clicks users have, the commonest first; none at all is asked for too."""
-        counts = Counter(self.clicks.n_clicks.tolist())
+        counts = Counter(self.clicks.n_clicks.tolist() or range(1, 11))
         sizes = [0, *(size for size, _ in counts.most_common())]
         return list(dict.fromkeys(size for size in sizes if size < self.posterior.n_items))
 
