@@ -34,6 +34,7 @@ class Tables:
         self._alphas, self._sources, self._order = alphas, sources, order
         self.n_items = sources[0].shape[1]
         self._made: dict[int, Table] = {}
+        self._whole: dict[int, tuple[Table, set[int]]] = {}  # and the sizes that all laws have
         self._lock = threading.Lock()
 
     def of(self, window: int) -> Table:
@@ -45,6 +46,7 @@ class Tables:
     def drop(self, window: int) -> None:
         """Forget the tables of a window."""
         self._made.pop(window, None)
+        self._whole.pop(window, None)
 
     @property
     def nbytes(self) -> int:
@@ -53,8 +55,14 @@ class Tables:
 
     def has(self, window: int, size: int) -> bool:
         """Are the tables for so many unseen items made, for all laws?"""
-        found = self._made.get(window)
-        return size == 0 or (found is not None and bool(found[0][:, size].min() >= 0))
+        found, known = self._made.get(window), self._whole.get(window)
+        if size == 0 or found is None:
+            return size == 0
+        if known is None or known[0] is not found:
+            known = self._whole[window] = (found, set())
+        if size not in known[1] and found[0][:, size].min() >= 0:
+            known[1].add(size)
+        return size in known[1]
 
     def make(self, window: int, wanted: Iterable[tuple[int, int]]) -> None:
         """Make the tables of these laws and sizes, if they are missing."""

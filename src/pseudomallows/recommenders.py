@@ -207,8 +207,10 @@ class Recommender:
         starts = np.array([0, len(codes)])
         found: NDArray[Any]
         if row is None:
-            found = np.ones((len(self.chain_weights), 1, self.n_clusters))
-            if self._members is not None:
+            found = np.empty((len(self.chain_weights), 1, self.n_clusters))
+            if self._members is None:
+                found.fill(1.0)
+            else:
                 self._members.fill(starts, codes, found)
         else:
             found = self.chain_memberships[:, row : row + 1]
@@ -217,7 +219,9 @@ class Recommender:
             means = found.mean(axis=0, dtype=np.float64)
         if not self.is_ready(len(codes), window):
             self.prepare(np.array([len(codes)]), window, shares)
-        items, chances = np.full(window, -1, dtype=np.int64), np.full(window, np.nan)
+        items, chances = np.empty(window, dtype=np.int64), np.empty(window)
+        items.fill(-1)
+        chances.fill(np.nan)
         if self.is_pseudo and len(codes) < self.n_items:
             law = (self._ranks, self._stack, self._tables.of(window))
             look_up_best(codes, *law, shares[0], self.consensus, items, chances)
@@ -258,8 +262,11 @@ class Recommender:
         """``shares[user, source]`` from ``[chain, user, cluster]``, the least left out, and
         ``means[user, cluster]`` over the chains."""
         n_users = chain_memberships.shape[1]
-        shares, means = np.ones((n_users, len(self.sources))), np.ones((n_users, self.n_clusters))
-        if self.n_clusters > 1:
+        shares, means = np.empty((n_users, len(self.sources))), np.empty((n_users, self.n_clusters))
+        if self.n_clusters == 1:
+            shares.fill(1.0)
+            means.fill(1.0)
+        else:
             found = np.ascontiguousarray(chain_memberships, dtype=np.float64)
             share_out(found, self.chain_weights, LEFT_OUT, shares, means)
         return shares, means

@@ -1,5 +1,6 @@
 """Run the service: check the address, make all ready, open the port."""
 
+import gc
 import ipaddress
 import logging
 import os
@@ -63,6 +64,8 @@ def _run(
     log.info("look-up tables of %.1f MB made", served.table_bytes() / 1e6)
     guard = guard_of(service, hosts, names)
     log.info("open http://%s:%d", host, port)
+    gc.collect()
+    gc.freeze()  # what is there by now stays, and need not be looked through again
     uvicorn.Server(make_config(guard, host, port)).run(sockets=[opened])
 
 
