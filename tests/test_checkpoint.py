@@ -174,7 +174,7 @@ def test_a_file_that_cannot_be_written(tmp_path):
         ({"n_draws": 5}, "n_draws: it has 4, this one 5"),
         ({"warmup": 4}, "warmup: it has 3, this one 4"),
         ({"sigma": 1.0}, r"sigma: it has 0\.0, this one 1\.0"),
-        ({"rng": 4}, "seed: it has '.*', this one '.*'"),
+        ({"rng": 4}, "with another seed"),
         ({"method": "mcmc"}, "method: it has 'pseudo', this one 'mcmc'"),
     ],
 )
@@ -200,7 +200,7 @@ def test_other_data_are_refused(file):
         prefs.take(np.arange(39)),
     ]
     for other in others:
-        with pytest.raises(ValueError, match=r"another fit \(data: it has"):
+        with pytest.raises(ValueError, match=r"another fit \(of other data\): delete"):
             pm.fit(other, rng=3, checkpoint=file, **options)
 
 

@@ -588,9 +588,12 @@ def test_clients_that_are_none(client):
 
 
 @pytest.mark.slow
-def test_a_local_cluster_is_made_and_ended(client):
-    """Beside another one, with whose ports it does not clash."""
+def test_a_local_cluster_is_made_and_ended(client, parts, tmp_path, capfd):
+    """Beside another one, with whose ports it does not clash; errors are told once, not logged."""
     with pm.DaskExecutor("local:1") as dask:
+        with pytest.raises(ValueError, match="cannot be read"):
+            fit(break_part(parts[5], tmp_path / "clicks", "cut")[0], "sampled", executor=dask)
+        assert "Traceback" not in capfd.readouterr().err
         assert_same(fit(make_clicks(), "sampled", executor=dask), wanted("sampled"))
         (pid,) = dask.client.run(os.getpid).values()
     assert dask.client.status == "closed"

@@ -163,6 +163,10 @@ def test_the_best_by_ceilings_are_the_best_of_all_to_the_bit():
 def test_counts_of_a_group_are_those_of_its_draws():
     counts = np.zeros((5, 5), dtype=np.int64)
     groups.count_group(3, 5, 0.3, groups.UNIFORM, 4000, counts)
+    firsts, lasts = np.zeros((2, 5), dtype=np.int64)
+    groups.count_ends(3, 5, 0.3, groups.UNIFORM, 4000, 2, firsts, lasts)
+    assert (firsts == counts[:, :2].sum(axis=1)).all()
+    assert (lasts == counts[:, -2:].sum(axis=1)).all()
     exact = np.array(naive.marginals(exact_law("uniform", 5, 0.3)))
     assert np.abs(counts / 4000 - exact).max() < 0.04
     assert (counts.sum(axis=0) == 4000).all()

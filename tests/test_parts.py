@@ -105,6 +105,8 @@ def test_what_cannot_be_split(tmp_path):
     with pytest.raises(FileExistsError, match="has Parquet files already"):
         pm.split(prefs, tmp_path, 2)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    with pytest.raises(FileExistsError, match="it is a file, and must be a folder"):
+        pm.split(prefs, tmp_path / "part-00000.parquet", 2)
 
 
 @pytest.mark.parametrize("n_parts", [0, -1, 1.5, "two"])

@@ -117,14 +117,22 @@ def test_more_than_there_are(tmp_path):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_nobody(tmp_path, ending):
-    """As after a fit of parts, which keeps no users."""
-    path = tmp_path / f"answers.{ending}"
-    assert pm.recommend_to(stream.without_users(model()), path) == 0
+    path, nobody = tmp_path / f"answers.{ending}", make_clicks().take(np.empty(0, int))
+    assert pm.recommend_to(model(), path, clicks=nobody) == 0
     assert read_back(path) == []
     if ending == "parquet":
         assert pq.read_table(path).column_names == ["user", "place", "item", "probability"]
     if ending == "csv":
         assert path.read_text() == "user,place,item,probability\n"
+
+
+def test_a_model_that_keeps_no_users_needs_clicks(tmp_path):
+    path, lean = tmp_path / "answers.csv", stream.without_users(model())
+    with pytest.raises(ValueError, match="keeps no users, as it was fitted to parts"):
+        pm.recommend_to(lean, path)
+    assert not path.exists()
+    assert pm.recommend_to(lean, path, clicks=NEW) == 4
+    assert lean.costs.size == 0  # they would travel to every worker
 
 
 def test_standard_output(capfdbinary):
@@ -211,6 +219,14 @@ def test_interrupted_parts(tmp_path, parts):
     assert users == set(clicks)
 
 
+def test_a_damaged_part_is_told_once_the_others_are_answered(tmp_path, parts):
+    Path(parts.paths[0]).write_bytes(b"PAR1")
+    with pytest.raises(ValueError, match=r"part-00000\.parquet"):
+        pm.recommend_to(model(), tmp_path / "answers", 2, clicks=parts)
+    names = [Path(path).name for path in parts.paths]
+    assert sorted(os.listdir(tmp_path / "answers")) == names[1:]
+
+
 def test_parts_do_not_overwrite_themselves(tmp_path, parts):
     before = [Path(path).read_bytes() for path in parts.paths]
     with pytest.raises(ValueError, match="holds the clicks themselves: give another folder"):
@@ -239,6 +255,6 @@ def test_what_is_refused(tmp_path, parts):
     with pytest.raises(ValueError, match="unknown item: 'tea'"):
         pm.recommend_to(model(), csv_file, clicks={"ann": ["tea"], "bob": ["a"]})
     csv_file.write_text("old")
-    with pytest.raises(FileExistsError, match=r"x\.csv"):
+    with pytest.raises(FileExistsError, match=r"x\.csv: it is a file, and must be a"):
         pm.recommend_to(model(), csv_file, clicks=parts)
     assert csv_file.read_text() == "old"

@@ -23,6 +23,7 @@ from .preferences import Clicks, Preferences, Rankings
 FORMAT = "pseudomallows checkpoint 1"
 PAUSE = 30.0  # seconds between two checkpoints, at least
 SHARE = 0.05  # of the time may go into them
+DIGESTS = {"data": "of other data", "seed": "with another seed"}
 KNOWN = {
     ("pseudomallows.states", "PseudoState"),
     ("pseudomallows.states", "PseudoOptions"),
@@ -133,6 +134,8 @@ def _first_difference(saved: Any, wanted: Any) -> str:
     if isinstance(saved, dict) and isinstance(wanted, dict):
         for name in sorted(saved.keys() | wanted.keys()):
             if saved.get(name) != wanted.get(name):
+                if name in DIGESTS:  # which say nothing to anybody
+                    return DIGESTS[name]
                 inner = _first_difference(saved.get(name), wanted.get(name))
                 return inner if name == "options" else f"{name}: {inner}"
     return f"it has {saved!r}, this one {wanted!r}"

@@ -16,7 +16,7 @@ from .datasets import simulate_clicks, simulate_rankings
 from .diagnostics import ConvergenceWarning
 from .evaluate import Evaluation, evaluate
 from .executors import Executor, Threads
-from .files import check_target, load
+from .files import check_target, load, make_folder
 from .fit import fit
 from .parts import Parts, split
 from .posterior import Posterior
@@ -69,7 +69,7 @@ def demo(options: argparse.Namespace) -> int:
         best = [str(row["item"]).lower() for row in posterior.summary(cluster)[:2]]
         print(f"  {sizes[cluster]:>5}  {'; '.join(best)}")
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     posterior.save(folder / "model.pm")
     found = recommend(posterior, 10)
     write_table(found.to_columns(), folder / "recommendations.csv")

@@ -1,6 +1,7 @@
 """A cluster as executor: Dask. This module alone imports it."""
 
 import itertools
+import logging
 import time
 import warnings
 from collections import defaultdict
@@ -80,7 +81,10 @@ class DaskExecutor:
             if not number.isdigit() or int(number) < 1:
                 raise ValueError(f"a local cluster is 'local:2' for two workers, got {address!r}")
             self._cluster = distributed.LocalCluster(
-                n_workers=int(number), threads_per_worker=1, dashboard_address="127.0.0.1:0"
+                n_workers=int(number),
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,  # errors of tasks come back as exceptions
             )
             return distributed.Client(self._cluster)
         try:

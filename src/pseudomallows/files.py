@@ -78,6 +78,15 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """The folder, made if it is not there."""
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"cannot write into {folder}: it is a file, and must be a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     """Write a posterior to a file, whole or not at all."""
     content = io.BytesIO()

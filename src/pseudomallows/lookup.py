@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .executors import all_cores
-from .kernels.groups import UNIFORM, add_ceilings, count_group
+from .kernels.groups import UNIFORM, add_ceilings, count_ends
 
 TABLE_DRAWS = 2000  # behind each table
 
@@ -120,13 +120,12 @@ def first_chances(size: int, lam: float, k: int, order: int) -> NDArray[np.float
     From draws. For uniform orders the law is the same read from behind, which doubles the draws,
     and the chance never rises from a place to the next, which smooths them.
     """
-    counts = np.zeros((size, size), dtype=np.int64)
-    count_group(size, size, lam, order, TABLE_DRAWS, counts)
-    chances = counts[:, :k].sum(axis=1) / TABLE_DRAWS
+    firsts, lasts = np.zeros((2, size), dtype=np.int64)
+    count_ends(size, size, lam, order, TABLE_DRAWS, k, firsts, lasts)
+    chances = firsts / TABLE_DRAWS
     if order != UNIFORM:
         return chances
-    mirrored = counts[::-1, ::-1][:, :k].sum(axis=1) / TABLE_DRAWS
-    return falling((chances + mirrored) / 2)
+    return falling((chances + lasts[::-1] / TABLE_DRAWS) / 2)
 
 
 def falling(values: NDArray[np.float64]) -> NDArray[np.float64]:

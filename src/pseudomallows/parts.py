@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .files import make_folder
 from .preferences import Clicks, check_known
 from .rankings import check_count
 
@@ -138,8 +139,7 @@ def split(prefs: Clicks, folder: str | os.PathLike[str], n_parts: int = 8) -> Pa
     order = order[prefs.n_clicks[order] > 0]  # a row is a click: who has none cannot be there
     if not len(order):
         raise ValueError("nobody has clicked anything: there is nothing to split")
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    target = make_folder(folder)
     if any(target.glob("*.parquet")):
         raise FileExistsError(f"{target} has Parquet files already: give another folder")
     ends = np.cumsum(prefs.n_clicks[order])

@@ -286,14 +286,13 @@ def intervals_of(probabilities: NDArray[np.float64], probability: float) -> NDAr
 def _cumulative_ordering(
     probabilities: NDArray[np.float64], mean_ranks: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    cumulative = probabilities.cumsum(axis=1)
-    left = list(np.argsort(mean_ranks, kind="stable"))
-    ordering = []
-    for place in range(len(probabilities)):
-        best = max(left, key=lambda item: cumulative[item, place])
-        left.remove(best)
-        ordering.append(best)
-    return np.array(ordering)
+    items = np.argsort(mean_ranks, kind="stable")
+    cumulative = probabilities.cumsum(axis=1)[items]
+    taken, chosen = np.zeros(len(items)), np.empty(len(items), dtype=np.int64)
+    for place in range(len(items)):
+        chosen[place] = np.argmax(cumulative[:, place] + taken)  # of ties the first
+        taken[chosen[place]] = -np.inf
+    return np.asarray(items[chosen])
 
 
 def _shortest_run(row: NDArray[np.float64], probability: float) -> tuple[int, int]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .executors import Executor, Threads, blocks, is_remote
+from .files import make_folder
 from .parts import Parts, load_part
 from .posterior import Posterior
 from .preferences import Clicks
@@ -73,6 +74,11 @@ def recommend_to(
         raise TypeError(f"posterior must come from fit, got {type(posterior).__name__}")
     if posterior.clicks is None:
         raise ValueError("recommendations need a fit of clicks, and this posterior is of rankings")
+    if clicks is None and not posterior.clicks.n_users:
+        raise ValueError(
+            "this posterior keeps no users, as it was fitted to parts: give their clicks, "
+            "such as clicks=pm.Parts(folder) or `--clicks FOLDER`"
+        )
     k = min(check_count(k, "k"), posterior.n_items)
     window = k if window is None else min(check_count(window, "window"), posterior.n_items)
     report = progress or (lambda done, total: None)
@@ -126,7 +132,7 @@ def _answer_parts(
     executor: Executor | None,
     report: Progress,
 ) -> int:
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     targets = [str(folder.resolve() / Path(path).name) for path in parts.paths]
     if set(targets) & set(parts.paths):
         raise ValueError(f"{folder} holds the clicks themselves: give another folder")
@@ -136,21 +142,22 @@ def _answer_parts(
         model = executor.submit(_keep, lean)
         tasks = [(model, *pair, k, window, True) for pair in pairs]
         counts = [executor.submit(_answer_part, task) for task in tasks]  # side by side
-        found = _results(executor, counts)
+        found = _results(lambda count: next(executor.map(_keep, [count])), counts)
     else:
-        found = (_answer_part((lean, *pair, k, window, False), executor) for pair in pairs)
+        mine = [(lean, *pair, k, window, False) for pair in pairs]
+        found = _results(lambda task: _answer_part(task, executor), mine)
     for number, count in enumerate(found):
         n_users += count
         report(number + 1, n_parts)
     return n_users
 
 
-def _results(executor: Executor, counts: list[Any]) -> Iterator[int]:
+def _results(count: Callable[[Any], int], parts: list[Any]) -> Iterator[int]:
     """The counts as they come; an error of one part is told once the others are written."""
     first = None
-    for future in counts:
+    for part in parts:
         try:
-            yield from executor.map(_keep, [future])
+            yield count(part)
         except (ValueError, OSError) as error:
             first = first or error
     if first is not None:
@@ -158,13 +165,14 @@ def _results(executor: Executor, counts: list[Any]) -> Iterator[int]:
 
 
 def without_users(posterior: Posterior) -> Posterior:
-    """The same without the users of the fit: enough to answer others, and small."""
+    """The same without the users of the fit, and without costs, which no answer needs: small."""
     assert posterior.clicks is not None
     none = posterior.clicks.take(np.empty(0, dtype=np.int64))
     return replace(
         posterior,
         users=none.users,
         clicks=none,
+        costs=posterior.costs[:, :0, :0],
         latent=posterior.latent[:, :, :0],
         chain_memberships=posterior.chain_memberships[:, :0],
     )

@@ -156,6 +156,21 @@ def count_group(seed, size, lam, order, n_draws, counts):
 
 
 @njit(cache=True, nogil=True)
+def count_ends(seed, size, lam, order, n_draws, k, firsts, lasts):
+    """The same draws, but count only how often each place takes one of the first k ranks, and one
+    of the last k: no table of places by ranks."""
+    powers, thresholds, leaps = leap_tables(size, lam)
+    scratch, ranks = make_scratch(size), np.empty(size, dtype=np.int64)
+    stream = np.empty(1, dtype=np.uint64)
+    for draw in range(n_draws):
+        start_stream(seed, draw, size, stream)
+        draw_group(stream, size, order, powers, thresholds, leaps, scratch, ranks)
+        for place in range(size):
+            firsts[place] += ranks[place] < k
+            lasts[place] += ranks[place] >= size - k
+
+
+@njit(cache=True, nogil=True)
 def split_by_clicks(ordering, clicked, clicked_items, other_items):
     """Both groups of a user, each in the order of the consensus; return the size of the first."""
     n_clicks, n_others = 0, 0
