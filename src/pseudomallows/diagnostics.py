@@ -15,7 +15,7 @@ class ConvergenceWarning(UserWarning):
 
     def __init__(self, rhat: float, effective_size: float, stuck: list[int], advice: str = ADVICE):
         self.rhat, self.effective_size, self.stuck = rhat, effective_size, stuck
-        chains = f"; chains {stuck} are stuck far below the best consensus" if stuck else ""
+        chains = f"; chains {stuck} are stuck" if stuck else ""
         shown = f"{rhat:.3f}" if rhat < 100 else "above 100"
         super().__init__(
             f"the chains have not converged: R-hat {shown} (want {RHAT_LIMIT} or less), "

@@ -567,6 +567,9 @@ def _warn_if_doubtful(posterior: Posterior, job: _Job) -> None:
         options = ChainOptions(**(vars(job.plan.chain) | {"start": "map"}))
         best = best_log_posterior(job.latent, job.alpha, options)
         stuck = stuck_chains(posterior.log_posterior, best, posterior.n_items)
+    if job.plan.pseudo.update == "expected":  # without the noise of draws it may never move
+        moved = posterior.consensus != posterior.consensus[:, :1]
+        stuck = np.flatnonzero(~moved.any(axis=(1, 2, 3))).tolist() if job.plan.n_draws > 1 else []
     size_limit = min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 4)
     if stuck or not (worst <= RHAT_LIMIT and least >= size_limit):
         slow = job.method == "pseudo" and posterior.clicks is not None

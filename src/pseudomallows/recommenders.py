@@ -1,5 +1,6 @@
 """What recommendations need of a posterior: from clusters, or from consensuses of one's own."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -94,10 +95,9 @@ class Recommender:
         self._stack = self._stacked()
         self._tables = Tables(self._alphas, self._stack, self.order)
         self._ranks = np.concatenate([source.draws for source in self.sources]).T.copy()
-        self._members = self._find_members(posterior) if n_clusters > 1 else None
+        self._find_members = functools.partial(_members_of, posterior)
         self.consensus = _common_consensus(posterior)
         self.codes = {name: code for code, name in enumerate(posterior.items.tolist())}
-        self._factors = step_factors(self.n_items, N_GAPS)
 
     def _stacked(self) -> tuple[NDArray[Any], ...]:
         """The draws of all sources, as `look_up` reads them; a source of method "pseudo" has one
@@ -112,17 +112,15 @@ class Recommender:
             self.laws,
         )
 
-    @staticmethod
-    def _find_members(posterior: Posterior) -> Members:
-        """By the leaders, if there are some, else by some of the draws."""
-        n_chains, n_draws = posterior.consensus.shape[:2]
-        chosen = _evenly(n_draws, max(1, N_CENTERS // n_chains))
-        centers = posterior.consensus[:, chosen]
-        if posterior.leaders.size:
-            centers = posterior.leaders
-            chosen = _evenly(n_draws, centers.shape[1])
-        shares = np.log(np.maximum(posterior.shares[:, chosen], 1e-300))
-        return Members(centers, posterior.alpha[:, chosen], shares)
+    @functools.cached_property
+    def _factors(self) -> NDArray[np.float64]:
+        """Of the exact sums, for methods other than "pseudo"."""
+        return np.asarray(step_factors(self.n_items, N_GAPS))
+
+    @functools.cached_property
+    def _members(self) -> Members | None:
+        """What tells the clusters of new users, if there are several; made when one asks."""
+        return self._find_members() if self.n_clusters > 1 else None
 
     def _source(
         self,
@@ -414,6 +412,18 @@ class PersonalRecommender:
         rankings = personal.rankings_of(scores)
         shares = personal.alpha_shares_of(seen, all_rows, rankings)[0]
         return np.repeat(rankings, len(shares), axis=0), personal.alphas, shares
+
+
+def _members_of(posterior: Posterior) -> Members:
+    """By the leaders, if there are some, else by some of the draws."""
+    n_chains, n_draws = posterior.consensus.shape[:2]
+    chosen = _evenly(n_draws, max(1, N_CENTERS // n_chains))
+    centers = posterior.consensus[:, chosen]
+    if posterior.leaders.size:
+        centers = posterior.leaders
+        chosen = _evenly(n_draws, centers.shape[1])
+    shares = np.log(np.maximum(posterior.shares[:, chosen], 1e-300))
+    return Members(centers, posterior.alpha[:, chosen], shares)
 
 
 def _evenly(length: int, number: int) -> NDArray[np.int64]:
