@@ -227,6 +227,13 @@ def test_a_damaged_part_is_told_once_the_others_are_answered(tmp_path, parts):
     assert sorted(os.listdir(tmp_path / "answers")) == names[1:]
 
 
+def test_a_user_of_two_parts_is_refused(tmp_path, parts):
+    twice = tmp_path / "again.parquet"
+    twice.write_bytes(Path(parts.paths[0]).read_bytes())
+    with pytest.raises(ValueError, match=r"again.parquet: .* each user must be in one file"):
+        pm.recommend_to(model(), tmp_path / "out", 2, clicks=pm.Parts([*parts.paths, twice]))
+
+
 def test_parts_do_not_overwrite_themselves(tmp_path, parts):
     before = [Path(path).read_bytes() for path in parts.paths]
     with pytest.raises(ValueError, match="holds the clicks themselves: give another folder"):

@@ -22,6 +22,7 @@ from .write import Write, check_table, open_table
 ROWS = 1 << 14  # users of a block
 DIGITS = 6  # of a probability in a file
 Progress = Callable[[int, int], None]
+Answered = tuple[int, tuple[str, str] | None]
 
 
 def recommend_to(
@@ -146,13 +147,16 @@ def _answer_parts(
     else:
         mine = [(lean, *pair, k, window, False) for pair in pairs]
         found = _results(lambda task: _answer_part(task, executor), mine)
-    for number, count in enumerate(found):
+    ends = []
+    for number, (count, first_and_last) in enumerate(found):
         n_users += count
+        ends.append(first_and_last)
         report(number + 1, n_parts)
+    parts.check_order(ends)  # a user of two files would have two answers, both of half the clicks
     return n_users
 
 
-def _results(count: Callable[[Any], int], parts: list[Any]) -> Iterator[int]:
+def _results(count: Callable[[Any], Answered], parts: list[Any]) -> Iterator[Answered]:
     """The counts as they come; an error of one part is told once the others are written."""
     first = None
     for part in parts:
@@ -184,8 +188,9 @@ def _keep(thing: Any) -> Any:
 
 def _answer_part(
     task: tuple[Posterior, str, str, int, int, bool], executor: Executor | None = None
-) -> int:
-    """Read one part, write its answers, whole or not at all; return the number of users."""
+) -> Answered:
+    """Read one part, write its answers, whole or not at all; return the number of users, and the
+    first and the last of them."""
     posterior, source, target, k, window, is_alone = task
     seen = load_part(source, [str(name) for name in posterior.items.tolist()])
     seen = replace(seen, items=posterior.items)
@@ -193,4 +198,5 @@ def _answer_part(
     with open_table(target) as write:
         for found in _answers(posterior, seen, True, k, window, threads):
             _write(write, found)
-    return seen.n_users
+    users = seen.users
+    return len(users), (users[0], users[-1]) if len(users) else None
