@@ -144,3 +144,14 @@ def test_too_many_items_are_refused(monkeypatch):
         pm.fit(pm.simulate_clicks(50, 10, 5, 3, rng=1).preferences, update="expected", rng=1)
     with pytest.raises(ValueError, match="update must be one of 'sampled', 'expected'"):
         pm.fit(pm.simulate_clicks(50, 10, 5, 3, rng=1).preferences, update="mean", rng=1)
+
+
+def test_a_chain_that_never_moves_is_called_stuck():
+    prefs = pm.simulate_clicks(2000, 20, 4, 4, rng=1).preferences
+    options = {"alpha": 4, "n_draws": 100, "rng": 1}
+    with pytest.warns(pm.ConvergenceWarning, match=r"chains \[0\] are stuck"):
+        posterior = pm.fit(prefs, update="expected", **options)
+    assert (posterior.consensus == posterior.consensus[:, :1]).all()
+    with pytest.warns(pm.ConvergenceWarning) as caught:
+        pm.fit(prefs, **options)  # sampled: it moves, if slowly
+    assert not caught[0].message.stuck
