@@ -213,11 +213,10 @@ def run(setting: dict, seed: int) -> list[paper.Row]:
         pass  # compiles
     size = setting["n_users"], setting["n_items"], setting["mean_clicks"]
     shared = dict(zip(("n_users", "n_items", "mean_clicks"), size, strict=True))
-    for alpha in setting["alphas"]:
-        for dataset in range(setting["n_datasets"]):
-            trial = Trial(simulate(*size, alpha, rng), alpha, rng)
-            case = shared | {"alpha": alpha, "dataset": dataset}
-            rows += [case | row for row in trial.measure(setting)]
+    for alpha, dataset in paper.each(setting["alphas"], range(setting["n_datasets"])):
+        trial = Trial(simulate(*size, alpha, rng), alpha, rng)
+        case = shared | {"alpha": alpha, "dataset": dataset}
+        rows += [case | row for row in trial.measure(setting)]
     return rows
 
 

@@ -195,13 +195,14 @@ def run(setting: dict, seed: int) -> list[paper.Row]:
     tiny = pm.simulate_rankings(5, 4, 1.0, rng=rng).rankings
     for _ in measure(tiny, 1.0, {"draws": [2], "steps": [4]}, rng):
         pass  # compiles
-    for n_users, n_items, alpha in setting["cases"]:
+    for (n_users, n_items, alpha), dataset in paper.each(
+        setting["cases"], range(setting["n_datasets"])
+    ):
         case = {"n_users": n_users, "n_items": n_items, "alpha": alpha}
-        for dataset in range(setting["n_datasets"]):
-            data = pm.simulate_rankings(n_users, n_items, alpha, rng=rng)
-            for name, size, seconds, consensus in measure(data.rankings, alpha, setting, rng):
-                found = {"dataset": dataset, "method": name, "draws": size, "seconds": seconds}
-                rows.append(case | found | {"distance": pm.footrule(consensus, data.consensus)})
+        data = pm.simulate_rankings(n_users, n_items, alpha, rng=rng)
+        for name, size, seconds, consensus in measure(data.rankings, alpha, setting, rng):
+            found = {"dataset": dataset, "method": name, "draws": size, "seconds": seconds}
+            rows.append(case | found | {"distance": pm.footrule(consensus, data.consensus)})
     return rows
 
 

@@ -215,7 +215,7 @@ def run(setting: dict, seed: int) -> list[paper.Row]:
     ]
     tasks += [("limit", *case, 0) for case in setting["limits"]]
     rows = []
-    for task in tasks:
+    for (task,) in paper.each(tasks):
         _, n_items, n_users, alpha, number = task
         rng = np.random.default_rng((seed, n_items, n_users, round(1000 * alpha), number))
         costs = costs_of(task, rng)

@@ -47,19 +47,13 @@ SAFE = 1.05, 0.02  # sigma 0 does as well if its divergence is below 1.05 times 
 
 def run(setting: dict, seed: int) -> list[paper.Row]:
     """A row for each data set and sigma; the grid of sigmas is in parts of n."""
-    rows = []
-    for n_items in setting["sizes"]:
-        for n_users in setting["many"]:
-            for alpha in map(float, setting["alphas"]):
-                for number in range(setting["n_sets"]):
-                    key = (seed, n_items, n_users, round(1000 * alpha), number)
-                    shared = {"n_items": n_items, "n_users": n_users, "alpha": alpha}
-                    shared |= {"data_set": number}
-                    values = divergences(n_items, n_users, alpha, setting, key)
-                    rows += [
-                        shared | {"sigma": sigma, "divergence": value}
-                        for sigma, value in values.items()
-                    ]
+    rows, alphas = [], map(float, setting["alphas"])
+    cases = paper.each(setting["sizes"], setting["many"], alphas, range(setting["n_sets"]))
+    for n_items, n_users, alpha, number in cases:
+        key = (seed, n_items, n_users, round(1000 * alpha), number)
+        shared = {"n_items": n_items, "n_users": n_users, "alpha": alpha, "data_set": number}
+        values = divergences(n_items, n_users, alpha, setting, key)
+        rows += [shared | {"sigma": sigma, "divergence": value} for sigma, value in values.items()]
     return rows
 
 

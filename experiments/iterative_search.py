@@ -100,8 +100,7 @@ def run(setting: dict, seed: int) -> list[paper.Row]:
     """All data sets of all cases."""
     return [
         row
-        for case in setting["cases"]
-        for number in range(setting["n_sets"])
+        for case, number in paper.each(setting["cases"], range(setting["n_sets"]))
         for row in run_one(case, number, setting, seed)
     ]
 

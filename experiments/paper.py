@@ -12,9 +12,11 @@ makes a figure from these rows alone. `main` does the rest: options, the CSV fil
 import argparse
 import csv
 import os
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 import pseudomallows as pm
+from pseudomallows.progress import show_progress
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "paper"
@@ -122,6 +125,16 @@ def parse(doc: str, arguments: list[str] | None = None) -> argparse.Namespace:
         "--draw-only", action="store_true", help="only draw the figure, from the table as it is"
     )
     return parser.parse_args(arguments)
+
+
+def each(*lists: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    """All combinations, the last list fastest; a terminal shows how many are done."""
+    combinations = list(product(*lists))
+    with show_progress(Path(sys.argv[0]).stem) as progress:
+        for done, combination in enumerate(combinations):
+            if progress is not None:
+                progress(done, len(combinations))
+            yield combination
 
 
 def write_rows(rows: Iterable[Row], path: Path, seed: int, setting: str) -> None:

@@ -150,20 +150,19 @@ def run(setting: dict, seed: int) -> list[paper.Row]:
     rng, rows = np.random.default_rng(seed), []
     for _ in growth(20, 5, rng):
         pass  # compiles
-    for n_users, n_items, alpha in setting["cases"]:
-        for dataset in range(setting["n_datasets"]):
-            data = pm.simulate_rankings(n_users, n_items, alpha, rng=rng)
-            case = {"part": "closeness", "dataset": dataset}
-            case |= {"n_users": n_users, "n_items": n_items, "alpha": alpha}
-            found = closeness(data.rankings, alpha, setting["n_draws"], rng)
-            rows += [case | row for row in found]
+    datasets = range(setting["n_datasets"])
+    for (n_users, n_items, alpha), dataset in paper.each(setting["cases"], datasets):
+        data = pm.simulate_rankings(n_users, n_items, alpha, rng=rng)
+        case = {"part": "closeness", "dataset": dataset}
+        case |= {"n_users": n_users, "n_items": n_items, "alpha": alpha}
+        found = closeness(data.rankings, alpha, setting["n_draws"], rng)
+        rows += [case | row for row in found]
     sizes = [("users", size, N_ITEMS) for size in setting["users"]]
     sizes += [("items", N_USERS, size) for size in setting["items"]]
-    for part, n_users, n_items in sizes:
-        for dataset in range(setting["n_datasets"]):
-            case = {"part": part, "dataset": dataset, "alpha": ALPHA}
-            case |= {"n_users": n_users, "n_items": n_items}
-            rows += [case | row for row in growth(n_users, n_items, rng)]
+    for (part, n_users, n_items), dataset in paper.each(sizes, datasets):
+        case = {"part": part, "dataset": dataset, "alpha": ALPHA}
+        case |= {"n_users": n_users, "n_items": n_items}
+        rows += [case | row for row in growth(n_users, n_items, rng)]
     return rows
 
 

@@ -55,18 +55,17 @@ def laws(setting: dict, alpha: float, rng: np.random.Generator) -> dict[str, pap
 def run(setting: dict, seed: int) -> list[paper.Row]:
     """Divergences for all data sets; whole tables for the first one."""
     rows = []
-    for alpha in setting["alphas"]:
-        for number in range(setting["n_sets"]):
-            rng = np.random.default_rng((seed, round(1000 * alpha), number))
-            tables = laws(setting, alpha, rng)
-            shared = {"n_users": setting["n_users"], "n_items": setting["n_items"]}
-            shared |= {"alpha": alpha, "data_set": number}
-            for law, table in tables.items():
-                divergence = rank_divergence(table, tables["exact"])
-                rows.append(shared | {"kind": "divergence", "law": law, "divergence": divergence})
-                if number == 0:
-                    cell = shared | {"kind": "table", "law": law}
-                    rows += paper.table_rows(table, ("item", "rank"), "probability", **cell)
+    for alpha, number in paper.each(setting["alphas"], range(setting["n_sets"])):
+        rng = np.random.default_rng((seed, round(1000 * alpha), number))
+        tables = laws(setting, alpha, rng)
+        shared = {"n_users": setting["n_users"], "n_items": setting["n_items"]}
+        shared |= {"alpha": alpha, "data_set": number}
+        for law, table in tables.items():
+            divergence = rank_divergence(table, tables["exact"])
+            rows.append(shared | {"kind": "divergence", "law": law, "divergence": divergence})
+            if number == 0:
+                cell = shared | {"kind": "table", "law": law}
+                rows += paper.table_rows(table, ("item", "rank"), "probability", **cell)
     return rows
 
 

@@ -47,6 +47,11 @@ def test_a_script_says_what_made_its_table(script, rows_of):
     }
 
 
+def test_cases_come_in_order_and_are_silent_in_a_pipe(capfd):
+    assert list(paper.each("ab", [1, 2])) == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+    assert capfd.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
 def test_a_script_has_a_place_in_make_paper_and_a_page_with_its_figure(script):
     name = script.__name__
