@@ -110,7 +110,7 @@ def test_rows_are_taken_whole(rows, data):
     assert prefs.starts.tolist() == starts.tolist()
     assert prefs.codes.tolist() == codes.tolist()
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=6))
-    taken = prefs.take(np.array(chosen, dtype=int))
+    taken = prefs.take(chosen)
     assert [taken.clicks_of(i).tolist() for i in range(len(chosen))] == [
         sorted(rows[row]) for row in chosen
     ]

@@ -130,6 +130,8 @@ def test_a_model_that_keeps_no_users_needs_clicks(tmp_path):
     path, lean = tmp_path / "answers.csv", stream.without_users(model())
     with pytest.raises(ValueError, match="keeps no users, as it was fitted to parts"):
         pm.recommend_to(lean, path)
+    with pytest.raises(ValueError, match="keeps no users, as it was fitted to parts"):
+        pm.recommend(lean)
     assert not path.exists()
     assert pm.recommend_to(lean, path, clicks=NEW) == 4
     assert lean.costs.size == 0  # they would travel to every worker

@@ -239,7 +239,7 @@ class Rankings(Preferences):
 
     def take(self, rows: ArrayLike) -> "Rankings":
         """Some of the rows, by number or by mask."""
-        chosen = np.asarray(rows)
+        chosen = np.arange(self.n_users)[index_of(rows)]
         return Rankings(self.weights[chosen], self.users[chosen], self.items, self.rankings[chosen])
 
     def filled_ranks(self) -> NDArray[np.float64]:
@@ -315,13 +315,19 @@ class Clicks(Preferences):
 
     def take(self, rows: ArrayLike) -> "Clicks":
         """Some of the rows, by number or by mask."""
-        chosen = np.arange(self.n_users)[np.asarray(rows)]
+        chosen = np.arange(self.n_users)[index_of(rows)]
         sizes = self.n_clicks[chosen]
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         places = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], sizes)
         return Clicks(
             self.weights[chosen], self.users[chosen], self.items, starts, self.codes[places]
         )
+
+
+def index_of(rows: ArrayLike) -> NDArray[Any]:
+    """Numbers or a mask; an empty list is of numbers."""
+    chosen = np.asarray(rows)
+    return chosen if chosen.size else chosen.astype(np.int64)
 
 
 def _mix(numbers: NDArray[Any]) -> NDArray[np.uint64]:

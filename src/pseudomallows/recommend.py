@@ -110,10 +110,7 @@ def recommend(
     >>> recommend(posterior, k=1, clicks={"new": ["ale"]}).to_rows()[0]["item"]
     'tea'
     """
-    if not isinstance(posterior, Posterior):
-        raise TypeError(f"posterior must come from fit, got {type(posterior).__name__}")
-    if posterior.clicks is None:
-        raise ValueError("recommendations need a fit of clicks, and this posterior is of rankings")
+    known = clicks_of_fit(posterior, has_clicks=clicks is not None)
     k = min(check_count(k, "k"), posterior.n_items)
     window = k if window is None else min(check_count(window, "window"), posterior.n_items)
     if by not in WAYS:
@@ -121,16 +118,31 @@ def recommend(
     if clicks is not None and users is not None:
         raise ValueError("give users of the fit or clicks of new users, not both")
     check_local(executor, "recommend")
-    seen, recommender = posterior.clicks, recommender_of(posterior)
+    seen, recommender = known, recommender_of(posterior)
     rows: NDArray[np.int64] | None = None  # of the fit
     if clicks is not None:
-        seen = new_users(clicks, seen, recommender.codes)
+        seen = new_users(clicks, known, recommender.codes)
     elif users is not None:
-        rows = rows_of_users(seen, users)
-        seen = seen.take(rows)
+        rows = rows_of_users(known, users)
+        seen = known.take(rows)
     else:
         rows = np.arange(seen.n_users)
     return best_items(posterior, seen, rows, k, window, by, executor)
+
+
+def clicks_of_fit(posterior: Posterior, has_clicks: bool) -> Clicks:
+    """The clicks of a fit, of which there must be some if there are no others to answer to."""
+    if not isinstance(posterior, Posterior):
+        raise TypeError(f"posterior must come from fit, got {type(posterior).__name__}")
+    if posterior.clicks is None:
+        raise ValueError("recommendations need a fit of clicks, and this posterior is of rankings")
+    if not has_clicks and not posterior.clicks.n_users:
+        raise ValueError(
+            "this posterior keeps no users, as it was fitted to parts: give their clicks, such as "
+            "clicks={'ann': ['tea']}, or, to `recommend_to`, clicks=pm.Parts(folder) "
+            "(`--clicks FOLDER`)"
+        )
+    return posterior.clicks
 
 
 def best_items(

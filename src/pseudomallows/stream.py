@@ -15,7 +15,7 @@ from .parts import Parts, load_part
 from .posterior import Posterior
 from .preferences import Clicks
 from .rankings import check_count
-from .recommend import Recommendations, best_items, new_users
+from .recommend import Recommendations, best_items, clicks_of_fit, new_users
 from .recommenders import recommender_of
 from .write import Write, check_table, open_table
 
@@ -71,15 +71,7 @@ def recommend_to(
     >>> print(file.read_text().splitlines()[0])
     user,place,item,probability
     """
-    if not isinstance(posterior, Posterior):
-        raise TypeError(f"posterior must come from fit, got {type(posterior).__name__}")
-    if posterior.clicks is None:
-        raise ValueError("recommendations need a fit of clicks, and this posterior is of rankings")
-    if clicks is None and not posterior.clicks.n_users:
-        raise ValueError(
-            "this posterior keeps no users, as it was fitted to parts: give their clicks, "
-            "such as clicks=pm.Parts(folder) or `--clicks FOLDER`"
-        )
+    known = clicks_of_fit(posterior, has_clicks=clicks is not None)
     k = min(check_count(k, "k"), posterior.n_items)
     window = k if window is None else min(check_count(window, "window"), posterior.n_items)
     report = progress or (lambda done, total: None)
@@ -88,9 +80,9 @@ def recommend_to(
     if is_remote(executor):
         raise TypeError("on a cluster, recommendations are for parts: give clicks=pm.Parts(folder)")
     check_table(target)
-    seen, is_new = posterior.clicks, clicks is not None
+    seen, is_new = known, clicks is not None
     if is_new:
-        seen = new_users(clicks, seen, recommender_of(posterior).codes)
+        seen = new_users(clicks, known, recommender_of(posterior).codes)
     answers = _answers(posterior, seen, is_new, k, window, executor)
     n_blocks = max(1, len(blocks(seen.n_users, ROWS)))
     with open_table(target, as_json) as write:
