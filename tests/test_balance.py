@@ -37,9 +37,9 @@ def test_real_costs_are_balanced(n_users, n_items, alpha):
 
 def test_plain_sinkhorn_goes_to_the_same_matrix():
     log_weights = -3 * np.random.default_rng(1).random((6, 6))
-    rows, columns = np.zeros(6), np.zeros(6)
-    sinkhorn(log_weights, 500, rows, columns)
-    plain = log_weights + rows[:, None] + columns
+    rows, columns = np.ones(6), np.ones(6)
+    sinkhorn(np.exp(log_weights), 500, rows, columns)
+    plain = log_weights + np.log(rows)[:, None] + np.log(columns)
     assert np.abs(plain - balance.balance_weights(log_weights)).max() < 1e-5
 
 
@@ -52,6 +52,23 @@ def test_stopping_early_is_said_with_the_numbers():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         balance.balance_weights(log_weights)
+
+
+def test_sharp_weights_are_balanced_quickly_and_cells_may_vanish():
+    # Cells of exp(-5000) are 0; with Sinkhorn alone this would take rounds without end.
+    log_weights = -100.0 * np.abs(np.arange(60)[:, None] - np.arange(60))
+    log_weights[:, 1] = log_weights[:, 0]
+    found = balance.balance_weights(log_weights, max_steps=40)
+    assert np.abs(sums(found) - 1).max() <= balance.TOLERANCE
+    assert np.exp(found[:2, :2]) == pytest.approx(np.full((2, 2), 0.5), abs=1e-6)
+
+
+@pytest.mark.kernel
+def test_sinkhorn_scales_rows_then_columns():
+    matrix, scales = np.array([[2.0, 1.0], [1.0, 4.0]]), np.ones((2, 2))
+    sinkhorn(matrix, 1, *scales)
+    assert scales[0] == pytest.approx([1 / 3, 1 / 5])
+    assert scales[1] == pytest.approx([1 / (2 / 3 + 1 / 5), 1 / (1 / 3 + 4 / 5)])
 
 
 @pytest.mark.kernel
@@ -76,6 +93,6 @@ def test_assignment_prices_support_the_best_assignment():
     priced = log_weights + rows[:, None] + columns
     assert priced[items, ranks] == pytest.approx(np.zeros(7))
     assert priced.max() < 1e-6
-    rows, columns = rows.copy(), columns.copy()
-    sinkhorn(log_weights, 2000, rows, columns)
-    assert np.abs(sums(log_weights + rows[:, None] + columns) - 1).max() < 0.05
+    scales = np.ones((2, 7))
+    sinkhorn(np.exp(priced), 2000, *scales)
+    assert np.abs(sums(priced + np.log(scales[0])[:, None] + np.log(scales[1])) - 1).max() < 0.05

@@ -28,15 +28,13 @@ def balance_weights(log_weights: Array, *, max_steps: int = MAX_STEPS) -> Array:
            [0.25, 0.75]])
     """
     rows, columns = _assignment_start(log_weights)
-    sinkhorn(log_weights, N_ROUNDS, rows, columns)
+    matrix = _scale(log_weights, rows, columns)
     for step in range(max_steps + 1):
-        matrix = np.exp(log_weights + rows[:, None] + columns)
         error = _error(matrix)
         if error <= TOLERANCE or step == max_steps:
             break
         moved = _newton_step(log_weights, matrix, rows, columns)
-        if not moved:
-            sinkhorn(log_weights, N_ROUNDS, rows, columns)
+        matrix = _scale(log_weights, rows, columns) if moved is None else moved
     if error > TOLERANCE:
         warnings.warn(BalanceWarning(error, step), stacklevel=3)
     return np.asarray(log_weights + rows[:, None] + columns)
@@ -51,12 +49,33 @@ def _assignment_start(log_weights: Array) -> tuple[Array, Array]:
     return -log_weights[items, ranks] - columns[ranks], columns
 
 
+def _matrix(log_weights: Array, rows: Array, columns: Array) -> Array:
+    return np.asarray(np.exp(log_weights + rows[:, None] + columns))
+
+
+def _scale(log_weights: Array, rows: Array, columns: Array) -> Array:
+    """Scale rows and columns in turn: first by logarithms, after which no sum can vanish."""
+    rows[:] = -_log_sums(log_weights + columns)
+    columns[:] = -_log_sums(log_weights.T + rows)
+    scales = np.ones((2, len(rows)))
+    sinkhorn(_matrix(log_weights, rows, columns), N_ROUNDS, *scales)
+    rows += np.log(scales[0])
+    columns += np.log(scales[1])
+    return _matrix(log_weights, rows, columns)
+
+
+def _log_sums(logs: Array) -> Array:
+    highest = logs.max(axis=1)
+    return np.asarray(highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1)))
+
+
 def _error(matrix: Array) -> float:
     return float(max(np.abs(matrix.sum(axis=axis) - 1).max() for axis in (0, 1)))
 
 
-def _newton_step(log_weights: Array, matrix: Array, rows: Array, columns: Array) -> bool:
-    """Move the prices by a damped Newton step on the convex dual; say whether it went down.
+def _newton_step(log_weights: Array, matrix: Array, rows: Array, columns: Array) -> Array | None:
+    """Move the prices by a damped Newton step on the convex dual; return the new matrix, if any
+    step went down.
 
     The prices minimise sum(matrix) - sum(prices). A shift of all rows against all columns changes
     nothing, nor does one of a block that stands apart; the ridge keeps them where they are.
@@ -70,8 +89,8 @@ def _newton_step(log_weights: Array, matrix: Array, rows: Array, columns: Array)
         size = 0.5**halving
         new_rows, new_columns = rows + size * row_step, columns + size * column_step
         with np.errstate(over="ignore"):
-            new_sum = np.exp(log_weights + new_rows[:, None] + new_columns).sum()
-        if new_sum - new_rows.sum() - new_columns.sum() <= height + 1e-4 * size * descent:
+            moved = _matrix(log_weights, new_rows, new_columns)
+        if moved.sum() - new_rows.sum() - new_columns.sum() <= height + 1e-4 * size * descent:
             rows[:], columns[:] = new_rows, new_columns
-            return True
-    return False
+            return moved
+    return None
