@@ -14,6 +14,7 @@ import accuracy_rankings
 import case_study
 import naive
 import paper
+import pseudomallows as pm
 import scaling
 from helpers import choose, p_value
 from pseudomallows.posterior import _cumulative_ordering
@@ -132,6 +133,14 @@ def test_the_chain_on_users_has_a_burn_in_and_the_others_have_none(made):
     assert last["chain on costs"] <= last["Pseudo-Mallows, sigma 0"]
 
 
+def test_one_draw_of_the_chain_on_costs_is_near_the_map():
+    rng = np.random.default_rng(SEED)
+    data = pm.simulate_rankings(200, 100, 5.0, rng=rng)
+    one = accuracy_rankings.by_costs(data.rankings, 5.0, 1, rng)
+    best = scaling.by_assignment(data.rankings, rng)
+    assert pm.footrule(one, data.consensus) < 2 * pm.footrule(best, data.consensus)
+
+
 def test_a_random_start_costs_accuracy_and_calibration_from_clicks(made):
     _, rows = made(accuracy_clicks)
     short = {"method": "Metropolis chain", "draws": 40}
@@ -149,6 +158,16 @@ def test_the_pseudo_mallows_needs_few_draws_but_is_less_calibrated_than_the_exac
         last_of(rows, "calibration_error", name) for name in ("Pseudo-Mallows", "exact chain")
     )
     assert own > 1.5 * exact
+
+
+def test_the_opponent_gives_the_k_ranks_after_the_clicks_to_k_items():
+    rng = np.random.default_rng(SEED)
+    prefs = pm.simulate_clicks(20, 10, 3.0, rng=rng).preferences
+    chain = accuracy_clicks.metropolis_chain(prefs, 3.0, rng)
+    draws, chances = accuracy_clicks.count_latent(chain, prefs, 3, 50)
+    assert draws.shape == (10, 10)
+    np.testing.assert_array_equal((chances < 0).sum(axis=1), prefs.n_clicks)
+    np.testing.assert_allclose(chances.clip(0).sum(axis=1), 3)
 
 
 def test_click_counts_are_as_accurate_as_the_oracle(made):
@@ -194,10 +213,10 @@ def test_the_case_study_reads_a_split_from_files(tmp_path):
 def test_prices_bring_draws_nearer_and_weights_make_them_exact(made):
     _, rows = made(scaling)
     gaps = {law: mean_of(rows, "divergence", law=law) for law in scaling.LAWS}
-    assert gaps["balanced"] < gaps["V orders, best sigma"]
-    assert gaps["balanced matrix"] < gaps["balanced"]
+    assert gaps["balanced"] < gaps["V orders, best sigma"] / 1.5
+    assert gaps["balanced matrix"] < gaps["balanced"] / 1.5
     assert gaps["balanced, weighted"] < gaps["balanced"] / 10
-    assert gaps["exact draws"] < 0.05
+    assert gaps["exact draws"] < 0.1
 
 
 def test_more_users_bring_the_consensus_nearer_to_the_truth(made):
