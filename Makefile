@@ -9,11 +9,14 @@ demo: $(READY)
 	$(RUN) -m pseudomallows demo --out demo
 
 # The figures and tables of the paper, into paper/: `make paper`, or `make paper FULL=1` in the paper's
-# own setting, which takes hours.
+# own setting, which takes hours. With `MSWEB=FOLDER` (train.csv and test.csv, columns user and item)
+# the case study takes these clicks too.
 PAPER := medians best_orders iterative_search sigma_heat best_sigma user_orders \
 	accuracy_rankings accuracy_clicks case_study scaling
 paper: $(READY)
-	@for script in $(PAPER); do $(RUN) experiments/$$script.py $(if $(FULL),--full) || exit 1; done
+	@for script in $(PAPER); do \
+		msweb=; if [ $$script = case_study ]; then msweb='$(if $(MSWEB),--msweb=$(MSWEB))'; fi; \
+		$(RUN) experiments/$$script.py $(if $(FULL),--full) $${msweb:+"$$msweb"} || exit 1; done
 
 test: $(READY) lint docs
 	$(MAKE) --no-print-directory --output-sync=target -j2 test-compiled test-kernels

@@ -287,7 +287,8 @@ def draw_panel(panel: paper.Axes, rows: list[paper.Row], what: str) -> None:
     for name, colour in COLOURS.items():
         times, values, errors = means(paper.select(rows, method=name), what)
         style = {"color": paper.COLOURS[colour], "marker": "o", "capsize": 2}
-        panel.errorbar(times, values, 2 * errors, **style)
+        low = np.minimum(2 * errors, 0.9 * values)  # stay above 0 on the log scale
+        panel.errorbar(times, values, [low, 2 * errors], **style)
     for name, style in BASELINES.items():
         found = [row[what] for row in paper.select(rows, method=name)]
         if None not in found:

@@ -401,7 +401,7 @@ def draw(rows: list[paper.Row]) -> Figure:
     """For each data set: alpha and accuracy above, calibration of our methods below."""
     names = paper.unique(rows, "data")
     stated = [m for m in COLOURS if any(paper.select(rows, part="calibration", method=m))]
-    title = "Clusters beat popularity, and a consensus of one's own beats clusters"
+    title = "A consensus of one's own beats clusters; corrected, its probabilities hold"
     figure, axes = paper.panels(rows, title, 1, 1, 11.5, 0.8 + 4.9 * len(names))
     axes[0, 0].remove()
     stripes = figure.subfigures(2 * len(names), 1, height_ratios=[3, 2.1] * len(names))
@@ -435,7 +435,7 @@ def draw_tuning(panel: paper.Axes, rows: list[paper.Row], name: str) -> None:
     panel.plot(first["similarity"], first["alpha"], "k*", markersize=11, label="largest cluster")
     panel.set(xlabel="mean cosine similarity of two users", ylabel="alpha")
     panel.set_title(f"{name}: choosing alpha")
-    panel.legend(loc="upper left")
+    panel.legend(loc="lower right")
 
 
 def draw_accuracy(panel: paper.Axes, rows: list[paper.Row], name: str) -> None:
@@ -449,7 +449,7 @@ def draw_accuracy(panel: paper.Axes, rows: list[paper.Row], name: str) -> None:
     for place, (row, value, error) in enumerate(zip(own, values, errors, strict=True)):
         words = f"  {value:.1f} %, {row['seconds']:.0f} s"
         panel.text(value + error, place, words, va="center", fontsize=8.5)
-    panel.set(xlabel="hidden clicks found (%)", xlim=(0, 1.2 * values.max()))
+    panel.set(xlabel="hidden clicks found (%)", xlim=(0, 1.25 * values.max()))
     panel.set_title(f"{name}: accuracy of k = {rows[0]['k']} recommendations, and seconds")
 
 

@@ -34,7 +34,7 @@ CASES = [
     (1000, 100, 5.0),
     (50, 100, 3.0),
 ]
-SIGMAS = (0, 1, 2, 3, 5, 8)
+SIGMAS = (0, 1, 2, 3, 5, 8, 12, 16, 24)  # with 50 users and 100 items about 12 is best
 SETTINGS = paper.Settings(
     reduced={
         "cases": CASES,
@@ -51,7 +51,7 @@ SETTINGS = paper.Settings(
         "items": [20, 50, 100, 200, 500, 1000],
     },
     smallest={
-        "cases": [(40, 8, 2.0)],
+        "cases": [(60, 10, 1.0)],
         "n_datasets": 2,
         "n_draws": 1000,
         "users": [50, 500],

@@ -14,6 +14,7 @@ import accuracy_rankings
 import case_study
 import naive
 import paper
+import pseudomallows as pm
 import scaling
 from helpers import choose, p_value
 from pseudomallows.posterior import _cumulative_ordering
@@ -132,6 +133,14 @@ def test_the_chain_on_users_has_a_burn_in_and_the_others_have_none(made):
     assert last["chain on costs"] <= last["Pseudo-Mallows, sigma 0"]
 
 
+def test_one_draw_of_the_chain_on_costs_is_near_the_map():
+    rng = np.random.default_rng(SEED)
+    data = pm.simulate_rankings(200, 100, 5.0, rng=rng)
+    one = accuracy_rankings.by_costs(data.rankings, 5.0, 1, rng)
+    best = scaling.by_assignment(data.rankings, rng)
+    assert pm.footrule(one, data.consensus) < 2 * pm.footrule(best, data.consensus)
+
+
 def test_a_random_start_costs_accuracy_and_calibration_from_clicks(made):
     _, rows = made(accuracy_clicks)
     short = {"method": "Metropolis chain", "draws": 40}
@@ -140,13 +149,35 @@ def test_a_random_start_costs_accuracy_and_calibration_from_clicks(made):
     assert last_of(rows, "calibration_error", "exact chain") < 0.1
 
 
+def test_the_pseudo_mallows_needs_few_draws_but_is_less_calibrated_than_the_exact_chain(made):
+    _, rows = made(accuracy_clicks)
+    few = {"method": "Pseudo-Mallows", "draws": 5}
+    assert mean_of(rows, "accuracy", **few) > last_of(rows, "accuracy", "Metropolis chain")
+    assert mean_of(rows, "distance", **few) < last_of(rows, "distance", "Metropolis chain")
+    own, exact = (
+        last_of(rows, "calibration_error", name) for name in ("Pseudo-Mallows", "exact chain")
+    )
+    assert own > 1.5 * exact
+
+
+def test_the_opponent_gives_the_k_ranks_after_the_clicks_to_k_items():
+    rng = np.random.default_rng(SEED)
+    prefs = pm.simulate_clicks(20, 10, 3.0, rng=rng).preferences
+    chain = accuracy_clicks.metropolis_chain(prefs, 3.0, rng)
+    draws, chances = accuracy_clicks.count_latent(chain, prefs, 3, 50)
+    assert draws.shape == (10, 10)
+    np.testing.assert_array_equal((chances < 0).sum(axis=1), prefs.n_clicks)
+    np.testing.assert_allclose(chances.clip(0).sum(axis=1), 3)
+
+
 def test_click_counts_are_as_accurate_as_the_oracle(made):
     _, rows = made(accuracy_clicks)
     popularity, oracle = (
         mean_of(rows, "accuracy", method=name) for name in ("popularity", "oracle")
     )
     assert abs(popularity - oracle) < 0.06
-    assert last_of(rows, "accuracy", "exact chain") > popularity - 0.06
+    for name in ("exact chain", "Pseudo-Mallows"):
+        assert abs(last_of(rows, "accuracy", name) - popularity) < 0.06
 
 
 def test_the_exact_curve_goes_through_the_simulated_points(made):
@@ -163,9 +194,11 @@ def test_methods_that_learn_beat_popularity_on_purchases(made):
     accuracy = {r["method"]: r["accuracy"] for r in paper.select(rows, part="accuracy")}
     assert accuracy[case_study.PERSONAL] > accuracy["popularity"] + 0.02
     assert accuracy["EASE"] > accuracy["popularity"] + 0.02
-    assert accuracy[case_study.EXACT] > accuracy[case_study.CHAIN]
+    assert accuracy[case_study.EXACT] > accuracy[case_study.CHAIN] + 0.03
+    assert accuracy[case_study.PSEUDO] > accuracy[case_study.CHAIN] + 0.03
     gaps = {r["method"]: r["calibration_error"] for r in paper.select(rows, part="accuracy")}
     assert gaps[case_study.CHAIN] > 2 * gaps[case_study.PSEUDO]
+    assert gaps[case_study.CORRECTED] < gaps[case_study.PERSONAL]
 
 
 def test_the_case_study_reads_a_split_from_files(tmp_path):
@@ -180,9 +213,10 @@ def test_the_case_study_reads_a_split_from_files(tmp_path):
 def test_prices_bring_draws_nearer_and_weights_make_them_exact(made):
     _, rows = made(scaling)
     gaps = {law: mean_of(rows, "divergence", law=law) for law in scaling.LAWS}
-    assert gaps["balanced"] < gaps["V orders, best sigma"]
+    assert gaps["balanced"] < gaps["V orders, best sigma"] / 1.5
+    assert gaps["balanced matrix"] < gaps["balanced"] / 1.5
     assert gaps["balanced, weighted"] < gaps["balanced"] / 10
-    assert gaps["exact draws"] < 0.05
+    assert gaps["exact draws"] < 0.1
 
 
 def test_more_users_bring_the_consensus_nearer_to_the_truth(made):
@@ -192,3 +226,12 @@ def test_more_users_bring_the_consensus_nearer_to_the_truth(made):
             mean_of(rows, "distance", part="users", method=method, n_users=n) for n in (50, 500)
         )
         assert many < few / 2
+
+
+def test_the_pseudo_mallows_is_farther_from_the_truth_than_the_map(made):
+    _, rows = made(scaling)
+    own, best = (
+        mean_of(rows, "distance", part="users", method=method, n_users=50)
+        for method in ("Pseudo-Mallows", "MAP by assignment")
+    )
+    assert own > 1.5 * best
