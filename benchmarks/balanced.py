@@ -23,7 +23,7 @@ SETTINGS = [(100, 20, 1.0), (100, 20, 2.0), (100, 20, 4.0)]
 SETTINGS += [(500, 50, 5.0), (1000, 100, 5.0), (50, 100, 3.0)]
 CLOSE_UP = (500, 50, 5.0)  # shown at every floor, and balanced by the rival too
 FLOORS = (1e-4, 1e-6, 1e-10)
-SIGMAS = (0, 1, 2, 3, 5, 8)
+SIGMAS = (0, 1, 2, 3, 5, 8, 12, 16, 24)
 N_DRAWS, N_CHAINS, CHAIN_DRAWS, WARMUP = 4000, 4, 5000, 500  # chains: of each half
 MAX_ROUNDS = 20_000  # of the rival's Sinkhorn
 

@@ -263,7 +263,7 @@ PANELS = {"accuracy": "share of right\nrecommendations", "calibration_error": "c
 def draw(rows: list[paper.Row]) -> Figure:
     """Accuracy above, calibration error below; a column for each alpha."""
     alphas = paper.unique(rows, "alpha")
-    title = "Click counts are as accurate as any method; only the exact chain's probabilities hold"
+    title = "Click counts are as accurate as any method; what differs is whether probabilities hold"
     width = 11 if len(alphas) > 1 else 6
     figure, axes = paper.panels(rows, title, 2, len(alphas), width, 5.8, sharex=True)
     for column, alpha in enumerate(alphas):

@@ -468,10 +468,12 @@ def draw_calibration(panel: paper.Axes, rows: list[paper.Row], method: str) -> N
 def main(arguments: list[str] | None = None) -> None:
     """Run and draw."""
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--msweb", type=Path)
-    own, rest = parser.parse_known_args(arguments)
+    parser.add_argument(
+        "--msweb", type=Path, metavar="FOLDER", help="with train.csv and test.csv (user,item)"
+    )
+    own, _ = parser.parse_known_args(arguments)
     run_all = partial(run, msweb=own.msweb)
-    paper.main(__doc__, __file__, SETTINGS, run_all, draw, summarise, rest)
+    paper.main(__doc__, __file__, SETTINGS, run_all, draw, summarise, arguments, [parser])
 
 
 if __name__ == "__main__":

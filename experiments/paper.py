@@ -14,7 +14,7 @@ import csv
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -84,10 +84,11 @@ def main(
     draw: Draw,
     summarise: Callable[[list[Row]], str] | None = None,
     arguments: list[str] | None = None,
+    parents: Sequence[argparse.ArgumentParser] = (),
 ) -> None:
     """Run into NAME.csv, then draw NAME.png from that file; NAME is that of the script."""
     name = Path(file).stem
-    options = parse(doc, arguments)
+    options = parse(doc, arguments, parents)
     table, picture = options.out / f"{name}.csv", options.out / f"{name}.png"
     if not options.draw_only:
         start = time.perf_counter()
@@ -101,10 +102,16 @@ def main(
     print(f"{name}: figure -> {picture}")
 
 
-def parse(doc: str, arguments: list[str] | None = None) -> argparse.Namespace:
-    """The options that all scripts share."""
+def parse(
+    doc: str,
+    arguments: list[str] | None = None,
+    parents: Sequence[argparse.ArgumentParser] = (),
+) -> argparse.Namespace:
+    """The options that all scripts share, and those of `parents`."""
     parser = argparse.ArgumentParser(
-        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=doc,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=list(parents),
     )
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the table and the figure")
     parser.add_argument("--seed", type=int, default=SEED, help=f"of all random numbers ({SEED})")

@@ -91,7 +91,8 @@ def search(
         Iterations at most.
     n_draws : int, optional
         Draws behind each divergence, as in the paper; they are noisy, so the search never stops
-        early. By default up to 20 items none: sums over sets of ranks. Beyond, 1000.
+        early, and the divergence it reports, the smallest it saw, is too low. By default up to 20
+        items none: sums over sets of ranks. Beyond, 1000.
     polish : bool
         Beyond the paper: in the end, go back to the best order and take the best single move, as
         long as one helps, again at most `n_iterations` times.
