@@ -112,7 +112,9 @@ def draw(rows: list[paper.Row]) -> Figure:
         "The best sigma falls as alpha and N grow; where points are hollow, sigma 0 does as well"
     )
     shape = {"width": 10.5, "height": 0.8 + 2.8 * len(sizes)}
-    figure, axes = paper.panels(rows, title, len(sizes), len(many), sharey="row", **shape)
+    figure, axes = paper.panels(
+        rows, title, len(sizes), len(many), sharex=True, sharey="row", **shape
+    )
     rng = np.random.default_rng(0)  # moves points aside, so that they do not hide each other
     for line, n_items in zip(axes, sizes, strict=True):
         for panel, n_users in zip(line, many, strict=True):
