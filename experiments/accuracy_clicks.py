@@ -13,7 +13,7 @@ true rank is one of the k = 3 after the clicks.
 - popularity, and an oracle that knows the true consensus and alpha: both without a time.
 Both chains throw away the first half. Seconds hold all from the clicks to the recommendations,
 compiled code warm, one thread. A minute and a half in the reduced setting, with 3 data sets for 20;
-about an hour in full.
+half an hour in full.
 """
 
 import time

@@ -83,7 +83,7 @@ COLOURS = {
     PERSONAL: "pink",
     CORRECTED: "black",
 }
-SIMULATED_USERS, HIGHEST_ALPHA = 500, 20.0
+SIMULATED_USERS, HIGHEST_ALPHA = 500, 20.0  # or what the cluster needs
 THREAD = pm.Threads(1)
 
 
@@ -281,9 +281,10 @@ class Study:
         that of the cluster. A second exact curve has the numbers of clicks of the cluster itself.
         """
         rows = np.flatnonzero(self.clusters.labels == np.bincount(self.clusters.labels).argmax())
-        n_clicks = self.split.shown.take(rows).n_clicks
+        own = self.split.shown.take(rows)
+        n_clicks, highest = own.n_clicks, max(HIGHEST_ALPHA, 1.1 * alpha_of(own))
         least, n_items = max(1, int(n_clicks.min())), self.split.shown.n_items
-        alphas, sizes = np.linspace(0, HIGHEST_ALPHA, self.setting["points"]), []
+        alphas, sizes = np.linspace(0, highest, self.setting["points"]), []
         for alpha in alphas:
             prefs = pm.simulate_clicks(
                 SIMULATED_USERS,
@@ -298,7 +299,7 @@ class Study:
             row = {"part": "simulated", "alpha": alpha}
             yield row | {"similarity": mean_click_similarity(prefs)}
         for part, counts in (("exact", np.concatenate(sizes)), ("exact, own clicks", n_clicks)):
-            for alpha in np.linspace(0, HIGHEST_ALPHA, 41):
+            for alpha in np.linspace(0, highest, 41):
                 value = expected_click_similarity(n_items, alpha, counts)
                 yield {"part": part, "alpha": alpha, "similarity": value}
 
@@ -431,11 +432,11 @@ def draw_tuning(panel: paper.Axes, rows: list[paper.Row], name: str) -> None:
     x, y = paper.column(own, "similarity"), paper.column(own, "alpha")
     panel.plot(x, y, "o", color=paper.COLOURS["orange"], label="simulated, 500 users")
     first = max(paper.select(rows, part="cluster"), key=lambda row: row["n_users"])
-    panel.axvline(first["similarity"], color="black", linestyle=":", linewidth=1)
+    panel.vlines(first["similarity"], 0, first["alpha"], "black", ":", linewidth=1)
     panel.plot(first["similarity"], first["alpha"], "k*", markersize=11, label="largest cluster")
     panel.set(xlabel="mean cosine similarity of two users", ylabel="alpha")
     panel.set_title(f"{name}: choosing alpha")
-    panel.legend(loc="lower right")
+    panel.legend(loc="upper left")
 
 
 def draw_accuracy(panel: paper.Axes, rows: list[paper.Row], name: str) -> None:
