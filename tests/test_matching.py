@@ -64,6 +64,41 @@ def test_the_sum_is_that_over_all_matchings(places, lam, rolling):
         assert found == pytest.approx(exact, abs=1e-9)
 
 
+def long_lines(n_places, rng):
+    """Whole, clicks, holes, items and ranks by turns, items far from their ranks, anything."""
+    clicked = rng.permutation(n_places)[: n_places // 4]
+    clicks = np.where(np.arange(n_places) < len(clicked), 2, 0)
+    clicks[clicked] += 1
+    yield np.full(n_places, 3)
+    yield clicks
+    yield 3 - clicks
+    yield np.resize([3, 0, 3], n_places)
+    yield np.resize([1, 2], n_places)
+    yield np.repeat([1, 3, 2], n_places // 3)
+    yield 2 * rng.permutation(n_places) // n_places + 2 * (
+        2 * rng.permutation(n_places) // n_places
+    )
+
+
+@pytest.mark.parametrize("alpha", [1.0, 8.0, 40.0, 1000.0])
+def test_states_that_are_left_out_do_not_count(alpha):
+    n_places = 90
+    weights = matching.walk_weights(alpha / n_places, n_places)
+    most = weights[3]
+    table, tops = tables(n_places, 2)
+
+    def total(places, largest):
+        line = (*weights[:3], largest)
+        return matching.sum_matchings(places, alpha / n_places, line, table, tops)
+
+    assert most < n_places // 2
+    for places in long_lines(n_places, np.random.default_rng(1)):
+        assert total(places, most) == pytest.approx(total(places, n_places // 2), abs=1e-11)
+    whole = np.full(n_places, 3)
+    if most > 2:  # a twin: with a third of the states something is missing
+        assert total(whole, most // 3) < total(whole, most) - 1e-9
+
+
 def draws(places, lam, n_draws, draw_matching=matching.draw_matching):
     places = np.array(places)
     n_places = len(places)

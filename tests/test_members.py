@@ -30,6 +30,11 @@ def find(members, codes, kernel=kernels.fill_memberships):
     return found[0, 0], n_sums
 
 
+def line_of(model):
+    """What the walks of the first law need."""
+    return model[5][0], model[6], model[7][0], model[8][0]
+
+
 def shares_of(logs):
     weights = np.exp(logs - logs.max())
     return weights / weights.sum()
@@ -92,9 +97,8 @@ def test_sums_are_those_over_whole_lines_and_below_their_bounds(n_items, alpha):
         exact = exact_logs(codes, [np.arange(1, n_items + 1)], [alpha])[0]
         assert found == pytest.approx(exact, rel=1e-12, abs=1e-9)
         assert highest[0] >= exact - 1e-9
-        sizes = (n_items, members._model[5][0], members._sizes[0], members._model[7], rows)
-        n_first, _ = kernels.sort_places(codes, model[0], 0, places)
-        walked = kernels.walk_others(places, len(codes), n_first, *sizes)
+        n_first, _ = kernels.sort_places(codes, model[0][:, 0], places)
+        walked = kernels.walk_others(places, len(codes), n_first, n_items, line_of(model), rows)
         assert part[0] + walked == pytest.approx(exact, rel=1e-12, abs=1e-9)
 
 
@@ -106,7 +110,7 @@ def test_leaps_are_taken_where_they_are_exact_and_refused_where_they_are_not():
         members._make_room(30)
         value = kernels.leap_others(places, 30, 0, 200, members._tables, 0, rows)
         model = members._model
-        exact = kernels.walk_others(places, 30, 0, 200, model[5][0], model[6][0], model[7], rows)
+        exact = kernels.walk_others(places, 30, 0, 200, line_of(model), rows)
         taken.append(value > -np.inf)
         if taken[-1]:
             assert value == pytest.approx(exact, abs=1e-9)

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels.matching import gap_decay, square_roots
+from .kernels.clicks import logs_of_factorials
+from .kernels.matching import grid_weights
 from .kernels.members import N_FINE, fill_memberships
 from .latent import log_partition
 
@@ -37,13 +38,10 @@ class Members:
         values, law_of = np.unique(alphas, return_inverse=True)
         self._lams = values / n_items
         constants = np.array([log_partition(n_items, alpha) for alpha in values.tolist()])
-        decays = np.array([gap_decay(lam, n_items // 2 + 3) for lam in self._lams])
         priors = np.ascontiguousarray(log_shares).reshape(-1)
         self._sizes = np.array([n_states(n_items, lam) for lam in self._lams])
-        roots = square_roots(2 * n_items + 4)
-        log_factorials = np.cumsum(np.log(np.maximum(np.arange(n_items + 1), 1)))
-        laws = (law_of.reshape(-1), self._lams, constants, decays, self._sizes)
-        self._model = (ranks, priors, *laws, roots, log_factorials)
+        laws = (law_of.reshape(-1), self._lams, constants, *grid_weights(self._lams, n_items, 0))
+        self._model = (ranks, priors, *laws, logs_of_factorials(n_items))
         size = int(np.minimum(self._sizes, MAX_STATES).max())
         room = MAX_BYTES // (len(values) * bytes_of_a_gap(n_items, size))
         self._max_gaps = min(room, MAX_GAPS, n_items)

@@ -20,12 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 from .correct import Correction, learn_correction
 from .executors import BLOCK, Executor, all_cores, blocks
 from .kernels.clicks import next_rank_probabilities, step_factors
-from .kernels.matching import N_GAPS
+from .kernels.matching import N_GAPS, grid_weights
 from .kernels.personal import (
     LEAST_SCORE,
     correct_chances,
     draw_last_clicks,
-    grid_weights,
     look_up_personal,
     nonnegative_weights,
     personal_log_likelihoods,

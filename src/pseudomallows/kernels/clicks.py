@@ -16,6 +16,7 @@ from .matching import (
     TINY,
     draw_matching,
     gap_decay,
+    step_both,
     sum_matchings,
     walk_weights,
 )
@@ -34,17 +35,128 @@ def mark_clicks(mine, consensus, places, others):
 
 
 @njit(cache=True, nogil=True)
+def sort_places(codes, ranks, places):
+    """Fill `places` with those of the clicks, rising; return how many are before place c, and the
+    sum of the gaps."""
+    n_clicks, n_first, gaps = len(codes), 0, 0
+    for i in range(n_clicks):
+        place = ranks[codes[i]] - 1
+        n_first += place < n_clicks
+        gaps += place - i
+        j = i
+        while j > 0 and places[j - 1] > place:
+            places[j] = places[j - 1]
+            j -= 1
+        places[j] = place
+    return n_first, gaps
+
+
+@njit(cache=True, nogil=True)
+def sum_clicked(places, n_clicks, n_first, decay, roots, rows):
+    """Log of the sum over the orders of the clicked items before place `n_clicks`, `n_first` of
+    them: ranks wait for items, and k is the number of items that wait."""
+    rows[0, :3] = 0.0
+    rows[0, 0] = 1.0
+    log_sum, gap, met = 0.0, 0, 0
+    for p in range(n_clicks):
+        old, new = rows[p & 1], rows[(p + 1) & 1]
+        is_item = met < n_first and places[met] == p
+        met += is_item
+        gap += not is_item
+        top = min(met, n_clicks - 1 - p)
+        for k in range(top + 1):
+            if is_item:
+                weight = old[k] * (1.0 + 2.0 * k + gap)
+                weight += old[k + 1] * (roots[k + 1] * roots[k + 1 + gap])
+                if k > 0:
+                    weight += old[k - 1] * (roots[k] * roots[k + gap])
+            else:
+                weight = old[k] * roots[k + gap] + old[k + 1] * roots[k + 1]
+            new[k] = weight * decay[k]
+        new[top + 1] = 0.0
+        new[top + 2] = 0.0
+        if p % RESCALE == RESCALE - 1:
+            total = new[: top + 1].sum()
+            new[: top + 1] /= total
+            log_sum += np.log(total)
+    return log_sum + np.log(rows[n_clicks & 1, 0])
+
+
+@njit(cache=True, nogil=True)
+def walk_others(places, n_clicks, n_first, n_items, line, rows):
+    """Log of the sum over the others, place by place from `n_clicks` on; `line` comes from
+    `walk_weights`."""
+    decay, roots, steps, most = line
+    gap, top, log_sum, met = n_clicks - n_first, 0, 0.0, n_first
+    old, new = rows[0], rows[1]
+    old[0] = 1.0
+    for p in range(n_clicks, n_items):
+        old[top + 1] = 0.0
+        old[top + 2] = 0.0
+        top = min(min(top + 1, most), n_items - 1 - p)
+        if met < n_clicks and places[met] == p:
+            met += 1
+            new[0] = decay[0] * (old[0] * roots[gap])
+            for k in range(1, top + 1):
+                new[k] = decay[k] * (old[k] * roots[k + gap] + old[k - 1] * roots[k])
+            gap -= 1
+        elif gap < len(steps):
+            step_both(old, steps[gap], top, new)
+        else:
+            for k in range(top + 1):
+                weight = old[k] * (1.0 + 2.0 * k + gap)
+                weight += old[k + 1] * (roots[k + 1] * roots[k + 1 + gap])
+                if k > 0:
+                    weight += old[k - 1] * (roots[k] * roots[k + gap])
+                new[k] = decay[k] * weight
+        old, new = new, old
+        if p % RESCALE == 0:
+            total = old[: top + 1].sum()
+            old[: top + 1] /= total
+            log_sum += np.log(total)
+    return log_sum + np.log(old[0])
+
+
+@njit(cache=True, nogil=True)
+def sum_clicks(mine, ranks, lam, line, log_factorials, places, rows):
+    """Log of the sum of exp(-lam * distance) over all rankings that put the clicked items first.
+
+    A user with c clicks gave them the first c ranks. Places are those of the consensus `ranks`,
+    from 0. On the line of the clicked items (see `matching`) a rank stands at each of the first c
+    places, so all after place c is known, and only the clicks before it make sums. The line of the
+    others begins with items alone, as many as there are clicks behind place c; this gap falls by
+    one at each of those clicks, where a rank stands alone, and everywhere else an item and a rank
+    stand together. The sum of the gaps, of either line, costs exp(-lam) each.
+    """
+    n_items, n_clicks = len(ranks), len(mine)
+    n_first, gaps = sort_places(mine, ranks, places)
+    value = log_factorials[n_clicks - n_first] - 2.0 * lam * gaps
+    if n_first > 0:
+        value += sum_clicked(places, n_clicks, n_first, line[0], line[1], rows)
+    else:
+        value += 0.5 * log_factorials[n_clicks]
+    return value + walk_others(places, n_clicks, n_first, n_items, line, rows)
+
+
+@njit(cache=True, nogil=True)
+def logs_of_factorials(n):
+    """logs[i] is the log of i!, for i up to n."""
+    logs = np.zeros(n + 1)
+    for i in range(2, n + 1):
+        logs[i] = logs[i - 1] + np.log(i)
+    return logs
+
+
+@njit(cache=True, nogil=True)
 def click_log_likelihoods(starts, codes, consensus, lam, log_partition, values):
     """Fill `values[row]`: log probability that the user's first ranks are the clicked items."""
     n_items = len(consensus)
-    line = walk_weights(lam, n_items)
-    table = np.empty((2, n_items // 2 + 3))
-    tops = np.empty(n_items + 1, dtype=np.int64)
-    places, others = np.empty((2, n_items), dtype=np.int64)
+    line, log_factorials = walk_weights(lam, n_items), logs_of_factorials(n_items)
+    places, rows = np.empty(n_items, dtype=np.int64), np.empty((2, n_items + 4))
     for row in range(len(values)):
-        mark_clicks(codes[starts[row] : starts[row + 1]], consensus, places, others)
-        values[row] = sum_matchings(places, lam, line, table, tops) - log_partition
-        values[row] += sum_matchings(others, lam, line, table, tops)
+        mine = codes[starts[row] : starts[row + 1]]
+        value = sum_clicks(mine, consensus, lam, line, log_factorials, places, rows)
+        values[row] = value - log_partition
 
 
 @njit(cache=True, nogil=True)

@@ -19,6 +19,7 @@ RESCALE = 16  # every so many places a row of the table is scaled to unit sum
 # out), and the sums over ten thousand items would come out too large.
 TINY = 1e-290
 N_GAPS = 64  # whose steps are tabulated
+NEGLIGIBLE = 1e-18  # part of the sum that goes through a state
 
 
 @njit(cache=True, nogil=True)
@@ -35,7 +36,8 @@ def gap_decay(lam, n):
 
 @njit(cache=True, nogil=True)
 def walk_weights(lam, n_places, n_gaps=N_GAPS):
-    """What all walks of at most `n_places` share: decay, square roots, and the factors of a step.
+    """What all walks of at most `n_places` share: decay, square roots, the factors of a step, and
+    the largest state that counts.
 
     `steps[gap, :, k]`, for the first gaps: the factors with which state k at a place with an item
     and a rank comes from the states k, k - 1 and k + 1, the gap's decay included.
@@ -44,11 +46,55 @@ def walk_weights(lam, n_places, n_gaps=N_GAPS):
     decay, roots = gap_decay(lam, width), square_roots(n_places + n_gaps + 4)
     steps = np.zeros((n_gaps, 3, width))
     for gap in range(n_gaps):
-        for k in range(width):
-            steps[gap, 0, k] = decay[k] * (1.0 + 2.0 * k + gap)
-            steps[gap, 1, k] = decay[k] * (roots[k] * roots[k + gap])
-            steps[gap, 2, k] = decay[k] * (roots[k + 1] * roots[k + 1 + gap])
-    return decay, roots, steps
+        fill_steps(decay, roots, gap, steps[gap])
+    return decay, roots, steps, largest_state(decay, roots, n_places)
+
+
+@njit(cache=True, nogil=True)
+def grid_weights(lams, n_items, n_gaps):
+    """The same for each lam of several."""
+    _, roots, steps, _ = walk_weights(lams[0], n_items, n_gaps)
+    decays = np.empty((len(lams), n_items // 2 + 4))
+    all_steps = np.empty((len(lams), *steps.shape))
+    mosts = np.empty(len(lams), dtype=np.int64)
+    for g in range(len(lams)):
+        decays[g], _, all_steps[g], mosts[g] = walk_weights(lams[g], n_items, n_gaps)
+    return decays, roots, all_steps, mosts
+
+
+@njit(cache=True, nogil=True)
+def fill_steps(decay, roots, gap, steps):
+    """The factors of one gap; see `walk_weights`."""
+    for k in range(steps.shape[1]):
+        steps[0, k] = decay[k] * (1.0 + 2.0 * k + gap)
+        steps[1, k] = decay[k] * (roots[k] * roots[k + gap])
+        steps[2, k] = decay[k] * (roots[k + 1] * roots[k + 1 + gap])
+
+
+@njit(cache=True, nogil=True)
+def largest_state(decay, roots, n_places):
+    """The largest state that counts in the middle of a line with an item and a rank everywhere.
+
+    On other lines, and nearer to the ends, there are fewer: less is open at a time.
+    """
+    steps = np.empty((3, n_places // 2 + 3))
+    fill_steps(decay, roots, 0, steps)
+    old, new = np.zeros((2, n_places // 2 + 3))
+    old[0] = 1.0
+    for p in range(n_places // 2):
+        step_both(old, steps, p + 1, new)
+        if p % RESCALE == 0:
+            new /= new.sum()
+        old, new = new, old
+    total, most = 0.0, 0
+    for k in range(len(old)):
+        if old[k] > 0.0:
+            old[k] *= old[k] / decay[k]  # the way there and the way back, the decay once
+            total += old[k]
+    for k in range(len(old)):
+        if old[k] > NEGLIGIBLE * total:
+            most = k
+    return most
 
 
 @njit(cache=True, nogil=True)
@@ -74,7 +120,7 @@ def sum_matchings(places, lam, weights, table, tops):
     `tops[p]` the largest of them; with two rows, when only the sum is wanted, they are used in
     turn. `weights` comes from `walk_weights`.
     """
-    decay, roots, steps = weights
+    decay, roots, steps, most = weights
     n_places, mask = len(places), 1 if len(table) == 2 else -1
     n_pairs = 0
     for p in range(n_places):
@@ -88,7 +134,7 @@ def sum_matchings(places, lam, weights, table, tops):
         place = places[p]
         items += place & 1
         ranks += place >> 1
-        top = min(min(items, n_pairs - items), min(ranks, n_pairs - ranks))
+        top = min(min(min(items, n_pairs - items), min(ranks, n_pairs - ranks)), most)
         tops[p + 1] = top
         if place == BOTH and gap < len(steps):
             step_both(old, steps[gap], top, new)

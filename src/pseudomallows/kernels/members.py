@@ -1,77 +1,23 @@
 """Which cluster one's clicks speak for: exact likelihoods by leaps, and bounds that spare most.
 
-A user with c clicks gave them the first c ranks. Places are those of the consensus, from 0. On the
-line of the clicked items (see `matching`) a rank stands at each of the first c places, so all after
-place c is known, and only the clicks before it make sums. The line of the others begins with items
-alone, as many as there are clicks behind place c; this gap falls by one at each of those clicks,
-where a rank stands alone, and everywhere else an item and a rank stand together. So its sum is
+The sum over the others of a user, see `sum_clicks`, is
 
     <0| both ... both fall both ... both fall both ... both |0>
 
 with the operators of the gaps: `both`, for a place with an item and a rank, is a symmetric matrix
 if states are scaled by the root of their decay. In the basis of its eigenvectors many places are
 one leap, a power of each eigenvalue, and `fall` leads from the basis of a gap to that of the next.
-
-The sum of the gaps, of either line, costs exp(-lam) each; this is put in at the end.
 """
 
 import numpy as np
 from numba import njit
 
-from .matching import RESCALE
+from .clicks import sort_places, sum_clicked, walk_others
 
 FAR = 14.0  # in log: clusters so far behind the best get no membership
 ROUNDING = 1e-15  # relative error of a step between bases, generously
 MAX_ERROR = 1e-9  # a sum that leaps may miss by more, relatively, is made step by step
 N_FINE = 16  # a leap is one of so many, and a multiple
-
-
-@njit(cache=True, nogil=True)
-def sort_places(codes, ranks, g, places):
-    """Fill `places` with those of the clicks, rising; return how many are before place c, and the
-    sum of the gaps."""
-    n_clicks, n_first, gaps = len(codes), 0, 0
-    for i in range(n_clicks):
-        place = ranks[codes[i], g] - 1
-        n_first += place < n_clicks
-        gaps += place - i
-        j = i
-        while j > 0 and places[j - 1] > place:
-            places[j] = places[j - 1]
-            j -= 1
-        places[j] = place
-    return n_first, gaps
-
-
-@njit(cache=True, nogil=True)
-def sum_clicked(places, n_clicks, n_first, decay, roots, rows):
-    """Log of the sum over the orders of the clicked items before place `n_clicks`, `n_first` of
-    them: ranks wait for items, and k is the number of items that wait."""
-    rows[0, :3] = 0.0
-    rows[0, 0] = 1.0
-    log_sum, gap, met = 0.0, 0, 0
-    for p in range(n_clicks):
-        old, new = rows[p & 1], rows[(p + 1) & 1]
-        is_item = met < n_first and places[met] == p
-        met += is_item
-        gap += not is_item
-        top = min(met, n_clicks - 1 - p)
-        for k in range(top + 1):
-            if is_item:
-                weight = old[k] * (1.0 + 2.0 * k + gap)
-                weight += old[k + 1] * (roots[k + 1] * roots[k + 1 + gap])
-                if k > 0:
-                    weight += old[k - 1] * (roots[k] * roots[k + gap])
-            else:
-                weight = old[k] * roots[k + gap] + old[k + 1] * roots[k + 1]
-            new[k] = weight * decay[k]
-        new[top + 1] = 0.0
-        new[top + 2] = 0.0
-        if p % RESCALE == RESCALE - 1:
-            total = new[: top + 1].sum()
-            new[: top + 1] /= total
-            log_sum += np.log(total)
-    return log_sum + np.log(rows[n_clicks & 1, 0])
 
 
 @njit(cache=True, nogil=True)
@@ -161,43 +107,15 @@ def leap_others(places, n_clicks, n_first, n_items, tables, law, rows):
 
 
 @njit(cache=True, nogil=True)
-def walk_others(places, n_clicks, n_first, n_items, decay, size, roots, rows):
-    """The same, step by step, over `size` states: slow, but nothing cancels."""
-    gap, top, log_sum, met = n_clicks - n_first, 0, 0.0, n_first
-    old, new = rows[0], rows[1]
-    old[:5] = 0.0
-    old[1] = 1.0  # state k is kept at k + 1, with zeros around
-    for p in range(n_clicks, n_items):
-        is_click = met < n_clicks and places[met] == p
-        met += is_click
-        top = min(min(top + 1, size - 1), n_items - 1 - p)
-        if is_click:
-            for k in range(top + 1):
-                new[k + 1] = decay[k] * (old[k + 1] * roots[k + gap] + old[k] * roots[k])
-            gap -= 1
-        else:
-            for k in range(top + 1):
-                stays = old[k + 1] * (1.0 + 2.0 * k + gap) + old[k] * (roots[k] * roots[k + gap])
-                new[k + 1] = decay[k] * (stays + old[k + 2] * (roots[k + 1] * roots[k + 1 + gap]))
-        new[0] = new[top + 2] = new[top + 3] = 0.0
-        old, new = new, old
-        if p % RESCALE == 0:
-            total = old[: top + 2].sum()
-            old[: top + 2] /= total
-            log_sum += np.log(total)
-    return log_sum + np.log(old[1])
-
-
-@njit(cache=True, nogil=True)
 def fill_parts(mine, model, tables, places, rows, parts, highest):
     """Fill `parts[g]`, all of the log likelihood but the sum over the others, and `highest[g]`, a
     bound of the whole."""
-    ranks, priors, law_of, lams, constants, decays, _, roots, log_factorials = model
+    ranks, priors, law_of, lams, constants, decays, roots, _, _, log_factorials = model
     rates, falls, starts = tables[0], tables[1], tables[2]
     n_items, n_clicks = len(ranks), len(mine)
     for g in range(len(parts)):
         law = law_of[g]
-        n_first, gaps = sort_places(mine, ranks, g, places)
+        n_first, gaps = sort_places(mine, ranks[:, g], places)
         part = log_factorials[n_clicks - n_first] - 2.0 * lams[law] * gaps
         if n_first > 0:
             part += sum_clicked(places, n_clicks, n_first, decays[law], roots, rows)
@@ -212,16 +130,16 @@ def fill_parts(mine, model, tables, places, rows, parts, highest):
 @njit(cache=True, nogil=True)
 def sum_others(mine, g, model, tables, places, rows):
     """Log of the sum over the others, by leaps or by steps."""
-    ranks, _, law_of, _, _, decays, sizes, roots, _ = model
+    ranks, _, law_of, _, _, decays, roots, steps, mosts, _ = model
     law, n_clicks, n_items = law_of[g], len(mine), len(ranks)
-    n_first, _ = sort_places(mine, ranks, g, places)
+    n_first, _ = sort_places(mine, ranks[:, g], places)
     rates = tables[0][law]
     if n_clicks - n_first < len(rates) and rates[0] < np.inf:
         value = leap_others(places, n_clicks, n_first, n_items, tables, law, rows)
         if value > -np.inf:
             return value
-    size = sizes[law]
-    return walk_others(places, n_clicks, n_first, n_items, decays[law], size, roots, rows)
+    line = (decays[law], roots, steps[law], mosts[law])
+    return walk_others(places, n_clicks, n_first, n_items, line, rows)
 
 
 @njit(cache=True, nogil=True)
@@ -231,7 +149,7 @@ def fill_memberships(starts, codes, model, tables, found):
 
     The model has `ranks[item, g]` of those consensuses, g counting clusters fastest, then places,
     then chains; `priors[g]`, the log of the cluster's share; `law_of[g]`, the law; and for each law
-    its `lams`, log partition functions, decays and numbers of states that count; and `roots` and
+    its `lams`, log partition functions, and what its walks need (see `grid_weights`); and
     `log_factorials` of whole numbers.
 
     Of each consensus, the clusters are taken from the highest bound on, until the bound is `FAR`

@@ -3,8 +3,8 @@
 import numpy as np
 from numba import njit
 
-from .clicks import mark_clicks
-from .matching import draw_matching, sum_matchings, walk_weights
+from .clicks import logs_of_factorials, mark_clicks, sum_clicks
+from .matching import draw_matching, sum_matchings
 from .streams import start_stream, uniform
 
 LEAST_SCORE = 1e-3  # where the logarithm of a score ends
@@ -12,33 +12,18 @@ TIE_BREAK = 1e-9  # slope of a correction where its map is flat: what has better
 
 
 @njit(cache=True, nogil=True)
-def grid_weights(lams, n_items, n_gaps):
-    """What all walks share, for each lam of a grid: see `walk_weights`."""
-    _, roots, steps = walk_weights(lams[0], n_items, n_gaps)
-    decays = np.empty((len(lams), n_items // 2 + 4))
-    all_steps = np.empty((len(lams), *steps.shape))
-    for g in range(len(lams)):
-        decay, _, steps = walk_weights(lams[g], n_items, n_gaps)
-        decays[g] = decay
-        all_steps[g] = steps
-    return decays, roots, all_steps
-
-
-@njit(cache=True, nogil=True)
 def personal_log_likelihoods(starts, codes, rankings, lams, log_partitions, weights, values):
     """Fill `values[row, g]`: log probability of a user's clicks, given the user's own consensus
     `rankings[row]` and each lam of a grid; `weights` comes from `grid_weights`."""
     n_items = rankings.shape[1]
-    decays, roots, steps = weights
-    table = np.empty((2, n_items // 2 + 3))
-    tops = np.empty(n_items + 1, dtype=np.int64)
-    places, others = np.empty((2, n_items), dtype=np.int64)
+    decays, roots, steps, mosts = weights
+    log_factorials = logs_of_factorials(n_items)
+    places, rows = np.empty(n_items, dtype=np.int64), np.empty((2, n_items + 4))
     for row in range(len(values)):
-        mark_clicks(codes[starts[row] : starts[row + 1]], rankings[row], places, others)
+        mine = codes[starts[row] : starts[row + 1]]
         for g in range(len(lams)):
-            line = (decays[g], roots, steps[g])
-            value = sum_matchings(places, lams[g], line, table, tops)
-            value += sum_matchings(others, lams[g], line, table, tops)
+            line = (decays[g], roots, steps[g], mosts[g])
+            value = sum_clicks(mine, rankings[row], lams[g], line, log_factorials, places, rows)
             values[row, g] = value - log_partitions[g]
 
 
@@ -61,7 +46,7 @@ def draw_last_clicks(seed, first, starts, codes, rankings, lams, weights, shares
     from `shares[row]`; `weights` comes from `grid_weights`.
     """
     n_items = rankings.shape[1]
-    decays, roots, steps = weights
+    decays, roots, steps, mosts = weights
     table = np.empty((n_items + 1, n_items // 2 + 3))
     tops = np.empty(n_items + 1, dtype=np.int64)
     places, others, drawn, waiting_items, waiting_ranks = np.empty((5, n_items), dtype=np.int64)
@@ -74,7 +59,7 @@ def draw_last_clicks(seed, first, starts, codes, rankings, lams, weights, shares
             g += 1
         mine = codes[starts[row] : starts[row + 1]]
         mark_clicks(mine, rankings[row], places, others)
-        line = (decays[g], roots, steps[g])
+        line = (decays[g], roots, steps[g], mosts[g])
         sum_matchings(places, lams[g], line, table, tops)
         draw_matching(stream, places, roots, table, tops, waiting_items, waiting_ranks, drawn)
         for place in range(len(mine)):
