@@ -52,40 +52,50 @@ def sort_places(codes, ranks, places):
 
 
 @njit(cache=True, nogil=True)
-def sum_clicked(places, n_clicks, n_first, decay, roots, rows):
+def sum_clicked(places, n_clicks, n_first, line, rows):
     """Log of the sum over the orders of the clicked items before place `n_clicks`, `n_first` of
-    them: ranks wait for items, and k is the number of items that wait."""
-    rows[0, :3] = 0.0
-    rows[0, 0] = 1.0
-    log_sum, gap, met = 0.0, 0, 0
+    them: ranks wait for items, and k is the number of items that wait. `line` comes from
+    `walk_weights`."""
+    decay, roots, steps, most = line
+    old, new = rows[0], rows[1]
+    old[0] = 1.0
+    log_sum, gap, met, top = 0.0, 0, 0, 0
     for p in range(n_clicks):
-        old, new = rows[p & 1], rows[(p + 1) & 1]
+        old[top + 1] = 0.0
+        old[top + 2] = 0.0
         is_item = met < n_first and places[met] == p
         met += is_item
-        gap += not is_item
-        top = min(met, n_clicks - 1 - p)
-        for k in range(top + 1):
-            if is_item:
-                weight = old[k] * (1.0 + 2.0 * k + gap)
-                weight += old[k + 1] * (roots[k + 1] * roots[k + 1 + gap])
-                if k > 0:
-                    weight += old[k - 1] * (roots[k] * roots[k + gap])
-            else:
-                weight = old[k] * roots[k + gap] + old[k + 1] * roots[k + 1]
-            new[k] = weight * decay[k]
-        new[top + 1] = 0.0
-        new[top + 2] = 0.0
+        top = min(min(met, most), n_clicks - 1 - p)
+        if is_item and gap < len(steps):
+            step_both(old, steps[gap], top, new)
+        elif is_item:
+            step_both_far(old, decay, roots, gap, top, new)
+        else:
+            gap += 1
+            for k in range(top + 1):
+                new[k] = decay[k] * (old[k] * roots[k + gap] + old[k + 1] * roots[k + 1])
+        old, new = new, old
         if p % RESCALE == RESCALE - 1:
-            total = new[: top + 1].sum()
-            new[: top + 1] /= total
+            total = old[: top + 1].sum()
+            old[: top + 1] /= total
             log_sum += np.log(total)
-    return log_sum + np.log(rows[n_clicks & 1, 0])
+    return log_sum + np.log(old[0])
+
+
+@njit(cache=True, nogil=True)
+def step_both_far(old, decay, roots, gap, top, new):
+    """The same as `step_both`, at a gap that is not tabulated."""
+    for k in range(top + 1):
+        weight = old[k] * (1.0 + 2.0 * k + gap)
+        weight += old[k + 1] * (roots[k + 1] * roots[k + 1 + gap])
+        if k > 0:
+            weight += old[k - 1] * (roots[k] * roots[k + gap])
+        new[k] = decay[k] * weight
 
 
 @njit(cache=True, nogil=True)
 def walk_others(places, n_clicks, n_first, n_items, line, rows):
-    """Log of the sum over the others, place by place from `n_clicks` on; `line` comes from
-    `walk_weights`."""
+    """Log of the sum over the others, place by place from `n_clicks` on."""
     decay, roots, steps, most = line
     gap, top, log_sum, met = n_clicks - n_first, 0, 0.0, n_first
     old, new = rows[0], rows[1]
@@ -103,12 +113,7 @@ def walk_others(places, n_clicks, n_first, n_items, line, rows):
         elif gap < len(steps):
             step_both(old, steps[gap], top, new)
         else:
-            for k in range(top + 1):
-                weight = old[k] * (1.0 + 2.0 * k + gap)
-                weight += old[k + 1] * (roots[k + 1] * roots[k + 1 + gap])
-                if k > 0:
-                    weight += old[k - 1] * (roots[k] * roots[k + gap])
-                new[k] = decay[k] * weight
+            step_both_far(old, decay, roots, gap, top, new)
         old, new = new, old
         if p % RESCALE == 0:
             total = old[: top + 1].sum()
@@ -132,7 +137,7 @@ def sum_clicks(mine, ranks, lam, line, log_factorials, places, rows):
     n_first, gaps = sort_places(mine, ranks, places)
     value = log_factorials[n_clicks - n_first] - 2.0 * lam * gaps
     if n_first > 0:
-        value += sum_clicked(places, n_clicks, n_first, line[0], line[1], rows)
+        value += sum_clicked(places, n_clicks, n_first, line, rows)
     else:
         value += 0.5 * log_factorials[n_clicks]
     return value + walk_others(places, n_clicks, n_first, n_items, line, rows)

@@ -110,7 +110,7 @@ def leap_others(places, n_clicks, n_first, n_items, tables, law, rows):
 def fill_parts(mine, model, tables, places, rows, parts, highest):
     """Fill `parts[g]`, all of the log likelihood but the sum over the others, and `highest[g]`, a
     bound of the whole."""
-    ranks, priors, law_of, lams, constants, decays, roots, _, _, log_factorials = model
+    ranks, priors, law_of, lams, constants, decays, roots, steps, mosts, log_factorials = model
     rates, falls, starts = tables[0], tables[1], tables[2]
     n_items, n_clicks = len(ranks), len(mine)
     for g in range(len(parts)):
@@ -118,7 +118,8 @@ def fill_parts(mine, model, tables, places, rows, parts, highest):
         n_first, gaps = sort_places(mine, ranks[:, g], places)
         part = log_factorials[n_clicks - n_first] - 2.0 * lams[law] * gaps
         if n_first > 0:
-            part += sum_clicked(places, n_clicks, n_first, decays[law], roots, rows)
+            line = (decays[law], roots, steps[law], mosts[law])
+            part += sum_clicked(places, n_clicks, n_first, line, rows)
         else:
             part += 0.5 * log_factorials[n_clicks]
         parts[g] = part + priors[g] - constants[law]
