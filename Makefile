@@ -3,7 +3,7 @@ PYTHON ?= python3
 RUN := .venv/bin/python
 READY := .venv/ready
 
-.PHONY: demo docs paper test test-compiled test-kernels test-slow lint format constraints clean
+.PHONY: demo docs paper test test-first test-second test-kernels test-slow lint format constraints clean
 
 demo: $(READY)
 	$(RUN) -m pseudomallows demo --out demo
@@ -19,11 +19,15 @@ paper: $(READY)
 		$(RUN) experiments/$$script.py $(if $(FULL),--full) $${msweb:+"$$msweb"} || exit 1; done
 
 test: $(READY) lint docs
-	$(MAKE) --no-print-directory --output-sync=target -j2 test-compiled test-kernels
+	$(MAKE) --no-print-directory --output-sync=target -j2 test-first test-second test-kernels
 
-# The two halves of `test`, side by side; the second is for the coverage of the kernels.
-test-compiled: $(READY)
-	$(RUN) -m pytest -q
+# The parts of `test`, two at a time: all that `pytest` would run, in two halves, and the kernels without
+# compilation, for their coverage.
+test-first: $(READY)
+	$(RUN) -m pytest -q tests/test_[a-f]*.py
+
+test-second: $(READY)
+	$(RUN) -m pytest -q tests/test_[g-z]*.py src README.md docs
 
 test-kernels: $(READY)
 	NUMBA_DISABLE_JIT=1 $(RUN) -m coverage run -m pytest tests -q -p no:cacheprovider -m "kernel and not slow"
