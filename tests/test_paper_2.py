@@ -2,6 +2,7 @@
 
 import csv
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ import pseudomallows as pm
 import scaling
 from helpers import choose, p_value
 from pseudomallows.posterior import _cumulative_ordering
+from pseudomallows.scores import rank_divergence, share_of_ranks
 
 SEED = 20_240_901
 SCRIPTS = [accuracy_rankings, accuracy_clicks, case_study, scaling]
@@ -160,6 +162,20 @@ def test_the_pseudo_mallows_needs_few_draws_but_is_less_calibrated_than_the_exac
     assert own > 1.5 * exact
 
 
+def test_users_of_the_pseudo_mallows_visit_items_in_uniform_order():
+    rng = np.random.default_rng(SEED)
+    data = pm.simulate_clicks(100, 12, 6.0, 3, rng=rng)
+    own = share_of_ranks(accuracy_clicks.Trial(data, 6.0, rng).by_pseudo(1000)[0])
+    short = {"n_draws": 1000, "warmup": 10, "n_chains": 1, "thin": 1, "sigma": 0.0}
+    far = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        for order in ("uniform", "v", "top_bottom"):
+            fit = pm.fit(data.preferences, "pseudo", 6.0, order=order, rng=SEED, **short)
+            far[order] = np.abs(share_of_ranks(fit.consensus[0, :, 0]) - own).sum()
+    assert far["uniform"] < 0.6 * min(far["v"], far["top_bottom"])
+
+
 def test_the_opponent_gives_the_k_ranks_after_the_clicks_to_k_items():
     rng = np.random.default_rng(SEED)
     prefs = pm.simulate_clicks(20, 10, 3.0, rng=rng).preferences
@@ -217,6 +233,17 @@ def test_prices_bring_draws_nearer_and_weights_make_them_exact(made):
     assert gaps["balanced matrix"] < gaps["balanced"] / 1.5
     assert gaps["balanced, weighted"] < gaps["balanced"] / 10
     assert gaps["exact draws"] < 0.1
+
+
+def test_the_divergence_is_that_of_the_law_from_the_exact_one():
+    rng = np.random.default_rng(SEED)
+    rankings = pm.simulate_rankings(30, 10, 3.0, rng=rng).rankings
+    law = pm.PseudoMallows(rankings, 3.0, balanced=True)
+    tables = law.balanced_marginals(), law.exact_rank_probabilities()
+    rows = scaling.closeness(rankings, 3.0, 1000, rng)
+    found = next(row["divergence"] for row in rows if row["law"] == "balanced matrix")
+    assert found == pytest.approx(rank_divergence(*tables), rel=0.15)
+    assert found > 1.25 * rank_divergence(*tables[::-1])  # the other way round it is less
 
 
 def test_more_users_bring_the_consensus_nearer_to_the_truth(made):
