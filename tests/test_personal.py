@@ -1,6 +1,8 @@
 import itertools
 import math
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +17,7 @@ from pseudomallows.correct import Correction, learn_correction, monotone_map
 from pseudomallows.evaluate import calibrate
 from pseudomallows.executors import Threads
 from pseudomallows.kernels import personal as kernels
+from pseudomallows.lookup import GridTables
 from pseudomallows.personal import Personal, products_of, ridge_weights, seen_table
 
 N_ITEMS = 5
@@ -35,8 +38,8 @@ def example(**changes):
     return replace(Personal(WEIGHTS, popularity, np.arange(N_ITEMS), ALPHAS, shares), **changes)
 
 
-def clicks_of(*rows):
-    return pm.Preferences.from_clicks(dict(enumerate(rows)), items=range(N_ITEMS))
+def clicks_of(*rows, n_items=N_ITEMS):
+    return pm.Preferences.from_clicks(dict(enumerate(rows)), items=range(n_items))
 
 
 # the law
@@ -68,8 +71,8 @@ def exact_law(personal, clicked, window):
 @pytest.mark.parametrize("clicked", [[], [2], [0, 3], [1, 2, 4]])
 def test_the_law_equals_enumeration(clicked, window):
     personal, seen = example(), clicks_of(clicked)
-    personal.prepare(seen, window)
-    found = personal.probabilities(seen, slice(0, 1), window)[0]
+    tables = personal.prepare(seen, window)
+    found = personal.probabilities(tables, seen, slice(0, 1), window)[0]
     for item, chance in exact_law(personal, clicked, window).items():
         assert found[item] == pytest.approx(chance, abs=1e-10)
 
@@ -99,13 +102,14 @@ def test_likelihoods_on_the_grid_equal_enumeration():
 @pytest.mark.kernel
 def test_look_ups_take_the_place_among_the_unclicked():
     rankings = np.array([[3, 1, 4, 2, 5]], dtype=np.int32)
-    tables, shares = np.random.default_rng(1).random((2, 6, 5)), np.array([[0.25, 0.75]])
+    lines, chances = np.array([-1, -1, -1, 1, -1, 0]), np.random.default_rng(1).random((2, 2, 5))
+    tables, shares = (lines, chances), np.array([[0.25, 0.75]])
     starts, codes = np.array([0, 2]), np.array([0, 3], dtype=np.int32)
     found, of_users, logs = np.zeros((1, 5)), np.empty((1, 2)), np.array([2.0, 4.0])
     kernels.look_up_personal(starts, codes, rankings, tables, shares, logs, of_users, found)
     assert of_users[0] == pytest.approx([math.log(3), 3.5])
     for place, item in enumerate([1, 2, 4]):
-        assert found[0, item] == pytest.approx(shares[0] @ tables[:, 3, place])
+        assert found[0, item] == pytest.approx(shares[0] @ chances[1, :, place])
     assert (found[0, [0, 3]] == 0).all()
 
 
@@ -496,10 +500,11 @@ def test_a_correction_is_for_windows_like_its_own():
     plain = replace(posterior.personal, corrections={})
     seen = data.preferences
     for window, same in ((3, False), (4, False), (6, True), (20, True)):
-        for personal in (posterior.personal, plain):
-            personal.prepare(seen, window)
         rows = slice(0, seen.n_users)
-        one, two = (p.probabilities(seen, rows, window) for p in (posterior.personal, plain))
+        one, two = (
+            p.probabilities(p.prepare(seen, window), seen, rows, window)
+            for p in (posterior.personal, plain)
+        )
         assert (one == two).all() == same
 
 
@@ -527,3 +532,52 @@ def test_rankings_are_refused():
         pm.recommend(posterior, 3, by="draws")
     with pytest.raises(ValueError, match="give a user of the fit, or the clicks"):
         pm.user_intervals(posterior)
+
+
+def test_threads_never_see_tables_that_are_half_made():
+    """Many ask at once while the tables are made; every answer is that of a fit left in peace."""
+    n_items, rng = 300, np.random.default_rng(1)
+    weights = rng.random((n_items, n_items))
+    np.fill_diagonal(weights, 0.0)
+    alphas = np.geomspace(1, 64, 8)
+    parts = (weights, rng.random(n_items), np.arange(n_items), alphas, np.full(8, 1 / 8))
+    seen = [clicks_of(sorted(rng.permutation(n_items)[:3].tolist()), n_items=n_items)] * 8
+    expected = ask(Personal(*parts), seen[0])
+    assert np.isfinite(expected).all()
+    for _ in range(3):
+        shared, start = Personal(*parts), threading.Barrier(len(seen))
+
+        def question(mine, shared=shared, start=start):
+            start.wait()
+            return ask(shared, mine)
+
+        with ThreadPoolExecutor(len(seen)) as pool:
+            for found in pool.map(question, seen):
+                assert np.array_equal(found, expected)
+
+
+def test_a_table_in_the_making_is_not_ready_and_holds_nobody_up(monkeypatch):
+    personal, begun, go_on = example(), threading.Event(), threading.Event()
+    ready, make_one = clicks_of([0, 1]), GridTables._make_one
+    expected = ask(personal, ready)
+
+    def slow(self, window, size):
+        begun.set()
+        assert go_on.wait(20)
+        return make_one(self, window, size)
+
+    monkeypatch.setattr(GridTables, "_make_one", slow)
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(ask, personal, clicks_of([2]))
+        assert begun.wait(20)
+        assert not personal.tables.has(4, 4)
+        assert personal.tables.has(4, 3)
+        assert np.array_equal(ask(personal, ready), expected)
+        go_on.set()
+        assert np.isfinite(other.result()).all()
+    assert personal.tables.has(4, 4)
+
+
+def ask(personal, seen, window=4):
+    tables = personal.prepare(seen, window)
+    return personal.probabilities(tables, seen, slice(0, 1), window)

@@ -1,4 +1,8 @@
-"""Tables of the paper's law: the chance of each place among the unseen items to come next."""
+"""Tables of what comes next: the chance of each place among the unseen items.
+
+Tables are made when they are asked for, and kept. What a caller gets is whole and never changes, so
+any number of threads may ask: more tables make a new one, which takes the place of the old.
+"""
 
 import threading
 from collections.abc import Iterable
@@ -8,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .executors import all_cores
+from .kernels.clicks import next_rank_probabilities, step_factors
 from .kernels.groups import UNIFORM, add_ceilings, count_ends
 
 TABLE_DRAWS = 2000  # behind each table
@@ -137,3 +142,56 @@ def falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
     from scipy.optimize import isotonic_regression
 
     return np.asarray(isotonic_regression(values, increasing=False).x)
+
+
+class GridTables:
+    """Tables of the exact law, for a grid of alphas."""
+
+    def __init__(self, n_items: int, alphas: NDArray[np.float64]):
+        self.n_items, self._alphas = n_items, alphas
+        self._made: dict[int, Table] = {}
+        self._lock = threading.Lock()
+
+    def of(self, window: int, sizes: Iterable[int]) -> Table:
+        """``lines[size]``, -1 if not made, and ``chances[line, g, place]``: under the Mallows law
+        of `size` unclicked items at alpha `g`, the chance that the item at `place` takes one of the
+        first `window` ranks. The tables of these sizes are made, if they are missing."""
+        wanted = {size for size in sizes if size}
+        found = self._made.get(window) or self._nothing()
+        if all(found[0][size] >= 0 for size in wanted):  # waits for no other thread
+            return found
+        with self._lock:
+            lines, chances = self._made.get(window) or self._nothing()
+            missing = sorted(size for size in wanted if lines[size] < 0)
+            made = list(all_cores().map(lambda size: self._make_one(window, size), missing))
+            lines = lines.copy()
+            lines[missing] = len(chances) + np.arange(len(missing))
+            self._made[window] = (lines, np.concatenate([chances, *(line[None] for line in made)]))
+            return self._made[window]
+
+    def has(self, window: int, size: int) -> bool:
+        """Is the table for so many unseen items made?"""
+        found = self._made.get(window)
+        return size == 0 or (found is not None and bool(found[0][size] >= 0))
+
+    def drop(self, window: int) -> None:
+        """Forget the tables of a window."""
+        self._made.pop(window, None)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory."""
+        return sum(part.nbytes for table in list(self._made.values()) for part in table)
+
+    def _nothing(self) -> Table:
+        lines = np.full(self.n_items + 1, -1, dtype=np.int64)
+        return lines, np.empty((0, len(self._alphas), self.n_items))
+
+    def _make_one(self, window: int, size: int) -> NDArray[np.float64]:
+        chances = np.zeros((len(self._alphas), self.n_items))
+        factors, none, codes = step_factors(size, 0), np.zeros(2, np.int64), np.empty(0, np.int32)
+        center, ones = np.arange(1, size + 1), np.ones(1)
+        for line, alpha in zip(chances, self._alphas, strict=True):
+            law = (center, alpha / self.n_items, min(window, size))
+            next_rank_probabilities(none, codes, *law, ones, factors, line[None, :size])
+        return chances

@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .correct import Correction, learn_correction
 from .executors import BLOCK, Executor, all_cores, blocks
-from .kernels.clicks import next_rank_probabilities, step_factors
 from .kernels.matching import N_GAPS, grid_weights
 from .kernels.personal import (
     LEAST_SCORE,
@@ -31,6 +30,7 @@ from .kernels.personal import (
     weigh_alphas,
 )
 from .latent import log_partition
+from .lookup import GridTables, Table
 from .preferences import Clicks, rows_of_users
 from .splits import hide_clicks, without_clicks
 
@@ -95,8 +95,9 @@ class Personal:
         return lams, logs, grid_weights(lams, self.n_items, N_GAPS)
 
     @cached_property
-    def _tables(self) -> dict[int, Floats]:
-        return {}
+    def tables(self) -> GridTables:
+        """Look-up tables, made when they are asked for; see `prepare`."""
+        return GridTables(self.n_items, self.alphas)
 
     @cached_property
     def _ranks(self) -> NDArray[np.int32]:
@@ -163,51 +164,26 @@ class Personal:
         )
         return last
 
-    def prepare(self, seen: Clicks, window: int) -> None:
-        """Make the look-up tables that these users need.
-
-        ``tables[window][g, size, place]``: under the Mallows law of `size` unclicked items, the
-        chance that the item at `place` takes one of the first `window` ranks.
-        """
-        if window not in self._tables:
-            shape = (len(self.alphas), self.n_items + 1, self.n_items)
-            self._tables[window] = np.full(shape, np.nan)
-        tables = self._tables[window]
-        sizes = set((self.n_items - seen.starts[1:] + seen.starts[:-1]).tolist()) - {0}
-        missing = [size for size in sizes if np.isnan(tables[0, size, 0])]
-        if not missing:
-            return
-
-        def fill(size: int) -> None:
-            factors, found = step_factors(size, 0), np.zeros((1, size))
-            none, codes = np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int32)
-            center, ones = np.arange(1, size + 1), np.ones(1)
-            for g, alpha in enumerate(self.alphas):
-                found[:] = 0.0
-                lam = alpha / self.n_items
-                window_ = min(window, size)
-                next_rank_probabilities(none, codes, center, lam, window_, ones, factors, found)
-                tables[g, size, :size] = found[0]
-
-        for _ in all_cores().map(fill, missing):
-            pass
+    def prepare(self, seen: Clicks, window: int) -> Table:
+        """The look-up tables that these users need."""
+        return self.tables.of(window, np.unique(self.n_items - seen.n_clicks).tolist())
 
     def law(
         self,
+        tables: Table,
         seen: Clicks,
         rows: slice,
-        window: int,
         users: NDArray[np.int64] | None,
     ) -> tuple[Floats, Floats, Floats]:
         """Probabilities by rank and alpha alone, before any correction; the scores; and what a
         correction sees of the users: ``of_users[row, feature]``, clicks and alpha.
 
-        `users` are the rows of given scores that belong to `seen`. The tables must be prepared.
+        `tables` come from `prepare`; `users` are the rows of given scores that belong to `seen`.
         """
         scores = self.scores_for(seen, rows, users)
         rankings = self.rankings_of(scores)
         shares = self.alpha_shares_of(seen, rows, rankings)
-        starts, tables = seen.starts[rows.start : rows.stop + 1], self._tables[window]
+        starts = seen.starts[rows.start : rows.stop + 1]
         chances, of_users = np.zeros(scores.shape), np.empty((len(scores), 2))
         look_up_personal(
             starts, seen.codes, rankings, tables, shares, self._logs, of_users, chances
@@ -216,6 +192,7 @@ class Personal:
 
     def probabilities(
         self,
+        tables: Table,
         seen: Clicks,
         rows: slice,
         window: int,
@@ -226,7 +203,7 @@ class Personal:
 
         `others` are the probabilities of clusters to blend with.
         """
-        chances, scores, of_users = self.law(seen, rows, window, users)
+        chances, scores, of_users = self.law(tables, seen, rows, users)
         correction = self._correction_for(window)
         if correction is None:
             return chances
@@ -474,18 +451,18 @@ class Learner:
         """Learn from what is hidden; without `of_scores`, from the probabilities alone: one
         monotone map, which the change in scores when clicks are hidden cannot mislead."""
         seen = shown.take(users)
-        personal.prepare(seen, window)
+        tables = personal.prepare(seen, window)
         others = None if self._options.others is None else self._options.others(seen, window)
         features = []
         for rows in blocks(seen.n_users):
             blend = None if others is None else others[rows]
-            features.append(personal.features(*personal.law(seen, rows, window, users), blend))
+            features.append(personal.features(*personal.law(tables, seen, rows, users), blend))
         unseen = ~seen_table(seen, slice(0, seen.n_users))
-        tables = np.concatenate(features)
+        all_features = np.concatenate(features)
         if not of_scores:
-            tables[..., personal.score_features] = 0.0
+            all_features[..., personal.score_features] = 0.0
         weights = seen.weights.astype(np.float64)
-        return learn_correction(tables, hidden, unseen, weights, window, n_free=2)
+        return learn_correction(all_features, hidden, unseen, weights, window, n_free=2)
 
 
 def seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:

@@ -360,14 +360,14 @@ class PersonalRecommender:
         """What fills the probabilities of some of these users; `rows` are theirs in the fit."""
         if by == "draws":
             raise ValueError("by='draws' is not there for method='personal': use by='look_up'")
-        self._personal.prepare(seen, window)
+        tables = self._personal.prepare(seen, window)
         others = None
         if self._clusters is not None:
             others = chances_of(self._clusters, seen, window)
 
         def fill(part: slice) -> NDArray[np.float64]:
             blend = None if others is None else others[part]
-            return self._personal.probabilities(seen, part, window, rows, blend)
+            return self._personal.probabilities(tables, seen, part, window, rows, blend)
 
         return fill
 
@@ -392,16 +392,15 @@ class PersonalRecommender:
 
     def is_ready(self, n_clicks: int, window: int) -> bool:
         """Are they made?"""
-        table, size = self._personal._tables.get(window), len(self._items) - n_clicks
-        return size == 0 or (table is not None and not np.isnan(table[0, size, 0]))
+        return self._personal.tables.has(window, len(self._items) - n_clicks)
 
     def table_bytes(self) -> int:
         """Memory of the tables."""
-        return sum(table.nbytes for table in list(self._personal._tables.values()))
+        return self._personal.tables.nbytes
 
     def drop_tables(self, window: int) -> None:
         """Forget those of a window."""
-        self._personal._tables.pop(window, None)
+        self._personal.tables.drop(window)
 
     def laws_of(
         self, seen: Clicks, rows: NDArray[np.int64] | None

@@ -71,10 +71,12 @@ def draw_last_clicks(seed, first, starts, codes, rankings, lams, weights, shares
 def look_up_personal(starts, codes, rankings, tables, shares, logs, of_users, probabilities):
     """Fill `probabilities[row, item]`: chance of an unclicked item to be among the next ranks.
 
-    `tables[g, size, place]` is that chance, at one alpha of the grid, for the item at `place` among
-    `size` unclicked ones; an alpha counts `shares[row, g]`. Clicked items are left alone. Also
-    fills `of_users[row]`: the log of the clicks plus 1, and the mean of `logs`, those of alpha.
+    With `line = lines[size]`, `chances[line, g, place]` is that chance, at one alpha of the grid,
+    for the item at `place` among `size` unclicked ones; an alpha counts `shares[row, g]`. Clicked
+    items are left alone. Also fills `of_users[row]`: the log of the clicks plus 1, and the mean of
+    `logs`, those of alpha.
     """
+    lines, chances = tables
     n_items = rankings.shape[1]
     clicked, ordering = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.int64)
     mixed = np.empty(n_items)
@@ -85,11 +87,12 @@ def look_up_personal(starts, codes, rankings, tables, shares, logs, of_users, pr
         mixed[:size] = 0.0
         of_users[row, 0] = np.log(1.0 + len(mine))
         of_users[row, 1] = 0.0
-        for g in range(len(tables)):
+        for g in range(len(logs)):
             of_users[row, 1] += shares[row, g] * logs[g]
-            if shares[row, g] > 0.0:
+            if shares[row, g] > 0.0 and size > 0:
+                table = chances[lines[size], g]
                 for place in range(size):
-                    mixed[place] += shares[row, g] * tables[g, size, place]
+                    mixed[place] += shares[row, g] * table[place]
         for item in range(n_items):
             ordering[rankings[row, item] - 1] = item
         place = 0
