@@ -8,26 +8,25 @@ import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.kernels import members as kernels
 from pseudomallows.members import MAX_STATES, Members, n_states
-from pseudomallows.recommenders import recommender_of
 from pseudomallows.web.served import Served
 from webhelp import make_model
 
 
 def make_members(centers, alphas, shares=None):
-    """Members of one chain with one consensus for each cluster."""
+    """Members of one draw with one consensus for each cluster."""
     alphas = np.asarray(alphas, dtype=np.float64)
     shares = np.full(len(alphas), 1 / len(alphas)) if shares is None else np.asarray(shares)
-    centers = np.asarray(centers, dtype=np.int32)[None, None]
-    return Members(centers, alphas[None, None], np.log(shares)[None, None])
+    centers = np.asarray(centers, dtype=np.int32)[None]
+    return Members(centers, alphas[None], np.log(shares)[None])
 
 
-def find(members, codes, kernel=kernels.fill_memberships):
+def find(members, codes, kernel=kernels.fill_log_weights):
     """Memberships of one user, and how many exact sums they took."""
     codes, starts = np.asarray(codes, dtype=np.int32), np.array([0, len(codes)])
-    found = np.empty((members.n_chains, 1, members.n_clusters))
+    logs = np.empty((1, members.n_clusters))
     members._make_room(len(codes))
-    n_sums = kernel(starts, codes, members._model, members._tables, found)
-    return found[0, 0], n_sums
+    n_sums = kernel(starts, codes, members._model, members._tables, members.n_clusters, logs)
+    return shares_of(logs[0]), n_sums
 
 
 def line_of(model):
@@ -57,7 +56,7 @@ def test_memberships_are_those_of_the_definition(codes, alphas):
     members, shares = make_members(centers, alphas, [0.2, 0.3, 0.5]), np.array([0.2, 0.3, 0.5])
     pairs = zip(centers, alphas, strict=True)
     weights = shares * [naive.click_likelihood(codes, *pair) for pair in pairs]
-    for kernel in (kernels.fill_memberships, interpreted(kernels.fill_memberships)):
+    for kernel in (kernels.fill_log_weights, interpreted(kernels.fill_log_weights)):
         found, _ = find(members, codes, kernel)
         assert found == pytest.approx(
             weights / weights.sum(), rel=1e-9, abs=3 * np.exp(-kernels.FAR)
@@ -82,7 +81,7 @@ def odd_clicks(n_items, rng):
 @pytest.mark.parametrize(("n_items", "alpha"), CASES)
 def test_sums_are_those_over_whole_lines_and_below_their_bounds(n_items, alpha):
     """Two clusters of one law each, so that both sums are made; one consensus is the identity."""
-    if not hasattr(kernels.fill_memberships, "py_func") and n_items > 40:
+    if not hasattr(kernels.fill_log_weights, "py_func") and n_items > 40:
         pytest.skip("slow without compilation")
     rng = np.random.default_rng(2)
     members = make_members([np.arange(1, n_items + 1)], [alpha])
@@ -195,7 +194,6 @@ def test_one_user_gets_what_many_get_to_the_bit(tmp_path, more):
     names = {user: posterior.items[codes].tolist() for user, codes in enumerate(lists)}
     together = pm.recommend(posterior, 3, clicks=names)
     means = pm.memberships(posterior, names)
-    assert isinstance(recommender_of(posterior)._members, Members)
     for user, codes in enumerate(lists):
         items, chances, memberships = served.best(codes.astype(np.int32), 3)
         assert items == together.items[user].tolist()

@@ -187,6 +187,7 @@ def _judge_halves(
         np.concatenate([part.items for part in parts]),
         np.concatenate([part.probabilities for part in parts]),
         shown.items,
+        np.concatenate([part.errors for part in parts]),
     )
     return posterior, found, np.concatenate(halves)
 

@@ -21,9 +21,7 @@ Table = tuple[NDArray[Any], ...]
 
 
 class Tables:
-    """One table for each window, concentration and number of unseen items, made when asked for.
-
-    ``of(window)`` has what `look_up` reads, and is never changed: more tables make a new one.
+    """Tables of the paper's law, for each window, concentration and number of unseen items.
 
     Parameters
     ----------
@@ -39,45 +37,20 @@ class Tables:
         self._alphas, self._sources, self._order = alphas, sources, order
         self.n_items = sources[0].shape[1]
         self._made: dict[int, Table] = {}
-        self._whole: dict[int, tuple[Table, set[int]]] = {}  # and the sizes that all laws have
         self._lock = threading.Lock()
 
-    def of(self, window: int) -> Table:
+    def of(self, window: int, wanted: Iterable[tuple[int, int]]) -> Table:
         """``lines[law, size]``, -1 if not made; ``ends[line]``, from which place on the chances are
-        0; ``chances[line, place]``; ``ceiling_lines[source, size]``; ``ceilings[line, item]``.
-        KeyError, if there is nothing for this window."""
-        return self._made[window]
-
-    def drop(self, window: int) -> None:
-        """Forget the tables of a window."""
-        self._made.pop(window, None)
-        self._whole.pop(window, None)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory."""
-        return sum(part.nbytes for table in list(self._made.values()) for part in table)
-
-    def has(self, window: int, size: int) -> bool:
-        """Are the tables for so many unseen items made, for all laws?"""
-        found, known = self._made.get(window), self._whole.get(window)
-        if size == 0 or found is None:
-            return size == 0
-        if known is None or known[0] is not found:
-            known = self._whole[window] = (found, set())
-        if size not in known[1] and found[0][:, size].min() >= 0:
-            known[1].add(size)
-        return size in known[1]
-
-    def make(self, window: int, wanted: Iterable[tuple[int, int]]) -> None:
-        """Make the tables of these laws and sizes, if they are missing."""
+        0; ``chances[line, place]``; ``ceiling_lines[source, size]``; ``ceilings[line, item]``. The
+        tables of the `wanted` laws and sizes are made, if they are missing."""
+        pairs = sorted({(law, size) for law, size in wanted if size})
+        found = self._made.get(window) or self._nothing()
+        if all(found[0][pair] >= 0 for pair in pairs):  # waits for no other thread
+            return found
         with self._lock:
-            old = self._made.get(window) or self._nothing()
-            lines, ends, chances, ceiling_lines, ceilings = old
-            missing = sorted({(law, size) for law, size in wanted if size and lines[law, size] < 0})
-            if not missing and window in self._made:
-                return
-            made = list(all_cores().map(lambda task: self._make_one(window, *task), missing))
+            lines, ends, chances, ceiling_lines, ceilings = self._made.get(window) or found
+            missing = [pair for pair in pairs if lines[pair] < 0]
+            made = list(all_cores().map(lambda pair: self._make_one(window, *pair), missing))
             lines, ceiling_lines = lines.copy(), ceiling_lines.copy()
             n_ceilings = len(ceilings)
             for number, (law, size) in enumerate(missing, len(ends)):
@@ -85,15 +58,29 @@ class Tables:
                 mine = np.flatnonzero(self._sources[3] == law)
                 ceiling_lines[mine, size] = n_ceilings + np.arange(len(mine))
                 n_ceilings += len(mine)
+            last_places = [int(np.flatnonzero(line)[-1]) + 1 for line, _ in made]
             self._made[window] = (
                 lines,
-                np.append(ends, [int(np.flatnonzero(line)[-1]) + 1 for line, _ in made]).astype(
-                    int
-                ),
+                np.append(ends, last_places).astype(np.int64),
                 np.concatenate([chances, *(line[None] for line, _ in made)]),
                 ceiling_lines,
                 np.concatenate([ceilings, *(more for _, more in made)]),
             )
+            return self._made[window]
+
+    def drop(self, window: int) -> None:
+        """Forget the tables of a window."""
+        self._made.pop(window, None)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory."""
+        return sum(part.nbytes for table in list(self._made.values()) for part in table)
+
+    def whole(self, window: int, size: int) -> Table | None:
+        """The tables, if those for so many unseen items are made for all laws."""
+        found = self._made.get(window)
+        return found if found is not None and found[0][:, size].min() >= 0 else None
 
     def _nothing(self) -> Table:
         n_items, shape = self.n_items, (len(self._sources[3]), self.n_items + 1)

@@ -1,4 +1,4 @@
-"""Memberships of new users in the clusters of a posterior, from tables made once."""
+"""Which consensuses the clicks of a user speak for, from tables made once."""
 
 import threading
 from typing import Any
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from .kernels.clicks import logs_of_factorials
 from .kernels.matching import grid_weights
-from .kernels.members import N_FINE, fill_memberships
+from .kernels.members import N_FINE, fill_log_weights
 from .latent import log_partition
 
 Floats = NDArray[np.float64]
@@ -21,24 +21,26 @@ NEGLIGIBLE = 1e-8  # part of a state; it counts squared, for the way there and t
 
 
 class Members:
-    """Some consensuses of each chain and cluster, by which a new user's cluster is found.
+    """Some consensuses, of each cluster one a draw, and what tells which of them a user's clicks
+    speak for.
 
     Parameters
     ----------
-    centers : (n_chains, n_places, n_clusters, n_items) array
+    centers : (n_draws, n_clusters, n_items) array
         The consensuses.
-    alphas, log_shares : (n_chains, n_places, n_clusters) arrays
-        Concentration of each, and the log of the cluster's share.
+    alphas, log_weights : (n_draws, n_clusters) arrays
+        Concentration of each, and the log of its weight before any clicks are seen: that of the
+        draw, times the cluster's share in it.
     """
 
-    def __init__(self, centers: NDArray[np.int32], alphas: Floats, log_shares: Floats):
-        self.n_chains, _, self.n_clusters, self.n_items = centers.shape
+    def __init__(self, centers: NDArray[np.int32], alphas: Floats, log_weights: Floats):
+        self.n_draws, self.n_clusters, self.n_items = centers.shape
         n_items = self.n_items
         ranks = np.ascontiguousarray(centers.reshape(-1, n_items).T)
         values, law_of = np.unique(alphas, return_inverse=True)
         self._lams = values / n_items
         constants = np.array([log_partition(n_items, alpha) for alpha in values.tolist()])
-        priors = np.ascontiguousarray(log_shares).reshape(-1)
+        priors = np.ascontiguousarray(log_weights).reshape(-1)
         self._sizes = np.array([n_states(n_items, lam) for lam in self._lams])
         laws = (law_of.reshape(-1), self._lams, constants, *grid_weights(self._lams, n_items, 0))
         self._model = (ranks, priors, *laws, logs_of_factorials(n_items))
@@ -48,10 +50,13 @@ class Members:
         self._lock = threading.Lock()
         self._tables = self._make(min(FIRST_GAPS, self._max_gaps))
 
-    def fill(self, starts: NDArray[np.int64], codes: NDArray[np.int32], found: Floats) -> int:
-        """Fill ``found[chain, row, cluster]``; return how many exact sums it took."""
+    def fill(self, starts: NDArray[np.int64], codes: NDArray[np.int32], logs: Floats) -> int:
+        """Fill ``logs[row, g]``, log weights given the clicks of each row, g counting clusters
+        fastest; return how many exact sums it took."""
         self._make_room(int(np.diff(starts).max()) if len(starts) > 2 else len(codes))
-        n_sums: int = fill_memberships(starts, codes, self._model, self._tables, found)
+        n_sums: int = fill_log_weights(
+            starts, codes, self._model, self._tables, self.n_clusters, logs
+        )
         return n_sums
 
     def _make_room(self, n_clicks: int) -> None:

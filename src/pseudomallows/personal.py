@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .correct import Correction, learn_correction
-from .executors import BLOCK, Executor, all_cores, blocks
+from .executors import BLOCK, Executor, blocks
 from .kernels.matching import N_GAPS, grid_weights
 from .kernels.personal import (
     LEAST_SCORE,

@@ -275,6 +275,16 @@ class Posterior:
         return arviz.from_dict(groups, coords=names, dims=dims)
 
 
+def common_consensus(posterior: Posterior) -> NDArray[np.int32]:
+    """One consensus for all; of several clusters, by mean rank over the population."""
+    if posterior.n_clusters == 1:
+        return posterior.point_consensus()
+    ranks = np.arange(1, posterior.n_items + 1)
+    shares = posterior.shares.mean(axis=(0, 1))
+    means = [posterior.rank_probabilities(k) @ ranks for k in range(posterior.n_clusters)]
+    return orderings_of(orderings_of(shares @ np.array(means))).astype(np.int32) + 1
+
+
 def intervals_of(probabilities: NDArray[np.float64], probability: float) -> NDArray[np.int32]:
     """``[item]`` is the shortest (lowest, highest) that holds `probability` of the item's ranks."""
     if not 0 < probability <= 1:

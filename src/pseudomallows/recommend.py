@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .exact_recommender import MAX_ERROR
 from .executors import Executor, all_cores, blocks, check_local
 from .frames import make_frame
-from .kernels.clicks import draw_click_users
 from .kernels.groups import choose_best
 from .posterior import Posterior, intervals_of
 from .preferences import Clicks, Preferences, check_known, rows_of_users
 from .rankings import check_count
-from .recommenders import PersonalRecommender, Recommender, recommender_of
+from .recommenders import FillBest, Recommender, recommender_of
 
 WAYS = ("look_up", "draws")
 
@@ -33,12 +33,17 @@ class Recommendations:
         Chance that the item is among the user's next k; NaN where there is no item.
     item_names : array
         ``item_names[code]`` is the name of an item.
+    errors : (n_users, k) array
+        Monte Carlo standard error of each probability, from how parts of the draws differ; it would
+        be 0 with endless draws. NaN where none is known: for "pseudo" and "personal", for fits with
+        a single draw, and where there is no item.
     """
 
     users: NDArray[Any]
     items: NDArray[np.int64]
     probabilities: NDArray[np.float64]
     item_names: NDArray[Any]
+    errors: NDArray[np.float64]
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One dict for each user and place: user, place (from 1), item, probability."""
@@ -70,6 +75,7 @@ def recommend(
     window: int | None = None,
     by: str = "look_up",
     executor: Executor | None = None,
+    max_error: float = MAX_ERROR,
 ) -> Recommendations:
     """Recommend to each user the items most likely to come next.
 
@@ -92,15 +98,21 @@ def recommend(
     by : str
         "look_up": without drawing any user's ranking; from tables of the paper's law for "pseudo",
         and by exact sums over the latent rankings for the other methods. "draws": by counting
-        draws, one for each draw of the consensus; slow and noisy, a reference. Methods other than
-        "pseudo" take 50 of the consensus draws, evenly spaced.
-
-        With clusters, the probabilities of each are averaged by the memberships of the user, and
-        over the chains; a draw of a cluster counts by the cluster's share in it. Clusters that
-        would make up 1 % of a user's memberships together are left out, and methods other than
-        "pseudo" take 20 draws of each cluster, over all chains.
+        draws, one for each draw of the consensus; slow and noisy, a reference.
     executor : optional
         Anything with a `map`; default: threads on all cores.
+    max_error : float
+        For methods other than "pseudo" and "personal": the Monte Carlo error allowed. More and more
+        draws of the consensus are used, until the error of each recommended probability is at most
+        this, or all draws are used; 0 uses them all. The errors are in the answer.
+
+    Notes
+    -----
+    The probabilities are means over the draws of the consensus. A new user's clicks also say which
+    draws, and which clusters, are right: each counts by the exact probability of these clicks under
+    it, as if the user had been in the fit. The draws of "pseudo" are rough and count alike; its
+    clusters are weighed in the same way, by a few exact consensuses. Clusters that would make up
+    1 % of a user's memberships together are left out there.
 
     Examples
     --------
@@ -127,7 +139,9 @@ def recommend(
         seen = known.take(rows)
     else:
         rows = np.arange(seen.n_users)
-    return best_items(posterior, seen, rows, k, window, by, executor)
+    if not max_error >= 0:
+        raise ValueError(f"max_error must be 0 or more, got {max_error!r}")
+    return best_items(posterior, seen, rows, k, window, by, executor, max_error)
 
 
 def clicks_of_fit(posterior: Posterior, has_clicks: bool) -> Clicks:
@@ -153,28 +167,40 @@ def best_items(
     window: int,
     by: str = "look_up",
     executor: Executor | None = None,
+    max_error: float = MAX_ERROR,
 ) -> Recommendations:
     """The best unseen items of these users; `rows` are theirs in the fit, None if they are new."""
     threads, recommender = executor or all_cores(), recommender_of(posterior)
     items = np.full((seen.n_users, k), -1, dtype=np.int64)
-    chances = np.full((seen.n_users, k), np.nan)
-    quick = None
-    if by == "look_up" and isinstance(recommender, Recommender):
-        quick = recommender.begin_best(seen, rows, k, window, threads)
-    fill = None if quick else recommender.begin(seen, rows, window, by, threads)
+    chances, errors = np.full((2, seen.n_users, k), np.nan)
+    if by == "look_up":
+        fill = recommender.begin_best(seen, rows, k, window, threads, max_error)
+    else:
+        fill = _by_draws(recommender, seen, rows, window, threads)
 
     def work(part: slice) -> None:
-        if fill is None:
-            assert quick is not None
-            quick(part, items[part], chances[part])
-            return
-        starts = seen.starts[part.start : part.stop + 1]
-        table = fill(part)
-        choose_best(starts, seen.codes, table, recommender.consensus, items[part], chances[part])
+        fill(part, items[part], chances[part], errors[part])
 
     for _ in threads.map(work, blocks(seen.n_users)):
         pass
-    return Recommendations(seen.users, items, chances, seen.items)
+    return Recommendations(seen.users, items, chances, seen.items, errors)
+
+
+def _by_draws(
+    recommender: Recommender,
+    seen: Clicks,
+    rows: NDArray[np.int64] | None,
+    window: int,
+    executor: Executor,
+) -> FillBest:
+    """The reference: by counting draws."""
+    fill_all = recommender.begin(seen, rows, window, "draws", executor)
+
+    def fill(part: slice, items: Any, chances: Any, errors: Any) -> None:
+        mine = (seen.starts[part.start : part.stop + 1], seen.codes)
+        choose_best(*mine, fill_all(part), recommender.consensus, items, chances)
+
+    return fill
 
 
 def memberships(
@@ -192,8 +218,10 @@ def memberships(
     Returns
     -------
     (n_users, n_clusters) array
-        Exact for the consensuses behind it, to 1e-9, but that clusters with less than exp(-14) of
-        what the best has, under a consensus draw, get nothing.
+        By the exact probability of the clicks under each draw and cluster, the draws weighed by it
+        too, as if the user had been in the fit; with a Monte Carlo error of 0.005 at most, if there
+        are draws enough. Clusters with less than exp(-14) of what the best has, under a draw, get
+        nothing.
 
     Examples
     --------
@@ -209,10 +237,7 @@ def memberships(
         raise ValueError("new users are known by clicks, and this posterior is of rankings")
     recommender = recommender_of(posterior)
     new = new_users(clicks, posterior.clicks, recommender.codes)
-    if isinstance(recommender, PersonalRecommender):
-        return np.ones((new.n_users, 1))
-    found = recommender.memberships_of(new, executor or all_cores())
-    return recommender.shares_of(found)[1]
+    return recommender.memberships_of(new, executor or all_cores())
 
 
 def user_intervals(
@@ -227,7 +252,8 @@ def user_intervals(
     """How sure the order of the items is for one user: an interval of ranks for each item.
 
     From draws of the user's own ranking, given the clicks, over all that is uncertain: the order,
-    alpha, the consensus, and the cluster.
+    alpha, the consensus, and the cluster; by the law behind :func:`recommend`, for "pseudo" that of
+    the paper.
 
     Parameters
     ----------
@@ -267,15 +293,8 @@ def user_intervals(
         seen = new_users(clicks, posterior.clicks, recommender.codes)
         if seen.n_users != 1:
             raise ValueError(f"give the clicks of one user, got {seen.n_users}")
-    centers, alphas, shares = recommender.laws_of(seen, rows)
-    n_items, counts = seen.n_items, np.zeros((seen.n_items, seen.n_items), dtype=np.int64)
-    none = (np.full(n_items, -1), counts, counts.copy(), np.empty((0, n_items), np.int32))
-    numbers, seed = np.zeros(1, dtype=np.int64), int(rng.integers(2**63))
-    for place, number in enumerate(rng.multinomial(check_count(n_draws, "n_draws"), shares)):
-        who = (seed, place, numbers, seen.starts, seen.codes, np.array([number]))
-        draw_click_users(*who, centers[place], alphas[place] / n_items, *none)
-    shares_of_ranks = counts / counts.sum(axis=1, keepdims=True)
-    return intervals_of(shares_of_ranks, probability)
+    counts = recommender.draw_ranks(seen, rows, check_count(n_draws, "n_draws"), rng)
+    return intervals_of(counts / counts.sum(axis=1, keepdims=True), probability)
 
 
 def new_users(clicks: Any, seen: Clicks, codes: dict[Any, int]) -> Clicks:

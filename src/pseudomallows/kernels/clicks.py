@@ -255,30 +255,64 @@ def next_rank_probabilities(starts, codes, consensus, lam, k, shares, factors, p
     Times `shares[row]`, the weight of this consensus; clicked items are left alone. `factors` comes
     from `step_factors`.
     """
-    n_items = len(consensus)
-    decay = gap_decay(lam, n_items // 2 + 3)
-    sums, hits = np.zeros((2, n_items + 1, n_items // 2 + 5))
-    masses, totals = np.zeros((5, n_items // 2 + 8)), np.empty(n_items)
-    places, others, ordering = np.empty((3, n_items), dtype=np.int64)
-    tops, gaps = np.empty((2, n_items + 1), dtype=np.int64)
-    spare = np.empty(factors.shape[1:])
-    chances = np.empty(n_items)
-    for item in range(n_items):
-        ordering[consensus[item] - 1] = item
+    room = next_rank_room(len(consensus), factors)
+    decay = fill_ordering(consensus, lam, room)
     for row in range(len(starts) - 1):
-        if shares[row] == 0.0:
-            continue
-        mine = codes[starts[row] : starts[row + 1]]
-        mark_clicks(mine, consensus, places, others)
-        bound_states(others, tops, gaps)
-        window = (len(mine), len(mine) + k)
-        sum_backwards(others, tops, gaps, window, decay, factors, spare, sums, hits, totals)
-        match_forwards(
-            others, tops, gaps, window, decay, factors, spare, sums, hits, totals, masses, chances
-        )
-        for place in range(n_items):
-            if others[place] & ITEM:
-                probabilities[row, ordering[place]] += shares[row] * chances[place]
+        if shares[row] > 0.0:
+            mine = codes[starts[row] : starts[row + 1]]
+            add_next_ranks(
+                mine, consensus, decay, k, shares[row], factors, room, probabilities[row]
+            )
+
+
+@njit(cache=True, nogil=True)
+def next_ranks_of_laws(starts, codes, ranks, lams, batches, k, weights, factors, sums):
+    """The same for many consensuses: add to `sums[batches[g], row, item]` the chance under
+    consensus `ranks[g]` and `lams[g]`, times `weights[row, g]`."""
+    room = next_rank_room(ranks.shape[1], factors)
+    for g in range(len(ranks)):
+        decay = fill_ordering(ranks[g], lams[g], room)
+        for row in range(len(starts) - 1):
+            if weights[row, g] > 0.0:
+                mine, out = codes[starts[row] : starts[row + 1]], sums[batches[g], row]
+                add_next_ranks(mine, ranks[g], decay, k, weights[row, g], factors, room, out)
+
+
+@njit(cache=True, nogil=True)
+def next_rank_room(n_items, factors):
+    """Room for `add_next_ranks`."""
+    tables = np.zeros((2, n_items + 1, n_items // 2 + 5))
+    lines = np.empty((3, n_items), dtype=np.int64)
+    states = np.empty((2, n_items + 1), dtype=np.int64)
+    masses, both = np.zeros((5, n_items // 2 + 8)), np.empty((2, n_items))
+    return tables, lines, states, masses, both, np.empty(factors.shape[1:])
+
+
+@njit(cache=True, nogil=True)
+def fill_ordering(consensus, lam, room):
+    """Put the ordering of a consensus into the room; return the decay of its states."""
+    ordering = room[1][2]
+    for item in range(len(consensus)):
+        ordering[consensus[item] - 1] = item
+    return gap_decay(lam, len(consensus) // 2 + 3)
+
+
+@njit(cache=True, nogil=True)
+def add_next_ranks(mine, consensus, decay, k, share, factors, room, probabilities):
+    """One user and one consensus of `next_rank_probabilities`."""
+    tables, lines, states, masses, both, spare = room
+    sums, hits, places, others, ordering = tables[0], tables[1], lines[0], lines[1], lines[2]
+    tops, gaps, totals, chances = states[0], states[1], both[0], both[1]
+    mark_clicks(mine, consensus, places, others)
+    bound_states(others, tops, gaps)
+    window = (len(mine), len(mine) + k)
+    sum_backwards(others, tops, gaps, window, decay, factors, spare, sums, hits, totals)
+    match_forwards(
+        others, tops, gaps, window, decay, factors, spare, sums, hits, totals, masses, chances
+    )
+    for place in range(len(consensus)):
+        if others[place] & ITEM:
+            probabilities[ordering[place]] += share * chances[place]
 
 
 # The unclicked items and the ranks after the clicks stand on a line that begins with items only, so

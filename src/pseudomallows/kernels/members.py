@@ -144,32 +144,29 @@ def sum_others(mine, g, model, tables, places, rows):
 
 
 @njit(cache=True, nogil=True)
-def fill_memberships(starts, codes, model, tables, found):
-    """Fill `found[chain, row, cluster]`: the mean, over some consensuses of the chain, of the
-    probability that the row's user belongs to the cluster; return how many exact sums it took.
+def fill_log_weights(starts, codes, model, tables, n_clusters, logs):
+    """Fill `logs[row, g]`: log of the weight of consensus g, times the probability of the clicks of
+    the row's user under it; return how many exact sums it took.
 
-    The model has `ranks[item, g]` of those consensuses, g counting clusters fastest, then places,
-    then chains; `priors[g]`, the log of the cluster's share; `law_of[g]`, the law; and for each law
-    its `lams`, log partition functions, and what its walks need (see `grid_weights`); and
-    `log_factorials` of whole numbers.
+    The model has `ranks[item, g]` of the consensuses, g counting clusters fastest; `priors[g]`, the
+    log of the weight; `law_of[g]`, the law; and for each law its `lams`, log partition functions,
+    and what its walks need (see `grid_weights`); and `log_factorials` of whole numbers.
 
-    Of each consensus, the clusters are taken from the highest bound on, until the bound is `FAR`
-    below the best so far: the others together have less than n_clusters * exp(-FAR) of the
-    membership, and get none.
+    Of the clusters of one draw, those with the highest bounds are taken first, until the bound is
+    `FAR` below the best so far: the others together have less than n_clusters * exp(-FAR) of the
+    user's membership, and get -inf.
     """
-    n_chains, _, n_clusters = found.shape
     n_items, n_all = model[0].shape
-    n_places, n_sums = n_all // (n_chains * n_clusters), 0
+    n_sums = 0
     places = np.empty(n_items, dtype=np.int64)
     rows = np.empty((3, n_items + 4))
-    parts, highest, values = np.empty((3, n_all))
+    parts, highest = np.empty((2, n_all))
     for row in range(len(starts) - 1):
-        mine = codes[starts[row] : starts[row + 1]]
+        mine, values = codes[starts[row] : starts[row + 1]], logs[row]
         fill_parts(mine, model, tables, places, rows, parts, highest)
-        found[:, row] = 0.0
-        for group in range(n_chains * n_places):
-            first, best = group * n_clusters, -np.inf
-            values[first : first + n_clusters] = -np.inf
+        values[:] = -np.inf
+        for first in range(0, n_all, n_clusters):
+            best = -np.inf
             for _ in range(n_clusters):
                 g = first
                 for other in range(first + 1, first + n_clusters):
@@ -180,19 +177,7 @@ def fill_memberships(starts, codes, model, tables, found):
                 highest[g] = -np.inf
                 best = max(best, values[g])
                 n_sums += 1
-            add_shares(values, first, n_clusters, best, n_places, found[group // n_places, row])
     return n_sums
-
-
-@njit(cache=True, nogil=True)
-def add_shares(logs, first, n_clusters, best, n_places, shares):
-    """Add to `shares` the probabilities of some logs, divided by the number of places."""
-    total = 0.0
-    for g in range(first, first + n_clusters):
-        logs[g] = np.exp(logs[g] - best)
-        total += logs[g]
-    for cluster in range(n_clusters):
-        shares[cluster] += logs[first + cluster] / (total * n_places)
 
 
 @njit(cache=True, nogil=True)
