@@ -163,13 +163,54 @@ def test_the_best_by_ceilings_are_the_best_of_all_to_the_bit():
 def test_counts_of_a_group_are_those_of_its_draws():
     counts = np.zeros((5, 5), dtype=np.int64)
     groups.count_group(3, 5, 0.3, groups.UNIFORM, 4000, counts)
-    firsts, lasts = np.zeros((2, 5), dtype=np.int64)
-    groups.count_ends(3, 5, 0.3, groups.UNIFORM, 4000, 2, firsts, lasts)
-    assert (firsts == counts[:, :2].sum(axis=1)).all()
-    assert (lasts == counts[:, -2:].sum(axis=1)).all()
     exact = np.array(naive.marginals(exact_law("uniform", 5, 0.3)))
     assert np.abs(counts / 4000 - exact).max() < 0.04
     assert (counts.sum(axis=0) == 4000).all()
+
+
+def chance_z_scores(order, lam, k, exact_lam):
+    """Of the mean chances at `lam` against the exact ones at `exact_lam`."""
+    sums, squares = np.zeros((2, 5))
+    n_draws = 20_000
+    groups.sum_first_chances(7, 0, n_draws, 5, lam, groups_order(order), k, sums, squares)
+    means = sums / n_draws
+    errors = np.sqrt(np.maximum(squares / n_draws - means**2, 1e-12) / n_draws)
+    exact = np.array(naive.marginals(exact_law(order, 5, exact_lam)))[:, :k].sum(axis=1)
+    return (means - exact) / errors
+
+
+def groups_order(order):
+    return {"uniform": groups.UNIFORM, "v": groups.V, "top_bottom": groups.TOP_BOTTOM}[order]
+
+
+@pytest.mark.parametrize("order", ["uniform", "v", "top_bottom"])
+@pytest.mark.parametrize("lam", [0.0, 0.3, 2.0])
+def test_chances_of_the_first_ranks_are_those_of_the_law(order, lam):
+    for k in (1, 2, 5):
+        assert np.abs(chance_z_scores(order, lam, k, lam)).max() < 4.5
+
+
+def test_chances_at_a_slightly_wrong_lam_are_caught():
+    assert np.abs(chance_z_scores("uniform", 0.3, 2, 0.33)).max() > 8
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(("size", "lam"), [(1, 0.5), (6, 0.4), (9, 30.0), (40, 500.0)])
+def test_chances_of_sharp_laws_stay_sums_of_all_ranks(size, lam):
+    """The compiled kernel does what the interpreted one does; a place takes some rank; and of so
+    sharp a law every place its own."""
+    for order in (groups.UNIFORM, groups.V, groups.TOP_BOTTOM):
+        both = np.zeros((2, 2, size))
+        for kernel, (sums, squares) in zip(
+            (groups.sum_first_chances, interpreted(groups.sum_first_chances)), both, strict=True
+        ):
+            kernel(1, 5, 3, size, lam, order, size, sums, squares)
+        assert both[0] == pytest.approx(np.full((2, size), 3.0))
+        assert (both[0] == both[1]).all()
+        firsts, squares = np.zeros((2, size))
+        groups.sum_first_chances(1, 0, 4, size, lam, order, 1, firsts, squares)
+        if lam >= 30:
+            assert firsts == pytest.approx([4.0, *([0.0] * (size - 1))])
 
 
 def test_the_best_items_are_chosen_as_sorting_would():

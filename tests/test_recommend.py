@@ -7,8 +7,8 @@ from scipy import sparse
 
 import pseudomallows as pm
 from pseudomallows import pseudo_recommender
-from pseudomallows.kernels.groups import count_group
-from pseudomallows.lookup import first_chances
+from pseudomallows.kernels.groups import count_group, sum_first_chances
+from pseudomallows.lookup import Tables, first_chances, knots_of
 
 
 def quietly(*arguments, **options):
@@ -142,6 +142,13 @@ def test_a_saved_posterior_recommends_the_same(posterior, tmp_path):
         assert (one.probabilities == two.probabilities).all()
 
 
+def reference_chances(size, lam, k, order, n_draws=150_000):
+    """Many draws of another seed."""
+    sums, squares = np.zeros((2, size))
+    sum_first_chances(99, 0, n_draws, size, lam, order, k, sums, squares)
+    return sums / n_draws
+
+
 @pytest.mark.parametrize("order", [0, 1, 2])
 @pytest.mark.parametrize("lam", [0.05, 0.4])
 def test_tables_of_the_paper_s_law_are_close_to_it(order, lam):
@@ -149,8 +156,31 @@ def test_tables_of_the_paper_s_law_are_close_to_it(order, lam):
     counts = np.zeros((size, size), dtype=np.int64)
     count_group(99, size, lam, order, 100_000, counts)
     found = first_chances(size, lam, k, order)
-    assert np.abs(found - counts[:, :k].sum(axis=1) / 100_000).max() < 0.04
-    assert found.sum() == pytest.approx(k)
+    assert np.abs(found - counts[:, :k].sum(axis=1) / 100_000).max() < 0.008  # of the counts
+    expected = reference_chances(size, lam, k, order)
+    assert np.abs(found - expected).max() < (0.003 if order == 0 else 0.005)
+    assert found.sum() == pytest.approx(k, abs=0.02)
+
+
+@pytest.mark.parametrize(("alpha", "k"), [(2.0, 5), (20.0, 3)])
+def test_sizes_between_those_at_hand_are_read_between_them(alpha, k):
+    n_items, law = 70, (np.arange(70, dtype=np.int32)[None], np.ones(1), np.array([0, 1]))
+    tables = Tables(np.array([alpha]), (*law, np.array([0])), 0)
+    sizes = [17, 31, 62, 68]
+    assert all(low < size < high for size in sizes for low, high in [knots_of(size, n_items)])
+    lines, ends, chances, _, _ = tables.of(k, [(0, size) for size in sizes])
+    for size in sizes:
+        found = chances[lines[0, size], :size]
+        assert np.abs(found - reference_chances(size, alpha / n_items, k, 0)).max() < 0.003
+        assert ends[lines[0, size]] <= size
+
+
+@pytest.mark.parametrize("n_items", [1, 5, 17, 18, 40, 333])
+def test_sizes_at_hand_enclose_all_others(n_items):
+    for size in range(1, n_items + 1):
+        low, high = knots_of(size, n_items)
+        assert low <= size <= high <= n_items
+        assert (low == high) == (size == low)
 
 
 @pytest.mark.parametrize("order", ["v", "top_bottom"])

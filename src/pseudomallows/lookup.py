@@ -4,6 +4,7 @@ Tables are made when they are asked for, and kept. What a caller gets is whole a
 any number of threads may ask: more tables make a new one, which takes the place of the old.
 """
 
+import math
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -13,9 +14,11 @@ from numpy.typing import NDArray
 
 from .executors import all_cores
 from .kernels.clicks import next_rank_probabilities, step_factors
-from .kernels.groups import UNIFORM, add_ceilings, count_ends
+from .kernels.groups import UNIFORM, add_ceilings, sum_first_chances
 
-TABLE_DRAWS = 2000  # behind each table
+FIRST_DRAWS, MOST_DRAWS = 2000, 50_000  # behind a table
+TABLE_ERROR = 0.001  # standard error, at most, of a chance in a table before it is smoothed
+SMALL, RATIO = 16, 1.125  # beyond this size tables are made for sizes of this ratio only
 
 Table = tuple[NDArray[Any], ...]
 
@@ -37,6 +40,7 @@ class Tables:
         self._alphas, self._sources, self._order = alphas, sources, order
         self.n_items = sources[0].shape[1]
         self._made: dict[int, Table] = {}
+        self._knots: dict[tuple[int, int, int], NDArray[np.float64]] = {}  # window, law, size
         self._lock = threading.Lock()
 
     def of(self, window: int, wanted: Iterable[tuple[int, int]]) -> Table:
@@ -50,6 +54,7 @@ class Tables:
         with self._lock:
             lines, ends, chances, ceiling_lines, ceilings = self._made.get(window) or found
             missing = [pair for pair in pairs if lines[pair] < 0]
+            self._make_knots(window, missing)
             made = list(all_cores().map(lambda pair: self._make_one(window, *pair), missing))
             lines, ceiling_lines = lines.copy(), ceiling_lines.copy()
             n_ceilings = len(ceilings)
@@ -71,6 +76,8 @@ class Tables:
     def drop(self, window: int) -> None:
         """Forget the tables of a window."""
         self._made.pop(window, None)
+        for key in [key for key in list(self._knots) if key[0] == window]:
+            self._knots.pop(key, None)
 
     @property
     def nbytes(self) -> int:
@@ -95,8 +102,11 @@ class Tables:
     def _make_one(self, window: int, law: int, size: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Chances of a law, and the ceilings of its sources."""
         line = np.zeros(self.n_items)
-        lam = self._alphas[law] / self.n_items
-        line[:size] = first_chances(size, lam, min(window, size), self._order)
+        low, high = self._sizes_near(size)
+        below, above = (self._knot(window, law, knot) for knot in (low, high))
+        share = (size - low) / (high - low) if high > low else 0.0
+        extended = np.append(below, np.full(size - low, below[-1]))
+        line[:size] = (1 - share) * extended + share * above[:size]
         orderings, weights, firsts, laws = self._sources
         mine = np.flatnonzero(laws == law)
         ceilings = np.zeros((len(mine), self.n_items))
@@ -105,19 +115,57 @@ class Tables:
             add_ceilings(orderings[own], weights[own], line, size, ceilings[row])
         return line, ceilings
 
+    def _make_knots(self, window: int, pairs: list[tuple[int, int]]) -> None:
+        """The chances between which those of these laws and sizes lie, side by side."""
+        keys = {(window, law, knot) for law, size in pairs for knot in self._sizes_near(size)}
+        missing = sorted(keys - set(self._knots))
+        made = all_cores().map(lambda key: self._make_knot(*key), missing)
+        self._knots.update(zip(missing, made, strict=True))
+
+    def _sizes_near(self, size: int) -> tuple[int, int]:
+        """Other orders than the uniform one treat the ends, or the middle, in their own way."""
+        return knots_of(size, self.n_items) if self._order == UNIFORM else (size, size)
+
+    def _knot(self, window: int, law: int, size: int) -> NDArray[np.float64]:
+        found = self._knots.get((window, law, size))  # None, if it has just been dropped
+        return self._make_knot(window, law, size) if found is None else found
+
+    def _make_knot(self, window: int, law: int, size: int) -> NDArray[np.float64]:
+        lam = self._alphas[law] / self.n_items
+        return first_chances(size, lam, min(window, size), self._order)
+
+
+def knots_of(size: int, n_items: int) -> tuple[int, int]:
+    """The sizes at hand between which a size lies; itself twice, if it is one of them.
+
+    A few more unseen items hardly change what comes next, so the chances of a size are read between
+    those of two others.
+
+    >>> knots_of(9, 100), knots_of(50, 100), knots_of(100, 100)
+    ((9, 9), (46, 52), (100, 100))
+    """
+    if size <= SMALL:
+        return size, size
+    step = math.log(size / SMALL) / math.log(RATIO)
+    sizes = [round(SMALL * RATIO**number) for number in (math.floor(step), math.ceil(step))]
+    low, high = max(n for n in (SMALL, *sizes) if n <= size), max(size, sizes[1])
+    return (size, size) if size in (low, n_items) else (low, min(high, n_items))
+
 
 def first_chances(size: int, lam: float, k: int, order: int) -> NDArray[np.float64]:
     """Chance of each place of a group to take one of its first k ranks, under the paper's law.
 
-    From draws. For uniform orders the law is the same read from behind, which doubles the draws,
-    and the chance never rises from a place to the next, which smooths them.
+    From draws, as many as make the standard error `TABLE_ERROR` or less. For uniform orders the
+    chance never rises from a place to the next, which smooths them.
     """
-    firsts, lasts = np.zeros((2, size), dtype=np.int64)
-    count_ends(size, size, lam, order, TABLE_DRAWS, k, firsts, lasts)
-    chances = firsts / TABLE_DRAWS
-    if order != UNIFORM:
-        return chances
-    return falling((chances + lasts[::-1] / TABLE_DRAWS) / 2)
+    sums, squares = np.zeros((2, size))
+    law = (size, lam, order, k, sums, squares)
+    sum_first_chances(size, 0, FIRST_DRAWS, *law)
+    variance = float((squares / FIRST_DRAWS - (sums / FIRST_DRAWS) ** 2).max())
+    n_draws = min(max(FIRST_DRAWS, math.ceil(variance / TABLE_ERROR**2)), MOST_DRAWS)
+    sum_first_chances(size, FIRST_DRAWS, n_draws - FIRST_DRAWS, *law)
+    chances = np.minimum(sums / n_draws, 1.0)
+    return falling(chances) if order == UNIFORM else chances
 
 
 def falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
