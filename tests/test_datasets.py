@@ -185,3 +185,15 @@ def test_fruits_have_two_kinds_of_people():
     found = pm.fit(prefs, "mcmc", n_clusters=2, rng=1).labels
     agree = (found == nearest).mean()
     assert max(agree, 1 - agree) > 0.95
+
+
+def test_places_without_an_item_are_the_only_ones_without_a_probability():
+    """Two customers have bought all but one of the products of the tutorial."""
+    shop = pm.datasets.online_retail(n_items=60, min_purchases=8)
+    few = np.flatnonzero(shop.n_items - shop.n_clicks < 3)
+    assert (shop.n_items - shop.n_clicks[few]).tolist() == [1, 1]
+    posterior = pm.fit(shop, "personal", alpha=5.0, ridge=0.3, calibrate=False, rng=1)
+    found = pm.recommend(posterior, k=3)
+    assert np.array_equal(np.isnan(found.probabilities), found.items < 0)
+    assert np.flatnonzero((found.items < 0).any(axis=1)).tolist() == few.tolist()
+    assert len(found.to_rows()) == 3 * shop.n_users - 4

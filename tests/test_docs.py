@@ -110,3 +110,15 @@ def test_an_unknown_formula_is_refused():
 
     with pytest.raises(ValueError, match="strange"):
         hooks.formula(r"\strange x")
+
+
+def test_calibration_figures_of_real_data_stand_in_one_place():
+    """A page that states one has it from the page of measurements, or it will contradict it."""
+    stated = re.compile(r"(?:calibration error|ECE)[^.|\n]*?(0\.\d+)")
+    measured = (DOCS / "measurements.md").read_text()
+    for page in [ROOT / "README.md", *(DOCS / name for name in PAGES)]:
+        if page.name == "measurements.md" or page.parent.name == "paper":
+            continue
+        for line in page.read_text().splitlines():
+            for figure in stated.findall("" if line.startswith("Evaluation(") else line):
+                assert figure in measured, f"{page.name}: {line}"

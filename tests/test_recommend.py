@@ -9,6 +9,7 @@ import pseudomallows as pm
 from pseudomallows import pseudo_recommender
 from pseudomallows.kernels.groups import count_group, sum_first_chances
 from pseudomallows.lookup import Tables, first_chances, knots_of
+from pseudomallows.recommenders import recommender_of
 
 
 def quietly(*arguments, **options):
@@ -242,3 +243,22 @@ def test_a_posterior_of_rankings_cannot_recommend():
     posterior = pm.fit(pm.Preferences.from_rankings([[1, 2, 3]]), alpha=1, rng=1)
     with pytest.raises(ValueError, match="need a fit of clicks"):
         pm.recommend(posterior)
+
+
+@pytest.mark.parametrize("method", ["pseudo", "mcmc", "personal"])
+def test_a_user_s_rankings_are_drawn_by_the_law_of_the_recommendations(method, data):
+    """The share of drawn rankings that put an item next is its stated probability."""
+    alpha = {} if method == "personal" else {"alpha": 6.0}
+    plain = {"calibrate": False} if method == "personal" else {"n_draws": 60}
+    posterior = quietly(data.preferences, method, rng=1, **alpha, **plain)
+    for given in ({"users": [7]}, {"clicks": {"new": [2, 5, 9]}}):
+        stated = pm.recommend(posterior, 3, max_error=0, **given)
+        seen = data.preferences.take([7])
+        if "clicks" in given:
+            seen = pm.Preferences.from_clicks(given["clicks"], items=range(15))
+        rows = np.array([7]) if "users" in given else None
+        rng = np.random.default_rng(1)
+        counts = recommender_of(posterior).draw_ranks(seen, rows, 20_000, rng)
+        first = int(seen.n_clicks[0])
+        shares = counts[stated.items[0], first : first + 3].sum(axis=1) / 20_000
+        assert shares == pytest.approx(stated.probabilities[0], abs=0.02)

@@ -353,7 +353,7 @@ class ExactRecommender:
     ) -> NDArray[np.int64]:
         """``counts[item, rank - 1]`` of rankings drawn for one user."""
         ranks, alphas, weights = self.means.laws(seen.starts, seen.codes, rows is None)
-        return draw_ranks_of(seen, ranks, alphas, weights[0], n_draws, rng)
+        return draw_ranks_of(seen.codes, ranks, alphas / self.n_items, weights[0], n_draws, rng)
 
     def prepare_size(self, n_clicks: int, window: int) -> None:
         """There are no tables."""
@@ -371,20 +371,20 @@ class ExactRecommender:
 
 
 def draw_ranks_of(
-    seen: Clicks,
+    codes: NDArray[np.int32],
     ranks: NDArray[np.int32],
-    alphas: Floats,
+    lams: Floats,
     weights: Floats,
     n_draws: int,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """``counts[item, rank - 1]`` of rankings of one user, drawn exactly from a mixture of laws."""
-    n_items = seen.n_items
+    n_items = ranks.shape[1]
     counts = np.zeros((2, n_items, n_items), dtype=np.int64)
     numbers, user = rng.multinomial(n_draws, weights), np.zeros(1, dtype=np.int64)
     seed, none = int(rng.integers(2**63)), np.empty((0, n_items), dtype=np.int32)
-    partners = np.full(n_items, -1)
+    partners, starts = np.full(n_items, -1), np.array([0, len(codes)])
     for g in np.flatnonzero(numbers).tolist():
-        who = (seed, g, user, seen.starts, seen.codes, numbers[g : g + 1])
-        draw_click_users(*who, ranks[g], alphas[g] / n_items, partners, *counts, none)
+        who = (seed, g, user, starts, codes, numbers[g : g + 1])
+        draw_click_users(*who, ranks[g], lams[g], partners, *counts, none)
     return np.asarray(counts[0])

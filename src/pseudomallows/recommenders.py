@@ -214,10 +214,18 @@ class PersonalRecommender:
     def draw_ranks(
         self, seen: Clicks, rows: NDArray[np.int64] | None, n_draws: int, rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        """``counts[item, rank - 1]`` of rankings drawn for one user: one consensus, and the alphas
-        of the grid."""
-        personal, one = self._personal, slice(0, 1)
+        """``counts[item, rank - 1]`` of rankings drawn for one user: clicked items and others, each
+        in the order of the user's own consensus, at the alphas of the grid."""
+        personal, one, codes = self._personal, slice(0, 1), np.empty(0, dtype=np.int32)
         rankings = personal.rankings_of(personal.scores_for(seen, one, rows))
         shares = personal.alpha_shares_of(seen, one, rankings)[0]
-        centers = np.repeat(rankings, len(shares), axis=0)
-        return draw_ranks_of(seen, centers, personal.alphas, shares, n_draws, rng)
+        counts = np.zeros((seen.n_items, seen.n_items), dtype=np.int64)
+        is_clicked = np.isin(np.argsort(rankings[0]), seen.codes)
+        for group, first in ((is_clicked, 0), (~is_clicked, len(seen.codes))):
+            size = int(group.sum())
+            if size:
+                centers = np.tile(np.arange(1, size + 1, dtype=np.int32), (len(shares), 1))
+                law = (codes, centers, personal.alphas / seen.n_items, shares, n_draws, rng)
+                items = np.argsort(rankings[0])[group]
+                counts[items, first : first + size] = draw_ranks_of(*law)
+        return counts
