@@ -603,7 +603,7 @@ def test_users_of_the_fit_and_new_users_with_the_same_clicks_are_served_alike():
 
 def test_memberships_of_new_users_are_those_of_the_fit():
     data = pm.simulate_clicks(150, 10, [6, 6], 3, rng=2)
-    posterior = quietly(data.preferences, "mcmc", n_clusters=3, n_chains=2, rng=1)
+    posterior = quietly(data.preferences, "mcmc", n_clusters=2, n_chains=2, rng=1)
     new = pm.memberships(posterior, data.preferences)
     assert np.abs(new - posterior.memberships).max() < 0.12
     assert np.abs(new - posterior.memberships).mean() < 0.02
