@@ -90,17 +90,17 @@ def test_simulated_files_are_read_again(here):
     for what, kind in (("clicks", pm.Clicks), ("rankings", pm.Rankings)):
         out = ["--out", f"{what}.csv", "--truth", "truth.csv"]
         assert run("simulate", what, "--users", 9, "--items", 5, "--seed", 1, *out) == 0
-        assert isinstance(pm.read(f"{what}.csv", quiet=True), kind)
-        truth = pm.read("truth.csv", quiet=True)
+        assert isinstance(pm.read(f"{what}.csv"), kind)
+        truth = pm.read("truth.csv")
         assert truth.is_full.all()
     top = ["--top", 2, "--out", "top.csv"]
     assert run("simulate", "rankings", "--users", 9, "--items", 5, "--seed", 1, *top) == 0
-    assert (pm.read("top.csv", quiet=True).rankings > 0).sum(axis=1).tolist() == [2] * 9
+    assert (pm.read("top.csv").rankings > 0).sum(axis=1).tolist() == [2] * 9
 
 
 def test_the_command_says_what_the_function_says(clicks, model, capsys):
     """Same data, same seed: the same consensus and the same recommendations."""
-    posterior = pm.fit(pm.read(clicks, quiet=True), "mcmc", 5, rng=1)
+    posterior = pm.fit(pm.read(clicks), "mcmc", 5, rng=1)
     capsys.readouterr()
     assert run("consensus", model, "--json") == 0
     rows = json.loads(capsys.readouterr().out)
@@ -114,7 +114,7 @@ def test_the_command_says_what_the_function_says(clicks, model, capsys):
     assert run("evaluate", clicks, "--hide", 1, "--k", 2, "--seed", 1, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     with pytest.warns(pm.ConvergenceWarning):
-        result = pm.evaluate(pm.read(clicks, quiet=True), 1, 2, rng=1)
+        result = pm.evaluate(pm.read(clicks), 1, 2, rng=1)
     assert found["accuracy"] == result.accuracy
 
 
@@ -127,7 +127,7 @@ def test_tables_by_the_ending_of_their_name(model, ending):
     elif ending == ".parquet":
         rows = pytest.importorskip("pyarrow.parquet").read_table("r.parquet").to_pylist()
     else:
-        assert pm.read(f"r{ending}", "clicks", quiet=True).n_users == 60
+        assert pm.read(f"r{ending}", "clicks").n_users == 60
         return
     assert len(rows) == 60
     assert set(rows[0]) == {"user", "place", "item", "probability"}
@@ -325,7 +325,7 @@ def test_the_demo(here, capsys, monkeypatch):
     assert "report.html" in printed
     assert sorted(os.listdir("a demo")) == ["model.pm", "recommendations.csv", "report.html"]
     assert pm.load("a demo/model.pm").n_clusters == 2
-    assert pm.read("a demo/recommendations.csv", quiet=True).n_users == 211  # one has all
+    assert pm.read("a demo/recommendations.csv").n_users == 211  # one has all
 
 
 def test_a_demo_that_cannot_write_says_so(here, capsys):

@@ -23,7 +23,7 @@ from .parts import Parts, split
 from .posterior import Posterior
 from .preferences import Clicks, Rankings
 from .progress import show_progress
-from .read import read
+from .read import read, read_as
 from .recommend import recommend
 from .stream import DIGITS, recommend_to
 from .write import as_text, check_table, write_table
@@ -373,7 +373,7 @@ def info(options: argparse.Namespace) -> int:
 def _about(options: argparse.Namespace) -> dict[str, Any]:
     if options.file != "-" and _is_model(options.file):
         return _about_model(load(options.file))
-    prefs = read(options.file, options.kind, encoding=options.encoding, quiet=True)
+    prefs = read(options.file, options.kind, encoding=options.encoding)
     about: dict[str, Any] = {"users": prefs.n_users, "items": prefs.n_items}
     if isinstance(prefs, Rankings):
         n_full = int(prefs.is_full.sum())
@@ -405,10 +405,11 @@ def _first_words(prefs: Rankings) -> str:
 
 
 def _is_model(path: str) -> bool:
-    if not zipfile.is_zipfile(path):
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "header.json" in archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):  # the reader of data says what it is
         return False
-    with zipfile.ZipFile(path) as archive:
-        return "header.json" in archive.namelist()
 
 
 def _about_model(posterior: Posterior) -> dict[str, Any]:
@@ -438,11 +439,14 @@ def _about_model(posterior: Posterior) -> dict[str, Any]:
 
 
 def _read(options: argparse.Namespace) -> Rankings | Clicks:
-    return read(options.file, options.kind, encoding=options.encoding, quiet=options.quiet)
+    prefs, said = read_as(options.file, options.kind, options.encoding)
+    if options.kind is None:  # a guess, which may be wrong
+        _say(options, said)
+    return prefs
 
 
 def _read_clicks(options: argparse.Namespace, posterior: Posterior) -> Clicks:
-    prefs = read(options.clicks, "clicks", items=posterior.items.tolist(), quiet=options.quiet)
+    prefs = read(options.clicks, "clicks", items=posterior.items.tolist())
     assert isinstance(prefs, Clicks)
     return prefs
 
