@@ -1,6 +1,7 @@
 """The command line, run as people run it."""
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -9,9 +10,12 @@ import re
 import shlex
 import shutil
 import signal
+import stat
 import subprocess
 import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -231,6 +235,116 @@ def test_a_warning_is_one_line(here, capsys):
     ]
 
 
+# what is no file
+
+
+def commands_that_write(model):
+    return {
+        "recommend": ["recommend", model, "--k", 1, "--out"],
+        "consensus": ["consensus", model, "--out"],
+        "fit": [
+            "fit",
+            "c.csv",
+            "--method",
+            "mcmc",
+            "--alpha",
+            5,
+            "--draws",
+            50,
+            "--seed",
+            1,
+            "--out",
+        ],
+        "report": ["report", model, "--out"],
+        "simulate": ["simulate", "clicks", "--users", 9, "--items", 5, "--seed", 1, "--out"],
+    }
+
+
+WRITERS = ["recommend", "consensus", "fit", "report", "simulate"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("ending", [".csv", ""])
+def test_a_pipe_is_written_to_and_stays_a_pipe(model, name, ending):
+    pipe = f"pipe{ending}"
+    os.mkfifo(pipe)
+    before, found = sorted(os.listdir(".")), []
+    reader = threading.Thread(target=lambda: found.append(Path(pipe).read_bytes()), daemon=True)
+    reader.start()
+    assert run(*commands_that_write(model)[name], pipe, "--quiet") == 0
+    reader.join(timeout=20)
+    assert len(found[0]) > 100
+    assert stat.S_ISFIFO(os.stat(pipe).st_mode)
+    assert sorted(os.listdir(".")) == before
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize(("minor", "code"), [(3, 0), (7, 1)], ids=["null", "full"])
+def test_a_device_is_written_to_and_stays_a_device(model, capsys, name, minor, code):
+    try:
+        os.mknod("device", 0o666 | stat.S_IFCHR, os.makedev(1, minor))
+    except (OSError, AttributeError):
+        pytest.skip("devices cannot be made here")
+    os.symlink("device", "link")
+    for out in ("device", "link"):
+        assert run(*commands_that_write(model)[name], out, "--quiet") == code
+        assert stat.S_ISCHR(os.lstat("device").st_mode)
+        assert ("No space left" in capsys.readouterr().err) == bool(code)
+    assert os.path.islink("link")
+
+
+def test_a_link_stays_and_the_file_it_leads_to_is_replaced(model, capsys):
+    os.mkdir("far")
+    with open("far/r.csv", "w") as stream:
+        stream.write("old")
+    os.symlink("far/r.csv", "r.csv")
+    os.symlink("far/new.csv", "new.csv")  # to where nothing is yet
+    os.symlink("no/new.csv", "wrong.csv")
+    for name in ("r.csv", "new.csv"):
+        assert run("recommend", model, "--k", 1, "--out", name) == 0
+        assert os.path.islink(name)
+        assert pm.read(f"far/{name}", "clicks").n_users == 60
+    assert sorted(os.listdir("far")) == ["new.csv", "r.csv"]
+    assert run("recommend", model, "--k", 1, "--out", "wrong.csv") == 1
+    assert "there is no folder" in capsys.readouterr().err
+
+
+def test_standard_output_by_its_name(model):
+    """Through a pipe, and into a file that has something already, which stays."""
+    asked = shlex.join(command("consensus", model, "--out", "/dev/stdout"))
+    done = subprocess.run(asked, shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("cluster,item,rank,lowest,highest,mean\n")
+    script = f"echo first > all.csv; {asked} >> all.csv; echo last >> all.csv"
+    subprocess.run(script, shell=True, check=True)
+    with open("all.csv") as stream:
+        assert stream.read() == f"first\n{done.stdout}last\n"
+
+
+HOSTILE = ["=cmd|' /C calc'!A0", "+1+1", "-tea", "@sum(a1)", "\tx", "tea", "-3.5", "'quoted"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
+@pytest.mark.parametrize("name", ["recommend", "recommend --users", "consensus"])
+def test_safe_csv_has_no_formula(here, name, ending):
+    log = {who: [name for name in HOSTILE if name != who][:5] for who in HOSTILE}
+    pm.fit(pm.Preferences.from_clicks(log), "mcmc", 2, n_draws=50, n_chains=2, rng=1).save("m.pm")
+    arguments = [name.split()[0], "m.pm", "--out", f"x{ending}"]
+    arguments += ["--users=@sum(a1)"] if "--users" in name else []
+    tables = []
+    for more in ([], ["--safe-csv"]):
+        assert run(*arguments, *more) == 0
+        opened = gzip.open if ending.endswith(".gz") else open
+        with opened(f"x{ending}", "rt", newline="") as stream:
+            tables.append(list(csv.reader(stream, delimiter="\t" if "tsv" in ending else ",")))
+    plain, safe = tables
+    cells = [cell for row in safe for cell in row]
+    bad = [cell for cell in cells if cell[:1] in tuple("=+-@\t\r") and cell != "-3.5"]
+    assert bad == []
+    unmarked = [[c[1:] if c[:1] == "'" and c != "'quoted" else c for c in row] for row in safe]
+    assert unmarked == plain
+    assert any(cell[:1] in ("=", "@") for row in plain for cell in row)
+
+
 # as a process
 
 
@@ -325,7 +439,7 @@ def test_the_demo(here, capsys, monkeypatch):
     assert "report.html" in printed
     assert sorted(os.listdir("a demo")) == ["model.pm", "recommendations.csv", "report.html"]
     assert pm.load("a demo/model.pm").n_clusters == 2
-    assert pm.read("a demo/recommendations.csv").n_users == 211  # one has all
+    assert pm.read("a demo/recommendations.csv", "clicks").n_users == 211  # one has all
 
 
 def test_a_demo_that_cannot_write_says_so(here, capsys):

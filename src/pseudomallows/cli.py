@@ -370,6 +370,11 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
         "--out", default="-", metavar="FILE", help=".csv, .tsv, .json or .parquet (-)"
     )
     parser.add_argument("--json", action="store_true", help="write JSON")
+    parser.add_argument(
+        "--safe-csv",
+        action="store_true",
+        help="for spreadsheets: an apostrophe before names that begin like a formula (= + - @)",
+    )
 
 
 def _add_seed(parser: argparse.ArgumentParser, default: int | None = None) -> None:

@@ -199,7 +199,7 @@ def consensus(options: argparse.Namespace) -> int:
     if options.out == "-" and not options.json and sys.stdout.isatty():
         _print_aligned(columns)
     else:
-        write_table(columns, options.out, as_json=options.json)
+        write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
     return 0
 
 
@@ -236,6 +236,7 @@ def recommend_file(options: argparse.Namespace) -> int:
             executor=executor,
             progress=progress,
             as_json=options.json,
+            safe_csv=options.safe_csv,
         )
     return 0
 
@@ -246,7 +247,7 @@ def _recommend_to_some(options: argparse.Namespace, posterior: Posterior) -> int
     found = recommend(posterior, options.k, users=users, executor=Threads(options.threads))
     columns = found.to_columns()
     columns["probability"] = np.round(columns["probability"], DIGITS)
-    write_table(columns, options.out, as_json=options.json)
+    write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
     return 0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .files import check_target
+from .files import check_target, is_stream
 from .text import ending_of, open_target, write_rows
 
 Write = Callable[[dict[str, Any]], None]
@@ -18,20 +18,27 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def write_table(
-    columns: dict[str, Any], path: str | os.PathLike[str] = "-", *, as_json: bool = False
+    columns: dict[str, Any],
+    path: str | os.PathLike[str] = "-",
+    *,
+    as_json: bool = False,
+    safe_csv: bool = False,
 ) -> None:
     """Write columns to a file, by its ending (.csv, .tsv, with .gz; .json, .parquet).
 
-    "-" is standard output, as comma-separated values or, with `as_json`, as JSON.
+    "-" is standard output, as comma-separated values or, with `as_json`, as JSON. With `safe_csv`,
+    separated values have no cell that a spreadsheet takes for a formula.
 
     >>> write_table({"item": ["tea", "mate"], "rank": [1, 2]}, "ranks.csv")  # doctest: +SKIP
     """
-    with open_table(path, as_json) as write:
+    with open_table(path, as_json, safe_csv) as write:
         write(columns)
 
 
 @contextmanager
-def open_table(path: str | os.PathLike[str], as_json: bool = False) -> Iterator[Write]:
+def open_table(
+    path: str | os.PathLike[str], as_json: bool = False, safe_csv: bool = False
+) -> Iterator[Write]:
     """A table that is written block by block, and appears once it is whole.
 
     JSON alone is kept until the end.
@@ -57,7 +64,10 @@ def open_table(path: str | os.PathLike[str], as_json: bool = False) -> Iterator[
             if is_new:
                 write_rows(stream, [list(columns)], delimiter)
             is_new = False
-            write_rows(stream, zip(*map(_plain, columns.values()), strict=True), delimiter)
+            cells = [_plain(column) for column in columns.values()]
+            if safe_csv:
+                cells = [[safe_cell(value) for value in column] for column in cells]
+            write_rows(stream, zip(*cells, strict=True), delimiter)
 
         with open_target(path) as stream:
             yield write
@@ -86,6 +96,8 @@ def check_table(path: str | os.PathLike[str]) -> str:
     if str(path) == "-":
         return ".csv"
     ending = ending_of(check_target(path))
+    if ending not in ENDINGS and is_stream(path):
+        return ".csv"
     if ending not in ENDINGS:
         raise ValueError(f"cannot write {path}: its name must end in one of {', '.join(ENDINGS)}")
     return ending
