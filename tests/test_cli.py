@@ -15,8 +15,10 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pseudomallows as pm
@@ -187,7 +189,11 @@ def test_info(clicks, model, capsys):
         (["recommend", "m.pm", "--out", "r.csv", "--json"], "give one of them"),
         (["recommend", "m.pm", "--clicks", "strange.csv"], "unknown item: 'gold'"),
         (["evaluate", "c.csv", "--hide", "99"], "no user has more than 99 clicks"),
+        (["evaluate", "c.csv", "--hide", "1", "--k", "1000000000"], "k must be at most"),
         (["evaluate", "r.csv"], "evaluate needs clicks"),
+        (["report", "m.pm", "--evaluate", "--hide", "1", "--k", "99"], "k must be at most"),
+        (["info", "cut.pm"], "cut.pm: this is a damaged model file"),
+        (["info", "pairs.csv"], "pairs.csv, line 1: these are comparisons of pairs"),
         (["info", "bad.csv"], "bad.csv, line 2"),
     ],
 )
@@ -196,9 +202,11 @@ def test_bad_input_is_one_clear_line_and_code_1(model, capsys, arguments, words)
         ("bad.csv", "user,item\nx\n"),
         ("strange.csv", "user,item\nx,gold\nx,item 1\n"),
         ("r.csv", "a,b,c\n1,2,3\n3,2,1\n"),
+        ("pairs.csv", "assessor,bottom_item,top_item\n1,2,3\n1,3,4\n"),
     ):
         with open(name, "w") as stream:
             stream.write(text)
+    Path("cut.pm").write_bytes(Path(model).read_bytes()[:2000])
     before = sorted(os.listdir("."))
     capsys.readouterr()
     assert run(*arguments, *(["--quiet"] if "bad" not in words else [])) == 1
@@ -233,6 +241,61 @@ def test_a_warning_is_one_line(here, capsys):
         "pseudomallows: warning: gaps.csv: 1 of 3 rows have no user or no item and are left out, "
         "the first at line 3"
     ]
+
+
+def test_a_column_of_ratings_is_told_once(here, capsys):
+    with open("ratings.csv", "w") as stream:
+        stream.write("userId,movieId,rating\na,x,5\na,y,1\nb,y,4\n")
+    for arguments in (["info"], ["split", "--out", "parts"]):
+        assert run(*arguments, "ratings.csv", "--quiet") == 0
+        assert capsys.readouterr().err.splitlines() == [
+            "pseudomallows: warning: ratings.csv: column 'rating' is ignored, every row counts as "
+            "a click, also the 1 of 3 whose rating is below 3, the middle of 1 to 5: drop the rows "
+            "that are not clicks first"
+        ]
+
+
+def test_what_was_read_is_said_unless_the_kind_is_given(clicks, capsys):
+    for more, words in (
+        ([], f"{clicks}: read as clicks: Clicks(60 users"),
+        (["--kind", "clicks"], ""),
+    ):
+        assert run("split", clicks, "--out", f"parts{len(more)}", *more) == 0
+        assert words in capsys.readouterr().err.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("pseudo", {"alpha": 4.0, "n_draws": 30, "n_clusters": 2, "sigma": 0.5}),
+        ("pseudo", {"n_draws": 20, "update": "expected"}),
+        ("mcmc", {"n_draws": 40, "thin": 1, "warmup": 30, "n_chains": 2, "keep_latent": ["u3"]}),
+        ("balanced", {"alpha": 3.0, "n_draws": 30}),
+        ("personal", {"ridge": 0.7, "nonnegative": False, "alpha": 3.0}),
+        ("personal", {"calibrate": False}),
+    ],
+)
+def test_a_report_judges_the_options_of_the_model(method, options):
+    data = pm.simulate_clicks(150, 8, [6, 6], 4, min_clicks=3, rng=1).preferences
+    prefs = data.rename(users=[f"u{row}" for row in range(150)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        posterior = pm.fit(prefs, method, rng=1, **options)
+        again = commands.evaluate_again(posterior, 1, 2, rng=1).posterior
+    assert again.consensus.shape == posterior.consensus.shape
+    own, found = (p.settings["options"] for p in (posterior, again))
+    differ = {name for name in own if own[name] != found.get(name)}
+    assert differ <= {"keep_latent", "held_out", "calibrate"} - set(options) | {"keep_latent"}
+    if "alpha" in options:
+        assert (again.alpha == options["alpha"]).all()
+
+
+def test_a_report_does_not_judge_what_it_cannot_make_again():
+    prefs = pm.simulate_clicks(60, 6, 5, 3, rng=1).preferences
+    scores = np.random.default_rng(1).normal(size=(60, 6))
+    posterior = pm.fit(prefs, "personal", scores=scores, rng=1)
+    with pytest.raises(ValueError, match=r"fitted with scores=\.\.\., which cannot be made again"):
+        commands.evaluate_again(posterior, 1, 2)
 
 
 # what is no file

@@ -25,6 +25,7 @@ from .preferences import Clicks, Rankings
 from .progress import show_progress
 from .read import read, read_as
 from .recommend import recommend
+from .remake import fit_options
 from .stream import DIGITS, recommend_to
 from .write import as_text, check_table, write_table
 
@@ -320,21 +321,33 @@ def report_file(options: argparse.Namespace) -> int:
     if options.evaluate:
         if posterior.clicks is None:
             raise ValueError(f"{options.model} was fitted to rankings: only clicks can be hidden")
-        settings = posterior.settings
-        n_clusters = posterior.n_clusters
         with show_progress("evaluating", options.quiet) as progress:
-            evaluation = evaluate(
-                posterior.clicks,
-                options.hide,
-                options.k,
-                settings["method"],
-                rng=options.seed,
-                n_clusters=n_clusters,
-                progress=progress,
+            evaluation = evaluate_again(
+                posterior, options.hide, options.k, rng=options.seed, progress=progress
             )
     report(posterior, options.out, evaluation=evaluation)
     _say(options, f"wrote {options.out}")
     return 0
+
+
+def evaluate_again(posterior: Posterior, hide: int, k: int, **more: Any) -> Evaluation:
+    """Hide clicks of a fit, and fit the rest with the options of that fit."""
+    assert posterior.clicks is not None
+    given = fit_options(posterior)
+    unknown = [name for name in ("scores", "with_clusters") if name in given]
+    if unknown:
+        raise ValueError(
+            f"this model was fitted with {unknown[0]}=..., which cannot be made again without the "
+            "hidden clicks: use pm.evaluate"
+        )
+    for name in ("held_out", "keep_latent"):  # the first is learnt from what is hidden
+        given.pop(name, None)
+    if posterior.personal is None:
+        given["n_clusters"] = posterior.n_clusters
+    else:
+        given["ridge"] = posterior.settings["options"]["ridge"]
+    method = posterior.settings["method"]
+    return evaluate(posterior.clicks, hide, k, method, **more, **given)
 
 
 def serve_model(options: argparse.Namespace) -> int:

@@ -85,12 +85,14 @@ def evaluate(
     hide : int
         Clicks hidden from each user who has more than that; the others are only learnt from.
     k : int
-        Recommendations for each user. The stated probabilities are those of the next `hide` ranks,
-        since so many clicks are hidden; of more than `hide` recommendations some must be wrong.
+        Recommendations for each user, at most all items that a user has not seen. The stated
+        probabilities are those of the next `hide` ranks, since so many clicks are hidden; of more
+        than `hide` recommendations some must be wrong.
     method : str
         Method of :func:`fit`; further options go there too. For "personal", with 100 users or more
         to judge, the probabilities are corrected by the hidden clicks of the half of the users who
-        are not judged with them, as `held_out` would; a plain fit has no such clicks.
+        are not judged with them, as `held_out` would; a plain fit has no such clicks. With
+        ``calibrate=False`` nothing is corrected.
     truth : (n_users, n_items) array_like of int, optional
         For simulated data: the true rankings. Then nothing is hidden (`hide` is not used), and a
         recommendation is right if its true rank is one of the k after the clicks.
@@ -126,9 +128,13 @@ def evaluate(
         shown, judged = prefs, np.arange(prefs.n_users)
         n_clicks = prefs.n_clicks[:, None]
         right = (rankings > n_clicks) & (rankings <= n_clicks + k)
+    most = prefs.n_items - int(shown.n_clicks[judged].min())
+    if k > most:
+        raise ValueError(f"k must be at most {most}, all items that a user has not seen, got {k}")
 
     window = hide if truth is None else k
     by_halves = method == "personal" and truth is None and options.get("held_out") is None
+    by_halves = by_halves and options.get("calibrate", True) is not False
     if by_halves and options.get("scores") is not None and not callable(options["scores"]):
         raise ValueError(
             "scores must be a function that learns them from clicks, since an array may have seen "
