@@ -633,13 +633,30 @@ def read_both_ways(path, block=64):
 
 def is_read_in_blocks(path, block=64):
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.IgnoredColumnWarning)
+        warnings.simplefilter("ignore", pm.ColumnWarning)
         patch.setattr(log, "LARGE", 0)
         patch.setattr(log, "BLOCK", block)
         return log.read_large(open_source(path)) is not None
 
 
-HARD = ["a", "b", " c", "c ", "", "NA", 'd"e', "f,g", "h\ni", "日本", "é" * 9, "\u00a0k", "k\u3000"]
+HARD = [
+    "5",
+    "-1",
+    " 1.0",
+    "a",
+    "b",
+    " c",
+    "c ",
+    "",
+    "NA",
+    'd"e',
+    "f,g",
+    "h\ni",
+    "日本",
+    "é" * 9,
+    "\u00a0k",
+    "k\u3000",
+]
 
 
 @settings(deadline=None, max_examples=100)
@@ -650,10 +667,13 @@ HARD = ["a", "b", " c", "c ", "", "NA", 'd"e', "f,g", "h\ni", "日本", "é" * 9
     st.sampled_from(["", "\n", "\n\n,,\n"]),
     st.integers(150, 230),
     st.sampled_from(["clicks.csv", "clicks.csv.gz"]),
+    st.sampled_from(["click", "day", "rating", "count", "position"]),
 )
-def test_the_fast_way_reads_as_the_slow_way(tmp_path_factory, rows, end, mark, last, block, name):
+def test_the_fast_way_reads_as_the_slow_way(
+    tmp_path_factory, rows, end, mark, last, block, name, third
+):
     path = tmp_path_factory.mktemp("x") / name
-    content = as_text([("item", "click", "user"), *rows]) + last.encode()
+    content = as_text([("item", third, "user"), *rows]) + last.encode()
     content = mark.encode() + content.replace(b"\n", end.encode())
     path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
     fast, slow = read_both_ways(path, block)
