@@ -106,7 +106,7 @@ def run(source: str, target: str) -> None:
             peaks = cluster.client.run(peak_memory).values()
             stages.append(("(the larger worker)", 0.0, max(peaks)))
     else:
-        prefs = pm.read(source, quiet=True)
+        prefs = pm.read(source)
         note("read")
         posterior = pm.fit(prefs, **options)
         note("fit")

@@ -30,49 +30,47 @@ def clicks_by_name(users, items, starts, codes):
     }
 
 
-def read_quietly(path, **options):
-    found = pm.read(path, quiet=True, **options)
+def read_by_name(path, **options):
+    found = pm.read(path, **options)
     return clicks_by_name(found.users, found.items, found.starts, found.codes)
 
 
-def test_a_folder_is_one_table(log, capsys):
+def test_a_folder_is_one_table(log):
     expected = {"ann": ["mate", "tea"], "bob": ["juice", "mate"], "cid": ["tea"]}
-    assert read_quietly(log) == expected
-    assert read_quietly(str(log), items=["tea", "mate", "juice"])["ann"] == ["tea", "mate"]
-    pm.read(log)
-    assert "log: read as clicks" in capsys.readouterr().err
+    assert read_by_name(log) == expected
+    assert read_by_name(str(log), items=["tea", "mate", "juice"])["ann"] == ["tea", "mate"]
 
 
 def test_a_folder_of_rankings(tmp_path):
     for number, rank in enumerate((1, 2)):
         table = pa.table({"user": [f"u{number}"], "a": [rank], "b": [3 - rank]})
         pq.write_table(table, tmp_path / f"{number}.parquet")
-    assert pm.read(tmp_path, quiet=True).rankings.tolist() == [[1, 2], [2, 1]]
+    assert pm.read(tmp_path).rankings.tolist() == [[1, 2], [2, 1]]
     pq.write_table(pa.table({"a": [1]}), tmp_path / "2.parquet")
     with pytest.raises(ValueError, match=r"2\.parquet: wanted the columns user, a, b"):
-        pm.read(tmp_path, quiet=True)
+        pm.read(tmp_path)
 
 
 def test_a_part_that_is_broken_is_named(log):
     (log / "part-2.parquet").write_bytes(b"PAR1 broken")
     with pytest.raises(ValueError, match=r"part-2\.parquet: this Parquet file cannot be read"):
-        read_quietly(log)
+        read_by_name(log)
     pq.write_table(pa.table({"user": ["x"], "name": ["y"]}), log / "part-2.parquet")
     with pytest.raises(ValueError, match=r"part-2\.parquet, line 1: no column for the item"):
-        read_quietly(log)
+        read_by_name(log)
 
 
 def test_an_empty_part(log):
     (log / "part-2.parquet").write_bytes(b"")
     with pytest.raises(ValueError, match=r"part-2\.parquet: this Parquet file cannot be read"):
-        read_quietly(log)
+        read_by_name(log)
 
 
 def test_names_that_repeat_come_as_a_dictionary(tmp_path):
     table = pa.table({"user": [f"u{n}" for n in range(999)], "item": ["tea", "mate", None] * 333})
     pq.write_table(table, tmp_path / "x.parquet", row_group_size=400)
     with pytest.warns(pm.DroppedRowsWarning, match="333 of 999 rows .* the first at row 3"):
-        found = read_quietly(tmp_path / "x.parquet")
+        found = read_by_name(tmp_path / "x.parquet")
     assert found == {f"u{n}": [("tea", "mate")[n % 3]] for n in range(999) if n % 3 < 2}
 
 
@@ -81,7 +79,7 @@ def test_rows_without_a_name_in_a_part(log):
     with pytest.warns(
         pm.DroppedRowsWarning, match=r"log: 1 of 7 rows .* first at .*part-2\.parquet, row 2"
     ):
-        assert read_quietly(log)["x"] == ["y"]
+        assert read_by_name(log)["x"] == ["y"]
 
 
 def test_a_folder_without_parts(tmp_path):
@@ -92,7 +90,7 @@ def test_a_folder_without_parts(tmp_path):
 def test_a_part_by_itself(log):
     part = arrow.read_part(log / "part-0.parquet")
     assert clicks_by_name(*part) == {"ann": ["mate", "tea"], "bob": ["mate"]}
-    assert clicks_by_name(*arrow.read_part(log)) == read_quietly(log)
+    assert clicks_by_name(*arrow.read_part(log)) == read_by_name(log)
     pq.write_table(pa.table({"user": ["x"], "item": ["y"]}), log / "one.parquet")
     assert clicks_by_name(*arrow.read_part(log / "one.parquet")) == {"x": ["y"]}
     empty = pa.table({"user": pa.array([], pa.string()), "item": pa.array([], pa.string())})
@@ -141,12 +139,12 @@ def test_cells_that_are_lists_are_refused(tmp_path):
     table = pa.table({"user": ["a", "b"], "item": [["x"], ["y"]]})
     pq.write_table(table, tmp_path / "x.parquet")
     with pytest.raises(ValueError, match=r"x\.parquet: this Parquet file cannot be read"):
-        pm.read(tmp_path / "x.parquet", quiet=True)
+        pm.read(tmp_path / "x.parquet")
 
 
 def test_the_memory_of_arrow_is_as_before(log):
     before = pa.default_memory_pool().backend_name
-    read_quietly(log)
+    read_by_name(log)
     assert pa.default_memory_pool().backend_name == before
 
 

@@ -1,6 +1,7 @@
 """The command line, run as people run it."""
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -9,10 +10,15 @@ import re
 import shlex
 import shutil
 import signal
+import stat
 import subprocess
 import sys
+import threading
 import time
+import warnings
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pseudomallows as pm
@@ -90,17 +96,17 @@ def test_simulated_files_are_read_again(here):
     for what, kind in (("clicks", pm.Clicks), ("rankings", pm.Rankings)):
         out = ["--out", f"{what}.csv", "--truth", "truth.csv"]
         assert run("simulate", what, "--users", 9, "--items", 5, "--seed", 1, *out) == 0
-        assert isinstance(pm.read(f"{what}.csv", quiet=True), kind)
-        truth = pm.read("truth.csv", quiet=True)
+        assert isinstance(pm.read(f"{what}.csv"), kind)
+        truth = pm.read("truth.csv")
         assert truth.is_full.all()
     top = ["--top", 2, "--out", "top.csv"]
     assert run("simulate", "rankings", "--users", 9, "--items", 5, "--seed", 1, *top) == 0
-    assert (pm.read("top.csv", quiet=True).rankings > 0).sum(axis=1).tolist() == [2] * 9
+    assert (pm.read("top.csv").rankings > 0).sum(axis=1).tolist() == [2] * 9
 
 
 def test_the_command_says_what_the_function_says(clicks, model, capsys):
     """Same data, same seed: the same consensus and the same recommendations."""
-    posterior = pm.fit(pm.read(clicks, quiet=True), "mcmc", 5, rng=1)
+    posterior = pm.fit(pm.read(clicks), "mcmc", 5, rng=1)
     capsys.readouterr()
     assert run("consensus", model, "--json") == 0
     rows = json.loads(capsys.readouterr().out)
@@ -114,7 +120,7 @@ def test_the_command_says_what_the_function_says(clicks, model, capsys):
     assert run("evaluate", clicks, "--hide", 1, "--k", 2, "--seed", 1, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     with pytest.warns(pm.ConvergenceWarning):
-        result = pm.evaluate(pm.read(clicks, quiet=True), 1, 2, rng=1)
+        result = pm.evaluate(pm.read(clicks), 1, 2, rng=1)
     assert found["accuracy"] == result.accuracy
 
 
@@ -127,7 +133,7 @@ def test_tables_by_the_ending_of_their_name(model, ending):
     elif ending == ".parquet":
         rows = pytest.importorskip("pyarrow.parquet").read_table("r.parquet").to_pylist()
     else:
-        assert pm.read(f"r{ending}", "clicks", quiet=True).n_users == 60
+        assert pm.read(f"r{ending}", "clicks").n_users == 60
         return
     assert len(rows) == 60
     assert set(rows[0]) == {"user", "place", "item", "probability"}
@@ -183,7 +189,11 @@ def test_info(clicks, model, capsys):
         (["recommend", "m.pm", "--out", "r.csv", "--json"], "give one of them"),
         (["recommend", "m.pm", "--clicks", "strange.csv"], "unknown item: 'gold'"),
         (["evaluate", "c.csv", "--hide", "99"], "no user has more than 99 clicks"),
+        (["evaluate", "c.csv", "--hide", "1", "--k", "1000000000"], "k must be at most"),
         (["evaluate", "r.csv"], "evaluate needs clicks"),
+        (["report", "m.pm", "--evaluate", "--hide", "1", "--k", "99"], "k must be at most"),
+        (["info", "cut.pm"], "cut.pm: this is a damaged model file"),
+        (["info", "pairs.csv"], "pairs.csv, line 1: these are comparisons of pairs"),
         (["info", "bad.csv"], "bad.csv, line 2"),
     ],
 )
@@ -192,9 +202,11 @@ def test_bad_input_is_one_clear_line_and_code_1(model, capsys, arguments, words)
         ("bad.csv", "user,item\nx\n"),
         ("strange.csv", "user,item\nx,gold\nx,item 1\n"),
         ("r.csv", "a,b,c\n1,2,3\n3,2,1\n"),
+        ("pairs.csv", "assessor,bottom_item,top_item\n1,2,3\n1,3,4\n"),
     ):
         with open(name, "w") as stream:
             stream.write(text)
+    Path("cut.pm").write_bytes(Path(model).read_bytes()[:2000])
     before = sorted(os.listdir("."))
     capsys.readouterr()
     assert run(*arguments, *(["--quiet"] if "bad" not in words else [])) == 1
@@ -229,6 +241,173 @@ def test_a_warning_is_one_line(here, capsys):
         "pseudomallows: warning: gaps.csv: 1 of 3 rows have no user or no item and are left out, "
         "the first at line 3"
     ]
+
+
+def test_a_column_of_ratings_is_told_once(here, capsys):
+    with open("ratings.csv", "w") as stream:
+        stream.write("userId,movieId,rating\na,x,5\na,y,1\nb,y,4\n")
+    for arguments in (["info"], ["split", "--out", "parts"]):
+        assert run(*arguments, "ratings.csv", "--quiet") == 0
+        assert capsys.readouterr().err.splitlines() == [
+            "pseudomallows: warning: ratings.csv: column 'rating' is ignored, every row counts as "
+            "a click, also the 1 of 3 whose rating is below 3, the middle of 1 to 5: drop the rows "
+            "that are not clicks first"
+        ]
+
+
+def test_what_was_read_is_said_unless_the_kind_is_given(clicks, capsys):
+    for more, words in (
+        ([], f"{clicks}: read as clicks: Clicks(60 users"),
+        (["--kind", "clicks"], ""),
+    ):
+        assert run("split", clicks, "--out", f"parts{len(more)}", *more) == 0
+        assert words in capsys.readouterr().err.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("pseudo", {"alpha": 4.0, "n_draws": 30, "n_clusters": 2, "sigma": 0.5}),
+        ("pseudo", {"n_draws": 20, "update": "expected"}),
+        ("mcmc", {"n_draws": 40, "thin": 1, "warmup": 30, "n_chains": 2, "keep_latent": ["u3"]}),
+        ("balanced", {"alpha": 3.0, "n_draws": 30}),
+        ("personal", {"ridge": 0.7, "nonnegative": False, "alpha": 3.0}),
+        ("personal", {"calibrate": False}),
+    ],
+)
+def test_a_report_judges_the_options_of_the_model(method, options):
+    data = pm.simulate_clicks(150, 8, [6, 6], 4, min_clicks=3, rng=1).preferences
+    prefs = data.rename(users=[f"u{row}" for row in range(150)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        posterior = pm.fit(prefs, method, rng=1, **options)
+        again = commands.evaluate_again(posterior, 1, 2, rng=1).posterior
+    assert again.consensus.shape == posterior.consensus.shape
+    own, found = (p.settings["options"] for p in (posterior, again))
+    allowed = {"keep_latent"}  # which does not change an answer
+    if method == "personal" and options.get("calibrate", True):
+        allowed |= {"held_out"}  # what was hidden
+    assert {name for name in own if own[name] != found.get(name)} <= allowed
+    if "alpha" in options:
+        assert (again.alpha == options["alpha"]).all()
+
+
+def test_a_report_does_not_judge_what_it_cannot_make_again():
+    prefs = pm.simulate_clicks(60, 6, 5, 3, rng=1).preferences
+    scores = np.random.default_rng(1).normal(size=(60, 6))
+    posterior = pm.fit(prefs, "personal", scores=scores, rng=1)
+    with pytest.raises(ValueError, match=r"fitted with scores=\.\.\., which cannot be made again"):
+        commands.evaluate_again(posterior, 1, 2)
+
+
+# what is no file
+
+
+def commands_that_write(model):
+    return {
+        "recommend": ["recommend", model, "--k", 1, "--out"],
+        "consensus": ["consensus", model, "--out"],
+        "fit": [
+            "fit",
+            "c.csv",
+            "--method",
+            "mcmc",
+            "--alpha",
+            5,
+            "--draws",
+            50,
+            "--seed",
+            1,
+            "--out",
+        ],
+        "report": ["report", model, "--out"],
+        "simulate": ["simulate", "clicks", "--users", 9, "--items", 5, "--seed", 1, "--out"],
+    }
+
+
+WRITERS = ["recommend", "consensus", "fit", "report", "simulate"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("ending", [".csv", ""])
+def test_a_pipe_is_written_to_and_stays_a_pipe(model, name, ending):
+    pipe = f"pipe{ending}"
+    os.mkfifo(pipe)
+    before, found = sorted(os.listdir(".")), []
+    reader = threading.Thread(target=lambda: found.append(Path(pipe).read_bytes()), daemon=True)
+    reader.start()
+    assert run(*commands_that_write(model)[name], pipe, "--quiet") == 0
+    reader.join(timeout=20)
+    assert len(found[0]) > 100
+    assert stat.S_ISFIFO(os.stat(pipe).st_mode)
+    assert sorted(os.listdir(".")) == before
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize(("minor", "code"), [(3, 0), (7, 1)], ids=["null", "full"])
+def test_a_device_is_written_to_and_stays_a_device(model, capsys, name, minor, code):
+    try:
+        os.mknod("device", 0o666 | stat.S_IFCHR, os.makedev(1, minor))
+    except (OSError, AttributeError):
+        pytest.skip("devices cannot be made here")
+    os.symlink("device", "link")
+    for out in ("device", "link"):
+        assert run(*commands_that_write(model)[name], out, "--quiet") == code
+        assert stat.S_ISCHR(os.lstat("device").st_mode)
+        assert ("No space left" in capsys.readouterr().err) == bool(code)
+    assert os.path.islink("link")
+
+
+def test_a_link_stays_and_the_file_it_leads_to_is_replaced(model, capsys):
+    os.mkdir("far")
+    with open("far/r.csv", "w") as stream:
+        stream.write("old")
+    os.symlink("far/r.csv", "r.csv")
+    os.symlink("far/new.csv", "new.csv")  # to where nothing is yet
+    os.symlink("no/new.csv", "wrong.csv")
+    for name in ("r.csv", "new.csv"):
+        assert run("recommend", model, "--k", 1, "--out", name) == 0
+        assert os.path.islink(name)
+        assert pm.read(f"far/{name}", "clicks").n_users == 60
+    assert sorted(os.listdir("far")) == ["new.csv", "r.csv"]
+    assert run("recommend", model, "--k", 1, "--out", "wrong.csv") == 1
+    assert "there is no folder" in capsys.readouterr().err
+
+
+def test_standard_output_by_its_name(model):
+    """Through a pipe, and into a file that has something already, which stays."""
+    asked = shlex.join(command("consensus", model, "--out", "/dev/stdout"))
+    done = subprocess.run(asked, shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("cluster,item,rank,lowest,highest,mean\n")
+    script = f"echo first > all.csv; {asked} >> all.csv; echo last >> all.csv"
+    subprocess.run(script, shell=True, check=True)
+    with open("all.csv") as stream:
+        assert stream.read() == f"first\n{done.stdout}last\n"
+
+
+HOSTILE = ["=cmd|' /C calc'!A0", "+1+1", "-tea", "@sum(a1)", "\tx", "tea", "-3.5", "'quoted"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
+@pytest.mark.parametrize("name", ["recommend", "recommend --users", "consensus"])
+def test_safe_csv_has_no_formula(here, name, ending):
+    log = {who: [name for name in HOSTILE if name != who][:5] for who in HOSTILE}
+    pm.fit(pm.Preferences.from_clicks(log), "mcmc", 2, n_draws=50, n_chains=2, rng=1).save("m.pm")
+    arguments = [name.split()[0], "m.pm", "--out", f"x{ending}"]
+    arguments += ["--users=@sum(a1)"] if "--users" in name else []
+    tables = []
+    for more in ([], ["--safe-csv"]):
+        assert run(*arguments, *more) == 0
+        opened = gzip.open if ending.endswith(".gz") else open
+        with opened(f"x{ending}", "rt", newline="") as stream:
+            tables.append(list(csv.reader(stream, delimiter="\t" if "tsv" in ending else ",")))
+    plain, safe = tables
+    cells = [cell for row in safe for cell in row]
+    bad = [cell for cell in cells if cell[:1] in tuple("=+-@\t\r") and cell != "-3.5"]
+    assert bad == []
+    unmarked = [[c[1:] if c[:1] == "'" and c != "'quoted" else c for c in row] for row in safe]
+    assert unmarked == plain
+    assert any(cell[:1] in ("=", "@") for row in plain for cell in row)
 
 
 # as a process
@@ -325,7 +504,7 @@ def test_the_demo(here, capsys, monkeypatch):
     assert "report.html" in printed
     assert sorted(os.listdir("a demo")) == ["model.pm", "recommendations.csv", "report.html"]
     assert pm.load("a demo/model.pm").n_clusters == 2
-    assert pm.read("a demo/recommendations.csv", quiet=True).n_users == 211  # one has all
+    assert pm.read("a demo/recommendations.csv", "clicks").n_users == 211  # one has all
 
 
 def test_a_demo_that_cannot_write_says_so(here, capsys):

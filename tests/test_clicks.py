@@ -135,7 +135,7 @@ def test_rows_are_taken_whole(rows, data):
         (lambda: pm.Preferences.from_clicks({"a": ["x"]}, items=["y", "z"]), "unknown item: 'x'; known are"),
         (lambda: pm.Preferences.from_clicks({"a": ["x"]}, users=["b"]), "unknown user: 'a'"),
         (lambda: pm.Preferences.from_clicks(pd.DataFrame(FRAME)[:0]), "clicks is empty"),
-        (lambda: pm.Preferences.from_clicks(pd.DataFrame({"who": [1], "item": [2]})), "rename the column of the user"),
+        (lambda: pm.Preferences.from_clicks(pd.DataFrame({"who": [1], "item": [2]})), "has no column for the user: name one of who, item 'user'"),
         (lambda: pm.Preferences.from_clicks(pd.DataFrame({"user": ["a", None], "item": ["x", "y"]})), "row 1 has no user; 1 rows"),
         (lambda: pm.Preferences.from_clicks(pl.DataFrame({"user": ["a"], "item": [None]})), "row 0 has no item"),
         (lambda: pm.fit(pm.Preferences.from_clicks([[0, 0], [1, 1]])), "no user says anything"),

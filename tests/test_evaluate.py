@@ -99,13 +99,30 @@ def test_the_same_seed_gives_the_same_evaluation():
         ({"hide": 50}, "no user has more than 50 clicks to hide, the most is"),
         ({"k": 0}, "k must be 1 or more"),
         ({"truth": [[1, 2, 3]]}, "truth must have 50 users and 10 items, got 1 and 3"),
-        ({"method": "magic", "hide": 1}, "method must be one of"),
+        ({"method": "magic", "hide": 1, "k": 3}, "method must be one of"),
     ],
 )
 def test_bad_questions_are_refused(options, message):
     prefs = pm.simulate_clicks(50, 10, 6, 5, rng=1).preferences
     with pytest.raises((ValueError, TypeError), match=message):
         pm.evaluate(prefs, **options)
+
+
+@pytest.mark.parametrize("with_truth", [False, True])
+@pytest.mark.parametrize("method", ["pseudo", "mcmc", "personal"])
+def test_more_recommendations_than_items_are_refused_before_the_fit(method, with_truth):
+    data = pm.simulate_clicks(50, 10, 6, 5, min_clicks=3, rng=1)
+    more = {"truth": data.rankings} if with_truth else {}
+    most = 10 - (3 if with_truth else int(data.preferences.n_clicks.min()) - 2)
+    steps = []
+    for k in (most + 1, 10**9):
+        with pytest.raises(ValueError, match=f"k must be at most {most}, all items that a user"):
+            pm.evaluate(
+                data.preferences, 2, k, method, progress=lambda *s: steps.append(s), rng=1, **more
+            )
+    assert steps == []
+    few = {} if method == "personal" else {"alpha": 5.0, "n_draws": 5}
+    assert quietly(data.preferences, 2, most, method, rng=1, **few, **more).n_users > 0
 
 
 def test_rankings_are_not_clicks():

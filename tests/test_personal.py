@@ -6,7 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from scipy import sparse
 from scipy.optimize import nnls
 from scipy.stats import chisquare
 
@@ -14,7 +17,7 @@ import naive
 import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.correct import Correction, learn_correction, monotone_map
-from pseudomallows.evaluate import calibrate
+from pseudomallows.evaluate import calibrate, hide_clicks
 from pseudomallows.executors import Threads
 from pseudomallows.kernels import personal as kernels
 from pseudomallows.lookup import GridTables
@@ -459,17 +462,64 @@ def few():
         ({"sigma": 1}, "method='personal' has no option 'sigma'; it has calibrate, held_out"),
         ({"n_clusters": 2}, "neither draws nor clusters; to blend it with clusters"),
         ({"n_draws": 10}, "neither draws nor clusters"),
-        ({"held_out": [[1]]}, "held_out must be clicks, got list"),
+        (
+            {"held_out": 3},
+            "held_out must be clicks: a dict .* or a matrix with the users",
+        ),
+        ({"held_out": [[1, 0]]}, "held_out must be clicks: .* users must have 1 names, got 60"),
+        ({"held_out": pm.Preferences.from_rankings([[1, 2]])}, "held_out must be clicks, got rank"),
         ({"scores": [["a"] * 6] * 60}, "scores must be an array of numbers, users x items"),
         ({"scores": np.eye(60, 6) * 1e300}, "scores must be at most 1e100"),
         ({"calibrate": "no"}, "calibrate must be True or False, got 'no'"),
-        ({"held_out": pm.Preferences.from_clicks([[1, 0]])}, "held_out must have the items of the"),
+        ({"held_out": {"0": [0, 1]}}, "its users are like '0', those of the fit like 0"),
         ({"with_clusters": 3}, "with_clusters must be a posterior from a fit of clicks"),
     ],
 )
 def test_bad_input_is_refused(options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         pm.fit(few(), "personal", rng=1, **options)
+
+
+@pytest.fixture(scope="module")
+def seen_and_later():
+    """Clicks of named users on named items, some of them to come later."""
+    data = simulated(120)
+    users = [f"u{row:03}" for row in range(120)]
+    prefs = data.preferences.rename(users=users, items=[f"item {code:02}" for code in range(30)])
+    shown, hidden = hide_clicks(prefs, 2, np.random.default_rng(1))
+    later = {
+        user: shown.items[np.flatnonzero(hidden[row])].tolist()
+        for row, user in enumerate(users)
+        if hidden[row].any()
+    }
+    return shown, later, hidden
+
+
+def corrections_with(shown, held_out):
+    posterior = pm.fit(shown, "personal", ridge=0.3, rng=1, held_out=held_out)
+    return pm.recommend(posterior, 2).probabilities
+
+
+def test_later_clicks_may_come_in_any_form(seen_and_later):
+    shown, later, hidden = seen_and_later
+    expected = corrections_with(shown, pm.Preferences.from_clicks(later, items=shown.items))
+    pairs = [(user, item) for user, listed in later.items() for item in listed]
+    columns = dict(zip(("user", "item"), zip(*pairs, strict=True), strict=True))
+    other_order = pm.Preferences.from_clicks(later, items=shown.items[::-1])
+    forms = [later, columns, pd.DataFrame(columns), pl.DataFrame(columns), other_order, hidden]
+    for form in [*forms, sparse.csr_array(hidden)]:
+        assert (corrections_with(shown, form) == expected).all()
+
+
+def test_later_clicks_that_the_fit_does_not_know_are_counted_and_left_out(seen_and_later):
+    shown, later, _ = seen_and_later
+    expected = corrections_with(shown, later)
+    more = later | {"stranger": ["item 01", "item 02"], "u000": [*later["u000"], "new", "newer"]}
+    words = r"held_out: 2 of 32 items and 1 of \d+ users are not in the fit, so 4 of \d+"
+    for form in (more, pm.Preferences.from_clicks(more)):
+        with pytest.warns(pm.DroppedRowsWarning, match=words):
+            found = corrections_with(shown, form)
+        assert (found == expected).all()
 
 
 def test_later_clicks_must_be_later_and_enough():

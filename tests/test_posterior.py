@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -71,6 +73,13 @@ def test_frame_has_one_row_an_item():
 
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::UserWarning")
+def test_without_arviz_it_is_said_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "arviz", None)
+    posterior = pm.fit(pm.Preferences.from_rankings([[1, 2, 3]]), alpha=1, rng=1)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'pseudomallows\[arviz\]'"):
+        posterior.to_arviz()
+
+
 def test_arviz_gets_the_draws_with_their_names():
     arviz = pytest.importorskip("arviz")
     prefs = pm.simulate_rankings(30, 4, 2, rng=1).preferences.rename(items=list("abcd"))

@@ -150,3 +150,68 @@ def test_numpy_names_become_plain_ones(tmp_path):
     prefs = pm.Preferences.from_rankings([[1, 2, 3]], items=np.array([10, 20, 30]))
     pm.fit(prefs, alpha=1, rng=1).save(tmp_path / "x.pm")
     assert pm.load(tmp_path / "x.pm").items.tolist() == [10, 20, 30]
+
+
+# clicks, and what looks like them
+
+USERS, ITEMS = [3, 3, 7, 9], [11, 12, 11, 13]
+
+
+@pytest.mark.parametrize("make", [list, np.array], ids=["list", "array"])
+@pytest.mark.parametrize("kind", [int, float, str])
+def test_pairs_of_user_and_item_are_no_matrix(make, kind):
+    pairs = [(kind(user), kind(item)) for user, item in zip(USERS, ITEMS, strict=True)]
+    with pytest.raises((ValueError, TypeError), match="for pairs of user and item give"):
+        pm.Preferences.from_clicks(make(pairs))
+    with pytest.raises((ValueError, TypeError), match="for pairs of user and item"):
+        pm.Preferences.from_clicks([(*pair, kind(5)) for pair in pairs])
+
+
+def test_other_shapes_of_pairs_are_told_the_right_call_too():
+    for pairs in (zip(USERS, ITEMS, strict=True), [{"user": 3, "item": 11}], {(3, 11), (7, 12)}):
+        with pytest.raises((ValueError, TypeError), match="for pairs of user and item"):
+            pm.Preferences.from_clicks(pairs)
+
+
+def test_a_matrix_of_two_items_is_still_one():
+    for matrix in ([[1, 0], [0, 1]], np.array([[True, False]] * 2), [(1.0, 0.0), (0.0, 0.0)]):
+        assert pm.Preferences.from_clicks(matrix).n_items == 2
+    assert pm.Preferences.from_clicks(np.array([[7, 0, 2], [0, 3, 9]])).n_items == 3
+
+
+NAMES = [("user", "item"), ("userId", "movieId"), ("Customer ID", "StockCode"), ("item", "uid")]
+
+
+@pytest.mark.parametrize("names", NAMES, ids=lambda names: " ".join(names))
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, dict])
+def test_a_long_table_has_the_names_that_files_may_have(make, names):
+    user, item = names if names[0] != "item" else names[::-1]
+    prefs = pm.Preferences.from_clicks(make({item: ITEMS, "time": [0] * 4, user: USERS}))
+    assert prefs.users.tolist() == [3, 7, 9]
+    assert prefs.items[prefs.clicks_of(0)].tolist() == [11, 12]
+    arrays = pm.Preferences.from_clicks({user: np.array(USERS), item: pd.Series(ITEMS)})
+    assert arrays.codes.tolist() == prefs.codes.tolist()
+
+
+def test_a_dict_of_columns_is_checked_as_a_frame_is():
+    with pytest.raises(ValueError, match="the keys 'user' and 'item', but not as many users"):
+        pm.Preferences.from_clicks({"user": [1, 2, 3], "item": [1, 2]})
+    with pytest.raises(ValueError, match="row 1 has no item; 1 rows"):
+        pm.Preferences.from_clicks({"user": [1, 2], "item": ["a", None]})
+    with pytest.raises(ValueError, match="2 columns for the item"):
+        pm.Preferences.from_clicks({"user": [1, 2], "movie": [1, 2], "track": [1, 2]})
+
+
+def test_users_may_be_named_as_columns_are():
+    prefs = pm.Preferences.from_clicks({"judge": ["a", "b"], "page": ["a"], "ann": ["b"]})
+    assert prefs.users.tolist() == ["judge", "page", "ann"]
+
+
+def test_a_column_beside_those_of_places_is_refused():
+    frame = pd.DataFrame({"rank1": ["a"], "rank2": ["b"], "city": ["Oslo"]})
+    with pytest.raises(ValueError, match="a column 'city' beside those of places"):
+        pm.Preferences.from_orderings(frame)
+    plain = frame.set_axis(["x", "y", "z"], axis=1)
+    assert pm.Preferences.from_orderings(plain).rankings.tolist() == [[3, 1, 2]]  # Oslo is last
+    counted = pd.DataFrame([["b", "a"]])[[1, 0]]  # columns 1 and 0
+    assert pm.Preferences.from_orderings(counted).rankings.tolist() == [[2, 1]]

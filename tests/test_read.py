@@ -1,12 +1,16 @@
 """Readers: every kind of file, the dirt of the world, and errors that say where."""
 
+import bz2
 import gzip
 import io
+import lzma
 import string
 import sys
 import warnings
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +18,7 @@ from scipy import sparse
 
 import pseudomallows as pm
 from pseudomallows import log
-from pseudomallows.read import KINDS
+from pseudomallows.read import KINDS, read_as
 from pseudomallows.text import open_source
 
 POTATOES = "user,ale,gin,rum\nann,1,2,3\nbob,3,,1\n"
@@ -30,10 +34,6 @@ def put(tmp_path):
         return path
 
     return write
-
-
-def quiet(path, kind=None, **options):
-    return pm.read(path, kind, quiet=True, **options)
 
 
 def cells_of(prefs):
@@ -54,19 +54,19 @@ def cells_of(prefs):
 
 
 def test_wide_rankings(put):
-    found = quiet(put(POTATOES))
+    found = pm.read(put(POTATOES))
     assert found.items.tolist() == ["ale", "gin", "rum"]
     assert cells_of(found)["bob"] == {"ale": 3, "gin": 2, "rum": 1}  # one rank is left
 
 
 def test_wide_rankings_without_users(put):
-    found = quiet(put("a,b,c\n1,2,3\n3,2,1\n2,NA,\n"))
+    found = pm.read(put("a,b,c\n1,2,3\n3,2,1\n2,NA,\n"))
     assert found.rankings.tolist() == [[1, 2, 3], [3, 2, 1], [2, 0, 0]]
 
 
 def test_long_rankings_in_any_order_of_columns(put):
     text = "rank;item;extra;user\n1;ale;x;ann\n2;gin;y;ann\n3;rum;;ann\n1;rum;;bob\n1;rum;;bob\n"
-    found = quiet(put(text))
+    found = pm.read(put(text))
     assert cells_of(found) == {
         "ann": {"ale": 1, "gin": 2, "rum": 3},
         "bob": {"ale": 0, "gin": 0, "rum": 1},
@@ -80,37 +80,84 @@ def test_long_rankings_in_any_order_of_columns(put):
 def test_orderings(put, header):
     names = ["ann,", "bob,"] if header.startswith(("user", "id")) else ["", ""]
     kind = None if header else "orderings"
-    found = quiet(put(f"{header}{names[0]}rum,ale,gin\n{names[1]}ale,rum\n"), kind)
+    found = pm.read(put(f"{header}{names[0]}rum,ale,gin\n{names[1]}ale,rum\n"), kind)
     assert found.rankings.tolist() == [[2, 3, 1], [1, 3, 2]]
     assert found.users.tolist() == (["ann", "bob"] if names[0] else [0, 1])
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "3rd,2nd,1st",
+        "third,second,first",
+        "top3,top2,top1",
+        "Rank_03,rank 2,RANK-1",
+        "third choice,2nd choice,choice 1",
+        "2,1,0",
+    ],
+)
+def test_orderings_are_read_by_the_places_of_the_header(put, header):
+    found = pm.read(put(f"{header}\nx,y,z\ny,x,z\n"))
+    assert found.rankings.tolist() == [[3, 2, 1], [2, 3, 1]]
+    found = pm.read(put("user,rank2,rank1,rank3\nann,b,a,c\nbob,a,c\n"))
+    assert cells_of(found) == {"ann": {"a": 1, "b": 2, "c": 3}, "bob": {"a": 2, "b": 3, "c": 1}}
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("rank1,rank3", "line 1: no column is for place 2, but 'rank3' comes after it"),
+        ("2nd,3rd", "no column is for place 1"),
+        ("rank0,rank1", "column 'rank0': places start at 1"),
+        ("rank1,1st", "two columns are for place 1"),
+        ("user,rank1,rank2,rank2", "two columns are for place 2"),
+    ],
+)
+@pytest.mark.parametrize("kind", [None, "orderings"])
+def test_places_that_are_missing_or_there_twice_are_refused(put, header, words, kind):
+    with pytest.raises(ValueError, match=words):
+        pm.read(put(f"{header}\n" + ",".join("abcd"[: header.count(",") + 1]) + "\n"), kind)
+    frame = pd.DataFrame([list("abcd"[: header.count(",") + 1])], columns=header.split(","))
+    with pytest.raises(ValueError, match=words.removeprefix("line 1: ")):
+        pm.Preferences.from_orderings(frame)
+
+
+def test_more_items_than_places_are_refused(put):
+    with pytest.raises(ValueError, match="line 3: there are 3 items, but the header has 2 places"):
+        pm.read(put("rank2,rank1\na,b\na,b,c\n"))
+
+
+def test_a_gap_before_a_place_is_found_whatever_the_order_of_the_columns(put):
+    with pytest.raises(ValueError, match="line 2: place 1 is empty, but later ones not"):
+        pm.read(put("3rd,2nd,1st\nx,y\n"))
 
 
 def test_orderings_of_numbers_need_their_kind(put):
     path = put("1,2,3\n3,1,2\n")
     with pytest.raises(ValueError, match="may name items or places"):
-        quiet(path)
-    assert quiet(path, "orderings").rankings.tolist() == [[1, 2, 3], [2, 3, 1]]
-    assert quiet(path, "rankings").rankings.tolist() == [[3, 1, 2]]
+        pm.read(path)
+    assert pm.read(path, "orderings").rankings.tolist() == [[1, 2, 3], [2, 3, 1]]
+    assert pm.read(path, "rankings").rankings.tolist() == [[3, 1, 2]]
 
 
 @pytest.mark.parametrize(
     "header",
-    ["user,item", "userId,movieId,rating,timestamp", "Customer ID;StockCode", "USER\titem"],
+    ["user,item", "userId,movieId,timestamp,genre", "Customer ID;StockCode", "USER\titem"],
 )
 def test_clicks(put, header):
     mark = next(c for c in (",", ";", "\t") if c in header)
     extra = mark * (header.count(mark) - 1)
     rows = [("u2", "b"), ("u1", "a"), ("u1", "b"), ("u2", "b")]
     text = header + "\n" + "".join(f"{u}{mark}{i}{extra}\n" for u, i in rows)
-    found = quiet(put(text))
+    found = pm.read(put(text))
     assert found.users.tolist() == ["u1", "u2"]
     assert cells_of(found) == {"u1": ["a", "b"], "u2": ["b"]}
 
 
 def test_wide_clicks(put):
-    found = quiet(put("user,a,b,c\nx,1,0,1\ny,0,,1\n"))
+    found = pm.read(put("user,a,b,c\nx,1,0,1\ny,0,,1\n"))
     assert cells_of(found) == {"x": ["a", "c"], "y": ["c"]}
-    counts = quiet(put("user,a,b,c\nx,5,0,1\ny,0,,1\n"), "wide-clicks")
+    counts = pm.read(put("user,a,b,c\nx,5,0,1\ny,0,,1\n"), "wide-clicks")
     assert cells_of(counts) == cells_of(found)
 
 
@@ -118,7 +165,9 @@ def test_wide_clicks(put):
     ("text", "words"),
     [
         ("login,sku\nu1,s1\nu1,s2\nu2,s1\n", "cannot tell what this is"),
-        ("user;a;b;c\nx;1,0;2,0;3,0\ny;2,0;1,0;3,0\n", "cannot tell what this is"),
+        ("user;a;b;c\nx;1,0;2,0;3,0\ny;2,0;1,0;3,0\n", "line 2: '1,0' has a decimal comma"),
+        ("a;b;c\n1;2;3\n2;1,5;3\n", "line 3: '1,5' has a decimal comma"),
+        ("a,b,c\n1,0,2,0,3,0\n", "line 2: there are 6 cells, .* is there a decimal comma"),
         ("ann,tea,mate,juice\nbob,mate,tea,juice\n", "cannot tell what this is"),
         ("user,a,b,c\nx,3,0,2\ny,0,1,0\n", "may be counts"),
         ("2.0,1.0,3.0\n1.0,2.0,3.0\n3,1,2\n", "there is no header"),
@@ -127,13 +176,12 @@ def test_wide_clicks(put):
     ],
 )
 def test_what_cannot_be_told_is_not_guessed(put, text, words):
-    with pytest.raises(ValueError) as caught:
-        quiet(put(text))
-    assert words in str(caught.value)
+    with pytest.raises(ValueError, match=words):
+        pm.read(put(text))
 
 
 def test_a_first_line_of_one_item_says_nothing_of_the_delimiter(put):
-    found = quiet(put("tea\nmate;tea\n"), "orderings")
+    found = pm.read(put("tea\nmate;tea\n"), "orderings")
     assert found.items.tolist() == ["mate", "tea"]
 
 
@@ -147,37 +195,119 @@ def test_a_first_line_of_one_item_says_nothing_of_the_delimiter(put):
 )
 def test_a_kind_that_does_not_fit_is_refused(put, text, kind):
     with pytest.raises(ValueError, match="the header"):
-        quiet(put(text), kind)
+        pm.read(put(text), kind)
 
 
 def test_the_column_of_users_may_stand_anywhere(put):
-    found = quiet(put("ale,gin,rum,user\n1,2,3,4\n2,1,3,7\n"))
+    found = pm.read(put("ale,gin,rum,user\n1,2,3,4\n2,1,3,7\n"))
     assert found.users.tolist() == ["4", "7"]
     assert found.items.tolist() == ["ale", "gin", "rum"]
-    assert quiet(put("Respondent ID,a,b,c\n4,1,2,\n5,2,1,\n")).items.tolist() == ["a", "b", "c"]
-    assert quiet(put("user,a,b\nx,yes,no\ny,TRUE,\n")).clicks_of(1).tolist() == [0]
+    assert pm.read(put("Respondent ID,a,b,c\n4,1,2,\n5,2,1,\n")).items.tolist() == ["a", "b", "c"]
+    assert pm.read(put("user,a,b\nx,yes,no\ny,TRUE,\n")).clicks_of(1).tolist() == [0]
 
 
 def test_a_column_that_says_which_rows_are_clicks_is_told(put):
     with pytest.warns(pm.IgnoredColumnWarning, match="'clicked' is ignored"):
-        quiet(put("user,item,clicked\nx,a,1\nx,b,0\n"))
+        pm.read(put("user,item,clicked\nx,a,1\nx,b,0\n"))
+
+
+JUDGING = [
+    ("position", "1\n2\n3", "if it holds ranks, give kind='long-rankings'"),
+    ("place", "1\n2\n3", "if it holds ranks, give kind='long-rankings'"),
+    ("rating", "5\n1\n2", "also the 2 of 3 whose rating is below 3, the middle of 1 to 5"),
+    ("Score", "-10\n0.5\n10", "also the 1 of 3 whose rating is 0 or less"),
+    ("stars", "5\n\nNA", "every row counts as a click: drop the rows"),
+    ("count", "0\n7\n0", "also the 2 of 3 whose count is 0 or less"),
+    ("Quantity", "1\n7\n-2", "also the 1 of 3 whose count is 0 or less"),
+    ("play_count", "1\n7\n2", "every row counts as a click: drop the rows"),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "words"), JUDGING)
+@pytest.mark.parametrize("form", ["text", "blocks", "parquet", "folder", "frame", "dict"])
+def test_a_column_of_ratings_or_counts_is_told(put, monkeypatch, form, name, values, words):
+    columns = {"user": ["u", "u", "v"], "item": ["a", "b", "c"], name: values.split("\n")}
+    if form in ("frame", "dict"):
+        columns[name] = [float(value) if value.strip("NA") else np.nan for value in columns[name]]
+        given = pd.DataFrame(columns) if form == "frame" else columns
+        if name in ("position", "place"):  # it is said that these are clicks
+            assert len(pm.Preferences.from_clicks(given).codes) == 3
+            return
+        with pytest.warns(pm.ColumnWarning, match=words) as said:
+            assert len(pm.Preferences.from_clicks(given).codes) == 3
+    else:
+        if form == "blocks":
+            monkeypatch.setattr(log, "LARGE", 0)
+        path = put("\n".join(",".join(row) for row in zip(*columns.values(), strict=True)) + "\n")
+        path.write_text(",".join(columns) + "\n" + path.read_text())
+        if form in ("parquet", "folder"):
+            folder = path.with_name("folder")
+            folder.mkdir()
+            pd.DataFrame(columns).to_parquet(folder / "x.parquet")
+            path = folder if form == "folder" else folder / "x.parquet"
+        with pytest.warns(pm.ColumnWarning, match=words) as said:
+            assert len(pm.read(path).codes) == 3
+    assert len(said) == 1
+    assert f"column {name!r} is ignored" in str(said[0].message)
+    assert not issubclass(said[0].category, pm.IgnoredColumnWarning)
+
+
+def test_positions_are_ranks_or_clicks_as_one_says(put):
+    path = put("user,item,position\nx,a,2\nx,b,1\n")
+    assert pm.read(path, "long-rankings").rankings.tolist() == [[2, 1]]
+    assert len(pm.read(path, "clicks").codes) == 2  # and no warning
+
+
+def test_so_many_values_are_not_counted(put, monkeypatch):
+    monkeypatch.setattr(log, "LARGE", 0)
+    monkeypatch.setattr(log, "MOST_VALUES", 5)
+    path = put("user,item,score\n" + "".join(f"u,{n},{n}\n" for n in range(9)))
+    with pytest.warns(pm.ColumnWarning, match="every row counts as a click: drop the rows"):
+        pm.read(path)
+
+
+def test_a_column_that_is_hardly_an_item_is_told(put):
+    with pytest.warns(pm.ColumnWarning, match="column 'age' is read as an item"):
+        pm.read(put("age,a,b,c\n3,1,2,4\n4,1,2,3\n"))
+    assert pm.read(put("nr,a,b,c\n1,2,3,1\n2,1,3,2\n")).items.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "user,better,worse",
+        "assessor,bottom_item,top_item",
+        "winner,loser",
+        "model_a,model_b,winner",
+        "judge,left,right,winner",
+        "item1,item2,preferred",
+    ],
+)
+@pytest.mark.parametrize("kind", [None, "rankings", "orderings"])
+def test_comparisons_of_pairs_are_told(put, header, kind):
+    cells = [str(n) for n in range(1, header.count(",") + 2)]
+    text = f"{header}\n{','.join(cells)}\n{','.join(cells[::-1])}\n"
+    with pytest.raises(ValueError, match="line 1: these are comparisons of pairs"):
+        pm.read(put(text), kind)
+    frame = pd.DataFrame([range(1, len(cells) + 1)], columns=header.split(","))
+    with pytest.raises(ValueError, match="this version reads rankings, orderings and clicks"):
+        pm.Preferences.from_rankings(frame)
 
 
 def test_items_of_a_model(put):
     path = put("user,item\nx,2\n")
-    found = quiet(path, items=[1, 2, 3])
+    found = pm.read(path, items=[1, 2, 3])
     assert found.items.tolist() == [1, 2, 3]
     assert found.clicks_of(0).tolist() == [1]
     with pytest.raises(ValueError, match="unknown item: '2'"):
-        quiet(path, items=["a", "b"])
+        pm.read(path, items=["a", "b"])
 
 
-def test_the_kind_is_said_unless_it_is_given(put, capsys):
+def test_reading_prints_nothing_and_the_kind_can_be_asked_for(put, capsys):
     path = put(POTATOES)
     pm.read(path)
-    assert "read as rankings: Rankings(2 users, 3 items; 2 full" in capsys.readouterr().err
-    pm.read(path, "rankings")
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr() == ("", "")
+    assert "read as rankings: Rankings(2 users, 3 items; 2 full" in read_as(path)[1]
     with pytest.raises(ValueError, match="kind must be one of rankings, long-rankings"):
         pm.read(path, "votes")
 
@@ -187,7 +317,7 @@ def test_standard_input(monkeypatch):
         buffer = io.BytesIO(gzip.compress(POTATOES.encode()))
 
     monkeypatch.setattr("sys.stdin", Standard)
-    assert quiet("-").n_users == 2
+    assert pm.read("-").n_users == 2
 
 
 # dirt
@@ -203,7 +333,7 @@ def test_dirt(put):
         "007,日本,,,\r\n"
         '"Smith, Ann",日本,again\r\n'
     )
-    found = quiet(put(text))
+    found = pm.read(put(text))
     assert cells_of(found) == {
         "Smith, Ann": ['café "noir"', "日本"],
         "99999999999999999999999999": ["日本"],
@@ -212,18 +342,18 @@ def test_dirt(put):
 
 
 def test_wide_text_of_excel(put):
-    assert quiet(put(POTATOES.replace(",", "\t").encode("utf-16"))).n_users == 2
+    assert pm.read(put(POTATOES.replace(",", "\t").encode("utf-16"))).n_users == 2
 
 
 def test_rows_without_a_name_are_left_out_and_counted(put):
     path = put("user,item\na,x\n,y\nb,\nb,NA\nb,y\n")
     with pytest.warns(pm.DroppedRowsWarning, match="3 of 5 rows .* the first at line 3"):
-        assert cells_of(quiet(path)) == {"a": ["x"], "b": ["y"]}
+        assert cells_of(pm.read(path)) == {"a": ["x"], "b": ["y"]}
 
 
 def test_gzip_and_tabs(put):
     path = put(gzip.compress(POTATOES.replace(",", "\t").encode()), "data.tsv.gz")
-    assert cells_of(quiet(path)) == cells_of(quiet(put(POTATOES)))
+    assert cells_of(pm.read(path)) == cells_of(pm.read(put(POTATOES)))
 
 
 # errors say where
@@ -265,29 +395,48 @@ def test_gzip_and_tabs(put):
 def test_errors_say_where(put, text, words):
     path = put(text)
     with pytest.raises(ValueError, match=r"data\.csv") as caught:
-        quiet(path)
+        pm.read(path)
     assert words in str(caught.value)
 
 
 def test_bytes_that_are_no_text(put):
     path = put("user,item\na,b\nc,d\xe9\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"line 3: this is not utf-8 text .* encoding=.latin-1"):
-        quiet(path)
-    assert quiet(path, encoding="latin-1").items.tolist() == ["b", "dé"]
+        pm.read(path)
+    assert pm.read(path, encoding="latin-1").items.tolist() == ["b", "dé"]
     with pytest.raises(ValueError, match="encoding must be a known one"):
-        quiet(path, encoding="klingon")
+        pm.read(path, encoding="klingon")
 
 
 @pytest.mark.parametrize("name", ["broken.csv.gz", "broken.parquet", "broken.npz", "x.pq"])
 @pytest.mark.parametrize("content", [b"\x1f\x8b\x08broken", b"PAR1xxxx", b"PK\x03\x04", b"junk"])
 def test_broken_files(put, name, content):
     with pytest.raises(ValueError, match=name):
-        quiet(put(content, name))
+        pm.read(put(content, name))
+
+
+@pytest.mark.parametrize("name", ["m.pm", "m.csv", "m", "m.npz"])
+def test_a_model_is_known_for_one_whole_or_damaged(put, tmp_path, name):
+    pm.fit(pm.Preferences.from_rankings([[1, 2, 3]] * 3), alpha=1, rng=1).save(tmp_path / "m")
+    whole = (tmp_path / "m").read_bytes()
+    with pytest.raises(ValueError, match=r"saved model, not data: open it with pm\.load"):
+        pm.read(put(whole, name))
+    for end in (60, 200, len(whole) // 2, len(whole) - 1):
+        with pytest.raises(ValueError, match="this is a damaged model file"):
+            pm.read(put(whole[:end], name))
+    with pytest.raises(ValueError, match="this is a damaged model file"):
+        pm.read(put(whole[:100] + b"xxxxxxxx" + whole[108:], name))
+
+
+@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress, b"\x28\xb5\x2f\xfd".__add__])
+def test_what_is_packed_otherwise_is_told(put, pack):
+    with pytest.raises(ValueError, match=r"this is packed by (bzip2|xz|Zstandard): unpack it"):
+        pm.read(put(pack(POTATOES.encode())))
 
 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(OSError, match=r"none\.csv"):
-        quiet(tmp_path / "none.csv")
+        pm.read(tmp_path / "none.csv")
 
 
 # PrefLib
@@ -302,24 +451,52 @@ PREFLIB = """# FILE NAME: x.toc
 
 
 def test_preflib(put):
-    found = quiet(put(PREFLIB + "7: 3,1,2,4\n2: 4,{1,2},3\n1: 2\n", "x.toi"))
+    found = pm.read(put(PREFLIB + "7: 3,1,2,4\n2: 4,{1,2},3\n1: 2\n", "x.toi"))
     assert found.weights.tolist() == [7, 2, 1]
     assert found.items.tolist() == ["ale", "gin", "rum", "mead"]
     assert found.rankings.tolist() == [[2, 3, 1, 4], [0, 0, 4, 1], [0, 1, 0, 0]]
 
 
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("# NUMBER VOTERS: 7", None),
+        ("# NUMBER UNIQUE ORDERS: 2", None),
+        ("# NUMBER VOTERS: 9", "9 voters are announced, but there are 7: the file seems to be cut"),
+        ("# number voters : 6", "6 voters are announced, but there are 7$"),
+        ("# NUMBER UNIQUE ORDERS: 3", "3 unique orders are announced, but there are 2: .* cut"),
+        ("# NUMBER ALTERNATIVES: 5", "5 alternatives are announced, but there are 4"),
+    ],
+)
+def test_a_preflib_file_has_what_it_announces(put, header, words):
+    names = PREFLIB if "ALTERNATIVES" not in header else PREFLIB.replace("# NUMBER ALT", "# ALT")
+    path = put(f"{names}{header}\n5: 1,2,3,4\n2: 2,1,3,4\n", "x.soc")
+    if words is None:
+        assert pm.read(path).weights.tolist() == [5, 2]
+        return
+    with pytest.raises(ValueError, match=words):
+        pm.read(path)
+
+
+def test_every_cut_of_a_preflib_file_is_found(put):
+    whole = PREFLIB + "# NUMBER VOTERS: 9\n5: 1,2,3,4\n2: 2,1,3,4\n2: 4,3,2,1\n"
+    for end in range(len(whole) - 1):
+        with pytest.raises(ValueError, match=r"x\.soc"):
+            pm.read(put(whole[:end], "x.soc"))
+
+
 def test_more_ties_than_can_be_kept(put):
     path = put(PREFLIB + "1: {1,2},{3,4}\n1: {2,3}\n", "x.toi")
     with pytest.raises(ValueError, match="line 7: 2 groups of items are equal"):
-        quiet(path)
-    found = quiet(path, ties="random", rng=1).rankings
+        pm.read(path)
+    found = pm.read(path, ties="random", rng=1).rankings
     assert sorted(found[0, :2]) == [1, 2]
     assert found[0, 2:].tolist() == [0, 0]  # the last group stays unknown
     assert sorted(found[1, 1:3]) == [1, 2]
 
 
 def test_a_tie_before_one_that_is_not_listed(put):
-    assert quiet(put(PREFLIB + "1: {1,2},3\n", "x.toi")).rankings.tolist() == [[0, 0, 3, 4]]
+    assert pm.read(put(PREFLIB + "1: {1,2},3\n", "x.toi")).rankings.tolist() == [[0, 0, 3, 4]]
 
 
 @pytest.mark.parametrize(
@@ -329,15 +506,16 @@ def test_a_tie_before_one_that_is_not_listed(put):
         ("1: 1,b\n", "line 7: wanted numbers, commas and braces"),
         ("1: 1,9\n", "line 7: item 9 has no name"),
         ("1: 1,2,1\n", "line 7: item 1 is there twice"),
+        ("1: 1,2,3\n", "line 7: 3 of the 4 items are there, and a .soc file has all: is it cut?"),
         ("", "there are no orders"),
     ],
 )
 def test_preflib_errors_say_where(put, lines, words):
     with pytest.raises(ValueError, match=r"x\.soc") as caught:
-        quiet(put(PREFLIB + lines, "x.soc"))
+        pm.read(put(PREFLIB + lines, "x.soc"))
     assert words in str(caught.value)
     with pytest.raises(ValueError, match="is this a PrefLib file of today"):
-        quiet(put("4\n1,ale\n", "x.soc"))
+        pm.read(put("4\n1,ale\n", "x.soc"))
 
 
 # arrays and Parquet
@@ -346,19 +524,19 @@ def test_preflib_errors_say_where(put, lines, words):
 def test_arrays(tmp_path):
     path = tmp_path / "x.npz"
     np.savez(path, rankings=[[1, 2, 3], [3, 2, 1]], items=["a", "b", "c"], weights=[2, 1])
-    found = quiet(path)
+    found = pm.read(path)
     assert found.items.tolist() == ["a", "b", "c"]
     assert found.weights.tolist() == [2, 1]
     np.savez(path, clicks=np.eye(3), users=[7, 8, 9])
-    assert quiet(path).users.tolist() == ["7", "8", "9"]
+    assert pm.read(path).users.tolist() == ["7", "8", "9"]
     sparse.save_npz(path, sparse.csr_matrix(np.eye(4)))
-    assert quiet(path).n_items == 4
+    assert pm.read(path).n_items == 4
     np.savez(path, other=[1])
     with pytest.raises(ValueError, match=r"wanted an array 'rankings' or 'clicks'.*\['other'\]"):
-        quiet(path)
+        pm.read(path)
     np.savez(path, rankings=np.array([{}], dtype=object))
     with pytest.raises(ValueError, match="cannot be read"):
-        quiet(path)
+        pm.read(path)
 
 
 def test_parquet(tmp_path):
@@ -368,18 +546,53 @@ def test_parquet(tmp_path):
     table = {"user": [3, 3, 10, None], "item": ["b ", "a", "b", "a"], "n": [1, 2, 3, 4]}
     pq.write_table(pa.table(table), path)
     with pytest.warns(pm.DroppedRowsWarning, match="1 of 4 rows .* the first at row 4"):
-        found = quiet(path)
+        found = pm.read(path)
     assert cells_of(found) == {"3": ["a", "b"], "10": ["b"]}
     pq.write_table(pa.table({"user": [1.0, 2.0], "item": ["a", "b"]}), path)
-    assert quiet(path).users.tolist() == ["1", "2"]
+    assert pm.read(path).users.tolist() == ["1", "2"]
     pq.write_table(pa.table({"a": [1, 2, None], "b": [2.0, 1.0, 1.0], "c": [3, 3, None]}), path)
-    assert quiet(path).rankings.tolist() == [[1, 2, 3], [2, 1, 3], [0, 1, 0]]
+    assert pm.read(path).rankings.tolist() == [[1, 2, 3], [2, 1, 3], [0, 1, 0]]
     pq.write_table(pa.table({"user": [], "item": []}), path)
     with pytest.raises(ValueError, match="no rows"):
-        quiet(path)
+        pm.read(path)
 
 
 # properties
+
+
+@st.composite
+def orderings_under_places(draw):
+    """Names of places, top-k lists under them, and an order of the columns."""
+    n_items = draw(st.integers(2, 12))
+    form = draw(st.sampled_from(["rank{}", "Top {}", "{}. ", "place_{:03}", "{}"]))
+    names = [form.format(place + 1).strip(" .") for place in range(n_items)]
+    row = st.permutations([f"item {code}" for code in range(n_items)])
+    rows = draw(st.lists(st.tuples(row, st.integers(1, n_items)), min_size=1, max_size=4))
+    rows[0] = (rows[0][0], n_items)  # all items are there
+    rows = [[*listed[:k], *[""] * (n_items - k)] for listed, k in rows]
+    return names, rows, draw(st.permutations(range(n_items)))
+
+
+@given(orderings_under_places(), st.booleans())
+def test_the_order_of_the_columns_of_places_says_nothing(tmp_path_factory, data, has_users):
+    names, rows, order = data
+    folder, found = tmp_path_factory.mktemp("x"), []
+    for columns in (range(len(names)), order):
+        table = [[row[at] for at in columns] for row in [names, *rows]]
+        if has_users:
+            table = [["user", *table[0]], *([f"u{n}", *row] for n, row in enumerate(table[1:]))]
+        frame = pd.DataFrame(table[1:], columns=table[0]).replace("", None)
+        (folder / "x.csv").write_bytes(as_text(table))
+        frame.to_parquet(folder / "x.parquet")
+        found += [pm.read(folder / name) for name in ("x.csv", "x.parquet")]
+        found += [pm.Preferences.from_orderings(frame)]
+        found += [pm.Preferences.from_orderings(pl.from_pandas(frame))]
+    expected = pm.Preferences.from_orderings([[cell for cell in row if cell] for row in rows])
+    for prefs in found:
+        assert prefs.items.tolist() == expected.items.tolist()
+        assert prefs.rankings.tolist() == expected.rankings.tolist()
+        assert prefs.users.tolist() == found[0].users.tolist()
+
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1, max_size=8)
 NAMES = NAMES.map(str.strip).filter(bool)
@@ -399,7 +612,7 @@ def test_what_is_written_is_read_again(tmp_path_factory, pairs, delimiter):
     if len({item for _, item in pairs}) < 2:
         return
     expected = {user: sorted({i for u, i in pairs if u == user}) for user, _ in pairs}
-    assert cells_of(quiet(path)) == expected
+    assert cells_of(pm.read(path)) == expected
 
 
 def read_both_ways(path, block=64):
@@ -411,7 +624,7 @@ def read_both_ways(path, block=64):
             patch.setattr(log, "LARGE", least)
             patch.setattr(log, "BLOCK", block)
             try:
-                answer = cells_of(quiet(path))
+                answer = cells_of(pm.read(path))
             except ValueError as error:
                 answer = str(error)
         found.append((answer, [(entry.category, str(entry.message)) for entry in said]))
@@ -420,13 +633,30 @@ def read_both_ways(path, block=64):
 
 def is_read_in_blocks(path, block=64):
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.IgnoredColumnWarning)
+        warnings.simplefilter("ignore", pm.ColumnWarning)
         patch.setattr(log, "LARGE", 0)
         patch.setattr(log, "BLOCK", block)
         return log.read_large(open_source(path)) is not None
 
 
-HARD = ["a", "b", " c", "c ", "", "NA", 'd"e', "f,g", "h\ni", "日本", "é" * 9, "\u00a0k", "k\u3000"]
+HARD = [
+    "5",
+    "-1",
+    " 1.0",
+    "a",
+    "b",
+    " c",
+    "c ",
+    "",
+    "NA",
+    'd"e',
+    "f,g",
+    "h\ni",
+    "日本",
+    "é" * 9,
+    "\u00a0k",
+    "k\u3000",
+]
 
 
 @settings(deadline=None, max_examples=100)
@@ -437,10 +667,13 @@ HARD = ["a", "b", " c", "c ", "", "NA", 'd"e', "f,g", "h\ni", "日本", "é" * 9
     st.sampled_from(["", "\n", "\n\n,,\n"]),
     st.integers(150, 230),
     st.sampled_from(["clicks.csv", "clicks.csv.gz"]),
+    st.sampled_from(["click", "day", "rating", "count", "position"]),
 )
-def test_the_fast_way_reads_as_the_slow_way(tmp_path_factory, rows, end, mark, last, block, name):
+def test_the_fast_way_reads_as_the_slow_way(
+    tmp_path_factory, rows, end, mark, last, block, name, third
+):
     path = tmp_path_factory.mktemp("x") / name
-    content = as_text([("item", "click", "user"), *rows]) + last.encode()
+    content = as_text([("item", third, "user"), *rows]) + last.encode()
     content = mark.encode() + content.replace(b"\n", end.encode())
     path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
     fast, slow = read_both_ways(path, block)
@@ -495,7 +728,7 @@ def test_a_row_that_is_left_out_is_told_by_its_line(put, monkeypatch, least):
     monkeypatch.setattr(log, "BLOCK", 64)
     path = put(LINES + '\n"dan\n(2)",tea,1\n' * 5 + "\nNA,tea,1\n")
     with pytest.warns(pm.DroppedRowsWarning, match="1 of 24 rows .* the first at line 36"):
-        quiet(path)
+        pm.read(path)
 
 
 def test_a_large_file_from_standard_input(monkeypatch):
@@ -504,14 +737,14 @@ def test_a_large_file_from_standard_input(monkeypatch):
 
     monkeypatch.setattr("sys.stdin", Standard)
     monkeypatch.setattr(log, "LARGE", 0)
-    assert cells_of(quiet("-")) == {"ann": ["tea"], "bob": ["mate"]}
+    assert cells_of(pm.read("-")) == {"ann": ["tea"], "bob": ["mate"]}
 
 
 def test_a_broken_gzip_file_is_told_while_it_is_read(put, monkeypatch):
     monkeypatch.setattr(log, "LARGE", 0)
     packed = gzip.compress(as_text([("user", "item"), *((n, n % 7) for n in range(9999))]))
     with pytest.raises(ValueError, match=r"x\.csv\.gz: this gzip file is broken"):
-        quiet(put(packed[:-2000], "x.csv.gz"))
+        pm.read(put(packed[:-2000], "x.csv.gz"))
 
 
 @settings(deadline=None, max_examples=300)
@@ -541,7 +774,7 @@ def test_no_bytes_are_more_than_bad_input(tmp_path_factory, content, name, kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found = quiet(path, kind)
+            found = pm.read(path, kind)
         except ValueError as error:
             found = error
     if isinstance(found, ValueError):

@@ -216,13 +216,28 @@ def test_rows_are_plain_enough_for_json(posterior):
     assert [row["user"] for row in rows] == [3, 3, 5, 5]
 
 
+@pytest.mark.parametrize("name", ["ann", 12352, ("x", 1)], ids=str)
+def test_one_user_may_be_asked_for_by_name_alone(name):
+    prefs = pm.Preferences.from_clicks({name: ["tea"], "bob": ["ale"], "eve": ["tea", "rum"]})
+    posterior = quietly(prefs, alpha=2, n_draws=5, rng=1)
+    rows = pm.recommend(posterior, 1, users=name).to_rows()
+    assert rows == pm.recommend(posterior, 1, users=[name]).to_rows()
+    assert [row["user"] for row in rows] == [name]
+    assert pm.recommend(posterior, 1, users=()).items.shape == (0, 1)
+    if name == 12352:
+        assert pm.recommend(posterior, 1, users=np.int64(name)).to_rows() == rows
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"k": 0}, "k must be 1 or more, got 0"),
         ({"k": 2.5}, "k must be a whole number"),
         ({"users": ["zoe"]}, "no user is named 'zoe'; the first are 0, 1, 2"),
-        ({"users": "zoe"}, "users must be a list of names"),
+        ({"users": "zoe"}, "no user is named 'zoe'; the first are 0, 1, 2"),
+        ({"users": "3"}, "no user is named '3'; did you mean 3?"),
+        ({"users": 99_999}, "no user is named 99999; the first are"),
+        ({"users": [[3]]}, r"no user is named \[3\]; the first are"),
         ({"clicks": {"a": ["x", "y", 3]}}, "unknown item: 'x', 'y'; known are those of the fit"),
         ({"clicks": [[1, 0]]}, "items must have 2 names, got 15"),
         ({"clicks": {"a": [1]}, "users": [1]}, "not both"),

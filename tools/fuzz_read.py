@@ -43,7 +43,7 @@ def read_bytes(data: bytes) -> None:
 def answer_of(path: Path, kind: str | None) -> object:
     """What is read, or the error; anything else is a bug."""
     try:
-        found = pm.read(path, kind, ties="random", rng=1, quiet=True)
+        found = pm.read(path, kind, ties="random", rng=1)
     except ValueError as error:
         if str(path) not in str(error):
             raise RuntimeError("an error that does not name its file") from error

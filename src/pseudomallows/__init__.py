@@ -20,12 +20,19 @@ from .executors import ClusterError, Threads
 from .files import load
 from .fit import fit
 from .latent import log_likelihood
-from .log import DroppedRowsWarning, IgnoredColumnWarning
 from .mallows import Mallows, maximum_likelihood_alpha
 from .parts import Parts, split
 from .personal import scores_from
 from .posterior import Posterior
-from .preferences import Clicks, Preferences, Rankings, ZeroBasedWarning
+from .preferences import (
+    Clicks,
+    ColumnWarning,
+    DroppedRowsWarning,
+    IgnoredColumnWarning,
+    Preferences,
+    Rankings,
+    ZeroBasedWarning,
+)
 from .pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .rankings import footrule
 from .read import read
@@ -41,6 +48,7 @@ __all__ = [
     "Clicks",
     "ClusterCurve",
     "ClusterError",
+    "ColumnWarning",
     "ConvergenceWarning",
     "DaskExecutor",
     "DroppedRowsWarning",

@@ -10,7 +10,7 @@ from typing import IO, Any, Self
 import numpy as np
 
 from .files import write_whole
-from .log import Columns, Pairs, Part, click_columns, part_of, warn_of_judged
+from .log import Columns, Judged, Pairs, Part, click_columns, part_of
 from .names import Cells, Codes, Names
 from .text import Source, open_source
 
@@ -54,31 +54,37 @@ def read_part(path: str | os.PathLike[str]) -> Part:
     >>> starts, codes  # the clicks of bob are items[codes[1:3]]
     (array([0, 1, 3]), array([1, 0, 1], dtype=int32))
     """
-    return part_of(read_parquet_pairs(open_source(path)))
+    return part_of(read_parquet_pairs(open_source(path), is_said=True))
 
 
-def read_parquet_pairs(source: Source) -> Pairs:
+def read_parquet_pairs(source: Source, is_said: bool = False) -> Pairs:
     """Users and items of a Parquet file of long clicks, or of a folder of them, batch by batch."""
     n_rows = parquet_header(source)[1]
-    pairs = Pairs(source, min(max(n_rows, 1), MOST))
+    pairs, judged = Pairs(source, min(max(n_rows, 1), MOST)), None
     with _lean_memory():
-        for number, part in enumerate(_parts(source)):
+        for part in _parts(source):
             with _open(part) as file:
                 header = (1, _columns_of(file))
-                if number == 0:
-                    warn_of_judged(source, header)
-                _add_file(pairs, part, file, click_columns(part, header))
+                judged = judged or Judged(source, header[1], is_said)
+                _add_file(pairs, judged, part, file, click_columns(part, header))
+    if judged is not None:
+        judged.warn(judged.counts())
     return pairs
 
 
-def _add_file(pairs: Pairs, part: Source, file: Any, columns: Columns) -> None:
-    names = [file.schema_arrow.names[place] for place in (columns.user, columns.item)]
+def _add_file(pairs: Pairs, judged: Judged, part: Source, file: Any, columns: Columns) -> None:
+    schema = file.schema_arrow
+    names = [schema.names[place] for place in (columns.user, columns.item)]
+    if judged.has_values and judged.name in schema.names:
+        names += [judged.name] * (not pa.types.is_nested(schema.field(judged.name).type))
     what = "row" if part is pairs.source else f"{part.name}, row"
     first = 1
     for batch in _batches(part, file, names):
         with _refuse_broken(part):
             users = _codes(pairs.users, batch.column(names[0]))
             items = _codes(pairs.items, batch.column(names[1]))
+            if judged.is_open and len(names) > 2:
+                judged.add(_codes(judged.names, batch.column(judged.name)))
         pairs.add_codes(users, items, np.arange(first, first + len(batch)), what)
         first += len(batch)
 

@@ -358,7 +358,9 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hide", type=_count, default=10, metavar="N", help="clicks hidden from each user (10)"
     )
-    parser.add_argument("--k", type=_count, default=10, metavar="N", help="recommendations (10)")
+    parser.add_argument(
+        "--k", type=_count, metavar="N", help="recommendations (10, or fewer items)"
+    )
 
 
 def _add_saved(parser: argparse.ArgumentParser) -> None:
@@ -370,6 +372,11 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
         "--out", default="-", metavar="FILE", help=".csv, .tsv, .json or .parquet (-)"
     )
     parser.add_argument("--json", action="store_true", help="write JSON")
+    parser.add_argument(
+        "--safe-csv",
+        action="store_true",
+        help="for spreadsheets: an apostrophe before names that begin like a formula (= + - @)",
+    )
 
 
 def _add_seed(parser: argparse.ArgumentParser, default: int | None = None) -> None:

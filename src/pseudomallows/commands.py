@@ -23,8 +23,9 @@ from .parts import Parts, split
 from .posterior import Posterior
 from .preferences import Clicks, Rankings
 from .progress import show_progress
-from .read import read
+from .read import read, read_as
 from .recommend import recommend
+from .remake import fit_options
 from .stream import DIGITS, recommend_to
 from .write import as_text, check_table, write_table
 
@@ -199,7 +200,7 @@ def consensus(options: argparse.Namespace) -> int:
     if options.out == "-" and not options.json and sys.stdout.isatty():
         _print_aligned(columns)
     else:
-        write_table(columns, options.out, as_json=options.json)
+        write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
     return 0
 
 
@@ -236,6 +237,7 @@ def recommend_file(options: argparse.Namespace) -> int:
             executor=executor,
             progress=progress,
             as_json=options.json,
+            safe_csv=options.safe_csv,
         )
     return 0
 
@@ -246,7 +248,7 @@ def _recommend_to_some(options: argparse.Namespace, posterior: Posterior) -> int
     found = recommend(posterior, options.k, users=users, executor=Threads(options.threads))
     columns = found.to_columns()
     columns["probability"] = np.round(columns["probability"], DIGITS)
-    write_table(columns, options.out, as_json=options.json)
+    write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
     return 0
 
 
@@ -293,8 +295,8 @@ def _figures(result: Evaluation) -> dict[str, Any]:
 
 def _in_words(result: Evaluation, options: argparse.Namespace) -> str:
     lines = [
-        f"{options.hide} clicks hidden from each of {result.n_users:,} users, {options.k} "
-        "recommendations each",
+        f"{options.hide} clicks hidden from each of {result.n_users:,} users, "
+        f"{result.recommendations.items.shape[1]} recommendations each",
         f"found again       {result.accuracy:7.1%} ± {result.accuracy_error:.1%}",
         f"the most clicked  {result.popularity:7.1%}",
         f"calibration error {result.calibration.error:7.3f}",
@@ -319,21 +321,33 @@ def report_file(options: argparse.Namespace) -> int:
     if options.evaluate:
         if posterior.clicks is None:
             raise ValueError(f"{options.model} was fitted to rankings: only clicks can be hidden")
-        settings = posterior.settings
-        n_clusters = posterior.n_clusters
         with show_progress("evaluating", options.quiet) as progress:
-            evaluation = evaluate(
-                posterior.clicks,
-                options.hide,
-                options.k,
-                settings["method"],
-                rng=options.seed,
-                n_clusters=n_clusters,
-                progress=progress,
+            evaluation = evaluate_again(
+                posterior, options.hide, options.k, rng=options.seed, progress=progress
             )
     report(posterior, options.out, evaluation=evaluation)
     _say(options, f"wrote {options.out}")
     return 0
+
+
+def evaluate_again(posterior: Posterior, hide: int, k: int | None, **more: Any) -> Evaluation:
+    """Hide clicks of a fit, and fit the rest with the options of that fit."""
+    assert posterior.clicks is not None
+    given = fit_options(posterior)
+    unknown = [name for name in ("scores", "with_clusters") if name in given]
+    if unknown:
+        raise ValueError(
+            f"this model was fitted with {unknown[0]}=..., which cannot be made again without the "
+            "hidden clicks: use pm.evaluate"
+        )
+    for name in ("held_out", "keep_latent"):  # the first is learnt from what is hidden
+        given.pop(name, None)
+    if posterior.personal is None:
+        given["n_clusters"] = posterior.n_clusters
+    else:
+        given["ridge"] = posterior.settings["options"]["ridge"]
+    method = posterior.settings["method"]
+    return evaluate(posterior.clicks, hide, k, method, **more, **given)
 
 
 def serve_model(options: argparse.Namespace) -> int:
@@ -373,7 +387,7 @@ def info(options: argparse.Namespace) -> int:
 def _about(options: argparse.Namespace) -> dict[str, Any]:
     if options.file != "-" and _is_model(options.file):
         return _about_model(load(options.file))
-    prefs = read(options.file, options.kind, encoding=options.encoding, quiet=True)
+    prefs = read(options.file, options.kind, encoding=options.encoding)
     about: dict[str, Any] = {"users": prefs.n_users, "items": prefs.n_items}
     if isinstance(prefs, Rankings):
         n_full = int(prefs.is_full.sum())
@@ -405,10 +419,11 @@ def _first_words(prefs: Rankings) -> str:
 
 
 def _is_model(path: str) -> bool:
-    if not zipfile.is_zipfile(path):
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "header.json" in archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):  # the reader of data says what it is
         return False
-    with zipfile.ZipFile(path) as archive:
-        return "header.json" in archive.namelist()
 
 
 def _about_model(posterior: Posterior) -> dict[str, Any]:
@@ -438,11 +453,14 @@ def _about_model(posterior: Posterior) -> dict[str, Any]:
 
 
 def _read(options: argparse.Namespace) -> Rankings | Clicks:
-    return read(options.file, options.kind, encoding=options.encoding, quiet=options.quiet)
+    prefs, said = read_as(options.file, options.kind, options.encoding)
+    if options.kind is None:  # a guess, which may be wrong
+        _say(options, said)
+    return prefs
 
 
 def _read_clicks(options: argparse.Namespace, posterior: Posterior) -> Clicks:
-    prefs = read(options.clicks, "clicks", items=posterior.items.tolist(), quiet=options.quiet)
+    prefs = read(options.clicks, "clicks", items=posterior.items.tolist())
     assert isinstance(prefs, Clicks)
     return prefs
 

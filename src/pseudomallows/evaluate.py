@@ -67,7 +67,7 @@ class Evaluation:
 def evaluate(
     prefs: Clicks,
     hide: int = 10,
-    k: int = 10,
+    k: int | None = None,
     method: str = "pseudo",
     *,
     truth: ArrayLike | None = None,
@@ -84,13 +84,15 @@ def evaluate(
         All clicks.
     hide : int
         Clicks hidden from each user who has more than that; the others are only learnt from.
-    k : int
-        Recommendations for each user. The stated probabilities are those of the next `hide` ranks,
+    k : int, optional
+        Recommendations for each user, at most all items that a user has not seen; default 10, or
+        all of these if they are fewer. The stated probabilities are those of the next `hide` ranks,
         since so many clicks are hidden; of more than `hide` recommendations some must be wrong.
     method : str
         Method of :func:`fit`; further options go there too. For "personal", with 100 users or more
         to judge, the probabilities are corrected by the hidden clicks of the half of the users who
-        are not judged with them, as `held_out` would; a plain fit has no such clicks.
+        are not judged with them, as `held_out` would; a plain fit has no such clicks. With
+        ``calibrate=False`` nothing is corrected.
     truth : (n_users, n_items) array_like of int, optional
         For simulated data: the true rankings. Then nothing is hidden (`hide` is not used), and a
         recommendation is right if its true rank is one of the k after the clicks.
@@ -110,12 +112,11 @@ def evaluate(
     if not isinstance(prefs, Clicks):
         raise TypeError(f"prefs must be clicks (pm.Preferences.from_clicks), got {prefs!r}")
     check_local(executor, "evaluate")
-    k, n_bins = check_count(k, "k"), check_count(n_bins, "n_bins")
+    n_bins = check_count(n_bins, "n_bins")
     rng = np.random.default_rng(rng)
     if truth is None:
         shown, hidden = hide_clicks(prefs, hide, rng)
         judged = np.flatnonzero(prefs.n_clicks > hide)
-        right = hidden
     else:
         rankings = check_rankings(truth, "truth")
         if rankings.shape != (prefs.n_users, prefs.n_items):
@@ -124,11 +125,19 @@ def evaluate(
                 f"got {rankings.shape[0]} and {rankings.shape[1]}"
             )
         shown, judged = prefs, np.arange(prefs.n_users)
+    most = prefs.n_items - int(shown.n_clicks[judged].min())
+    k = min(10, most) if k is None else check_count(k, "k")
+    if k > most:
+        raise ValueError(f"k must be at most {most}, all items that a user has not seen, got {k}")
+    if truth is None:
+        right = hidden
+    else:
         n_clicks = prefs.n_clicks[:, None]
         right = (rankings > n_clicks) & (rankings <= n_clicks + k)
 
     window = hide if truth is None else k
     by_halves = method == "personal" and truth is None and options.get("held_out") is None
+    by_halves = by_halves and options.get("calibrate", True) is not False
     if by_halves and options.get("scores") is not None and not callable(options["scores"]):
         raise ValueError(
             "scores must be a function that learns them from clicks, since an array may have seen "

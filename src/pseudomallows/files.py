@@ -19,6 +19,7 @@ Versions above the one known here are refused; older ones stay readable.
 import io
 import json
 import os
+import stat
 import tempfile
 import zipfile
 import zlib
@@ -52,8 +53,18 @@ CLICKS = {"click_starts": "starts", "click_codes": "codes", "click_weights": "we
 
 @contextmanager
 def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside `path` that takes its place once all is written."""
+    """Open a temporary file beside `path` that takes its place once all is written.
+
+    A device, a pipe or an open file such as /dev/stdout is written to directly: it must stay what
+    it is. Of a symbolic link, the file it leads to is replaced, and the link stays.
+    """
     target = check_target(path)
+    if is_stream(target):
+        descriptor = _open_file(target)
+        with open(target if descriptor is None else os.dup(descriptor), "wb") as stream:
+            yield stream
+        return
+    target = Path(os.path.realpath(target))
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -69,11 +80,34 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise
 
 
+def is_stream(path: str | os.PathLike[str]) -> bool:
+    """Whether something is there that is no file of its own: a device, a pipe, /dev/stdout."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) or _open_file(path) is not None
+
+
+def _open_file(path: str | os.PathLike[str]) -> int | None:
+    """The number of the open file of this process that a path such as /dev/stdout stands for."""
+    place = os.path.abspath(path)
+    for _ in range(40):  # links
+        folder, name = os.path.split(place)
+        if name.isdecimal() and os.path.realpath(folder) == os.path.realpath("/dev/fd"):
+            return int(name)
+        if not os.path.islink(place):
+            break
+        place = os.path.join(folder, os.readlink(place))
+    return None
+
+
 def check_target(path: str | os.PathLike[str]) -> Path:
     """The path, or an error if no file can be written there: before work, not after it."""
     target = Path(path)
-    if target.is_dir() or not target.parent.is_dir():
-        what = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
+    folder = Path(os.path.realpath(target)).parent if target.is_symlink() else target.parent
+    if target.is_dir() or not folder.is_dir():
+        what = "it is a folder" if target.is_dir() else f"there is no folder {folder}"
         raise FileNotFoundError(f"cannot write {target}: {what}")
     return target
 

@@ -29,7 +29,7 @@ from .latent import Latent, RankingLatent, check_informative
 from .mcmc import Chain, ChainOptions, best_log_posterior, stuck_chains
 from .options import Options, check_options, check_options_of_either, known_options
 from .parts import Parts
-from .personal import N_REPORTS, Learner, Personal, PersonalOptions
+from .personal import N_REPORTS, Learner, Personal, PersonalOptions, check_held_out
 from .posterior import Posterior
 from .preferences import Clicks, Preferences, check_preferences
 from .pseudo import PseudoMallows
@@ -164,9 +164,11 @@ def fit(
             of clicks, so that they can be learnt again without hidden clicks; for the recommenders
             of `implicit` see :func:`scores_from`. Scores that use a user's click on the item itself
             look surer than they are: give `held_out` with them.
-        held_out : Clicks
-            For "personal": later clicks of some of the users, 50 or more. The probabilities are
-            corrected by what came true of them, for windows like their number.
+        held_out : Clicks, data frame, dict or matrix
+            For "personal": later clicks of some of the users, 50 or more, in the forms of
+            :meth:`Preferences.from_clicks`. The probabilities are corrected by what came true of
+            them, for windows like their number. Users and items that the fit does not have are left
+            out, with a warning that counts them.
         calibrate : bool
             For "personal", without `held_out`: correct by an inner split, one monotone map of the
             probabilities for each of the windows 1, 3 and 10. The last clicks of a part of the
@@ -373,8 +375,8 @@ def check_personal_options(prefs: Clicks, options: dict[str, Any]) -> PersonalOp
             f"method='personal' has no option {strange[0]!r}; it has {', '.join(sorted(known))}"
         )
     held_out, clusters = options.get("held_out"), options.get("with_clusters")
-    if held_out is not None and not isinstance(held_out, Clicks):
-        raise TypeError(f"held_out must be clicks, got {type(held_out).__name__}")
+    if held_out is not None:
+        held_out = check_held_out(held_out, prefs)
     others = None
     if clusters is not None:
         if not isinstance(clusters, Posterior) or clusters.clicks is None:

@@ -1,8 +1,8 @@
 """Long tables, one line a click: which columns count, and clicks from pairs that come in blocks."""
 
 import codecs
-import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
@@ -10,29 +10,21 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .headers import find_column, is_long_clicks, judging_column
 from .kernels.names import DONE, MORE, NEWLINE, TROUBLE, split_lines
 from .names import NO_NAME, Cells, Codes, Names, in_order, recode
-from .preferences import Clicks, clicks_of_pairs, rows_of_pairs
+from .preferences import (
+    Clicks,
+    DroppedRowsWarning,
+    clicks_of_pairs,
+    rows_of_pairs,
+    warn_of_column,
+)
 from .text import Row, Source, find_delimiter, read_rows
 
-USER = {"user", "users", "userid", "customer", "customerid", "visitor", "visitorid", "session"}
-USER |= {"sessionid", "person", "personid", "assessor", "voter", "voterid", "respondent", "judge"}
-USER |= {"respondentid", "participant", "participantid", "subject", "rater", "uid"}
-USER |= {"indexlevel0"}  # of pandas, in Parquet
-ITEM = {"item", "items", "itemid", "product", "productid", "stockcode", "article", "articleid"}
-ITEM |= {"movie", "movieid", "track", "trackid", "page", "pageid", "asin", "alternative"}
-RANK = {"rank", "ranks", "ranking"}
-JUDGED = {"click", "clicked", "isclick", "clicks", "label", "liked", "purchased", "bought"}
 LARGE = 4_000_000  # bytes of text from which compiled loops read it
 BLOCK = 1 << 20  # bytes that they read at a time
-
-
-class DroppedRowsWarning(UserWarning):
-    """Rows of a file without a user or without an item, which say nothing."""
-
-
-class IgnoredColumnWarning(UserWarning):
-    """A column of a file of clicks that may say which rows are none."""
+MOST_VALUES = 100_000  # of a rating or a count that are told apart
 
 
 @dataclass(frozen=True)
@@ -45,22 +37,6 @@ class Columns:
 
 
 # The header
-
-
-def word(cell: str) -> str:
-    """A name of a column without what is a matter of taste."""
-    return re.sub(r"[\s_-]", "", cell.lower())
-
-
-def is_long(header: list[str]) -> bool:
-    """Whether there are columns for user and item."""
-    words = {word(cell) for cell in header}
-    return bool(words & USER) and bool(words & ITEM)
-
-
-def is_long_clicks(header: list[str]) -> bool:
-    """The same, without one for ranks."""
-    return is_long(header) and not any(word(cell) in RANK for cell in header)
 
 
 def check_header(source: Source, header: Row) -> None:
@@ -76,39 +52,17 @@ def check_header(source: Source, header: Row) -> None:
 def find_columns(source: Source, header: Row, needs_rank: bool) -> Columns:
     """The columns of user, item and maybe rank."""
     line, names = header
-    places = []
-    wanted = {"user": USER, "item": ITEM} | ({"rank": RANK} if needs_rank else {})
-    for what, known in wanted.items():
-        found = [place for place, name in enumerate(names) if word(name) in known]
-        exact = [place for place in found if word(names[place]) == what]
-        found = exact or found
-        if len(found) != 1:
-            problem = "no column" if not found else f"{len(found)} columns"
-            raise source.error(
-                line,
-                f"{problem} for the {what}: name one of {', '.join(names[:8])} {what!r}",
-            )
-        places.append(found[0])
-    return Columns(places[0], places[1], places[2] if needs_rank else -1)
+    try:
+        user, item = find_column(names, "user"), find_column(names, "item")
+        return Columns(user, item, find_column(names, "rank") if needs_rank else -1)
+    except ValueError as error:
+        raise source.error(line, str(error)) from None
 
 
 def click_columns(source: Source, header: Row) -> Columns:
     """The columns of user and item."""
     check_header(source, header)
     return find_columns(source, header, needs_rank=False)
-
-
-def warn_of_judged(source: Source, header: Row) -> None:
-    """Say that a column that may tell which rows are no clicks is not heeded."""
-    judged = [name for name in header[1] if word(name) in JUDGED]
-    if judged:
-        warnings.warn(
-            IgnoredColumnWarning(
-                f"{source.name}: column {judged[0]!r} is ignored, every row counts as a click: "
-                "leave out the rows that are none"
-            ),
-            stacklevel=2,
-        )
 
 
 def full_rows(source: Source, header: Row, rows: Iterator[Row]) -> Iterator[Row]:
@@ -118,10 +72,52 @@ def full_rows(source: Source, header: Row, rows: Iterator[Row]) -> Iterator[Row]
         if len(cells) > n_columns and not any(cells[n_columns:]):
             cells = cells[:n_columns]
         if len(cells) != n_columns:
+            advice = ": is there a decimal comma? Write a point" * (len(cells) == 2 * n_columns)
             raise source.error(
-                line, f"there are {len(cells)} cells, but the header has {n_columns} columns"
+                line,
+                f"there are {len(cells)} cells, but the header has {n_columns} columns{advice}",
             )
         yield line, cells
+
+
+class Judged:
+    """The column that may tell which rows are no clicks, and how often it has each value.
+
+    Where the user has said that these are clicks, a column of positions says nothing more.
+    """
+
+    def __init__(self, source: Source, names: list[str], is_said: bool) -> None:
+        self.source, self.names = source, Names()
+        self.place, self.kind = judging_column(names)
+        if is_said and self.kind == "position":
+            self.place = -1
+        self.name = names[self.place] if self.place >= 0 else ""
+        self.has_values = self.place >= 0 and self.kind in ("rating", "count")
+        self._counts = np.zeros(0, dtype=np.int64)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there are values to count, and not too many."""
+        return self.has_values and len(self.names.listed) < MOST_VALUES
+
+    def add(self, codes: Codes) -> None:
+        """Count a block of values, by their codes in `names`."""
+        counts = np.bincount(codes[codes >= 0], minlength=len(self.names.listed))
+        counts[: len(self._counts)] += self._counts
+        self._counts = counts
+
+    def counts(self) -> Counter[str]:
+        """How often each value was seen."""
+        found: Counter[str] = Counter()
+        if self.is_open:
+            for value, n in zip(self.names.listed, self._counts.tolist(), strict=True):
+                found[value] += n
+        return found
+
+    def warn(self, counts: Counter[str]) -> None:
+        """Say that the column is not heeded, and how many rows had better be left out."""
+        if self.place >= 0:
+            warn_of_column(f"{self.source.name}: ", self.name, self.kind, counts)
 
 
 # Pairs
@@ -222,27 +218,31 @@ def _as_given(source: Source, codes: Codes, names: NDArray[Any]) -> NDArray[Any]
 # Text
 
 
-def read_clicks(source: Source, header: Row, rows: Iterator[Row]) -> Clicks:
+def read_clicks(source: Source, header: Row, rows: Iterator[Row], is_said: bool) -> Clicks:
     """Clicks from rows of text."""
     columns = click_columns(source, header)
-    warn_of_judged(source, header)
+    judged = Judged(source, header[1], is_said)
     users: dict[str, int] = {}
     items: dict[str, int] = {}
+    values: Counter[str] = Counter()
     owners, codes, lines = [], [], []
     for line, cells in full_rows(source, header, rows):
         user, item = cells[columns.user], cells[columns.item]
         owners.append(-1 if user in NO_NAME else users.setdefault(user, len(users)))
         codes.append(-1 if item in NO_NAME else items.setdefault(item, len(items)))
         lines.append(line)
+        if judged.has_values:
+            values[cells[judged.place]] += 1
     if not lines:
         raise source.error(None, "there is a header, but no line after it")
+    judged.warn(values)
     pairs = Pairs(source)
     pairs.users.listed, pairs.items.listed = list(users), list(items)
     pairs.add_codes(np.array(owners, np.int32), np.array(codes, np.int32), np.array(lines), "line")
     return clicks_of(pairs)
 
 
-def read_large(source: Source) -> Pairs | None:
+def read_large(source: Source, is_said: bool = False) -> Pairs | None:
     """Pairs of a large file of text; None for a small one, or where `read_rows` knows better.
 
     It reads block by block, by compiled loops, and what it reads is what `read_rows` would.
@@ -256,17 +256,19 @@ def read_large(source: Source) -> Pairs | None:
     if found is None:
         return None
     delimiter, header, columns = found
-    pairs = Pairs(source)
+    pairs, judged = Pairs(source), Judged(source, header[1], is_said)
     with source.open() as stream:
         try:
             check = codecs.getincrementaldecoder("utf-8")()
             check.decode(stream.read(len(first)))
-            is_plain = _read_blocks(stream, pairs, delimiter, len(header[1]), columns, check)
+            is_plain = _read_blocks(
+                stream, pairs, judged, delimiter, len(header[1]), columns, check
+            )
         except UnicodeDecodeError:
             is_plain = False
     if not is_plain or not pairs.n_rows:
         return None
-    warn_of_judged(source, header)
+    judged.warn(judged.counts())
     return pairs
 
 
@@ -286,6 +288,7 @@ def _plain_header(source: Source, line: str) -> tuple[str, Row, Columns] | None:
 def _read_blocks(
     stream: IO[bytes],
     pairs: Pairs,
+    judged: Judged,
     delimiter: str,
     n_columns: int,
     columns: Columns,
@@ -293,8 +296,9 @@ def _read_blocks(
 ) -> bool:
     """Add all lines after the header to `pairs`; False if the file is no plain table."""
     data = np.empty(BLOCK + 1, dtype=np.uint8)
-    cells, lines = np.empty((4, BLOCK // 8), np.int32), np.empty(BLOCK // 8, np.int64)
-    wanted = np.array([columns.user, columns.item])
+    wanted = np.array([columns.user, columns.item, *[judged.place] * judged.has_values])
+    cells = np.empty((2 * len(wanted), BLOCK // 8), np.int32)
+    lines = np.empty(BLOCK // 8, np.int64)
     state = np.array([0, 2, MORE])  # where to go on, at which line, and why it stopped
     n_left = 0
     while True:
@@ -310,8 +314,12 @@ def _read_blocks(
             n = split_lines(
                 data, place, end, ord(delimiter), n_columns, wanted, state, cells, lines
             )
-            users, items = (Cells(data, cells[k, :n], cells[k + 1, :n]) for k in (0, 2))
+            users, items, *values = (
+                Cells(data, cells[2 * k, :n], cells[2 * k + 1, :n]) for k in range(len(wanted))
+            )
             pairs.add(users, items, lines[:n])
+            if judged.is_open:
+                judged.add(judged.names.codes(values[0]))
         n_left = end - int(state[0])
         if state[2] == TROUBLE or n_left >= BLOCK or (n_left and not n_new):
             return False

@@ -253,7 +253,12 @@ class Posterior:
         `lp` is the log posterior. ArviZ knows no weights, so weighted draws are drawn again in
         proportion to their weights.
         """
-        import arviz
+        try:
+            import arviz
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"to_arviz needs {error.name}: pip install 'pseudomallows[arviz]'", name=error.name
+            ) from None
 
         chosen = self._equal_draws()
         arrays: dict[str, NDArray[Any]] = {"consensus": self.consensus, "alpha": self.alpha}

@@ -2,20 +2,48 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .headers import (
+    USER,
+    advice_on,
+    are_places,
+    find_column,
+    is_long,
+    judging_column,
+    order_of_places,
+    place_of,
+    refuse_pairs,
+    word,
+)
 from .rankings import as_array, check_ranks, numeric_table
 
+PAIRS = (
+    "for pairs of user and item give a data frame or a dict with the columns 'user' and 'item', or "
+    "a dict {user: [item, ...]}"
+)
 MAX_WEIGHT = 1e9  # in all; costs of as many users still fit into 64 bits
 
 
 class ZeroBasedWarning(UserWarning):
     """Every row has the ranks 0 to n - 1: 0 means not ranked, so the best would become the last."""
+
+
+class ColumnWarning(UserWarning):
+    """A column of a table that may mean more than is made of it."""
+
+
+class IgnoredColumnWarning(ColumnWarning):
+    """A column of a table of clicks that may say which rows are none."""
+
+
+class DroppedRowsWarning(UserWarning):
+    """Rows that say nothing here: without a user or an item, or with one that the fit lacks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +87,7 @@ class Preferences:
         Rankings(2 users, 3 items; 1 full, 1 partial)
         """
         if hasattr(rankings, "columns"):
+            refuse_pairs(list(rankings.columns))
             rankings, items = _columns_in_order(rankings, items)
             if users is None and hasattr(rankings, "index") and rankings.index.is_unique:
                 users = list(rankings.index)
@@ -84,7 +113,9 @@ class Preferences:
         """Lists of items, best first, one a user; shorter lists are top-k lists.
 
         Without `items`, the items are all that appear in a list, sorted where they can be. Missing
-        entries (None or NaN) at the end of a list are dropped.
+        entries (None or NaN) at the end of a list are dropped. If the columns of a data frame name
+        places (rank1, 2nd, third), these count, in whatever order the columns stand, and a column
+        "user" names the users; if none does, the columns are taken as they stand.
 
         Examples
         --------
@@ -96,7 +127,7 @@ class Preferences:
                [0, 1, 0]], dtype=int32)
         """
         if hasattr(orderings, "columns"):
-            orderings = orderings.to_numpy()
+            orderings, users = _orderings_of_frame(orderings, users)
         if not isinstance(orderings, Iterable):
             raise TypeError(f"orderings must be lists of items, one a user, got {orderings!r}")
         lists = [_drop_missing(ordering, user) for user, ordering in enumerate(orderings)]
@@ -138,8 +169,10 @@ class Preferences:
         clicks : SciPy sparse matrix, (n_users, n_items) array_like, long data frame, or dict
             In a matrix, every number above 0 is a click, however large: repeated clicks count once.
             A long frame (pandas or polars) has a row for each click, with columns "user" and
-            "item"; other columns, such as counts or times, are ignored. A dict is
-            {user: [item, ...]}.
+            "item", or the other names that :func:`read` knows, such as userId and movieId; other
+            columns are ignored, with a warning if they look like ratings or counts. A dict is
+            {user: [item, ...]}, or has these columns as keys. Pairs of numbers are refused, as they
+            look like a matrix of two items: give a frame or a dict.
         weights : (n_users,) array_like of int, optional
             How many people each row stands for.
         users, items : sequence, optional
@@ -157,7 +190,7 @@ class Preferences:
         if hasattr(clicks, "collect"):
             raise TypeError("clicks is a lazy frame: call .collect() first")
         if hasattr(clicks, "columns"):
-            return _clicks_of_frame(clicks, weights, users, items)
+            return _clicks_of_columns(list(clicks.columns), clicks, weights, users, items)
         if isinstance(clicks, Mapping) and not hasattr(clicks, "tocsr"):
             return _clicks_of_dict(clicks, weights, users, items)
         starts, codes, n_items = _clicks_of_matrix(clicks)
@@ -467,6 +500,25 @@ def _frame_values(frame: Any) -> Any:
     return np.array(frame.to_numpy(), dtype=np.float64)  # nulls become NaN
 
 
+def _orderings_of_frame(frame: Any, users: Any) -> tuple[Any, Any]:
+    """The items, those of the first place first, and the users, if a column names them."""
+    names = list(frame.columns)
+    if all(place_of(name) is None for name in names):
+        return frame.to_numpy(), users
+    owners = [name for name in names if word(name) in USER][:1]
+    places = [name for name in names if name not in owners]
+    if not are_places(places):
+        strange = next(name for name in places if place_of(name) is None)
+        raise ValueError(
+            f"orderings has a column {strange!r} beside those of places: leave it out, or call it "
+            "'user' if it names the users"
+        )
+    order = order_of_places(places)
+    if owners and users is None:
+        users = list(frame[owners[0]])
+    return frame[[places[column] for column in order]].to_numpy(), users
+
+
 def _is_missing(value: Hashable) -> bool:
     """None, NaN, or a missing value of pandas, which equals nothing."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
@@ -503,16 +555,32 @@ def _clicks_of_matrix(clicks: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]
     else:
         table = as_array(clicks, "clicks")
         if table.dtype != bool:
-            table = numeric_table(table, "clicks", "numbers (0 for no click)")
+            try:
+                table = numeric_table(table, "clicks", "numbers (0 for no click)")
+            except TypeError as error:
+                raise TypeError(f"{error}; {PAIRS}") from None
         if table.ndim != 2 or table.size == 0:
             raise ValueError(f"clicks must be a table of users and items, got shape {table.shape}")
         _check_counts(table, table.shape)
+        _refuse_pairs_of_names(clicks, table)
         rows, columns = np.nonzero(table)
         shape = table.shape
     if shape[0] == 0:
         raise ValueError("clicks is empty: it has no users")
     starts, codes = rows_of_pairs(rows.astype(np.int64), columns.astype(np.int64), *shape)
     return starts, codes, int(shape[1])
+
+
+def _refuse_pairs_of_names(clicks: Any, table: NDArray[Any]) -> None:
+    """Refuse rows that may be of user and item: two columns, or tuples of up to four, that have
+    more than zeros and ones."""
+    is_tuples = isinstance(clicks, list) and isinstance(clicks[0], tuple)
+    may_be_pairs = 2 <= table.shape[1] <= (4 if is_tuples else 2)
+    if may_be_pairs and not np.isin(table, (0, 1)).all():
+        raise ValueError(
+            f"clicks has {len(table)} rows of {table.shape[1]} numbers, not all of them 0 or 1: "
+            f"{PAIRS}; for a matrix of counts give counts > 0"
+        )
 
 
 def rows_of_pairs(
@@ -538,21 +606,39 @@ def _check_counts(values: NDArray[Any], shape: tuple[int, ...] | None) -> None:
         raise ValueError(f"clicks must be 0 (no click) or more (a click), got {value}{where}")
 
 
-def _clicks_of_frame(
-    frame: Any,
+def _clicks_of_columns(
+    names: list[Hashable],
+    columns: Any,
     weights: ArrayLike | None,
     users: Sequence[Hashable] | None,
     items: Sequence[Hashable] | None,
 ) -> Clicks:
-    missing = [name for name in ("user", "item") if name not in frame.columns]
-    if missing:
-        raise ValueError(
-            f"a long frame of clicks needs columns 'user' and 'item', but has "
-            f"{[str(name) for name in frame.columns]}; rename the column of the {missing[0]}"
-        )
-    rows, user_names = _encode(_column(frame["user"], "user"), users, "user")
-    codes, item_names = _encode(_column(frame["item"], "item"), items, "item")
+    """From a long table, a data frame or a dict: ``columns[name]`` is a column."""
+    try:
+        user, item = (names[find_column(names, what)] for what in ("user", "item"))
+    except ValueError as error:
+        raise ValueError(f"clicks needs columns of users and items, but has {error}") from None
+    place, kind = judging_column(names)
+    if kind not in ("", "position"):
+        warn_of_column("clicks: ", names[place], kind, _value_counts(columns[names[place]]))
+    rows, user_names = _encode(_column(columns[user], "user"), users, "user")
+    codes, item_names = _encode(_column(columns[item], "item"), items, "item")
     return clicks_of_pairs(rows, codes, weights, user_names, item_names)
+
+
+def _value_counts(column: Any) -> dict[float, int]:
+    """How often each number appears; none of a column that has other values."""
+    try:
+        values, counts = np.unique(np.asarray(column, dtype=np.float64), return_counts=True)
+    except (TypeError, ValueError):
+        return {}
+    return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
+
+def warn_of_column(where: str, name: Hashable, kind: str, counts: Mapping[Any, int]) -> None:
+    """Say that a column of a table of clicks is not heeded; its kind is of `judging_column`."""
+    what = IgnoredColumnWarning if kind == "clicked" else ColumnWarning
+    warnings.warn(what(where + advice_on(name, kind, counts)), stacklevel=3)
 
 
 def _clicks_of_dict(
@@ -565,6 +651,15 @@ def _clicks_of_dict(
         if isinstance(listed, str) or not isinstance(listed, Iterable):
             raise TypeError(f"clicks of {user!r} must be a list of items, got {listed!r}")
     lists = [list(listed) for listed in clicks.values()]
+    if is_long(list(clicks)):
+        if len({len(listed) for listed in lists}) == 1:
+            return _clicks_of_columns(list(clicks), clicks, weights, users, items)
+        if len(clicks) == 2:
+            one, other = clicks
+            raise ValueError(
+                f"clicks has the keys {one!r} and {other!r}, but not as many users as items: give "
+                "columns of equal length, or a dict {user: [item, ...]}"
+            )
     everybody = _check_names(list(clicks) if users is None else users, None, "users")
     places = {name: row for row, name in enumerate(everybody.tolist())}
     owners = np.array([places.get(user, -1) for user in clicks], dtype=np.int64)
@@ -591,9 +686,12 @@ def clicks_of_pairs(
 
 
 def _column(column: Any, what: str) -> NDArray[Any]:
-    """The values of a column of a frame, none of them missing."""
+    """The values of a column, of a frame or not, none of them missing."""
     if hasattr(column, "isna"):
         absent = np.asarray(column.isna())
+    elif not hasattr(column, "is_null"):
+        column = _object_array(list(column))
+        absent = np.array([_is_missing(name) for name in column], dtype=bool)
     else:
         absent = np.asarray(column.is_null())
         absent |= np.asarray(column.is_nan() if column.dtype.is_float() else False)
@@ -601,7 +699,7 @@ def _column(column: Any, what: str) -> NDArray[Any]:
         raise ValueError(
             f"row {int(absent.argmax())} has no {what}; {int(absent.sum())} rows have this problem"
         )
-    return np.asarray(column.to_numpy())
+    return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
 
 
 def _encode(
@@ -629,16 +727,27 @@ def _object_array(listed: list[Any]) -> NDArray[Any]:
     return array
 
 
-def rows_of_users(prefs: Preferences, users: Sequence[Any]) -> NDArray[np.int64]:
-    """The rows of users, by name."""
-    if isinstance(users, str):
-        raise TypeError(f"users must be a list of names, got {users!r}")
-    rows = {name: row for row, name in enumerate(prefs.users.tolist())} if len(users) else {}
-    unknown = [name for name in users if name not in rows]
+def rows_of_users(prefs: Preferences, users: Any) -> NDArray[np.int64]:
+    """The rows of users, by name; one name alone is one user."""
+    if isinstance(users, Sized) and not isinstance(users, str) and not len(users):
+        return np.empty(0, dtype=np.int64)
+    rows = {name: row for row, name in enumerate(prefs.users.tolist())}
+    if isinstance(users, str) or not isinstance(users, Iterable) or _is_key(users, rows):
+        users = [users]
+    unknown = [name for name in users if not _is_key(name, rows)]
     if unknown:
-        shown = f"{prefs.users[:3].tolist()}"[1:-1]
-        raise ValueError(f"no user is named {unknown[0]!r}; the first are {shown}")
+        shown, name = f"{prefs.users[:3].tolist()}"[1:-1], unknown[0]
+        alike = next((user for user in rows if str(user) == str(name)), None)
+        advice = f"the first are {shown}" if alike is None else f"did you mean {alike!r}?"
+        raise ValueError(f"no user is named {name!r}; {advice}")
     return np.array([rows[name] for name in users], dtype=np.int64)
+
+
+def _is_key(name: Any, known: Mapping[Any, Any]) -> bool:
+    try:
+        return name in known
+    except TypeError:  # a list or an array, which is no name
+        return False
 
 
 def check_known(codes: NDArray[np.int64], names: Any, what: str) -> None:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from .preferences import Preferences, Rankings
 from .text import Source
 
-ENDINGS = (".soc", ".soi", ".toc", ".toi")
+COMPLETE = (".soc", ".toc")
+ENDINGS = (*COMPLETE, ".soi", ".toi")
 Groups = list[list[int]]
 
 
@@ -36,15 +37,13 @@ def read_preflib(source: Source, text: str, ties: str, rng: np.random.Generator)
         raise source.error(
             None, "there are no lines '# ALTERNATIVE NAME 1: ...': is this a PrefLib file of today?"
         )
-    wanted = re.search(r"^#\s*NUMBER ALTERNATIVES\s*:\s*(\d+)\s*$", text, re.I | re.M)
-    if wanted and int(wanted[1]) != len(names):
-        raise source.error(
-            None, f"{wanted[1]} alternatives are announced, but {len(names)} have a name"
-        )
+    _check_number(source, text, "ALTERNATIVES", len(names))
     codes = {number: code for code, number in enumerate(names)}
     parsed = list(_parse(source, lines, codes))
     if not parsed:
         raise source.error(None, "there are no orders after the header")
+    _check_number(source, text, "UNIQUE ORDERS", len(parsed))
+    _check_number(source, text, "VOTERS", sum(count for _, count, _ in parsed))
     rankings = np.zeros((len(parsed), len(codes)), dtype=np.int32)
     for row, (number, _, groups) in enumerate(parsed):
         _fill_ranks(source, number, groups, ties, rng, rankings[row])
@@ -55,6 +54,16 @@ def read_preflib(source: Source, text: str, ties: str, rng: np.random.Generator)
         )
     except ValueError as error:
         raise source.error(None, str(error)) from None
+
+
+def _check_number(source: Source, text: str, what: str, found: int) -> None:
+    """Refuse a file that has not what its header announces, as one that was cut."""
+    wanted = re.search(rf"^#\s*NUMBER {what}\s*:\s*(\d{{1,18}})\s*$", text, re.I | re.M | re.A)
+    if wanted and int(wanted[1]) != found:
+        cut = ": the file seems to be cut" if int(wanted[1]) > found else ""
+        raise source.error(
+            None, f"{wanted[1]} {what.lower()} are announced, but there are {found}{cut}"
+        )
 
 
 def _parse(
@@ -78,6 +87,12 @@ def _parse(
         if len(set(listed)) < len(listed):
             twice = next(item for item in listed if listed.count(item) > 1)
             raise source.error(number, f"item {twice} is there twice")
+        if len(listed) < len(codes) and source.ending in COMPLETE:
+            raise source.error(
+                number,
+                f"{len(listed)} of the {len(codes)} items are there, and a {source.ending} file "
+                "has all: is it cut?",
+            )
         yield number, int(count), [[codes[item] for item in group] for group in groups if group]
 
 

@@ -3,7 +3,7 @@
 import io
 import os
 import re
-import sys
+import warnings
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -12,33 +12,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .log import (
+from .headers import (
+    NO_ITEM,
     RANK,
     USER,
+    are_places,
+    is_long,
+    is_long_clicks,
+    order_of_places,
+    place_of,
+    refuse_pairs,
+    word,
+)
+from .log import (
     Columns,
     check_header,
     clicks_of,
     find_columns,
     full_rows,
-    is_long,
-    is_long_clicks,
     read_clicks,
     read_large,
-    word,
 )
 from .names import NO_NAME
-from .preferences import Clicks, Preferences, Rankings
+from .preferences import Clicks, ColumnWarning, Preferences, Rankings
 from .preflib import ENDINGS as PREFLIB
 from .preflib import read_preflib
-from .text import Row, Source, decode, find_delimiter, open_source, read_rows
+from .text import Row, Source, decode, find_delimiter, open_source, read_rows, refuse_model
 
 KINDS = ("rankings", "long-rankings", "orderings", "clicks", "wide-clicks")
 MISSING = frozenset(("", "na", "nan", "n/a", "null", "none", "-", ".", "?"))
-PLACE = re.compile(
-    r"(rank|place|choice|position|top|no\.?|#)?[ _-]?\d+(st|nd|rd|th)?|first|second|third|fourth|"
-    r"fifth|sixth|seventh|eighth|ninth|tenth",
-    re.I | re.A,
-)
 YES_NO = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 Table = list[Row]
 
@@ -51,7 +53,7 @@ def read(
     ties: str = "error",
     rng: np.random.Generator | int | None = None,
     items: Sequence[Any] | None = None,
-    quiet: bool = False,
+    quiet: bool = True,
 ) -> Rankings | Clicks:
     """Read preferences from a file.
 
@@ -70,8 +72,7 @@ def read(
         ranked; "long-rankings": columns user, item, rank; "orderings": one line a user, items, best
         first, seen from a header of places (1st, 2nd; rank1, rank2); "clicks": columns user and
         item, all others ignored; "wide-clicks": one line a user, one column an item, above 0 for a
-        click. Default: seen from the header, and said on standard error; what could be two things
-        is refused.
+        click. Default: seen from the header; what could be two things is refused.
     encoding : str, optional
         Default: UTF-8, or UTF-16 if the file says so.
     ties : str
@@ -81,16 +82,35 @@ def read(
     items : sequence, optional
         For long clicks: the names of all items, such as those of a model, in their order.
     quiet : bool
-        Say nothing about the kind.
+        Without effect, as nothing is printed any more; kept for older calls.
+
+    Warns
+    -----
+    ColumnWarning
+        When a column that is not used may say which rows are no clicks, such as ratings.
+    DroppedRowsWarning
+        When rows have no user or no item.
 
     Examples
     --------
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "log.csv"
     >>> _ = file.write_text("user,item,time\\nann,tea,9:00\\nbob,mate,9:05\\nann,mate,9:10\\n")
-    >>> read(file, quiet=True)
+    >>> read(file)
     Clicks(2 users, 2 items; 3 clicks)
     """
+    return read_as(path, kind, encoding, ties, rng, items)[0]
+
+
+def read_as(
+    path: str | os.PathLike[str],
+    kind: str | None = None,
+    encoding: str | None = None,
+    ties: str = "error",
+    rng: np.random.Generator | int | None = None,
+    items: Sequence[Any] | None = None,
+) -> tuple[Rankings | Clicks, str]:
+    """The same, and what the file was read as, for those who like to be told."""
     if kind is not None and kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if ties not in ("error", "random"):
@@ -110,9 +130,7 @@ def read(
         found, said = _read_parquet(source, kind)
     else:
         found, said = _read_text(source, kind, encoding)
-    if not quiet and kind is None:
-        print(f"{source.name}: read as {said}: {found}", file=sys.stderr)
-    return found
+    return found, f"{source.name}: read as {said}: {found}"
 
 
 # Text
@@ -120,7 +138,7 @@ def read(
 
 def _read_text(source: Source, kind: str | None, encoding: str | None) -> tuple[Any, str]:
     if kind in (None, "clicks") and encoding is None:
-        pairs = read_large(source)
+        pairs = read_large(source, is_said=kind is not None)
         if pairs is not None:
             return clicks_of(pairs), "clicks"
     text = decode(source, encoding)
@@ -129,7 +147,7 @@ def _read_text(source: Source, kind: str | None, encoding: str | None) -> tuple[
     if header is None:
         raise source.error(None, "the file is empty")
     if kind in (None, "clicks") and is_long_clicks(header[1]):
-        return read_clicks(source, header, rows), "clicks"
+        return read_clicks(source, header, rows, is_said=kind is not None), "clicks"
     return _read_table(source, [header, *rows], kind, has_header=False)
 
 
@@ -137,6 +155,10 @@ def _read_table(
     source: Source, table: Table, kind: str | None, has_header: bool
 ) -> tuple[Any, str]:
     """A table of any kind: first its kind, if it is not given."""
+    try:
+        refuse_pairs(table[0][1])
+    except ValueError as error:
+        raise source.error(table[0][0], str(error)) from None
     chosen = kind or _recognise(source, table)
     if chosen == "orderings":
         return _orderings(source, table, has_header), chosen
@@ -146,7 +168,7 @@ def _read_table(
             table[0][0], f"the header {', '.join(table[0][1][:5])} is that of a long table"
         )
     if chosen == "clicks":
-        return read_clicks(source, table[0], iter(table[1:])), chosen
+        return read_clicks(source, table[0], iter(table[1:]), is_said=kind is not None), chosen
     rows = list(full_rows(source, table[0], iter(table[1:])))
     if not rows:
         raise source.error(None, "there is a header, but no line after it")
@@ -165,7 +187,7 @@ def _recognise(source: Source, table: Table) -> str:
     body = [[c for at, c in enumerate(cells) if at != first] for _, cells in table[1:]]
     cells = [cell for row in body for cell in row if cell.lower() not in MISSING]
     names = [cell for at, cell in enumerate(header) if at != first]
-    places = bool(names) and all(PLACE.fullmatch(cell) for cell in names)
+    places = are_places(names)
     if sum(_is_number(cell) for cell in cells) >= max(len(cells) / 2, 1):
         if places:
             raise source.error(
@@ -178,6 +200,7 @@ def _recognise(source: Source, table: Table) -> str:
         return _ranks_or_clicks(source, table, body)
     if places:
         return "orderings"
+    _refuse_decimal_commas(source, table[1:])
     raise source.error(
         line,
         f"cannot tell what this is by its header, {', '.join(header[:5])!r}: name the columns user "
@@ -213,16 +236,25 @@ def _is_number(cell: str) -> bool:
     return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", cell, re.I | re.A) is not None
 
 
+def _refuse_decimal_commas(source: Source, rows: Table) -> None:
+    for line, cells in rows:
+        for cell in cells:
+            if re.fullmatch(r"[+-]?\d+,\d+", cell, re.A):
+                raise source.error(
+                    line, f"{cell[:40]!r} has a decimal comma: write a point, or whole numbers"
+                )
+
+
 def _user_column(header: list[str], rows: Sequence[Row]) -> int:
     """The column of a wide table that names the users, -1 for none."""
     for place, cell in enumerate(header):
         if word(cell) in USER:
             return place
     first_word = word(header[0])
-    if first_word in ("", "id", "name") or first_word.endswith("id"):
+    if first_word in ("", "id", "name", "nr", "no", "row", "index") or first_word.endswith("id"):
         return 0
-    if len(header) > 2 and all(PLACE.fullmatch(cell) for cell in header[1:]):
-        return -1 if PLACE.fullmatch(header[0]) else 0
+    if len(header) > 2 and are_places(header[1:]):
+        return 0 if place_of(header[0]) is None else -1
     first = [cells[0] for _, cells in rows if cells[0].lower() not in MISSING]
     return 0 if sum(not _is_number(cell) for cell in first) > len(first) / 2 else -1
 
@@ -241,6 +273,14 @@ def _wide(source: Source, header: list[str], rows: Table, is_clicks: bool) -> An
         rows = [(line, [*cells[:first], *cells[first + 1 :]]) for line, cells in rows]
         header = [*header[:first], *header[first + 1 :]]
     items = header
+    for name in items:
+        if word(name) in NO_ITEM:
+            warnings.warn(
+                ColumnWarning(
+                    f"{source.name}: column {name!r} is read as an item: leave it out if it is none"
+                ),
+                stacklevel=2,
+            )
     values = _numbers(source, items, rows)
     if users is not None:
         _check_users(source, users, rows)
@@ -272,6 +312,7 @@ def _numbers(source: Source, items: list[str], rows: Table) -> NDArray[np.float6
         for line, row in rows:
             for name, cell in zip(items, row, strict=True):
                 if cell.lower() not in MISSING and not _is_number(cell):
+                    _refuse_decimal_commas(source, [(line, [cell])])
                     raise source.error(line, f"wanted a number, got {cell[:40]!r}", name)
         raise source.error(None, "there are numbers too large to be ranks")
     return values.reshape(len(rows), len(items))
@@ -377,7 +418,7 @@ def _orderings(source: Source, table: Table, has_header: bool) -> Rankings:
     line, header = table[0]
     first = _user_column(header, []) if len(header) > 1 else -1
     rest = [cell for at, cell in enumerate(header) if at != first]
-    places = bool(rest) and all(PLACE.fullmatch(cell) for cell in rest)
+    places = are_places(rest)
     numbers = all(cell.isdecimal() for _, cells in table for cell in cells if cell)
     is_header = has_header or (places and not (numbers and first < 0))
     named = is_header and first >= 0
@@ -389,9 +430,16 @@ def _orderings(source: Source, table: Table, has_header: bool) -> Rankings:
     rows = table[1:] if is_header else table
     if not rows:
         raise source.error(line, "there is a header, but no line after it")
+    order = _places_of(source, line, rest) if is_header and places else None
     lists, users = [], []
     for number, cells in rows:
         listed = [cell for at, cell in enumerate(cells) if not (named and at == first)]
+        if order is not None:
+            if any(listed[len(order) :]):
+                raise source.error(
+                    number, f"there are {len(listed)} items, but the header has {len(order)} places"
+                )
+            listed = [listed[at] if at < len(listed) else "" for at in order]
         while listed and listed[-1] in NO_NAME:
             listed.pop()
         if "" in listed:
@@ -409,6 +457,13 @@ def _orderings(source: Source, table: Table, has_header: bool) -> Rankings:
         raise source.error(None, str(error)) from None
 
 
+def _places_of(source: Source, line: int, names: list[str]) -> list[int]:
+    try:
+        return order_of_places(names)
+    except ValueError as error:
+        raise source.error(line, str(error)) from None
+
+
 # Parquet and NumPy
 
 
@@ -420,7 +475,8 @@ def _read_parquet(source: Source, kind: str | None) -> tuple[Any, str]:
         raise source.error(None, "the file has no rows or no columns")
     header = (1, names)
     if kind in (None, "clicks") and is_long_clicks(names):
-        return clicks_of(arrow.read_parquet_pairs(source)), "clicks"
+        pairs = arrow.read_parquet_pairs(source, is_said=kind is not None)
+        return clicks_of(pairs), "clicks"
     check_header(source, header)
     columns_of_text = arrow.read_parquet_text(source)
     rows = [(line, list(cells)) for line, cells in enumerate(zip(*columns_of_text, strict=True), 2)]
@@ -434,9 +490,11 @@ def _read_arrays(source: Source, kind: str | None) -> Any:
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        refuse_model(source, content)
         raise source.error(None, f"these NumPy arrays cannot be read: {error}") from None
     except (MemoryError, OverflowError, NotImplementedError, RuntimeError, SyntaxError) as error:
         raise source.error(None, f"these NumPy arrays are broken: {error!r}") from None
+    refuse_model(source, content)
     names = {
         name: [str(value) for value in arrays[name].ravel().tolist()]
         for name in ("users", "items")

@@ -1,6 +1,6 @@
 """recommend: the best unseen items for each user, with probabilities."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +70,7 @@ def recommend(
     posterior: Posterior,
     k: int = 10,
     *,
-    users: Sequence[Any] | None = None,
+    users: Any = None,
     clicks: Any = None,
     window: int | None = None,
     by: str = "look_up",
@@ -88,8 +88,8 @@ def recommend(
         From a fit of clicks.
     k : int
         How many items; at most all of them. A user with fewer unseen ones gets all of these.
-    users : list, optional
-        Names of users of the fit; default all.
+    users : list or name, optional
+        Names of users of the fit, or one of them; default all.
     clicks : optional
         Clicks of new users, with no refit: a dict {user: [item, ...]} or the forms of
         :meth:`Preferences.from_clicks`, with the items of the fit.

@@ -35,6 +35,7 @@ def recommend_to(
     executor: Executor | None = None,
     progress: Progress | None = None,
     as_json: bool = False,
+    safe_csv: bool = False,
 ) -> int:
     """Recommend to every user, block by block, into a file; return how many users there were.
 
@@ -60,6 +61,8 @@ def recommend_to(
         Called as ``progress(done, total)``, of blocks or parts.
     as_json : bool
         Write JSON, to standard output if target is "-".
+    safe_csv : bool
+        In .csv and .tsv, put an apostrophe before names that a spreadsheet takes for a formula.
 
     Examples
     --------
@@ -85,7 +88,7 @@ def recommend_to(
         seen = new_users(clicks, known, recommender_of(posterior).codes)
     answers = _answers(posterior, seen, is_new, k, window, executor)
     n_blocks = max(1, len(blocks(seen.n_users, ROWS)))
-    with open_table(target, as_json) as write:
+    with open_table(target, as_json, safe_csv) as write:
         for number, found in enumerate(answers):
             _write(write, found)
             report(number + 1, n_blocks)

@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 import sys
+import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from .files import write_whole
 DELIMITERS = ",;\t|"
 MAX_CELL = 1_000_000  # characters; one that is longer is an open quote
 END = "end of the file"  # a last line of our own: if it comes out as it went in, no quote is open
+PACKERS = {rb"BZh[1-9]1AY&SY": "bzip2", rb"\xfd7zXZ": "xz", rb"\x28\xb5/\xfd": "Zstandard"}
 Row = tuple[int, list[str]]
 
 
@@ -116,9 +118,11 @@ def decode(source: Source, encoding: str | None) -> str:
     """The text of a file."""
     content = source.content
     if content[:4] == b"PK\x03\x04":
-        raise source.error(
-            None, "this is a zip file, a spreadsheet or a saved model maybe: save the data as CSV"
-        )
+        refuse_model(source, content)
+        raise source.error(None, "this is a zip file, a spreadsheet maybe: save the data as CSV")
+    for mark, packer in PACKERS.items():
+        if re.match(mark, content):
+            raise source.error(None, f"this is packed by {packer}: unpack it, or use gzip")
     if encoding is None:
         wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
         encoding = "utf-16" if wide else "utf-8-sig"
@@ -137,6 +141,22 @@ def decode(source: Source, encoding: str | None) -> str:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise source.error(line, "there is a zero byte: this is no text, or of another encoding")
     return text
+
+
+def refuse_model(source: Source, content: bytes) -> None:
+    """Refuse a saved model, whole or damaged: `header.json` is its first member."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if "header.json" not in archive.namelist():
+                return
+            is_whole = archive.testzip() is None
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, ValueError):
+        if b"header.json" not in content[:60]:
+            return
+        is_whole = False
+    if is_whole:
+        raise source.error(None, "this is a saved model, not data: open it with pm.load")
+    raise source.error(None, "this is a damaged model file, cut short maybe: save the model again")
 
 
 def find_delimiter(source: Source, text: str) -> str:

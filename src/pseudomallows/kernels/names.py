@@ -101,10 +101,10 @@ def move_entries(table, larger):
 
 @njit(cache=True, nogil=True)
 def split_lines(data, begin, end, delimiter, n_columns, wanted, state, cells, lines):
-    """Find two cells of each whole line in ``data[begin:end]``, until `lines` is full.
+    """Find some cells of each whole line in ``data[begin:end]``, until `lines` is full.
 
-    The cells of columns `wanted` are ``data[cells[0, row]:cells[1, row]]`` and
-    ``data[cells[2, row]:cells[3, row]]``; blank lines are passed over. `lines` are the numbers of
+    That of column ``wanted[which]`` is ``data[cells[2 * which, row]:cells[2 * which + 1, row]]``;
+    blank lines are passed over. `lines` are the numbers of
     the lines, of which the first is ``state[1]``. Two quotes in quotes become one, within `data`.
     On return, ``state[0]`` is where the first line begins that is not read, ``state[1]`` its
     number, and ``state[2]`` tells why: DONE (full), MORE (not whole) or TROUBLE (no plain table).
@@ -125,7 +125,7 @@ def split_lines(data, begin, end, delimiter, n_columns, wanted, state, cells, li
             if column >= n_columns and has_text:
                 state[2] = TROUBLE
                 return row
-            for which in range(2):
+            for which in range(len(wanted)):
                 if column == wanted[which]:
                     cells[2 * which, row] = cell[0]
                     cells[2 * which + 1, row] = -cell[1] if cell[4] else cell[1]
@@ -134,7 +134,7 @@ def split_lines(data, begin, end, delimiter, n_columns, wanted, state, cells, li
             if column < n_columns:
                 state[2] = TROUBLE
                 return row
-            for which in (1, 3):
+            for which in range(1, 2 * len(wanted), 2):
                 if cells[which, row] < 0:
                     cells[which, row] = join_quotes(data, cells[which - 1, row], -cells[which, row])
             lines[row] = state[1]

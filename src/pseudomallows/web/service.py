@@ -323,7 +323,7 @@ def _read_pairs(path: Path) -> tuple[list[Pair], tuple[int, int, int]]:
         if stream.read(2) == b"\x1f\x8b":  # unpacked, it might be of any size
             raise ServiceError(422, "the file must be text, and this is packed (gzip): unpack it")
     try:
-        prefs = read(path, quiet=True)
+        prefs = read(path)
     except (ValueError, TypeError, OSError) as error:
         raise ServiceError(422, str(error).replace(str(path), "the file")) from None
     if not isinstance(prefs, Clicks):

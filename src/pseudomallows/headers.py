@@ -1,0 +1,183 @@
+"""Headers: what the names of the columns of a table say, in a file as in a data frame."""
+
+import math
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+USER = {"user", "users", "userid", "customer", "customerid", "visitor", "visitorid", "session"}
+USER |= {"sessionid", "person", "personid", "assessor", "voter", "voterid", "respondent", "judge"}
+USER |= {"respondentid", "participant", "participantid", "subject", "rater", "uid"}
+USER |= {"indexlevel0"}  # of pandas, in Parquet
+ITEM = {"item", "items", "itemid", "product", "productid", "stockcode", "article", "articleid"}
+ITEM |= {"movie", "movieid", "track", "trackid", "page", "pageid", "asin", "alternative"}
+RANK = {"rank", "ranks", "ranking"}
+POSITION = {"position", "positions", "place", "places", "pos"}
+JUDGED = {"click", "clicked", "isclick", "clicks", "label", "liked", "purchased", "bought"}
+RATING = {"rating", "ratings", "score", "scores", "star", "stars", "grade", "overall"}
+COUNT = {"count", "counts", "quantity", "qty", "plays", "playcount", "nclicks", "frequency"}
+NO_ITEM = {"age", "sex", "gender", "weight", "time", "timestamp", "date"} | COUNT
+BETTER = {"better", "winner", "topitem", "preferred", "chosen"}
+WORSE = {"worse", "loser", "bottomitem", "rejected"}
+SIDES = (("a", "b"), ("1", "2"), ("left", "right"))
+
+ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]
+ORDINALS += ["ninth", "tenth"]
+_OF = r"(?:rank(?:ed|ing)?|place|choice|position|pos|pref(?:erence)?|pick|top|no\.?|nr\.?|#)"
+PLACE = re.compile(
+    rf"(?:{_OF}[ _-]?)?(?:(?P<number>\d{{1,9}})(?:st|nd|rd|th)?|(?P<word>{'|'.join(ORDINALS)}))"
+    rf"(?:[ _-]?{_OF})?",
+    re.I | re.A,
+)
+
+
+def word(name: Hashable) -> str:
+    """A name of a column without what is a matter of taste."""
+    return re.sub(r"[\s_-]", "", str(name).lower())
+
+
+def is_long(names: Sequence[Hashable]) -> bool:
+    """Whether there are columns for user and item."""
+    words = set(map(word, names))
+    return bool(words & USER) and bool(words & ITEM)
+
+
+def is_long_clicks(names: Sequence[Hashable]) -> bool:
+    """The same, without one for ranks."""
+    return is_long(names) and not set(map(word, names)) & RANK
+
+
+def find_column(names: Sequence[Hashable], what: str) -> int:
+    """Where the column of "user", "item" or "rank" stands; a column of that very name comes first.
+
+    >>> find_column(["movieId", "rating", "userId"], "user")
+    2
+    """
+    known = {"user": USER, "item": ITEM, "rank": RANK}[what]
+    words = [word(name) for name in names]
+    if what == "rank" and not set(words) & RANK:
+        known = POSITION
+    found = [place for place, name in enumerate(words) if name in known]
+    found = [place for place in found if words[place] == what] or found
+    if len(found) != 1:
+        problem = "no column" if not found else f"{len(found)} columns"
+        shown = ", ".join(str(name) for name in names[:8])
+        raise ValueError(f"{problem} for the {what}: name one of {shown} {what!r}")
+    return found[0]
+
+
+# Places
+
+
+def place_of(name: Hashable) -> int | None:
+    """The place that a name stands for, None for a name of something else.
+
+    >>> [place_of(name) for name in ("rank10", "3rd", "Second choice", "tea")]
+    [10, 3, 2, None]
+    """
+    found = PLACE.fullmatch(str(name).strip())
+    if found is None:
+        return None
+    return int(found["number"]) if found["number"] else ORDINALS.index(found["word"].lower()) + 1
+
+
+def are_places(names: Sequence[Hashable]) -> bool:
+    """Whether every name stands for a place, and there is one."""
+    return bool(names) and all(place_of(name) is not None for name in names)
+
+
+def order_of_places(names: Sequence[Hashable]) -> list[int]:
+    """The columns, the one of the first place first.
+
+    Bare numbers may count from 0, as the columns of a data frame do.
+
+    >>> order_of_places(["3rd", "1st", "2nd"])
+    [1, 2, 0]
+    """
+    places = [place_of(name) or 0 for name in names]
+    order = sorted(range(len(names)), key=places.__getitem__)
+    first = 0 if all(str(name).strip().isdecimal() for name in names) and 0 in places else 1
+    for wanted, column in enumerate(order, first):
+        if places[column] == wanted:
+            continue
+        if places[column] == 0:
+            raise ValueError(f"column {str(names[column])!r}: places start at 1")
+        if places[column] < wanted:
+            raise ValueError(f"two columns are for place {places[column]}: keep one of them")
+        raise ValueError(
+            f"no column is for place {wanted}, but {str(names[column])!r} comes after it: give "
+            f"each place from 1 to {places[order[-1]]} a column"
+        )
+    return order
+
+
+# Tables of another kind
+
+
+def refuse_pairs(names: Sequence[Hashable]) -> None:
+    """Refuse the header of a table of comparisons, such as user, better, worse."""
+    words = [word(name) for name in names]
+    better, worse = ([name for name in words if name in known] for known in (BETTER, WORSE))
+    sides = [
+        name.removesuffix(left)
+        for left, right in SIDES
+        for name in words
+        if name.endswith(left) and name.removesuffix(left) + right in words
+    ]
+    if better and (worse or sides) and not is_long(names):
+        shown = ", ".join(str(name) for name in names[:5])
+        raise ValueError(
+            f"these are comparisons of pairs, by the header {shown}; this version reads rankings, "
+            "orderings and clicks"
+        )
+
+
+# Columns that clicks do not heed
+
+
+def judging_column(names: Sequence[Hashable]) -> tuple[int, str]:
+    """The first column that may tell which rows are no clicks, and its kind; -1 if there is none.
+
+    >>> judging_column(["user", "item", "time", "stars"])
+    (3, 'rating')
+    """
+    kinds = {"clicked": JUDGED, "rating": RATING, "count": COUNT, "position": POSITION}
+    for kind, known in kinds.items():
+        for place, name in enumerate(names):
+            if word(name) in known:
+                return place, kind
+    return -1, ""
+
+
+def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
+    """What to say of such a column; ``counts[value]`` is how many rows have a value.
+
+    >>> advice_on("stars", "rating", {1: 2, 5: 3})[-70:]
+    'below 3, the middle of 1 to 5: drop the rows that are not clicks first'
+    """
+    said = f"column {str(name)!r} is ignored, every row counts as a click"
+    if kind == "clicked":
+        return f"{said}: leave out the rows that are none"
+    if kind == "position":
+        return f"{said}: if it holds ranks, give kind='long-rankings'; if not, kind='clicks'"
+    numbers = _numbers(counts)
+    low, high = min(numbers, default=0.0), max(numbers, default=0.0)
+    middle = max((low + high) / 2, 0.0) if kind == "rating" else 0.0
+    n_low = sum(n for value, n in numbers.items() if value <= 0 or value < middle)
+    which = f"below {middle:g}, the middle of {low:g} to {high:g}" if middle else "0 or less"
+    if n_low:
+        said += f", also the {n_low} of {sum(numbers.values())} whose {kind} is {which}"
+    return f"{said}: drop the rows that are not clicks first"
+
+
+def _numbers(counts: Mapping[Any, int]) -> dict[float, int]:
+    """The same by number; what is no number is left out."""
+    found: dict[float, int] = {}
+    for value, n in counts.items():
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            continue
+        if math.isfinite(number):
+            found[number] = found.get(number, 0) + n
+    return found
