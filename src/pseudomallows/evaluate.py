@@ -112,6 +112,7 @@ def evaluate(
     if not isinstance(prefs, Clicks):
         raise TypeError(f"prefs must be clicks (pm.Preferences.from_clicks), got {prefs!r}")
     check_local(executor, "evaluate")
+    wanted = None if k is None else check_count(k, "k")
     n_bins = check_count(n_bins, "n_bins")
     rng = np.random.default_rng(rng)
     if truth is None:
@@ -126,7 +127,7 @@ def evaluate(
             )
         shown, judged = prefs, np.arange(prefs.n_users)
     most = prefs.n_items - int(shown.n_clicks[judged].min())
-    k = min(10, most) if k is None else check_count(k, "k")
+    k = min(10, most) if wanted is None else wanted
     if k > most:
         raise ValueError(f"k must be at most {most}, all items that a user has not seen, got {k}")
     if truth is None:
