@@ -143,21 +143,14 @@ def scan_free(stream, place, n_free, free, powers):
 
 
 @njit(cache=True, nogil=True)
-def group_draws(seed, size, lam, order, n_draws):
-    """Draws of a group, one after the other, in the same array."""
+def count_group(seed, size, lam, order, n_draws, counts):
+    """Add `n_draws` draws of a group to `counts[place, rank]`."""
     powers, thresholds, leaps = leap_tables(size, lam)
     scratch, ranks = make_scratch(size), np.empty(size, dtype=np.int64)
     stream = np.empty(1, dtype=np.uint64)
     for draw in range(n_draws):
         start_stream(seed, draw, size, stream)
         draw_group(stream, size, order, powers, thresholds, leaps, scratch, ranks)
-        yield ranks
-
-
-@njit(cache=True, nogil=True)
-def count_group(seed, size, lam, order, n_draws, counts):
-    """Add `n_draws` draws of a group to `counts[place, rank]`."""
-    for ranks in group_draws(seed, size, lam, order, n_draws):
         for place in range(size):
             counts[place, ranks[place]] += 1
 
@@ -166,7 +159,12 @@ def count_group(seed, size, lam, order, n_draws, counts):
 def count_ends(seed, size, lam, order, n_draws, k, firsts, lasts):
     """The same draws, but count only how often each place takes one of the first k ranks, and one
     of the last k: no table of places by ranks."""
-    for ranks in group_draws(seed, size, lam, order, n_draws):
+    powers, thresholds, leaps = leap_tables(size, lam)
+    scratch, ranks = make_scratch(size), np.empty(size, dtype=np.int64)
+    stream = np.empty(1, dtype=np.uint64)
+    for draw in range(n_draws):
+        start_stream(seed, draw, size, stream)
+        draw_group(stream, size, order, powers, thresholds, leaps, scratch, ranks)
         for place in range(size):
             firsts[place] += ranks[place] < k
             lasts[place] += ranks[place] >= size - k
