@@ -435,7 +435,9 @@ def test_a_file_that_is_cut_is_refused(kind, file):
     content = saved_parts(kind)[0]
     for length in range(60, len(content), len(content) // 20):
         file.write_bytes(content[:length])
-        with pytest.raises(ValueError, match=r"is damaged: .*: delete it to begin anew"):
+        with pytest.raises(
+            ValueError, match=r"is damaged or cut short: .*: delete it to begin anew"
+        ):
             fit(kind, checkpoint=file)
 
 

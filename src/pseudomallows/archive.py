@@ -55,7 +55,7 @@ def open_archive(content: IO[bytes]) -> Iterator["Archive"]:
     except WrongFileError:
         raise
     except Exception as error:  # in a forged or damaged file, anything
-        raise WrongFileError(f"is damaged: {error or type(error).__name__}") from None
+        raise WrongFileError(f"is damaged or cut short: {error or type(error).__name__}") from None
 
 
 class Archive:

@@ -28,7 +28,7 @@ from .diagnostics import (
 from .executors import Executor, Threads, check_local, is_remote
 from .latent import Latent, Ranking, RankingLatent, check_informative
 from .mcmc import Chain, ChainOptions, best_log_posterior, stuck_chains
-from .options import Options, check_options, check_options_of_either, known_options
+from .options import METHODS, Options, check_options, check_options_of_either, known_options
 from .parts import Parts
 from .personal import N_REPORTS, Learner, Personal, PersonalOptions
 from .posterior import Posterior
@@ -40,7 +40,6 @@ from .saved import Saved
 from .shards import ShardedClicks, make_latent, open_parts
 from .states import PseudoState, State
 
-METHODS = ("pseudo", "balanced", "mcmc", "personal")
 N_LEADERS = 4  # exact consensuses kept of each chain of a mixture of rough ones
 SLOW_ADVICE = (
     "the consensus of Algorithm 5 moves slowly, since it sees its own latent rankings, so its "

@@ -12,6 +12,7 @@ from .preferences import Clicks, Preferences, Rankings, rows_of_users
 from .rankings import check_count, check_distance, check_number
 from .states import PseudoOptions
 
+METHODS = ("pseudo", "balanced", "mcmc", "personal")
 UPDATES = ("sampled", "expected")
 
 
