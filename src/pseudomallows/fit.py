@@ -28,7 +28,14 @@ from .diagnostics import (
 from .executors import Executor, Threads, check_local, is_remote
 from .latent import Latent, Ranking, RankingLatent, check_informative
 from .mcmc import Chain, ChainOptions, best_log_posterior, stuck_chains
-from .options import METHODS, Options, check_options, check_options_of_either, known_options
+from .options import (
+    METHODS,
+    Options,
+    check_memory,
+    check_options,
+    check_options_of_either,
+    known_options,
+)
 from .parts import Parts
 from .personal import N_REPORTS, Learner, Personal, PersonalOptions
 from .posterior import Posterior
@@ -227,6 +234,7 @@ def fit(
         options = {name: value for name, value in options.items() if name in known}
     wanted = check_n_clusters(n_clusters, prefs)
     plan = check_options(prefs, method, n_draws, wanted, alpha is None, options)
+    check_memory(plan, prefs.n_items, prefs.n_users)
     given, owners = (prefs, np.arange(prefs.n_users)) if wanted == 1 else prefs.one_row_each()
     file = None
     if checkpoint is not None:
