@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pseudomallows as pm
-from pseudomallows.files import ARRAYS, is_model, write_whole
+from pseudomallows.files import ARRAYS, write_whole
 from pseudomallows.web.versions import Versions
 
 
@@ -335,16 +335,6 @@ def test_a_service_skips_a_forged_version(tmp_path, caplog):
         forge(bad, "clicks", change)
     assert versions.newest()[0] == sound
     assert len(caplog.records) == len(FORGED)
-
-
-def test_a_damaged_model_is_known_as_one(tmp_path):
-    path = tmp_path / "x.pm"
-    path.write_bytes(model("clicks")[:-30])
-    assert is_model(path)
-    with pytest.raises(ValueError, match=r"x\.pm is damaged or cut short"):
-        pm.load(path)
-    path.write_bytes(b"PK\x03\x04 some spreadsheet")
-    assert not is_model(path)
 
 
 def test_a_place_that_cannot_be_written_is_named(posterior, tmp_path):

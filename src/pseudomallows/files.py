@@ -155,13 +155,6 @@ def load(path: str | os.PathLike[str]) -> Posterior:
         raise ValueError(f"{path} {error}") from None
 
 
-def is_model(path: str | os.PathLike[str]) -> bool:
-    """Is this file a saved posterior, damaged or cut short perhaps?"""
-    with open(path, "rb") as file:
-        start = file.read(100)
-    return start.startswith(START) and HEADER.encode() in start
-
-
 def _read(content: IO[bytes], is_inner: bool = False) -> Posterior:
     with open_archive(content) as archive:
         header = _read_header(archive)

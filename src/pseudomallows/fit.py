@@ -102,9 +102,9 @@ def fit(
         Anything with a `map`, to run blocks of users; default: threads on all cores. For clicks,
         a :class:`DaskExecutor` runs them on a cluster, with the same draws.
     checkpoint : path, optional
-        A file to save the state of a Markov chain in, every half minute or so. A fit that was
-        interrupted goes on from it, when it is called again in the same way, and has the same
-        draws as one that was not. It needs `rng`; the file is deleted at the end.
+        A file to save the state of a Markov chain in, every half minute or so, and when the fit is
+        interrupted. It goes on from there when it is called again in the same way, and has the
+        same draws as one that was not. It needs `rng`; the file is deleted at the end.
     **options
         n_chains : int
             Number of chains: 4 for "mcmc", else 1.

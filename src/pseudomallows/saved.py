@@ -1,7 +1,7 @@
 """The state of a fit as it comes from a file: nothing of it is used before it is checked."""
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ class Saved:
     def _wrong(self, name: str, why: str) -> WrongFileError:
         return WrongFileError(f"is damaged or forged: {name.strip('/') or 'state'!r} {why}")
 
-    def refuse(self, name: str, why: str) -> None:
+    def refuse(self, name: str, why: str) -> NoReturn:
         """Refuse one of the values."""
         raise self._wrong(f"{self._path}/{name}", why)
 
@@ -68,21 +68,18 @@ class Saved:
         }
         return np.random.Generator(made)
 
-    def array(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
-        """An array of this type and shape, None for any length."""
+    def array(self, name: str, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+        """An array of this type and shape."""
         path = f"{self._path}/{name}"[1:]
         if path not in self._arrays:
             self.refuse(name, "is missing")
         self._used.add(path)
         found = self._arrays[path]
-        fits = len(found.shape) == len(shape) and all(
-            wanted in (None, length) for wanted, length in zip(shape, found.shape, strict=True)
-        )
-        if found.dtype != np.dtype(dtype) or not fits:
+        if found.dtype != np.dtype(dtype) or found.shape != shape:
             self.refuse(name, f"must be {np.dtype(dtype)} of shape {shape}")
         return found
 
-    def rankings(self, name: str, shape: tuple[int | None, ...]) -> NDArray[np.int32]:
+    def rankings(self, name: str, shape: tuple[int, ...]) -> NDArray[np.int32]:
         """Rankings on the last axis."""
         found = self.array(name, np.int32, shape)
         self.check_rankings(name, found)
