@@ -47,8 +47,9 @@ def commands():
     found = [("fit", *options, "--out", "made.pm") for options in fits()]
     found += [("simulate", what, "--users", "9", "--items", "5") for what in ("clicks", "rankings")]
     found += [("split", CLICKS, "--out", "parts"), ("info", CLICKS), ("completion", "bash")]
+    found += [("consensus", "mixture.pm"), ("info", "mixture.pm")]
     for model in MODELS:
-        found += [("consensus", model), ("info", model), ("report", model)]
+        found.append(("report", model))
         if model != "full.pm":
             found += [("recommend", model, "--k", "2"), ("serve", model)]
             found += [("recommend", model, "--k", "2", "--clicks", CLICKS)]
