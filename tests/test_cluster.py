@@ -373,6 +373,40 @@ def test_the_scheduler_is_gone(parts, kind, monkeypatch, tmp_path, dask):
     assert not any(file.exists() for file in files)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sampled", "clusters"])
+def test_the_scheduler_is_frozen(kind, monkeypatch, tmp_path):
+    """It neither answers nor goes: the fit ends with an error, and goes on without it."""
+    monkeypatch.setattr(engine, "SILENCE", 3.0)
+    file, seen = tmp_path / "file", []
+    with started(1) as (address, scheduler, _):
+        freeze = Once(lambda: scheduler.send_signal(signal.SIGSTOP), at=0.9)
+        words = r"scheduler .* not answered for 3 seconds; .* goes on where it was saved last"
+        with (
+            pytest.raises(pm.ClusterError, match=words),
+            pm.DaskExecutor(address) as dask,
+        ):
+            fit(make_clicks(), kind, executor=dask, progress=freeze, checkpoint=file)
+        assert freeze.is_done
+        assert time.monotonic() - freeze.time < 25
+    note = lambda done, total: seen.append(done)  # noqa: E731
+    assert_same(fit(make_clicks(), kind, checkpoint=file, progress=note), wanted(kind))
+    assert seen[0] > 5  # it did not begin anew
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_frozen_from_the_start(monkeypatch):
+    monkeypatch.setattr(engine, "SILENCE", 2.0)
+    with started(1) as (address, scheduler, _), distributed.Client(address) as given:
+        given.wait_for_workers(1, timeout=60)
+        scheduler.send_signal(signal.SIGSTOP)
+        begin = time.monotonic()
+        with pytest.raises(pm.ClusterError, match="has not answered for 2 seconds"):
+            pm.DaskExecutor(given)
+        assert time.monotonic() - begin < 5
+        scheduler.send_signal(signal.SIGCONT)
+
+
 class StopHereError(Exception):
     pass
 

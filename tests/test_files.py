@@ -1,7 +1,12 @@
+import functools
 import io
 import json
+import math
 import os
+import tempfile
+import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +15,7 @@ from hypothesis import strategies as st
 
 import pseudomallows as pm
 from pseudomallows.files import ARRAYS, write_whole
+from pseudomallows.web.versions import Versions
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +80,8 @@ def test_a_file_has_the_usual_permissions(path):
 def test_a_file_cut_short_is_refused(path, length):
     whole = path.read_bytes()
     path.write_bytes(whole[: int(length * len(whole)) if isinstance(length, float) else length])
-    with pytest.raises(ValueError, match="is not a saved posterior, or is damaged"):
+    words = "is damaged or cut short" if length > 1 or length in (0.5, 0.99) else "is not a saved"
+    with pytest.raises(ValueError, match=words):
         pm.load(path)
 
 
@@ -158,6 +165,176 @@ def test_a_foreign_file_is_refused(path, change, message):
     rewrite(path, change)
     with pytest.raises(ValueError, match=message):
         pm.load(path)
+
+
+# Forged models: each is refused in words, or answers
+
+
+@functools.cache
+def model(kind):
+    """The bytes of a saved posterior."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path, short = Path(folder) / "x.pm", {"n_draws": 6, "rng": 1}
+        clicks = pm.simulate_clicks(60, 6, [6, 6], 2, rng=1).preferences
+        if kind == "rankings":
+            made = pm.fit(pm.simulate_rankings(30, 5, 2, rng=1).preferences, alpha=2, **short)
+        elif kind == "clicks":
+            made = pm.fit(clicks, alpha=4, keep_latent=[3], **short)
+        elif kind == "clusters":
+            made = pm.fit(clicks, "mcmc", n_clusters=2, n_chains=1, warmup=5, thin=1, **short)
+        else:
+            made = pm.fit(clicks, "personal", ridge=0.3, rng=1)
+        made.save(path)
+        return path.read_bytes()
+
+
+MODELS = ("rankings", "clicks", "clusters", "personal")
+
+
+def assert_refused_or_answers(path):
+    try:
+        found = pm.load(path)
+    except ValueError as error:
+        assert str(error).startswith(str(path))  # noqa: PT017
+        return
+    assert found.summary()
+    pm.report(found, path.with_suffix(".html"))
+    if found.clicks is not None:
+        pm.recommend(found, 2)
+
+
+def forge(path, kind, change):
+    path.write_bytes(model(kind))
+    rewrite(path, change)
+
+
+FORGED_VALUES = [None, -1, 2**70, 1.5, 1e300, math.nan, math.inf, "x", "", [], [-1], {}, True]
+FORGED_VALUES += [[2**40], ["x"], {"chosen": 1}, {"n_clusters": 1, "means": [], "errors": []}]
+fuzz = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@fuzz
+@given(data=st.data())
+def test_forged_settings(kind, tmp_path, data):
+    value = data.draw(st.sampled_from(FORGED_VALUES))
+
+    def change(header, members):
+        more = [*header["settings"], "curve", "stored_clicks", "served"]
+        if data.draw(st.booleans()):
+            header["settings"][data.draw(st.sampled_from(more))] = value
+        else:
+            options = header["settings"]["options"]
+            options[data.draw(st.sampled_from(sorted(options)))] = value
+
+    forge(tmp_path / "x.pm", kind, change)
+    assert_refused_or_answers(tmp_path / "x.pm")
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@fuzz
+@given(data=st.data())
+def test_forged_arrays(kind, tmp_path, data):
+    """One number of an array is another one."""
+
+    def change(header, members):
+        name = data.draw(st.sampled_from(sorted(members.keys() - {"header.json"})))
+        array = np.load(io.BytesIO(members[name]))
+        if array.size:
+            place = data.draw(st.integers(0, array.size - 1))
+            odd = [0, 1, 2, 99] + ([-1] if array.dtype.kind != "u" else [])
+            odd += [np.nan, np.inf, -np.inf, 1e30] if array.dtype.kind == "f" else []
+            array.ravel()[place] = data.draw(st.sampled_from(odd))
+        members[name] = as_bytes(array)
+
+    forge(tmp_path / "x.pm", kind, change)
+    with np.errstate(all="ignore"):
+        assert_refused_or_answers(tmp_path / "x.pm")
+
+
+def as_bytes(array):
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def with_array(name, change):
+    def forged(header, members):
+        array = change(np.load(io.BytesIO(members[f"{name}.npy"])))
+        members[f"{name}.npy"] = as_bytes(array)
+        header["arrays"][name] = {"dtype": array.dtype.str, "shape": list(array.shape)}
+
+    return forged
+
+
+def huge(header, members):
+    claimed = io.BytesIO()
+    said = {"descr": "<f8", "fortran_order": False, "shape": (10**6, 10**6, 1)}
+    np.lib.format.write_array_header_1_0(claimed, said)
+    members["alpha.npy"] = claimed.getvalue() + bytes(80)
+    header["arrays"]["alpha"]["shape"] = [10**6, 10**6, 1]
+
+
+FORGED = [
+    (lambda h, m: h.update(settings={}), "has damaged settings: method is None"),
+    (lambda h, m: h["settings"].pop("options"), "settings: there are no options"),
+    (lambda h, m: h["settings"].update(method="magic"), "settings: method is 'magic'"),
+    (lambda h, m: h["settings"].update(method="personal"), "settings: method is 'personal'"),
+    (lambda h, m: h["settings"].update(alpha=math.nan), "settings: alpha is nan"),
+    (lambda h, m: h["settings"]["options"].update(order="z"), "settings: order is 'z'"),
+    (lambda h, m: h["settings"].update(seed="x"), "settings: seed is 'x'"),
+    (lambda h, m: h["settings"]["options"].update(keep_latent=[60]), "keep_latent is"),
+    (with_array("alpha", lambda a: a * np.nan), "its alpha must be numbers from 0 .* is nan"),
+    (with_array("alpha", lambda a: -a), "its alpha must be numbers from 0 .* is -4"),
+    (with_array("alpha", lambda a: a + np.inf), "its alpha must be numbers from 0 .* is inf"),
+    (with_array("alpha", lambda a: a.astype(complex)), "'alpha' of complex128, and it must be"),
+    (with_array("consensus", lambda a: a.astype(float)), "'consensus' of float64, and it must"),
+    (with_array("costs", lambda a: a * np.nan), "its costs are not distances"),
+    (with_array("weights", lambda a: -a), "its weights are not weights"),
+    (with_array("latent", lambda a: a + 100), "its latent is not made of rankings"),
+    (with_array("click_weights", lambda a: a - 2), "its clicks have weights below 0"),
+    (with_array("click_weights", lambda a: a + 2**60), "or too large ones"),
+    (with_array("click_codes", lambda a: a * 0), "a user has clicked an item twice"),
+    (with_array("click_codes", lambda a: a + 3), "its clicks do not fit together"),
+    (with_array("click_starts", lambda a: a[::-1].copy()), "its clicks do not fit together"),
+    (lambda h, m: h.update(items=["a"] * 6), "two of its items have one name"),
+    (lambda h, m: h.update(users=["a"] * 60), "two of its users have one name"),
+    (lambda h, m: h.update(items=[[1]] * 6), "its items are not text or numbers"),
+    (huge, "'alpha': it claims 8 TB, and 80 bytes are there"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), FORGED, ids=[words for _, words in FORGED])
+def test_what_is_forged_is_named(tmp_path, change, message):
+    path = tmp_path / "x.pm"
+    forge(path, "clicks", change)
+    with pytest.raises(ValueError, match=message) as caught:
+        pm.load(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_a_forged_header_does_not_break_the_reader(tmp_path):
+    path = tmp_path / "x.pm"
+    for text in ("[" * 100_000, "9" * 5000, "[]", "\ud800"):
+        path.write_bytes(model("clicks"))
+        rewrite(path, lambda header, members: members.pop("header.json"))
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("header.json", text.encode("utf-8", "surrogatepass"))
+        with pytest.raises(ValueError, match="damaged header"):
+            pm.load(path)
+
+
+def test_a_service_skips_a_forged_version(tmp_path, caplog):
+    """The newest that is sound answers."""
+    (tmp_path / "x.pm").write_bytes(model("clicks"))
+    versions = Versions(tmp_path / "x.pm")
+    sound = versions.save(pm.load(tmp_path / "x.pm"))
+    for change, _ in FORGED:
+        bad = versions.path(max(versions.numbers()) + 1)
+        forge(bad, "clicks", change)
+    assert versions.newest()[0] == sound
+    assert len(caplog.records) == len(FORGED)
 
 
 def test_a_place_that_cannot_be_written_is_named(posterior, tmp_path):

@@ -215,3 +215,11 @@ def test_a_column_beside_those_of_places_is_refused():
     assert pm.Preferences.from_orderings(plain).rankings.tolist() == [[3, 1, 2]]  # Oslo is last
     counted = pd.DataFrame([["b", "a"]])[[1, 0]]  # columns 1 and 0
     assert pm.Preferences.from_orderings(counted).rankings.tolist() == [[2, 1]]
+
+
+@pytest.mark.parametrize("wrong", [[0, 1000, 2], [0, -5, 2], [0, 1, 100_000]])
+def test_a_sparse_matrix_that_is_damaged_is_refused(wrong):
+    matrix = sparse.csr_array(np.eye(2, dtype=bool))
+    matrix.indptr = np.array(wrong, dtype=matrix.indptr.dtype)
+    with pytest.raises(ValueError, match="clicks is a sparse matrix that is damaged"):
+        pm.Preferences.from_clicks(matrix)

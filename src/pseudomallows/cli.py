@@ -9,8 +9,7 @@ from typing import Any
 from . import commands
 from ._version import __version__
 from .executors import ClusterError
-from .fit import METHODS
-from .options import UPDATES
+from .options import METHODS, UPDATES
 from .read import KINDS
 
 FORMULA = """\

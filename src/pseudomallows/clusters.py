@@ -32,7 +32,8 @@ from .latent import (
 from .mallows import alpha_for_distance
 from .preferences import Preferences
 from .rankings import check_count, rank_randomly
-from .states import State
+from .saved import Saved
+from .states import MAX_SWEEPS, State
 
 N_STARTS, N_FINALISTS = 6, 2  # guesses, and those that go on after two sweeps
 START_ROWS, START_ROWS_EACH = 1000, 150  # rows for the guesses: in all, and for each cluster
@@ -89,7 +90,7 @@ class Mixture:
         self.log_likelihood = self._log_posterior = math.nan
         self._reference: Memberships | None = None
         self.is_led = leaders is not None
-        self._leaders_so_far: list[Ranking] = []
+        self._leaders_so_far = np.empty((0, len(self.states), latent.n_items), dtype=np.int32)
         self._total = np.zeros(self.counts.shape)
         self._n_total = 0
 
@@ -121,9 +122,11 @@ class Mixture:
 
     def some_leaders(self, number: int) -> Ranking:
         """``[place, cluster, item]``: consensuses of the leaders after the warmup, evenly."""
-        found = self._leaders_so_far or [np.stack([s.consensus for s in self._leaders])]
-        chosen = np.linspace(0, len(found) - 1, number).round().astype(int)
-        return np.stack([found[place] for place in chosen])
+        found = self._leaders_so_far if self._n_total else self._stacked_leaders()
+        return found[np.linspace(0, len(found) - 1, number).round().astype(int)]
+
+    def _stacked_leaders(self) -> Ranking:
+        return np.stack([state.consensus for state in self._leaders])[None]
 
     def log_posterior(self) -> float:
         """Log posterior density, labels and latent rankings summed out.
@@ -138,6 +141,53 @@ class Mixture:
         self._reference = reference
         self.refresh(adapt=True)
         self._reference = self._latest
+
+    def to_save(self) -> dict[str, Any]:
+        """What a checkpoint keeps between two sweeps; none of these arrays changes in place."""
+        assert self._reference is not None
+        kept = {
+            "states": [state.to_save() for state in self.states],
+            "shares": self.shares,
+            "counts": self.counts,
+            "seed": self._seed,
+            "n_sweeps": self.n_sweeps,
+            "rng": self._rng.bit_generator.state,
+            "reference": self._reference,
+            "total": self._total,
+            "n_total": self._n_total,
+        }
+        if self.is_led:
+            kept["leaders"] = [state.to_save() for state in self._leaders]
+            kept["leaders_so_far"] = self._leaders_so_far
+        return kept
+
+    def resume(self, saved: Saved) -> None:
+        """Go on from there."""
+        n_clusters, weights = self.n_clusters, self.latent.row_weights
+        self.shares = saved.array("shares", np.float64, (n_clusters,))
+        saved.check_shares("shares", self.shares)
+        self._seed = saved.count("seed", 0, 2**63 - 1)
+        self.n_sweeps = saved.count("n_sweeps", 0, MAX_SWEEPS)
+        self._rng = saved.generator("rng")
+        self._n_total = saved.count("n_total", 0, MAX_SWEEPS)
+        self._total, self._reference = (
+            saved.array(name, np.float64, self.counts.shape) for name in ("total", "reference")
+        )
+        saved.check_shares("total", self._total, self._n_total)
+        saved.check_shares("reference", self._reference)
+        self._latest = self._reference
+        counts = saved.array("counts", np.int64, self.counts.shape)
+        saved.check_range("counts", counts, 0, weights.max())
+        if (counts.sum(axis=1) != weights).any():
+            saved.refuse("counts", "must have as many users as the data")
+        self.share_out(counts)
+        for state, part in zip(self.states, saved.parts("states", n_clusters), strict=True):
+            state.resume(part)
+        if self.is_led:
+            shape = (self._n_total, n_clusters, self.latent.n_items)
+            self._leaders_so_far = saved.rankings("leaders_so_far", shape)
+            for state, part in zip(self._leaders, saved.parts("leaders", n_clusters), strict=True):
+                state.resume(part)
 
     def sweep(self, adapt: bool) -> None:
         """Move every cluster, given its users; then, if it is time, draw labels and shares."""
@@ -208,10 +258,11 @@ class Mixture:
             counts, logs, memberships = counts[:, order], logs[:, order], memberships[:, order]
         self._latest = memberships
         if not adapt:
-            self._total += memberships
+            self._total = self._total + memberships  # not in place: a checkpoint may hold it
             self._n_total += 1
             if self.is_led:
-                self._leaders_so_far.append(np.stack([s.consensus for s in self._leaders]))
+                both = (self._leaders_so_far, self._stacked_leaders())
+                self._leaders_so_far = np.concatenate(both)
         self.share_out(counts)
         for cluster, state in enumerate(self._leaders):
             value = float((counts[:, cluster] * logs[:, cluster]).sum())

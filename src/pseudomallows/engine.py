@@ -1,12 +1,14 @@
 """A cluster as executor: Dask. This module alone imports it."""
 
+import asyncio
 import itertools
 import logging
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import wait
+from contextlib import contextmanager, suppress
 from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -24,7 +26,9 @@ from .executors import ClusterError
 T = TypeVar("T")
 R = TypeVar("R")
 PATIENCE = 30.0  # seconds to wait for a scheduler, and for a worker if there is none
+SILENCE = 30.0  # seconds that a scheduler may take to answer
 GLANCE = 1.0  # seconds between two looks at the cluster, while it works
+FAREWELL = 10.0  # seconds to part from a cluster
 GONE = (CommClosedError, FutureCancelledError, FuturesCancelledError, TimeoutError)
 
 
@@ -70,10 +74,17 @@ class DaskExecutor:
             raise TypeError("client must not be asynchronous")
         self.client = client
         try:
-            client.wait_for_workers(1, timeout=PATIENCE)
-        except TimeoutError:
+            self._wait_for_worker()
+        except BaseException:
             self.close()
-            raise ClusterError("the cluster has no worker: start one with `dask worker`") from None
+            raise
+
+    def _wait_for_worker(self) -> None:
+        begin = time.monotonic()
+        while not self._n_threads():
+            if time.monotonic() - begin > PATIENCE:
+                raise ClusterError("the cluster has no worker: start one with `dask worker`")
+            time.sleep(0.1)
 
     def _connect(self, address: str) -> "distributed.Client":
         name, _, number = address.partition(":")
@@ -96,7 +107,7 @@ class DaskExecutor:
     def n_workers(self) -> int:
         """Threads over all workers, now."""
         with self._clear_errors():
-            return max(1, sum(self.client.nthreads().values()))
+            return max(1, self._n_threads())
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """A result that stays on the workers, and is made again if it is lost.
@@ -128,24 +139,38 @@ class DaskExecutor:
                     self.client.submit(_run, function, [tasks[p] for p in mine], pure=False)
                     for mine in places.values()
                 ]
-            self._wait_for(bundles)
-            for mine, results in zip(places.values(), self.client.gather(bundles), strict=True):
+            gathered = self._wait_for(self.client.gather(bundles, asynchronous=True))
+            for mine, results in zip(places.values(), gathered, strict=True):
                 found |= zip(mine, results, strict=True)
         return iter([found[place] for place in range(len(tasks))])
 
-    def _wait_for(self, futures: list[Any]) -> None:
-        """Wait, but not for a scheduler that is gone, nor for ever for a worker."""
+    def _wait_for(self, answer: Coroutine[Any, Any, Any]) -> Any:
+        """Wait, but not for a scheduler that is gone or frozen, nor for ever for a worker."""
+        task = asyncio.run_coroutine_threadsafe(answer, self.client.loop.asyncio_loop)
         seen = time.monotonic()
-        while True:
-            try:
-                distributed.wait(futures, timeout=GLANCE)
-                return
-            except TimeoutError:
+        try:
+            while not wait([task], GLANCE).done:
                 self._check_scheduler()
-                if self.client.nthreads():
+                if self._n_threads():
                     seen = time.monotonic()
                 elif time.monotonic() - seen > PATIENCE:
-                    raise ClusterError(f"the cluster has no worker left; {AGAIN}") from None
+                    raise ClusterError(f"the cluster has no worker left; {AGAIN}")
+            return task.result()
+        finally:
+            task.cancel()
+
+    def _n_threads(self) -> int:
+        """Threads over all workers, now; an error if the scheduler does not say it in time."""
+        ask = self.client.scheduler.ncores
+        try:
+            found = self.client.sync(ask, workers=None, callback_timeout=SILENCE)
+        except TimeoutError:
+            raise ClusterError(
+                f"the scheduler of the cluster has not answered for {SILENCE:.0f} seconds; {AGAIN}"
+            ) from None
+        except OSError as error:
+            raise ClusterError(f"the scheduler of the cluster is gone; {AGAIN}: {error}") from None
+        return sum(found.values())
 
     def _check_scheduler(self) -> None:
         """Refuse a client that has lost it: even if it comes back, it has forgotten the shards."""
@@ -168,7 +193,8 @@ class DaskExecutor:
         """End a cluster that was made here, and the client of an address; one that was given
         stays open."""
         if self._is_own:
-            self.client.close()
+            with suppress(TimeoutError):  # of a scheduler that is frozen
+                self.client.close(timeout=FAREWELL)
         if self._cluster is not None:
             self._cluster.close()
 

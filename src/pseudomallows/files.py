@@ -17,12 +17,10 @@ Versions above the one known here are refused; older ones stay readable.
 """
 
 import io
-import json
+import math
 import os
 import stat
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,12 +29,16 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .archive import START, Archive, WrongFileError, open_archive, write_archive
+from .clicks import ORDERS
 from .correct import Correction
+from .options import METHODS
 from .personal import Personal
 from .posterior import Posterior
-from .preferences import Clicks
+from .preferences import MAX_WEIGHT, Clicks
+from .rankings import MAX_ALPHA
 
-FORMAT, VERSION = "pseudomallows posterior", 2
+FORMAT, VERSION, HEADER = "pseudomallows posterior", 2, "header.json"
 ARRAYS = {
     "consensus": 4,
     "alpha": 3,
@@ -49,6 +51,29 @@ CLUSTER_ARRAYS = {"shares": 3, "chain_memberships": 3, "leaders": 4}  # since ve
 PERSONAL = ("item_weights", "popularity", "ties", "alphas", "alpha_shares", "scores")
 CORRECTIONS = ("windows", "coefficients", "knots", "values")
 CLICKS = {"click_starts": "starts", "click_codes": "codes", "click_weights": "weights"}
+DTYPES = {  # all others are floats
+    "consensus": np.int32,
+    "latent": np.int32,
+    "leaders": np.int32,
+    "chain_memberships": np.float32,
+    "click_starts": np.int64,
+    "click_codes": np.int32,
+    "click_weights": np.int64,
+    "personal_ties": np.int64,
+    "personal_windows": np.int64,
+    "personal_clusters": np.uint8,
+}
+FLAGS = (  # among the options
+    "samples_alpha",
+    "balanced",
+    "weighted",
+    "nonnegative",
+    "calibrate",
+    "alpha_given",
+    "held_out",
+    "given_scores",
+    "with_clusters",
+)
 
 
 @contextmanager
@@ -145,49 +170,41 @@ def _write(posterior: Posterior, stream: IO[bytes]) -> None:
             for name, array in arrays.items()
         },
     }
-    text = json.dumps(header, indent=1)
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.json", text)
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
+    write_archive(stream, HEADER, header, arrays, packed=True)
 
 
 def load(path: str | os.PathLike[str]) -> Posterior:
     """Read a posterior that :meth:`Posterior.save` has written.
 
-    A file that is damaged, cut short or of another kind is refused with a ValueError.
+    A file that is damaged, cut short, forged or of another kind is refused with a ValueError.
     """
-    return _read(io.BytesIO(Path(path).read_bytes()), path)
-
-
-def _read(content: IO[bytes], path: str | os.PathLike[str]) -> Posterior:
+    content = Path(path).read_bytes()
     try:
-        with zipfile.ZipFile(content) as archive:
-            header = _read_header(archive, path)
-            names = [*ARRAYS, *(CLUSTER_ARRAYS if header["version"] > 1 else ())]
-            names += CLICKS if "click_codes" in header["arrays"] else ()
-            names += [name for name in header["arrays"] if name.startswith("personal_")]
-            arrays = {name: _read_array(archive, name, header) for name in names}
-    except _WrongFileError as error:
+        return _read(io.BytesIO(content))
+    except WrongFileError as error:
+        if not content.startswith(START):
+            raise ValueError(
+                f"{path} is not a saved posterior, or is damaged: it is no ZIP archive"
+            ) from None
         raise ValueError(f"{path} {error}") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
-        # OSError: a damaged offset; RuntimeError: damage that looks like encryption
-        raise ValueError(f"{path} is not a saved posterior, or is damaged: {error}") from None
+
+
+def _read(content: IO[bytes], is_inner: bool = False) -> Posterior:
+    with open_archive(content) as archive:
+        header = _read_header(archive)
+        names = [*ARRAYS, *(CLUSTER_ARRAYS if header["version"] > 1 else ())]
+        names += CLICKS if "click_codes" in header["arrays"] else ()
+        personal = [name for name in header["arrays"] if name.startswith("personal_")]
+        names += () if is_inner else personal
+        arrays = {name: _read_array(archive, name, header) for name in names}
     if header["version"] == 1:
         arrays |= _one_cluster(arrays, len(header["users"]))
-    _check_shapes(path, header, arrays)
-    items, users, clicks = _names(header["items"]), _names(header["users"]), None
-    if "click_codes" in arrays:
-        clicks = Clicks(
-            arrays.pop("click_weights"),
-            users,
-            items,
-            arrays.pop("click_starts"),
-            arrays.pop("click_codes"),
-        )
-        _check_clicks(path, clicks)
-    fields: dict[str, Any] = _read_personal(path, arrays, len(items), len(users)) | arrays
+    items, users = (_names(header[what], what) for what in ("items", "users"))
+    _check_shapes(header, arrays)
+    _check_values(arrays)
+    clicks = _read_clicks(arrays, users, items) if "click_codes" in arrays else None
+    fields: dict[str, Any] = _read_personal(arrays, len(items), len(users)) | arrays
+    check_settings(header["settings"], "personal" in fields, len(users))
     return Posterior(items=items, users=users, settings=header["settings"], clicks=clicks, **fields)
 
 
@@ -217,9 +234,7 @@ def _personal_arrays(posterior: Posterior) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _read_personal(
-    path: str | os.PathLike[str], arrays: dict[str, NDArray[Any]], n_items: int, n_users: int
-) -> dict[str, Any]:
+def _read_personal(arrays: dict[str, NDArray[Any]], n_items: int, n_users: int) -> dict[str, Any]:
     """Take the arrays of a personal posterior out of `arrays`."""
     found = {name: arrays.pop(name) for name in list(arrays) if name.startswith("personal_")}
     if not found:
@@ -238,11 +253,15 @@ def _read_personal(
             and parts["values"].shape == parts["knots"].shape
             and parts["knots"].shape[1] == 2
             and all(np.isfinite(array).all() for array in parts.values())
+            and bool((parts["alphas"] >= 0).all() and (parts["alphas"] <= MAX_ALPHA).all())
+            and bool((parts["alpha_shares"] >= 0).all())
+            and abs(float(parts["alpha_shares"].sum()) - 1) < 1e-3
+            and bool((parts["windows"] >= 1).all())
         )
     except (KeyError, TypeError, ValueError):
         fits = False
     if not fits:
-        raise ValueError(f"{path} is damaged: its personal scores do not fit together")
+        raise WrongFileError("is damaged: its personal scores do not fit together")
     corrections = {
         int(window): Correction(*(parts[name][row] for name in CORRECTIONS[1:]))
         for row, window in enumerate(parts["windows"])
@@ -251,7 +270,10 @@ def _read_personal(
     fields: dict[str, Any] = {"personal": personal}
     if "personal_clusters" in found:
         stream = io.BytesIO(found["personal_clusters"].tobytes())
-        fields["clusters"] = _read(stream, path)
+        clusters = _read(stream, is_inner=True)
+        if clusters.n_items != n_items or clusters.clicks is None:
+            raise WrongFileError("is damaged: its clusters are of another kind")
+        fields["clusters"] = clusters
     return fields
 
 
@@ -265,53 +287,41 @@ def _one_cluster(arrays: dict[str, NDArray[Any]], n_users: int) -> dict[str, NDA
     }
 
 
-class _WrongFileError(Exception):
-    """What is wrong with the file, to follow its name."""
-
-
-def _read_header(archive: zipfile.ZipFile, path: str | os.PathLike[str]) -> dict[str, Any]:
-    if "header.json" not in archive.namelist():
-        raise _WrongFileError("is a ZIP archive, but not a saved posterior: it has no header.json")
-    try:
-        header = json.loads(archive.read("header.json"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise _WrongFileError(f"has a damaged header: {error}") from None
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise _WrongFileError(
+def _read_header(archive: Archive) -> dict[str, Any]:
+    if HEADER not in archive.names:
+        raise WrongFileError(f"is a ZIP archive, but not a saved posterior: it has no {HEADER}")
+    header = archive.header(HEADER)
+    if header.get("format") != FORMAT:
+        raise WrongFileError(
             "is a ZIP archive, but not a saved posterior: its header has another format"
         )
     if type(header.get("version")) is not int or not 1 <= header["version"] <= VERSION:
-        raise _WrongFileError(
+        raise WrongFileError(
             f"has format version {header.get('version')!r}, and this program reads up to "
             f"{VERSION}: update pseudomallows"
         )
     kinds = {"items": list, "users": list, "settings": dict, "arrays": dict}
     for key, kind in kinds.items():
         if not isinstance(header.get(key), kind):
-            raise _WrongFileError(f"has a damaged header: {key!r} is missing or of the wrong type")
+            raise WrongFileError(f"has a damaged header: {key!r} is missing or of the wrong type")
     return header
 
 
-def _read_array(archive: zipfile.ZipFile, name: str, header: dict[str, Any]) -> NDArray[Any]:
-    try:
-        member = archive.read(f"{name}.npy")
-        array = np.lib.format.read_array(io.BytesIO(member), allow_pickle=False)
-    except KeyError:
-        raise _WrongFileError(f"has no array {name!r}") from None
-    except ValueError as error:
-        raise _WrongFileError(f"has a damaged array {name!r}: {error}") from None
-    expected = header["arrays"].get(name)
-    if expected != {"dtype": array.dtype.str, "shape": list(array.shape)}:
-        raise _WrongFileError(f"has an array {name!r} that does not agree with its header")
-    return np.asarray(array)
+def _read_array(archive: Archive, name: str, header: dict[str, Any]) -> NDArray[Any]:
+    """An array of the kind of numbers that it has to be, as the header has it."""
+    array = archive.array(name)
+    if header["arrays"].get(name) != {"dtype": array.dtype.str, "shape": list(array.shape)}:
+        raise WrongFileError(f"has an array {name!r} that does not agree with its header")
+    dtype = np.dtype(DTYPES.get(name, np.float64))
+    if array.dtype.kind != dtype.kind:
+        raise WrongFileError(f"has an array {name!r} of {array.dtype}, and it must be {dtype}")
+    return array.astype(dtype, copy=False)
 
 
-def _check_shapes(
-    path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-) -> None:
+def _check_shapes(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     for name, n_axes in (ARRAYS | CLUSTER_ARRAYS).items():
         if arrays[name].ndim != n_axes:
-            raise ValueError(f"{path} has an array {name!r} with {arrays[name].ndim} axes")
+            raise WrongFileError(f"has an array {name!r} with {arrays[name].ndim} axes")
     n_chains, n_draws, n_clusters, n_items = arrays["consensus"].shape
     shapes = {
         "alpha": (n_chains, n_draws, n_clusters),
@@ -330,31 +340,110 @@ def _check_shapes(
     }
     wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape]
     if wrong or len(header["items"]) != n_items:
-        raise ValueError(f"{path} is damaged: its arrays {wrong or ['items']} do not fit together")
-    weights = arrays["weights"]
-    for name in ("consensus", "leaders"):
+        raise WrongFileError(f"is damaged: its arrays {wrong or ['items']} do not fit together")
+    if not arrays["consensus"].size or n_items < 2:
+        raise WrongFileError("is damaged: it has no draws")
+
+
+def _check_values(arrays: dict[str, NDArray[Any]]) -> None:
+    n_items = arrays["consensus"].shape[-1]
+    weights, alpha, costs = arrays["weights"], arrays["alpha"], arrays["costs"]
+    for name in ("consensus", "leaders", "latent"):
         if not (np.sort(arrays[name], axis=-1) == np.arange(1, n_items + 1)).all():
-            raise ValueError(f"{path} is damaged: its {name} is not made of rankings")
+            raise WrongFileError(f"is damaged: its {name} is not made of rankings")
+    if not ((alpha >= 0) & (alpha <= MAX_ALPHA)).all():
+        raise WrongFileError(
+            f"is damaged: its alpha must be numbers from 0 to {MAX_ALPHA:g}, and is "
+            f"{alpha[~((alpha >= 0) & (alpha <= MAX_ALPHA))][0]}"
+        )
     if not (np.isfinite(weights).all() and weights.min() >= 0 and abs(weights.sum() - 1) < 1e-6):
-        raise ValueError(f"{path} is damaged: its weights are not weights")
+        raise WrongFileError("is damaged: its weights are not weights")
+    if not (np.isfinite(costs).all() and costs.min() >= 0):
+        raise WrongFileError("is damaged: its costs are not distances")
     for name in ("chain_memberships", "shares"):
         parts = arrays[name]
-        if not (np.abs(parts.sum(axis=2) - 1) < 1e-3).all() or (parts < 0).any():
-            raise ValueError(f"{path} is damaged: its {name} are not probabilities")
+        if not (np.abs(parts.sum(axis=2) - 1) < 1e-3).all() or not (parts >= 0).all():
+            raise WrongFileError(f"is damaged: its {name} are not probabilities")
 
 
-def _check_clicks(path: str | os.PathLike[str], clicks: Clicks) -> None:
-    n_users, starts, codes = clicks.n_users, clicks.starts, clicks.codes
-    fits = starts.shape == (n_users + 1,) and clicks.weights.shape == (n_users,)
+def _read_clicks(
+    arrays: dict[str, NDArray[Any]], users: NDArray[Any], items: NDArray[Any]
+) -> Clicks:
+    """Take the clicks out of `arrays`."""
+    starts, codes, weights = (arrays.pop(name) for name in CLICKS)
+    n_users = len(users)
+    fits = starts.shape == (n_users + 1,) and weights.shape == (n_users,)
     fits = fits and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
     fits = fits and codes.shape == (starts[-1],)
-    if not fits or (len(codes) and not 0 <= codes.min() <= codes.max() < clicks.n_items):
-        raise ValueError(f"{path} is damaged: its clicks do not fit together")
+    if not fits or (len(codes) and not 0 <= codes.min() <= codes.max() < len(items)):
+        raise WrongFileError("is damaged: its clicks do not fit together")
+    owners = np.repeat(np.arange(n_users), np.diff(starts))
+    pairs = owners * len(items) + codes
+    if not (np.diff(pairs) > 0).all() and len(np.unique(pairs)) < len(pairs):
+        raise WrongFileError("is damaged: a user has clicked an item twice")
+    if len(weights) and not (weights.min() >= 0 and weights.astype(float).sum() <= MAX_WEIGHT):
+        raise WrongFileError("is damaged: its clicks have weights below 0, or too large ones")
+    return Clicks(weights, users, items, starts, codes)
 
 
-def _names(listed: list[Any]) -> NDArray[Any]:
+def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) -> None:
+    """Refuse settings from which no answer can be made."""
+    method, options = settings.get("method"), settings.get("options")
+    if method not in METHODS or (method == "personal") != is_personal:
+        raise WrongFileError(f"has damaged settings: method is {method!r}")
+    if not isinstance(options, dict):
+        raise WrongFileError("has damaged settings: there are no options")
+    settings.setdefault("alpha", None)
+    options.setdefault("order", None)
+    kept = options.get("keep_latent", [])
+    alpha, curve = settings["alpha"], settings.get("curve")
+    wrong = {
+        "alpha": alpha is not None and not (_is_number(alpha) and 0 <= alpha <= MAX_ALPHA),
+        "seed": not _is_count(settings.get("seed", 0), or_none=True),
+        "n_users": not _is_count(settings.get("n_users", 0)),
+        "stored_clicks": not _is_count(settings.get("stored_clicks", 0)),
+        "seconds": not _is_number(settings.get("seconds", 0.0)),
+        "order": options["order"] not in (None, *ORDERS),
+        "keep_latent": not isinstance(kept, list)
+        or not all(_is_count(row) and row < n_users for row in kept),
+        "curve": curve is not None and not _is_curve(curve),
+    }
+    wrong |= {name: type(options.get(name, True)) is not bool for name in FLAGS}
+    if any(wrong.values()):
+        name = next(name for name, is_wrong in wrong.items() if is_wrong)
+        raise WrongFileError(
+            f"has damaged settings: {name} is {options.get(name, settings.get(name))!r}"
+        )
+
+
+def _is_count(value: Any, or_none: bool = False) -> bool:
+    return (value is None and or_none) or (type(value) is int and value >= 0)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _is_curve(curve: Any) -> bool:
+    """The curve of `choose_clusters`."""
+    if not isinstance(curve, dict) or not _is_count(curve.get("chosen")):
+        return False
+    columns = [curve.get(name) for name in ("n_clusters", "means", "errors")]
+    return all(
+        isinstance(column, list)
+        and len(column) == len(columns[0] or ())
+        and all(_is_number(value) for value in column)
+        for column in columns
+    )
+
+
+def _names(listed: list[Any], what: str) -> NDArray[Any]:
     """Names as an array, of integers if all of them are."""
-    if listed and all(type(name) is int for name in listed):
+    if not all(type(name) in (str, int, float) for name in listed):
+        raise WrongFileError(f"is damaged: its {what} are not text or numbers")
+    if len(set(listed)) < len(listed):
+        raise WrongFileError(f"is damaged: two of its {what} have one name")
+    if listed and all(type(name) is int and abs(name) < 2**63 for name in listed):
         return np.array(listed)
     names = np.empty(len(listed), dtype=object)
     names[:] = listed

@@ -4,7 +4,8 @@ import functools
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from .alpha import estimate_alpha
 from .checkpoint import Checkpoint, describe_call
 from .choose import choose_clusters
 from .clicks import MetropolisLatent
-from .clusters import PREPARATION, Mixture, check_n_clusters, prepare
+from .clusters import PREPARATION, Mixture, StartState, check_n_clusters, prepare
 from .diagnostics import (
     ADVICE,
     EFFECTIVE_SIZE_LIMIT,
@@ -25,20 +26,27 @@ from .diagnostics import (
     EffectiveSizeWarning,
 )
 from .executors import Executor, Threads, check_local, is_remote
-from .latent import Latent, RankingLatent, check_informative
+from .latent import Latent, Ranking, RankingLatent, check_informative
 from .mcmc import Chain, ChainOptions, best_log_posterior, stuck_chains
-from .options import Options, check_options, check_options_of_either, known_options
+from .options import (
+    METHODS,
+    Options,
+    check_memory,
+    check_options,
+    check_options_of_either,
+    known_options,
+)
 from .parts import Parts
 from .personal import N_REPORTS, Learner, Personal, PersonalOptions, check_held_out
 from .posterior import Posterior
 from .preferences import Clicks, Preferences, check_preferences
 from .pseudo import PseudoMallows
-from .rankings import check_alpha, check_number, rank_randomly
+from .rankings import MAX_ALPHA, check_alpha, check_number, rank_randomly
 from .recommenders import chances_of
+from .saved import Saved
 from .shards import ShardedClicks, make_latent, open_parts
 from .states import PseudoState, State
 
-METHODS = ("pseudo", "balanced", "mcmc", "personal")
 N_LEADERS = 4  # exact consensuses kept of each chain of a mixture of rough ones
 SLOW_ADVICE = (
     "the consensus of Algorithm 5 moves slowly, since it sees its own latent rankings, so its "
@@ -47,18 +55,6 @@ SLOW_ADVICE = (
 CLUSTER_ADVICE = (
     "raise n_draws or thin; if the chains have found different clusters (compare "
     "posterior.chain_memberships), take fewer clusters"
-)
-FILLED = (  # by the chains of a job
-    "consensus",
-    "alphas",
-    "shares",
-    "log_posterior",
-    "log_weights",
-    "costs",
-    "latents",
-    "memberships",
-    "leaders",
-    "_n_done",
 )
 Progress = Callable[[int, int], None]
 
@@ -106,9 +102,9 @@ def fit(
         Anything with a `map`, to run blocks of users; default: threads on all cores. For clicks,
         a :class:`DaskExecutor` runs them on a cluster, with the same draws.
     checkpoint : path, optional
-        A file to save the state of a Markov chain in, every half minute or so. A fit that was
-        interrupted goes on from it, when it is called again in the same way, and has the same
-        draws as one that was not. It needs `rng`; the file is deleted at the end.
+        A file to save the state of a Markov chain in, every half minute or so, and when the fit is
+        interrupted. It goes on from there when it is called again in the same way, and has the
+        same draws as one that was not. It needs `rng`; the file is deleted at the end.
     **options
         n_chains : int
             Number of chains: 4 for "mcmc", else 1.
@@ -240,6 +236,7 @@ def fit(
         options = {name: value for name, value in options.items() if name in known}
     wanted = check_n_clusters(n_clusters, prefs)
     plan = check_options(prefs, method, n_draws, wanted, alpha is None, options)
+    check_memory(plan, prefs.n_items, prefs.n_users)
     given, owners = (prefs, np.arange(prefs.n_users)) if wanted == 1 else prefs.one_row_each()
     file = None
     if checkpoint is not None:
@@ -399,6 +396,15 @@ def check_personal_options(prefs: Clicks, options: dict[str, Any]) -> PersonalOp
     )
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where a fit goes on."""
+
+    chain: int
+    sweep: int
+    state: State | Mixture
+
+
 class _Job:
     """One fit: the same arrays, filled by one of three methods."""
 
@@ -429,6 +435,7 @@ class _Job:
         self.memberships = np.ones((plan.n_chains, prefs.n_users, n_clusters), dtype=np.float32)
         self.leaders: list[NDArray[np.int32]] = []
         self._n_done = 0
+        self._latest: dict[str, Any] | None = None  # state between two sweeps, for a checkpoint
 
     @property
     def is_markov(self) -> bool:
@@ -436,26 +443,39 @@ class _Job:
         return self.method == "mcmc" or not self.latent.is_full or self.plan.n_clusters > 1
 
     def run(self, file: Checkpoint | None = None) -> dict[str, NDArray[Any]]:
-        """Fill the arrays; from where they were saved, if they were."""
-        saved = None if file is None else file.load(self.latent)
-        if saved is not None:
-            vars(self).update(saved["filled"])
+        """Fill the arrays; from where they were saved, if they were.
+
+        However it ends before its end, the state after the last sweep is saved on the way out.
+        """
+        try:
+            self._run_chains(file)
+        except BaseException:
+            if file is not None and self._latest is not None:
+                file.save(self._latest)
+            raise
+        return self._results()
+
+    def _run_chains(self, file: Checkpoint | None) -> None:
+        resumed = None if file is None else self._resume(file)
         for chain, rng in enumerate(self.rng.spawn(self.plan.n_chains)):
             if not self.is_markov:
                 self._draw_independent(chain, rng)
                 continue
-            if saved is not None and chain < saved["chain"]:
+            if resumed is not None and chain < resumed.chain:
                 continue
-            if saved is not None and chain == saved["chain"]:
-                state, first = saved["state"], saved["sweep"]
+            if resumed is not None and chain == resumed.chain:
+                state, first = resumed.state, resumed.sweep
             else:
                 one = self.plan.n_clusters == 1
                 state, first = self._start(rng) if one else self._start_mixture(chain, rng), 0
             self._run_chain(chain, state, first, file)
             if isinstance(state, Mixture):
                 self._keep_memberships(chain, state)
+
+    def _results(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the posterior, the largest cluster first."""
         weights = np.exp(self.log_weights - self.log_weights.max())
-        order = np.argsort(-self.memberships.sum(axis=(0, 1)), kind="stable")  # the largest first
+        order = np.argsort(-self.memberships.sum(axis=(0, 1)), kind="stable")
         memberships = self.memberships[:, self.last_rows][:, :, order]
         none = np.empty((0, 0, self.plan.n_clusters, self.latent.n_items), np.int32)
         leaders = np.stack(self.leaders) if self.leaders else none
@@ -488,28 +508,129 @@ class _Job:
         if self.method == "mcmc":
             return Chain.start(self.latent.for_chain(), self.alpha, self.plan.chain, rng)
         assert self.alpha is not None
-        consensus = rank_randomly(self.latent.mean_ranks, rng)
-        return PseudoState(self.latent, consensus, self.alpha, self.plan.pseudo, rng)
+        return self._state(rank_randomly(self.latent.mean_ranks, rng), self.alpha, rng)
+
+    def _state(
+        self,
+        consensus: Ranking,
+        alpha: float,
+        rng: np.random.Generator,
+        latent: Latent | None = None,
+    ) -> State:
+        users = self.latent if latent is None else latent
+        if self.method == "mcmc":
+            return Chain(users, consensus, alpha, self.plan.chain, rng)
+        return PseudoState(users, consensus, alpha, self.plan.pseudo, rng)
+
+    @property
+    def _is_led(self) -> bool:
+        """Do exact consensuses stand behind those of the clusters?"""
+        return self.method != "mcmc" and not self.plan.pseudo.weighted
 
     def _start_mixture(self, chain: int, rng: np.random.Generator) -> Mixture:
         """The first state of a chain with several clusters."""
         plan, latent = self.plan, self.latent
         start = prepare(latent, plan.n_clusters, self.alpha, plan.share_prior, rng, self._report)
-        states: list[State] = []
-        for first, child in zip(start.states, rng.spawn(plan.n_clusters), strict=True):
-            place = (first.latent, first.consensus.copy(), first.alpha)
-            if self.method == "mcmc":
-                states.append(Chain(*place, plan.chain, child))
-            else:
-                states.append(PseudoState(*place, plan.pseudo, child))
-        leaders = start.states if self.method != "mcmc" and not plan.pseudo.weighted else None
-        mixture = Mixture(
-            latent, states, start.shares, plan.refresh, plan.share_prior, rng, leaders
-        )
+        states = [
+            self._state(first.consensus.copy(), first.alpha, child, first.latent)
+            for first, child in zip(start.states, rng.spawn(plan.n_clusters), strict=True)
+        ]
+        mixture = self._mixture(states, start.shares, rng, start.states)
         known = self.memberships[0][self.prefs.is_informative]
         mixture.begin(known if chain > 0 else None)
         mixture.first_refresh = plan.warmup
         return mixture
+
+    def _mixture(
+        self,
+        states: Sequence[State],
+        shares: NDArray[np.float64],
+        rng: np.random.Generator,
+        leaders: Sequence[State],
+    ) -> Mixture:
+        how = (self.plan.refresh, self.plan.share_prior, rng)
+        return Mixture(self.latent, states, shares, *how, leaders if self._is_led else None)
+
+    def _resume(self, file: Checkpoint) -> "_Place | None":
+        """Fill the arrays, and make the state, that were saved, if any."""
+        saved = file.load()
+        if saved is None:
+            return None
+        with file.refuse_damage():
+            chain = saved.count("chain", 0, self.plan.n_chains - 1)
+            sweep = saved.count("sweep", 1, self.plan.n_sweeps)
+            self._fill(saved.part("filled"), chain, sweep)
+            state = self._any_state()
+            state.resume(saved.part("state"))
+            if state.n_sweeps != sweep:
+                saved.refuse("sweep", "must be that of the state")
+            saved.check_all_used()
+        preparation = PREPARATION if self.plan.n_clusters > 1 else 0
+        self._n_done = chain * (self.plan.n_sweeps + preparation) + preparation + sweep
+        return _Place(chain, sweep, state)
+
+    def _any_state(self) -> State | Mixture:
+        """One to be filled from a file."""
+        rng, number = np.random.default_rng(0), self.plan.n_clusters  # its state comes from there
+        first = np.arange(1, self.latent.n_items + 1, dtype=np.int32)
+        states = [self._state(first, 1.0, rng) for _ in range(number)]
+        if number == 1:
+            return states[0]
+        leaders = [StartState(self.latent, first, 1.0, True, rng) for _ in range(number)]
+        for leader in leaders:
+            leader.is_sampled = True
+        mixture = self._mixture(states, np.full(number, 1 / number), rng, leaders)
+        mixture.first_refresh = self.plan.warmup
+        return mixture
+
+    def _fill(self, saved: Saved, chain: int, sweep: int) -> None:
+        """Take the arrays of a job from a file; what is not drawn yet is never looked at."""
+        drawn = np.zeros((self.plan.n_chains, self.plan.n_draws), dtype=bool)
+        drawn[:chain] = True
+        drawn[chain, : max(0, sweep - self.plan.warmup) // self.plan.thin] = True
+        given = {
+            name: saved.array(name, mine.dtype, mine.shape) for name, mine in self._filled().items()
+        }
+        saved.check_rankings("consensus", given["consensus"][drawn])
+        saved.check_range("alphas", given["alphas"][drawn], 0, MAX_ALPHA)
+        saved.check_range("costs", given["costs"], 0, 2.0**63)
+        if np.isinf(given["log_posterior"][drawn]).any():
+            saved.refuse("log_posterior", "must be finite")
+        self.consensus, self.alphas, self.costs, self.log_posterior = (
+            given[name] for name in ("consensus", "alphas", "costs", "log_posterior")
+        )
+        if "latents" in given:
+            saved.check_rankings("latents", given["latents"][drawn])
+            self.latents = given["latents"]
+        if "memberships" in given:
+            saved.check_shares("shares", given["shares"][drawn])
+            saved.check_shares("memberships", given["memberships"][:chain])
+            self.shares, self.memberships = given["shares"], given["memberships"]
+            if self._is_led:
+                shape = (chain, N_LEADERS, *self.consensus.shape[2:])
+                self.leaders = list(saved.rankings("leaders", shape))
+
+    def _filled(self) -> dict[str, NDArray[Any]]:
+        """The arrays that chains fill, and that are as long from the start."""
+        filled: dict[str, NDArray[Any]] = {
+            "consensus": self.consensus,
+            "alphas": self.alphas,
+            "log_posterior": self.log_posterior,
+            "costs": self.costs,
+        }
+        if len(self.kept_users):
+            filled["latents"] = self.latents
+        if self.plan.n_clusters > 1:
+            filled |= {"shares": self.shares, "memberships": self.memberships}
+        return filled
+
+    def _to_save(self, chain: int, sweep: int, state: State | Mixture) -> dict[str, Any]:
+        """What a checkpoint keeps; of the arrays, only what is not drawn yet will change."""
+        filled = self._filled()
+        if isinstance(state, Mixture) and self._is_led:
+            shape = (chain, N_LEADERS, *self.consensus.shape[2:])
+            filled["leaders"] = np.array(self.leaders, np.int32).reshape(shape)
+        return {"chain": chain, "sweep": sweep, "filled": filled, "state": state.to_save()}
 
     def _run_chain(
         self, chain: int, state: State | Mixture, first: int, file: Checkpoint | None
@@ -522,16 +643,16 @@ class _Job:
                 self.consensus[chain, draw] = state.consensus
                 self.alphas[chain, draw] = state.alpha
                 self.log_posterior[chain, draw] = state.log_posterior()
-                self.costs += 0 if state.costs is None else state.costs
+                costs = 0 if state.costs is None else state.costs
+                self.costs = self.costs + costs  # not in place: a checkpoint may hold it
                 if isinstance(state, Mixture):
                     self.shares[chain, draw] = state.shares
                 if len(self.kept_users):
                     self.latents[chain, draw] = state.latent_of(self.kept_users)
             self._report()
             if file is not None:
-                filled = {name: getattr(self, name) for name in FILLED}
-                place = {"chain": chain, "sweep": sweep + 1}
-                file.save_if_due(place | {"state": state, "filled": filled}, self.latent)
+                self._latest = self._to_save(chain, sweep + 1, state)
+                file.save_if_due(self._latest)
 
     def _keep_memberships(self, chain: int, mixture: Mixture) -> None:
         """Those of users who say nothing are the shares."""

@@ -7,6 +7,7 @@ consensus on their costs.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,13 @@ from .kernels.chain import LEAP_AND_SHIFT, SWAP, move_consensus
 from .kernels.streams import CHAIN, start_stream
 from .latent import Counts, Latent, Ranking
 from .rankings import MAX_ALPHA, rank_randomly
+from .saved import Saved
 from .states import State
 
 MOVES = {"swap": SWAP, "leap_and_shift": LEAP_AND_SHIFT}
 STARTS = ("map", "random")
 TARGET_ACCEPTANCE = 0.44  # of the random walk of alpha, one-dimensional
+LONGEST_LOG_STEP = 700.0  # beyond it, the step is no number
 LOWEST_ALPHA = 1e-12  # the prior's mass below it is left out
 
 
@@ -52,6 +55,20 @@ class Chain(State):
         self._stream = np.empty(1, dtype=np.uint64)
         self.n_alpha_moves = options.n_alpha_moves
         self.log_step = math.log(0.1)
+
+    @property
+    def lowest_alpha(self) -> float:  # type: ignore[override]
+        """The least that a step of alpha can lead to."""
+        return LOWEST_ALPHA if self._options.samples_alpha else 0.0
+
+    def to_save(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return super().to_save() | {"log_step": self.log_step}
+
+    def resume(self, saved: Saved) -> None:
+        """Go on from there."""
+        super().resume(saved)
+        self.log_step = saved.number("log_step", -LONGEST_LOG_STEP, LONGEST_LOG_STEP)
 
     @classmethod
     def start(

@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 
 from .clicks import AUGMENTATIONS, ORDERS
 from .mcmc import MOVES, STARTS, ChainOptions
+from .memory import as_size, available_memory
 from .preferences import Clicks, Preferences, Rankings, rows_of_users
 from .rankings import check_count, check_distance, check_number
 from .states import PseudoOptions
 
+METHODS = ("pseudo", "balanced", "mcmc", "personal")
 UPDATES = ("sampled", "expected")
 
 
@@ -43,6 +45,31 @@ class Options:
         flat["keep_latent"] = self.keep_latent.tolist()
         flat |= vars(self.pseudo) | vars(self.chain)
         return flat | {"alpha_prior": list(self.chain.alpha_prior)}
+
+
+def check_memory(plan: Options, n_items: int, n_users: int) -> None:
+    """Refuse draws that cannot all be kept, before any is made."""
+    available = available_memory()
+    each, others = _bytes_of_draw(plan, n_items), 8 * n_users * plan.n_clusters  # a chain's
+    needed = plan.n_chains * (plan.n_draws * each + others)
+    if available is None or needed <= available:
+        return
+    most = max(0, available // plan.n_chains - others) // each
+    kept = len(plan.keep_latent)
+    latent = f", with the latent rankings of {kept} users," if kept else ""
+    advice = f"at most n_draws={most} fit" if most else "give fewer chains, or keep_latent"
+    raise ValueError(
+        f"n_chains={plan.n_chains} of n_draws={plan.n_draws}{latent} need {as_size(needed)} of "
+        f"memory, and {as_size(available)} are available: {advice}; a larger thin keeps fewer "
+        "draws of as long a chain"
+    )
+
+
+def _bytes_of_draw(plan: Options, n_items: int) -> int:
+    """A draw is there twice at the end, when the clusters are put in order; the ranks of a cluster
+    are there once more as floats, when they are judged."""
+    clusters, latent = plan.n_clusters * (4 * n_items + 16), 4 * len(plan.keep_latent) * n_items
+    return 2 * (clusters + 24) + latent + 8 * n_items
 
 
 def is_all_known(prefs: Preferences) -> bool:
@@ -83,7 +110,8 @@ def check_options_of_either(
     for n_clusters in (1, 2):
         known = known_options(prefs, method, n_clusters)
         mine = {name: value for name, value in options.items() if name in known}
-        check_options(prefs, method, n_draws, n_clusters, True, mine)
+        plan = check_options(prefs, method, n_draws, n_clusters, True, mine)
+        check_memory(plan, prefs.n_items, prefs.n_users)
         strange -= set(known)
     check_options(prefs, method, n_draws, 2, True, {name: options[name] for name in strange})
 

@@ -546,6 +546,11 @@ def _sorted_names(names: Iterable[Hashable]) -> list[Hashable]:
 def _clicks_of_matrix(clicks: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
     """Rows of a sparse or dense matrix whose numbers above 0 are clicks."""
     if hasattr(clicks, "tocoo"):
+        if hasattr(clicks, "check_format"):  # compiled code believes the indices
+            try:
+                clicks.check_format(full_check=True)
+            except ValueError as error:
+                raise ValueError(f"clicks is a sparse matrix that is damaged: {error}") from None
         found = clicks.tocoo()
         if found.ndim != 2:
             raise ValueError(f"clicks must be a table of users and items, got {found.ndim} axes")

@@ -1,17 +1,16 @@
 """Read preferences from files: the kind of the data is seen from the header."""
 
-import io
 import os
 import re
 import warnings
-import zipfile
-import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .archive import WrongFileError
+from .arrays import read_npz, sparse_matrix
 from .headers import (
     NO_ITEM,
     RANK,
@@ -485,16 +484,11 @@ def _read_parquet(source: Source, kind: str | None) -> tuple[Any, str]:
 
 def _read_arrays(source: Source, kind: str | None) -> Any:
     """Arrays of NumPy, or a sparse matrix of SciPy."""
-    content = source.content
+    refuse_model(source, source.content)
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        refuse_model(source, content)
-        raise source.error(None, f"these NumPy arrays cannot be read: {error}") from None
-    except (MemoryError, OverflowError, NotImplementedError, RuntimeError, SyntaxError) as error:
-        raise source.error(None, f"these NumPy arrays are broken: {error!r}") from None
-    refuse_model(source, content)
+        arrays = read_npz(source.content)
+    except WrongFileError as error:
+        raise source.error(None, f"these NumPy arrays cannot be read: the file {error}") from None
     names = {
         name: [str(value) for value in arrays[name].ravel().tolist()]
         for name in ("users", "items")
@@ -507,9 +501,7 @@ def _read_arrays(source: Source, kind: str | None) -> Any:
         if "clicks" in arrays and kind in (None, "clicks", "wide-clicks"):
             return Preferences.from_clicks(arrays["clicks"], weights=weights, **names)
         if "format" in arrays and "shape" in arrays and kind in (None, "clicks", "wide-clicks"):
-            from scipy.sparse import load_npz
-
-            matrix = load_npz(io.BytesIO(content))
+            matrix = sparse_matrix(arrays)
             return Preferences.from_clicks(matrix, weights=weights, **names)
     except (ValueError, TypeError, KeyError, IndexError, NotImplementedError) as error:
         raise source.error(None, str(error)) from None

@@ -10,8 +10,10 @@ from .clicks import ClickLatent, PseudoDraw, Source
 from .expected import ExpectedDraw, GroupTables, check_tables
 from .latent import Counts, Draw, ExactDraw, Latent, Ranking, finish_draws
 from .pseudo import PseudoMallows
-from .rankings import rank_randomly
+from .rankings import MAX_ALPHA, rank_randomly
+from .saved import Saved
 
+MAX_SWEEPS = 2**50  # nobody can make so many
 N_CANDIDATES = 20  # among which a sweep of "balanced" chooses
 
 
@@ -24,12 +26,33 @@ class State(ABC):
     costs: Counts | None = None  # of the latest latent rankings
     source: Source  # of the latest latent rankings
     n_alpha_moves = 1
+    lowest_alpha = 0.0
 
     def __init__(self, latent: Latent, consensus: Ranking, alpha: float, rng: np.random.Generator):
         self.latent, self.consensus, self.alpha, self.rng = latent, consensus, alpha, rng
         self.seed = int(rng.integers(2**63))
         self.n_sweeps = 0
         self.log_likelihood: float | None = None  # of what is known of the users, if it is known
+
+    def to_save(self) -> dict[str, Any]:
+        """What a checkpoint keeps between two sweeps; all else is made anew in a sweep."""
+        return {
+            "consensus": self.consensus.copy(),
+            "alpha": float(self.alpha),
+            "seed": self.seed,
+            "n_sweeps": self.n_sweeps,
+            "log_likelihood": self.log_likelihood,
+            "rng": self.rng.bit_generator.state,
+        }
+
+    def resume(self, saved: Saved) -> None:
+        """Go on from there."""
+        self.consensus = saved.rankings("consensus", (self.latent.n_items,))
+        self.alpha = saved.number("alpha", self.lowest_alpha, MAX_ALPHA)
+        self.seed = saved.count("seed", 0, 2**63 - 1)
+        self.n_sweeps = saved.count("n_sweeps", 0, MAX_SWEEPS)
+        self.log_likelihood = saved.number_or_none("log_likelihood")
+        self.rng = saved.generator("rng")
 
     def sweep(self, adapt: bool) -> None:
         """Alpha given the consensus, latent rankings given both, consensus given the latent."""
@@ -113,9 +136,6 @@ class PseudoState(State):
         super().__init__(latent, consensus, alpha, rng)
         self._options = options
         self._tables: GroupTables | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_tables": None}  # they can be made again
 
     def begin_draw(self) -> Draw:
         """Begin to draw the latent rankings: by the paper's law, or exactly."""

@@ -1,0 +1,41 @@
+"""How much memory there is, so that what cannot fit is refused before the work begins."""
+
+from pathlib import Path
+
+CONTROL_GROUP = Path("/sys/fs/cgroup")  # of a container, if this is one
+UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
+
+
+def available_memory() -> int | None:
+    """Bytes that are free for new work; None where the system does not say."""
+    found = [_of_machine(), _of_container()]
+    known = [n_bytes for n_bytes in found if n_bytes is not None]
+    return min(known) if known else None
+
+
+def _of_machine() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if "MemAvailable" in line)
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None
+
+
+def _of_container() -> int | None:
+    try:
+        limit = int((CONTROL_GROUP / "memory.max").read_text())
+        return max(0, limit - int((CONTROL_GROUP / "memory.current").read_text()))
+    except (OSError, ValueError):  # "max": no limit
+        return None
+
+
+def as_size(n_bytes: float) -> str:
+    """A number of bytes in words.
+
+    >>> as_size(8e12)
+    '8 TB'
+    """
+    unit = 0
+    while n_bytes >= 1000 and unit < len(UNITS) - 1:
+        n_bytes, unit = n_bytes / 1000, unit + 1
+    return f"{n_bytes:.3g} {UNITS[unit]}"
