@@ -11,6 +11,7 @@ from .clicks import click_log_likelihood
 from .datasets import simulate_clicks, simulate_rankings
 from .diagnostics import (
     AgreementWarning,
+    AlphaWarning,
     BalanceWarning,
     ConvergenceWarning,
     EffectiveSizeWarning,
@@ -37,6 +38,7 @@ from .stream import recommend_to
 
 __all__ = [
     "AgreementWarning",
+    "AlphaWarning",
     "BalanceWarning",
     "Clicks",
     "ClusterCurve",

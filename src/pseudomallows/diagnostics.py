@@ -35,6 +35,27 @@ class AgreementWarning(UserWarning):
         )
 
 
+class AlphaWarning(UserWarning):
+    """Nothing in the data bounds the alpha of some clusters from above: `clusters`, `medians`.
+
+    Some consensus leaves none of their users in disagreement, so that the prior decides alone.
+    """
+
+    def __init__(self, clusters: list[int], medians: list[float], n_clusters: int):
+        self.clusters, self.medians = clusters, medians
+        found = [
+            f"cluster {cluster}: nothing in the data bounds its alpha (median {median:.3g})"
+            for cluster, median in zip(clusters, medians, strict=True)
+        ]
+        if n_clusters == 1:
+            found = [f"nothing in the data bounds alpha (median {medians[0]:.3g})"]
+        merge = "take fewer clusters or " if n_clusters > 1 else ""
+        super().__init__(
+            f"{'; '.join(found)}: some consensus agrees with all of the users, and the prior "
+            f"decides how sure they are; {merge}give alpha"
+        )
+
+
 class EffectiveSizeWarning(UserWarning):
     """A few draws carry all the weight: `effective_size` of `n_draws`."""
 

@@ -21,12 +21,13 @@ from .diagnostics import (
     EFFECTIVE_SIZE_LIMIT,
     RHAT_LIMIT,
     AgreementWarning,
+    AlphaWarning,
     ConvergenceWarning,
     EffectiveSizeWarning,
 )
 from .executors import Executor, Threads, check_local, is_remote
 from .latent import Latent, RankingLatent, check_informative
-from .mcmc import Chain, ChainOptions, best_log_posterior, stuck_chains
+from .mcmc import Chain, ChainOptions, best_log_posterior, is_unbounded, stuck_chains
 from .options import Options, check_options, check_options_of_either, known_options
 from .parts import Parts
 from .personal import N_REPORTS, Learner, Personal, PersonalOptions
@@ -58,6 +59,7 @@ FILLED = (  # by the chains of a job
     "latents",
     "memberships",
     "leaders",
+    "unbounded",
     "_n_done",
 )
 Progress = Callable[[int, int], None]
@@ -150,7 +152,8 @@ def fit(
         start : str
             For "mcmc": "map" (default) or "random".
         alpha_prior : (shape, rate)
-            For "mcmc": gamma prior of alpha; the default (1, 0.001) is nearly flat, exponential.
+            For "mcmc": gamma prior of alpha. The default, (2, 2 / n_items + 1 / 20), has a mean of
+            n_items for few items and of 40 for many; "flat" is (1, 0.001), nearly flat.
         distance : str
             "footrule".
         ridge : float
@@ -189,6 +192,8 @@ def fit(
         When few draws carry all the weight.
     AgreementWarning
         When alpha is estimated as 0: the users agree no more than by chance.
+    AlphaWarning
+        When nothing in the data bounds the alpha of a cluster, so that its prior decides.
     BalanceWarning
         When the balancing of the weights stopped early.
 
@@ -426,6 +431,7 @@ class _Job:
         self.latents = np.zeros((*shape, len(plan.keep_latent), latent.n_items), dtype=np.int32)
         self.memberships = np.ones((plan.n_chains, prefs.n_users, n_clusters), dtype=np.float32)
         self.leaders: list[NDArray[np.int32]] = []
+        self.unbounded = np.zeros((plan.n_chains, n_clusters), dtype=np.bool_)
         self._n_done = 0
 
     @property
@@ -452,8 +458,10 @@ class _Job:
             self._run_chain(chain, state, first, file)
             if isinstance(state, Mixture):
                 self._keep_memberships(chain, state)
+            self._look_for_bounds(chain, state)
         weights = np.exp(self.log_weights - self.log_weights.max())
         order = np.argsort(-self.memberships.sum(axis=(0, 1)), kind="stable")  # the largest first
+        self.unbounded = self.unbounded[:, order]
         memberships = self.memberships[:, self.last_rows][:, :, order]
         none = np.empty((0, 0, self.plan.n_clusters, self.latent.n_items), np.int32)
         leaders = np.stack(self.leaders) if self.leaders else none
@@ -538,6 +546,14 @@ class _Job:
         if mixture.is_led:
             self.leaders.append(mixture.some_leaders(N_LEADERS))
 
+    def _look_for_bounds(self, chain: int, state: State | Mixture) -> None:
+        """Note the clusters whose alpha, unless it was given, nothing in the data bounds."""
+        if self.alpha is None and self.plan.augmentation == "exact":
+            states = state.states if isinstance(state, Mixture) else [state]
+            filled = state.has_users if isinstance(state, Mixture) else [True]
+            for place, (mine, has_users) in enumerate(zip(states, filled, strict=True)):
+                self.unbounded[chain, place] = not has_users or is_unbounded(mine)
+
     def _kept(self, sweep: int) -> int | None:
         """The number of the draw that a sweep ends with, if it is kept."""
         done, rest = divmod(sweep + 1 - self.plan.warmup, self.plan.thin)
@@ -559,6 +575,10 @@ def _warn_if_doubtful(posterior: Posterior, job: _Job) -> None:
         warnings.warn(warning, stacklevel=3)
     if not job.is_markov:
         return
+    unbounded = np.flatnonzero(job.unbounded.mean(axis=0) >= 0.5).tolist()
+    if unbounded:
+        medians = np.median(posterior.alpha, axis=(0, 1))[unbounded].tolist()
+        warnings.warn(AlphaWarning(unbounded, medians, posterior.n_clusters), stacklevel=3)
     found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
     worst = max(diagnostics.worst_rhat for diagnostics in found)
     least = min(diagnostics.least_effective_size for diagnostics in found)
