@@ -19,7 +19,9 @@ def chains(kind, n_chains, n_draws, rng):
     return np.round(noise) if kind == "discrete" else noise
 
 
-SHAPES = [(n_chains, n_draws) for n_chains in (1, 2, 4) for n_draws in (*range(4, 22), 99, 200, 501)]
+SHAPES = [
+    (n_chains, n_draws) for n_chains in (1, 2, 4) for n_draws in (*range(4, 22), 99, 200, 501)
+]
 
 
 @ignore

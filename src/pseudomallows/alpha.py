@@ -232,7 +232,7 @@ def _beats_chance(state: Chain, n_draws: int) -> bool:
 def _draw_log_likelihoods(
     state: Chain, alphas: NDArray[np.float64], n_draws: int
 ) -> NDArray[np.float64]:
-    """``logs[place, draw]``: of these alphas, for consensuses drawn given the alpha of the state."""
+    """``logs[place, draw]``: of these alphas, for consensuses drawn given that of the state."""
     latent = state.latent
     logs = np.empty((len(alphas), n_draws))
     for draw in range(n_draws):
