@@ -6,6 +6,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows import alpha as module
+from pseudomallows.latent import best_assignment
 
 
 def cosine(ranking, other):
@@ -39,7 +40,7 @@ def test_the_exact_curve_agrees_with_the_simulated_grid_of_the_paper():
 @pytest.mark.parametrize("value", [0.5, 3, 12])
 def test_alpha_is_recovered_from_full_rankings(method, value):
     prefs = pm.simulate_rankings(4000, 15, value, rng=1).preferences
-    assert pm.estimate_alpha(prefs, method) == pytest.approx(value, rel=0.03, abs=0.05)
+    assert pm.estimate_alpha(prefs, method, rng=1) == pytest.approx(value, rel=0.03, abs=0.05)
 
 
 @pytest.mark.parametrize("value", [1.5, 6])
@@ -48,17 +49,64 @@ def test_alpha_is_recovered_from_partial_rankings(value):
     assert pm.estimate_alpha(prefs, "likelihood", rng=1) == pytest.approx(value, rel=0.06)
 
 
-def test_likelihood_finds_the_best_alpha_of_the_best_consensus():
-    rankings = pm.Mallows([2, 1, 4, 3, 5], 1.5).draw(12, rng=3)
-    best = pm.estimate_alpha(pm.Preferences.from_rankings(rankings), "likelihood")
+def make_data(kind, n_users, n_items, value, rng):
+    if kind == "clicks":
+        return pm.simulate_clicks(n_users, n_items, value, 3, max_clicks=n_items - 1, rng=rng)
+    top = 2 if kind == "top" else None
+    return pm.simulate_rankings(n_users, n_items, value, top=top, rng=rng)
 
-    def height(value):
-        return max(
-            pm.Mallows(consensus, value).log_probability(rankings).sum()
-            for consensus in naive.all_rankings(5)
-        )
 
-    assert height(best) > max(height(best * 0.98), height(best * 1.02))
+def joint_maximum(rankings):
+    """The alpha of the highest likelihood over alpha and the consensus; full rankings."""
+    costs = np.abs(rankings[:, :, None] - np.arange(1, rankings.shape[1] + 1)).sum(axis=0)
+    return pm.maximum_likelihood_alpha(rankings, best_assignment(costs))
+
+
+@pytest.mark.parametrize("kind", ["full", "clicks", "top"])
+@pytest.mark.parametrize(("n_users", "value"), [(5, 1.5), (12, 0.5), (30, 4)])
+def test_the_likelihood_of_alpha_is_summed_over_all_consensuses(kind, n_users, value):
+    prefs = make_data(kind, n_users, 4, value, rng=n_users).preferences
+    each = pm.click_log_likelihood if kind == "clicks" else pm.log_likelihood
+
+    def height(alpha):
+        logs = [each(prefs, consensus, alpha).sum() for consensus in naive.all_rankings(4)]
+        return np.logaddexp.reduce(logs)
+
+    grid = np.append(0, np.geomspace(0.01, 40, 200))
+    heights = [height(alpha) for alpha in grid]
+    found = pm.estimate_alpha(prefs, "likelihood", rng=1)
+    assert height(found) > max(heights) - 0.02
+    assert found < 1 or found == pytest.approx(grid[np.argmax(heights)], rel=0.1)
+
+
+def test_a_weak_signal_is_not_overstated():
+    found, joint, similar = [], [], []
+    for seed in range(30):
+        data = pm.simulate_rankings(15, 8, 0.5, rng=seed)
+        found.append(pm.estimate_alpha(data.preferences, "likelihood", rng=seed))
+        similar.append(pm.estimate_alpha(data.preferences))
+        joint.append(joint_maximum(data.rankings))
+    error = np.std(found) / math.sqrt(30)
+    assert abs(np.mean(found) - 0.5) < 2.5 * error
+    assert np.mean(joint) - 0.5 > 4 * error  # the consensus that fits best fits the noise too
+    zeros = [np.mean(np.array(values) == 0) for values in (found, similar)]
+    assert abs(zeros[0] - zeros[1]) < 0.15
+
+
+@pytest.mark.parametrize("kind", ["clicks", "top"])
+def test_a_weak_signal_of_partial_data_is_not_overstated(kind):
+    found = [
+        pm.estimate_alpha(make_data(kind, 60, 6, 0.5, rng=seed).preferences, "likelihood", rng=1)
+        for seed in range(12)
+    ]
+    assert abs(np.mean(found) - 0.5) < 2.5 * np.std(found) / math.sqrt(12)
+
+
+def test_the_same_seed_gives_the_same_alpha():
+    for kind in ("full", "clicks", "top"):
+        prefs = make_data(kind, 20, 6, 2, rng=1).preferences
+        found = {pm.estimate_alpha(prefs, "likelihood", rng=3) for _ in range(2)}
+        assert len(found) == 1
 
 
 def test_weights_count_as_repeated_rows():
@@ -66,8 +114,8 @@ def test_weights_count_as_repeated_rows():
     for method in ("similarity", "likelihood"):
         weighted = pm.Preferences.from_rankings(rows, weights=weights)
         repeated = pm.Preferences.from_rankings(np.repeat(rows, weights, axis=0))
-        assert pm.estimate_alpha(weighted, method) == pytest.approx(
-            pm.estimate_alpha(repeated, method)
+        assert pm.estimate_alpha(weighted, method, rng=1) == pytest.approx(
+            pm.estimate_alpha(repeated, method, rng=1)
         )
 
 

@@ -123,7 +123,7 @@ CASES = [
     (fit(method="mcmc", thin=0), "thin must be 1 or more, got 0"),
     (fit(method="mcmc", n_chains=0), "n_chains must be 1 or more, got 0"),
     (fit(method="mcmc", warmup=-1), "warmup must be 0 or more, got -1"),
-    (fit(method="mcmc", alpha_prior=3), r"alpha_prior must be \(shape, rate\) of a gamma, got 3"),
+    (fit(method="mcmc", alpha_prior=3), r"alpha_prior must be \(shape, rate\) of a gamma, or .flat., got 3"),
     (fit(method="mcmc", alpha_prior=(0, 1)), "alpha_prior shape must be above 0, got 0"),
     (lambda: pm.Threads(0), "n_threads must be 1 or more, got 0"),
     # what a stranger tried

@@ -25,6 +25,7 @@ ALPHAS, SHARES = (1.0, 4.0, 9.0), (0.5, 0.2, 0.3)
 def quietly(*args, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.AlphaWarning)  # of few users, or clusters too many
         return pm.fit(*args, **options)
 
 

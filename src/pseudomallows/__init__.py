@@ -11,6 +11,7 @@ from .clicks import click_log_likelihood
 from .datasets import simulate_clicks, simulate_rankings
 from .diagnostics import (
     AgreementWarning,
+    AlphaWarning,
     BalanceWarning,
     ConvergenceWarning,
     EffectiveSizeWarning,
@@ -44,6 +45,7 @@ from .stream import recommend_to
 
 __all__ = [
     "AgreementWarning",
+    "AlphaWarning",
     "BalanceWarning",
     "Clicks",
     "ClusterCurve",

@@ -17,7 +17,6 @@ from .clicks import ClickLatent, redraw_latent
 from .executors import BLOCK, blocks
 from .kernels.chain import SWAP, move_consensus
 from .kernels.clusters import draw_labels
-from .kernels.costs import total_cost
 from .kernels.streams import CHAIN, start_stream, uniform
 from .latent import (
     HIGHEST_ALPHA,
@@ -29,8 +28,8 @@ from .latent import (
     finish_draws,
     log_likelihoods_of,
 )
-from .mallows import alpha_for_distance
 from .preferences import Preferences
+from .prior import default_prior, log_density
 from .rankings import check_count, rank_randomly
 from .saved import Saved
 from .states import MAX_SWEEPS, State
@@ -368,7 +367,8 @@ def _row_log_likelihoods(
 
 class StartState(State):
     """A cluster on its way to a good start: the consensus by assignment, then by moves; alpha by
-    climbing its exact likelihood."""
+    climbing its exact likelihood times its prior: a cluster without disagreement has a likelihood
+    that rises for ever."""
 
     def __init__(
         self,
@@ -381,6 +381,7 @@ class StartState(State):
         super().__init__(latent, consensus, alpha, rng)
         self.is_fixed, self.is_sampled = is_fixed, False
         self._reach = 0.5  # of the next steps of log alpha
+        self._prior = default_prior(latent.n_items)
 
     def alphas_to_try(self) -> list[float]:
         """Three alphas in a row; with full rankings the best one is known without."""
@@ -390,7 +391,11 @@ class StartState(State):
 
     def judge_alphas(self, values: list[float], adapt: bool) -> None:
         """Go to the top of the parabola through three points, at most two steps away."""
-        low, middle, high = values
+        steps = (-self._reach, 0.0, self._reach)
+        low, middle, high = (
+            value + log_density(self._prior, self.alpha * math.exp(step))
+            for value, step in zip(values, steps, strict=True)
+        )
         bend = low - 2 * middle + high
         step = (low - high) / (2 * bend) if bend < 0 else math.copysign(2.0, high - low)
         self._set_alpha(self.alpha * math.exp(self._reach * min(max(step, -2.0), 2.0)))
@@ -410,8 +415,7 @@ class StartState(State):
             lam = self.alpha / n_items
             move_consensus(stream, costs, lam, SWAP, 1, 10 * n_items, self.consensus)
         if self.latent.is_full and not self.is_fixed:
-            distance = float(total_cost(costs, self.consensus)) / self.latent.n_users
-            self._set_alpha(alpha_for_distance(self.latent.n_items, distance))
+            self._set_alpha(self.latent.best_alpha(self.consensus, self._prior))
 
 
 def find_start(

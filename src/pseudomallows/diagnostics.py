@@ -35,6 +35,27 @@ class AgreementWarning(UserWarning):
         )
 
 
+class AlphaWarning(UserWarning):
+    """Nothing in the data bounds the alpha of some clusters from above: `clusters`, `medians`.
+
+    Some consensus leaves none of their users in disagreement, so that the prior decides alone.
+    """
+
+    def __init__(self, clusters: list[int], medians: list[float], n_clusters: int):
+        self.clusters, self.medians = clusters, medians
+        found = [
+            f"cluster {cluster}: nothing in the data bounds its alpha (median {median:.3g})"
+            for cluster, median in zip(clusters, medians, strict=True)
+        ]
+        if n_clusters == 1:
+            found = [f"nothing in the data bounds alpha (median {medians[0]:.3g})"]
+        merge = "take fewer clusters or " if n_clusters > 1 else ""
+        super().__init__(
+            f"{'; '.join(found)}: some consensus agrees with all of the users, and the prior "
+            f"decides how sure they are; {merge}give alpha"
+        )
+
+
 class EffectiveSizeWarning(UserWarning):
     """A few draws carry all the weight: `effective_size` of `n_draws`."""
 
@@ -75,53 +96,52 @@ def rhat(draws: NDArray[np.floating]) -> float:
     """
     if draws.shape[1] < 4:
         return np.nan
-    draws = _even(draws)
-    if np.ptp(draws) == 0:
-        return 1.0
-    if (np.ptp(draws, axis=1) == 0).all():
-        return np.inf
-    folded = np.abs(draws - np.median(draws))
-    return max(_plain_rhat(_normal_scores(_split(x))) for x in (draws, folded))
+    halves = _split(draws)
+    folded = np.abs(halves - np.median(halves))
+    return max(_plain_rhat(_normal_scores(x)) for x in (halves, folded))
 
 
 def effective_size(draws: NDArray[np.floating]) -> float:
-    """Bulk effective sample size of ``draws[chain, draw]`` (Vehtari et al. 2021).
+    """Bulk effective sample size of ``draws[chain, draw]`` (Vehtari et al. 2021), as ArviZ has it.
 
     A quantity that never moves counts in full; one that is constant in each chain but not across
     them counts once a chain. NaN for fewer than 4 draws.
     """
     if draws.shape[1] < 4:
         return np.nan
-    size, draws = float(draws.size), _even(draws)
-    if np.ptp(draws) == 0:
-        return size
+    if np.ptp(_split(draws)) == 0:
+        return float(draws.size)
     if (np.ptp(draws, axis=1) == 0).all():
         return float(len(draws))
     scores = _normal_scores(_split(draws))
     n_chains, n_draws = scores.shape
     covariances = np.mean([_autocovariance(chain) for chain in scores], axis=0)
     within = covariances[0] * n_draws / (n_draws - 1)
-    total = within * (n_draws - 1) / n_draws + scores.mean(axis=1).var(ddof=1)
+    total = covariances[0] + scores.mean(axis=1).var(ddof=1)
     correlations = 1 - (within - covariances) / total
     correlations[0] = 1.0
-    pairs = correlations[: n_draws // 2 * 2].reshape(-1, 2).sum(axis=1)
-    negative = np.flatnonzero(pairs < 0)
-    n_pairs = max(int(negative[0]) if len(negative) else len(pairs), 1)
-    tau = 2 * np.minimum.accumulate(pairs[:n_pairs]).sum() - 1
-    if n_pairs < len(pairs):
-        tau += max(correlations[2 * n_pairs], 0.0)  # Geyer's last, unpaired term
     n_used = n_chains * n_draws
-    return float(n_used / max(tau, 1 / np.log10(n_used)))
+    return float(n_used / max(_correlation_time(correlations), 1 / np.log10(n_used)))
 
 
-def _even(draws: NDArray[np.floating]) -> NDArray[np.floating]:
-    """An even number of draws, so that the halves hold them all."""
-    return draws[:, draws.shape[1] % 2 :]
+def _correlation_time(correlations: NDArray[np.float64]) -> float:
+    """How many draws are worth one, by Geyer's initial monotone sequence.
+
+    Lags go in pairs, for as long as the sum of a pair is positive.
+    """
+    n_pairs = max((len(correlations) - 3) // 2, 0) + 1
+    pairs = correlations[: 2 * n_pairs].reshape(-1, 2).sum(axis=1)
+    ends = np.flatnonzero(pairs <= 0)
+    last = int(ends[0]) if len(ends) else n_pairs - 1  # of it the first lag alone counts, once
+    extra = correlations[2 * last]
+    if pairs[last] < 0:
+        extra = max(extra, 0.0)
+    return float(2 * np.minimum.accumulate(pairs[:last]).sum() - 1 + extra)
 
 
 def _split(draws: NDArray[np.floating]) -> NDArray[np.floating]:
     half = draws.shape[1] // 2
-    return np.concatenate([draws[:, :half], draws[:, -half:]])
+    return np.concatenate([draws[:, :half], draws[:, -half:]])  # of an odd number, not the middle
 
 
 def _normal_scores(draws: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -136,7 +156,9 @@ def _plain_rhat(scores: NDArray[np.float64]) -> float:
     n_draws = scores.shape[1]
     within = scores.var(axis=1, ddof=1).mean()
     between = n_draws * scores.mean(axis=1).var(ddof=1)
-    return float(np.sqrt((between / within + n_draws - 1) / n_draws)) if within > 0 else 1.0
+    if (np.ptp(scores, axis=1) == 0).all():
+        return 1.0 if np.ptp(scores) == 0 else np.inf
+    return float(np.sqrt((between / within + n_draws - 1) / n_draws))
 
 
 def _autocovariance(chain: NDArray[np.float64]) -> NDArray[np.float64]:

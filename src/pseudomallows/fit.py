@@ -22,12 +22,13 @@ from .diagnostics import (
     EFFECTIVE_SIZE_LIMIT,
     RHAT_LIMIT,
     AgreementWarning,
+    AlphaWarning,
     ConvergenceWarning,
     EffectiveSizeWarning,
 )
 from .executors import Executor, Threads, check_local, is_remote
 from .latent import Latent, Ranking, RankingLatent, check_informative
-from .mcmc import Chain, ChainOptions, best_log_posterior, stuck_chains
+from .mcmc import Chain, ChainOptions, best_log_posterior, is_unbounded, stuck_chains
 from .options import (
     METHODS,
     Options,
@@ -146,7 +147,8 @@ def fit(
         start : str
             For "mcmc": "map" (default) or "random".
         alpha_prior : (shape, rate)
-            For "mcmc": gamma prior of alpha; the default (1, 0.001) is nearly flat, exponential.
+            For "mcmc": gamma prior of alpha. The default, (2, 2 / n_items + 1 / 20), has a mean of
+            n_items for few items and of 40 for many; "flat" is (1, 0.001), nearly flat.
         distance : str
             "footrule".
         ridge : float
@@ -187,6 +189,8 @@ def fit(
         When few draws carry all the weight.
     AgreementWarning
         When alpha is estimated as 0: the users agree no more than by chance.
+    AlphaWarning
+        When nothing in the data bounds the alpha of a cluster, so that its prior decides.
     BalanceWarning
         When the balancing of the weights stopped early.
 
@@ -434,6 +438,7 @@ class _Job:
         self.latents = np.zeros((*shape, len(plan.keep_latent), latent.n_items), dtype=np.int32)
         self.memberships = np.ones((plan.n_chains, prefs.n_users, n_clusters), dtype=np.float32)
         self.leaders: list[NDArray[np.int32]] = []
+        self.unbounded = np.zeros((plan.n_chains, n_clusters), dtype=np.bool_)
         self._n_done = 0
         self._latest: dict[str, Any] | None = None  # state between two sweeps, for a checkpoint
 
@@ -471,11 +476,13 @@ class _Job:
             self._run_chain(chain, state, first, file)
             if isinstance(state, Mixture):
                 self._keep_memberships(chain, state)
+            self._look_for_bounds(chain, state)
 
     def _results(self) -> dict[str, NDArray[Any]]:
         """The arrays of the posterior, the largest cluster first."""
         weights = np.exp(self.log_weights - self.log_weights.max())
         order = np.argsort(-self.memberships.sum(axis=(0, 1)), kind="stable")
+        self.unbounded = self.unbounded[:, order]
         memberships = self.memberships[:, self.last_rows][:, :, order]
         none = np.empty((0, 0, self.plan.n_clusters, self.latent.n_items), np.int32)
         leaders = np.stack(self.leaders) if self.leaders else none
@@ -596,8 +603,8 @@ class _Job:
         saved.check_range("costs", given["costs"], 0, 2.0**63)
         if np.isinf(given["log_posterior"][drawn]).any():
             saved.refuse("log_posterior", "must be finite")
-        self.consensus, self.alphas, self.costs, self.log_posterior = (
-            given[name] for name in ("consensus", "alphas", "costs", "log_posterior")
+        self.consensus, self.alphas, self.costs, self.log_posterior, self.unbounded = (
+            given[name] for name in ("consensus", "alphas", "costs", "log_posterior", "unbounded")
         )
         if "latents" in given:
             saved.check_rankings("latents", given["latents"][drawn])
@@ -617,6 +624,7 @@ class _Job:
             "alphas": self.alphas,
             "log_posterior": self.log_posterior,
             "costs": self.costs,
+            "unbounded": self.unbounded,
         }
         if len(self.kept_users):
             filled["latents"] = self.latents
@@ -661,6 +669,14 @@ class _Job:
         if mixture.is_led:
             self.leaders.append(mixture.some_leaders(N_LEADERS))
 
+    def _look_for_bounds(self, chain: int, state: State | Mixture) -> None:
+        """Note the clusters whose alpha, unless it was given, nothing in the data bounds."""
+        if self.alpha is None and self.plan.augmentation == "exact":
+            states = state.states if isinstance(state, Mixture) else [state]
+            filled = state.has_users if isinstance(state, Mixture) else [True]
+            for place, (mine, has_users) in enumerate(zip(states, filled, strict=True)):
+                self.unbounded[chain, place] = not has_users or is_unbounded(mine)
+
     def _kept(self, sweep: int) -> int | None:
         """The number of the draw that a sweep ends with, if it is kept."""
         done, rest = divmod(sweep + 1 - self.plan.warmup, self.plan.thin)
@@ -682,6 +698,10 @@ def _warn_if_doubtful(posterior: Posterior, job: _Job) -> None:
         warnings.warn(warning, stacklevel=3)
     if not job.is_markov:
         return
+    unbounded = np.flatnonzero(job.unbounded.mean(axis=0) >= 0.5).tolist()
+    if unbounded:
+        medians = np.median(posterior.alpha, axis=(0, 1))[unbounded].tolist()
+        warnings.warn(AlphaWarning(unbounded, medians, posterior.n_clusters), stacklevel=3)
     found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
     worst = max(diagnostics.worst_rhat for diagnostics in found)
     least = min(diagnostics.least_effective_size for diagnostics in found)

@@ -17,6 +17,7 @@ from .kernels.mallows import partition_and_distance
 from .kernels.streams import CENTRE, start_stream
 from .mallows import alpha_for_distance
 from .preferences import Preferences, Rankings
+from .prior import Prior, log_density
 from .rankings import check_alpha, check_ranking, rank_randomly
 
 HIGHEST_ALPHA = 1e4  # where the search for an alpha ends, if not all is known
@@ -119,19 +120,31 @@ class Latent(ABC):
             consensus = best_assignment(self.draw(consensus, alpha, seed, n_round))
         return consensus
 
-    def best_alpha(self, consensus: Ranking, tolerance: float = 1e-5) -> float:
-        """The alpha that makes what is known most likely, given a consensus; maybe infinite."""
+    def best_alpha(
+        self, consensus: Ranking, prior: Prior | None = None, tolerance: float = 1e-5
+    ) -> float:
+        """The alpha that makes what is known most likely, given a consensus; maybe infinite.
+
+        With a prior, the mode of its posterior, which is finite.
+        """
         from scipy.optimize import minimize_scalar
 
-        if self.is_full:
+        def depth(log_alpha: float) -> float:
+            alpha = math.exp(log_alpha)
+            penalty = 0.0 if prior is None else log_density(prior, alpha)
+            return -self.log_likelihood(consensus, alpha) - penalty
+
+        if self.is_full and prior is None:
             distance = float(total_cost(self.known_costs, consensus)) / self.n_users
             return alpha_for_distance(self.n_items, distance)
         best = minimize_scalar(
-            lambda log_alpha: -self.log_likelihood(consensus, math.exp(log_alpha)),
+            depth,
             bounds=(math.log(1e-3), math.log(HIGHEST_ALPHA)),
             method="bounded",
             options={"xatol": tolerance},
         )
+        if prior is not None:
+            return math.exp(best.x)
         rising = self.log_likelihood(consensus, HIGHEST_ALPHA) >= -best.fun - 1e-9
         return math.inf if rising else math.exp(best.x)
 

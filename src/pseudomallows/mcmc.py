@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from .kernels.chain import LEAP_AND_SHIFT, SWAP, move_consensus
 from .kernels.streams import CHAIN, start_stream
-from .latent import Counts, Latent, Ranking
+from .latent import Counts, Latent, Ranking, best_assignment
+from .prior import Prior, log_density
 from .rankings import MAX_ALPHA, rank_randomly
 from .saved import Saved
 from .states import State
@@ -23,6 +24,8 @@ MOVES = {"swap": SWAP, "leap_and_shift": LEAP_AND_SHIFT}
 STARTS = ("map", "random")
 TARGET_ACCEPTANCE = 0.44  # of the random walk of alpha, one-dimensional
 LONGEST_LOG_STEP = 700.0  # beyond it, the step is no number
+SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall in log likelihood
+N_ROUNDS = 5  # in which a consensus without disagreement is looked for
 LOWEST_ALPHA = 1e-12  # the prior's mass below it is left out
 
 
@@ -34,7 +37,7 @@ class ChainOptions:
     leap: int
     n_moves: int
     start: str
-    alpha_prior: tuple[float, float]
+    alpha_prior: Prior
     n_alpha_moves: int
     samples_alpha: bool = True
 
@@ -80,7 +83,8 @@ class Chain(State):
             return cls(latent, consensus, 1.0 if alpha is None else alpha, options, rng)
         consensus = latent.start(1.0 if alpha is None else alpha, rng)
         if alpha is None:
-            alpha = float(np.clip(latent.best_alpha(consensus), 0.1, 10 * latent.n_items))
+            best = latent.best_alpha(consensus, options.alpha_prior)
+            alpha = float(np.clip(best, 0.1, 10 * latent.n_items))
         return cls(latent, consensus, alpha, options, rng)
 
     def move(self, costs: Counts) -> None:
@@ -111,8 +115,7 @@ class Chain(State):
         """Log prior density of alpha, if it is sampled."""
         if not self._options.samples_alpha:
             return 0.0
-        shape, rate = self._options.alpha_prior
-        return (shape - 1) * math.log(alpha) - rate * alpha
+        return log_density(self._options.alpha_prior, alpha)
 
     def alphas_to_try(self) -> list[float]:
         """A step of the random walk on log alpha, and alpha as it is unless its likelihood is
@@ -153,6 +156,26 @@ class Chain(State):
 def best_log_posterior(latent: Latent, alpha: float | None, options: ChainOptions) -> float:
     """Log posterior at the exact MAP consensus of full rankings, at the best or the given alpha."""
     return Chain.start(latent, alpha, options, np.random.default_rng(0)).log_posterior()
+
+
+def is_unbounded(state: State) -> bool:
+    """Does nothing in the data bound the alpha of a state from above?
+
+    That is so if some consensus leaves no user in disagreement: then the likelihood does not fall
+    from the present alpha to infinity, and the prior alone decides. The consensus is looked for
+    from the present one on, by rounds of latent rankings as close to it as can be.
+    """
+    latent, alpha, consensus = state.latent, state.alpha, state.consensus
+    sharp = max(SHARP * latent.n_items, 10 * alpha)
+    present = latent.log_likelihood(consensus, alpha)
+    if latent.is_full:
+        return latent.log_likelihood(best_assignment(latent.known_costs), sharp) >= present - FALL
+    for n_round in range(N_ROUNDS):
+        if latent.log_likelihood(consensus, sharp) >= present - FALL:
+            return True
+        costs = latent.draw(consensus.copy(), sharp, state.seed, n_round)
+        consensus = best_assignment(costs)
+    return False
 
 
 def stuck_chains(log_posterior: NDArray[np.float64], best: float, n_items: int) -> list[int]:

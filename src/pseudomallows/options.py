@@ -10,6 +10,7 @@ from .clicks import AUGMENTATIONS, ORDERS
 from .mcmc import MOVES, STARTS, ChainOptions
 from .memory import as_size, available_memory
 from .preferences import Clicks, Preferences, Rankings, rows_of_users
+from .prior import FLAT, Prior, default_prior
 from .rankings import check_count, check_distance, check_number
 from .states import PseudoOptions
 
@@ -96,7 +97,7 @@ def known_options(prefs: Preferences, method: str, n_clusters: int) -> dict[str,
         known |= {"weighted": True}
     else:
         known |= {"move": "swap", "leap": max(1, n_items // 5), "n_moves": 10 * n_items}
-        known |= {"alpha_prior": (1.0, 0.001)}
+        known |= {"alpha_prior": default_prior(n_items)}
         known |= {"start": "map"} if n_clusters == 1 else {}
         known |= {"augmentation": "exact", "n_swaps": 1} if clicks and n_clusters == 1 else {}
     return known | ({"keep_latent": ()} if clicks else {})
@@ -182,7 +183,7 @@ def check_options(
             leap=min(check_count(chosen.get("leap", 1), "leap"), prefs.n_items - 1),
             n_moves=check_count(chosen.get("n_moves", 1), "n_moves"),
             start=_check_name(chosen.get("start", "map"), "start", STARTS),
-            alpha_prior=_check_prior(chosen.get("alpha_prior", (1.0, 0.001))),
+            alpha_prior=_check_prior(chosen.get("alpha_prior", default_prior(prefs.n_items))),
             n_alpha_moves=5 if full else 1,
             samples_alpha=samples_alpha,
         ),
@@ -203,11 +204,15 @@ def _check_name(value: str, what: str, known: tuple[str, ...]) -> str:
     return value
 
 
-def _check_prior(prior: Any) -> tuple[float, float]:
+def _check_prior(prior: Any) -> Prior:
+    if isinstance(prior, str) and prior == "flat":
+        return FLAT
     try:
         shape, rate = prior
     except (TypeError, ValueError):
-        raise TypeError(f"alpha_prior must be (shape, rate) of a gamma, got {prior!r}") from None
+        raise TypeError(
+            f'alpha_prior must be (shape, rate) of a gamma, or "flat", got {prior!r}'
+        ) from None
     return _check_above_0(shape, "alpha_prior shape"), _check_above_0(rate, "alpha_prior rate")
 
 

@@ -29,6 +29,7 @@ from .rankings import (
 
 EXACT_ITEMS = 16  # up to here sums over all rankings are exact
 EXACT_ORDERS = 50_000  # up to here a sum over visit orders is
+MOST_SEEN = 30  # different draws of a law that may be nearly degenerate
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +59,10 @@ class Evidence:
     of that over the visit orders: an upper bound of the divergence of the mixture.
 
     `error` is the standard error of the ELBO, and `effective_size` that of the draws behind the log
-    evidence; 0 and infinity where the sums are exact. The constant terms that do not depend on the
-    consensus are left out, as in the paper.
+    evidence; 0 and infinity where the sums are exact. Draws of a nearly degenerate law are all
+    alike, and their spread says nothing of rankings they have missed; where these have so small a
+    probability, which is known, `error` also holds the most that they can change. The constant
+    terms that do not depend on the consensus are left out, as in the paper.
     """
 
     elbo: float
@@ -194,6 +197,15 @@ class PseudoMallows:
 
         The mean of the weights estimates the evidence, the mean of their logs is the ELBO.
         """
+        return self._draw_along(n_draws, rng, visit_order)[0]
+
+    def _draw_along(
+        self,
+        n_draws: int,
+        rng: np.random.Generator | int | None,
+        visit_order: ArrayLike | None,
+    ) -> tuple[WeightedDraws, NDArray[np.int64]]:
+        """Draws, and the visit orders behind them."""
         rng = np.random.default_rng(rng)
         n_draws = check_count(n_draws, "n_draws")
         if visit_order is None:
@@ -205,7 +217,8 @@ class PseudoMallows:
         kernels.draw_consensuses(
             rng.integers(2**63), self._log_weights, orders, rankings, log_probabilities
         )
-        return WeightedDraws(rankings, self._log_posterior(rankings) - log_probabilities)
+        log_weights = self._log_posterior(rankings) - log_probabilities
+        return WeightedDraws(rankings, log_weights), orders
 
     def _log_posterior(self, rankings: NDArray[np.int32]) -> NDArray[np.float64]:
         """Log of the exact posterior, up to a constant."""
@@ -339,11 +352,32 @@ class PseudoMallows:
             elbo = pseudo_by_subsets(self._log_weights, order, marginals) - self._balance_constant
             log_evidence = posterior_by_subsets(self._posterior_weights, marginals)
             return Evidence(float(elbo), float(log_evidence), 0.0, math.inf)
-        draws = self.draw_weighted(1000 if n_draws is None else n_draws, rng, visit_order)
+        draws, orders = self._draw_along(1000 if n_draws is None else n_draws, rng, visit_order)
         logs = draws.log_weights
-        error = float(logs.std(ddof=1) / math.sqrt(len(logs))) if len(logs) > 1 else math.inf
+        spread = float(logs.std(ddof=1) / math.sqrt(len(logs))) if len(logs) > 1 else math.inf
+        error = spread + self._missed(draws.rankings, orders[:MOST_SEEN])
         log_evidence = float(np.logaddexp.reduce(logs) - math.log(len(logs)))
         return Evidence(float(logs.mean()), log_evidence, error, draws.effective_size)
+
+    def _missed(self, rankings: NDArray[np.int32], orders: NDArray[np.int64]) -> float:
+        """The most that rankings outside of these draws can change the ELBO.
+
+        0 where they are so likely that some of their kind are among the draws (rule of three).
+        """
+        seen = np.unique(rankings, axis=0)
+        if len(seen) > MOST_SEEN:
+            return 0.0
+        shares = np.zeros(len(orders))
+        for ranking in seen:
+            values = np.empty(len(orders))
+            kernels.log_probabilities_of(self._log_weights, orders, ranking, values)
+            shares += np.exp(values)
+        unseen = max(float(1 - shares.mean()), np.finfo(float).eps)
+        if unseen * len(rankings) > 3:
+            return 0.0
+        logs = self._log_weights
+        highest = np.logaddexp.reduce(logs, axis=1)  # of the log of an item's denominator
+        return unseen * float((highest - logs.min(axis=1)).sum())
 
 
 def v_rankings(ranking: ArrayLike) -> NDArray[np.int32]:
