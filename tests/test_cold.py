@@ -47,6 +47,7 @@ def commands():
     found = [("fit", *options, "--out", "made.pm") for options in fits()]
     found += [("simulate", what, "--users", "9", "--items", "5") for what in ("clicks", "rankings")]
     found += [("split", CLICKS, "--out", "parts"), ("info", CLICKS), ("completion", "bash")]
+    found += [("demo", "--out", "demo", "--quiet")]
     found += [("consensus", "mixture.pm"), ("info", "mixture.pm")]
     for model in MODELS:
         found.append(("report", model))
