@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,8 @@ from .text import ending_of, open_target, write_rows
 
 Write = Callable[[dict[str, Any]], None]
 ENDINGS = (".csv", ".tsv", ".json", ".parquet")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a spreadsheet's formula begins
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def write_table(
@@ -58,6 +61,19 @@ def open_table(path: str | os.PathLike[str], as_json: bool = False) -> Iterator[
 
         with open_target(path) as stream:
             yield write
+
+
+def safe_cell(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe.
+
+    Numbers stay as they are, as text too.
+
+    >>> [safe_cell(value) for value in ("tea", "=1+1", "@sum(a1)", "-tea", "-3.5", -3.5)]
+    ['tea', "'=1+1", "'@sum(a1)", "'-tea", '-3.5', -3.5]
+    """
+    if not isinstance(value, str) or not value.startswith(FORMULA) or NUMBER.fullmatch(value):
+        return value
+    return f"'{value}"
 
 
 def _rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
