@@ -215,12 +215,14 @@ class Recommender:
         shares, means = self.shares_of(found)
         if row is not None:
             means = found.mean(axis=0, dtype=np.float64)
-        if not self.is_ready(len(codes), window):
-            self.prepare(np.array([len(codes)]), window, shares)
         items, chances = np.empty(window, dtype=np.int64), np.empty(window)
         items.fill(-1)
         chances.fill(np.nan)
-        if self.is_pseudo and len(codes) < self.n_items:
+        if len(codes) == self.n_items:  # nothing is unseen: no table is needed, nor made
+            return items.tolist(), chances.tolist(), means[0].tolist()
+        if not self.is_ready(len(codes), window):
+            self.prepare(np.array([len(codes)]), window, shares)
+        if self.is_pseudo:
             law = (self._ranks, self._stack, self._tables.of(window))
             look_up_best(codes, *law, shares[0], self.consensus, items, chances)
         else:

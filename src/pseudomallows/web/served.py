@@ -4,6 +4,7 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -30,7 +31,7 @@ from .types import (
 
 WINDOW = 10  # whose tables are made before the first request
 PREPARE_SECONDS = 5.0  # of them before the port opens; the others follow behind
-QUICK_SECONDS = 0.005  # an answer that takes longer is left to a thread
+QUICK_SECONDS, QUICK_K, QUICK_CLICKS = 0.005, 100, 50  # what takes more is left to a thread
 TABLE_BYTES, ANSWER_BYTES = 512 * 2**20, 32 * 2**20
 MAX_ROWS, MAX_BINS, N_BEST = 100, 50, 3
 ONE = Threads(1)
@@ -58,6 +59,7 @@ class Served:
         self._making = threading.Lock()  # of what is made once; a report takes seconds
         self._made: dict[Any, Any] = {}
         self._windows: OrderedDict[int, None] = OrderedDict({self.window(WINDOW): None})
+        self._readers: Counter[int] = Counter()  # of the tables of each window, now
         self._answers: OrderedDict[tuple[int, bytes], bytes] = OrderedDict()
         self._answer_bytes = 0
         self.n_hits = 0
@@ -98,17 +100,27 @@ class Served:
         """Memory of the tables."""
         return self.recommender.table_bytes()
 
-    def _keep_window(self, window: int) -> None:
-        """Remember that a window is in use, and drop the tables of those long unused."""
+    @contextmanager
+    def _using(self, window: int) -> Iterator[None]:
+        """Keep the tables of a window while they are read; drop those long unused."""
         with self._lock:
+            self._readers[window] += 1
             self._windows[window] = None
             self._windows.move_to_end(window)
-            while self.table_bytes() > TABLE_BYTES:
-                others = [w for w in self._windows if w not in (window, self.window(WINDOW))]
-                if not others:
-                    return
-                del self._windows[others[0]]
-                self.recommender.drop_tables(others[0])
+            self._drop_unused()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._readers[window] -= 1
+
+    def _drop_unused(self) -> None:
+        for window in list(self._windows):
+            if self.table_bytes() <= TABLE_BYTES:
+                return
+            if not self._readers[window] and window != self.window(WINDOW):
+                del self._windows[window], self._readers[window]
+                self.recommender.drop_tables(window)
 
     # Recommendations
 
@@ -131,8 +143,10 @@ class Served:
         """The answer as JSON, or None if it would take long."""
         codes = self.codes_of(names)
         found = self.kept((k, codes.tobytes()))
-        if found is None and self.is_quick and self._is_ready(codes, k):
-            found = self.keep((k, codes.tobytes()), self.answer(codes, k))
+        if found is None and self.is_quick and k <= QUICK_K and len(codes) <= QUICK_CLICKS:
+            with self._using(self.window(k)):
+                if self.recommender.is_ready(len(codes), self.window(k)):
+                    found = self.keep((k, codes.tobytes()), self.answer(codes, k))
         return found
 
     def kept(self, key: tuple[int, bytes]) -> bytes | None:
@@ -154,10 +168,6 @@ class Served:
             self._answer_bytes -= len(old) + len(codes) + 200
         return answer
 
-    def _is_ready(self, codes: NDArray[np.int32], k: int) -> bool:
-        """Have the tables for so many clicks been made?"""
-        return self.recommender.is_ready(len(codes), self.window(k))
-
     def answer(self, codes: NDArray[np.int32], k: int, row: int | None = None) -> bytes:
         """The answer as JSON."""
         items, chances, memberships = self.best(codes, k, row)
@@ -173,12 +183,8 @@ class Served:
     ) -> tuple[list[int], list[float], list[float] | None]:
         """Items, chances, memberships: those of `pm.recommend` and `pm.memberships`."""
         window = self.window(k)
-        self._keep_window(window)
-        while True:
-            try:
-                return self.recommender.best(codes, row, window)
-            except KeyError:  # another thread has just dropped the table
-                continue
+        with self._using(window):
+            return self.recommender.best(codes, row, window)
 
     def recommendation_rows(self, k: int) -> Iterator[list[list[Any]]]:
         """Rows user, place, item, probability of all users of the fit, block by block."""
@@ -186,10 +192,9 @@ class Served:
         for part in blocks(len(self.user_names)):
             rows = np.arange(part.start, part.stop)
             seen = self.clicks.take(rows)
-            self._keep_window(window)
-            table = self.recommender.begin(seen, rows, window, "look_up", ONE)(
-                slice(0, seen.n_users)
-            )
+            with self._using(window):
+                fill = self.recommender.begin(seen, rows, window, "look_up", ONE)
+                table = fill(slice(0, seen.n_users))
             items = np.full((seen.n_users, window), -1, dtype=np.int64)
             chances = np.full((seen.n_users, window), np.nan)
             choose_best(seen.starts, seen.codes, table, self.recommender.consensus, items, chances)
