@@ -18,6 +18,7 @@ from .types import ErrorAnswer
 MAX_CONNECTIONS, MAX_OF_CLIENT = 1000, 100
 ROOM = 200  # for connections beyond that, which may ask for vital addresses and are told to wait
 WAIT_SECONDS, LATE_SECONDS = 15.0, 2.0  # for a request to come whole
+TAKE_SECONDS = 60.0  # for a client to take any bytes of its answer; what the kernel holds is long
 LOOK_SECONDS = 1.0  # between two looks at a connection
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -107,7 +108,11 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._since, self._stuck_since = time.monotonic(), 0.0
+        self._asked = self._taken = (
+            time.monotonic()
+        )  # the last request, the last bytes of an answer
+        self._request: Any = None
+        self._n_left = 0  # bytes of an answer that the client has not taken
         client = (transport.get_extra_info("peername") or ("",))[0]
         self._state["is_late"] = not self.registry.add(self, client)
         self._look = self.loop.call_later(LOOK_SECONDS, self._look_after)
@@ -117,27 +122,23 @@ class Connection(asyncio.Protocol):
         self.registry.remove(self)
         super().connection_lost(exc)
 
-    def pause_writing(self) -> None:
-        self._stuck_since = time.monotonic()
-        super().pause_writing()
-
-    def resume_writing(self) -> None:
-        self._stuck_since = 0.0
-        super().resume_writing()
-
     def _look_after(self) -> None:
         """Close, if for long no request has come whole, however many bytes dripped in, or if the
         client does not take its answer."""
-        now = time.monotonic()
+        now, n_left = time.monotonic(), self.transport.get_write_buffer_size()
+        if not n_left or n_left != self._n_left:
+            self._taken, self._n_left = now, n_left
+        if self.cycle is not self._request or self._is_answering():
+            self._asked, self._request = now, self.cycle
         patience = LATE_SECONDS if self._state["is_late"] else WAIT_SECONDS
-        is_stuck = self._stuck_since and now - self._stuck_since > WAIT_SECONDS
-        if is_stuck or self.transport.is_closing():
+        if now - self._taken > TAKE_SECONDS:
             self.transport.abort()
-        elif self.cycle is not None and not self.cycle.response_complete:
-            self._since = now
-        elif now - self._since > patience:
-            self.transport.close()
+        elif now - self._asked > patience:
+            self.transport.close()  # once all is taken
         self._look = self.loop.call_later(LOOK_SECONDS, self._look_after)
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
 
     def refuse(self, status: int, words: str) -> None:
         """Say why, and close."""

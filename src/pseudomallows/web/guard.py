@@ -95,6 +95,10 @@ class Guard:
             self.service.metrics.add(route, status or 500, time.perf_counter() - started)
 
     def _check(self, scope: Message) -> None:
+        if scope.get("http_version", "1.1") not in ("1.0", "1.1"):
+            raise ServiceError(
+                400, "the service speaks HTTP/1.0 and HTTP/1.1", {"Connection": "close"}
+            )
         _check_path(scope)
         headers = _read_headers(scope)
         host = headers.get(b"host", b"").decode("latin-1").lower()

@@ -31,7 +31,7 @@ from .types import (
 
 WINDOW = 10  # whose tables are made before the first request
 PREPARE_SECONDS = 5.0  # of them before the port opens; the others follow behind
-QUICK_SECONDS, QUICK_K, QUICK_CLICKS = 0.005, 100, 50  # what takes more is left to a thread
+QUICK_SECONDS, QUICK_CLICKS = 0.005, 50  # what takes more is left to a thread
 TABLE_BYTES, ANSWER_BYTES = 512 * 2**20, 32 * 2**20
 MAX_ROWS, MAX_BINS, N_BEST = 100, 50, 3
 ONE = Threads(1)
@@ -54,7 +54,7 @@ class Served:
         self.counts = self.clicks.item_counts()
         self.folded = [name.casefold() for name in self.item_names]
         self.by_count = np.argsort(-self.counts, kind="stable").tolist()
-        self.is_quick = False
+        self._quick: set[int] = set()  # windows whose last answer was
         self._lock = threading.Lock()  # of the tables; held for a moment only
         self._making = threading.Lock()  # of what is made once; a report takes seconds
         self._made: dict[Any, Any] = {}
@@ -79,11 +79,8 @@ class Served:
         codes = np.zeros(1, dtype=np.int32)
         if self.clicks.n_users:  # none are kept of a fit of parts
             codes = self.clicks.clicks_of(int(np.argmax(self.clicks.n_clicks > 0)))
-        self.best(codes, WINDOW)
-        started = time.perf_counter()
-        for _ in range(3):
+        for _ in range(2):  # the first compiles
             self.best(codes, WINDOW)
-        self.is_quick = (time.perf_counter() - started) / 3 < QUICK_SECONDS
         return left
 
     def sizes_at_hand(self) -> list[int]:
@@ -143,9 +140,10 @@ class Served:
         """The answer as JSON, or None if it would take long."""
         codes = self.codes_of(names)
         found = self.kept((k, codes.tobytes()))
-        if found is None and self.is_quick and k <= QUICK_K and len(codes) <= QUICK_CLICKS:
-            with self._using(self.window(k)):
-                if self.recommender.is_ready(len(codes), self.window(k)):
+        window = self.window(k)
+        if found is None and window in self._quick and len(codes) <= QUICK_CLICKS:
+            with self._using(window):
+                if self.recommender.is_ready(len(codes), window):
                     found = self.keep((k, codes.tobytes()), self.answer(codes, k))
         return found
 
@@ -184,7 +182,14 @@ class Served:
         """Items, chances, memberships: those of `pm.recommend` and `pm.memberships`."""
         window = self.window(k)
         with self._using(window):
-            return self.recommender.best(codes, row, window)
+            is_ready = self.recommender.is_ready(len(codes), window)
+            started = time.thread_time()
+            found = self.recommender.best(codes, row, window)
+            if time.thread_time() - started > QUICK_SECONDS:
+                self._quick.discard(window)
+            elif is_ready and len(codes) < self.posterior.n_items:
+                self._quick.add(window)
+            return found
 
     def recommendation_rows(self, k: int) -> Iterator[list[list[Any]]]:
         """Rows user, place, item, probability of all users of the fit, block by block."""
