@@ -16,7 +16,7 @@ from .served import encode
 from .types import ErrorAnswer
 
 MAX_CONNECTIONS, MAX_OF_CLIENT = 1000, 100
-ROOM = 200  # for connections beyond that, which may ask for vital addresses and are told to wait
+ROOM = 50  # for connections beyond that, which may ask for vital addresses and are told to wait
 WAIT_SECONDS, LATE_SECONDS = 15.0, 2.0  # for a request to come whole
 TAKE_SECONDS = 60.0  # for a client to take any bytes of its answer; what the kernel holds is long
 LOOK_SECONDS = 1.0  # between two looks at a connection

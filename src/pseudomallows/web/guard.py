@@ -174,7 +174,7 @@ class _Body:
         self.most = limits.upload if takes_file else limits.body
         self.seconds = limits.seconds * (10 if takes_file else 1)
         self._receive, self._size, self._has_all = request.receive, 0, False
-        self._deadline = time.monotonic() + self.seconds
+        self._deadline = asyncio.get_running_loop().time() + self.seconds
         length = request.headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > self.most:
             raise self._too_large()
@@ -182,9 +182,9 @@ class _Body:
     async def receive(self) -> Message:
         if self._has_all:
             return await self._receive()  # waits until the client goes
-        left = self._deadline - time.monotonic()
         try:
-            message = await asyncio.wait_for(self._receive(), max(left, 0.001))
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
         except TimeoutError:
             words = f"the request did not come within {self.seconds:g} seconds"
             raise ServiceError(408, words, {"Connection": "close"}) from None

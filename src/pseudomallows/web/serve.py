@@ -108,6 +108,7 @@ def make_config(
         host=host,
         port=port,
         http=make_protocol(connections),
+        loop="asyncio",  # uvloop takes one newcomer a turn: under load they wait for seconds
         ws="none",
         lifespan="on",
         access_log=False,
