@@ -65,7 +65,7 @@ class Client(httpx.Client):
         assert not self.thread.is_alive()
 
 
-def talk(port, *parts, pause=0.0, seconds=5.0, source="127.0.0.1"):
+def talk(port, *parts, pause=0.0, seconds=10.0, source="127.0.0.1"):
     """All that a server says to some bytes, in pieces, until it falls silent."""
     address = ("127.0.0.1", port)
     with socket.create_connection(address, seconds, source_address=(source, 0)) as connection:
@@ -76,7 +76,7 @@ def talk(port, *parts, pause=0.0, seconds=5.0, source="127.0.0.1"):
                 time.sleep(pause)
             while part := connection.recv(65536):
                 said += part
-                connection.settimeout(0.3)
+                connection.settimeout(seconds if b"\nconnection: close" in said.lower() else 0.3)
         return said
 
 
