@@ -10,8 +10,8 @@ that finds the end of an answer by its length.
 the answers are those kept from before. "new": users of the same population whom the fit has not
 seen, no two with the same clicks, so that every answer is computed. "odd": the same for 4 to 6
 items drawn at random, as nobody would click, which speak for no cluster. "rows": GET
-/users/{id}/recommendations, which goes through the parser of the server, uvicorn with h11. "store":
-POST /users/{id}/clicks, one click each, on the disk before the answer.
+/users/{id}/recommendations. "store": POST /users/{id}/clicks, one click each, on the disk before
+the answer.
 
 The first model is fitted by "pseudo" to 3,000 simulated users: 4 chains of 50 draws. Those of the
 others have the same shapes, but draws that are made up around the truth: a fit would take long.

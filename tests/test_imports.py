@@ -17,9 +17,8 @@ OPTIONAL = {  # library: who may import it
     "pandas": {"frames"},
     "pyarrow": {"arrow"},
     "starlette": {"app", "guard", "openapi"},
-    "uvicorn": {"lane", "serve"},
-    "h11": {"lane"},
-    "msgspec": {"app", "lane", "openapi", "served", "types"},
+    "uvicorn": {"connections", "serve"},
+    "msgspec": {"app", "openapi", "served", "types"},
     "psycopg": {"postgres"},
     "distributed": {"engine"},
 }

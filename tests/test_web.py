@@ -73,6 +73,16 @@ def test_an_answer_is_that_of_recommend_to_the_last_digit(pair, k):
         assert [*map(repr, answer["memberships"])] == [*map(repr, expected)]
 
 
+def test_who_has_clicked_everything_gets_nothing_whatever_k_is(pair):
+    """Nothing is unseen, so no table is needed; the first with this k to ask."""
+    posterior, client = pair
+    everything = [str(name) for name in posterior.items]
+    for k in (7, 11, 999):
+        answer = client.post("/recommend", json={"clicks": everything, "k": k})
+        assert answer.json()["recommendations"] == []
+        assert client.get("/healthz").status_code == 200
+
+
 def test_a_user_of_the_fit_gets_the_answer_of_recommend(pair):
     posterior, client = pair
     for user in posterior.users.tolist()[:5]:
@@ -138,6 +148,22 @@ def test_downloads(pair):
     assert "attachment" in page.headers["content-disposition"]
 
 
+def test_names_like_formulas_are_made_safe_in_downloads(tmp_path):
+    odd = ["=1+1", "+tea", "-3.5", "@sum(a1)", "tea"]
+    prefs = pm.Preferences.from_clicks({name: [odd[i], odd[i - 1]] for i, name in enumerate(odd)})
+    pm.fit(prefs, "mcmc", 2, rng=1).save(tmp_path / "m.pm")
+    with Client(make_app(tmp_path / "m.pm", str(tmp_path / "s.sqlite"))) as client:
+        for query, expected in (
+            ("", {"'=1+1", "'+tea", "-3.5", "'@sum(a1)", "tea"}),
+            ("&raw=true", set(odd)),
+        ):
+            text = client.get(f"/recommendations.csv?k=5{query}").text
+            rows = list(csv.DictReader(io.StringIO(text)))
+            assert {row["user"] for row in rows} == expected
+            assert {row["item"] for row in rows} == expected
+        assert client.get("/recommendations.csv?raw=yes").status_code == 422
+
+
 def test_ranks_are_binned_and_items_cut(tmp_path):
     posterior = make_model(tmp_path / "m.pm", n_items=130, n_draws=10)
     answer = json.loads(Served(posterior, 1).consensus(0))
@@ -170,7 +196,11 @@ def test_items_are_found_whatever_the_case(client):
         ("POST", "/recommend", b'{"clicks": [], "k": 1e99}', 422, "`int`"),
         ("POST", "/users/x/clicks", b'{"clicks": []}', 422, "length >= 1"),
         ("POST", "/users/x/clicks", b'{"clicks": ["gold"]}', 422, "'gold'"),
-        ("POST", "/users/%00/clicks", b'{"clicks": ["item 1"]}', 422, "name of a user"),
+        ("POST", "/users//clicks", b'{"clicks": ["item 1"]}', 422, "name of a user"),
+        ("POST", "/users/%00/clicks", b'{"clicks": ["item 1"]}', 400, "control characters"),
+        ("POST", "/users/%ff/clicks", b'{"clicks": ["item 1"]}', 400, "UTF-8"),
+        ("GET", "/users/%c3%28/recommendations", None, 400, "the path must be UTF-8"),
+        ("GET", "/items?search=%fe", None, 400, "the query must be UTF-8"),
         ("POST", f"/users/{'x' * 301}/clicks", b'{"clicks": ["item 1"]}', 422, "1 to 300"),
         ("GET", "/users/nobody/recommendations", None, 404, "'nobody'"),
         ("GET", "/users/user 1/recommendations?k=x", None, 422, "k must be"),
@@ -248,6 +278,23 @@ def test_the_tables_of_unused_windows_are_dropped(tmp_path, monkeypatch):
         assert items == expected.items[0].tolist()
         assert np.array_equal(chances, expected.probabilities[0], equal_nan=True)
         assert served.table_bytes() <= 5 * one_window
+
+
+def test_tables_are_not_dropped_while_they_are_read(tmp_path, monkeypatch):
+    """Threads ask with many different k, and there is room for the tables of one only."""
+    monkeypatch.setattr("pseudomallows.web.served.TABLE_BYTES", 1)
+    posterior = make_model(tmp_path / "m.pm", method="pseudo", n_clusters=2, n_items=30)
+    served, codes = Served(posterior, 1), np.array([4, 7], dtype=np.int32)
+    expected = {k: Served(pm.load(tmp_path / "m.pm"), 1).best(codes, k) for k in range(1, 9)}
+
+    def ask(number):
+        k = 1 + number % 8
+        return served.best(codes, k) == expected[k]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, range(400)))
+    served.best(codes, 10)
+    assert list(served._windows) == [10]
 
 
 def test_a_long_report_does_not_hold_up_a_recommendation(client, monkeypatch):

@@ -1,6 +1,8 @@
 """Who may ask, how much, how often; and clients that behave badly."""
 
+import asyncio
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -9,27 +11,33 @@ import socket
 import subprocess
 import sys
 import time
+from urllib.parse import unquote
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 from schemathesis import checks
 
 import pseudomallows as pm
 from pseudomallows import cli
-from pseudomallows.web import lane
-from pseudomallows.web.app import make_app
+from pseudomallows.web import connections
+from pseudomallows.web.app import all_endpoints, make_app
 from pseudomallows.web.guard import LOOPBACK
 from pseudomallows.web.jobs import Jobs
-from pseudomallows.web.lane import read_head
+from pseudomallows.web.openapi import Endpoint
 from pseudomallows.web.serve import find_token
 from pseudomallows.web.service import Buckets, Limits
-from webhelp import Client, Process, make_model
+from webhelp import Client, Process, make_model, talk
 
 TOKEN = "a token of some length"
-WRITES = [("POST", "/users/x/clicks"), ("POST", "/refit"), ("POST", "/upload")]
-WRITES += [("DELETE", "/jobs/x"), ("POST", "/users/a/b/clicks")]
+RIGHT = {"Authorization": f"Bearer {TOKEN}"}
+BODIES = {  # what the addresses ask for, so that nothing but the token is missing
+    "ClicksRequest": b'{"clicks": ["item 1"]}',
+    "RecommendRequest": b'{"clicks": ["item 1"]}',
+    "text/csv": b"user,item\nzoe,item 2\nzoe,item 3\nbob,item 2\n",
+}
+ENDS = ["/", "//", "/.", "/..", "%0a", "%0d", "%00", "%09", "%20", "%7f", "%0d%0a", ";x", "%3bx"]
+ENDS += ["?x=1", "%3fx", "%2f", "%2e", "%23", ".json", "%ff", "%c0%af", "%25%30%61", "%e2%80%a8"]
 
 
 @pytest.fixture(scope="module")
@@ -52,20 +60,6 @@ def client(model):
         yield client
 
 
-def talk(port, *parts, pause=0.0, seconds=5.0):
-    """All that a server says to some bytes, in pieces, until it falls silent."""
-    with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
-        said = b""
-        with contextlib.suppress(TimeoutError, ConnectionError):
-            for part in parts:
-                connection.sendall(part)
-                time.sleep(pause)
-            while part := connection.recv(65536):
-                said += part
-                connection.settimeout(0.3)
-        return said
-
-
 def ask(body=b'{"clicks":["item 1"],"k":2}', head=b"", host=b"localhost", length=None):
     length = len(body) if length is None else length
     return (b"POST /recommend HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n%s\r\n%s") % (
@@ -79,22 +73,171 @@ def ask(body=b'{"clicks":["item 1"],"k":2}', head=b"", host=b"localhost", length
 # Tokens, hosts, origins
 
 
-def test_writing_needs_the_token_and_reading_does_not(model, monkeypatch):
+def mangled(path):
+    """The path as it is, and as someone might write it to get past a check."""
+    letters = "".join(f"%{ord(c):02x}" if c.isalpha() else c for c in path)
+    first, rest = path[:1], path[1:]
+    return [
+        path,
+        *(path + end for end in ENDS),
+        *(start + path for start in ("/", "/.", "/x/..", "/%2e%2e", "/%0a", "http://localhost")),
+        *(path.replace("/", slash) for slash in ("//", "/./", "/%2e/", "/%0a")),
+        *(first + rest.replace("/", slash) for slash in ("%2f", "%5c", "%252f")),
+        *(path.upper(), path.title(), letters, letters.upper(), path.replace("e", "%65", 1)),
+    ]
+
+
+def filled(endpoint, job):
+    """The address, with names in the place of {user} and the like, and a body for it."""
+    path = endpoint.path.replace("{user}", "ann").replace("{job}", job)
+    kind = getattr(endpoint.asks, "__name__", endpoint.asks)
+    return re.sub(r"\{.*?\}", "x", path), BODIES.get(kind, b"{}")
+
+
+def hostile_requests(service, job):
+    """Every method that may write, at every address there is, mangled in every way."""
+    for endpoint in all_endpoints(service):
+        path, body = filled(endpoint, job)
+        for method in {"POST", "DELETE", "PUT", "PATCH", endpoint.method} - {"GET"}:
+            for raw in mangled(path):
+                yield method, raw, body
+
+
+def state_of(service):
+    """All that a write can change."""
+    jobs = {name: job.state for name, job in service.jobs._jobs.items()}
+    return sorted(service.writer.store.all_clicks()), jobs, service.versions.numbers()
+
+
+def is_question(method, raw):
+    return method == "POST" and unquote(raw.partition("?")[0]).endswith("/recommend")
+
+
+def check_refused(method, raw, status):
+    """400 and 401, or nothing is there: so the handler was never reached."""
+    if not is_question(method, raw):
+        assert status in (400, 401, 404, 405), (method, raw, status)
+
+
+@pytest.fixture
+def long_jobs(monkeypatch):
+    monkeypatch.setattr(Jobs, "command", (sys.executable, "-c", "import time; time.sleep(60)"))
+
+
+def test_no_mangled_path_writes_without_the_token(model, long_jobs):
+    """Over a socket."""
+    with client_of(model, token=TOKEN) as client:
+        service = client.app.service
+        job = client.post("/refit", headers=RIGHT).json()["job"]
+        before, n_asked = state_of(service), 0
+        connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=10)
+        for method, raw, body in hostile_requests(service, job):
+            connection.request(method, raw, body)
+            answer = connection.getresponse()
+            answer.read()
+            check_refused(method, raw, answer.status)
+            n_asked += 1
+        connection.close()
+        assert n_asked > 2000
+        assert state_of(service) == before
+        check_that_the_token_lets_in(client, service)
+
+
+def check_that_the_token_lets_in(client, service):
+    """The twin: with the token, each of the plain paths gets to its handler, and clicks, a file
+    and the end of a job change what is there."""
+    (job,) = service.jobs._jobs
+    for endpoint in all_endpoints(service):
+        if endpoint.writes:
+            path, body = filled(endpoint, job)
+            before = state_of(service)
+            query = "?refit=false" if endpoint.takes_file else ""
+            assert client.request(endpoint.method, path, content=body).status_code == 401
+            assert state_of(service) == before
+            answer = client.request(endpoint.method, path + query, content=body, headers=RIGHT)
+            assert answer.status_code not in (400, 401, 405), path
+            if endpoint.path in ("/users/{user}/clicks", "/upload", "/jobs/{job}"):
+                assert answer.is_success
+                assert state_of(service) != before, path
+
+
+def test_no_mangled_path_gets_past_the_app_itself(model, long_jobs):
+    """The same, straight to the app, which cannot rely on a server's parser."""
+    app = make_app(model, str(model.parent / f"{time.monotonic_ns()}.sqlite"), token=TOKEN)
+
+    async def ask(method, raw, body):
+        path, _, query = raw.partition("?")
+        scope = {"type": "http", "method": method, "path": unquote(path), "headers": []}
+        scope |= {"raw_path": path.encode(), "query_string": query.encode(), "client": ("x", 1)}
+        statuses = []
+
+        async def receive():
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message):
+            statuses.append(message.get("status"))
+
+        await app(scope, receive, send)
+        return statuses[0]
+
+    async def ask_all():
+        await app.service.start()
+        try:
+            job = (await app.service.refit(None, None)).name
+            before = state_of(app.service)
+            for method, raw, body in hostile_requests(app.service, job):
+                check_refused(method, raw, await ask(method, raw, body))
+            assert state_of(app.service) == before
+        finally:
+            await app.service.stop()
+
+    asyncio.run(ask_all())
+
+
+def test_a_new_address_that_is_no_get_needs_the_token():
+    assert Endpoint("POST", "/new", None, "").writes
+    assert Endpoint("DELETE", "/new", None, "").writes
+    assert not Endpoint("GET", "/new", None, "").writes
+    assert not Endpoint("POST", "/new", None, "", changes_nothing=True).writes
+
+
+def test_the_description_says_who_needs_the_token(client):
+    paths = client.get("/openapi.json").json()["paths"]
+    said = {(m.upper(), p) for p, found in paths.items() for m in found if "security" in found[m]}
+    endpoints = all_endpoints(client.app.service)
+    assert said == {(e.method, e.path) for e in endpoints if e.writes}
+    assert ("POST", "/refit") in said
+
+
+def test_only_the_right_token_will_do(model, monkeypatch):
     monkeypatch.setattr(Jobs, "command", (sys.executable, "-c", ""))
     with client_of(model, token=TOKEN) as client:
-        for method, path in WRITES:
+        for path in ("/users/x/clicks", "/users/a/b/clicks", "/refit", "/upload"):
             for given_token in (None, "", "Bearer", f"Bearer {TOKEN}x", f"Basic {TOKEN}", "ü"):
                 headers = {} if given_token is None else {"Authorization": given_token.encode()}
-                answer = client.request(method, path, headers=headers)
+                answer = client.post(path, headers=headers)
                 assert answer.status_code == 401, (path, given_token)
                 assert answer.headers["www-authenticate"] == "Bearer"
                 assert TOKEN not in answer.text
-        right = {"Authorization": f"Bearer {TOKEN}"}
         clicks = {"clicks": ["item 1"]}
-        assert client.post("/users/x/clicks", json=clicks, headers=right).status_code == 200
-        assert client.post("/refit", headers=right).status_code == 202
+        assert client.post("/users/x/clicks", json=clicks, headers=RIGHT).status_code == 200
+        assert client.post("/refit", headers=RIGHT).status_code == 202
         assert client.post("/recommend", json=clicks).status_code == 200
         assert client.get("/model").json()["has_token"] is True
+
+
+def test_a_header_that_decides_must_come_once(model):
+    with client_of(model, token=TOKEN) as client:
+        right = b"Authorization: Bearer %s\r\n" % TOKEN.encode()
+        for more in (right + right, b"Authorization: Bearer x\r\n" + right):
+            head = b"POST /refit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n%s\r\n"
+            said = talk(client.port, head % more)
+            assert b" 400 " in said.splitlines()[0]
+            assert b"authorization must come once" in said
+        for name in (b"Host: localhost", b"Origin: http://localhost"):
+            said = talk(client.port, ask(head=(name + b"\r\n") * 2))
+            assert b" 400 " in said.splitlines()[0]
+        assert state_of(client.app.service)[1] == {}
 
 
 def test_another_site_or_a_strange_host_is_refused(client):
@@ -106,6 +249,7 @@ def test_another_site_or_a_strange_host_is_refused(client):
     for path in ("/model", "/"):
         answer = client.get(path, headers={"Host": "evil.example"})
         assert answer.status_code == 400  # a name that was made to point here
+        assert client.get(path, headers={"Host": "LocalHost"}).status_code == 200
     assert b" 400 " in talk(client.port, ask(host=b"evil.example")).splitlines()[0]
 
 
@@ -178,8 +322,6 @@ def test_a_client_that_asks_too_often_is_told_to_wait(model):
         assert statuses[:4] == [200] * 4
         assert 429 in statuses
         assert answers[-1].headers["retry-after"] == "1"
-        said = talk(client.port, ask())
-        assert b" 429 " in said.splitlines()[0]  # the fast lane, too
 
 
 def test_buckets_fill_again_and_their_number_is_limited(monkeypatch):
@@ -203,8 +345,8 @@ def test_a_slow_body_is_cut_off(model):
 
 def test_slow_clients_do_not_stop_others_and_are_let_go(model, monkeypatch):
     """Headers byte by byte, from many connections."""
-    monkeypatch.setattr(lane, "WAIT_SECONDS", 0.6)
-    monkeypatch.setattr(lane, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "WAIT_SECONDS", 0.6)
+    monkeypatch.setattr(connections, "LOOK_SECONDS", 0.1)
     with client_of(model) as client, contextlib.ExitStack() as stack:
         slow = [
             stack.enter_context(socket.create_connection(("127.0.0.1", client.port), timeout=5))
@@ -225,86 +367,6 @@ def test_slow_clients_do_not_stop_others_and_are_let_go(model, monkeypatch):
         assert dropped == 50
         assert time.monotonic() - started < 20
         assert client.get("/healthz").status_code == 200
-
-
-# The fast lane
-
-
-def both_ways(port, *requests):
-    """The answers to the same bytes by the fast lane and by the parser of the server."""
-    whole = talk(port, *requests)
-    halves = talk(port, *(part for r in requests for part in (r[:7], r[7:])), pause=0.05)
-    return [re.sub(rb"(?i)date: [^\r]*\r\n", b"", said) for said in (whole, halves)]
-
-
-def headers_of(said):
-    head = said.partition(b"\r\n\r\n")[0].lower().split(b"\r\n")
-    return head[0], sorted(head[1:])
-
-
-@pytest.mark.parametrize(
-    "request_",
-    [
-        ask(),
-        ask(head=b"Content-Type: application/json\r\nAccept: */*\r\nConnection: keep-alive\r\n"),
-        ask(head=b"Connection: close\r\n"),
-        ask(head=b"X-Strange: yes\r\n"),
-        ask(head=b"Expect: 100-continue\r\n"),
-        ask(head=b"Content-Length: 5\r\n"),
-        ask(b'{"clicks":[]}\r\n', head=b"Transfer-Encoding: chunked\r\n"),
-        ask(head=b"Accept : x\r\n"),
-        ask(head=b"Accept: x\r\n folded\r\n"),
-        ask(head=b"Accept: \xff\r\n"),
-        ask(length=5),
-        ask(b'{"clicks":["gold"]}'),
-        ask(b"{"),
-        ask(b'{"clicks":["item 1"],"k":1001}'),
-        ask() + ask(),
-        ask() + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        ask().replace(b"\r\n", b"\n"),
-        ask(host=b"localhost\r\nHost: localhost"),
-    ],
-    ids=lambda r: repr(r[25:80]),
-)
-def test_the_fast_lane_answers_as_the_parser_does(client, request_):
-    fast, slow = both_ways(client.port, request_)
-    assert fast.startswith(b"HTTP/1.1 ")
-    assert headers_of(fast) == headers_of(slow)
-    assert fast.partition(b"\r\n\r\n")[2].lower() == slow.partition(b"\r\n\r\n")[2].lower() or (
-        fast.count(b"HTTP/1.1 200") == slow.count(b"HTTP/1.1 200") == 2
-    )
-
-
-def test_the_fast_lane_is_taken(client, monkeypatch):
-    """And given up in the middle of nothing: lane, parser and lane again on one connection."""
-    taken = []
-    whole = lane._Lane._answer
-    monkeypatch.setattr(
-        lane._Lane, "_answer", lambda self, data: taken.append(whole(self, data)) or taken[-1]
-    )
-    said = talk(client.port, ask(), ask(head=b"X-Strange: yes\r\n"), ask(), pause=0.2)
-    bodies = re.findall(rb'\{"recommendations.*?\]\}(?=HTTP|$)', said)
-    assert len(bodies) == 3
-    assert len(set(bodies)) == 1
-    assert [answer is None for answer in taken] == [False, True, False]
-
-
-@given(st.binary(max_size=60))
-def test_only_plain_heads_are_read(junk):
-    found = read_head(b"Host: localhost\r\nContent-Length: 5\r\n" + junk)
-    if found is not None:
-        assert found == ("localhost", 5)
-        assert re.fullmatch(rb"[a-zA-Z-]+: ?[\x20-\x7e]+(\r\n[a-zA-Z-]+: ?[\x20-\x7e]+)*", junk)
-        assert b"transfer-encoding" not in junk.lower()
-
-
-@pytest.mark.parametrize(
-    "junk", [b"\x00" * 50, b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01", b"A" * 40_000]
-)
-def test_junk_is_refused_and_the_service_goes_on(client, junk):
-    said = talk(client.port, junk)
-    assert said == b"" or b" 400 " in said.splitlines()[0]
-    assert client.get("/healthz").status_code == 200
 
 
 # The description

@@ -45,10 +45,10 @@ def free_port():
 class Client(httpx.Client):
     """A client of an app that runs in a thread, behind the server of the service."""
 
-    def __init__(self, app):
+    def __init__(self, app, connections=None):
         self.app, self.port = app, free_port()
         super().__init__(base_url=f"http://127.0.0.1:{self.port}", timeout=30, trust_env=False)
-        self.server = uvicorn.Server(make_config(app, "127.0.0.1", self.port))
+        self.server = uvicorn.Server(make_config(app, "127.0.0.1", self.port, connections))
         self.thread = threading.Thread(target=self.server.run, daemon=True)
 
     def __enter__(self):
@@ -63,6 +63,21 @@ class Client(httpx.Client):
         self.server.should_exit = True
         self.thread.join(timeout=20)
         assert not self.thread.is_alive()
+
+
+def talk(port, *parts, pause=0.0, seconds=10.0, source="127.0.0.1"):
+    """All that a server says to some bytes, in pieces, until it falls silent."""
+    address = ("127.0.0.1", port)
+    with socket.create_connection(address, seconds, source_address=(source, 0)) as connection:
+        said = b""
+        with contextlib.suppress(TimeoutError, ConnectionError):
+            for part in parts:
+                connection.sendall(part)
+                time.sleep(pause)
+            while part := connection.recv(65536):
+                said += part
+                connection.settimeout(seconds if b"\nconnection: close" in said.lower() else 0.3)
+        return said
 
 
 class Process:

@@ -289,6 +289,18 @@ def _serve(adders: Any) -> None:
         metavar="HOST",
         help="behind a proxy: the name by which pages ask for the service; may be given again",
     )
+    parser.add_argument(
+        "--trusted-proxies",
+        metavar="ADDRESS[,ADDRESS...]",
+        help="proxies whose X-Forwarded-For says who asks (none)",
+    )
+    parser.add_argument(
+        "--max-connections-per-client",
+        type=int,
+        default=100,
+        metavar="N",
+        help="connections from one address that is no trusted proxy (100)",
+    )
 
 
 def _completion(adders: Any) -> None:

@@ -368,6 +368,8 @@ def serve_model(options: argparse.Namespace) -> int:
         options.rate,
         options.name,
         options.quiet,
+        trusted_proxies=options.trusted_proxies,
+        max_of_client=options.max_connections_per_client,
     )
     return 0
 

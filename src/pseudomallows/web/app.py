@@ -6,7 +6,7 @@ import io
 import mimetypes
 import os
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,8 +16,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
 
+from ..write import safe_cell
 from .errors import ServiceError
-from .guard import Guard
+from .guard import Guard, admit
 from .openapi import Endpoint, as_page, describe
 from .served import encode
 from .service import Limits, Service, check_name
@@ -91,21 +92,7 @@ def guard_of(
     names: frozenset[str] = frozenset(),
 ) -> Guard:
     """The app of a service."""
-    endpoints = Handlers(service).endpoints()
-    description = describe(endpoints)
-    text, page = msgspec.json.encode(description), as_page(description)
-
-    async def openapi(request: Request) -> Response:
-        return Response(text, media_type="application/json")
-
-    async def docs(request: Request) -> Response:
-        return Response(page, media_type="text/html")
-
-    routes = [_route(e.method, e.path, e.handler) for e in endpoints]
-    routes += [_route("GET", "/openapi.json", openapi), _route("GET", "/docs", docs)]
-    files = _page_files()
-    routes.append(_route("GET", "/", _sender(files, "index.html")))
-    routes.append(_route("GET", "/static/{name}", _sender(files)))
+    routes = [_route(endpoint, service) for endpoint in all_endpoints(service)]
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
@@ -117,13 +104,33 @@ def guard_of(
     return Guard(router, service, hosts, names)
 
 
-def _route(method: str, path: str, handler: Any) -> Route:
-    async def handle(request: Request) -> Response:
-        request.scope["template"] = f"{method} {path}"
-        answer: Response = await handler(request)
-        return answer
+def all_endpoints(service: Service) -> list[Endpoint]:
+    """Every address there is: those of the description, the description itself, and the page."""
+    described = Handlers(service).endpoints()
+    description, files = describe(described), _page_files()
+    text, page = msgspec.json.encode(description), as_page(description)
 
-    return Route(path.replace("}", ":path}"), handle, methods=[method])
+    async def openapi(request: Request) -> Response:
+        return Response(text, media_type="application/json")
+
+    async def docs(request: Request) -> Response:
+        return Response(page, media_type="text/html")
+
+    return [
+        *described,
+        Endpoint("GET", "/openapi.json", openapi, "The description"),
+        Endpoint("GET", "/docs", docs, "The description, as a page"),
+        Endpoint("GET", "/", _sender(files, "index.html"), "The page"),
+        Endpoint("GET", "/static/{name}", _sender(files), "The files of the page"),
+    ]
+
+
+def _route(endpoint: Endpoint, service: Service) -> Route:
+    async def handle(request: Request) -> Response:
+        request.scope["template"] = f"{endpoint.method} {endpoint.path}"
+        return await endpoint.handler(admit(request, endpoint, service))
+
+    return Route(endpoint.path.replace("}", ":path}"), handle, methods=[endpoint.method])
 
 
 class Handlers:
@@ -145,6 +152,7 @@ class Handlers:
                 "The best items for someone's clicks",
                 RecommendAnswer,
                 asks=RecommendRequest,
+                changes_nothing=True,
             ),
             Endpoint(
                 "GET",
@@ -163,7 +171,6 @@ class Handlers:
                 ClicksAnswer,
                 asks=ClicksRequest,
                 errors=(507,),
-                needs_token=True,
             ),
             Endpoint(
                 "GET",
@@ -177,7 +184,7 @@ class Handlers:
             Endpoint("GET", "/clusters", self.clusters, "The clusters", ClustersAnswer),
             Endpoint("GET", "/items", self.items, "Items by name", ItemsAnswer, query=search),
             Endpoint("GET", "/model", self.model, "What is served", ModelAnswer),
-            Endpoint("GET", "/healthz", self.healthz, "Does it run", HealthAnswer),
+            Endpoint("GET", "/healthz", self.healthz, "Does it run", HealthAnswer, is_vital=True),
             Endpoint("GET", "/metrics", self.metrics, "Counts and times", "text/plain"),
             Endpoint(
                 "POST",
@@ -188,7 +195,6 @@ class Handlers:
                 asks=RefitRequest,
                 status=202,
                 errors=(409,),
-                needs_token=True,
             ),
             Endpoint(
                 "POST",
@@ -200,7 +206,6 @@ class Handlers:
                 query=refit,
                 status=202,
                 errors=(409, 507),
-                needs_token=True,
             ),
             Endpoint("GET", "/jobs/{job}", self.job, "A refit", JobAnswer, errors=(404,)),
             Endpoint(
@@ -210,7 +215,6 @@ class Handlers:
                 "Cancel a refit",
                 JobAnswer,
                 errors=(404,),
-                needs_token=True,
             ),
             Endpoint(
                 "GET",
@@ -218,7 +222,7 @@ class Handlers:
                 self.table,
                 "The best items of all users of the model",
                 "text/csv",
-                query=k,
+                query=k | {"raw": {"type": "boolean", "default": False}},
             ),
             Endpoint("GET", "/report.html", self.report, "A page about the model", "text/html"),
         ]
@@ -285,18 +289,21 @@ class Handlers:
 
     async def table(self, request: Request) -> Response:
         k, served = _whole(request, "k", 10, 1, MAX_K), self.service.served
+        write = (lambda cell: cell) if _yes_or_no(request, "raw", False) else safe_cell
         name = {"Content-Disposition": 'attachment; filename="recommendations.csv"'}
-        parts = self._parts(served.recommendation_rows(k))
+        parts = self._parts(served.recommendation_rows(k), write)
         return StreamingResponse(parts, media_type="text/csv", headers=name)
 
-    async def _parts(self, rows: Iterator[list[list[Any]]]) -> AsyncIterator[str]:
+    async def _parts(
+        self, rows: Iterator[list[list[Any]]], write: Callable[[Any], Any]
+    ) -> AsyncIterator[str]:
         yield "user,place,item,probability\n"
         while True:
             part = await self.service.slow(lambda: next(rows, None))
             if part is None:
                 return
             text = io.StringIO()
-            csv.writer(text, lineterminator="\n").writerows(part)
+            csv.writer(text, lineterminator="\n").writerows(map(write, row) for row in part)
             yield text.getvalue()
 
     async def report(self, request: Request) -> Response:

@@ -5,14 +5,18 @@ import hmac
 import logging
 import re
 import time
+import urllib.parse
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from .errors import ServiceError
+from .openapi import Endpoint
 from .served import encode
 from .service import Buckets, Service
+from .store import RETRY
 from .types import ErrorAnswer
 
 log = logging.getLogger("pseudomallows")
@@ -36,7 +40,9 @@ HEADERS = {
 }
 RAW_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 WORDS = {404: "there is nothing at this address", 405: "this address does not take this method"}
-WRITES = re.compile(r"/users/.*/clicks|/refit|/upload|/jobs/.*", re.DOTALL)
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+ONCE = frozenset((b"host", b"origin", b"authorization", b"content-length"))
+MAX_HEAD = 16_384  # bytes
 
 
 class Guard:
@@ -53,8 +59,9 @@ class Guard:
         hosts: frozenset[str] | None = None,
         names: frozenset[str] = frozenset(),
     ):
-        self.app, self.service, self.names = app, service, names
-        self.hosts = None if hosts is None else hosts | names
+        self.app, self.service = app, service
+        self.names = frozenset(name.lower() for name in names)
+        self.hosts = None if hosts is None else frozenset(map(str.lower, hosts)) | self.names
         rate = service.limits.rate
         self.buckets = Buckets(rate) if rate > 0 else None
 
@@ -66,20 +73,18 @@ class Guard:
             return
         scope["app"] = self  # so that a wrong method is an error of ours
         started, status = time.perf_counter(), 0
-        headers = {name.decode("latin-1"): value for name, value in scope["headers"]}
 
         async def send_guarded(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = _with_ours(message.get("headers", []))
+                message["headers"] = _with_ours(message.get("headers", []), _is_late(scope))
             await send(message)
 
         try:
             try:
-                self._check(scope, headers)
-                body = _Body(scope, headers, receive, self.service)
-                await self.app(scope, body.receive, send_guarded)
+                self._check(scope)
+                await self.app(scope, receive, send_guarded)
             except Exception as error:
                 if status:  # too late for words
                     log.exception("while an answer was sent")
@@ -89,57 +94,97 @@ class Guard:
             route = scope.get("template", "other")
             self.service.metrics.add(route, status or 500, time.perf_counter() - started)
 
-    def _check(self, scope: Message, headers: dict[str, bytes]) -> None:
-        host = headers.get("host", b"").decode("latin-1")
+    def _check(self, scope: Message) -> None:
+        if scope.get("http_version", "1.1") not in ("1.0", "1.1"):
+            raise ServiceError(
+                400, "the service speaks HTTP/1.0 and HTTP/1.1", {"Connection": "close"}
+            )
+        _check_path(scope)
+        headers = _read_headers(scope)
+        host = headers.get(b"host", b"").decode("latin-1").lower()
         if self.hosts is not None and without_port(host) not in self.hosts:
             raise ServiceError(
                 400, "Host must be a name of this machine, such as localhost; see --name"
             )
-        origin = headers.get("origin", b"").decode("latin-1")
+        origin = headers.get(b"origin", b"").decode("latin-1").lower()
         site = origin.partition("://")[2]
         if origin and site != host and without_port(site) not in self.names:
             raise ServiceError(403, "a page of another site must not ask here (Origin)")
         client = (scope.get("client") or ("",))[0]
-        if self.buckets is not None and not self.buckets.take(client):
-            raise ServiceError(429, "too many requests: wait a second", {"Retry-After": "1"})
-        is_write = scope["method"] in ("POST", "DELETE", "PUT", "PATCH")
-        if is_write and WRITES.fullmatch(scope["path"]):
-            self._check_token(headers)
+        if self.buckets is not None and not self.buckets.take(client[:100]):
+            raise ServiceError(429, "too many requests: wait a second", RETRY)
 
-    def _check_token(self, headers: dict[str, bytes]) -> None:
-        token = self.service.token
-        if token is None:
-            return
-        given = headers.get("authorization", b"")
-        if not hmac.compare_digest(given, b"Bearer " + token.encode()):
+
+def _check_path(scope: Message) -> None:
+    """Refuse what is not text: two names must never fall together."""
+    raw_path = scope.get("raw_path") or scope["path"].encode()
+    for part, what in ((raw_path, "path"), (scope["query_string"], "query")):
+        try:
+            urllib.parse.unquote_to_bytes(part).decode()
+        except UnicodeDecodeError:
+            shown = part[:80].decode("latin-1")
+            raise ServiceError(
+                400, f"the {what} must be UTF-8, percent-encoded, got {shown!r}"
+            ) from None
+    if CONTROL.search(scope["path"]):
+        raise ServiceError(
+            400, f"the path must have no control characters, got {scope['path'][:80]!r}"
+        )
+
+
+def _read_headers(scope: Message) -> dict[bytes, bytes]:
+    headers: dict[bytes, bytes] = {}
+    size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+    for name, value in scope["headers"]:
+        if name in ONCE and name in headers:
+            raise ServiceError(400, f"the header {name.decode()} must come once, and came again")
+        headers[name] = value
+        size += len(name) + len(value)
+    if size > MAX_HEAD:
+        raise ServiceError(431, f"the head of a request must have at most {MAX_HEAD:,} bytes")
+    return headers
+
+
+def admit(request: Request, endpoint: Endpoint, service: Service) -> Request:
+    """The request, for the handler of the address that was found: if it may ask, and with a limit
+    to its body."""
+    if _is_late(request.scope) and not endpoint.is_vital:
+        raise ServiceError(503, "too many connections: close some, or try again later", RETRY)
+    if endpoint.writes and service.token is not None:
+        given = request.headers.get("authorization", "").encode("latin-1")
+        if not hmac.compare_digest(given, b"Bearer " + service.token.encode()):
             raise ServiceError(
                 401,
                 "this needs the token of the service, as the header `Authorization: Bearer TOKEN`",
                 {"WWW-Authenticate": "Bearer"},
             )
+    return Request(request.scope, _Body(request, endpoint, service).receive)
+
+
+def _is_late(scope: Message) -> bool:
+    """Did its connection come when there were too many?"""
+    return bool(scope.get("state", {}).get("is_late"))
 
 
 class _Body:
     """The body of a request, up to its limits of size and time."""
 
-    def __init__(
-        self, scope: Message, headers: dict[str, bytes], receive: Receive, service: Service
-    ):
-        limits, is_upload = service.limits, scope["path"] == "/upload"
-        self.most = limits.upload if is_upload else limits.body
-        self.seconds = limits.seconds * (10 if is_upload else 1)
-        self._receive, self._size, self._has_all = receive, 0, False
-        self._deadline = time.monotonic() + self.seconds
-        length = headers.get("content-length", b"0")
-        if length.isdigit() and int(length) > self.most:
+    def __init__(self, request: Request, endpoint: Endpoint, service: Service):
+        limits, takes_file = service.limits, endpoint.takes_file
+        self.most = limits.upload if takes_file else limits.body
+        self.seconds = limits.seconds * (10 if takes_file else 1)
+        self._receive, self._size, self._has_all = request.receive, 0, False
+        self._deadline = asyncio.get_running_loop().time() + self.seconds
+        length = request.headers.get("content-length", "0")
+        if length.isdecimal() and int(length[:20]) > self.most:
             raise self._too_large()
 
     async def receive(self) -> Message:
         if self._has_all:
             return await self._receive()  # waits until the client goes
-        left = self._deadline - time.monotonic()
         try:
-            message = await asyncio.wait_for(self._receive(), max(left, 0.001))
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
         except TimeoutError:
             words = f"the request did not come within {self.seconds:g} seconds"
             raise ServiceError(408, words, {"Connection": "close"}) from None
@@ -163,9 +208,10 @@ def without_port(host: str) -> str:
     return re.sub(r":\d*$", "", host) if not host.endswith("]") else host
 
 
-def _with_ours(headers: Any) -> list[tuple[bytes, bytes]]:
+def _with_ours(headers: Any, is_last: bool) -> list[tuple[bytes, bytes]]:
     given = {name.lower() for name, _ in headers}
-    return [*headers, *(pair for pair in RAW_HEADERS if pair[0] not in given)]
+    ours = [*RAW_HEADERS, (b"connection", b"close")] if is_last else RAW_HEADERS
+    return [*headers, *(pair for pair in ours if pair[0] not in given)]
 
 
 def _known(error: Exception) -> ServiceError:

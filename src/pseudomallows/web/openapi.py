@@ -22,15 +22,19 @@ ERRORS = {
     413: "too large",
     422: "understood, but wrong",
     429: "too often",
+    431: "the head is too large",
     503: "not for the moment",
     507: "the disk is full",
 }
-ALWAYS = (400, 408, 413, 429, 503)
+ALWAYS = (400, 408, 413, 429, 431, 503)
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One address: what it takes, what it answers."""
+    """One address: what it takes, what it answers, who may ask.
+
+    The token is asked for every method but GET, unless it is said that nothing is changed.
+    """
 
     method: str
     path: str
@@ -41,7 +45,18 @@ class Endpoint:
     query: dict[str, Any] = field(default_factory=dict)
     status: int = 200
     errors: tuple[int, ...] = ()
-    needs_token: bool = False
+    changes_nothing: bool = False  # though it is no GET
+    is_vital: bool = False  # answered even if there are too many connections
+
+    @property
+    def writes(self) -> bool:
+        """Does it change anything? Then it needs the token."""
+        return self.method != "GET" and not self.changes_nothing
+
+    @property
+    def takes_file(self) -> bool:
+        """Is the body a file, which may be large?"""
+        return isinstance(self.asks, str)
 
 
 def describe(endpoints: list[Endpoint]) -> dict[str, Any]:
@@ -78,14 +93,14 @@ def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
         "parameters": _parameters(endpoint),
         "responses": {str(endpoint.status): _content(endpoint.answer, schemas, "the answer")},
     }
-    errors = {*ALWAYS, *endpoint.errors, *((401,) if endpoint.needs_token else ())}
+    errors = {*ALWAYS, *endpoint.errors, *((401,) if endpoint.writes else ())}
     errors |= {422} if endpoint.query or endpoint.asks is not None else set()
     for status in sorted(errors):
         operation["responses"][str(status)] = _content(ErrorAnswer, schemas, ERRORS[status])
     if endpoint.asks is not None:
         body = _content(endpoint.asks, schemas, "what is asked")
         operation["requestBody"] = {"required": True, "content": body["content"]}
-    if endpoint.needs_token:
+    if endpoint.writes:
         operation["security"] = [{"token": []}, {}]
     return operation
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import uvicorn
 
 from .app import guard_of
-from .guard import LOOPBACK, Guard
-from .lane import make_lane
+from .connections import MAX_CONNECTIONS, MAX_OF_CLIENT, ROOM, Connections, Network, make_protocol
+from .guard import LOOPBACK, MAX_HEAD, Guard
 from .service import Limits, Service
 
 log = logging.getLogger("pseudomallows")
 MIN_TOKEN, PUBLIC_RATE = 16, 100.0
-MAX_CONNECTIONS = 1000
+SPARE_FILES = 200  # of the process, besides connections
 
 
 def serve(
@@ -31,6 +31,8 @@ def serve(
     rate: float | None = None,
     names: Sequence[str] = (),
     quiet: bool = False,
+    trusted_proxies: str | None = None,
+    max_of_client: int = MAX_OF_CLIENT,
 ) -> None:
     """Serve a model until interrupted."""
     is_local = is_loopback(host)
@@ -41,6 +43,9 @@ def serve(
         )
     if refit_every is not None and not refit_every > 0:
         raise ValueError(f"--refit-every must be above 0 seconds, got {refit_every:g}")
+    if max_of_client < 1:
+        raise ValueError(f"--max-connections-per-client must be 1 or more, got {max_of_client}")
+    proxies = read_proxies(trusted_proxies)
     if rate is None:
         rate = 0.0 if is_local else PUBLIC_RATE
     _set_up_log(quiet)
@@ -48,25 +53,35 @@ def serve(
     try:
         service = Service(model, store, token, Limits(rate=rate), refit_every)
         hosts = LOOPBACK | {host} if is_local else None
-        _run(opened, service, hosts, frozenset(names))
+        guard = guard_of(service, hosts, frozenset(names))
+        _run(opened, guard, Connections(_room_for_connections(), max_of_client, proxies))
     finally:
         opened.close()
 
 
-def _run(
-    opened: socket.socket,
-    service: Service,
-    hosts: frozenset[str] | None,
-    names: frozenset[str],
-) -> None:
-    served, (host, port) = service.served, opened.getsockname()[:2]
+def _run(opened: socket.socket, guard: Guard, connections: Connections) -> None:
+    served, (host, port) = guard.service.served, opened.getsockname()[:2]
     log.info("%s, version %d", served.posterior, served.number)
     log.info("look-up tables of %.1f MB made", served.table_bytes() / 1e6)
-    guard = guard_of(service, hosts, names)
     log.info("open http://%s:%d", host, port)
     gc.collect()
     gc.freeze()  # what is there by now stays, and need not be looked through again
-    uvicorn.Server(make_config(guard, host, port)).run(sockets=[opened])
+    uvicorn.Server(make_config(guard, host, port, connections)).run(sockets=[opened])
+
+
+def _room_for_connections() -> int:
+    """How many connections there may be: fewer, if the system grants fewer open files."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # pragma: no cover (Windows has no such limit)
+        return MAX_CONNECTIONS
+    wanted = MAX_CONNECTIONS + ROOM + SPARE_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return MAX_CONNECTIONS
+    granted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
+    return max(1, granted - ROOM - SPARE_FILES)
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -83,23 +98,45 @@ def _bind(host: str, port: int) -> socket.socket:
     return opened
 
 
-def make_config(guard: Guard, host: str, port: int) -> uvicorn.Config:
+def make_config(
+    guard: Guard, host: str, port: int, connections: Connections | None = None
+) -> uvicorn.Config:
     """How the server runs an app."""
+    connections = connections or Connections()
     return uvicorn.Config(
         guard,
         host=host,
         port=port,
-        http=make_lane(guard),
+        http=make_protocol(connections),
+        loop="asyncio",  # uvloop takes one newcomer a turn: under load they wait for seconds
         ws="none",
         lifespan="on",
         access_log=False,
         log_level="warning",
         server_header=False,
-        limit_concurrency=MAX_CONNECTIONS,
+        proxy_headers=bool(connections.proxies),
+        forwarded_allow_ips=[str(network) for network in connections.proxies],
         timeout_keep_alive=15,
         timeout_graceful_shutdown=5,
-        h11_max_incomplete_event_size=16_384,
+        h11_max_incomplete_event_size=MAX_HEAD,
     )
+
+
+def read_proxies(text: str | None) -> list[Network]:
+    """The networks of proxies whose X-Forwarded-For is believed.
+
+    >>> read_proxies("10.0.0.2, 10.1.0.0/16")[1]
+    IPv4Network('10.1.0.0/16')
+    """
+    found: list[Network] = []
+    for word in text.split(",") if text is not None else []:
+        try:
+            found.append(ipaddress.ip_network(word.strip()))
+        except ValueError as error:
+            raise ValueError(
+                f"--trusted-proxies must be addresses, such as 10.0.0.2 or 10.0.0.0/24: {error}"
+            ) from None
+    return found
 
 
 def _set_up_log(quiet: bool) -> None:

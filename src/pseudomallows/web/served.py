@@ -4,6 +4,7 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -11,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..executors import Threads, blocks
-from ..kernels.groups import choose_best
 from ..posterior import Posterior
 from ..preferences import Clicks
+from ..recommend import best_items
 from ..recommenders import recommender_of
 from ..trust import judge
 from .errors import ServiceError
@@ -30,7 +31,7 @@ from .types import (
 
 WINDOW = 10  # whose tables are made before the first request
 PREPARE_SECONDS = 5.0  # of them before the port opens; the others follow behind
-QUICK_SECONDS = 0.005  # an answer that takes longer is left to a thread
+QUICK_SECONDS, QUICK_CLICKS = 0.005, 50  # what takes more is left to a thread
 TABLE_BYTES, ANSWER_BYTES = 512 * 2**20, 32 * 2**20
 MAX_ROWS, MAX_BINS, N_BEST = 100, 50, 3
 ONE = Threads(1)
@@ -53,11 +54,12 @@ class Served:
         self.counts = self.clicks.item_counts()
         self.folded = [name.casefold() for name in self.item_names]
         self.by_count = np.argsort(-self.counts, kind="stable").tolist()
-        self.is_quick = False
+        self._quick: set[int] = set()  # windows whose last answer was
         self._lock = threading.Lock()  # of the tables; held for a moment only
         self._making = threading.Lock()  # of what is made once; a report takes seconds
         self._made: dict[Any, Any] = {}
         self._windows: OrderedDict[int, None] = OrderedDict({self.window(WINDOW): None})
+        self._readers: Counter[int] = Counter()  # of the tables of each window, now
         self._answers: OrderedDict[tuple[int, bytes], bytes] = OrderedDict()
         self._answer_bytes = 0
         self.n_hits = 0
@@ -77,11 +79,8 @@ class Served:
         codes = np.zeros(1, dtype=np.int32)
         if self.clicks.n_users:  # none are kept of a fit of parts
             codes = self.clicks.clicks_of(int(np.argmax(self.clicks.n_clicks > 0)))
-        self.best(codes, WINDOW)
-        started = time.perf_counter()
-        for _ in range(3):
+        for _ in range(2):  # the first compiles
             self.best(codes, WINDOW)
-        self.is_quick = (time.perf_counter() - started) / 3 < QUICK_SECONDS
         return left
 
     def sizes_at_hand(self) -> list[int]:
@@ -98,17 +97,27 @@ class Served:
         """Memory of the tables."""
         return self.recommender.table_bytes()
 
-    def _keep_window(self, window: int) -> None:
-        """Remember that a window is in use, and drop the tables of those long unused."""
+    @contextmanager
+    def _using(self, window: int) -> Iterator[None]:
+        """Keep the tables of a window while they are read; drop those long unused."""
         with self._lock:
+            self._readers[window] += 1
             self._windows[window] = None
             self._windows.move_to_end(window)
-            while self.table_bytes() > TABLE_BYTES:
-                others = [w for w in self._windows if w not in (window, self.window(WINDOW))]
-                if not others:
-                    return
-                del self._windows[others[0]]
-                self.recommender.drop_tables(others[0])
+            self._drop_unused()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._readers[window] -= 1
+
+    def _drop_unused(self) -> None:
+        for window in list(self._windows):
+            if self.table_bytes() <= TABLE_BYTES:
+                return
+            if not self._readers[window] and window != self.window(WINDOW):
+                del self._windows[window], self._readers[window]
+                self.recommender.drop_tables(window)
 
     # Recommendations
 
@@ -131,8 +140,11 @@ class Served:
         """The answer as JSON, or None if it would take long."""
         codes = self.codes_of(names)
         found = self.kept((k, codes.tobytes()))
-        if found is None and self.is_quick and self._is_ready(codes, k):
-            found = self.keep((k, codes.tobytes()), self.answer(codes, k))
+        window = self.window(k)
+        if found is None and window in self._quick and len(codes) <= QUICK_CLICKS:
+            with self._using(window):
+                if self.recommender.is_ready(len(codes), window):
+                    found = self.keep((k, codes.tobytes()), self.answer(codes, k))
         return found
 
     def kept(self, key: tuple[int, bytes]) -> bytes | None:
@@ -154,10 +166,6 @@ class Served:
             self._answer_bytes -= len(old) + len(codes) + 200
         return answer
 
-    def _is_ready(self, codes: NDArray[np.int32], k: int) -> bool:
-        """Have the tables for so many clicks been made?"""
-        return self.recommender.is_ready(len(codes), self.window(k))
-
     def answer(self, codes: NDArray[np.int32], k: int, row: int | None = None) -> bytes:
         """The answer as JSON."""
         items, chances, memberships = self.best(codes, k, row)
@@ -173,12 +181,15 @@ class Served:
     ) -> tuple[list[int], list[float], list[float] | None]:
         """Items, chances, memberships: those of `pm.recommend` and `pm.memberships`."""
         window = self.window(k)
-        self._keep_window(window)
-        while True:
-            try:
-                return self.recommender.best(codes, row, window)
-            except KeyError:  # another thread has just dropped the table
-                continue
+        with self._using(window):
+            is_ready = self.recommender.is_ready(len(codes), window)
+            started = time.thread_time()
+            found = self.recommender.best(codes, row, window)
+            if time.thread_time() - started > QUICK_SECONDS:
+                self._quick.discard(window)
+            elif is_ready and len(codes) < self.posterior.n_items:
+                self._quick.add(window)
+            return found
 
     def recommendation_rows(self, k: int) -> Iterator[list[list[Any]]]:
         """Rows user, place, item, probability of all users of the fit, block by block."""
@@ -186,21 +197,16 @@ class Served:
         for part in blocks(len(self.user_names)):
             rows = np.arange(part.start, part.stop)
             seen = self.clicks.take(rows)
-            self._keep_window(window)
-            table = self.recommender.begin(seen, rows, window, "look_up", ONE)(
-                slice(0, seen.n_users)
-            )
-            items = np.full((seen.n_users, window), -1, dtype=np.int64)
-            chances = np.full((seen.n_users, window), np.nan)
-            choose_best(seen.starts, seen.codes, table, self.recommender.consensus, items, chances)
+            with self._using(window):
+                found = best_items(self.posterior, seen, rows, window, window, executor=ONE)
             yield [
                 [
                     self.user_names[rows[row]],
                     place + 1,
-                    self.item_names[items[row, place]],
-                    round(float(chances[row, place]), 6),
+                    self.item_names[found.items[row, place]],
+                    round(float(found.probabilities[row, place]), 6),
                 ]
-                for row, place in np.argwhere(items >= 0).tolist()
+                for row, place in np.argwhere(found.items >= 0).tolist()
             ]
 
     # Questions about the model

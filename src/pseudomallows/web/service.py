@@ -296,11 +296,6 @@ class Buckets:
             del self._clients[next(iter(self._clients))]
         return left >= 1
 
-    def give_back(self, client: str) -> None:
-        """As if the client had not asked."""
-        left, last = self._clients.get(client, (0.0, 0.0))
-        self._clients[client] = (left + 1, last)
-
 
 def check_name(name: str, what: str) -> None:
     """Refuse a name that cannot be stored."""

@@ -1,0 +1,181 @@
+"""Connections: how many there may be, how long they may idle, how long a head may be.
+
+All of it before a request has come whole; what the request may do is for `guard`.
+"""
+
+import asyncio
+import functools
+import ipaddress
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from .guard import MAX_HEAD
+from .served import encode
+from .types import ErrorAnswer
+
+MAX_CONNECTIONS, MAX_OF_CLIENT = 1000, 100
+ROOM = 50  # for connections beyond that, which may ask for vital addresses and are told to wait
+WAIT_SECONDS, LATE_SECONDS = 15.0, 2.0  # for a request to come whole
+TAKE_SECONDS = 60.0  # for a client to take any bytes of its answer; what the kernel holds is long
+LOOK_SECONDS = 1.0  # between two looks at a connection
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class Connections:
+    """All connections of a server.
+
+    Those of `proxies` have many clients behind them, and count only in the total.
+    """
+
+    def __init__(
+        self,
+        most: int = MAX_CONNECTIONS,
+        most_of_client: int = MAX_OF_CLIENT,
+        proxies: Sequence[Network] = (),
+    ):
+        self.most, self.most_of_client, self.proxies = most, most_of_client, proxies
+        self._in_time: dict[Connection, str] = {}
+        self._of_client: Counter[str] = Counter()
+        self._late: dict[Connection, None] = {}  # oldest first
+        self._is_proxy = functools.lru_cache(1024)(lambda client: is_in(client, proxies))
+
+    def add(self, connection: "Connection", client: str) -> bool:
+        """Count a connection; False if it came too late, when there were too many."""
+        is_full = len(self._in_time) >= self.most or (
+            self._of_client[client] >= self.most_of_client and not self._is_proxy(client)
+        )
+        if not is_full:
+            self._in_time[connection] = client
+            self._of_client[client] += 1
+            return True
+        self._late[connection] = None
+        if len(self._late) > ROOM:
+            oldest = next(iter(self._late))
+            del self._late[oldest]
+            oldest.refuse(503, "too many connections: close some, or try again later")
+        return False
+
+    def remove(self, connection: "Connection") -> None:
+        """The end of a connection."""
+        self._late.pop(connection, None)
+        client = self._in_time.pop(connection, None)
+        if client is not None:
+            self._of_client[client] -= 1
+            if not self._of_client[client]:
+                del self._of_client[client]
+
+
+def is_in(client: str, networks: Sequence[Network]) -> bool:
+    """Is an address in one of some networks?
+
+    >>> is_in("10.0.0.7", [ipaddress.ip_network("10.0.0.0/24")]), is_in("", [])
+    (True, False)
+    """
+    try:
+        return any(ipaddress.ip_address(client) in network for network in networks)
+    except ValueError:
+        return False
+
+
+def make_protocol(connections: Connections) -> type[asyncio.Protocol]:
+    """The protocol of the server: by httptools where it is installed, else by h11."""
+    own: tuple[type[asyncio.Protocol], ...]
+    try:
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+        own = (_HttpTools, HttpToolsProtocol)
+    except ModuleNotFoundError:
+        from uvicorn.protocols.http.h11_impl import H11Protocol
+
+        own = (Connection, H11Protocol)
+    return type("Counted", own, {"registry": connections})
+
+
+class Connection(asyncio.Protocol):
+    """One connection, to be mixed with a protocol of uvicorn: `cycle` is its last request."""
+
+    registry: Connections
+    cycle: Any
+    loop: asyncio.AbstractEventLoop
+    transport: asyncio.Transport
+
+    def __init__(self, config: Any, server_state: Any, app_state: Any, _loop: Any = None):
+        self._state = app_state | {"is_late": False}  # a request takes it along
+        super().__init__(config, server_state, self._state, _loop)  # type: ignore[call-arg]
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._asked = self._taken = (
+            time.monotonic()
+        )  # the last request, the last bytes of an answer
+        self._request: Any = None
+        self._n_left = 0  # bytes of an answer that the client has not taken
+        client = (transport.get_extra_info("peername") or ("",))[0]
+        self._state["is_late"] = not self.registry.add(self, client)
+        self._look = self.loop.call_later(LOOK_SECONDS, self._look_after)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._look.cancel()
+        self.registry.remove(self)
+        super().connection_lost(exc)
+
+    def _look_after(self) -> None:
+        """Close, if for long no request has come whole, however many bytes dripped in, or if the
+        client does not take its answer."""
+        now, n_left = time.monotonic(), self.transport.get_write_buffer_size()
+        if not n_left or n_left != self._n_left:
+            self._taken, self._n_left = now, n_left
+        if self.cycle is not self._request or self._is_answering():
+            self._asked, self._request = now, self.cycle
+        patience = LATE_SECONDS if self._state["is_late"] else WAIT_SECONDS
+        if now - self._taken > TAKE_SECONDS:
+            self.transport.abort()
+        elif now - self._asked > patience:
+            self.transport.close()  # once all is taken
+        self._look = self.loop.call_later(LOOK_SECONDS, self._look_after)
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def refuse(self, status: int, words: str) -> None:
+        """Say why, and close."""
+        if self.transport.is_closing():
+            return
+        body = encode(ErrorAnswer(words))
+        again = b"retry-after: 1\r\n" if status == 503 else b""
+        head = b"HTTP/1.1 %d Refused\r\ncontent-type: application/json\r\nconnection: close\r\n"
+        rest = b"%scontent-length: %d\r\n\r\n%s" % (again, len(body), body)
+        self.transport.write(head % status + rest)
+        self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """What uvicorn says to bytes that are no request; in JSON, as all errors."""
+        self.refuse(400, msg)
+
+
+class _HttpTools(Connection):
+    """With httptools, which would read a head, or what stands around the chunks of a body, of any
+    length: `_n_extra` counts the bytes of a request that are not of its body."""
+
+    _n_extra = 0
+
+    def on_message_begin(self) -> None:
+        self._n_extra = 0
+        super().on_message_begin()  # type: ignore[misc]
+
+    def on_body(self, body: bytes) -> None:
+        self._n_extra = max(0, self._n_extra - 2 * len(body))  # chunks have sizes: some is right
+        super().on_body(body)  # type: ignore[misc]
+
+    def on_message_complete(self) -> None:
+        self._n_extra = 0
+        super().on_message_complete()  # type: ignore[misc]
+
+    def data_received(self, data: bytes) -> None:
+        self._n_extra += len(data)
+        super().data_received(data)
+        if self._n_extra > MAX_HEAD:
+            self.refuse(431, f"the head of a request must have at most {MAX_HEAD:,} bytes")
