@@ -72,7 +72,7 @@ def test_a_refit_is_the_fit_of_all_clicks(tmp_path):
     store = open_store(str(tmp_path / "s.sqlite"))
     store.add([("zoe", "item 1"), ("zoe", "item 2"), ("user 1", "item 5")])
     order = {"store": str(tmp_path / "s.sqlite")}
-    found = refit(posterior, order)
+    found = refit(posterior, order, posterior.clicks)
     prefs = join_clicks(posterior.clicks, store.all_clicks())
     store.close()
     with pytest.warns(pm.ConvergenceWarning):
@@ -80,10 +80,10 @@ def test_a_refit_is_the_fit_of_all_clicks(tmp_path):
     assert np.array_equal(found.consensus, expected.consensus)
     assert found.users.tolist()[-1] == "zoe"
     assert found.settings["stored_clicks"] == 3
-    assert refit(posterior, order | {"clusters": 3}).n_clusters == 3
-    assert refit(posterior, order | {"method": "personal"}).personal is not None
+    assert refit(posterior, order | {"clusters": 3}, posterior.clicks).n_clusters == 3
+    assert refit(posterior, order | {"method": "personal"}, posterior.clicks).personal is not None
     with pytest.raises(ValueError, match="has no clusters"):
-        refit(posterior, order | {"method": "personal", "clusters": 2})
+        refit(posterior, order | {"method": "personal", "clusters": 2}, posterior.clicks)
 
 
 @pytest.mark.slow

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from pseudomallows.web.errors import ServiceError
-from pseudomallows.web.store import SqliteStore, Writer, open_store
+from pseudomallows.web.keeper import Keeper
+from pseudomallows.web.store import SqliteStore, open_store
 from webhelp import Client, Process, free_port, make_model
 
 BINARIES = Path("/usr/lib/postgresql/15/bin")
@@ -70,7 +71,8 @@ def address(request, tmp_path):
 
     found = request.getfixturevalue("postgres")
     with psycopg.connect(found, autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS pseudomallows_clicks")
+        for table in ("clicks", "uploads", "uploaded", "state"):
+            connection.execute(f"DROP TABLE IF EXISTS pseudomallows_{table}")
     return found
 
 
@@ -115,7 +117,7 @@ def test_all_or_none(address):
 def test_many_writers_to_one_user_through_two_connections(address):
     """As two processes would: each click is there once, and every answer holds what was given."""
     stores = [open_store(address) for _ in range(2)]
-    writers = [Writer(store) for store in stores]
+    writers = [Keeper(store) for store in stores]
 
     async def write(number):
         items = [f"item {number}", f"item {number + 1}", "all"]
@@ -168,8 +170,8 @@ def test_a_full_disk_is_507_and_nothing_is_lost(tmp_path):
     from pseudomallows.web.app import make_app
 
     app = make_app(tmp_path / "m.pm", str(tmp_path / "s.sqlite"))
-    app.service.writer.store.close()
-    app.service.writer.store = SqliteStore(str(tmp_path / "s.sqlite"), max_pages=12)
+    app.service.keeper.store.close()
+    app.service.keeper.store = SqliteStore(str(tmp_path / "s.sqlite"), max_pages=20)
     kept, last = _fill(Client(app))
     assert last.status_code == 507
     assert "the disk of the store is full: nothing was stored" in last.json()["error"]

@@ -354,6 +354,7 @@ def serve_model(options: argparse.Namespace) -> int:
         options.rate,
         options.name,
         options.quiet,
+        (options.upload_rows, options.upload_users, options.upload_items),
     )
     return 0
 

@@ -36,7 +36,7 @@ HEADERS = {
 }
 RAW_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 WORDS = {404: "there is nothing at this address", 405: "this address does not take this method"}
-WRITES = re.compile(r"/users/.*/clicks|/refit|/upload|/jobs/.*", re.DOTALL)
+WRITES = re.compile(r"/users/.*|/refit|/upload|/uploads/.*|/jobs/.*", re.DOTALL)
 
 
 class Guard:

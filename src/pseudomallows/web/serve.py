@@ -13,6 +13,7 @@ import uvicorn
 
 from .app import guard_of
 from .guard import LOOPBACK, Guard
+from .intake import MOST, Most
 from .lane import make_lane
 from .service import Limits, Service
 
@@ -31,8 +32,9 @@ def serve(
     rate: float | None = None,
     names: Sequence[str] = (),
     quiet: bool = False,
+    uploads: tuple[int, int, int] = MOST,
 ) -> None:
-    """Serve a model until interrupted."""
+    """Serve a model until interrupted; `uploads`: most rows, users and new items of one."""
     is_local = is_loopback(host)
     if not is_local and token is None:
         raise ValueError(
@@ -46,7 +48,8 @@ def serve(
     _set_up_log(quiet)
     opened = _bind(host, port)
     try:
-        service = Service(model, store, token, Limits(rate=rate), refit_every)
+        limits = Limits(rate=rate, uploads=Most(*uploads))
+        service = Service(model, store, token, limits, refit_every)
         hosts = LOOPBACK | {host} if is_local else None
         _run(opened, service, hosts, frozenset(names))
     finally:
