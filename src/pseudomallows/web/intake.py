@@ -26,7 +26,7 @@ from .store import open_store
 from .tables import Pair, Store
 from .types import MAX_NAME
 
-PART = 10_000  # clicks of one commit
+PART = 5_000  # clicks of one commit
 MOST_PAUSE = 0.1  # seconds
 MEMORY = 2 * 10**9  # bytes that a process may take for a file
 BLOCK = 1 << 20
@@ -145,6 +145,7 @@ def main() -> int:
             return 3
         threading.Thread(target=_end_with_the_service, daemon=True).start()
         store = open_store(order["store"])
+        store.be_lazy()
         store_parts(store, upload, found)
         store.close()
         _say({"stored": upload})

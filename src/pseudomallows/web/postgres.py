@@ -131,6 +131,7 @@ class _Line:
         self._lock = threading.Lock()
         self._connection: Any = None
         self._deadline: float | None = None
+        self._was_cut = False
 
     @contextmanager
     def statements(self) -> Iterator[Run]:
@@ -175,8 +176,14 @@ class _Line:
 
     @contextmanager
     def _limit(self) -> Iterator[None]:
+        self._was_cut = False
         try:
             yield
+        except self._psycopg.Error:
+            if self._was_cut:
+                reason = f"PostgreSQL did not answer within {CLIENT_SECONDS:g} seconds"
+                raise StoreError(AGAIN, reason) from None
+            raise
         finally:
             self._deadline = None
 
@@ -188,6 +195,7 @@ class _Line:
         deadline = self._deadline
         if deadline is None or time.monotonic() < deadline:
             return
+        self._was_cut = True
         with (
             contextlib.suppress(OSError, self._psycopg.Error),
             socket.socket(fileno=os.dup(self._connection.fileno())) as line,
