@@ -679,6 +679,7 @@ def assert_broken(client, words):
     assert answer.status_code == 503, answer.text
     wait_until(lambda: client.get("/healthz").status_code == 503)
     assert words in client.get("/healthz").json()["error"]
+    assert "/tmp" not in client.get("/healthz").text
     assert client.get("/users/nobody/recommendations").status_code in (404, 503)
     assert client.get("/users/user 1/recommendations").status_code == 200
     assert client.post("/recommend", json={"clicks": ["item 1"]}).status_code == 200

@@ -297,9 +297,7 @@ class Handlers:
             self.service.jobs.check_free()
         with self.service.uploads.place(), tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "upload.csv"
-            with path.open("wb") as stream:
-                async for part in request.stream():
-                    stream.write(part)
+            await _save(request, path)
             taken = await self.service.upload(path)
         job = await self.service.refit(None, None) if with_refit else None
         return _json(encode(UploadAnswer(job.name if job else None, *taken)), 202)
@@ -350,6 +348,18 @@ class Handlers:
 
 def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     return Response(body, status, headers, media_type="application/json")
+
+
+async def _save(request: Request, path: Path) -> None:
+    try:
+        with path.open("wb") as stream:
+            async for part in request.stream():
+                stream.write(part)
+    except ClientDisconnect:
+        raise ServiceError(400, "the client went before it had sent all") from None
+    except OSError as error:
+        words = f"the service cannot keep the file while it reads it: {error.strerror}"
+        raise ServiceError(507, words) from None
 
 
 async def _read(request: Request, kind: type[T], default: bytes = b"") -> T:

@@ -12,11 +12,13 @@ class ServiceError(Exception):
 
 
 class StoreError(ServiceError):
-    """The store failed: words for the client, and the reason for the log and for /healthz.
+    """The store failed: words for the client, the reason for /healthz, and a detail for the log.
 
     A problem that lasts does not go away by itself: the service must be started again.
     """
 
-    def __init__(self, words: str, reason: str, status: int = 503, lasts: bool = False):
+    def __init__(
+        self, words: str, reason: str, status: int = 503, lasts: bool = False, detail: str = ""
+    ):
         super().__init__(status, words, RETRY if status == 503 else None)
-        self.reason, self.lasts = reason, lasts
+        self.reason, self.lasts, self.detail = reason, lasts, detail

@@ -35,7 +35,7 @@ class Health:
         """Note a problem; it is logged once, not with each request."""
         now = time.monotonic()
         if now - self._logged.get(error.reason, -LOG_SECONDS) >= LOG_SECONDS:
-            log.error("clicks cannot be kept: %s", error.reason)
+            log.error("clicks cannot be kept: %s %s", error.reason, error.detail)
             self._logged[error.reason] = now
             for old in list(self._logged)[:-20]:
                 del self._logged[old]

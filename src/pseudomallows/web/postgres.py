@@ -56,11 +56,12 @@ class PostgresStore(Store):
             with self._writer.transaction(is_limited=False) as run:
                 self._alone(run)
                 self._prepare(run)
-        except (psycopg.Error, ValueError) as error:
+        except (psycopg.Error, ValueError, StoreError) as error:
             self._writer.close()
             if isinstance(error, ValueError):
                 raise
-            raise ValueError(f"cannot keep clicks in PostgreSQL: {_first_line(error)}") from None
+            words = getattr(error, "detail", "") or _first_line(error)
+            raise ValueError(f"cannot keep clicks in PostgreSQL: {words}") from None
         threading.Thread(target=self._watch, name="postgresql", daemon=True).start()
 
     def _watch(self) -> None:
@@ -160,7 +161,11 @@ class _Line:
             if not self._connection.closed:
                 return
             self._connection.close()
-        self._connection = self._psycopg.connect(self._address, autocommit=True, **OPTIONS)
+        try:
+            self._connection = self._psycopg.connect(self._address, autocommit=True, **OPTIONS)
+        except self._psycopg.Error as error:  # it names the server: not for everybody
+            reason = "PostgreSQL cannot be reached"
+            raise StoreError(AGAIN, reason, detail=f"({_first_line(error)})") from None
         self._connection.execute("SET synchronous_commit = on")
         self._connection.execute(f"SET statement_timeout = {int(1000 * SERVER_SECONDS)}")
 

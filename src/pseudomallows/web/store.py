@@ -149,11 +149,9 @@ class SqliteStore(Store):
         except OSError:
             is_same = False
         if not is_same:
-            reason = (
-                f"{self.where} (or its -wal file) was deleted or replaced while the service ran: "
-                "put it back, or start the service again"
-            )
-            raise StoreError("the store was deleted or replaced: nothing was stored", reason)
+            words = "the file of the store (or its -wal file) was deleted or replaced"
+            reason = f"{words}: put it back, or start the service again"
+            raise StoreError(f"{words}: nothing was stored", reason, detail=f"({self._path})")
 
     def close(self) -> None:
         """Let go of the file."""
