@@ -754,6 +754,22 @@ def test_a_damaged_file_stays_broken_until_the_service_is_started_again(tmp_path
         assert client.post("/recommend", json={"clicks": []}).status_code == 200
 
 
+def test_a_frozen_connection_is_cut_and_made_anew(postgres, monkeypatch):
+    """While the process at its other end is still stopped."""
+    monkeypatch.setattr(postgres_module, "CLIENT_SECONDS", 0.5)
+    store = open_store(postgres)
+    pid = store._writer._connection.info.backend_pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(ServiceError) as error:
+            store.add([("ann", "tea")])
+        assert "did not answer within 0.5 seconds" in error.value.reason
+        store.add([("ann", "tea")])
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    store.close()
+
+
 def test_a_frozen_postgresql_is_503_in_time_and_comes_back(postgres, tmp_path, monkeypatch):
     """Its processes are stopped, not ended: no limit of its own holds."""
     import psycopg
