@@ -1,6 +1,8 @@
 """Refits: new versions, progress, cancelling, and what happens when they fail."""
 
 import contextlib
+import io
+import json
 import logging
 import os
 import signal
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
+from pseudomallows.web import refit as refit_module
 from pseudomallows.web.app import make_app
 from pseudomallows.web.jobs import Jobs
 from pseudomallows.web.refit import join_clicks, refit
@@ -72,7 +75,7 @@ def test_a_refit_is_the_fit_of_all_clicks(tmp_path):
     store = open_store(str(tmp_path / "s.sqlite"))
     store.add([("zoe", "item 1"), ("zoe", "item 2"), ("user 1", "item 5")])
     order = {"store": str(tmp_path / "s.sqlite")}
-    found = refit(posterior, order)
+    found = refit(posterior, order, posterior.clicks)
     prefs = join_clicks(posterior.clicks, store.all_clicks())
     store.close()
     with pytest.warns(pm.ConvergenceWarning):
@@ -80,10 +83,41 @@ def test_a_refit_is_the_fit_of_all_clicks(tmp_path):
     assert np.array_equal(found.consensus, expected.consensus)
     assert found.users.tolist()[-1] == "zoe"
     assert found.settings["stored_clicks"] == 3
-    assert refit(posterior, order | {"clusters": 3}).n_clusters == 3
-    assert refit(posterior, order | {"method": "personal"}).personal is not None
+    assert refit(posterior, order | {"clusters": 3}, posterior.clicks).n_clusters == 3
+    assert refit(posterior, order | {"method": "personal"}, posterior.clicks).personal is not None
     with pytest.raises(ValueError, match="has no clusters"):
-        refit(posterior, order | {"method": "personal", "clusters": 2})
+        refit(posterior, order | {"method": "personal", "clusters": 2}, posterior.clicks)
+
+
+def test_removed_clicks_do_not_come_back_by_a_refit(tmp_path, monkeypatch, capsys):
+    """Even if a version in between has learned from them."""
+    first = make_model(tmp_path / "m.pm", method="pseudo")
+    store, versions = open_store(str(tmp_path / "s.sqlite")), Versions(tmp_path / "m.pm")
+    upload = store.begin_upload(2, 2)
+    store.add_part(upload, [("evil", "item 1"), ("evil", "lead"), ("user 1", "lead")])
+    store.finish_upload(upload)
+    store.add([("ann", "item 1"), ("bob", "item 2")])
+    monkeypatch.setattr(os, "nice", lambda by: None)
+    monkeypatch.setattr(refit_module, "_end_with_the_service", lambda: None)
+
+    def run(number):
+        order = {"model": str(tmp_path / "m.pm"), "number": number}
+        order["store"] = str(tmp_path / "s.sqlite")
+        monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(order) + "\n"))
+        assert refit_module.main() == 0
+        saved = json.loads(capsys.readouterr().out.splitlines()[-1])["saved"]
+        return versions.load(saved)
+
+    second = run(1)
+    assert {"evil", "ann", "bob"} <= set(second.users)
+    assert second.items.tolist()[-1] == "lead"
+    store.remove_upload(upload)
+    store.remove_user("ann")
+    third = run(2)
+    assert set(third.users) == {*first.users, "bob"}
+    assert third.items.tolist() == first.items.tolist()
+    assert third.settings["stored_changes"] == store.counts()[1] > second.settings["stored_changes"]
+    store.close()
 
 
 @pytest.mark.slow
@@ -243,8 +277,11 @@ def test_a_refit_now_and_then(tmp_path, monkeypatch):
         client.post("/users/zoe/clicks", json={"clicks": ["item 1"]})
         time.sleep(1.0)
         assert len(jobs) == 1
+        client.delete("/users/zoe")  # what was removed is to be forgotten, too
+        time.sleep(1.0)
+        assert len(jobs) == 2
     newer = pm.load(tmp_path / "m.pm")
-    newer.settings["stored_clicks"] = 1
+    newer.settings["stored_changes"] = 2
     Versions(tmp_path / "m.pm").save(newer)
     with client_of(tmp_path, refit_every=0.05) as client:  # started again: nothing is new
         time.sleep(0.5)

@@ -283,6 +283,27 @@ def _serve(adders: Any) -> None:
         help="requests a second from one client (any number on this machine, else 100)",
     )
     parser.add_argument(
+        "--upload-rows",
+        type=_count,
+        default=10_000_000,
+        metavar="N",
+        help="rows of an upload (10,000,000)",
+    )
+    parser.add_argument(
+        "--upload-users",
+        type=_count,
+        default=1_000_000,
+        metavar="N",
+        help="users of an upload (1,000,000)",
+    )
+    parser.add_argument(
+        "--upload-items",
+        type=_count,
+        default=10_000,
+        metavar="N",
+        help="items of an upload that the model does not know (10,000)",
+    )
+    parser.add_argument(
         "--name",
         action="append",
         default=[],

@@ -370,6 +370,7 @@ def serve_model(options: argparse.Namespace) -> int:
         options.quiet,
         trusted_proxies=options.trusted_proxies,
         max_of_client=options.max_connections_per_client,
+        uploads=(options.upload_rows, options.upload_users, options.upload_items),
     )
     return 0
 

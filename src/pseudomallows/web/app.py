@@ -19,9 +19,10 @@ from starlette.routing import Route, Router
 from ..write import safe_cell
 from .errors import ServiceError
 from .guard import Guard, admit
+from .intake import check_name
 from .openapi import Endpoint, as_page, describe
 from .served import encode
-from .service import Limits, Service, check_name
+from .service import Limits, Service
 from .types import (
     MAX_K,
     MAX_LISTED,
@@ -37,7 +38,10 @@ from .types import (
     RecommendRequest,
     RefitAnswer,
     RefitRequest,
+    RemovedAnswer,
     UploadAnswer,
+    UploadRow,
+    UploadsAnswer,
 )
 
 PAGE = Path(__file__).parent / "page"
@@ -49,6 +53,7 @@ REPORT_POLICY = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
 )
+STAYS = "a model that has learned from these clicks knows them until the next refit"
 K = {"type": "integer", "minimum": 1, "maximum": MAX_K, "default": 10}
 T = TypeVar("T")
 
@@ -207,6 +212,23 @@ class Handlers:
                 status=202,
                 errors=(409, 507),
             ),
+            Endpoint("GET", "/uploads", self.uploads, "The uploads, newest first", UploadsAnswer),
+            Endpoint(
+                "DELETE",
+                "/uploads/{upload}",
+                self.remove_upload,
+                "Remove the clicks that an upload brought",
+                RemovedAnswer,
+                errors=(404, 507),
+            ),
+            Endpoint(
+                "DELETE",
+                "/users/{user}",
+                self.remove_user,
+                "Remove the stored clicks of a user",
+                RemovedAnswer,
+                errors=(404, 422, 507),
+            ),
             Endpoint("GET", "/jobs/{job}", self.job, "A refit", JobAnswer, errors=(404,)),
             Endpoint(
                 "DELETE",
@@ -234,7 +256,8 @@ class Handlers:
     async def recommend_user(self, request: Request) -> Response:
         k, user = _whole(request, "k", 10, 1, MAX_K), request.path_params["user"]
         check_name(user, "a user")
-        return _json(await self.service.recommend_user(user, k))
+        answer, is_whole = await self.service.recommend_user(user, k)
+        return _json(answer, headers=None if is_whole else {"X-Stored-Clicks": "missing"})
 
     async def add_clicks(self, request: Request) -> Response:
         asked, user = await _read(request, ClicksRequest), request.path_params["user"]
@@ -257,6 +280,9 @@ class Handlers:
         return _json(encode(await self.service.about()))
 
     async def healthz(self, request: Request) -> Response:
+        problem = self.service.keeper.health.problem
+        if problem is not None:
+            raise ServiceError(503, f"clicks cannot be kept: {problem}")
         return _json(encode(HealthAnswer("ok")))
 
     async def metrics(self, request: Request) -> Response:
@@ -271,14 +297,24 @@ class Handlers:
         with_refit = _yes_or_no(request, "refit", True)
         if with_refit:
             self.service.jobs.check_free()
-        with tempfile.TemporaryDirectory() as folder:
+        with self.service.uploads.place(), tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "upload.csv"
-            with path.open("wb") as stream:
-                async for part in request.stream():
-                    stream.write(part)
-            counts = await self.service.upload(path)
+            await _save(request, path)
+            taken = await self.service.upload(path)
         job = await self.service.refit(None, None) if with_refit else None
-        return _json(encode(UploadAnswer(job.name if job else None, *counts)), 202)
+        return _json(encode(UploadAnswer(job.name if job else None, *taken)), 202)
+
+    async def uploads(self, request: Request) -> Response:
+        found = await self.service.keeper.ask(lambda store: store.uploads())
+        return _json(encode(UploadsAnswer([UploadRow(*row) for row in found])))
+
+    async def remove_upload(self, request: Request) -> Response:
+        n_removed = await self.service.remove_upload(request.path_params["upload"])
+        return _json(encode(RemovedAnswer(n_removed, STAYS)))
+
+    async def remove_user(self, request: Request) -> Response:
+        n_removed = await self.service.remove_user(request.path_params["user"])
+        return _json(encode(RemovedAnswer(n_removed, STAYS)))
 
     async def job(self, request: Request) -> Response:
         return _json(encode(self.service.jobs.get(request.path_params["job"]).answer()))
@@ -315,8 +351,20 @@ class Handlers:
         return Response(page, media_type="text/html", headers=headers)
 
 
-def _json(body: bytes, status: int = 200) -> Response:
-    return Response(body, status, media_type="application/json")
+def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(body, status, headers, media_type="application/json")
+
+
+async def _save(request: Request, path: Path) -> None:
+    try:
+        with path.open("wb") as stream:
+            async for part in request.stream():
+                stream.write(part)
+    except ClientDisconnect:
+        raise ServiceError(400, "the client went before it had sent all") from None
+    except OSError as error:
+        words = f"the service cannot keep the file while it reads it: {error.strerror}"
+        raise ServiceError(507, words) from None
 
 
 async def _read(request: Request, kind: type[T], default: bytes = b"") -> T:

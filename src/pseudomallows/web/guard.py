@@ -12,11 +12,10 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from .errors import ServiceError
+from .errors import RETRY, ServiceError
 from .openapi import Endpoint
 from .served import encode
 from .service import Buckets, Service
-from .store import RETRY
 from .types import ErrorAnswer
 
 log = logging.getLogger("pseudomallows")

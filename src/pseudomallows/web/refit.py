@@ -1,4 +1,7 @@
-"""Fit again, in a process of its own: the model's clicks and the stored ones.
+"""Fit again, in a process of its own: the clicks of the first model and the stored ones.
+
+Those that earlier versions learned from the store are taken from the store alone: what was removed
+there does not come back.
 
 The order is read as one line of JSON from standard input, so that no address of a store is seen in
 the list of processes; how far it is goes to standard output, one line of JSON each time. When
@@ -20,7 +23,9 @@ from ..fit import fit
 from ..posterior import Posterior
 from ..preferences import Clicks, clicks_of_pairs
 from ..remake import fit_options
-from .store import Pair, open_store
+from .errors import StoreError
+from .store import open_store
+from .tables import Pair
 from .versions import Versions
 
 
@@ -31,8 +36,13 @@ def main() -> int:
     os.nice(5)  # requests go first
     try:
         versions = Versions(order["model"])
-        posterior = refit(versions.load(order["number"]), order, progress=_say_progress)
+        newest = versions.load(order["number"])
+        first = versions.load(1).clicks if order["number"] > 1 else newest.clicks
+        posterior = refit(newest, order, first, progress=_say_progress)
         _say({"saved": versions.save(posterior)})
+    except StoreError as error:
+        _say({"error": f"the store failed: {error.reason}"})
+        return 1
     except (ValueError, TypeError, OSError, MemoryError) as error:
         _say({"error": str(error) or type(error).__name__})
         return 1
@@ -52,20 +62,22 @@ def _say_progress(done: int, total: int) -> None:
     _say({"done": done, "total": total})
 
 
-def refit(posterior: Posterior, order: dict[str, Any], progress: Any = None) -> Posterior:
-    """A new posterior, from the clicks of the old one and those of the store."""
-    assert posterior.clicks is not None
+def refit(
+    posterior: Posterior, order: dict[str, Any], first: Clicks | None, progress: Any = None
+) -> Posterior:
+    """A new posterior by the options of an old one, from the first clicks and the stored ones."""
+    assert first is not None
     store = open_store(order["store"])
     try:
-        pairs = list(store.all_clicks())
+        n_stored, changes = store.counts()  # first: what comes meanwhile is for the next refit
+        prefs = join_clicks(first, store.all_clicks())
     finally:
         store.close()
-    prefs = join_clicks(posterior.clicks, pairs)
     method, clusters = order.get("method"), order.get("clusters")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # whether to trust it is said at /model
         found = fit(prefs, progress=progress, **_options(posterior, method, clusters))
-    found.settings["stored_clicks"] = len(pairs)
+    found.settings["stored_clicks"], found.settings["stored_changes"] = n_stored, changes
     return found
 
 

@@ -14,6 +14,7 @@ import uvicorn
 from .app import guard_of
 from .connections import MAX_CONNECTIONS, MAX_OF_CLIENT, ROOM, Connections, Network, make_protocol
 from .guard import LOOPBACK, MAX_HEAD, Guard
+from .intake import MOST, Most
 from .service import Limits, Service
 
 log = logging.getLogger("pseudomallows")
@@ -33,8 +34,9 @@ def serve(
     quiet: bool = False,
     trusted_proxies: str | None = None,
     max_of_client: int = MAX_OF_CLIENT,
+    uploads: tuple[int, int, int] = MOST,
 ) -> None:
-    """Serve a model until interrupted."""
+    """Serve a model until interrupted; `uploads`: most rows, users and new items of one."""
     is_local = is_loopback(host)
     if not is_local and token is None:
         raise ValueError(
@@ -51,7 +53,8 @@ def serve(
     _set_up_log(quiet)
     opened = _bind(host, port)
     try:
-        service = Service(model, store, token, Limits(rate=rate), refit_every)
+        limits = Limits(rate=rate, uploads=Most(*uploads))
+        service = Service(model, store, token, limits, refit_every)
         hosts = LOOPBACK | {host} if is_local else None
         guard = guard_of(service, hosts, frozenset(names))
         _run(opened, guard, Connections(_room_for_connections(), max_of_client, proxies))

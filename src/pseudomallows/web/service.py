@@ -1,7 +1,6 @@
 """The state behind the service: the model that answers, the store, the jobs."""
 
 import asyncio
-import contextlib
 import logging
 import os
 import tempfile
@@ -13,15 +12,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .._version import __version__
-from ..preferences import Clicks
-from ..read import read
 from ..report import report
-from .errors import ServiceError
+from .errors import RETRY, ServiceError, StoreError
+from .intake import MOST, Most, check_name
 from .jobs import Job, Jobs
+from .keeper import BRIEF, Keeper
 from .metrics import Metrics
 from .served import Served
-from .store import RETRY, Pair, Writer, open_store
-from .types import MAX_NAME, ModelAnswer
+from .store import open_store
+from .types import ModelAnswer
+from .uploads import Taken, Uploads
 from .versions import Versions
 
 log = logging.getLogger("pseudomallows")
@@ -38,6 +38,7 @@ class Limits:
     seconds: float = 30.0  # for the body of a request; an upload has ten times as long
     rate: float = 0.0  # requests a second and client; 0: any number
     waiting: int = 64  # slow answers that may wait
+    uploads: Most = MOST
 
 
 class Service:
@@ -59,12 +60,12 @@ class Service:
         self.served = Served(newest[1], newest[0])
         self._left = self.served.prepare()
         self._seen = max([newest[0], *self.versions.numbers()])
-        self.writer = Writer(open_store(store))
+        self.keeper = Keeper(open_store(store))
+        self.uploads = Uploads(self.keeper, store, self.limits.uploads)
         self.jobs = Jobs(self._take_version)
         self._slow = ThreadPoolExecutor(2, thread_name_prefix="slow")
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="reader")
         self._behind = ThreadPoolExecutor(1, thread_name_prefix="behind")
-        self._waiting = 0
+        self._waiting = self._n_stored = 0
         self._tasks: list[asyncio.Task[None]] = []
         self._turn = asyncio.Lock()
         self._closed = False
@@ -73,9 +74,10 @@ class Service:
 
     async def start(self) -> None:
         """Begin what goes on beside the requests."""
-        self._tasks.append(asyncio.create_task(self._watch_versions()))
+        beside = [self._watch_versions(), self.keeper.watch(), self.uploads.clean()]
         if self.refit_every:
-            self._tasks.append(asyncio.create_task(self._refit_now_and_then(self.refit_every)))
+            beside.append(self._refit_now_and_then(self.refit_every))
+        self._tasks += [asyncio.create_task(work) for work in beside]
         self._behind.submit(self._make_tables, self.served)
 
     async def stop(self) -> None:
@@ -85,13 +87,14 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.jobs.close()
-        for pool in (self._slow, self._reader, self._behind):
+        for pool in (self._slow, self._behind):
             pool.shutdown(wait=False, cancel_futures=True)
+        self.uploads.close()
         await asyncio.get_running_loop().run_in_executor(None, self._close_store)
 
     def _close_store(self) -> None:
-        self.writer.close()
-        self.writer.store.close()
+        self.keeper.close()
+        self.keeper.store.close()
 
     def _make_tables(self, served: Served) -> None:
         """The tables that were not made before the port opened."""
@@ -131,21 +134,23 @@ class Service:
                 log.warning("a new version is skipped: %s", error)
 
     async def _refit_now_and_then(self, seconds: float) -> None:
-        """Every so many seconds, if there are clicks that the model does not know."""
-        loop, last = asyncio.get_running_loop(), 0
+        """Every so many seconds, if clicks were added or removed since the last refit."""
+        last = 0
         while True:
             await asyncio.sleep(seconds)
             try:
-                n_clicks = await loop.run_in_executor(self._reader, self.writer.store.n_clicks)
-                known = self.served.posterior.settings.get("stored_clicks", 0)
-                if n_clicks not in (known, last) and not self.jobs.is_busy:
+                _, changes = await self.keeper.ask(lambda store: store.counts())
+                settings = self.served.posterior.settings
+                known = settings.get("stored_changes", settings.get("stored_clicks", 0))
+                if changes not in (known, last) and not self.jobs.is_busy:
                     await self.refit(None, None)
-                    last = n_clicks
+                    last = changes
             except Exception as error:
                 log.warning("no refit: %s", error)
 
     async def refit(self, clusters: int | str | None, method: str | None) -> Job:
         """Start a refit from the newest version and the store."""
+        await self.keeper.ask(lambda store: store.check())  # a store that is gone has no clicks
         order = {
             "model": str(self.versions.model.resolve()),
             "number": self.served.number,
@@ -159,15 +164,14 @@ class Service:
 
     async def stored_clicks(self, user: str) -> list[str]:
         """What the store has of a user."""
-        loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._reader, self.writer.store.clicks_of, [user])
+        found = await self.keeper.ask(lambda store: store.clicks_of([user]))
         return found[user]
 
     async def add_clicks(self, user: str, items: Sequence[str]) -> list[str]:
         """Store clicks; all clicks of the user, once they are safe."""
         check_name(user, "a user")
         self.served.codes_of(items)  # an unknown item is refused
-        stored = await self.writer.add(user, items)
+        stored = await self.keeper.add(user, items)
         return self.all_clicks(user, stored)
 
     def all_clicks(self, user: str, stored: Sequence[str]) -> list[str]:
@@ -181,11 +185,26 @@ class Service:
             return []
         return [served.item_names[code] for code in served.clicks.clicks_of(row).tolist()]
 
-    async def upload(self, path: Path) -> tuple[int, int, int]:
-        """Store the clicks of a file; numbers of users, items and clicks."""
-        pairs, counts = await self.slow(lambda: _read_pairs(path))
-        await self.writer.add_many(pairs)
-        return counts
+    async def upload(self, path: Path) -> Taken:
+        """Store the clicks of a file, whole or not at all."""
+        return await self.uploads.take(path, self.served.codes.keys())
+
+    async def remove_user(self, user: str) -> int:
+        """Remove all stored clicks of a user; how many there were."""
+        check_name(user, "a user")
+        n_removed = await self.keeper.ask(lambda store: store.remove_user(user))
+        if not n_removed:
+            more = "; the model's own clicks stay" if user in self.served.rows else ""
+            raise ServiceError(404, f"no clicks are stored of a user {user[:80]!r}{more}")
+        return n_removed
+
+    async def remove_upload(self, name: str) -> int:
+        """Remove what an upload brought; how many clicks."""
+        is_number = name.isascii() and name.isdecimal() and len(name) < 18
+        n_removed = await self.uploads.remove(int(name)) if is_number else None
+        if n_removed is None:
+            raise ServiceError(404, f"there is no upload {name[:40]!r}: GET /uploads lists them")
+        return n_removed
 
     # Answers
 
@@ -209,9 +228,20 @@ class Service:
             served.keep((k, codes.tobytes()), found)
         return found
 
-    async def recommend_user(self, user: str, k: int) -> bytes:
-        """The answer for a user: of the fit, of the store, or of both."""
-        stored, served = await self.stored_clicks(user), self.served
+    async def recommend_user(self, user: str, k: int) -> tuple[bytes, bool]:
+        """The answer for a user, of the fit, of the store, or of both; and was the store asked?
+
+        If the store fails, users of the fit get the answer of the fit alone.
+        """
+        try:
+            return await self._recommend_user(user, await self.stored_clicks(user), k), True
+        except StoreError:
+            if user not in self.served.rows:
+                raise
+        return await self._recommend_user(user, [], k), False
+
+    async def _recommend_user(self, user: str, stored: Sequence[str], k: int) -> bytes:
+        served = self.served
         fitted = self._fitted(served, user)
         new = [item for item in stored if item in served.codes and item not in set(fitted)]
         if new:
@@ -264,17 +294,20 @@ class Service:
 
     async def metrics_text(self) -> str:
         """The answer of /metrics."""
-        loop, served = asyncio.get_running_loop(), self.served
+        served, is_good = self.served, self.keeper.health.problem is None
+        try:
+            self._n_stored = await self.keeper.ask(lambda store: store.n_clicks(), BRIEF)
+        except StoreError:
+            is_good = False
         gauges = {
             "model_version": ("Number of the version that answers.", float(served.number)),
             "table_bytes": ("Memory of the look-up tables.", float(served.table_bytes())),
             "tables_left": ("Numbers of clicks without tables yet.", float(len(self._left))),
             "kept_answers_used": ("Answers of this version given again.", float(served.n_hits)),
             "refit_running": ("Does a refit run?", float(self.jobs.is_busy)),
+            "store_good": ("Can clicks be kept?", float(is_good)),
+            "stored_clicks": ("Clicks in the store, when it last answered.", float(self._n_stored)),
         }
-        with contextlib.suppress(ServiceError):
-            stored = await loop.run_in_executor(self._reader, self.writer.store.n_clicks)
-            gauges["stored_clicks"] = ("Clicks in the store.", float(stored))
         return self.metrics.text(gauges)
 
 
@@ -295,38 +328,3 @@ class Buckets:
         if len(self._clients) > self.MAX_CLIENTS:
             del self._clients[next(iter(self._clients))]
         return left >= 1
-
-
-def check_name(name: str, what: str) -> None:
-    """Refuse a name that cannot be stored."""
-    if not 1 <= len(name) <= MAX_NAME or "\0" in name or not _is_text(name):
-        raise ServiceError(
-            422, f"the name of {what} must have 1 to {MAX_NAME} letters, got {name[:40]!r}"
-        )
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:  # half of a pair of surrogates
-        return False
-    return True
-
-
-def _read_pairs(path: Path) -> tuple[list[Pair], tuple[int, int, int]]:
-    with path.open("rb") as stream:
-        if stream.read(2) == b"\x1f\x8b":  # unpacked, it might be of any size
-            raise ServiceError(422, "the file must be text, and this is packed (gzip): unpack it")
-    try:
-        prefs = read(path)
-    except (ValueError, TypeError, OSError) as error:
-        raise ServiceError(422, str(error).replace(str(path), "the file")) from None
-    if not isinstance(prefs, Clicks):
-        raise ServiceError(422, "the file must hold clicks (columns user, item), not rankings")
-    users, items = [str(name) for name in prefs.users], [str(name) for name in prefs.items]
-    for name in users:
-        check_name(name, "a user")
-    for name in items:
-        check_name(name, "an item")
-    pairs = [(user, items[code]) for row, user in enumerate(users) for code in prefs.clicks_of(row)]
-    return pairs, (len(users), len(items), len(pairs))

@@ -1,47 +1,35 @@
-"""Where new clicks are kept: SQLite, or PostgreSQL for several processes.
+"""Where new clicks are kept: SQLite, or PostgreSQL for several machines.
 
 A click that was acknowledged is on the disk: :meth:`Store.add` returns after the commit, and both
 stores wait for the disk with each commit. The order of clicks is that of their numbers, which the
 store gives; no clock is asked.
 """
 
-import asyncio
-import itertools
-import queue
+import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
-from .errors import ServiceError
+from .errors import StoreError
+from .tables import EACH_ONCE, Pair, Run, Store, T
 
-MAX_BATCH, MAX_WAITING, CHUNK = 500, 10_000, 5_000
-BUSY_SECONDS = 30.0
-Pair = tuple[str, str]  # user, item
-
-
-class Store(Protocol):
-    """Clicks of users, each once, in the order in which they came."""
-
-    def add(self, pairs: Iterable[Pair]) -> None:
-        """Keep clicks, all or none, safely on the disk when this returns."""
-        ...  # pragma: no cover
-
-    def clicks_of(self, users: Sequence[str]) -> dict[str, list[str]]:
-        """The clicks of some users, oldest first."""
-        ...  # pragma: no cover
-
-    def all_clicks(self) -> Iterator[Pair]:
-        """Every click, oldest first."""
-        ...  # pragma: no cover
-
-    def n_clicks(self) -> int:
-        """How many clicks there are."""
-        ...  # pragma: no cover
-
-    def close(self) -> None:
-        """Let go of files and connections."""
-        ...  # pragma: no cover
+BUSY_SECONDS = 8.0
+NAMES = {
+    "clicks": "clicks",
+    "uploads": "uploads",
+    "uploaded": "uploaded",
+    "state": "state",
+    "user": "user",
+    "serial": "INTEGER PRIMARY KEY AUTOINCREMENT",
+    "without_number": "WITHOUT ROWID",
+    "is_one": "= %s",
+}
+DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+AGAIN = "the store is busy: nothing was stored; try again"
+FULL = "the disk of the store is full: nothing was stored; free some"
+PROBLEM = "the store has a problem: nothing was stored; see the log"
 
 
 def open_store(address: str) -> Store:
@@ -62,173 +50,152 @@ def open_store(address: str) -> Store:
     return SqliteStore(address)
 
 
-class SqliteStore:
+class SqliteStore(Store):
     """One file. Safe for several threads and, on one machine, for several processes."""
 
     def __init__(self, path: str, max_pages: int | None = None):
-        self._path = path
-        self._lock = threading.Lock()  # of the one connection
+        self.where, self._path = path, os.path.abspath(path)
+        self._writing, self._reading = threading.Lock(), threading.Lock()
+        opened = []
         try:
-            self._connection = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
+            opened.append(_connect(path))
             if max_pages is not None:
-                self._connection.execute(f"PRAGMA max_page_count = {int(max_pages)}")
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS clicks (number INTEGER PRIMARY KEY AUTOINCREMENT, "
-                "user TEXT NOT NULL, item TEXT NOT NULL, UNIQUE (user, item))"
-            )
-        except sqlite3.Error as error:
-            raise ValueError(f"cannot keep clicks in {path}: {error}") from None
-
-    def add(self, pairs: Iterable[Pair]) -> None:
-        """Keep clicks, all or none, safely on the disk when this returns."""
-        with self._lock:
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                self._connection.executemany(
-                    "INSERT OR IGNORE INTO clicks (user, item) VALUES (?, ?)", pairs
-                )
-                self._connection.execute("COMMIT")
-            except BaseException as error:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                if isinstance(error, sqlite3.Error):
-                    raise _sqlite_problem(error) from None
+                opened[0].execute(f"PRAGMA max_page_count = {int(max_pages)}")
+            with _transaction(opened[0], "BEGIN IMMEDIATE") as run:
+                self._refuse_others(run)
+                self._prepare(run)
+            opened.append(_connect(path))
+            opened[1].execute("PRAGMA query_only = 1")
+            opened[1].execute("SELECT clicks FROM state").fetchone()
+            self._files = self._files_now()
+        except (sqlite3.Error, OSError, ValueError) as error:
+            for connection in opened:
+                connection.close()
+            if isinstance(error, ValueError):
                 raise
+            raise ValueError(f"cannot keep clicks in {path}: {error}") from None
+        self._writer, self._reader = opened
 
-    def clicks_of(self, users: Sequence[str]) -> dict[str, list[str]]:
-        """The clicks of some users, oldest first."""
-        found: dict[str, list[str]] = {}
-        text = "SELECT item FROM clicks WHERE user = ? ORDER BY number"
-        with self._lock:
+    def be_lazy(self) -> None:
+        """Do not wait for the disk at each commit: the last one of an upload is another's."""
+        self._writer.execute("PRAGMA synchronous = NORMAL")
+
+    def _refuse_others(self, run: Run) -> None:
+        """A database that is none of ours is left as it is."""
+        names = [name for (name,) in run("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        others = [name for name in names if name not in NAMES and not name.startswith("sqlite_")]
+        if others and "clicks" not in names:
+            raise ValueError(
+                f"cannot keep clicks in {self.where}: it is a database of something else (it has a "
+                f"table {others[0]!r}); give another --store"
+            )
+
+    def _columns(self, run: Run, table: str) -> tuple[str, ...]:
+        return tuple(row[1] for row in run(f"PRAGMA table_info({table})").fetchall())
+
+    def _user_column(self) -> str:
+        return "user"
+
+    def _write(self, work: Callable[[Run], T]) -> T:
+        with self._writing:
             try:
-                for user in users:
-                    if user not in found:
-                        rows = self._connection.execute(text, (user,))
-                        found[user] = [item for (item,) in rows]
+                with _transaction(self._writer, "BEGIN IMMEDIATE") as run:
+                    found = work(run)
             except sqlite3.Error as error:
-                raise _sqlite_problem(error) from None
+                raise _problem(error) from None
+            self._check_files()
         return found
 
-    def all_clicks(self) -> Iterator[Pair]:
-        """Every click, oldest first."""
-        last = 0
-        text = "SELECT number, user, item FROM clicks WHERE number > ? ORDER BY number LIMIT ?"
-        while True:
-            with self._lock:
-                rows = self._connection.execute(text, (last, CHUNK)).fetchall()
-            if not rows:
-                return
-            last = rows[-1][0]
-            yield from ((user, item) for _, user, item in rows)
+    def _read(self, work: Callable[[Run], T]) -> T:
+        with self._reading:
+            try:
+                return work(_runner(self._reader))
+            except sqlite3.Error as error:
+                raise _problem(error) from None
 
-    def n_clicks(self) -> int:
-        """How many clicks there are."""
-        with self._lock:
-            return int(self._connection.execute("SELECT count(*) FROM clicks").fetchone()[0])
+    @contextmanager
+    def _snapshot(self) -> Iterator[Run]:
+        with self._reading:
+            try:
+                with _transaction(self._reader, "BEGIN") as run:
+                    yield run
+            except sqlite3.Error as error:
+                raise _problem(error) from None
+
+    def _add_clicks(self, run: Run, pairs: Sequence[Pair]) -> int:
+        text = f"INSERT INTO clicks (user, item) VALUES (?, ?) {EACH_ONCE.format(**NAMES)}"
+        return int(self._writer.executemany(text, pairs).rowcount) if pairs else 0
+
+    def _add_uploaded(self, run: Run, upload: int, pairs: Sequence[Pair]) -> None:
+        rows = ((upload, user, item) for user, item in pairs)
+        self._writer.executemany("INSERT INTO uploaded VALUES (?, ?, ?)", rows)
+
+    # The file itself
+
+    def check(self, writing: bool = False) -> None:
+        """Raise an error if clicks cannot be kept; `writing` finds out by writing."""
+        self._check_files()
+        super().check(writing)
+
+    def _files_now(self) -> list[tuple[int, int]]:
+        """Which files stand at the path of the store and of its log."""
+        found = [os.stat(path) for path in (self._path, f"{self._path}-wal")]
+        return [(one.st_dev, one.st_ino) for one in found]
+
+    def _check_files(self) -> None:
+        """What was written to a file that is not there any more is not kept."""
+        try:
+            is_same = self._files_now() == self._files
+        except OSError:
+            is_same = False
+        if not is_same:
+            words = "the file of the store (or its -wal file) was deleted or replaced"
+            reason = f"{words}: put it back, or start the service again"
+            raise StoreError(f"{words}: nothing was stored", reason, detail=f"({self._path})")
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._lock:
-            self._connection.close()
+        with self._writing, self._reading:
+            self._reader.close()
+            self._writer.close()
 
 
-def _sqlite_problem(error: sqlite3.Error) -> ServiceError:
-    words = str(error)
-    if "full" in words:
-        return ServiceError(507, "the disk of the store is full: nothing was stored; free some")
-    if "locked" in words or "busy" in words:
-        return ServiceError(503, "the store is busy: nothing was stored; try again", RETRY)
-    return ServiceError(503, "the store has a problem: nothing was stored; see the log", RETRY)
+def _connect(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection
 
 
-RETRY = {"Retry-After": "1"}
+def _runner(connection: sqlite3.Connection) -> Run:
+    def run(text: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        return connection.execute(text.format(**NAMES).replace("%s", "?"), values)
+
+    return run
 
 
-class Task:
-    """Clicks to store, and who waits for it; with a user, all clicks of the user are the answer."""
-
-    def __init__(self, pairs: Sequence[Pair], user: str | None):
-        self.pairs, self.user = pairs, user
-        self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[list[str]] = self.loop.create_future()
-
-
-class Writer:
-    """One thread that stores what many requests bring, all that waits in one commit."""
-
-    def __init__(self, store: Store):
-        self.store = store
-        self._queue: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="store", daemon=True)
-        self._thread.start()
-
-    async def add(self, user: str, items: Sequence[str]) -> list[str]:
-        """Store clicks of a user; all stored clicks of the user, once they are on the disk."""
-        return await self._put(Task([(user, item) for item in items], user))
-
-    async def add_many(self, pairs: Sequence[Pair]) -> None:
-        """Store clicks of many users, all or none."""
-        await self._put(Task(pairs, None))
-
-    async def _put(self, task: Task) -> list[str]:
-        if self._queue.qsize() >= MAX_WAITING:
-            raise ServiceError(503, "too many clicks wait for the store: try again", RETRY)
-        self._queue.put(task)
-        return await task.future
-
-    def _run(self) -> None:
-        while True:
-            batch = self._next_batch()
-            if batch is None:
-                return
-            answers: Any
-            try:
-                answers = self._store_batch(batch)
-            except ServiceError as error:
-                answers = error
-            except Exception:
-                answers = ServiceError(503, "the store has a problem; see the log", RETRY)
-            for loop in {task.loop for task in batch}:
-                mine = [task for task in batch if task.loop is loop]
-                loop.call_soon_threadsafe(_answer, mine, answers)
-
-    def _next_batch(self) -> list[Task] | None:
-        first = self._queue.get()
-        if first is None:
-            return None
-        batch = [first]
-        while len(batch) < MAX_BATCH:
-            try:
-                task = self._queue.get_nowait()
-            except queue.Empty:
-                break
-            if task is None:
-                self._queue.put(None)
-                break
-            batch.append(task)
-        return batch
-
-    def _store_batch(self, batch: list[Task]) -> dict[str, list[str]]:
-        # sorted: two processes then take the rows in the same order, and never wait in a circle
-        pairs = sorted(set(itertools.chain.from_iterable(task.pairs for task in batch)))
-        self.store.add(pairs if len(batch) > 1 else dict.fromkeys(batch[0].pairs))
-        return self.store.clicks_of([task.user for task in batch if task.user is not None])
-
-    def close(self) -> None:
-        """Store what waits, then stop."""
-        self._queue.put(None)
-        self._thread.join(timeout=60)
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Run]:
+    connection.execute(begin)
+    try:
+        yield _runner(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
-def _answer(tasks: list[Task], answers: dict[str, list[str]] | ServiceError) -> None:
-    for task in tasks:
-        if task.future.done():  # the client has gone
-            continue
-        if isinstance(answers, ServiceError):
-            task.future.set_exception(answers)
-        else:
-            task.future.set_result(answers.get(task.user or "", []))
+def _problem(error: sqlite3.Error) -> StoreError:
+    """An error of SQLite, for the client and for the log."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    reason = f"SQLite: {error}"
+    if code == sqlite3.SQLITE_FULL:
+        return StoreError(FULL, reason, status=507)
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreError(AGAIN, reason)
+    if code in DAMAGED:
+        reason += "; put a good copy in its place and start the service again"
+    return StoreError(PROBLEM, reason, lasts=code in DAMAGED)

@@ -117,7 +117,7 @@ class ModelAnswer(Struct):
 
 
 class HealthAnswer(Struct):
-    """All is well."""
+    """All is well: answers can be given and clicks be kept."""
 
     status: Literal["ok"]
 
@@ -132,9 +132,33 @@ class UploadAnswer(Struct):
     """What a file held, and the job that learns from it; null without one."""
 
     job: str | None
+    upload: int
     users: int
     items: int
     clicks: int
+
+
+class UploadRow(Struct):
+    """What an upload brought, and when (UTC); clicks that were removed since do not count."""
+
+    upload: int
+    time: str
+    users: int
+    items: int
+    clicks: int
+
+
+class UploadsAnswer(Struct):
+    """The uploads, the newest first, at most 1,000."""
+
+    uploads: list[UploadRow]
+
+
+class RemovedAnswer(Struct):
+    """How many stored clicks were removed, and what stays for now."""
+
+    clicks: int
+    note: str
 
 
 class JobAnswer(Struct):

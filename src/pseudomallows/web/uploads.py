@@ -1,0 +1,180 @@
+"""Uploads: taken in one at a time, kept whole or not at all, listed, removed."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import sys
+import time
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .errors import RETRY, ServiceError, StoreError
+from .intake import Most, read_upload, store_parts
+from .keeper import Keeper
+
+log = logging.getLogger("pseudomallows")
+MAX_UPLOADS = 4  # under way at once, those that wait included
+SMALL = 500_000  # bytes that are read here; more are left to a process
+TAKE_SECONDS = 1800.0  # to take in one upload
+STALE_SECONDS = 60.0  # without any progress: an upload that nobody finishes
+CLEAN_SECONDS = 5.0  # between two looks for uploads to clear away
+
+
+class Taken(NamedTuple):
+    """What an upload brought, and its number."""
+
+    upload: int
+    users: int
+    items: int
+    clicks: int
+
+
+class Uploads:
+    """The uploads of a service."""
+
+    command: Sequence[str] = (sys.executable, "-m", "pseudomallows.web.intake")
+
+    def __init__(self, keeper: Keeper, address: str, most: Most):
+        self.keeper, self.address, self.most = keeper, address, most
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="uploads")
+        self._cleaner = ThreadPoolExecutor(1, thread_name_prefix="cleaner")
+        self._turn = asyncio.Lock()
+        self._n_under_way = 0
+        self._mine = set[int]()
+        self._seen: dict[int, tuple[int, float]] = {}  # rows of unfinished ones, and since when
+
+    @contextlib.contextmanager
+    def place(self) -> Any:
+        """Room for one more upload, from its first byte to its last click."""
+        if self._n_under_way >= MAX_UPLOADS:
+            raise ServiceError(503, "too many uploads are under way: try again", RETRY)
+        self._n_under_way += 1
+        try:
+            yield
+        finally:
+            self._n_under_way -= 1
+
+    async def take(self, path: Path, known: Collection[str]) -> Taken:
+        """Read a file and keep its clicks, whole or not at all."""
+        async with self._turn:
+            if path.stat().st_size <= SMALL:
+                return await self._take_here(path, known)
+            try:
+                return await asyncio.wait_for(self._take_there(path, known), TAKE_SECONDS)
+            except TimeoutError:
+                words = f"the upload took longer than {TAKE_SECONDS:g} seconds: send it in parts"
+                raise ServiceError(503, words, RETRY) from None
+
+    async def _take_here(self, path: Path, known: Collection[str]) -> Taken:
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(self._pool, read_upload, path, self.most, known)
+        counts = found.counts()
+        async with self._begun(*counts[:2]) as upload:
+            await self._ask(lambda store: store_parts(store, upload, found))
+        return Taken(upload, *counts)
+
+    async def _take_there(self, path: Path, known: Collection[str]) -> Taken:
+        """The same, in a process of its own."""
+        process = await asyncio.create_subprocess_exec(
+            *self.command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            order = {"path": str(path), "most": self.most, "store": self.address}
+            counts = (await self._tell(process, order | {"known": list(known)}))["found"]
+            async with self._begun(*counts[:2]) as upload:
+                await self._tell(process, upload)
+            return Taken(upload, *counts)
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+            await process.wait()
+
+    async def _tell(self, process: asyncio.subprocess.Process, what: Any) -> dict[str, Any]:
+        """A line to the process, and its answer."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(ConnectionError):
+            process.stdin.write(json.dumps(what).encode() + b"\n")
+            await process.stdin.drain()
+        line = await process.stdout.readline()
+        if not line:
+            code = await process.wait()
+            log.error("the process of an upload ended with code %d", code)
+            raise ServiceError(503, "the upload was cut short: nothing of it was stored", RETRY)
+        said: dict[str, Any] = json.loads(line)
+        if "reason" in said:
+            error = StoreError(said["error"], said["reason"], said["status"])
+            self.keeper.health.failed(error)
+            raise error
+        if "error" in said:
+            raise ServiceError(said["status"], said["error"])
+        return said
+
+    @contextlib.asynccontextmanager
+    async def _begun(self, users: int, items: int) -> Any:
+        """The number of an upload that counts once all went well."""
+        upload = await self._ask(lambda store: store.begin_upload(users, items))
+        self._mine.add(upload)
+        try:
+            yield upload
+            await self._ask(lambda store: store.finish_upload(upload))
+        except BaseException:
+            with contextlib.suppress(ServiceError):
+                await self._ask(lambda store: store.remove_upload(upload, "running"))
+            raise
+        finally:
+            self._mine.discard(upload)
+
+    async def _ask(self, work: Any) -> Any:
+        return await self.keeper.ask(work, TAKE_SECONDS, self._pool)
+
+    # What is there
+
+    async def remove(self, upload: int) -> int | None:
+        """Remove what an upload brought; how many clicks, None if there is no such upload."""
+        return await self.keeper.ask(lambda store: store.remove_upload(upload))
+
+    async def clean(self) -> None:
+        """Clear away the rows of removed uploads, and uploads that nobody finishes."""
+        while True:
+            with contextlib.suppress(ServiceError):
+                for upload in await self.keeper.ask(self._to_clean, pool=self._cleaner):
+                    step = partial(_clean_step, upload)
+                    while await self.keeper.ask(step, pool=self._cleaner):
+                        await asyncio.sleep(0.05)
+            await asyncio.sleep(CLEAN_SECONDS)
+
+    def _to_clean(self, store: Any) -> list[int]:
+        now, found = time.monotonic(), store.left_over()
+        ready = [upload for upload, (stage, _) in found.items() if stage == "deleted"]
+        seen = {}
+        for upload, (stage, rows) in found.items():
+            if stage != "running" or upload in self._mine:
+                continue
+            seen[upload] = self._seen.get(upload, (rows, now))
+            if seen[upload][0] != rows:
+                seen[upload] = rows, now
+            elif now - seen[upload][1] >= STALE_SECONDS:
+                store.remove_upload(upload, "running")
+                log.warning("upload %d was never finished: it is removed", upload)
+                ready.append(upload)
+        self._seen = seen
+        return ready
+
+    def close(self) -> None:
+        """Wait for nothing."""
+        for pool in (self._pool, self._cleaner):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _clean_step(upload: int, store: Any) -> bool:
+    is_more: bool = store.clean(upload)
+    return is_more
