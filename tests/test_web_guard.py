@@ -106,7 +106,7 @@ def hostile_requests(service, job):
 def state_of(service):
     """All that a write can change."""
     jobs = {name: job.state for name, job in service.jobs._jobs.items()}
-    return sorted(service.writer.store.all_clicks()), jobs, service.versions.numbers()
+    return sorted(service.keeper.store.all_clicks()), jobs, service.versions.numbers()
 
 
 def is_question(method, raw):
