@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -131,6 +132,20 @@ def test_no_finite_alpha_is_said(rows):
     prefs = pm.Preferences.from_rankings(rows)
     with pytest.raises(ValueError, match="no finite alpha is best: give alpha"):
         pm.estimate_alpha(prefs, "likelihood")
+
+
+def test_no_finite_alpha_is_said_exactly_where_some_consensus_suits_all_users():
+    suited = []
+    for seed in range(16):
+        prefs = pm.simulate_clicks(15, 8, 12, 3, rng=seed).preferences
+        clicks = sorted((set(prefs.clicks_of(user)) for user in range(15)), key=len)
+        suited.append(all(few <= many for few, many in itertools.pairwise(clicks)))
+        if suited[-1]:
+            with pytest.raises(ValueError, match="no finite alpha is best"):
+                pm.estimate_alpha(prefs, "likelihood", rng=seed)
+        else:
+            assert pm.estimate_alpha(prefs, "likelihood", rng=seed) < 100
+    assert 3 < sum(suited) < 13
 
 
 def test_one_user_has_no_similarity():

@@ -9,7 +9,7 @@ from .executors import Executor
 from .kernels.mallows import expected_ranks
 from .latent import HIGHEST_ALPHA, Latent, check_informative, log_likelihoods_of
 from .mallows import Mallows, find_root
-from .mcmc import Chain, ChainOptions
+from .mcmc import Chain, ChainOptions, is_unbounded
 from .preferences import Clicks, Preferences, SizeTable, check_preferences
 from .shards import make_latent
 
@@ -184,6 +184,8 @@ def _alpha_by_likelihood(latent: Latent, rng: np.random.Generator) -> float:
         state.alpha *= math.exp(step)
         if abs(step) < 0.99 * NEAR:
             break
+    if is_unbounded(state):
+        return math.inf
     return state.alpha if _beats_chance(state, n_draws) else 0.0
 
 
