@@ -173,6 +173,7 @@ def test_sizes_between_those_at_hand_are_read_between_them(alpha, k):
     for size in sizes:
         found = chances[lines[0, size], :size]
         assert np.abs(found - reference_chances(size, alpha / n_items, k, 0)).max() < 0.003
+        assert found.sum() == pytest.approx(k)
         assert ends[lines[0, size]] <= size
 
 

@@ -107,6 +107,8 @@ class Tables:
         share = (size - low) / (high - low) if high > low else 0.0
         extended = np.append(below, np.full(size - low, below[-1]))
         line[:size] = (1 - share) * extended + share * above[:size]
+        line[:size] *= min(window, size) / line[:size].sum()  # so many ranks are taken in all
+        np.minimum(line, 1.0, out=line)
         orderings, weights, firsts, laws = self._sources
         mine = np.flatnonzero(laws == law)
         ceilings = np.zeros((len(mine), self.n_items))
