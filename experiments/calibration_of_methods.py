@@ -122,6 +122,7 @@ def fit_draws(setting: Setting, rankings: Array, rng: np.random.Generator) -> tu
         # On purpose: the draws are few, and among thousands of fits some must look doubtful.
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
         warnings.simplefilter("ignore", pm.EffectiveSizeWarning)
+        warnings.simplefilter("ignore", pm.AlphaWarning)
         posterior = pm.fit(
             pm.Preferences.from_rankings(rankings),
             setting.method,
