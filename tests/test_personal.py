@@ -21,7 +21,7 @@ from pseudomallows.evaluate import calibrate, hide_clicks
 from pseudomallows.executors import Threads
 from pseudomallows.kernels import personal as kernels
 from pseudomallows.lookup import GridTables
-from pseudomallows.personal import Personal, products_of, ridge_weights, seen_table
+from pseudomallows.personal import Personal, check_held_out, products_of, ridge_weights, seen_table
 
 N_ITEMS = 5
 ALPHAS = np.array([1.0, 4.0, 9.0])
@@ -631,3 +631,14 @@ def test_a_table_in_the_making_is_not_ready_and_holds_nobody_up(monkeypatch):
 def ask(personal, seen, window=4):
     tables = personal.prepare(seen, window)
     return personal.probabilities(tables, seen, slice(0, 1), window)
+
+
+def test_later_clicks_on_one_item_are_clicks_of_the_fit():
+    data = simulated()
+    items, users = data.preferences.items.tolist(), data.preferences.users.tolist()
+    later = {user: [items[0]] for user in users}
+    held_out = check_held_out(later, data.preferences)
+    assert held_out.n_items == data.preferences.n_items
+    assert held_out.n_clicks.tolist() == [1] * len(users)
+    with pytest.raises(ValueError, match="held_out must have items of the fit, such as"):
+        check_held_out({users[0]: ["unknown"]}, data.preferences)

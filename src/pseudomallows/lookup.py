@@ -16,8 +16,9 @@ from .executors import all_cores
 from .kernels.clicks import next_rank_probabilities, step_factors
 from .kernels.groups import UNIFORM, add_ceilings, sum_first_chances
 
-FIRST_DRAWS, MOST_DRAWS = 2000, 50_000  # behind a table
-TABLE_ERROR = 0.001  # standard error, at most, of a chance in a table before it is smoothed
+FIRST_DRAWS = 2000  # behind a table, at least
+TABLE_ERROR, MOST_DRAWS = 0.001, 50_000  # standard error of a chance before it is smoothed
+CHEAP, CHEAP_ERROR, MOST_CHEAP_DRAWS = 64, 0.0004, 200_000  # up to this size, more draws are cheap
 SMALL, RATIO = 16, 1.125  # beyond this size tables are made for sizes of this ratio only
 
 Table = tuple[NDArray[Any], ...]
@@ -157,14 +158,15 @@ def knots_of(size: int, n_items: int) -> tuple[int, int]:
 def first_chances(size: int, lam: float, k: int, order: int) -> NDArray[np.float64]:
     """Chance of each place of a group to take one of its first k ranks, under the paper's law.
 
-    From draws, as many as make the standard error `TABLE_ERROR` or less. For uniform orders the
+    From draws, as many as make the standard error 0.001 or less, 0.0004 for small groups. For uniform orders the
     chance never rises from a place to the next, which smooths them.
     """
     sums, squares = np.zeros((2, size))
     law = (size, lam, order, k, sums, squares)
     sum_first_chances(size, 0, FIRST_DRAWS, *law)
     variance = float((squares / FIRST_DRAWS - (sums / FIRST_DRAWS) ** 2).max())
-    n_draws = min(max(FIRST_DRAWS, math.ceil(variance / TABLE_ERROR**2)), MOST_DRAWS)
+    error, most = (CHEAP_ERROR, MOST_CHEAP_DRAWS) if size <= CHEAP else (TABLE_ERROR, MOST_DRAWS)
+    n_draws = min(max(FIRST_DRAWS, math.ceil(variance / error**2)), most)
     sum_first_chances(size, FIRST_DRAWS, n_draws - FIRST_DRAWS, *law)
     chances = np.minimum(sums / n_draws, 1.0)
     return falling(chances) if order == UNIFORM else chances

@@ -339,6 +339,14 @@ def check_held_out(held_out: Any, prefs: Clicks) -> Clicks:
     return Clicks(prefs.weights, prefs.users, prefs.items, *pairs)
 
 
+def _with_other_items(held_out: Any, prefs: Clicks) -> Clicks:
+    try:
+        return Preferences.from_clicks(held_out)
+    except ValueError as error:
+        few = prefs.items[:3].tolist()
+        raise ValueError(f"held_out must have items of the fit, such as {few}: {error}") from None
+
+
 def _as_clicks(held_out: Any, prefs: Clicks) -> Clicks:
     """Clicks by name; a matrix, which has none, has the rows and columns of the fit."""
     if isinstance(held_out, Clicks):
@@ -347,7 +355,10 @@ def _as_clicks(held_out: Any, prefs: Clicks) -> Clicks:
         raise TypeError("held_out must be clicks, got rankings")
     is_named = hasattr(held_out, "columns") or isinstance(held_out, Mapping)
     if is_named and not hasattr(held_out, "tocsr"):
-        return Preferences.from_clicks(held_out)
+        try:
+            return Preferences.from_clicks(held_out, items=prefs.items.tolist())
+        except ValueError:  # there are other items too
+            return _with_other_items(held_out, prefs)
     try:
         return Preferences.from_clicks(
             held_out, users=prefs.users.tolist(), items=prefs.items.tolist()
