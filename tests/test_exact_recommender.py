@@ -17,7 +17,7 @@ N_ITEMS = 4
 RANKINGS = list(itertools.permutations(range(1, N_ITEMS + 1)))
 
 
-def posterior_of(draws, alphas, shares, rows=((0,), (1,))):
+def posterior_of(draws, alphas, shares, rows=((0,), (1,)), weights=None):
     """A posterior with these draws: ``draws[chain][draw][cluster]`` is a ranking."""
     draws, alphas, shares = np.array(draws, np.int32), np.array(alphas), np.array(shares)
     n_chains, n_draws, n_clusters, n_items = draws.shape
@@ -25,7 +25,9 @@ def posterior_of(draws, alphas, shares, rows=((0,), (1,))):
     return Posterior(
         consensus=draws,
         alpha=alphas,
-        weights=np.full((n_chains, n_draws), 1 / (n_chains * n_draws)),
+        weights=np.full((n_chains, n_draws), 1 / (n_chains * n_draws))
+        if weights is None
+        else weights,
         log_posterior=np.zeros((n_chains, n_draws)),
         costs=np.zeros((n_clusters, n_items, n_items)),
         items=np.arange(n_items),
@@ -59,7 +61,7 @@ def some_draws(n_chains, n_draws, n_clusters, seed):
     return draws, rng.uniform(1, 8, (*shape, n_clusters)), shares
 
 
-def weights_by_definition(clicked, draws, alphas, shares, is_new):
+def weights_by_definition(clicked, draws, alphas, shares, is_new, draw_weights=1.0):
     """``[chain, draw, cluster]``: how much each consensus counts for a user."""
     weights = np.empty(alphas.shape)
     for place in np.ndindex(alphas.shape):
@@ -68,6 +70,7 @@ def weights_by_definition(clicked, draws, alphas, shares, is_new):
         weights[place] = shares[place] * likelihood
     if not is_new:
         weights /= weights.sum(axis=2, keepdims=True)
+    weights *= draw_weights
     return weights / weights.sum()
 
 
@@ -82,10 +85,13 @@ def table_of(found):
 @pytest.mark.parametrize("n_clusters", [1, 2])
 @pytest.mark.parametrize("clicked", [(0,), (3, 1), ()])
 def test_draws_count_by_the_clicks_of_a_new_user(clicked, n_clusters, is_new):
-    """36 draws: more than one round."""
+    """36 draws of unequal weight, one of none: more than one round."""
     draws, alphas, shares = some_draws(3, 12, n_clusters, seed=1)
-    posterior = posterior_of(draws, alphas, shares, rows=(clicked, (1,)))
-    weights = weights_by_definition(clicked, draws, alphas, shares, is_new)
+    of_draws = np.random.default_rng(2).dirichlet(np.ones(36)).reshape(3, 12)
+    of_draws[1, 4] = 0.0
+    posterior = posterior_of(draws, alphas, shares, (clicked, (1,)), of_draws / of_draws.sum())
+    how = (is_new, of_draws[:, :, None])
+    weights = weights_by_definition(clicked, draws, alphas, shares, *how)
     expected = sum(
         weight * next_chances(clicked, draws[place[0]][place[1]][place[2]], alphas[place], 2)
         for place, weight in np.ndenumerate(weights)
@@ -93,7 +99,7 @@ def test_draws_count_by_the_clicks_of_a_new_user(clicked, n_clusters, is_new):
     who = {"clicks": {"new": list(clicked)}} if is_new else {"users": [0]}
     found = table_of(pm.recommend(posterior, 4, window=2, max_error=0, **who))
     for item in set(range(N_ITEMS)) - set(clicked):
-        assert found[item] == pytest.approx(expected[item], abs=3e-3)  # light draws are left out
+        assert found[item] == pytest.approx(expected[item], abs=1e-9)
     if is_new:
         members = weights.sum(axis=(0, 1))
         found = pm.memberships(posterior, {"new": list(clicked)})[0]
@@ -155,6 +161,54 @@ def test_errors_are_those_of_fits_with_other_seeds():
         assert (np.abs(np.log(typical / spread_of_fits)) < np.log(1.7)).all()
         stated.append(typical.max())
     assert stated[1] < stated[0] / 2
+
+
+def far_draws(alphas, n_items=60):
+    """One draw agrees with the clicks on the last items, the others are its reverse."""
+    there, back = np.arange(1, n_items + 1), np.arange(n_items, 0, -1)
+    draws = np.tile(there, (1, len(alphas), 1, 1))
+    draws[0, 1, 0] = back  # not in the first round, see `spread`
+    shares = np.ones((1, len(alphas), 1))
+    return posterior_of(draws, np.array(alphas)[None, :, None], shares), np.arange(45, 60)
+
+
+def test_a_draw_that_suits_a_user_far_better_than_all_before_counts_alone():
+    """By more than any number has room for."""
+    posterior, clicked = far_draws([60.0 * 60] * 64)
+    found = pm.recommend(posterior, 3, clicks={"new": clicked.tolist()}, max_error=0)
+    assert sorted(found.items[0].tolist()) == [42, 43, 44]
+    assert found.probabilities[0] == pytest.approx([1.0] * 3)
+
+
+def test_an_error_is_not_small_because_one_draw_carries_all_the_weight():
+    posterior, clicked = far_draws([20.0] * 64)
+    found = pm.recommend(posterior, 3, clicks={"new": clicked.tolist()}, max_error=0)
+    chances = found.probabilities[0]
+    assert found.errors[0] == pytest.approx(np.sqrt(chances * (1 - chances)), rel=0.05)
+    known = pm.recommend(posterior, 3, users=[0])
+    assert (known.errors < 0.1).all()
+
+
+def test_an_empty_cluster_has_no_members():
+    there, back = np.arange(1, 61), np.arange(60, 0, -1)
+    draws, shares = np.array([[[there, back]] * 2]), np.array([[[1.0, 0.0]] * 2])
+    posterior = posterior_of(draws, np.full((1, 2, 2), 3600.0), shares)
+    clicked = list(range(45, 60))
+    assert pm.memberships(posterior, {"new": clicked})[0].tolist() == [1.0, 0.0]
+    found = pm.recommend(posterior, 3, clicks={"new": clicked})
+    assert found.items[0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("n_draws", [1, 2, 3])
+def test_fewer_draws_than_leaders_are_no_trouble(n_draws):
+    prefs = pm.simulate_clicks(60, 8, [4, 6], 3, rng=1).preferences
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        posterior = pm.fit(prefs, n_clusters=2, n_draws=n_draws, n_chains=2, rng=1)
+    assert posterior.leaders.shape[1] > n_draws
+    found = pm.memberships(posterior, {"new": [1, 2]})
+    assert found.sum() == pytest.approx(1)
+    assert np.isfinite(pm.recommend(posterior, 3, clicks={"new": [1, 2]}).probabilities).all()
 
 
 def test_draws_are_taken_until_the_error_is_small():

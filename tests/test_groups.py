@@ -228,10 +228,13 @@ def test_weights_of_few_free_ranks_are_relative_to_the_nearest(lam):
 @pytest.mark.kernel
 def test_chances_where_few_ranks_are_free_do_not_depend_on_the_way_they_are_summed(monkeypatch):
     """Small totals are summed anew; so are all, if any total counts as small."""
-    kernel, both = interpreted(groups.sum_first_chances), np.zeros((2, 2, 14))
+    kernel, both, n_few = interpreted(groups.sum_first_chances), np.zeros((2, 2, 14)), []
+    plain = interpreted(groups.few_weights)
+    monkeypatch.setattr(groups, "few_weights", lambda *law: n_few.append(1) or plain(*law))
     for few, (sums, squares) in zip((groups.FEW, np.inf), both, strict=True):
         monkeypatch.setattr(groups, "FEW", few)
-        kernel(3, 0, 20, 14, 1.5, groups.UNIFORM, 4, sums, squares)
+        kernel(3, 0, 40, 14, 2.5, groups.TOP_BOTTOM, 4, sums, squares)
+        assert n_few  # also where only small totals count as few
     assert both[0] == pytest.approx(both[1], rel=1e-9)
 
 

@@ -177,6 +177,18 @@ def test_sizes_between_those_at_hand_are_read_between_them(alpha, k):
         assert ends[lines[0, size]] <= size
 
 
+@pytest.mark.parametrize(("n_items", "alpha", "window"), [(40, 40.0, 20), (60, 5.0, 25)])
+def test_windows_that_reach_near_the_end_are_not_read_between_others(n_items, alpha, window):
+    law = (np.arange(n_items, dtype=np.int32)[None], np.ones(1), np.array([0, 1]))
+    tables = Tables(np.array([alpha]), (*law, np.array([0])), 0)
+    sizes = [window - 1, window + 1, window + 2, 2 * window - 3]
+    lines, _, chances, _, _ = tables.of(window, [(0, size) for size in sizes])
+    for size in sizes:
+        found, k = chances[lines[0, size], :size], min(window, size)
+        assert np.abs(found - reference_chances(size, alpha / n_items, k, 0)).max() < 0.003
+        assert found.sum() == pytest.approx(k)
+
+
 @pytest.mark.parametrize("n_items", [1, 5, 17, 18, 40, 333])
 def test_sizes_at_hand_enclose_all_others(n_items):
     for size in range(1, n_items + 1):

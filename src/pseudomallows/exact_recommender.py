@@ -20,21 +20,22 @@ from .executors import Executor, blocks
 from .kernels.clicks import (
     click_log_likelihoods,
     draw_click_users,
+    fill_log_likelihoods,
     next_ranks_of_laws,
     step_factors,
 )
 from .kernels.groups import choose_best
-from .kernels.matching import N_GAPS
+from .kernels.matching import N_GAPS, grid_weights
 from .latent import log_partition
-from .members import Members
 from .posterior import Posterior, common_consensus
 from .preferences import Clicks
 
 FIRST_DRAWS = 32  # in the first round, over all chains; each round has twice as many as before
 MAX_ERROR = 0.005  # of a recommended probability, unless told otherwise
-LEAST_DRAWS = 8.0  # that must carry the weight, before an error is believed
+LEAST_DRAWS, LEAST_BATCHES = 8.0, 3.0  # that must carry the weight for batches to tell an error
 N_BATCHES = 8  # over all chains, from whose spread the error is known
-LEAST_WEIGHT = 1e-3  # of the mean: what weighs less is left out
+LEAST_WEIGHT = 1e-3  # of the mean: what weighs less is left out, unless no error is allowed
+WALK_GAPS = 16  # whose steps are tabulated for the draws of the first round
 MAX_LAWS = 256  # draws behind the rankings drawn for one user
 
 Floats = NDArray[np.float64]
@@ -57,6 +58,13 @@ class Round:
         values, places = np.unique(self.alphas, return_inverse=True)
         logs = np.array([log_partition(n_items, alpha) for alpha in values.tolist()])
         return np.asarray(logs[places])
+
+    @functools.cached_property
+    def walks(self) -> tuple[NDArray[Any], ...]:
+        """What the walks of the likelihoods need; see `grid_weights`."""
+        n_items = self.ranks.shape[1]
+        found: tuple[NDArray[Any], ...] = grid_weights(self.alphas / n_items, n_items, WALK_GAPS)
+        return found
 
 
 class ExactMeans:
@@ -142,26 +150,30 @@ class ExactMeans:
             np.zeros((self.n_batches, n_rows, n_values)),
             np.zeros((self.n_batches, n_rows)),
         )
-        squares, open_rows = np.zeros(n_rows), np.ones(n_rows, dtype=bool)
+        squares, heights = np.zeros(n_rows), np.full(n_rows, -np.inf)
         means, errors = np.zeros((2, n_rows, n_values))
-        heights: Any = None
+        is_open, few = np.ones((2, n_rows), dtype=bool)
         for laws in self._all_rounds():
-            logs = self._log_weights(starts, codes, is_new, laws)
-            heights = logs.max(axis=1, keepdims=True) if heights is None else heights
-            weights = np.exp(logs - heights)
-            weights[weights < LEAST_WEIGHT * weights.mean(axis=1, keepdims=True)] = 0.0
-            weights[~open_rows] = 0.0
+            logs = np.full((n_rows, len(laws.alphas)), -np.inf)
+            logs[is_open] = self._log_weights(*take_rows(starts, codes, is_open), is_new, laws)
+            higher = np.maximum(heights, logs.max(axis=1))
+            falls = np.exp(heights - higher)  # a draw may suit a user far better than all before
+            sums, totals, squares = sums * falls[:, None], totals * falls, squares * falls**2
+            heights, weights = higher, np.exp(logs - higher[:, None])
+            if max_error > 0:
+                weights[weights < LEAST_WEIGHT * weights.mean(axis=1, keepdims=True)] = 0.0
             add(laws, weights, sums)
             np.add.at(totals, laws.batches, weights.T)
             squares += (weights.reshape(n_rows, -1, self.n_clusters).sum(axis=2) ** 2).sum(axis=1)
             means, errors = batch_means(sums, totals)
+            n_equal = effective_number(totals)
+            few = (n_equal[0] ** 2 < LEAST_DRAWS * squares) | (n_equal[1] < LEAST_BATCHES)
             best = np.argpartition(means, n_values - k, axis=1)[:, n_values - k :]
             worst = np.take_along_axis(errors, best, axis=1).max(axis=1)
-            few = totals.sum(axis=0) ** 2 < LEAST_DRAWS * squares
-            open_rows &= (worst > max_error) | few | (max_error == 0)
-            if not open_rows.any():
+            is_open &= ~(worst <= max_error) | few | (max_error == 0)
+            if not is_open.any():
                 break
-        return means, errors
+        return means, np.where(few[:, None], careful_errors(means, errors, totals, squares), errors)
 
     def _log_weights(
         self, starts: NDArray[np.int64], codes: NDArray[np.int32], is_new: bool, laws: Round
@@ -173,26 +185,22 @@ class ExactMeans:
             logs[:] = laws.log_weights
             return logs
         if laws is self._rounds[0]:
-            self._members.fill(starts, codes, logs)
-        else:
+            law = (laws.ranks, laws.alphas / self.n_items, laws.log_partitions, laws.walks)
+            fill_log_likelihoods(starts, codes, *law, logs)
+            logs += laws.log_weights
+        else:  # rarely needed: nothing is kept for them
             values = np.empty(len(logs))
             for g, (ranks, alpha) in enumerate(zip(laws.ranks, laws.alphas, strict=True)):
-                law = (ranks, alpha / self.n_items, laws.log_partitions[g])
-                click_log_likelihoods(starts, codes, *law, values)
+                law_of_one = (ranks, alpha / self.n_items, laws.log_partitions[g])
+                click_log_likelihoods(starts, codes, *law_of_one, values)
                 logs[:, g] = values + laws.log_weights[g]
         if not is_new:
             by_draw = logs.reshape(len(logs), -1, self.n_clusters)
+            all_clusters = np.logaddexp.reduce(by_draw, axis=2, keepdims=True)
             weights = np.exp(laws.log_weights.reshape(-1, self.n_clusters)).sum(axis=1)
-            by_draw -= np.logaddexp.reduce(by_draw, axis=2, keepdims=True)
-            by_draw += np.log(weights)[:, None]
+            by_draw -= np.where(np.isfinite(all_clusters), all_clusters, 0.0)
+            by_draw += logs_of(weights)[:, None]
         return logs
-
-    @functools.cached_property
-    def _members(self) -> Members:
-        """Log weights of the first round by leaps, with bounds that spare most clusters."""
-        laws, shape = self._rounds[0], (-1, self.n_clusters)
-        centers = laws.ranks.reshape(*shape, self.n_items)
-        return Members(centers, laws.alphas.reshape(shape), laws.log_weights.reshape(shape))
 
     def _all_rounds(self) -> Iterator[Round]:
         """Made when they are needed, and kept."""
@@ -215,7 +223,7 @@ class ExactMeans:
         return Round(
             np.ascontiguousarray(posterior.consensus[:, draws].reshape(-1, self.n_items)),
             np.ascontiguousarray(posterior.alpha[:, draws]).reshape(-1),
-            np.log(np.maximum(shares, 1e-300)).reshape(n_chains * n_laws),
+            logs_of(shares).reshape(n_chains * n_laws),
             np.repeat(batches.reshape(-1), self.n_clusters),
         )
 
@@ -239,6 +247,40 @@ def batch_means(sums: Floats, totals: Floats) -> tuple[Floats, Floats]:
         squares += (mine - weight[:, None] * means) ** 2
     scale = n_batches / (n_batches - 1) if n_batches > 1 else np.nan
     return means, np.sqrt(scale * squares) / total
+
+
+def effective_number(totals: Floats) -> tuple[Floats, Floats]:
+    """Weight of all batches of each row, and how many equal batches these are worth."""
+    total, squares = np.full(totals.shape[1], 1e-300), np.full(totals.shape[1], 1e-300)
+    for weight in totals:
+        total += weight
+        squares += weight**2
+    return total, total**2 / squares
+
+
+def careful_errors(means: Floats, errors: Floats, totals: Floats, squares: Floats) -> Floats:
+    """Errors where few draws carry the weight, so that batches cannot tell them: those of so many
+    independent yes or no answers as the draws are worth, if that is more."""
+    n_draws = effective_number(totals)[0] ** 2 / np.maximum(squares, 1e-300)
+    spreads = np.sqrt(np.clip(means * (1 - means), 0.0, 1.0) / np.maximum(n_draws, 1.0)[:, None])
+    return np.fmax(errors, spreads)
+
+
+def take_rows(
+    starts: NDArray[np.int64], codes: NDArray[np.int32], chosen: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The clicks of some rows."""
+    if chosen.all():
+        return starts, codes
+    sizes = np.diff(starts)
+    kept = codes[starts[0] : starts[-1]][np.repeat(chosen, sizes)]
+    return np.append(0, np.cumsum(sizes[chosen])), kept
+
+
+def logs_of(weights: Floats) -> Floats:
+    """Logs; -inf for 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(weights)
 
 
 def spread(number: int) -> NDArray[np.int64]:

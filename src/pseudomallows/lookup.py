@@ -83,7 +83,8 @@ class Tables:
     @property
     def nbytes(self) -> int:
         """Memory."""
-        return sum(part.nbytes for table in list(self._made.values()) for part in table)
+        knots = sum(knot.nbytes for knot in list(self._knots.values()))
+        return knots + sum(part.nbytes for table in list(self._made.values()) for part in table)
 
     def whole(self, window: int, size: int) -> Table | None:
         """The tables, if those for so many unseen items are made for all laws."""
@@ -103,7 +104,7 @@ class Tables:
     def _make_one(self, window: int, law: int, size: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Chances of a law, and the ceilings of its sources."""
         line = np.zeros(self.n_items)
-        low, high = self._sizes_near(size)
+        low, high = self._sizes_near(window, size)
         below, above = (self._knot(window, law, knot) for knot in (low, high))
         share = (size - low) / (high - low) if high > low else 0.0
         extended = np.append(below, np.full(size - low, below[-1]))
@@ -120,14 +121,18 @@ class Tables:
 
     def _make_knots(self, window: int, pairs: list[tuple[int, int]]) -> None:
         """The chances between which those of these laws and sizes lie, side by side."""
-        keys = {(window, law, knot) for law, size in pairs for knot in self._sizes_near(size)}
+        keys = {
+            (window, law, knot) for law, size in pairs for knot in self._sizes_near(window, size)
+        }
         missing = sorted(keys - set(self._knots))
         made = all_cores().map(lambda key: self._make_knot(*key), missing)
         self._knots.update(zip(missing, made, strict=True))
 
-    def _sizes_near(self, size: int) -> tuple[int, int]:
-        """Other orders than the uniform one treat the ends, or the middle, in their own way."""
-        return knots_of(size, self.n_items) if self._order == UNIFORM else (size, size)
+    def _sizes_near(self, window: int, size: int) -> tuple[int, int]:
+        """The sizes between whose chances those of a size lie. None but itself, where the window
+        reaches near the end, and for other orders, which treat the ends in their own way."""
+        near_end = size < 2 * window
+        return (size, size) if near_end or self._order != UNIFORM else knots_of(size, self.n_items)
 
     def _knot(self, window: int, law: int, size: int) -> NDArray[np.float64]:
         found = self._knots.get((window, law, size))  # None, if it has just been dropped
@@ -158,8 +163,8 @@ def knots_of(size: int, n_items: int) -> tuple[int, int]:
 def first_chances(size: int, lam: float, k: int, order: int) -> NDArray[np.float64]:
     """Chance of each place of a group to take one of its first k ranks, under the paper's law.
 
-    From draws, as many as make the standard error 0.001 or less, 0.0004 for small groups. For uniform orders the
-    chance never rises from a place to the next, which smooths them.
+    From draws, as many as make the standard error 0.001 or less, 0.0004 for small groups. For
+    uniform orders the chance never rises from a place to the next, which smooths them.
     """
     sums, squares = np.zeros((2, size))
     law = (size, lam, order, k, sums, squares)

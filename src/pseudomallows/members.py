@@ -35,6 +35,8 @@ class Members:
 
     def __init__(self, centers: NDArray[np.int32], alphas: Floats, log_weights: Floats):
         self.n_draws, self.n_clusters, self.n_items = centers.shape
+        if not alphas.shape == log_weights.shape == centers.shape[:2]:
+            raise ValueError("there must be an alpha and a weight for each consensus")
         n_items = self.n_items
         ranks = np.ascontiguousarray(centers.reshape(-1, n_items).T)
         values, law_of = np.unique(alphas, return_inverse=True)
@@ -53,7 +55,7 @@ class Members:
     def fill(self, starts: NDArray[np.int64], codes: NDArray[np.int32], logs: Floats) -> int:
         """Fill ``logs[row, g]``, log weights given the clicks of each row, g counting clusters
         fastest; return how many exact sums it took."""
-        self._make_room(int(np.diff(starts).max()) if len(starts) > 2 else len(codes))
+        self._make_room(int(np.diff(starts).max()))
         n_sums: int = fill_log_weights(
             starts, codes, self._model, self._tables, self.n_clusters, logs
         )
@@ -66,6 +68,8 @@ class Members:
             return
         with self._lock:
             n_gaps = self._tables[0].shape[1]
+            if n_gaps >= wanted:  # another thread has made them
+                return
             while n_gaps < wanted:
                 n_gaps = min(2 * n_gaps, self._max_gaps)
             self._tables = self._make(n_gaps)

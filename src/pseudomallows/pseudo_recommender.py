@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .clicks import ORDERS
+from .exact_recommender import logs_of
 from .executors import Executor, all_cores, blocks
 from .kernels.groups import choose_best, draw_users, look_up, look_up_best, look_up_best_rows
 from .kernels.members import share_out
@@ -273,20 +274,20 @@ def _draws(draws: NDArray[np.int32], alphas: Floats, weights: Floats) -> Draws:
 def _members_of(posterior: Posterior) -> Members:
     """By the leaders, if there are some, else by some of the draws."""
     n_chains, n_draws, n_clusters, n_items = posterior.consensus.shape
-    chosen = _evenly(n_draws, max(1, N_CENTERS // n_chains))
+    chosen = _evenly(n_draws, min(n_draws, max(1, N_CENTERS // n_chains)))
     centers = posterior.consensus[:, chosen]
     if posterior.leaders.size:
         centers = posterior.leaders
-        chosen = _evenly(n_draws, centers.shape[1])
+        chosen = _evenly(n_draws, centers.shape[1])  # there may be more leaders than draws
     shares = posterior.weights[:, chosen, None] * posterior.shares[:, chosen]
     return Members(
         centers.reshape(-1, n_clusters, n_items),
         posterior.alpha[:, chosen].reshape(-1, n_clusters),
-        np.log(np.maximum(shares, 1e-300)).reshape(-1, n_clusters),
+        logs_of(shares).reshape(-1, n_clusters),
     )
 
 
 def _evenly(length: int, number: int) -> NDArray[np.int64]:
-    """At most `number` of the numbers below `length`, evenly spaced."""
-    places = np.linspace(0, length - 1, min(number, length))
+    """So many of the numbers below `length`, evenly spaced."""
+    places = np.linspace(0, length - 1, number)
     return np.asarray(places.round().astype(np.int64))

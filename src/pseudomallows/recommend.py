@@ -35,8 +35,9 @@ class Recommendations:
         ``item_names[code]`` is the name of an item.
     errors : (n_users, k) array
         Monte Carlo standard error of each probability, from how parts of the draws differ; it would
-        be 0 with endless draws. NaN where none is known: for "pseudo" and "personal", for fits with
-        a single draw, and where there is no item.
+        be 0 with endless draws. Where few draws suit a new user's clicks it is large, and says so:
+        then only a fit with that user helps. NaN for "pseudo" and "personal", where none is known,
+        and where there is no item.
     """
 
     users: NDArray[Any]
@@ -104,7 +105,8 @@ def recommend(
     max_error : float
         For methods other than "pseudo" and "personal": the Monte Carlo error allowed. More and more
         draws of the consensus are used, until the error of each recommended probability is at most
-        this, or all draws are used; 0 uses them all. The errors are in the answer.
+        this, or all draws are used; what weighs less than a thousandth of the mean is left out.
+        0 uses them all. The errors are in the answer.
 
     Notes
     -----
@@ -220,8 +222,7 @@ def memberships(
     (n_users, n_clusters) array
         By the exact probability of the clicks under each draw and cluster, the draws weighed by it
         too, as if the user had been in the fit; with a Monte Carlo error of 0.005 at most, if there
-        are draws enough. Clusters with less than exp(-14) of what the best has, under a draw, get
-        nothing.
+        are draws enough. What would count for next to nothing is left out.
 
     Examples
     --------

@@ -165,6 +165,22 @@ def click_log_likelihoods(starts, codes, consensus, lam, log_partition, values):
 
 
 @njit(cache=True, nogil=True)
+def fill_log_likelihoods(starts, codes, ranks, lams, log_partitions, walks, values):
+    """The same for many consensuses `ranks[g]` and `lams[g]`: fill `values[row, g]`; `walks` comes
+    from `grid_weights`."""
+    n_items = ranks.shape[1]
+    decays, roots, steps, mosts = walks
+    log_factorials = logs_of_factorials(n_items)
+    places, rows = np.empty(n_items, dtype=np.int64), np.empty((2, n_items + 4))
+    for g in range(len(ranks)):
+        line = (decays[g], roots, steps[g], mosts[g])
+        for row in range(len(values)):
+            mine = codes[starts[row] : starts[row + 1]]
+            value = sum_clicks(mine, ranks[g], lams[g], line, log_factorials, places, rows)
+            values[row, g] = value - log_partitions[g]
+
+
+@njit(cache=True, nogil=True)
 def draw_click_users(
     seed,
     draw,
