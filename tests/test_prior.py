@@ -4,6 +4,7 @@ import math
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows.latent import RankingLatent
+from pseudomallows.mcmc import is_unbounded
 from pseudomallows.prior import FLAT, default_prior
+from pseudomallows.shards import make_latent
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
 
@@ -137,3 +140,19 @@ def test_the_script_writes_its_table(tmp_path, capsys):
     lines = (tmp_path / alpha_prior.CSV_NAME).read_text().splitlines()
     assert len(lines) == 1 + len(alpha_prior.CANDIDATES) * 2 * len(alpha_prior.QUANTILES)
     assert "| 20 | 1.7 | 3.9 | 8.4 | 15.1 |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"), [([[0], [0, 1], [0, 1, 2]], True), ([[0], [1]], False)]
+)
+def test_a_consensus_without_disagreement_is_found_wherever_the_chain_stands(rows, expected):
+    """Clicks that are nested suit one consensus; two different first choices do not."""
+    prefs = pm.Preferences.from_clicks(dict(enumerate(rows)), items=range(5))
+    for present in ([1, 2, 3, 4, 5], [5, 4, 3, 2, 1], [2, 1, 5, 3, 4]):
+        state = SimpleNamespace(
+            latent=make_latent(prefs, None),
+            alpha=2.0,
+            consensus=np.array(present, dtype=np.int32),
+            seed=3,
+        )
+        assert is_unbounded(state) == expected

@@ -163,13 +163,17 @@ def is_unbounded(state: State) -> bool:
 
     That is so if some consensus leaves no user in disagreement: then the likelihood does not fall
     from the present alpha to infinity, and the prior alone decides. The consensus is looked for
-    from the present one on, by rounds of latent rankings as close to it as can be.
+    from that of the mean ranks, which is one for clicks that are nested, and from the present one
+    on, by rounds of latent rankings as close to it as can be.
     """
     latent, alpha, consensus = state.latent, state.alpha, state.consensus
     sharp = max(SHARP * latent.n_items, 10 * alpha)
     present = latent.log_likelihood(consensus, alpha)
     if latent.is_full:
         return latent.log_likelihood(best_assignment(latent.known_costs), sharp) >= present - FALL
+    mean_ranks = np.argsort(np.argsort(latent.mean_ranks, kind="stable")).astype(np.int32) + 1
+    if latent.log_likelihood(mean_ranks, sharp) >= present - FALL:
+        return True
     for n_round in range(N_ROUNDS):
         if latent.log_likelihood(consensus, sharp) >= present - FALL:
             return True
