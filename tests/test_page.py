@@ -544,6 +544,15 @@ def test_from_upload_to_recommendation(browser, own_service):
         assert texts(page, "#recommendations bdi")[0] in WARM
 
 
+@pytest.mark.slow
+def test_what_of_a_file_was_not_heeded_is_shown_to_the_end(browser, own_service):
+    with opened(browser, own_service, "upload") as page:
+        give(page, b"user,item,rating\nann,tea,1\nann,milk,5\n")
+        expect(page.locator("#upload-trouble")).to_contain_text("'rating'")
+        expect(page.locator("#job-title")).to_have_text("A new model", timeout=60_000)
+        expect(page.locator("#upload-trouble")).to_contain_text("'rating'")
+
+
 def test_a_file_that_is_no_list_of_clicks_shows_words(browser, service):
     with opened(browser, service, "upload", troubled=True) as page:
         page.locator("#now-words", has_text="Model").wait_for()

@@ -562,6 +562,40 @@ def test_uploads_are_limited_listed_and_removed(address, tmp_path, monkeypatch, 
         wait_until(lambda: not client.app.service.keeper.store.left_over())
 
 
+@pytest.mark.parametrize("small", [10**6, 0], ids=["here", "in a process"])
+def test_the_client_is_told_what_of_a_file_was_not_heeded(tmp_path, monkeypatch, caplog, small):
+    monkeypatch.setattr(uploads, "SMALL", small)
+    with caplog.at_level(logging.WARNING, "pseudomallows"), client_of(tmp_path) as client:
+
+        def send(text):
+            answer = client.post("/upload?refit=false", content=text)
+            assert answer.status_code == 202, answer.text
+            assert "/tmp" not in answer.text
+            return answer.json()
+
+        answer = send("user,item,rating\nann,item 1,1\nann,item 2,5\n,item 3,4\n")
+        assert (answer["users"], answer["items"], answer["clicks"]) == (1, 2, 2)
+        column, dropped = answer["warnings"]
+        assert "'rating'" in column
+        assert dropped.startswith("the file: 1 of 3 rows have no user or no item")
+        assert f"upload {answer['upload']}: {dropped}" in caplog.text
+        assert send("user,item\nann,item 1\nann,item 2\n")["warnings"] == []
+
+
+@pytest.mark.parametrize("small", [10**6, 0], ids=["here", "in a process"])
+@pytest.mark.parametrize("item", ["item 1", "gold"])
+def test_clicks_on_one_item_can_be_uploaded(tmp_path, monkeypatch, small, item):
+    monkeypatch.setattr(uploads, "SMALL", small)
+    with client_of(tmp_path) as client:
+        text = f"user,item\nzed,{item}\nann,{item}\n"
+        answer = client.post("/upload?refit=false", content=text).json()
+        assert (answer["users"], answer["items"], answer["clicks"]) == (2, 1, 2)
+        stored = client.app.service.keeper.store.all_clicks()
+        assert sorted(stored) == [("ann", item), ("zed", item)]
+        answer = client.post("/upload?refit=false", content="user,item\n,\n")
+        assert answer.status_code == 422
+
+
 def test_removing_needs_the_token(tmp_path):
     with client_of(tmp_path, token="a token of some length") as client:
         for path in ("/users/ann", "/uploads/1", "/users/ann/x"):
@@ -574,7 +608,8 @@ def test_removing_needs_the_token(tmp_path):
 def test_a_process_that_ends_early_leaves_nothing_of_its_upload(tmp_path, monkeypatch):
     monkeypatch.setattr(uploads, "SMALL", 0)
     cut = (
-        "import sys, os; print('{\"found\": [1, 1, 1]}', flush=True); input(); input(); os.abort()"
+        'import sys, os; print(\'{"found": [1, 1, 1], "warnings": []}\', flush=True); '
+        "input(); input(); os.abort()"
     )
     for text in ("raise SystemExit(1)", cut):
         monkeypatch.setattr(uploads.Uploads, "command", (sys.executable, "-c", text))
@@ -711,6 +746,104 @@ def test_clicks_are_not_acknowledged_in_a_file_that_is_gone(tmp_path, monkeypatc
         os.unlink(f"{path}-wal")
         assert client.post("/users/eve/clicks", json=add).status_code == 503
     assert "clicks can be kept again" in caplog.text
+
+
+def test_what_is_refused_while_the_file_is_gone_is_not_done(tmp_path, monkeypatch):
+    """Nor is it when the file is back, and stored clicks are not read from a file that is gone."""
+    monkeypatch.setattr(keeper_module, "CHECK_SECONDS", 0.05)
+    path, away = tmp_path / "s.sqlite", tmp_path / "away"
+    with client_of(tmp_path) as client:
+        add, file = {"clicks": ["item 1"]}, "user,item\nzed,item 1\nzed,item 2\n"
+        client.post("/users/ann/clicks", json=add)
+        client.post("/users/user 1/clicks", json=add)
+        upload = client.post("/upload?refit=false", content=file).json()["upload"]
+        store = client.app.service.keeper.store
+        before = list(store.all_clicks()), store.counts(), store.uploads()
+        move(path, away)
+        for answer in (
+            client.post("/users/bob/clicks", json=add),
+            client.post("/upload?refit=false", content=file),
+            client.delete("/users/ann"),
+            client.delete(f"/uploads/{upload}"),
+        ):
+            assert answer.status_code == 503
+            assert "nothing was stored" in answer.json()["error"]
+        for question in ("/users/ann/recommendations", "/uploads"):
+            assert client.get(question).status_code == 503
+        answer = client.get("/users/user 1/recommendations")
+        assert (answer.status_code, answer.headers["x-stored-clicks"]) == (200, "missing")
+        move(away, path)
+        wait_until(lambda: client.get("/healthz").status_code == 200)
+        assert (list(store.all_clicks()), store.counts(), store.uploads()) == before
+        assert store.left_over() == {}
+        assert client.get("/users/ann/recommendations").status_code == 200
+
+
+def test_a_file_that_goes_at_the_commit_leaves_it_open_what_was_stored(tmp_path):
+    path, away = tmp_path / "s.sqlite", tmp_path / "away"
+    store = SqliteStore(str(path))
+    store._writer.set_trace_callback(lambda text: text == "COMMIT" and move(path, away))
+    with pytest.raises(ServiceError, match="may or may not have been stored"):
+        store.add([("ann", "tea")])
+    store._writer.set_trace_callback(None)
+    with pytest.raises(ServiceError, match="nothing can be read"):
+        store.clicks_of(["ann"])
+    move(away, path)
+    assert store.clicks_of(["ann"]) == {"ann": ["tea"]}
+    store.close()
+
+
+def test_clicks_that_cannot_be_read_back_may_be_stored(tmp_path):
+    """Between the commit and the reading."""
+    path, away = tmp_path / "s.sqlite", tmp_path / "away"
+    with client_of(tmp_path) as client:
+        store = client.app.service.keeper.store
+        add = store.add
+
+        def add_and_go(pairs):
+            add(pairs)
+            move(path, away)
+
+        store.add = add_and_go
+        answer = client.post("/users/ann/clicks", json={"clicks": ["item 1"]})
+        assert (answer.status_code, "may or may not" in answer.text) == (503, True)
+        move(away, path)
+        assert store.clicks_of(["ann"]) == {"ann": ["item 1"]}
+
+
+def test_an_upload_cut_by_a_file_that_goes_is_removed_when_it_is_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(keeper_module, "CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(uploads, "CLEAN_SECONDS", 0.1)
+    path, away = tmp_path / "s.sqlite", tmp_path / "away"
+    with client_of(tmp_path) as client:
+        store = client.app.service.keeper.store
+        begin = store.begin_upload
+
+        def begin_and_go(*counts):
+            number = begin(*counts)
+            move(path, away)
+            return number
+
+        store.begin_upload = begin_and_go
+        answer = client.post("/upload?refit=false", content="user,item\na,item 1\na,item 2\n")
+        assert (answer.status_code, "nothing was stored" in answer.text) == (503, True)
+        move(away, path)
+        wait_until(lambda: not store.left_over())
+        assert store.counts()[0] == 0
+
+
+def test_each_outage_is_logged(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(keeper_module, "CHECK_SECONDS", 0.05)
+    path, away = tmp_path / "s.sqlite", tmp_path / "away"
+    with caplog.at_level(logging.WARNING, "pseudomallows"), client_of(tmp_path) as client:
+        for n_outages in (1, 2):
+            move(path, away)
+            for _ in range(5):
+                assert_broken(client, "deleted or replaced")
+            assert caplog.text.count("deleted or replaced") == n_outages
+            move(away, path)
+            wait_until(lambda: client.get("/healthz").status_code == 200)
+            assert caplog.text.count("can be kept again") == n_outages
 
 
 def test_a_store_that_lost_a_table_is_told_and_logged_once(address, tmp_path, monkeypatch, caplog):

@@ -16,6 +16,7 @@ from .names import NO_NAME, Cells, Codes, Names, in_order, recode
 from .preferences import (
     Clicks,
     DroppedRowsWarning,
+    check_weights,
     clicks_of_pairs,
     rows_of_pairs,
     warn_of_column,
@@ -188,6 +189,9 @@ def clicks_of(pairs: Pairs) -> Clicks:
     rows, codes, users, items = pairs.take()
     if source.items is not None:
         items = _as_given(source, codes, items)
+    if source.may_be_one_item and len(items) == 1:
+        found = rows_of_pairs(rows, codes, len(users), 1)
+        return Clicks(check_weights(None, len(users)), users, items, *found)
     try:
         return clicks_of_pairs(rows, codes, None, users, items)
     except ValueError as error:

@@ -4,6 +4,7 @@ import os
 import re
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,13 +109,18 @@ def read_as(
     ties: str = "error",
     rng: np.random.Generator | int | None = None,
     items: Sequence[Any] | None = None,
+    may_be_one_item: bool = False,
 ) -> tuple[Rankings | Clicks, str]:
-    """The same, and what the file was read as, for those who like to be told."""
+    """The same, and what the file was read as, for those who like to be told.
+
+    Long clicks that are added to others may be on one item only.
+    """
     if kind is not None and kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if ties not in ("error", "random"):
         raise ValueError(f"ties must be 'error' or 'random', got {ties!r}")
     source = open_source(path, None if items is None else list(items))
+    source = replace(source, may_be_one_item=may_be_one_item)
     if source.is_blank():
         raise source.error(None, "the file is empty")
     if source.ending in PREFLIB:

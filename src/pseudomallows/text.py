@@ -37,6 +37,7 @@ class Source:
     held: bytes = b""
     is_packed: bool = False
     items: list[Any] | None = None  # that are wanted, in this order
+    may_be_one_item: bool = False
 
     def error(self, line: int | None, problem: str, column: str | None = None) -> ValueError:
         """An error that says where."""

@@ -12,6 +12,7 @@ import resource
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..preferences import Clicks
-from ..read import read
+from ..preferences import Clicks, ColumnWarning, DroppedRowsWarning
+from ..read import read_as
 from .errors import ServiceError, StoreError
 from .store import open_store
 from .tables import Pair, Store
@@ -30,6 +31,7 @@ PART = 5_000  # clicks of one commit
 MOST_PAUSE = 0.1  # seconds
 MEMORY = 2 * 10**9  # bytes that a process may take for a file
 BLOCK = 1 << 20
+TOLD = (ColumnWarning, DroppedRowsWarning)  # of which the client hears
 
 
 class Most(NamedTuple):
@@ -49,6 +51,7 @@ class Found(NamedTuple):
     clicks: Clicks
     users: list[str]
     items: list[str]
+    warnings: list[str]
 
     def counts(self) -> tuple[int, int, int]:
         """Users, items and clicks."""
@@ -59,7 +62,9 @@ def read_upload(path: Path, most: Most, known: Collection[str]) -> Found:
     """The clicks of a file, or an error that says what is wrong; `known` are items of the model."""
     _check_size(most.rows, _count_rows(path), "rows", "rows")
     try:
-        clicks = read(path)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            clicks = read_as(path, may_be_one_item=True)[0]
     except (ValueError, TypeError, OSError) as error:
         raise ServiceError(422, str(error).replace(str(path), "the file")) from None
     if not isinstance(clicks, Clicks):
@@ -73,7 +78,9 @@ def read_upload(path: Path, most: Most, known: Collection[str]) -> Found:
         check_name(name, "a user")
     for name in items:
         check_name(name, "an item")
-    return Found(clicks, users, items)
+    told = [str(one.message) for one in caught if issubclass(one.category, TOLD)]
+    words = [text.replace(str(path), "the file")[:500] for text in told[:10]]
+    return Found(clicks, users, items, words)
 
 
 def _count_rows(path: Path) -> int:
@@ -139,7 +146,7 @@ def main() -> int:
     _be_modest()
     try:
         found = read_upload(Path(order["path"]), Most(*order["most"]), set(order["known"]))
-        _say({"found": found.counts()})
+        _say({"found": found.counts(), "warnings": found.warnings})
         upload = int(sys.stdin.readline() or 0)
         if not upload:  # the service has gone
             return 3

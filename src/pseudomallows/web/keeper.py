@@ -20,6 +20,7 @@ PATIENCE = 10.0  # seconds for an answer of the store; a broken one gets BRIEF
 BRIEF = 1.0
 CHECK_SECONDS = 2.0  # between two looks at the store
 LOG_SECONDS = 300.0  # before the same problem is logged again
+UNREAD = "the store has a problem: the clicks may or may not have been stored; try again"
 LATE = "the store does not answer: the clicks may not be stored; try again"
 
 
@@ -47,6 +48,7 @@ class Health:
         if self.problem is not None and not self._lasts:
             log.warning("clicks can be kept again")
             self.problem = None
+            self._logged.clear()  # the next problem is another one, even if it is the same
 
 
 class Task:
@@ -178,7 +180,11 @@ class Keeper:
             # sorted: two processes take the rows in the same order, and never wait in a circle
             pairs = sorted(pairs)
         self.store.add(pairs)
-        return self.store.clicks_of([task.user for task in waited_for])
+        try:
+            return self.store.clicks_of([task.user for task in waited_for])
+        except StoreError as error:
+            error.words = UNREAD
+            raise
 
     def close(self) -> None:
         """Store what waits, then stop."""

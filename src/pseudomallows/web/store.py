@@ -30,6 +30,7 @@ DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 AGAIN = "the store is busy: nothing was stored; try again"
 FULL = "the disk of the store is full: nothing was stored; free some"
 PROBLEM = "the store has a problem: nothing was stored; see the log"
+GONE = "the file of the store (or its -wal file) was deleted or replaced"
 
 
 def open_store(address: str) -> Store:
@@ -101,13 +102,15 @@ class SqliteStore(Store):
             try:
                 with _transaction(self._writer, "BEGIN IMMEDIATE") as run:
                     found = work(run)
+                    self._check_files("nothing was stored")
             except sqlite3.Error as error:
                 raise _problem(error) from None
-            self._check_files()
+            self._check_files("this may or may not have been stored")
         return found
 
     def _read(self, work: Callable[[Run], T]) -> T:
         with self._reading:
+            self._check_files("nothing can be read")
             try:
                 return work(_runner(self._reader))
             except sqlite3.Error as error:
@@ -116,6 +119,7 @@ class SqliteStore(Store):
     @contextmanager
     def _snapshot(self) -> Iterator[Run]:
         with self._reading:
+            self._check_files("nothing can be read")
             try:
                 with _transaction(self._reader, "BEGIN") as run:
                     yield run
@@ -132,26 +136,20 @@ class SqliteStore(Store):
 
     # The file itself
 
-    def check(self, writing: bool = False) -> None:
-        """Raise an error if clicks cannot be kept; `writing` finds out by writing."""
-        self._check_files()
-        super().check(writing)
-
     def _files_now(self) -> list[tuple[int, int]]:
         """Which files stand at the path of the store and of its log."""
         found = [os.stat(path) for path in (self._path, f"{self._path}-wal")]
         return [(one.st_dev, one.st_ino) for one in found]
 
-    def _check_files(self) -> None:
-        """What was written to a file that is not there any more is not kept."""
+    def _check_files(self, outcome: str) -> None:
+        """Refuse a file that is not there any more: what is written to it is not kept."""
         try:
             is_same = self._files_now() == self._files
         except OSError:
             is_same = False
         if not is_same:
-            words = "the file of the store (or its -wal file) was deleted or replaced"
-            reason = f"{words}: put it back, or start the service again"
-            raise StoreError(f"{words}: nothing was stored", reason, detail=f"({self._path})")
+            reason = f"{GONE}: put it back, or start the service again"
+            raise StoreError(f"{GONE}: {outcome}", reason, detail=f"({self._path})")
 
     def close(self) -> None:
         """Let go of the file."""

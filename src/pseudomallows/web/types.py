@@ -129,13 +129,14 @@ class RefitAnswer(Struct):
 
 
 class UploadAnswer(Struct):
-    """What a file held, and the job that learns from it; null without one."""
+    """What a file held, the job that learns from it (null without one), and what was left out."""
 
     job: str | None
     upload: int
     users: int
     items: int
     clicks: int
+    warnings: list[str]
 
 
 class UploadRow(Struct):

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
 import sys
 import time
 from collections.abc import Collection, Sequence
@@ -31,6 +32,7 @@ class Taken(NamedTuple):
     users: int
     items: int
     clicks: int
+    warnings: list[str]
 
 
 class Uploads:
@@ -45,6 +47,7 @@ class Uploads:
         self._turn = asyncio.Lock()
         self._n_under_way = 0
         self._mine = set[int]()
+        self._given_up = set[int]()  # that could not be removed, as the store had failed
         self._seen: dict[int, tuple[int, float]] = {}  # rows of unfinished ones, and since when
 
     @contextlib.contextmanager
@@ -61,13 +64,16 @@ class Uploads:
     async def take(self, path: Path, known: Collection[str]) -> Taken:
         """Read a file and keep its clicks, whole or not at all."""
         async with self._turn:
-            if path.stat().st_size <= SMALL:
-                return await self._take_here(path, known)
+            is_small = path.stat().st_size <= SMALL
+            take = self._take_here if is_small else self._take_there
             try:
-                return await asyncio.wait_for(self._take_there(path, known), TAKE_SECONDS)
+                taken = await asyncio.wait_for(take(path, known), TAKE_SECONDS)
             except TimeoutError:
                 words = f"the upload took longer than {TAKE_SECONDS:g} seconds: send it in parts"
                 raise ServiceError(503, words, RETRY) from None
+        for words in taken.warnings:
+            log.warning("upload %d: %s", taken.upload, words)
+        return taken
 
     async def _take_here(self, path: Path, known: Collection[str]) -> Taken:
         loop = asyncio.get_running_loop()
@@ -75,7 +81,7 @@ class Uploads:
         counts = found.counts()
         async with self._begun(*counts[:2]) as upload:
             await self._ask(lambda store: store_parts(store, upload, found))
-        return Taken(upload, *counts)
+        return Taken(upload, *counts, found.warnings)
 
     async def _take_there(self, path: Path, known: Collection[str]) -> Taken:
         """The same, in a process of its own."""
@@ -87,10 +93,11 @@ class Uploads:
         )
         try:
             order = {"path": str(path), "most": self.most, "store": self.address}
-            counts = (await self._tell(process, order | {"known": list(known)}))["found"]
-            async with self._begun(*counts[:2]) as upload:
+            said = await self._tell(process, order | {"known": list(known)})
+            users, items, clicks = said["found"]
+            async with self._begun(users, items) as upload:
                 await self._tell(process, upload)
-            return Taken(upload, *counts)
+            return Taken(upload, users, items, clicks, said["warnings"])
         finally:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
@@ -127,8 +134,10 @@ class Uploads:
             yield upload
             await self._ask(lambda store: store.finish_upload(upload))
         except BaseException:
+            self._given_up.add(upload)
             with contextlib.suppress(ServiceError):
                 await self._ask(lambda store: store.remove_upload(upload, "running"))
+                self._given_up.discard(upload)
             raise
         finally:
             self._mine.discard(upload)
@@ -160,10 +169,13 @@ class Uploads:
             if stage != "running" or upload in self._mine:
                 continue
             seen[upload] = self._seen.get(upload, (rows, now))
+            if upload in self._given_up:
+                seen[upload] = rows, -math.inf
             if seen[upload][0] != rows:
                 seen[upload] = rows, now
             elif now - seen[upload][1] >= STALE_SECONDS:
                 store.remove_upload(upload, "running")
+                self._given_up.discard(upload)
                 log.warning("upload %d was never finished: it is removed", upload)
                 ready.append(upload)
         self._seen = seen

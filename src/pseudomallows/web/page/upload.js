@@ -62,6 +62,7 @@ async function upload(file) {
     const answer = await ask("upload?refit=true", { method: "POST", headers, body: file, ...more });
     const held = `${many(answer.clicks, "click")} of ${many(answer.users, "user")} on ${many(answer.items, "item")}`;
     watch(answer.job, `${plain(file.name, 60)}: ${held}.`);
+    if (answer.warnings.length) trouble(new ServiceError(answer.warnings.join(" ")));
     byId("drop-words").textContent = "Drop another CSV file here";
   } catch (error) {
     end(error);
