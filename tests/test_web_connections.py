@@ -340,8 +340,8 @@ class Hostile:
             turn += 1
 
 
-def check_health_under_attack(service, n_items, seconds):
-    """The longest that /healthz took, as another client sees it."""
+def check_health_under_attack(service, n_items, seconds, limit):
+    """/healthz never takes longer than the limit, as another client sees it."""
     hostile = Hostile(service.port, n_items, time.monotonic() + seconds)
     works = [hostile.all_items, hostile.many_ks, hostile.nonsense, hostile.slow_heads]
     threads = [
@@ -363,20 +363,22 @@ def check_health_under_attack(service, n_items, seconds):
         thread.join(30)
         assert not thread.is_alive()
     assert hostile.n_asked > 10
-    assert longest < 1.0
+    assert longest < limit
     clicks = {"clicks": ["item 1"], "k": 3}
     assert service.ask("/recommend", clicks)[0] in (200, 503)
     assert "Traceback" not in service.log.read_text()
 
 
 def test_a_short_attack_does_not_hold_up_the_health_check(model, tmp_path):
+    """Other tests run beside this one, so the limit is for what hangs, not for what is slow."""
     with Process(model, tmp_path / "s.sqlite") as service:
-        check_health_under_attack(service, 12, 1.5)
+        check_health_under_attack(service, 12, 1.5, limit=4.0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["pseudo", "mcmc", "personal"])
 def test_a_long_attack_does_not_hold_up_the_health_check(tmp_path, method):
+    """On a machine with nothing else to do."""
     make_model(tmp_path / "m.pm", method=method, n_users=300, n_items=300)
     with Process(tmp_path / "m.pm", tmp_path / "s.sqlite") as service:
-        check_health_under_attack(service, 300, 20.0)
+        check_health_under_attack(service, 300, 20.0, limit=1.0)
