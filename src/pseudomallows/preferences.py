@@ -568,6 +568,7 @@ def _clicks_of_matrix(clicks: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]
             raise ValueError(f"clicks must be a table of users and items, got shape {table.shape}")
         _check_counts(table, table.shape)
         _refuse_pairs_of_names(clicks, table)
+        _refuse_two_columns(clicks, table)
         rows, columns = np.nonzero(table)
         shape = table.shape
     if shape[0] == 0:
@@ -585,6 +586,17 @@ def _refuse_pairs_of_names(clicks: Any, table: NDArray[Any]) -> None:
         raise ValueError(
             f"clicks has {len(table)} rows of {table.shape[1]} numbers, not all of them 0 or 1: "
             f"{PAIRS}; for a matrix of counts give counts > 0"
+        )
+
+
+def _refuse_two_columns(clicks: Any, table: NDArray[Any]) -> None:
+    """Refuse two lists that may be of users and of items; as a matrix, they would say nothing."""
+    may_be_columns = isinstance(clicks, list | tuple) and len(table) == 2 and table.shape[1] > 2
+    if may_be_columns and (table > 0).all() and (table != 1).any():
+        raise ValueError(
+            f"clicks has two rows of {table.shape[1]} numbers, all above 0: if they are users and "
+            "items, give {'user': users, 'item': items}; if they are counts, give counts > 0 as an "
+            "array (but both users have then clicked every item)"
         )
 
 
