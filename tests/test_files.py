@@ -369,13 +369,11 @@ def test_a_full_device_is_named(posterior):
 
 def test_a_file_for_which_there_is_no_room_is_named(tmp_path):
     path = tmp_path / "x.csv"
-    with pytest.raises(OSError, match=f"No space left on device: '{path}'"):
-        with write_whole(path):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with pytest.raises(OSError, match=f"No space left on device: '{path}'"), write_whole(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert not os.listdir(tmp_path)
-    with pytest.raises(BrokenPipeError) as caught:
-        with write_whole(path):
-            raise BrokenPipeError(errno.EPIPE, "the reader has gone")
+    with pytest.raises(BrokenPipeError) as caught, write_whole(path):
+        raise BrokenPipeError(errno.EPIPE, "the reader has gone")
     assert caught.value.filename is None
 
 

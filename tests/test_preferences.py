@@ -228,7 +228,7 @@ def test_a_sparse_matrix_that_is_damaged_is_refused(wrong):
 
 @pytest.mark.parametrize("form", [list, tuple, lambda rows: tuple(map(np.array, rows))])
 def test_two_columns_are_no_matrix(form):
-    with pytest.raises(ValueError, match="two rows of 3 numbers.*give {'user': users, 'item'"):
+    with pytest.raises(ValueError, match=r"two rows of 3 numbers.*give {'user': users, 'item'"):
         pm.Preferences.from_clicks(form([[1, 2, 3], [4, 5, 6]]))
 
 

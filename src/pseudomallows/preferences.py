@@ -14,9 +14,11 @@ from .headers import (
     advice_on,
     are_places,
     find_column,
+    has_low,
     is_long,
     judging_column,
     order_of_places,
+    other_columns,
     place_of,
     refuse_pairs,
     word,
@@ -638,6 +640,9 @@ def _clicks_of_columns(
     place, kind = judging_column(names)
     if kind not in ("", "position"):
         warn_of_column("clicks: ", names[place], kind, _value_counts(columns[names[place]]))
+    for other in other_columns(names) if not kind else ():
+        if has_low(counts := _value_counts(columns[names[other]])):
+            warn_of_column("clicks: ", names[other], "number", counts)
     rows, user_names = _encode(_column(columns[user], "user"), users, "user")
     codes, item_names = _encode(_column(columns[item], "item"), items, "item")
     return clicks_of_pairs(rows, codes, weights, user_names, item_names)
@@ -646,6 +651,8 @@ def _clicks_of_columns(
 def _value_counts(column: Any) -> dict[float, int]:
     """How often each number appears; none of a column that has other values."""
     try:
+        if np.asarray(column).dtype.kind in "mM":  # times
+            return {}
         values, counts = np.unique(np.asarray(column, dtype=np.float64), return_counts=True)
     except (TypeError, ValueError):
         return {}
