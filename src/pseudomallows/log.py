@@ -118,7 +118,8 @@ class Judged:
         counts = np.bincount(codes[codes >= 0], minlength=len(self.names.listed))
         counts[: len(self._counts)] += self._counts
         if self.kind == "number":  # a column of text says nothing: do not read on
-            self.has_values = all(map(is_number, self.names.listed[len(self._counts) :]))
+            new = self.names.listed[len(self._counts) :]
+            self.has_values = all(value in NO_NAME or is_number(value) for value in new)
         self._counts = counts
 
     def counts(self) -> Counter[str]:
@@ -126,7 +127,8 @@ class Judged:
         found: Counter[str] = Counter()
         if self.is_open or (self.has_values and self.kind == "number"):
             for value, n in zip(self.names.listed, self._counts.tolist(), strict=True):
-                found[value] += n
+                if n:  # not of what is no name
+                    found[value] += n
         return found
 
     def warn(self, counts: Counter[str]) -> None:
