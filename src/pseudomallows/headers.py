@@ -17,6 +17,7 @@ JUDGED = {"click", "clicked", "isclick", "clicks", "label", "liked", "purchased"
 RATING = {"rating", "ratings", "score", "scores", "star", "stars", "grade", "overall"}
 COUNT = {"count", "counts", "quantity", "qty", "plays", "playcount", "nclicks", "frequency"}
 NO_ITEM = {"age", "sex", "gender", "weight", "time", "timestamp", "date"} | COUNT
+# beside clicks only: items may have these names
 RATING |= {"vote", "votes"}
 COUNT |= {"n", "num", "freq", "weight", "views", "visits", "listens", "hits", "purchases"}
 QUIET = {"time", "timestamp", "date", "datetime", "hour", "hours", "day", "days", "week", "weekday"}
