@@ -323,6 +323,14 @@ def test_what_is_forged_is_named(tmp_path, change, message):
     assert str(caught.value).startswith(str(path))
 
 
+@pytest.mark.parametrize("options", [{}, {"ridge": "x"}, {"ridge": -1}])
+def test_forged_options_of_a_personal_model_are_named(tmp_path, options):
+    path = tmp_path / "x.pm"
+    forge(path, "personal", lambda header, _: header["settings"].update(options=options))
+    with pytest.raises(ValueError, match=r"x\.pm has damaged settings: ridge is"):
+        pm.load(path)
+
+
 def test_a_forged_header_does_not_break_the_reader(tmp_path):
     path = tmp_path / "x.pm"
     for text in ("[" * 100_000, "9" * 5000, "[]", "\ud800"):

@@ -430,6 +430,7 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "keep_latent": not isinstance(kept, list)
         or not all(_is_count(row) and row < n_users for row in kept),
         "curve": curve is not None and not _is_curve(curve),
+        "ridge": is_personal and not _is_ridge(options.get("ridge", "missing")),
     }
     wrong |= {name: type(options.get(name, True)) is not bool for name in FLAGS}
     if any(wrong.values()):
@@ -467,6 +468,10 @@ def _is_count(value: Any, or_none: bool = False) -> bool:
 
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
+
+
+def _is_ridge(value: Any) -> bool:
+    return value is None or (_is_number(value) and value >= 0)
 
 
 def _is_curve(curve: Any) -> bool:
