@@ -50,6 +50,7 @@ def test_room_beyond_the_last_row_is_not_read(tmp_path):
         ({"indptr": [1, 2, 4]}, "must be 3 numbers that rise from 0"),
         ({"indptr": [0, 4]}, "must be 3 numbers that rise from 0, got 2"),
         ({"indptr": np.array([0, 2**64 - 5, 4], np.uint64)}, "must be 3 numbers that rise"),
+        ({"format": [b"csr", b"csc"]}, "of a sparse matrix must be one word, .* got 2 values"),
         ({"indptr": []}, "'indptr' of a sparse matrix must be whole numbers, got float64"),
         ({"indptr": [0.0, 2.0, 4.0]}, "'indptr' of a sparse matrix must be whole numbers"),
         ({"indices": [0, 2, 0, 3]}, r"column 3 of a sparse matrix is not in 0\.\.2"),

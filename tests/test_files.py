@@ -1,3 +1,4 @@
+import errno
 import functools
 import io
 import json
@@ -285,6 +286,14 @@ FORGED = [
     (lambda h, m: h["settings"]["options"].update(order="z"), "settings: order is 'z'"),
     (lambda h, m: h["settings"].update(seed="x"), "settings: seed is 'x'"),
     (lambda h, m: h["settings"]["options"].update(keep_latent=[60]), "keep_latent is"),
+    (lambda h, m: h["settings"].update(options={}), "settings: n_draws is None"),
+    (lambda h, m: h["settings"]["options"].update(n_draws=-3), "settings: n_draws is -3"),
+    (lambda h, m: h["settings"]["options"].update(n_clusters=10**9), "n_clusters is 1000000000"),
+    (lambda h, m: h["settings"]["options"].update(n_clusters=True), "n_clusters is True"),
+    (lambda h, m: h["settings"]["options"].update(thin="x"), "settings: thin is 'x'"),
+    (lambda h, m: h["settings"]["options"].update(sigma=-1), "settings: sigma is -1"),
+    (lambda h, m: h["settings"]["options"].update(update=[]), r"settings: update is \[\]"),
+    (lambda h, m: h["settings"]["options"].update(alpha_prior=[1]), "alpha_prior is"),
     (with_array("alpha", lambda a: a * np.nan), "its alpha must be numbers from 0 .* is nan"),
     (with_array("alpha", lambda a: -a), "its alpha must be numbers from 0 .* is -4"),
     (with_array("alpha", lambda a: a + np.inf), "its alpha must be numbers from 0 .* is inf"),
@@ -312,6 +321,14 @@ def test_what_is_forged_is_named(tmp_path, change, message):
     with pytest.raises(ValueError, match=message) as caught:
         pm.load(path)
     assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize("options", [{}, {"ridge": "x"}, {"ridge": -1}])
+def test_forged_options_of_a_personal_model_are_named(tmp_path, options):
+    path = tmp_path / "x.pm"
+    forge(path, "personal", lambda header, _: header["settings"].update(options=options))
+    with pytest.raises(ValueError, match=r"x\.pm has damaged settings: ridge is"):
+        pm.load(path)
 
 
 def test_a_forged_header_does_not_break_the_reader(tmp_path):
@@ -350,3 +367,28 @@ def test_a_text_file_and_a_missing_file_are_refused(tmp_path):
         pm.load(tmp_path / "x.csv")
     with pytest.raises(FileNotFoundError):
         pm.load(tmp_path / "nothing")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device here")
+def test_a_full_device_is_named(posterior):
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+        posterior.save("/dev/full")
+
+
+def test_a_file_for_which_there_is_no_room_is_named(tmp_path):
+    path = tmp_path / "x.csv"
+    with pytest.raises(OSError, match=f"No space left on device: '{path}'"), write_whole(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert not os.listdir(tmp_path)
+    with pytest.raises(BrokenPipeError) as caught, write_whole(path):
+        raise BrokenPipeError(errno.EPIPE, "the reader has gone")
+    assert caught.value.filename is None
+
+
+@pytest.mark.parametrize("content", ["cut", "noise", "zeros"])
+def test_a_damaged_model_is_no_spreadsheet(path, content):
+    noise = np.random.default_rng(1).bytes(500)
+    broken = path.with_name("broken.pm")
+    broken.write_bytes({"cut": path.read_bytes()[:10], "noise": noise, "zeros": b"x\0"}[content])
+    with pytest.raises(ValueError, match=r"broken\.pm: this is a damaged model file"):
+        pm.read(broken)

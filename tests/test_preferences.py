@@ -224,3 +224,23 @@ def test_a_sparse_matrix_that_is_damaged_is_refused(wrong):
     matrix.indptr = np.array(wrong, dtype=matrix.indptr.dtype)
     with pytest.raises(ValueError, match="clicks is a sparse matrix that is damaged"):
         pm.Preferences.from_clicks(matrix)
+
+
+@pytest.mark.parametrize("form", [list, tuple, lambda rows: tuple(map(np.array, rows))])
+def test_two_columns_are_no_matrix(form):
+    with pytest.raises(ValueError, match=r"two rows of 3 numbers.*give {'user': users, 'item'"):
+        pm.Preferences.from_clicks(form([[1, 2, 3], [4, 5, 6]]))
+
+
+@pytest.mark.parametrize(
+    "clicks",
+    [
+        [[1, 1, 1], [1, 1, 1]],
+        [[1, 2, 0], [0, 3, 1]],
+        np.array([[1, 2, 3], [4, 5, 6]]),
+        {"u": [1, 2, 3], "i": [3, 4, 4]},
+        [[1, 2, 3], [4, 5, 6], [7, 8, 9]],
+    ],
+)
+def test_what_is_no_two_columns_is_read(clicks):
+    assert pm.Preferences.from_clicks(clicks).n_users == len(clicks)

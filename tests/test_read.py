@@ -220,6 +220,16 @@ JUDGING = [
     ("count", "0\n7\n0", "also the 2 of 3 whose count is 0 or less"),
     ("Quantity", "1\n7\n-2", "also the 1 of 3 whose count is 0 or less"),
     ("play_count", "1\n7\n2", "every row counts as a click: drop the rows"),
+    ("views", "0\n3\n1", "also the 1 of 3 whose count is 0 or less"),
+    ("n", "0\n3\n1", "also the 1 of 3 whose count is 0 or less"),
+    ("weight", "0\n3\n1", "also the 1 of 3 whose count is 0 or less"),
+    ("click_count", "0\n3\n1", "also the 1 of 3 whose count is 0 or less"),
+    ("numRatings", "0\n3\n1", "also the 1 of 3 whose count is 0 or less"),
+    ("vote", "-1\n1\n1", "also the 1 of 3 whose rating is 0 or less"),
+    ("user_rating", "5\n1\n2", "also the 2 of 3 whose rating is below 3"),
+    ("rating:float", "5\n1\n2", "also the 2 of 3 whose rating is below 3"),
+    ("engaged", "0\n3\n1", "also the 1 of 3 whose value is 0 or less"),
+    ("balance", "-0.5\n\n0", "also the 2 of 2 whose value is 0 or less"),
 ]
 
 
@@ -250,6 +260,70 @@ def test_a_column_of_ratings_or_counts_is_told(put, monkeypatch, form, name, val
     assert len(said) == 1
     assert f"column {name!r} is ignored" in str(said[0].message)
     assert not issubclass(said[0].category, pm.IgnoredColumnWarning)
+
+
+@pytest.mark.parametrize(
+    "name", ["time", "click_time", "hourOfDay", "unit_price", "session_nr", "rating_id", "x"]
+)
+@pytest.mark.parametrize("form", ["text", "blocks", "parquet", "frame"])
+def test_other_columns_are_ignored_in_silence(put, monkeypatch, form, name):
+    values = {"x": [1, 2, 5], "session_nr": ["0", "a", "-1"]}.get(name, [0, 3, -1])
+    table = pd.DataFrame({"user": ["u", "u", "v"], "item": ["a", "b", "c"], name: values})
+    path = put(table.to_csv(index=False))
+    if form == "blocks":
+        monkeypatch.setattr(log, "LARGE", 0)
+    if form == "parquet":
+        path = path.with_name("x.parquet")
+        table.to_parquet(path)
+    found = pm.Preferences.from_clicks(table) if form == "frame" else pm.read(path)
+    assert len(found.codes) == 3
+
+
+def test_typed_names_of_columns(put):
+    found = pm.read(put("user_id:token,item_id:token,timestamp:float\nu,a,0\nv,b,0\n"))
+    assert cells_of(found) == {"u": ["a"], "v": ["b"]}
+
+
+@pytest.mark.parametrize("kind", [None, "orderings"])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("last,first\ntea,mate\nmate,tea\n", "line 1: 'last' is no known place"),
+        ("first,last\ntea,mate\nmate,tea\n", "line 1: 'last' is no known place"),
+        ("user,first,last\nu,tea,mate\nv,mate,tea\n", "line 1: 'last' is no known place"),
+        ("last,first,second\na,b,c\nb,c,a\n", "line 1: 'last' is no known place"),
+        ("zero,first,second\na,b,c\nb,c,a\n", "line 1: 'zero' is no known place"),
+        ("twenty-first,first\ntea,mate\n", "'twenty-first' is no known place"),
+        ("twentieth,first\ntea,mate\n", "no column is for place 2, but 'twentieth' comes after"),
+        ("eleventh,first,second\na,b,c\n", "no column is for place 3, but 'eleventh'"),
+    ],
+)
+def test_what_is_no_place_is_named(put, text, words, kind):
+    with pytest.raises(ValueError, match=words):
+        pm.read(put(text), kind)
+
+
+@pytest.mark.parametrize("name", ["name", "id", "", "country", "user", "Respondent ID"])
+def test_the_first_column_beside_places_names_the_users(put, name):
+    found = pm.read(put(f"{name},first,second\nx,tea,mate\ny,mate,tea\n"))
+    assert cells_of(found) == {"x": {"mate": 2, "tea": 1}, "y": {"mate": 1, "tea": 2}}
+
+
+PAIRS_NAMED = ["item1,item2", "item_a,item_b", "left,right", "a,b", "first_item,second_item"]
+PAIRS_NAMED += ["preferred,other", "chosen,rejected", "winner,loser", "itemA,itemB"]
+
+
+@pytest.mark.parametrize("names", PAIRS_NAMED)
+@pytest.mark.parametrize("rows", ["1,1,2\n1,3,1\n2,2,1\n", "u,tea,mate\nv,mate,tea\n"])
+@pytest.mark.parametrize("user", ["user", "judge"])
+def test_comparisons_by_other_names_are_refused(put, user, names, rows):
+    with pytest.raises(ValueError, match="line 1: these are comparisons of pairs, by the header"):
+        pm.read(put(f"{user},{names}\n{rows}"))
+
+
+def test_two_items_or_two_places_are_no_comparison(put):
+    assert pm.read(put("user,item1,item2\nu,1,2\nv,2,1\n")).rankings.tolist() == [[1, 2], [2, 1]]
+    assert pm.read(put("user,first,second\nu,tea,mate\nv,mate,tea\n")).n_items == 2
 
 
 def test_positions_are_ranks_or_clicks_as_one_says(put):
@@ -543,7 +617,7 @@ def test_parquet(tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "x.parquet"
-    table = {"user": [3, 3, 10, None], "item": ["b ", "a", "b", "a"], "n": [1, 2, 3, 4]}
+    table = {"user": [3, 3, 10, None], "item": ["b ", "a", "b", "a"], "x": [1, 2, 3, 4]}
     pq.write_table(pa.table(table), path)
     with pytest.warns(pm.DroppedRowsWarning, match="1 of 4 rows .* the first at row 4"):
         found = pm.read(path)

@@ -36,6 +36,11 @@ def sparse_matrix(arrays: Arrays) -> Any:
             f"a sparse matrix of {n_rows} x {n_columns} does not fit into memory "
             f"({as_size(available)} are available)"
         )
+    if arrays["format"].size != 1:
+        raise ValueError(
+            f"'format' of a sparse matrix must be one word, such as csr, got "
+            f"{arrays['format'].size} values"
+        )
     kind = arrays["format"].item()
     kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
     if kind == "csr":

@@ -10,7 +10,7 @@ from typing import IO, Any, Self
 import numpy as np
 
 from .files import write_whole
-from .log import Columns, Judged, Pairs, Part, click_columns, part_of
+from .log import Columns, Judged, Pairs, Part, click_columns, judged_columns, part_of
 from .names import Cells, Codes, Names
 from .text import Source, open_source
 
@@ -60,31 +60,42 @@ def read_part(path: str | os.PathLike[str]) -> Part:
 def read_parquet_pairs(source: Source, is_said: bool = False) -> Pairs:
     """Users and items of a Parquet file of long clicks, or of a folder of them, batch by batch."""
     n_rows = parquet_header(source)[1]
-    pairs, judged = Pairs(source, min(max(n_rows, 1), MOST)), None
+    pairs = Pairs(source, min(max(n_rows, 1), MOST))
+    judged: list[Judged] | None = None
     with _lean_memory():
         for part in _parts(source):
             with _open(part) as file:
                 header = (1, _columns_of(file))
-                judged = judged or Judged(source, header[1], is_said)
+                if judged is None:
+                    judged = judged_columns(source, header[1], is_said)
                 _add_file(pairs, judged, part, file, click_columns(part, header))
-    if judged is not None:
-        judged.warn(judged.counts())
+    for column in judged or ():
+        column.warn(column.counts())
     return pairs
 
 
-def _add_file(pairs: Pairs, judged: Judged, part: Source, file: Any, columns: Columns) -> None:
+def _add_file(
+    pairs: Pairs, judged: list[Judged], part: Source, file: Any, columns: Columns
+) -> None:
     schema = file.schema_arrow
     names = [schema.names[place] for place in (columns.user, columns.item)]
-    if judged.has_values and judged.name in schema.names:
-        names += [judged.name] * (not pa.types.is_nested(schema.field(judged.name).type))
+    watched = [
+        column
+        for column in judged
+        if column.is_open
+        and schema.names.count(column.name) == 1
+        and not pa.types.is_nested(schema.field(column.name).type)
+    ]
+    names += [column.name for column in watched]
     what = "row" if part is pairs.source else f"{part.name}, row"
     first = 1
     for batch in _batches(part, file, names):
         with _refuse_broken(part):
             users = _codes(pairs.users, batch.column(names[0]))
             items = _codes(pairs.items, batch.column(names[1]))
-            if judged.is_open and len(names) > 2:
-                judged.add(_codes(judged.names, batch.column(judged.name)))
+            for column in watched:
+                if column.is_open:
+                    column.add(_codes(column.names, batch.column(column.name)))
         pairs.add_codes(users, items, np.arange(first, first + len(batch)), what)
         first += len(batch)
 

@@ -16,6 +16,7 @@ A saved posterior is a ZIP archive that `numpy.load` can open too, without pickl
 Versions above the one known here are refused; older ones stay readable.
 """
 
+import errno
 import io
 import math
 import os
@@ -30,9 +31,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .archive import START, Archive, WrongFileError, open_archive, write_archive
-from .clicks import ORDERS
+from .clicks import AUGMENTATIONS, ORDERS
 from .correct import Correction
-from .options import METHODS
+from .mcmc import MOVES, STARTS
+from .options import METHODS, UPDATES
 from .personal import Personal
 from .posterior import Posterior
 from .preferences import MAX_WEIGHT, Clicks
@@ -76,6 +78,11 @@ FLAGS = (  # among the options
 )
 
 
+LEAST = {"n_draws": 1, "n_chains": 1, "n_clusters": 1, "warmup": 0, "thin": 1, "refresh": 1}
+LEAST |= {"n_swaps": 1, "leap": 1, "n_moves": 1, "n_alpha_moves": 1}
+CHOICES = {"augmentation": AUGMENTATIONS, "update": UPDATES, "move": tuple(MOVES), "start": STARTS}
+
+
 @contextmanager
 def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path` that takes its place once all is written.
@@ -86,13 +93,16 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     target = check_target(path)
     if is_stream(target):
         descriptor = _open_file(target)
-        with open(target if descriptor is None else os.dup(descriptor), "wb") as stream:
+        with (
+            _named_if_full(target),
+            open(target if descriptor is None else os.dup(descriptor), "wb") as stream,
+        ):
             yield stream
         return
     target = Path(os.path.realpath(target))
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with _named_if_full(target), os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -102,6 +112,17 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         os.replace(name, target)
     except BaseException:
         os.unlink(name)
+        raise
+
+
+@contextmanager
+def _named_if_full(target: Path) -> Iterator[None]:
+    """Name the file for which there is no room: the system does not."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise OSError(error.errno, error.strerror, str(target)) from None
         raise
 
 
@@ -205,6 +226,8 @@ def _read(content: IO[bytes], is_inner: bool = False) -> Posterior:
     clicks = _read_clicks(arrays, users, items) if "click_codes" in arrays else None
     fields: dict[str, Any] = _read_personal(arrays, len(items), len(users)) | arrays
     check_settings(header["settings"], "personal" in fields, len(users))
+    if "personal" not in fields:
+        _check_options(header["settings"]["options"], arrays["consensus"].shape[2])
     return Posterior(items=items, users=users, settings=header["settings"], clicks=clicks, **fields)
 
 
@@ -407,6 +430,7 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "keep_latent": not isinstance(kept, list)
         or not all(_is_count(row) and row < n_users for row in kept),
         "curve": curve is not None and not _is_curve(curve),
+        "ridge": is_personal and not _is_ridge(options.get("ridge", "missing")),
     }
     wrong |= {name: type(options.get(name, True)) is not bool for name in FLAGS}
     if any(wrong.values()):
@@ -416,12 +440,38 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         )
 
 
+def _check_options(options: dict[str, Any], n_clusters: int) -> None:
+    """Refuse options with which a fit could not be made again."""
+    options.setdefault("n_clusters", 1)  # files of version 1 know no more
+    wrong = {
+        name: not _is_count(value := options.get(name, least)) or value < least
+        for name, least in LEAST.items()
+    }
+    wrong |= {name: options.get(name, known[0]) not in known for name, known in CHOICES.items()}
+    wrong |= {
+        name: not _is_number(options.get(name, 1)) or options.get(name, 1) < 0
+        for name in ("sigma", "share_prior")
+    }
+    prior = options.get("alpha_prior", [1, 1])
+    wrong["alpha_prior"] = (
+        not isinstance(prior, list) or len(prior) != 2 or not all(map(_is_number, prior))
+    )
+    wrong["n_clusters"] |= options["n_clusters"] != n_clusters
+    wrong["n_draws"] |= "n_draws" not in options
+    for name in (name for name, is_wrong in wrong.items() if is_wrong):
+        raise WrongFileError(f"has damaged settings: {name} is {options.get(name)!r}")
+
+
 def _is_count(value: Any, or_none: bool = False) -> bool:
     return (value is None and or_none) or (type(value) is int and value >= 0)
 
 
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
+
+
+def _is_ridge(value: Any) -> bool:
+    return value is None or (_is_number(value) and value >= 0)
 
 
 def _is_curve(curve: Any) -> bool:

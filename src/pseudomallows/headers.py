@@ -17,12 +17,29 @@ JUDGED = {"click", "clicked", "isclick", "clicks", "label", "liked", "purchased"
 RATING = {"rating", "ratings", "score", "scores", "star", "stars", "grade", "overall"}
 COUNT = {"count", "counts", "quantity", "qty", "plays", "playcount", "nclicks", "frequency"}
 NO_ITEM = {"age", "sex", "gender", "weight", "time", "timestamp", "date"} | COUNT
+# beside clicks only: items may have these names
+RATING |= {"vote", "votes"}
+COUNT |= {"n", "num", "freq", "weight", "views", "visits", "listens", "hits", "purchases"}
+QUIET = {"time", "timestamp", "date", "datetime", "hour", "hours", "day", "days", "week", "weekday"}
+QUIET |= {"month", "year", "minute", "minutes", "seconds", "ms", "ts", "utc", "epoch", "timezone"}
+QUIET |= {"price", "unitprice", "cost", "lat", "latitude", "lon", "lng", "longitude"}
+QUIET |= {"age", "sex", "gender", "id", "name", "title", "url", "text", "type", "category", "code"}
+QUIET |= {"index", "row", "line"}  # numbers that count from 0
+TRUTH = {"true": 1, "false": 0}
+TYPES = re.compile(r":(token|float)(_seq)?$")  # after the names of RecBole
 BETTER = {"better", "winner", "topitem", "preferred", "chosen"}
-WORSE = {"worse", "loser", "bottomitem", "rejected"}
+WORSE = {"worse", "loser", "bottomitem", "rejected", "other"}
 SIDES = (("a", "b"), ("1", "2"), ("left", "right"))
+PAIRS = ({"a", "b"}, {"1", "2"}, {"left", "right"}, {"first", "second"}, {"one", "two"})
 
 ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]
-ORDINALS += ["ninth", "tenth"]
+ORDINALS += ["ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth"]
+ORDINALS += ["sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth"]
+NO_PLACE = re.compile(  # what looks like a place, and has no number
+    rf"(?:last|final|best|worst|bottom|(?:twent|thirt|fort|fift)(?:y\W?({'|'.join(ORDINALS[:9])})|ieth))"
+    r"(?:[ _-]?(?:place|choice|rank|pick|position))?",
+    re.I,
+)
 _OF = r"(?:rank(?:ed|ing)?|place|choice|position|pos|pref(?:erence)?|pick|top|no\.?|nr\.?|#)"
 PLACE = re.compile(
     rf"(?:{_OF}[ _-]?)?(?:(?P<number>\d{{1,9}})(?:st|nd|rd|th)?|(?P<word>{'|'.join(ORDINALS)}))"
@@ -33,7 +50,17 @@ PLACE = re.compile(
 
 def word(name: Hashable) -> str:
     """A name of a column without what is a matter of taste."""
-    return re.sub(r"[\s_-]", "", str(name).lower())
+    return re.sub(r"[\s_-]", "", TYPES.sub("", str(name).lower()))
+
+
+def parts(name: Hashable) -> set[str]:
+    """The words that a name is made of, in lower case.
+
+    >>> sorted(parts("numRatings:float"))
+    ['num', 'ratings']
+    """
+    spaced = re.sub(r"(?<=[a-z\d])(?=[A-Z])", " ", TYPES.sub("", str(name)))
+    return set(re.split(r"[\W_]+", spaced.lower())) - {""}
 
 
 def is_long(names: Sequence[Hashable]) -> bool:
@@ -111,6 +138,22 @@ def order_of_places(names: Sequence[Hashable]) -> list[int]:
     return order
 
 
+def odd_place(names: Sequence[Hashable]) -> Hashable | None:
+    """A name beside those of places that looks like one, and is none; None if there is none.
+
+    >>> odd_place(["first", "last"]), odd_place(["user", "first"]), odd_place(["best", "worst"])
+    ('last', None, None)
+    """
+    if all(place_of(name) is None for name in names):
+        return None
+    return next((name for name in names if is_no_place(name)), None)
+
+
+def is_no_place(name: Hashable) -> bool:
+    """Whether a name looks like that of a place, and is none, such as last."""
+    return place_of(name) is None and NO_PLACE.fullmatch(str(name).strip()) is not None
+
+
 # Tables of another kind
 
 
@@ -125,11 +168,33 @@ def refuse_pairs(names: Sequence[Hashable]) -> None:
         if name.endswith(left) and name.removesuffix(left) + right in words
     ]
     if better and (worse or sides) and not is_long(names):
-        shown = ", ".join(str(name) for name in names[:5])
-        raise ValueError(
-            f"these are comparisons of pairs, by the header {shown}; this version reads rankings, "
-            "orderings and clicks"
-        )
+        raise ValueError(pairs_by(names))
+
+
+def pairs_by(names: Sequence[Hashable]) -> str:
+    """What to say of a table of comparisons."""
+    shown = ", ".join(str(name) for name in names[:5])
+    return (
+        f"these are comparisons of pairs, by the header {shown}; this version reads rankings, "
+        "orderings and clicks"
+    )
+
+
+def may_be_pairs(names: Sequence[Hashable]) -> bool:
+    """Whether there is a column of users, and two more that are named as the sides of a pair.
+
+    Rankings of two items may be named so, too: their values tell.
+
+    >>> may_be_pairs(["judge", "left", "right"]), may_be_pairs(["user", "item_1", "item_2"])
+    (True, True)
+    >>> may_be_pairs(["user", "first", "second"])
+    False
+    """
+    sides = [name for name in names if word(name) not in USER]
+    if len(names) != 3 or len(sides) != 2 or are_places(sides):
+        return False
+    one, other = (parts(re.sub(r"(?<=[a-z])(?=\d)", " ", str(name))) for name in sides)
+    return (one ^ other) in PAIRS or bool({word(name) for name in sides} & BETTER)
 
 
 # Columns that clicks do not heed
@@ -146,7 +211,25 @@ def judging_column(names: Sequence[Hashable]) -> tuple[int, str]:
         for place, name in enumerate(names):
             if word(name) in known:
                 return place, kind
+    others = other_columns(names)
+    for kind in ("count", "rating", "position", "clicked"):  # a click count is a count
+        for place in others:
+            if parts(names[place]) & kinds[kind]:
+                return place, kind
     return -1, ""
+
+
+def other_columns(names: Sequence[Hashable]) -> list[int]:
+    """The columns whose names do not say that they are no judgement, as times and prices are not.
+
+    >>> other_columns(["user", "item", "click_time", "unitPrice", "x"])
+    [4]
+    """
+    return [
+        place
+        for place, name in enumerate(names)
+        if word(name) not in USER | ITEM | QUIET and not parts(name) & QUIET
+    ]
 
 
 def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
@@ -161,6 +244,7 @@ def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
     if kind == "position":
         return f"{said}: if it holds ranks, give kind='long-rankings'; if not, kind='clicks'"
     numbers = _numbers(counts)
+    kind = "value" if kind == "number" else kind
     low, high = min(numbers, default=0.0), max(numbers, default=0.0)
     middle = max((low + high) / 2, 0.0) if kind == "rating" else 0.0
     n_low = sum(n for value, n in numbers.items() if value <= 0 or value < middle)
@@ -170,12 +254,30 @@ def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
     return f"{said}: drop the rows that are not clicks first"
 
 
+def has_low(counts: Mapping[Any, int]) -> bool:
+    """Whether all values are numbers, and one is 0 or less.
+
+    >>> has_low({"3": 1, "0": 2}), has_low({3: 1, 1: 2}), has_low({"a": 1, "0": 2})
+    (True, False, False)
+    """
+    return all(map(is_number, counts)) and min(_numbers(counts), default=1.0) <= 0
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of a column is a number, true or false."""
+    try:
+        float(TRUTH.get(str(value).lower(), value))
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _numbers(counts: Mapping[Any, int]) -> dict[float, int]:
     """The same by number; what is no number is left out."""
     found: dict[float, int] = {}
     for value, n in counts.items():
         try:
-            number = float(value)
+            number = float(TRUTH.get(str(value).lower(), value))
         except (TypeError, ValueError):
             continue
         if math.isfinite(number):

@@ -10,7 +10,14 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .headers import find_column, is_long_clicks, judging_column
+from .headers import (
+    find_column,
+    has_low,
+    is_long_clicks,
+    is_number,
+    judging_column,
+    other_columns,
+)
 from .kernels.names import DONE, MORE, NEWLINE, TROUBLE, split_lines
 from .names import NO_NAME, Cells, Codes, Names, in_order, recode
 from .preferences import (
@@ -81,19 +88,25 @@ def full_rows(source: Source, header: Row, rows: Iterator[Row]) -> Iterator[Row]
         yield line, cells
 
 
-class Judged:
-    """The column that may tell which rows are no clicks, and how often it has each value.
+def judged_columns(source: Source, names: list[str], is_said: bool) -> list["Judged"]:
+    """The column that may tell which rows are no clicks, by its name; if there is none, those that
+    may by their values.
 
     Where the user has said that these are clicks, a column of positions says nothing more.
     """
+    place, kind = judging_column(names)
+    if place >= 0:
+        return [] if is_said and kind == "position" else [Judged(source, names, place, kind)]
+    return [Judged(source, names, other, "number") for other in other_columns(names)]
 
-    def __init__(self, source: Source, names: list[str], is_said: bool) -> None:
+
+class Judged:
+    """A column that may tell which rows are no clicks, and how often it has each value."""
+
+    def __init__(self, source: Source, names: list[str], place: int, kind: str) -> None:
         self.source, self.names = source, Names()
-        self.place, self.kind = judging_column(names)
-        if is_said and self.kind == "position":
-            self.place = -1
-        self.name = names[self.place] if self.place >= 0 else ""
-        self.has_values = self.place >= 0 and self.kind in ("rating", "count")
+        self.place, self.kind, self.name = place, kind, names[place]
+        self.has_values = kind in ("rating", "count", "number")
         self._counts = np.zeros(0, dtype=np.int64)
 
     @property
@@ -105,19 +118,23 @@ class Judged:
         """Count a block of values, by their codes in `names`."""
         counts = np.bincount(codes[codes >= 0], minlength=len(self.names.listed))
         counts[: len(self._counts)] += self._counts
+        if self.kind == "number":  # a column of text says nothing: do not read on
+            new = self.names.listed[len(self._counts) :]
+            self.has_values = all(value in NO_NAME or is_number(value) for value in new)
         self._counts = counts
 
     def counts(self) -> Counter[str]:
         """How often each value was seen."""
         found: Counter[str] = Counter()
-        if self.is_open:
+        if self.is_open or (self.has_values and self.kind == "number"):
             for value, n in zip(self.names.listed, self._counts.tolist(), strict=True):
-                found[value] += n
+                if n:  # not of what is no name
+                    found[value] += n
         return found
 
     def warn(self, counts: Counter[str]) -> None:
         """Say that the column is not heeded, and how many rows had better be left out."""
-        if self.place >= 0:
+        if self.kind != "number" or has_low(counts):
             warn_of_column(f"{self.source.name}: ", self.name, self.kind, counts)
 
 
@@ -225,21 +242,22 @@ def _as_given(source: Source, codes: Codes, names: NDArray[Any]) -> NDArray[Any]
 def read_clicks(source: Source, header: Row, rows: Iterator[Row], is_said: bool) -> Clicks:
     """Clicks from rows of text."""
     columns = click_columns(source, header)
-    judged = Judged(source, header[1], is_said)
+    judged = judged_columns(source, header[1], is_said)
     users: dict[str, int] = {}
     items: dict[str, int] = {}
-    values: Counter[str] = Counter()
+    values: list[Counter[str]] = [Counter() for _ in judged]
     owners, codes, lines = [], [], []
     for line, cells in full_rows(source, header, rows):
         user, item = cells[columns.user], cells[columns.item]
         owners.append(-1 if user in NO_NAME else users.setdefault(user, len(users)))
         codes.append(-1 if item in NO_NAME else items.setdefault(item, len(items)))
         lines.append(line)
-        if judged.has_values:
-            values[cells[judged.place]] += 1
+        for column, counts in zip(judged, values, strict=True):
+            counts[cells[column.place]] += 1
     if not lines:
         raise source.error(None, "there is a header, but no line after it")
-    judged.warn(values)
+    for column, counts in zip(judged, values, strict=True):
+        column.warn(Counter({value: n for value, n in counts.items() if value not in NO_NAME}))
     pairs = Pairs(source)
     pairs.users.listed, pairs.items.listed = list(users), list(items)
     pairs.add_codes(np.array(owners, np.int32), np.array(codes, np.int32), np.array(lines), "line")
@@ -260,7 +278,7 @@ def read_large(source: Source, is_said: bool = False) -> Pairs | None:
     if found is None:
         return None
     delimiter, header, columns = found
-    pairs, judged = Pairs(source), Judged(source, header[1], is_said)
+    pairs, judged = Pairs(source), judged_columns(source, header[1], is_said)
     with source.open() as stream:
         try:
             check = codecs.getincrementaldecoder("utf-8")()
@@ -272,7 +290,8 @@ def read_large(source: Source, is_said: bool = False) -> Pairs | None:
             is_plain = False
     if not is_plain or not pairs.n_rows:
         return None
-    judged.warn(judged.counts())
+    for column in judged:
+        column.warn(column.counts())
     return pairs
 
 
@@ -292,7 +311,7 @@ def _plain_header(source: Source, line: str) -> tuple[str, Row, Columns] | None:
 def _read_blocks(
     stream: IO[bytes],
     pairs: Pairs,
-    judged: Judged,
+    judged: list[Judged],
     delimiter: str,
     n_columns: int,
     columns: Columns,
@@ -300,7 +319,7 @@ def _read_blocks(
 ) -> bool:
     """Add all lines after the header to `pairs`; False if the file is no plain table."""
     data = np.empty(BLOCK + 1, dtype=np.uint8)
-    wanted = np.array([columns.user, columns.item, *[judged.place] * judged.has_values])
+    wanted = np.array([columns.user, columns.item, *(column.place for column in judged)])
     cells = np.empty((2 * len(wanted), BLOCK // 8), np.int32)
     lines = np.empty(BLOCK // 8, np.int64)
     state = np.array([0, 2, MORE])  # where to go on, at which line, and why it stopped
@@ -322,8 +341,9 @@ def _read_blocks(
                 Cells(data, cells[2 * k, :n], cells[2 * k + 1, :n]) for k in range(len(wanted))
             )
             pairs.add(users, items, lines[:n])
-            if judged.is_open:
-                judged.add(judged.names.codes(values[0]))
+            for column, block in zip(judged, values, strict=True):
+                if column.is_open:
+                    column.add(column.names.codes(block))
         n_left = end - int(state[0])
         if state[2] == TROUBLE or n_left >= BLOCK or (n_left and not n_new):
             return False

@@ -14,9 +14,11 @@ from .headers import (
     advice_on,
     are_places,
     find_column,
+    has_low,
     is_long,
     judging_column,
     order_of_places,
+    other_columns,
     place_of,
     refuse_pairs,
     word,
@@ -568,6 +570,7 @@ def _clicks_of_matrix(clicks: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]
             raise ValueError(f"clicks must be a table of users and items, got shape {table.shape}")
         _check_counts(table, table.shape)
         _refuse_pairs_of_names(clicks, table)
+        _refuse_two_columns(clicks, table)
         rows, columns = np.nonzero(table)
         shape = table.shape
     if shape[0] == 0:
@@ -585,6 +588,17 @@ def _refuse_pairs_of_names(clicks: Any, table: NDArray[Any]) -> None:
         raise ValueError(
             f"clicks has {len(table)} rows of {table.shape[1]} numbers, not all of them 0 or 1: "
             f"{PAIRS}; for a matrix of counts give counts > 0"
+        )
+
+
+def _refuse_two_columns(clicks: Any, table: NDArray[Any]) -> None:
+    """Refuse two lists that may be of users and of items; as a matrix, they would say nothing."""
+    may_be_columns = isinstance(clicks, list | tuple) and len(table) == 2 and table.shape[1] > 2
+    if may_be_columns and (table > 0).all() and (table != 1).any():
+        raise ValueError(
+            f"clicks has two rows of {table.shape[1]} numbers, all above 0: if they are users and "
+            "items, give {'user': users, 'item': items}; if they are counts, give counts > 0 as an "
+            "array (but both users have then clicked every item)"
         )
 
 
@@ -626,6 +640,9 @@ def _clicks_of_columns(
     place, kind = judging_column(names)
     if kind not in ("", "position"):
         warn_of_column("clicks: ", names[place], kind, _value_counts(columns[names[place]]))
+    for other in other_columns(names) if not kind else ():
+        if has_low(counts := _value_counts(columns[names[other]])):
+            warn_of_column("clicks: ", names[other], "number", counts)
     rows, user_names = _encode(_column(columns[user], "user"), users, "user")
     codes, item_names = _encode(_column(columns[item], "item"), items, "item")
     return clicks_of_pairs(rows, codes, weights, user_names, item_names)
@@ -634,6 +651,8 @@ def _clicks_of_columns(
 def _value_counts(column: Any) -> dict[float, int]:
     """How often each number appears; none of a column that has other values."""
     try:
+        if np.asarray(column).dtype.kind in "mM":  # times
+            return {}
         values, counts = np.unique(np.asarray(column, dtype=np.float64), return_counts=True)
     except (TypeError, ValueError):
         return {}

@@ -19,7 +19,10 @@ from .headers import (
     are_places,
     is_long,
     is_long_clicks,
+    may_be_pairs,
+    odd_place,
     order_of_places,
+    pairs_by,
     place_of,
     refuse_pairs,
     word,
@@ -164,6 +167,27 @@ def _read_table(
         refuse_pairs(table[0][1])
     except ValueError as error:
         raise source.error(table[0][0], str(error)) from None
+    try:
+        return _read_as_kind(source, table, kind, has_header)
+    except ValueError:
+        if kind is None and may_be_pairs(table[0][1]) and _has_pairs(table):
+            raise source.error(table[0][0], pairs_by(table[0][1])) from None
+        raise
+
+
+def _has_pairs(table: Table) -> bool:
+    """Whether a user has two lines, or most of the sides are text, as no ranks of two items are."""
+    (_, header), rows = table[0], table[1:]
+    first = next(place for place, cell in enumerate(header) if word(cell) in USER)
+    users = [cells[first] for _, cells in rows if len(cells) > first]
+    sides = [cell for _, cells in rows for at, cell in enumerate(cells) if at != first]
+    is_text = sum(_is_number(cell) for cell in sides) < len(sides) / 2
+    return is_text or len(set(users)) < len(users)
+
+
+def _read_as_kind(
+    source: Source, table: Table, kind: str | None, has_header: bool
+) -> tuple[Any, str]:
     chosen = kind or _recognise(source, table)
     if chosen == "orderings":
         return _orderings(source, table, has_header), chosen
@@ -188,6 +212,7 @@ def _recognise(source: Source, table: Table) -> str:
     line, header = table[0]
     if is_long(header):
         return "long-rankings" if any(word(cell) in RANK for cell in header) else "clicks"
+    _refuse_odd_place(source, table)
     first = _user_column(header, table[1:])
     body = [[c for at, c in enumerate(cells) if at != first] for _, cells in table[1:]]
     cells = [cell for row in body for cell in row if cell.lower() not in MISSING]
@@ -206,10 +231,35 @@ def _recognise(source: Source, table: Table) -> str:
     if places:
         return "orderings"
     _refuse_decimal_commas(source, table[1:])
+    if any(place_of(name) is not None for name in names):
+        strange = next(name for name in names if place_of(name) is None)
+        raise source.error(line, _no_place(strange))
     raise source.error(
         line,
         f"cannot tell what this is by its header, {', '.join(header[:5])!r}: name the columns user "
         f"and item (and rank), or rank1, rank2, ...; or give kind, one of {', '.join(KINDS)}",
+    )
+
+
+def _refuse_odd_place(source: Source, table: Table) -> None:
+    """Refuse a column beside those of places that is none, and none of users: by its name, or, if
+    it is the first, by the items in it."""
+    line, header = table[0]
+    strange = odd_place(header)
+    has_users = any(word(cell) in USER for cell in header)
+    if strange is None and not has_users and len(header) > 2 and are_places(header[1:]):
+        listed = {cell for _, cells in table[1:] for cell in cells[1:]} - MISSING
+        items = {cells[0] for _, cells in table[1:]} & listed
+        is_place = _is_user_word(header[0]) or place_of(header[0]) is not None
+        strange = header[0] if items and not is_place and not any(map(_is_number, items)) else None
+    if strange is not None:
+        raise source.error(line, _no_place(str(strange)))
+
+
+def _no_place(name: str) -> str:
+    return (
+        f"{name!r} is no known place: name the columns of places rank1, rank2, ..., and the column "
+        "of users 'user'"
     )
 
 
@@ -255,13 +305,18 @@ def _user_column(header: list[str], rows: Sequence[Row]) -> int:
     for place, cell in enumerate(header):
         if word(cell) in USER:
             return place
-    first_word = word(header[0])
-    if first_word in ("", "id", "name", "nr", "no", "row", "index") or first_word.endswith("id"):
+    if _is_user_word(header[0]):
         return 0
     if len(header) > 2 and are_places(header[1:]):
         return 0 if place_of(header[0]) is None else -1
     first = [cells[0] for _, cells in rows if cells[0].lower() not in MISSING]
     return 0 if sum(not _is_number(cell) for cell in first) > len(first) / 2 else -1
+
+
+def _is_user_word(name: str) -> bool:
+    """Whether a first column of this name is that of the users."""
+    found = word(name)
+    return found in ("", "id", "name", "nr", "no", "row", "index") or found.endswith("id")
 
 
 # Rankings
@@ -421,6 +476,7 @@ def _long_rankings(source: Source, rows: Table, header: Row, columns: Columns) -
 def _orderings(source: Source, table: Table, has_header: bool) -> Rankings:
     """One line a user, items, best first; a column of users only under a header."""
     line, header = table[0]
+    _refuse_odd_place(source, table)
     first = _user_column(header, []) if len(header) > 1 else -1
     rest = [cell for at, cell in enumerate(header) if at != first]
     places = are_places(rest)

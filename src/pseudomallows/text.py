@@ -21,6 +21,7 @@ DELIMITERS = ",;\t|"
 MAX_CELL = 1_000_000  # characters; one that is longer is an open quote
 END = "end of the file"  # a last line of our own: if it comes out as it went in, no quote is open
 PACKERS = {rb"BZh[1-9]1AY&SY": "bzip2", rb"\xfd7zXZ": "xz", rb"\x28\xb5/\xfd": "Zstandard"}
+DAMAGED = "this is a damaged model file, cut short maybe: save the model again"
 Row = tuple[int, list[str]]
 
 
@@ -120,6 +121,7 @@ def decode(source: Source, encoding: str | None) -> str:
     content = source.content
     if content[:4] == b"PK\x03\x04":
         refuse_model(source, content)
+        _refuse_by_ending(source)
         raise source.error(None, "this is a zip file, a spreadsheet maybe: save the data as CSV")
     for mark, packer in PACKERS.items():
         if re.match(mark, content):
@@ -130,6 +132,7 @@ def decode(source: Source, encoding: str | None) -> str:
     try:
         text = content.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
+        _refuse_by_ending(source)
         line = content.count(b"\n", 0, error.start) + 1
         raise source.error(
             line,
@@ -139,6 +142,7 @@ def decode(source: Source, encoding: str | None) -> str:
     except LookupError:
         raise ValueError(f"encoding must be a known one, got {encoding!r}") from None
     if "\0" in text:
+        _refuse_by_ending(source)
         line = text.count("\n", 0, text.index("\0")) + 1
         raise source.error(line, "there is a zero byte: this is no text, or of another encoding")
     return text
@@ -157,7 +161,13 @@ def refuse_model(source: Source, content: bytes) -> None:
         is_whole = False
     if is_whole:
         raise source.error(None, "this is a saved model, not data: open it with pm.load")
-    raise source.error(None, "this is a damaged model file, cut short maybe: save the model again")
+    raise source.error(None, DAMAGED)
+
+
+def _refuse_by_ending(source: Source) -> None:
+    """Say of what is no text, and is named as models are, that it is a damaged model."""
+    if source.ending == ".pm":
+        raise source.error(None, DAMAGED)
 
 
 def find_delimiter(source: Source, text: str) -> str:
