@@ -189,6 +189,18 @@ def test_an_error_is_not_small_because_one_draw_carries_all_the_weight():
     assert (known.errors < 0.1).all()
 
 
+@pytest.mark.parametrize("given", [{"users": [0]}, {"clicks": {"new": [0]}}])
+def test_draws_without_weight_say_nothing(given):
+    """All the weight is in a draw that is not in the first round."""
+    draws, alphas, shares = some_draws(1, 64, 1, seed=3)
+    weights = np.zeros((1, 64))
+    weights[0, 1] = 1.0
+    posterior = posterior_of(draws, alphas, shares, weights=weights)
+    found = table_of(pm.recommend(posterior, 4, window=2, **given))
+    expected = next_chances((0,), draws[0][1][0], alphas[0, 1, 0], 2)
+    assert found[1:] == pytest.approx(expected[1:])
+
+
 def test_an_empty_cluster_has_no_members():
     there, back = np.arange(1, 61), np.arange(60, 0, -1)
     draws, shares = np.array([[[there, back]] * 2]), np.array([[[1.0, 0.0]] * 2])

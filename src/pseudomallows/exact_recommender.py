@@ -36,6 +36,7 @@ LEAST_DRAWS, LEAST_BATCHES = 8.0, 3.0  # that must carry the weight for batches 
 N_BATCHES = 8  # over all chains, from whose spread the error is known
 LEAST_WEIGHT = 1e-3  # of the mean: what weighs less is left out, unless no error is allowed
 WALK_GAPS = 16  # whose steps are tabulated for the draws of the first round
+LOWEST = -1e300  # log of a weight, if no draw so far has any
 MAX_LAWS = 256  # draws behind the rankings drawn for one user
 
 Floats = NDArray[np.float64]
@@ -150,7 +151,7 @@ class ExactMeans:
             np.zeros((self.n_batches, n_rows, n_values)),
             np.zeros((self.n_batches, n_rows)),
         )
-        squares, heights = np.zeros(n_rows), np.full(n_rows, -np.inf)
+        squares, heights = np.zeros(n_rows), np.full(n_rows, LOWEST)
         means, errors = np.zeros((2, n_rows, n_values))
         is_open, few = np.ones((2, n_rows), dtype=bool)
         for laws in self._all_rounds():
