@@ -24,10 +24,10 @@ test: $(READY) lint docs
 # The parts of `test`, two at a time: all that `pytest` would run, in two halves, and the kernels without
 # compilation, for their coverage.
 test-first: $(READY)
-	$(RUN) -m pytest -q tests/test_[a-f]*.py
+	$(RUN) -m pytest -q tests/inference tests/latent tests/distributions tests/files
 
 test-second: $(READY)
-	$(RUN) -m pytest -q tests/test_[g-z]*.py src README.md docs
+	$(RUN) -m pytest -q tests src README.md docs $(addprefix --ignore=tests/,inference latent distributions files)
 
 test-kernels: $(READY)
 	NUMBA_DISABLE_JIT=1 $(RUN) -m coverage run -m pytest tests -q -p no:cacheprovider -m "kernel and not slow"

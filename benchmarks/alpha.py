@@ -14,8 +14,8 @@ from itertools import product
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.latent import HIGHEST_ALPHA, best_assignment
-from pseudomallows.shards import make_latent
+from pseudomallows.latent.population import HIGHEST_ALPHA, best_assignment
+from pseudomallows.latent.shards import make_latent
 from timing import arguments, print_table, race, words
 
 N_ITEMS, N_USERS, ALPHAS = (8, 20), (15, 100, 1000), (0.5, 1.0, 3.0, 6.0, 12.0)

@@ -15,8 +15,8 @@ from functools import partial
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.latent import RankingLatent
-from pseudomallows.mcmc import Chain, ChainOptions
+from pseudomallows.inference.mcmc import Chain, ChainOptions
+from pseudomallows.latent.population import RankingLatent
 from timing import arguments, best_of, print_table, race, words
 
 N_ITEMS, ALPHA = 50, 5.0  # of the data

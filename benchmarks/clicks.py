@@ -19,11 +19,11 @@ import numpy as np
 from numba import njit
 
 import pseudomallows as pm
-from pseudomallows.clicks import ClickLatent, PseudoDraw
-from pseudomallows.executors import blocks
+from pseudomallows.engines.executors import blocks
 from pseudomallows.kernels.groups import split_by_clicks
 from pseudomallows.kernels.streams import below, start_stream, uniform
-from pseudomallows.latent import finish_draws
+from pseudomallows.latent.clicks import ClickLatent, PseudoDraw
+from pseudomallows.latent.population import finish_draws
 from pseudomallows.rankings import orderings_of
 from timing import arguments, best_of, print_table, race, seconds_of, words
 

@@ -17,7 +17,7 @@ import warnings
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.scores import rand_index
+from pseudomallows.distributions.scores import rand_index
 from timing import arguments, print_table, words
 
 ALPHAS = [4.0, 6.0, 8.0]

@@ -26,8 +26,8 @@ from scipy.stats import rankdata
 
 import pseudomallows as pm
 import recommenders
-from pseudomallows.evaluate import calibrate
-from pseudomallows.recommenders import chances_of
+from pseudomallows.inference.evaluate import calibrate
+from pseudomallows.recommendations.recommenders import chances_of
 from timing import print_table, seconds_of, words
 
 TUNED = {

@@ -27,12 +27,12 @@ from pathlib import Path
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.clicks import ClickLatent, PseudoDraw
-from pseudomallows.expected import ExpectedDraw, GroupTables
-from pseudomallows.latent import finish_draws
-from pseudomallows.preferences import Clicks
-from pseudomallows.shards import shard_clicks
-from pseudomallows.stream import recommend_to
+from pseudomallows.latent.clicks import ClickLatent, PseudoDraw
+from pseudomallows.latent.expected_counts import ExpectedDraw, GroupTables
+from pseudomallows.latent.population import finish_draws
+from pseudomallows.latent.shards import shard_clicks
+from pseudomallows.preferences.preferences import Clicks
+from pseudomallows.recommendations.to_file import recommend_to
 from timing import print_table, race, words
 
 ALPHA, BLOCK = 4.0, 20_000

@@ -18,7 +18,7 @@ from typing import Any
 import griffe
 
 import pseudomallows as pm
-from pseudomallows.cli import make_parser
+from pseudomallows.cli.parser import make_parser
 
 LETTERS = {"alpha": "α", "rho": "ρ", "pi": "π", "ell": "ℓ"}
 OPERATORS = {

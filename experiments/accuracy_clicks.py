@@ -27,12 +27,12 @@ from matplotlib.lines import Line2D
 
 import paper
 import pseudomallows as pm
-from pseudomallows.clicks import ClickLatent, MetropolisLatent
-from pseudomallows.datasets import Simulation
-from pseudomallows.evaluate import calibrate, most_clicked
-from pseudomallows.mcmc import Chain, ChainOptions
+from pseudomallows.distributions.datasets import Simulation
+from pseudomallows.inference.evaluate import calibrate, most_clicked
+from pseudomallows.inference.mcmc import Chain, ChainOptions
+from pseudomallows.inference.states import PseudoOptions, PseudoState, State
+from pseudomallows.latent.clicks import ClickLatent, MetropolisLatent
 from pseudomallows.rankings import rank_randomly
-from pseudomallows.states import PseudoOptions, PseudoState, State
 
 SIZE = {"n_users": 500, "n_items": 50, "mean_clicks": 5, "alphas": [1.0, 3.0, 5.0, 10.0]}
 SETTINGS = paper.Settings(

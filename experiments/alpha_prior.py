@@ -18,8 +18,8 @@ import numpy as np
 from scipy import stats
 
 import pseudomallows as pm
-from pseudomallows.mallows import alpha_for_distance
-from pseudomallows.prior import FLAT, default_prior
+from pseudomallows.distributions.mallows import alpha_for_distance
+from pseudomallows.inference.priors import FLAT, default_prior
 
 ROOT = Path(__file__).resolve().parents[1]
 CSV_NAME = "alpha_prior.csv"

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import paper
 import pseudomallows as pm
-from pseudomallows.scores import rank_divergence, share_of_ranks
+from pseudomallows.distributions.scores import rank_divergence, share_of_ranks
 from sigma_heat import exact_marginals
 
 SETTINGS = paper.Settings(

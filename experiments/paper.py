@@ -28,7 +28,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 import pseudomallows as pm
-from pseudomallows.progress import show_progress
+from pseudomallows.cli.progress import show_progress
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "paper"

@@ -22,9 +22,9 @@ from matplotlib.figure import Figure
 import paper
 import pseudomallows as pm
 from accuracy_rankings import by_costs, by_law, cp_consensus
-from pseudomallows.latent import RankingLatent, best_assignment
-from pseudomallows.mcmc import Chain, ChainOptions
-from pseudomallows.scores import rank_divergence, share_of_ranks
+from pseudomallows.distributions.scores import rank_divergence, share_of_ranks
+from pseudomallows.inference.mcmc import Chain, ChainOptions
+from pseudomallows.latent.population import RankingLatent, best_assignment
 
 CASES = [
     (100, 20, 1.0),

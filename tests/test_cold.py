@@ -18,7 +18,7 @@ import pytest
 
 import pseudomallows as pm
 
-KERNELS = sorted((Path(pm.__file__).parent / "kernels").glob("*.py"))
+KERNELS = sorted((Path(pm.__file__).parent / "kernels").rglob("*.py"))
 CLICKS, FULL, PARTIAL = "clicks.csv", "full.csv", "partial.csv"
 MODELS = {  # what later commands are asked about, fitted beforehand with another cache
     "pseudo.pm": (CLICKS, "--method", "pseudo"),

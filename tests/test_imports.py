@@ -10,43 +10,54 @@ import pytest
 import pseudomallows
 
 ROOT = Path(pseudomallows.__file__).parent
-DOORS = {"cli", "__main__"}
-OPTIONAL = {  # library: who may import it
-    "matplotlib": {"plots", "cli"},
-    "arviz": {"posterior"},
-    "pandas": {"frames"},
-    "pyarrow": {"arrow"},
-    "starlette": {"app", "guard", "openapi"},
-    "uvicorn": {"connections", "serve"},
-    "msgspec": {"app", "openapi", "served", "types"},
-    "psycopg": {"postgres"},
-    "distributed": {"engine"},
+ROOMS = (  # a room imports rooms above it, and `kernels`
+    "_version",
+    "rankings",
+    "preferences",
+    "engines",
+    "files",
+    "distances",
+    "distributions",
+    "latent",
+    "posteriors",
+    "recommendations",
+    "inference",
+    "show",
+    "web",
+    "cli",
+    "__main__",
+)
+DOORS = ("show", "web", "cli")  # they import no kernels
+OPTIONAL = {  # library: the modules that import it
+    "arviz": {"posteriors.posterior"},
+    "distributed": {"engines.dask"},
+    "httptools": {"web.connections"},
+    "matplotlib": {"show.plots"},
+    "msgspec": {"web.app", "web.model", "web.openapi", "web.types"},
+    "pandas": {"preferences.frames"},
+    "psycopg": {"web.stores.postgres"},
+    "pyarrow": {"files.parquet"},
+    "rich": {"cli.progress"},
+    "shtab": {"cli.parser"},
+    "starlette": {"web.app", "web.guard", "web.openapi"},
+    "uvicorn": {"web.connections", "web.run"},
 }
-HEAVY = {
-    "matplotlib",
-    "polars",
-    "pandas",
-    "dask",
-    "distributed",
-    "starlette",
-    "uvicorn",
-    "msgspec",
-    "psycopg",
-    "arviz",
-    "pyarrow",
-    "rich",
+HEAVY = {*OPTIONAL, "dask", "polars"}
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in ROOT.rglob("*.py")
 }
-FILES = sorted(ROOT.rglob("*.py"))
 
 
-def imported(path, top_level_only=False):
-    """(own modules, outside libraries) that a file imports."""
-    tree = ast.parse(path.read_text())
-    nodes = tree.body if top_level_only else list(ast.walk(tree))
+def imported(module, top_level_only=False):
+    """(own modules, outside libraries) that a module imports."""
+    tree = ast.parse(MODULES[module].read_text())
     own, outside = set(), set()
-    for node in nodes:
+    for node in tree.body if top_level_only else ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
-            own |= {node.module.split(".")[0]} if node.module else {a.name for a in node.names}
+            package = module.split(".")[: -node.level]
+            base = [*package, *(node.module.split(".") if node.module else [])]
+            named = {".".join([*base, alias.name]) for alias in node.names}
+            own |= {name if name in MODULES else ".".join(base) for name in named}
         elif isinstance(node, ast.ImportFrom):
             outside.add(node.module.split(".")[0])
         elif isinstance(node, ast.Import):
@@ -54,44 +65,35 @@ def imported(path, top_level_only=False):
     return own, outside
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in FILES if p.parent.name == "kernels"], ids=lambda p: p.name
-)
-def test_kernels_import_numpy_numba_and_each_other_only(path):
-    tree = ast.parse(path.read_text())
-    levels = {node.level for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert levels <= {0, 1}
-    assert imported(path)[1] <= {"numpy", "numba"}
+def room(module):
+    return module.split(".")[0]
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if p.parent == ROOT], ids=lambda p: p.name)
-def test_public_modules_do_not_import_the_doors(path):
-    if path.stem not in DOORS:
-        assert not imported(path)[0] & DOORS
+@pytest.mark.parametrize("module", sorted(set(MODULES) - {"__init__"}))
+def test_a_room_imports_rooms_above_it_only(module):
+    mine, others = room(module), {room(other) for other in imported(module)[0]} - {"__init__"}
+    if mine == "kernels":
+        assert others <= {"kernels"}
+        assert imported(module)[1] <= {"numpy", "numba", "typing"}
+    else:
+        above = {*ROOMS[: ROOMS.index(mine) + 1], *(() if mine in DOORS else ("kernels",))}
+        assert others <= above
 
 
 def test_imports_have_no_circle():
-    graph = {p.stem: imported(p, top_level_only=True)[0] for p in FILES if p.parent == ROOT}
-    done = {"kernels"}
+    graph = {module: imported(module, top_level_only=True)[0] & set(MODULES) for module in MODULES}
+    done = set()
     while graph:
-        ready = [name for name, needs in graph.items() if needs <= done]
+        ready = {name for name, needs in graph.items() if needs - {name} <= done}
         assert ready, f"a circle among {sorted(graph)}"
-        done |= set(ready)
-        for name in ready:
-            del graph[name]
+        done |= ready
+        graph = {name: needs for name, needs in graph.items() if name not in ready}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
-def test_only_the_command_imports_the_service(path):
-    if path.parent == ROOT and path.stem != "commands":
-        assert "web" not in imported(path)[0]
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
-def test_an_optional_library_is_imported_where_it_is_needed_only(path):
-    for library, modules in OPTIONAL.items():
-        if library in imported(path)[1]:
-            assert path.stem in modules
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_an_optional_library_is_imported_where_it_is_needed_only(module):
+    for library in imported(module)[1] & set(OPTIONAL):
+        assert module in OPTIONAL[library]
 
 
 def test_import_is_light():

@@ -17,7 +17,7 @@ import httpx
 import uvicorn
 
 import pseudomallows as pm
-from pseudomallows.web.serve import make_config
+from pseudomallows.web.run import make_config
 
 
 def make_model(path, method="mcmc", n_clusters=1, n_users=60, n_items=12, names=True, **more):

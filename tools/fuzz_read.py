@@ -19,7 +19,7 @@ os.environ["NUMBA_DISABLE_JIT"] = "1"
 with atheris.instrument_imports(include=["pseudomallows", "csv"]):
     import pseudomallows as pm
     from pseudomallows import log
-    from pseudomallows.read import KINDS
+    from pseudomallows.files.read import KINDS
 
 NAMES = ("x.csv", "x.tsv", "x.soc", "x.toi", "x.npz", "x.parquet", "x.csv.gz", "x")
 FOLDER = Path(tempfile.mkdtemp())

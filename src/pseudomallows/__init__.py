@@ -3,29 +3,33 @@
 import importlib
 from typing import Any
 
-from . import datasets, diagnostics, scores
 from ._version import __version__
-from .alpha import estimate_alpha
-from .choose import ClusterCurve, choose_clusters
-from .clicks import click_log_likelihood
-from .datasets import simulate_clicks, simulate_rankings
-from .diagnostics import (
+from .distributions import datasets, scores
+from .distributions.datasets import simulate_clicks, simulate_rankings
+from .distributions.mallows import Mallows, maximum_likelihood_alpha
+from .distributions.pseudo import PseudoMallows, draw_v_ranking, v_rankings
+from .distributions.scores import marginal_divergence
+from .engines.executors import ClusterError, Threads
+from .files.parquet_parts import Parts, split
+from .files.read import read
+from .inference.alpha import estimate_alpha
+from .inference.choose_clusters import ClusterCurve, choose_clusters
+from .inference.evaluate import Evaluation, evaluate
+from .inference.fit import fit
+from .inference.search import Search, search
+from .latent.clicks import click_log_likelihood
+from .latent.population import log_likelihood
+from .posteriors import diagnostics
+from .posteriors.diagnostics import (
     AgreementWarning,
     AlphaWarning,
     BalanceWarning,
     ConvergenceWarning,
     EffectiveSizeWarning,
 )
-from .evaluate import Evaluation, evaluate
-from .executors import ClusterError, Threads
-from .files import load
-from .fit import fit
-from .latent import log_likelihood
-from .mallows import Mallows, maximum_likelihood_alpha
-from .parts import Parts, split
-from .personal import scores_from
-from .posterior import Posterior
-from .preferences import (
+from .posteriors.posterior import Posterior
+from .posteriors.save import load
+from .preferences.preferences import (
     Clicks,
     ColumnWarning,
     DroppedRowsWarning,
@@ -34,14 +38,11 @@ from .preferences import (
     Rankings,
     ZeroBasedWarning,
 )
-from .pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .rankings import footrule
-from .read import read
-from .recommend import Recommendations, memberships, recommend, user_intervals
-from .report import report
-from .scores import marginal_divergence
-from .search import Search, search
-from .stream import recommend_to
+from .recommendations.personal import scores_from
+from .recommendations.recommend import Recommendations, memberships, recommend, user_intervals
+from .recommendations.to_file import recommend_to
+from .show.report import report
 
 __all__ = [
     "AgreementWarning",
@@ -101,7 +102,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import `plots` and `DaskExecutor`, and their libraries, when they are first asked for."""
     if name == "plots":
-        return importlib.import_module(".plots", __name__)
+        return importlib.import_module(".show.plots", __name__)
     if name == "DaskExecutor":
-        return importlib.import_module(".engine", __name__).DaskExecutor
+        return importlib.import_module(".engines.dask", __name__).DaskExecutor
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,12 +16,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
 
-from ..write import safe_cell
+from ..files.write import safe_cell
 from .errors import ServiceError
 from .guard import Guard, admit
 from .intake import check_name
+from .model import encode
 from .openapi import Endpoint, as_page, describe
-from .served import encode
 from .service import Limits, Service
 from .types import (
     MAX_K,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .guard import MAX_HEAD
-from .served import encode
+from .model import encode
 from .types import ErrorAnswer
 
 MAX_CONNECTIONS, MAX_OF_CLIENT = 1000, 100

@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from .errors import RETRY, ServiceError
+from .model import encode
 from .openapi import Endpoint
-from .served import encode
 from .service import Buckets, Service
 from .types import ErrorAnswer
 

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..preferences import Clicks, ColumnWarning, DroppedRowsWarning
-from ..read import read_as
+from ..files.read import read_as
+from ..preferences.preferences import Clicks, ColumnWarning, DroppedRowsWarning
 from .errors import ServiceError, StoreError
-from .store import open_store
-from .tables import Pair, Store
+from .stores.store import open_store
+from .stores.tables import Pair, Store
 from .types import MAX_NAME
 
 PART = 5_000  # clicks of one commit

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..fit import fit
-from ..posterior import Posterior
-from ..preferences import Clicks, clicks_of_pairs
-from ..remake import fit_options
+from ..inference.fit import fit
+from ..inference.reproduce import fit_options
+from ..posteriors.posterior import Posterior
+from ..preferences.preferences import Clicks, clicks_of_pairs
 from .errors import StoreError
-from .store import open_store
-from .tables import Pair
+from .stores.store import open_store
+from .stores.tables import Pair
 from .versions import Versions
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .._version import __version__
-from ..report import report
+from ..show.report import report
 from .errors import RETRY, ServiceError, StoreError
 from .intake import MOST, Most, check_name
 from .jobs import Job, Jobs
-from .keeper import BRIEF, Keeper
 from .metrics import Metrics
-from .served import Served
-from .store import open_store
+from .model import Served
+from .stores.keeper import BRIEF, Keeper
+from .stores.store import open_store
 from .types import ModelAnswer
 from .uploads import Taken, Uploads
 from .versions import Versions

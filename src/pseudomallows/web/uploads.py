@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from .errors import RETRY, ServiceError, StoreError
 from .intake import Most, read_upload, store_parts
-from .keeper import Keeper
+from .stores.keeper import Keeper
 
 log = logging.getLogger("pseudomallows")
 MAX_UPLOADS = 4  # under way at once, those that wait included

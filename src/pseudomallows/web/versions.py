@@ -11,8 +11,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ..files import load
-from ..posterior import Posterior
+from ..posteriors.posterior import Posterior
+from ..posteriors.save import load
 
 log = logging.getLogger("pseudomallows")
 NAME = re.compile(r"(\d{6,})\.pm")

@@ -1,0 +1,5 @@
+"""The command `pseudomallows`."""
+
+from .parser import main
+
+__all__ = ["main"]

@@ -1,0 +1,430 @@
+"""The command line: one command per public function."""
+
+import argparse
+import os
+import sys
+import warnings
+from typing import Any
+
+from .._version import __version__
+from ..engines.executors import ClusterError
+from ..files.read import KINDS
+from ..inference.options import METHODS, UPDATES
+from . import commands
+
+FORMULA = """\
+Files: comma-, semicolon- or tab-separated values (also .gz), Parquet, PrefLib, NumPy; "-" is
+standard input or output. Exit codes: 0 all is well, 1 bad input, 2 wrong usage, 130 interrupted."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit code: 0, 1 on bad input, 130 when interrupted."""
+    options = make_parser().parse_args(arguments)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)  # ours
+            warnings.simplefilter("always", RuntimeWarning)
+            warnings.showwarning = _show_warning
+            code = int(options.run(options))
+            sys.stdout.flush()
+            return code
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, TypeError, OSError, ModuleNotFoundError, ClusterError) as error:
+        print(f"pseudomallows: {error}", file=sys.stderr)
+        return 1
+    except MemoryError:
+        print("pseudomallows: there is not enough memory for this", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("pseudomallows: interrupted", file=sys.stderr)
+        return 130
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    print(f"pseudomallows: warning: {message}", file=sys.stderr)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="pseudomallows",
+        description="Learn what people prefer, and how sure one can be of it.",
+        epilog=FORMULA,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"pseudomallows {__version__}")
+    adders = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for add in (_demo, _simulate, _split, _fit, _consensus, _recommend, _evaluate, _report, _info):
+        add(adders)
+    _serve(adders)
+    _completion(adders)
+    return parser
+
+
+def _command(adders: Any, name: str, run: Any, words: str, example: str) -> argparse.ArgumentParser:
+    """A command whose help ends in an example."""
+    parser: argparse.ArgumentParser = adders.add_parser(
+        name,
+        help=words[0].lower() + words[1:].split(".")[0],
+        description=words,
+        epilog=f"example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("--quiet", action="store_true", help="say nothing but results and warnings")
+    return parser
+
+
+def _demo(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "demo",
+        commands.demo,
+        "Learn clusters of customers from real purchases, and recommend. Writes a model, "
+        "recommendations and a report, and says how many hidden purchases were found again.",
+        "pseudomallows demo --out demo --seed 1",
+    )
+    parser.add_argument("--out", default="demo", metavar="FOLDER", help="where to write (demo)")
+    _add_seed(parser, default=1)
+
+
+def _simulate(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "simulate",
+        commands.simulate,
+        "Simulate users around a consensus, or several. Clicks come out long (user, item), "
+        "rankings wide (one column an item).",
+        "pseudomallows simulate clicks --users 500 --items 50 --alpha 5 --out clicks.csv --seed 1",
+    )
+    parser.add_argument("what", choices=("clicks", "rankings"), help="what the users show")
+    parser.add_argument(
+        "--users", type=_count, default=500, metavar="N", help="how many users (500)"
+    )
+    parser.add_argument("--items", type=_count, default=50, metavar="N", help="how many items (50)")
+    parser.add_argument(
+        "--alpha", type=float, default=5.0, help="how closely users keep to their consensus (5)"
+    )
+    parser.add_argument("--clusters", type=_count, default=1, metavar="N", help="how many (1)")
+    parser.add_argument(
+        "--mean-clicks",
+        type=float,
+        default=5.0,
+        metavar="N",
+        help="clicks of a user, on average (5)",
+    )
+    parser.add_argument(
+        "--top", type=_count, metavar="N", help="for rankings: show the first N ranks"
+    )
+    parser.add_argument("--truth", metavar="FILE", help="write the full rankings too")
+    parser.add_argument("--out", default="-", metavar="FILE", help="where to write (-)")
+    _add_seed(parser)
+
+
+def _fit(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "fit",
+        commands.fit_file,
+        "Learn a consensus, or several, from a file of rankings or clicks. Saves a model.",
+        "pseudomallows fit clicks.csv --out model.pm --clusters 3 --seed 1",
+    )
+    parser.add_argument("--out", required=True, metavar="MODEL", help="where to save the model")
+    _add_data(parser)
+    _add_model(parser)
+    parser.add_argument(
+        "--update",
+        choices=UPDATES,
+        help="for pseudo on clicks: latent rankings drawn, or their mean, right for millions",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FILE",
+        help="save the state there now and then, and go on from it; needs --seed",
+    )
+    _add_dask(parser)
+
+
+def _split(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "split",
+        commands.split_file,
+        "Cut a click log into Parquet files, by users. For the workers of a cluster, which read "
+        "them themselves.",
+        "pseudomallows split clicks.csv --out parts --parts 8",
+    )
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="where to write")
+    parser.add_argument("--parts", type=_count, default=8, metavar="N", help="how many (8)")
+    _add_data(parser)
+
+
+def _consensus(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "consensus",
+        commands.consensus,
+        "Print the consensus of a model. Each item with its rank, mean rank and interval, cluster "
+        "by cluster.",
+        "pseudomallows consensus model.pm",
+    )
+    _add_saved(parser)
+    parser.add_argument("--cluster", type=int, metavar="N", help="one cluster only, from 0")
+    parser.add_argument(
+        "--probability", type=float, default=0.95, help="of the intervals to hold the rank (0.95)"
+    )
+    _add_table(parser)
+
+
+def _recommend(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "recommend",
+        commands.recommend_file,
+        "Recommend to each user the items most likely to come next. With probabilities; for users "
+        "of the model, or for new ones from their clicks.",
+        "pseudomallows recommend model.pm --k 10 --out recommendations.csv",
+    )
+    _add_saved(parser)
+    parser.add_argument(
+        "--k", type=_count, default=10, metavar="N", help="items for each user (10)"
+    )
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--users", nargs="+", metavar="USER", help="some users only, by name")
+    chosen.add_argument(
+        "--clicks",
+        metavar="FILE",
+        help="clicks of new users (user, item); with a folder of Parquet parts, --out is one too",
+    )
+    _add_threads(parser)
+    _add_dask(parser)
+    _add_table(parser)
+
+
+def _evaluate(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "evaluate",
+        commands.evaluate_file,
+        "Hide clicks, learn from the rest, and see which recommendations come true. Prints the "
+        "accuracy, that of the most clicked items, and stated against observed probabilities.",
+        "pseudomallows evaluate clicks.csv --hide 2 --k 3 --seed 1",
+    )
+    _add_data(parser)
+    _add_judging(parser)
+    _add_model(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _report(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "report",
+        commands.report_file,
+        "Write one HTML page about a model. What data, what model, is it to be trusted, the "
+        "consensus, the clusters, examples of recommendations.",
+        "pseudomallows report model.pm --out report.html",
+    )
+    _add_saved(parser)
+    parser.add_argument("--out", default="report.html", metavar="FILE", help="(report.html)")
+    parser.add_argument(
+        "--evaluate", action="store_true", help="hide clicks, fit again, show the calibration"
+    )
+    _add_judging(parser)
+    _add_seed(parser)
+
+
+def _info(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "info",
+        commands.info,
+        "Tell what a file holds: a model, rankings or clicks.",
+        "pseudomallows info clicks.csv",
+    )
+    parser.add_argument("file", metavar="FILE", help="a saved model, or data")
+    parser.add_argument("--kind", choices=KINDS, help="kind of the data")
+    parser.add_argument("--encoding", help="encoding of the text (UTF-8)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _serve(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "serve",
+        commands.serve_model,
+        "Answer over HTTP from a model, and keep new clicks. With a page to look at; until Ctrl-C. "
+        "Whoever writes needs the token, if there is one; it is read from the file or from the "
+        "variable PSEUDOMALLOWS_TOKEN.",
+        "pseudomallows serve model.pm --port 8000 --store clicks.sqlite",
+    )
+    _add_saved(parser)
+    parser.add_argument("--port", type=int, default=8000, metavar="N", help="(8000)")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address; one for others needs a token (127.0.0.1)"
+    )
+    parser.add_argument(
+        "--store",
+        default="clicks.sqlite",
+        metavar="FILE",
+        help="where new clicks go, or postgresql://... (clicks.sqlite)",
+    )
+    parser.add_argument("--token-file", metavar="FILE", help="the token that writers must give")
+    parser.add_argument(
+        "--refit-every", type=float, metavar="SECONDS", help="learn from new clicks so often"
+    )
+    parser.add_argument(
+        "--rate",
+        type=float,
+        metavar="N",
+        help="requests a second from one client (any number on this machine, else 100)",
+    )
+    parser.add_argument(
+        "--upload-rows",
+        type=_count,
+        default=10_000_000,
+        metavar="N",
+        help="rows of an upload (10,000,000)",
+    )
+    parser.add_argument(
+        "--upload-users",
+        type=_count,
+        default=1_000_000,
+        metavar="N",
+        help="users of an upload (1,000,000)",
+    )
+    parser.add_argument(
+        "--upload-items",
+        type=_count,
+        default=10_000,
+        metavar="N",
+        help="items of an upload that the model does not know (10,000)",
+    )
+    parser.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="behind a proxy: the name by which pages ask for the service; may be given again",
+    )
+    parser.add_argument(
+        "--trusted-proxies",
+        metavar="ADDRESS[,ADDRESS...]",
+        help="proxies whose X-Forwarded-For says who asks (none)",
+    )
+    parser.add_argument(
+        "--max-connections-per-client",
+        type=int,
+        default=100,
+        metavar="N",
+        help="connections from one address that is no trusted proxy (100)",
+    )
+
+
+def _completion(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "completion",
+        _print_completion,
+        "Print a script that completes this command in your shell. Needs shtab.",
+        "pseudomallows completion bash",
+    )
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+
+
+def _print_completion(options: argparse.Namespace) -> int:
+    try:
+        import shtab
+    except ModuleNotFoundError:  # pragma: no cover
+        raise ModuleNotFoundError(
+            "completion needs shtab: pip install 'pseudomallows[cli]'"
+        ) from None
+    print(shtab.complete(make_parser(), options.shell))
+    return 0
+
+
+# What several commands share
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number, 1 or more, got {text!r}")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number, 0 or more, got {text!r}")
+    return int(text)
+
+
+def _count_or_auto(text: str) -> int | str:
+    return text if text == "auto" else _count(text)
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="rankings or clicks, - for standard input")
+    parser.add_argument("--kind", choices=KINDS, help="kind of the data (seen from the header)")
+    parser.add_argument("--encoding", help="encoding of the text (UTF-8)")
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--method", choices=METHODS, default="pseudo", help="(pseudo)")
+    parser.add_argument(
+        "--clusters",
+        type=_count_or_auto,
+        default=1,
+        metavar="N",
+        help='how many, or "auto" to let the data say (1)',
+    )
+    parser.add_argument("--alpha", type=float, help="concentration (estimated)")
+    parser.add_argument("--draws", type=_count, metavar="N", help="draws of the consensus")
+    _add_seed(parser)
+    _add_threads(parser)
+
+
+def _add_judging(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--hide", type=_count, default=10, metavar="N", help="clicks hidden from each user (10)"
+    )
+    parser.add_argument(
+        "--k", type=_count, metavar="N", help="recommendations (10, or fewer items)"
+    )
+
+
+def _add_saved(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="a model that `fit` has saved")
+
+
+def _add_table(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out", default="-", metavar="FILE", help=".csv, .tsv, .json or .parquet (-)"
+    )
+    parser.add_argument("--json", action="store_true", help="write JSON")
+    parser.add_argument(
+        "--safe-csv",
+        action="store_true",
+        help="for spreadsheets: an apostrophe before names that begin like a formula (= + - @)",
+    )
+
+
+def _add_seed(parser: argparse.ArgumentParser, default: int | None = None) -> None:
+    shown = "" if default is None else f" ({default})"
+    parser.add_argument(
+        "--seed", type=_seed, default=default, help=f"the same seed gives the same result{shown}"
+    )
+
+
+def _add_dask(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="run on a cluster: the address of its scheduler, or local:2 for two processes here",
+    )
+
+
+def _add_threads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--threads", type=_count, metavar="N", help="how many (all cores)")

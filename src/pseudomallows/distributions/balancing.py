@@ -1,0 +1,96 @@
+"""Balance a matrix of weights: give each item and each rank a price, so that no rank is scarce."""
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.balancing import assignment_prices, newton_direction, sinkhorn
+from ..posteriors.diagnostics import BalanceWarning
+
+TOLERANCE = 1e-6  # every row and column sums to 1 within this
+MAX_STEPS = 200
+RIDGE = 1e-10
+N_ROUNDS = 20  # of Sinkhorn scaling before each attempt at a Newton step
+
+Array = NDArray[np.float64]
+
+
+def balance_weights(log_weights: Array, *, max_steps: int = MAX_STEPS) -> Array:
+    """Add a price to each row and column so that the exponentials have unit row and column sums.
+
+    Sinkhorn scaling alone crawls where the weights are sharp: 10,000 rounds and more at 100 items.
+    So it starts from the prices of the best assignment, and Newton's method takes over. Stops when
+    every sum is within 1e-6 of 1, and warns with the numbers where it does not get there.
+
+    >>> np.exp(balance_weights(np.log([[3.0, 1.0], [1.0, 3.0]])))
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
+    """
+    rows, columns = _assignment_start(log_weights)
+    matrix = _scale(log_weights, rows, columns)
+    for step in range(max_steps + 1):
+        error = _error(matrix)
+        if error <= TOLERANCE or step == max_steps:
+            break
+        moved = _newton_step(log_weights, matrix, rows, columns)
+        matrix = _scale(log_weights, rows, columns) if moved is None else moved
+    if error > TOLERANCE:
+        warnings.warn(BalanceWarning(error, step), stacklevel=3)
+    return np.asarray(log_weights + rows[:, None] + columns)
+
+
+def _assignment_start(log_weights: Array) -> tuple[Array, Array]:
+    from scipy.optimize import linear_sum_assignment
+
+    items, ranks = linear_sum_assignment(log_weights, maximize=True)
+    columns = np.empty(len(log_weights))
+    assignment_prices(log_weights, items[np.argsort(ranks)], columns)
+    return -log_weights[items, ranks] - columns[ranks], columns
+
+
+def _matrix(log_weights: Array, rows: Array, columns: Array) -> Array:
+    return np.asarray(np.exp(log_weights + rows[:, None] + columns))
+
+
+def _scale(log_weights: Array, rows: Array, columns: Array) -> Array:
+    """Scale rows and columns in turn: first by logarithms, after which no sum can vanish."""
+    rows[:] = -_log_sums(log_weights + columns)
+    columns[:] = -_log_sums(log_weights.T + rows)
+    scales = np.ones((2, len(rows)))
+    sinkhorn(_matrix(log_weights, rows, columns), N_ROUNDS, *scales)
+    rows += np.log(scales[0])
+    columns += np.log(scales[1])
+    return _matrix(log_weights, rows, columns)
+
+
+def _log_sums(logs: Array) -> Array:
+    highest = logs.max(axis=1)
+    return np.asarray(highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1)))
+
+
+def _error(matrix: Array) -> float:
+    return float(max(np.abs(matrix.sum(axis=axis) - 1).max() for axis in (0, 1)))
+
+
+def _newton_step(log_weights: Array, matrix: Array, rows: Array, columns: Array) -> Array | None:
+    """Move the prices by a damped Newton step on the convex dual; return the new matrix, if any
+    step went down.
+
+    The prices minimise sum(matrix) - sum(prices). A shift of all rows against all columns changes
+    nothing, nor does one of a block that stands apart; the ridge keeps them where they are.
+    """
+    row_sums, column_sums = matrix.sum(axis=1), matrix.sum(axis=0)
+    row_step, column_step = np.empty(len(rows)), np.empty(len(rows))
+    newton_direction(matrix, row_sums, column_sums, RIDGE, row_step, column_step)
+    height = matrix.sum() - rows.sum() - columns.sum()
+    descent = ((row_sums - 1) * row_step + (column_sums - 1) * column_step).sum()
+    for halving in range(20):
+        size = 0.5**halving
+        new_rows, new_columns = rows + size * row_step, columns + size * column_step
+        with np.errstate(over="ignore"):
+            moved = _matrix(log_weights, new_rows, new_columns)
+        if moved.sum() - new_rows.sum() - new_columns.sum() <= height + 1e-4 * size * descent:
+            rows[:], columns[:] = new_rows, new_columns
+            return moved
+    return None

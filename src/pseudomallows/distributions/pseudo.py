@@ -1,0 +1,434 @@
+"""PseudoMallows, the distribution: visit orders, draws, probability, ELBO."""
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..kernels import pseudo as kernels
+from ..kernels.costs import count_ranks, footrule_costs
+from ..kernels.subsets import posterior_by_subsets, pseudo_by_subsets
+from ..posteriors.diagnostics import weighted_effective_size
+from ..preferences.preferences import check_weights
+from ..rankings import (
+    as_array,
+    check_alpha,
+    check_count,
+    check_number,
+    check_ranking,
+    check_rankings,
+    orderings_of,
+    rank_randomly,
+)
+from .balancing import balance_weights
+
+EXACT_ITEMS = 16  # up to here sums over all rankings are exact
+EXACT_ORDERS = 50_000  # up to here a sum over visit orders is
+MOST_SEEN = 30  # different draws of a law that may be nearly degenerate
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedDraws:
+    """Draws with their importance weights towards the exact posterior."""
+
+    rankings: NDArray[np.int32]
+    log_weights: NDArray[np.float64]
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Weights that sum to 1."""
+        weights = np.exp(self.log_weights - self.log_weights.max())
+        return np.asarray(weights / weights.sum())
+
+    @property
+    def effective_size(self) -> float:
+        """How many draws of the exact posterior they are worth."""
+        return weighted_effective_size(self.weights)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The ELBO, the log evidence above it, and their difference, the divergence.
+
+    Given a visit order, the divergence is KL(Pseudo-Mallows || exact). Without one, it is the mean
+    of that over the visit orders: an upper bound of the divergence of the mixture.
+
+    `error` is the standard error of the ELBO, and `effective_size` that of the draws behind the log
+    evidence; 0 and infinity where the sums are exact. Draws of a nearly degenerate law are all
+    alike, and their spread says nothing of rankings they have missed; where these have so small a
+    probability, which is known, `error` also holds the most that they can change. The constant
+    terms that do not depend on the consensus are left out, as in the paper.
+    """
+
+    elbo: float
+    log_evidence: float
+    error: float
+    effective_size: float
+
+    @property
+    def divergence(self) -> float:
+        """KL from the Pseudo-Mallows law to the exact posterior, or its mean over visit orders."""
+        return self.log_evidence - self.elbo
+
+
+class PseudoMallows:
+    """The Pseudo-Mallows distribution of the consensus of full rankings.
+
+    A consensus is drawn item by item, each item among the ranks still free, with probability
+    proportional to exp(-alpha / n_items * costs[item, rank - 1]). Draws are independent, and their
+    probability is known in closed form.
+
+    Parameters
+    ----------
+    rankings : (n_users, n_items) array_like of int
+        Full rankings.
+    alpha : float
+        Concentration of the users around the consensus, 0 or more.
+    sigma : float
+        Standard deviation of the noise on the V-ranking that orders the items.
+    balanced : bool
+        Give each rank a price first, so that no rank is in excess demand, and visit the items in
+        uniformly random order. Its marginals are closer to the exact ones than those of V-rankings.
+    weights : (n_users,) array_like of int, optional
+        How many people gave each ranking.
+
+    Examples
+    --------
+    >>> q = PseudoMallows([[1, 2, 3], [1, 2, 3], [1, 3, 2]], alpha=6)
+    >>> q.draw(2, rng=1)
+    array([[1, 2, 3],
+           [1, 2, 3]], dtype=int32)
+    >>> round(float(np.exp(q.log_probability([1, 2, 3], visit_order=[1, 2, 0]))), 4)
+    0.8786
+    """
+
+    def __init__(
+        self,
+        rankings: ArrayLike,
+        alpha: float,
+        sigma: float = 0.0,
+        balanced: bool = False,
+        *,
+        weights: ArrayLike | None = None,
+    ):
+        rankings = check_rankings(rankings)
+        counts = np.zeros((rankings.shape[1], rankings.shape[1]), dtype=np.int64)
+        shares = check_weights(weights, len(rankings))
+        if not shares.any():
+            raise ValueError("all weights are 0: at least one must be more")
+        count_ranks(rankings, shares, counts)
+        self._set(
+            footrule_costs(counts), check_alpha(alpha), check_number(sigma, "sigma"), balanced
+        )
+
+    @classmethod
+    def from_costs(
+        cls,
+        costs: NDArray[np.int64],
+        alpha: float,
+        sigma: float = 0.0,
+        balanced: bool = False,
+    ) -> "PseudoMallows":
+        """The same from ``costs[item, rank - 1]``, which is trusted."""
+        self = cls.__new__(cls)
+        self._set(costs, alpha, sigma, balanced)
+        return self
+
+    def _set(self, costs: NDArray[np.int64], alpha: float, sigma: float, balanced: bool) -> None:
+        if balanced and sigma:
+            raise ValueError(f"sigma has no meaning with balanced=True, got sigma={sigma}")
+        self.costs, self.alpha, self.sigma, self.balanced = costs, alpha, sigma, bool(balanced)
+
+    def __repr__(self) -> str:
+        kind = "balanced" if self.balanced else f"sigma={self.sigma:g}"
+        return f"PseudoMallows({self.n_items} items, alpha={self.alpha:g}, {kind})"
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.costs)
+
+    @cached_property
+    def _posterior_weights(self) -> NDArray[np.float64]:
+        """Log of the exact posterior, up to a constant, as a sum over cells [item, rank - 1]."""
+        return np.asarray(-self.alpha / self.n_items * self.costs, dtype=np.float64)
+
+    @cached_property
+    def _log_weights(self) -> NDArray[np.float64]:
+        """The weights of the draws: the same, or balanced."""
+        if not self.balanced:
+            return self._posterior_weights
+        return balance_weights(self._posterior_weights)
+
+    @property
+    def _balance_constant(self) -> float:
+        """What the prices add to the log weight of every ranking."""
+        return float(np.trace(self._log_weights) - np.trace(self._posterior_weights))
+
+    def balanced_marginals(self) -> NDArray[np.float64]:
+        """The balanced matrix: a fast estimate of the rank probabilities, without any draw."""
+        return np.exp(balance_weights(self._posterior_weights))
+
+    def draw(
+        self,
+        n_draws: int,
+        rng: np.random.Generator | int | None = None,
+        visit_order: ArrayLike | None = None,
+    ) -> NDArray[np.int32]:
+        """Draw consensuses ``[draw, item]``.
+
+        The items are visited in `visit_order` (Algorithm 1), or else in the order of a V-ranking
+        drawn anew for each draw (Algorithm 3), or uniformly at random if balanced.
+        """
+        return self.draw_weighted(n_draws, rng, visit_order).rankings
+
+    def draw_weighted(
+        self,
+        n_draws: int,
+        rng: np.random.Generator | int | None = None,
+        visit_order: ArrayLike | None = None,
+    ) -> WeightedDraws:
+        """Draw consensuses with their importance weights towards the exact posterior.
+
+        The mean of the weights estimates the evidence, the mean of their logs is the ELBO.
+        """
+        return self._draw_along(n_draws, rng, visit_order)[0]
+
+    def _draw_along(
+        self,
+        n_draws: int,
+        rng: np.random.Generator | int | None,
+        visit_order: ArrayLike | None,
+    ) -> tuple[WeightedDraws, NDArray[np.int64]]:
+        """Draws, and the visit orders behind them."""
+        rng = np.random.default_rng(rng)
+        n_draws = check_count(n_draws, "n_draws")
+        if visit_order is None:
+            orders = self._draw_visit_orders(n_draws, rng)
+        else:
+            orders = np.broadcast_to(self._check_order(visit_order), (n_draws, self.n_items))
+        rankings = np.empty((n_draws, self.n_items), dtype=np.int32)
+        log_probabilities = np.empty(n_draws)
+        kernels.draw_consensuses(
+            rng.integers(2**63), self._log_weights, orders, rankings, log_probabilities
+        )
+        log_weights = self._log_posterior(rankings) - log_probabilities
+        return WeightedDraws(rankings, log_weights), orders
+
+    def _log_posterior(self, rankings: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Log of the exact posterior, up to a constant."""
+        items = np.arange(self.n_items)
+        return np.asarray(self._posterior_weights[items, rankings - 1].sum(axis=-1))
+
+    def redraw(
+        self, consensus: NDArray[np.int32], n_candidates: int, rng: np.random.Generator
+    ) -> NDArray[np.int32]:
+        """Choose by weight among the given consensus and fresh draws.
+
+        Iterated sampling-importance-resampling (Andrieu, Lee and Vihola 2018): a move that leaves
+        the exact posterior as it is, whatever the quality of the draws.
+        """
+        fresh = self.draw_weighted(n_candidates, rng)
+        order = self._draw_visit_orders(1, rng)[0]
+        held = self._log_posterior(consensus) - self.log_probability(consensus, order)
+        logs = np.append(fresh.log_weights, held)
+        weights = np.exp(logs - logs.max())
+        chosen = int(rng.choice(len(logs), p=weights / weights.sum()))
+        return consensus if chosen == n_candidates else fresh.rankings[chosen]
+
+    def _draw_visit_orders(self, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        shape = (n_draws, self.n_items)
+        if self.balanced:
+            return orderings_of(rng.random(shape))
+        mean_ranks = np.broadcast_to(self.costs[:, 0], shape)  # they differ by a constant
+        v_rankings = rank_randomly(_from_middle(rank_randomly(mean_ranks, rng)), rng)
+        if self.sigma == 0:
+            return orderings_of(v_rankings)
+        return orderings_of(v_rankings + self.sigma * rng.standard_normal(shape))
+
+    def log_probability(self, ranking: ArrayLike, visit_order: ArrayLike | None = None) -> float:
+        """Log probability of a consensus, given the visit order.
+
+        Without one, that of the mixture over all visit orders that `draw` can take, by enumeration:
+        for few items and sigma 0.
+        """
+        consensus = check_ranking(ranking, "ranking")
+        if len(consensus) != self.n_items:
+            raise ValueError(f"ranking must have {self.n_items} items, got {len(consensus)}")
+        if visit_order is not None:
+            orders = self._check_order(visit_order)[None]
+        else:
+            orders = self._all_visit_orders()
+        values = np.empty(len(orders))
+        kernels.log_probabilities_of(self._log_weights, orders, consensus, values)
+        return float(np.logaddexp.reduce(values) - math.log(len(orders)))
+
+    def _check_order(self, visit_order: ArrayLike) -> NDArray[np.int64]:
+        order = as_array(visit_order, "visit_order")
+        if order.shape != (self.n_items,) or sorted(order.tolist()) != list(range(self.n_items)):
+            raise ValueError(
+                f"visit_order must hold each of the items 0..{self.n_items - 1} once, "
+                f"got {order.tolist()}"
+            )
+        return order.astype(np.int64)
+
+    def _all_visit_orders(self) -> NDArray[np.int64]:
+        """Every visit order that `draw` can take, all of equal probability."""
+        if self.sigma > 0:
+            raise ValueError("the mixture over visit orders has no finite sum for sigma above 0")
+        if self.balanced:
+            n_orders = math.factorial(self.n_items)
+            all_orders: Iterable[Any] = itertools.permutations(range(self.n_items))
+        else:
+            ties = np.unique(self.costs[:, 0], return_counts=True)[1].tolist()
+            n_orders = math.prod(map(math.factorial, ties)) << self.n_items // 2
+            all_orders = (
+                order
+                for ranking in _tied_rankings(self.costs[:, 0])
+                for order in orderings_of(v_rankings(ranking))
+            )
+        if n_orders > EXACT_ORDERS:
+            raise ValueError(
+                f"the mixture has {n_orders} visit orders, more than {EXACT_ORDERS}: give one"
+            )
+        return np.array(list(all_orders), dtype=np.int64)
+
+    def rank_probabilities(self, visit_order: ArrayLike) -> NDArray[np.float64]:
+        """``probabilities[item, rank - 1]`` given the visit order, exact, up to 16 items."""
+        self._check_exact()
+        marginals = np.empty((self.n_items, self.n_items))
+        pseudo_by_subsets(self._log_weights, self._check_order(visit_order), marginals)
+        return marginals
+
+    def exact_rank_probabilities(self) -> NDArray[np.float64]:
+        """The same of the exact posterior, up to 16 items, by a sum over all rankings."""
+        self._check_exact()
+        marginals = np.empty((self.n_items, self.n_items))
+        posterior_by_subsets(self._posterior_weights, marginals)
+        return marginals
+
+    def _check_exact(self) -> None:
+        if self.n_items > EXACT_ITEMS:
+            raise ValueError(
+                f"exact sums over all rankings go up to {EXACT_ITEMS} items, got {self.n_items}: "
+                "use draws"
+            )
+
+    def elbo(
+        self,
+        visit_order: ArrayLike | None = None,
+        n_draws: int | None = None,
+        rng: np.random.Generator | int | None = None,
+    ) -> float:
+        """Evidence lower bound: the mean log of the product of the denominators (equation 12).
+
+        Exact for up to 16 items and a given visit order, unless `n_draws` asks for draws. Without a
+        visit order, the mean over the orders that `draw` takes.
+
+        >>> q = PseudoMallows([[1, 2, 3], [1, 2, 3], [1, 3, 2]], alpha=6)
+        >>> round(q.elbo([1, 2, 0]), 5), round(q.elbo([1, 2, 0], n_draws=100_000, rng=1), 3)
+        (-4.12784, -4.128)
+        """
+        return self.evidence(visit_order, n_draws, rng).elbo
+
+    def evidence(
+        self,
+        visit_order: ArrayLike | None = None,
+        n_draws: int | None = None,
+        rng: np.random.Generator | int | None = None,
+    ) -> Evidence:
+        """The ELBO, the log evidence and the divergence between them, all from the same draws.
+
+        Exact for up to 16 items and a given visit order, unless `n_draws` asks for draws.
+        """
+        if n_draws is None and visit_order is not None and self.n_items <= EXACT_ITEMS:
+            marginals = np.empty((self.n_items, self.n_items))
+            order = self._check_order(visit_order)
+            elbo = pseudo_by_subsets(self._log_weights, order, marginals) - self._balance_constant
+            log_evidence = posterior_by_subsets(self._posterior_weights, marginals)
+            return Evidence(float(elbo), float(log_evidence), 0.0, math.inf)
+        draws, orders = self._draw_along(1000 if n_draws is None else n_draws, rng, visit_order)
+        logs = draws.log_weights
+        spread = float(logs.std(ddof=1) / math.sqrt(len(logs))) if len(logs) > 1 else math.inf
+        error = spread + self._missed(draws.rankings, orders[:MOST_SEEN])
+        log_evidence = float(np.logaddexp.reduce(logs) - math.log(len(logs)))
+        return Evidence(float(logs.mean()), log_evidence, error, draws.effective_size)
+
+    def _missed(self, rankings: NDArray[np.int32], orders: NDArray[np.int64]) -> float:
+        """The most that rankings outside of these draws can change the ELBO.
+
+        0 where they are so likely that some of their kind are among the draws (rule of three).
+        """
+        seen = np.unique(rankings, axis=0)
+        if len(seen) > MOST_SEEN:
+            return 0.0
+        shares = np.zeros(len(orders))
+        for ranking in seen:
+            values = np.empty(len(orders))
+            kernels.log_probabilities_of(self._log_weights, orders, ranking, values)
+            shares += np.exp(values)
+        unseen = max(float(1 - shares.mean()), np.finfo(float).eps)
+        if unseen * len(rankings) > 3:
+            return 0.0
+        logs = self._log_weights
+        highest = np.logaddexp.reduce(logs, axis=1)  # of the log of an item's denominator
+        return unseen * float((highest - logs.min(axis=1)).sum())
+
+
+def v_rankings(ranking: ArrayLike) -> NDArray[np.int32]:
+    """All of the V-set of a ranking: the middle item first, then outwards, two at a time.
+
+    The two items that are equally far from the middle come in either order: 2^(n_items // 2)
+    rankings in all. For more than 30 items use :func:`draw_v_ranking`.
+
+    >>> v_rankings([1, 2, 3])
+    array([[2, 1, 3],
+           [3, 1, 2]], dtype=int32)
+    """
+    ranking = check_ranking(ranking)
+    n_items = len(ranking)
+    if n_items > 30:
+        raise ValueError(f"the V-set of {n_items} items is too large: use draw_v_ranking")
+    ordering = orderings_of(ranking)
+    n_pairs, odd = n_items // 2, n_items % 2
+    rankings = np.empty((1 << n_pairs, n_items), dtype=np.int32)
+    rankings[:, ordering[n_pairs]] = 1  # the middle; for an even number, set again below
+    for pair in range(n_pairs):
+        upper, lower = ordering[n_pairs - 1 - pair], ordering[n_pairs + odd + pair]
+        second = np.arange(1 << n_pairs) >> pair & 1
+        rankings[:, upper] = 2 * pair + 1 + odd + second
+        rankings[:, lower] = 2 * pair + 2 + odd - second
+    return rankings
+
+
+def draw_v_ranking(
+    ranking: ArrayLike, rng: np.random.Generator | int | None = None
+) -> NDArray[np.int32]:
+    """Draw one of the V-set of a ranking, all with the same probability.
+
+    >>> draw_v_ranking([1, 2, 3, 4, 5], rng=1)
+    array([5, 3, 1, 2, 4], dtype=int32)
+    """
+    return rank_randomly(_from_middle(check_ranking(ranking)), np.random.default_rng(rng))
+
+
+def _from_middle(ranking: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Twice the distance of each rank from the middle; V-rankings rank it, ties at random."""
+    return np.abs(2 * ranking - (ranking.shape[-1] + 1))
+
+
+def _tied_rankings(values: NDArray[np.int64]) -> list[NDArray[np.int32]]:
+    """Every ranking of `values`, the smallest first, that some way to break the ties gives."""
+    groups = [np.flatnonzero(values == value) for value in np.unique(values)]
+    rankings = []
+    for parts in itertools.product(*(itertools.permutations(group) for group in groups)):
+        ordering = np.array(list(itertools.chain(*parts)))
+        ranking = np.empty(len(values), dtype=np.int32)
+        ranking[ordering] = np.arange(1, len(values) + 1)
+        rankings.append(ranking)
+    return rankings

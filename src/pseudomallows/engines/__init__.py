@@ -1,0 +1,1 @@
+"""Where the work runs: threads here, or workers elsewhere."""

@@ -1,0 +1,83 @@
+"""Run blocks of users with anything that has a `map`."""
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeGuard, TypeVar
+
+from ..rankings import check_count
+
+BLOCK = 256  # users in a block; results never depend on it
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Executor(Protocol):
+    """Anything with a `map` that keeps the order, such as those of `concurrent.futures`."""
+
+    def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
+        """Apply `function` to each of the arguments."""
+        ...  # pragma: no cover
+
+
+class RemoteExecutor(Executor, Protocol):
+    """Runs tasks in other processes: they get their arguments as copies."""
+
+    n_workers: int
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A result that stays there, to be an argument of other tasks."""
+        ...  # pragma: no cover
+
+
+class ClusterError(RuntimeError):
+    """The cluster that runs a fit is gone, or cannot do it."""
+
+
+def is_remote(executor: Executor | None) -> TypeGuard[RemoteExecutor]:
+    """Does it run tasks in other processes?"""
+    return getattr(executor, "is_remote", False)
+
+
+def check_local(executor: Executor | None, what: str) -> None:
+    """Refuse a cluster where the work is done in this process."""
+    if is_remote(executor):
+        raise TypeError(f"{what} does not run on a cluster: give threads, or leave executor out")
+
+
+class Threads:
+    """Threads of this process; the kernels release Python's lock, so they use all cores.
+
+    >>> list(Threads(2).map(abs, [-1, -2]))
+    [1, 2]
+    """
+
+    def __init__(self, n_threads: int | None = None):
+        available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+        default = available or os.cpu_count() or 1
+        self.n_threads = default if n_threads is None else check_count(n_threads, "n_threads")
+        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+
+    def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
+        """Apply `function` to each of the arguments, in order."""
+        listed = list(arguments)
+        if self._pool is None or len(listed) < 2:  # one block is not worth a thread
+            return map(function, listed)
+        return self._pool.map(function, listed)
+
+
+@functools.cache
+def all_cores() -> Threads:
+    """Threads on all cores, made once: a service asks for them with every request."""
+    return Threads()
+
+
+def blocks(n_rows: int, size: int = BLOCK) -> list[slice]:
+    """Cut rows into blocks.
+
+    >>> blocks(5, size=2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]

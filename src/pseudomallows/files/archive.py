@@ -1,0 +1,121 @@
+"""Arrays and a header of JSON in one ZIP file: no pickle, and nothing in it is trusted.
+
+Each array is a .npy file, as `numpy.savez` writes them. Before one is read, what it claims to be is
+compared with what the archive holds of it, and with the memory that there is.
+"""
+
+import json
+import math
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.memory import as_size, available_memory
+
+HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+RATIO = 1100  # no member can be packed more tightly than this
+START = b"PK\x03\x04"
+
+
+class WrongFileError(Exception):
+    """What is wrong with the file, to follow its name."""
+
+
+def write_archive(
+    stream: IO[bytes],
+    header_name: str,
+    header: dict[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    packed: bool,
+) -> None:
+    """Write a header and arrays."""
+    text = json.dumps(header, indent=1)
+    how = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(stream, "w", how) as archive:
+        archive.writestr(header_name, text)
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+@contextmanager
+def open_archive(content: IO[bytes]) -> Iterator["Archive"]:
+    """An archive to read from; whatever goes wrong in it is a `WrongFileError`."""
+    try:
+        with zipfile.ZipFile(content) as opened:
+            yield Archive(opened)
+    except WrongFileError:
+        raise
+    except Exception as error:  # in a forged or damaged file, anything
+        raise WrongFileError(f"is damaged or cut short: {error or type(error).__name__}") from None
+
+
+class Archive:
+    """An archive that is open."""
+
+    def __init__(self, opened: zipfile.ZipFile):
+        self._opened = opened
+        self.names = opened.namelist()
+        if len(set(self.names)) < len(self.names):
+            raise WrongFileError("is damaged: it has two parts of one name")
+        needed, available = 0, available_memory()
+        for info in opened.infolist():
+            needed += info.file_size
+            if info.file_size > RATIO * info.compress_size + 1000:
+                raise WrongFileError(
+                    f"is damaged: {info.filename} claims {as_size(info.file_size)}"
+                )
+        if available is not None and needed > available:
+            raise WrongFileError(
+                f"does not fit into memory: it needs {as_size(needed)}, and {as_size(available)} "
+                "are available"
+            )
+
+    @property
+    def arrays(self) -> list[str]:
+        """Names of the arrays."""
+        return [name.removesuffix(".npy") for name in self.names if name.endswith(".npy")]
+
+    def header(self, name: str) -> dict[str, Any]:
+        """The header, an object of JSON."""
+        try:
+            header = json.loads(self._opened.read(name))
+        except (ValueError, RecursionError) as error:
+            raise WrongFileError(f"has a damaged header: {error}") from None
+        if not isinstance(header, dict):
+            raise WrongFileError("has a damaged header: it is not an object")
+        return header
+
+    def array(self, name: str) -> NDArray[Any]:
+        """An array, or what is wrong with it."""
+        try:
+            info = self._opened.getinfo(f"{name}.npy")
+        except KeyError:
+            raise WrongFileError(f"has no array {name!r}") from None
+        try:
+            self._check_claim(info)
+            with self._opened.open(info) as member:
+                return np.asarray(np.lib.format.read_array(member, allow_pickle=False))
+        except Exception as error:
+            raise WrongFileError(f"has a damaged array {name!r}: {error}") from None
+
+    def _check_claim(self, info: zipfile.ZipInfo) -> None:
+        """Refuse an array that claims another size than it has, before room is made for it."""
+        with self._opened.open(info) as member:
+            version = np.lib.format.read_magic(member)
+            if version not in HEADERS:
+                raise ValueError(f"its format version is {version}")
+            shape, _, dtype = HEADERS[version](member)
+            if dtype.hasobject or dtype.names is not None:
+                raise ValueError("it holds objects, not numbers or text")
+            claimed, held = math.prod(shape) * dtype.itemsize, info.file_size - member.tell()
+            if min(shape, default=0) < 0 or claimed != held:
+                raise ValueError(f"it claims {as_size(claimed)}, and {as_size(held)} are there")

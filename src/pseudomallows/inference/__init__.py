@@ -1,0 +1,1 @@
+"""From preferences to a posterior."""

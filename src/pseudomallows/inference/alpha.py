@@ -1,0 +1,245 @@
+"""estimate_alpha: how concentrated the users are around their consensus."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..distributions.mallows import Mallows, find_root
+from ..engines.executors import Executor
+from ..kernels.footrule.partition import expected_ranks
+from ..latent.population import HIGHEST_ALPHA, Latent, check_informative, log_likelihoods_of
+from ..latent.shards import make_latent
+from ..preferences.preferences import Clicks, Preferences, SizeTable, check_preferences
+from .mcmc import Chain, ChainOptions, is_unbounded
+
+METHODS = ("similarity", "likelihood")
+LEAST_ALPHA = 0.01  # of "likelihood"; what is below is 0
+FAR, NEAR = 0.5, 0.2  # how far log alpha moves in one step: on the way, and at the end
+N_STEPS, N_LAST_STEPS = 40, 5  # at most
+N_PLACES = 5  # of alpha, for an integral
+FEW_DRAWS, MANY_DRAWS = 50, 400  # of the consensus for the last steps, for many users and for few
+
+
+def estimate_alpha(
+    prefs: Preferences,
+    method: str = "similarity",
+    *,
+    rng: np.random.Generator | int | None = None,
+    executor: Executor | None = None,
+) -> float:
+    """Estimate alpha from what is known of the users.
+
+    Parameters
+    ----------
+    prefs : Preferences
+        What is known of the users.
+    method : str
+        "similarity": the alpha whose expected cosine similarity between two users is that of the
+        data; the paper's method with the exact curve in place of simulated data sets, for full
+        rankings and for clicks. "likelihood": the alpha under which the data are most likely, the
+        consensus summed out: any ranking may be it. By a short chain of consensuses and the exact
+        likelihood given each of them; its noise is a tenth or so of the standard error.
+    rng : numpy.random.Generator or seed, optional
+        Used by "likelihood" only.
+
+    Examples
+    --------
+    >>> rankings = Mallows(np.arange(1, 21), alpha=4).draw(500, rng=1)
+    >>> prefs = Preferences.from_rankings(rankings)
+    >>> round(estimate_alpha(prefs), 1), round(estimate_alpha(prefs, "likelihood", rng=1), 1)
+    (4.1, 4.1)
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    check_preferences(prefs)
+    if method == "similarity" and isinstance(prefs, Clicks):
+        check_informative(prefs.is_informative)
+        return _finite(_alpha_by_click_similarity(prefs.by_size()))
+    latent = make_latent(prefs, executor)
+    if method == "similarity":
+        return _finite(_alpha_by_similarity(latent))
+    return _finite(_alpha_by_likelihood(latent, np.random.default_rng(rng)))
+
+
+def _finite(alpha: float) -> float:
+    if math.isinf(alpha):
+        raise ValueError(
+            "the users agree in everything (or there is one user only), so no finite alpha is "
+            "best: give alpha, or use method='mcmc', where its prior decides"
+        )
+    return alpha
+
+
+def expected_similarity(n_items: int, alpha: float) -> float:
+    """Mean cosine similarity of two users of a Mallows population, exact, in time n_items^2.
+
+    >>> round(expected_similarity(20, 0.0), 4), round(expected_similarity(20, 1e4), 4)
+    (0.7683, 1.0)
+    """
+    means = np.empty(n_items)
+    expected_ranks(n_items, alpha / n_items, means)
+    return float((means**2).sum() / _squared_norm(n_items))
+
+
+def simulated_similarity(
+    n_items: int,
+    alphas: ArrayLike,
+    n_users: int = 500,
+    rng: np.random.Generator | int | None = None,
+) -> NDArray[np.float64]:
+    """The paper's way to the same curve: simulate a data set for each alpha of a grid."""
+    rng = np.random.default_rng(rng)
+    consensus = np.arange(1, n_items + 1)
+    draws = (Mallows(consensus, alpha).draw(n_users, rng) for alpha in np.atleast_1d(alphas))
+    return np.array([mean_similarity(rankings.sum(axis=0), n_users) for rankings in draws])
+
+
+def mean_similarity(rank_sums: NDArray[np.floating] | NDArray[np.integer], n_users: int) -> float:
+    """Mean cosine similarity of all pairs of users, from the sum of their full rankings alone."""
+    norm = _squared_norm(len(rank_sums))
+    total = float((rank_sums.astype(np.float64) ** 2).sum())
+    return (total / norm - n_users) / (n_users * (n_users - 1))
+
+
+def _squared_norm(n_items: int) -> float:
+    return n_items * (n_items + 1) * (2 * n_items + 1) / 6
+
+
+def _alpha_by_similarity(latent: Latent) -> float:
+    if not latent.is_full:
+        raise ValueError(
+            "method='similarity' needs full rankings or clicks, and some rankings are partial: use "
+            "method='likelihood'"
+        )
+    if latent.n_users < 2:
+        return math.inf
+    similarity = mean_similarity(latent.mean_ranks * latent.n_users, latent.n_users)
+    if similarity > 1 - 1e-12:
+        return math.inf
+    return find_root(lambda alpha: expected_similarity(latent.n_items, alpha) - similarity)
+
+
+def expected_click_similarity(n_items: int, alpha: float, n_clicks: ArrayLike) -> float:
+    """Mean cosine similarity of two users who click the first of their ranks, exact.
+
+    `n_clicks` is the number of clicks of each user, 1 or more; only its histogram matters.
+    """
+    sizes, counts = np.unique(np.asarray(n_clicks), return_counts=True)
+    return _similarity_of_sizes(n_items, alpha, sizes, counts)
+
+
+def _similarity_of_sizes(
+    n_items: int, alpha: float, sizes: NDArray[np.int64], counts: NDArray[np.int64]
+) -> float:
+    cumulative = Mallows(np.arange(1, n_items + 1), alpha).rank_probabilities().cumsum(axis=1)
+    clicked = cumulative[:, sizes - 1] / np.sqrt(sizes)  # [item, size]: chance, over the norm
+    n_users = int(counts.sum())
+    pairs = ((clicked @ counts) ** 2).sum() - ((clicked**2) @ counts).sum()
+    return float(pairs / (n_users * (n_users - 1)))
+
+
+def mean_click_similarity(prefs: Clicks) -> float:
+    """Mean cosine similarity of all pairs of users with clicks, without a table of pairs."""
+    return _mean_similarity_of(prefs.by_size())
+
+
+def _mean_similarity_of(table: SizeTable) -> float:
+    total = (table.counts / np.sqrt(table.sizes)[:, None]).sum(axis=0)
+    n_users = float(table.users.sum())
+    return float(((total**2).sum() - n_users) / (n_users * (n_users - 1)))
+
+
+def _alpha_by_click_similarity(table: SizeTable) -> float:
+    if table.users.sum() < 2:
+        return math.inf
+    similarity, n_items = _mean_similarity_of(table), table.counts.shape[1]
+
+    def excess(alpha: float) -> float:
+        return _similarity_of_sizes(n_items, alpha, table.sizes, table.users) - similarity
+
+    return math.inf if excess(HIGHEST_ALPHA) <= 1e-12 else find_root(excess, tolerance=1e-5)
+
+
+def _alpha_by_likelihood(latent: Latent, rng: np.random.Generator) -> float:
+    """Climb the likelihood of alpha, the consensus summed out, from its best for one consensus.
+
+    That is too large: the consensus that fits best fits the noise too.
+    """
+    consensus = latent.start(1.0, rng)
+    alpha = latent.best_alpha(consensus)
+    options = ChainOptions("swap", 1, 10 * latent.n_items, "map", (1.0, 1.0), 1, False)
+    state = Chain(latent, consensus, alpha, options, rng)
+    n_draws = min(max(50_000 // max(latent.n_unknown, 1), FEW_DRAWS), MANY_DRAWS)
+    n_draws *= 3 if latent.is_full else 1  # where they cost little
+    for _ in range(N_STEPS):
+        if state.alpha < LEAST_ALPHA or state.alpha > HIGHEST_ALPHA:
+            return 0.0 if state.alpha < LEAST_ALPHA else math.inf
+        step = _best_step(state, FAR, n_draws // 6)
+        state.alpha *= math.exp(step)
+        if abs(step) < NEAR:
+            break
+    for _ in range(N_LAST_STEPS):
+        step = _best_step(state, NEAR, n_draws)
+        state.alpha *= math.exp(step)
+        if abs(step) < 0.99 * NEAR:
+            break
+    if is_unbounded(state):
+        return math.inf
+    return state.alpha if _beats_chance(state, n_draws) else 0.0
+
+
+def _best_step(state: Chain, reach: float, n_draws: int) -> float:
+    """How far log alpha should move, at most by `reach`.
+
+    With consensuses drawn given the alpha of the state, the likelihood of any other, over that of
+    this one, is the mean over them of the ratio of their likelihoods (Geyer and Thompson 1992).
+    These are exact at five alphas, and polynomials in log alpha between.
+    """
+    from scipy.optimize import minimize_scalar
+
+    steps = np.linspace(-reach, reach, 5)
+    logs = _draw_log_likelihoods(state, state.alpha * np.exp(steps), n_draws)
+    curves = np.polyfit(steps, logs - logs[2], 4)
+    best = minimize_scalar(
+        lambda step: -float(np.logaddexp.reduce(np.polyval(curves, step))),
+        bounds=(-reach, reach),
+        method="bounded",
+        options={"xatol": 1e-6},
+    )
+    return float(best.x)
+
+
+def _beats_chance(state: Chain, n_draws: int) -> bool:
+    """Is the alpha of the state more likely than 0?
+
+    Certainly, if one consensus alone, one of n!, makes it so. If not, by the integral of the slope
+    of the log likelihood, which is the mean slope given a consensus, over the consensuses.
+    """
+    alpha, n_items = state.alpha, state.latent.n_items
+    by_chance = state.latent.log_likelihood(state.consensus, 0.0)
+    if state.current_log_likelihood() - math.lgamma(n_items + 1) > by_chance:
+        return True
+    places, weights = np.polynomial.legendre.leggauss(N_PLACES)
+    total = 0.0
+    for place, weight in zip((1 + places[::-1]) / 2, weights, strict=True):
+        state.alpha = alpha * float(place)
+        around = state.alpha * np.array([0.95, 1.05])
+        logs = _draw_log_likelihoods(state, around, n_draws // N_PLACES)
+        total += float(weight * (logs[1] - logs[0]).mean()) / (around[1] - around[0])
+    state.alpha = alpha
+    return total > 0
+
+
+def _draw_log_likelihoods(
+    state: Chain, alphas: NDArray[np.float64], n_draws: int
+) -> NDArray[np.float64]:
+    """``logs[place, draw]``: of these alphas, for consensuses drawn given that of the state."""
+    latent = state.latent
+    logs = np.empty((len(alphas), n_draws))
+    for draw in range(n_draws):
+        for _ in range(1 if latent.is_full else 2):
+            state.sweep(adapt=False)
+        points = [(latent, state.consensus, float(alpha)) for alpha in alphas]
+        logs[:, draw] = log_likelihoods_of(points, latent.executor)
+    return logs

@@ -1,0 +1,172 @@
+"""choose_clusters: how many clusters describe unseen users best."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.executors import Executor
+from ..latent.population import Latent
+from ..latent.shards import make_latent
+from ..preferences.preferences import Preferences, check_preferences
+from ..rankings import check_alpha, check_count
+from .mixture import find_start, row_log_likelihoods
+
+N_FOLDS, N_SNAPSHOTS = 3, 5
+MAX_ROWS = 4000  # more users than these change little, and are left out
+USERS_EACH, MAX_CLUSTERS = 25, 40  # at least so many users for each cluster
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterCurve:
+    """How well each number of clusters describes unseen users.
+
+    Attributes
+    ----------
+    n_clusters : array
+        The numbers of clusters that were tried.
+    scores : (n_tried, n_users) array
+        Exact log likelihood of each user, under clusters learnt from other users.
+    """
+
+    n_clusters: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Mean score of each number of clusters."""
+        return np.asarray(self.scores.mean(axis=1))
+
+    @property
+    def errors(self) -> NDArray[np.float64]:
+        """Standard error of each mean's distance from the best, user by user; 0 for the best."""
+        if self.scores.shape[1] < 2:
+            return np.zeros(len(self.scores))
+        lost = self.scores[self.means.argmax()] - self.scores
+        return np.asarray(lost.std(axis=1, ddof=1) / math.sqrt(lost.shape[1]))
+
+    @property
+    def chosen(self) -> int:
+        """The smallest number of clusters within two standard errors of the best."""
+        near = self.means.max() - self.means <= 2 * self.errors
+        return int(self.n_clusters[near.argmax()])
+
+    def __repr__(self) -> str:
+        pairs = zip(self.n_clusters.tolist(), self.means.tolist(), strict=True)
+        listed = ", ".join(f"{number}: {mean:.2f}" for number, mean in pairs)
+        return f"ClusterCurve({self.chosen} clusters chosen; mean scores {listed})"
+
+    def as_settings(self) -> dict[str, Any]:
+        """For the settings of a posterior, and for plots."""
+        return {
+            "n_clusters": self.n_clusters.tolist(),
+            "means": self.means.tolist(),
+            "errors": self.errors.tolist(),
+            "chosen": self.chosen,
+        }
+
+
+def choose_clusters(
+    prefs: Preferences,
+    largest: int | None = None,
+    *,
+    alpha: float | None = None,
+    share_prior: float = 1.0,
+    rng: np.random.Generator | int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> ClusterCurve:
+    """Choose the number of clusters by the exact likelihood of users held out.
+
+    The users are cut into three parts; for each number of clusters the mixture is learnt from two
+    of them and scored on the third. The number chosen is the smallest within two standard errors
+    of the best, where the error is that of the difference, user by user. The numbers grow by ever
+    larger steps until two in a row are no better than the best so far.
+
+    Parameters
+    ----------
+    prefs : Preferences
+        What is known of the users; of more than 4,000 a random part.
+    largest : int, optional
+        The largest number to try; default 40, and at most one for every 25 users.
+    alpha : float, optional
+        Concentration of all clusters; default: each has its own, estimated.
+    share_prior : float
+        The Dirichlet prior of their shares.
+    rng : numpy.random.Generator or seed, optional
+        Source of randomness.
+    progress : callable, optional
+        Called as ``progress(done, total)``; the end may come early.
+
+    Examples
+    --------
+    >>> from pseudomallows import Mallows
+    >>> draws = [Mallows(c, 12).draw(50, rng=1) for c in (range(1, 7), range(6, 0, -1))]
+    >>> choose_clusters(Preferences.from_rankings(np.concatenate(draws)), 3, rng=1).chosen
+    2
+    """
+    rng = np.random.default_rng(rng)
+    alpha = None if alpha is None else check_alpha(alpha)
+    check_preferences(prefs)
+    latent = make_latent(prefs.one_row_each()[0], executor)
+    rows = rng.permutation(latent.n_rows)[:MAX_ROWS]
+    weights = np.zeros_like(latent.row_weights)
+    weights[rows] = latent.row_weights[rows]
+    latent, rows = latent.gather(weights), np.argsort(np.argsort(rows))
+    most = max(1, min(MAX_CLUSTERS, len(rows) // USERS_EACH))
+    if largest is not None:
+        most = min(check_count(largest, "largest"), max(1, len(rows) // N_FOLDS))
+    folds = np.array_split(rows, N_FOLDS) if len(rows) >= 2 * N_FOLDS else [rows]
+    tried, scores, to_try = [], [], list(_growing(most))
+    for n_clusters in to_try:
+        tried.append(n_clusters)
+        parts = [
+            _held_out_scores(latent, rows, fold, n_clusters, alpha, share_prior, rng)
+            for fold in folds
+        ]
+        scores.append(np.concatenate(parts))
+        if progress is not None:
+            progress(len(tried), len(to_try))
+        means = [score.mean() for score in scores]
+        if max(means) > max(means[-2:]) and len(means) > 2:
+            break
+    return ClusterCurve(np.array(tried), np.array(scores))
+
+
+def _growing(most: int) -> Iterator[int]:
+    """1, 2, 3, 4, 5, 6, 7, 8, 10, 12, ...: steps of a quarter, at least 1."""
+    number = 1
+    while number <= most:
+        yield number
+        number += max(1, number // 4)
+
+
+def _held_out_scores(
+    latent: Latent,
+    rows: NDArray[np.int64],
+    fold: NDArray[np.int64],
+    n_clusters: int,
+    alpha: float | None,
+    share_prior: float,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Log of the mean likelihood of each user of a fold, over clusters learnt from the others."""
+    others = np.setdiff1d(rows, fold) if len(fold) < len(rows) else rows
+    mixture = find_start(_only(latent, others), n_clusters, alpha, share_prior, rng)
+    users, logs = _only(latent, fold), []
+    for _ in range(N_SNAPSHOTS):
+        mixture.sweep(adapt=True)
+        mixture.sweep(adapt=True)
+        clusters = [(state.consensus, state.alpha) for state in mixture.states]
+        values = row_log_likelihoods(users, clusters) + np.log(mixture.shares)
+        logs.append(np.logaddexp.reduce(values, axis=1))
+    return np.asarray(np.logaddexp.reduce(logs, axis=0) - math.log(N_SNAPSHOTS))
+
+
+def _only(latent: Latent, rows: NDArray[np.int64]) -> Latent:
+    weights = np.zeros_like(latent.row_weights)
+    weights[rows] = latent.row_weights[rows]
+    return latent.select(weights, latent.row_numbers)

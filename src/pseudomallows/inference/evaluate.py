@@ -1,0 +1,237 @@
+"""evaluate: hide clicks, fit, recommend, and see how often the stated probabilities come true."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..engines.executors import Executor, blocks, check_local
+from ..kernels.groups import choose_best
+from ..posteriors.posterior import Posterior
+from ..preferences.hide import hide_clicks
+from ..preferences.preferences import Clicks
+from ..rankings import check_count, check_rankings, rank_randomly
+from ..recommendations.personal import MIN_USERS
+from ..recommendations.recommend import Recommendations, recommend
+from .fit import fit
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Stated against observed: in each bin, the mean probability, the share that came true, and
+    the number of recommendations; empty bins are left out."""
+
+    stated: NDArray[np.float64]
+    observed: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: the mean gap, each bin by its number."""
+        return float(np.average(np.abs(self.stated - self.observed), weights=self.counts))
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """How good recommendations are.
+
+    Attributes
+    ----------
+    accuracy, accuracy_error : float
+        Share of the recommendations that were right, and its standard error over users.
+    popularity : float
+        The same for the most clicked items that a user has not seen.
+    calibration : Calibration
+        Stated against observed, over all recommendations.
+    n_users : int
+        Users with hidden clicks, who count here.
+    """
+
+    accuracy: float
+    accuracy_error: float
+    popularity: float
+    calibration: Calibration
+    n_users: int
+    recommendations: Recommendations
+    posterior: Posterior
+
+    def __repr__(self) -> str:
+        return (
+            f"Evaluation(accuracy {self.accuracy:.1%} ± {self.accuracy_error:.1%}, popularity "
+            f"{self.popularity:.1%}, calibration error {self.calibration.error:.3f}; "
+            f"{self.n_users} users)"
+        )
+
+
+def evaluate(
+    prefs: Clicks,
+    hide: int = 10,
+    k: int | None = None,
+    method: str = "pseudo",
+    *,
+    truth: ArrayLike | None = None,
+    n_bins: int = 10,
+    rng: np.random.Generator | int | None = None,
+    executor: Executor | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Hide clicks, fit the rest, and see which recommendations were among the hidden ones.
+
+    Parameters
+    ----------
+    prefs : Clicks
+        All clicks.
+    hide : int
+        Clicks hidden from each user who has more than that; the others are only learnt from.
+    k : int, optional
+        Recommendations for each user, at most all items that a user has not seen; default 10, or
+        all of these if they are fewer. The stated probabilities are those of the next `hide` ranks,
+        since so many clicks are hidden; of more than `hide` recommendations some must be wrong.
+    method : str
+        Method of :func:`fit`; further options go there too. For "personal", with 100 users or more
+        to judge, the probabilities are corrected by the hidden clicks of the half of the users who
+        are not judged with them, as `held_out` would; a plain fit has no such clicks. With
+        ``calibrate=False`` nothing is corrected.
+    truth : (n_users, n_items) array_like of int, optional
+        For simulated data: the true rankings. Then nothing is hidden (`hide` is not used), and a
+        recommendation is right if its true rank is one of the k after the clicks.
+    n_bins : int
+        Bins of equal width for the stated probabilities.
+    rng : numpy.random.Generator or seed, optional
+        Source of randomness.
+
+    Examples
+    --------
+    >>> from pseudomallows import simulate_clicks
+    >>> data = simulate_clicks(200, 8, alpha=6, mean_clicks=3, rng=1)
+    >>> result = evaluate(data.preferences, k=2, method="mcmc", truth=data.rankings, rng=1)
+    >>> result.calibration.error < 0.05
+    True
+    """
+    if not isinstance(prefs, Clicks):
+        raise TypeError(f"prefs must be clicks (pm.Preferences.from_clicks), got {prefs!r}")
+    check_local(executor, "evaluate")
+    wanted = None if k is None else check_count(k, "k")
+    n_bins = check_count(n_bins, "n_bins")
+    rng = np.random.default_rng(rng)
+    if truth is None:
+        shown, hidden = hide_clicks(prefs, hide, rng)
+        judged = np.flatnonzero(prefs.n_clicks > hide)
+    else:
+        rankings = check_rankings(truth, "truth")
+        if rankings.shape != (prefs.n_users, prefs.n_items):
+            raise ValueError(
+                f"truth must have {prefs.n_users} users and {prefs.n_items} items, "
+                f"got {rankings.shape[0]} and {rankings.shape[1]}"
+            )
+        shown, judged = prefs, np.arange(prefs.n_users)
+    most = prefs.n_items - int(shown.n_clicks[judged].min())
+    k = min(10, most) if wanted is None else wanted
+    if k > most:
+        raise ValueError(f"k must be at most {most}, all items that a user has not seen, got {k}")
+    if truth is None:
+        right = hidden
+    else:
+        n_clicks = prefs.n_clicks[:, None]
+        right = (rankings > n_clicks) & (rankings <= n_clicks + k)
+
+    window = hide if truth is None else k
+    by_halves = method == "personal" and truth is None and options.get("held_out") is None
+    by_halves = by_halves and options.get("calibrate", True) is not False
+    if by_halves and options.get("scores") is not None and not callable(options["scores"]):
+        raise ValueError(
+            "scores must be a function that learns them from clicks, since an array may have seen "
+            "the hidden clicks"
+        )
+    if by_halves and len(judged) >= 2 * MIN_USERS:
+        posterior, found, judged = _judge_halves(shown, hidden, judged, k, rng, executor, options)
+    else:
+        posterior = fit(shown, method, rng=rng, executor=executor, **options)
+        users = shown.users[judged].tolist()
+        found = recommend(posterior, k, users=users, window=window, executor=executor)
+    hits = _hits(found.items, right[judged])
+    seen = shown.take(judged)
+    popular = _hits(most_clicked(seen, shown.item_counts(), k, rng), right[judged])
+    per_user = np.nansum(hits, axis=1) / k
+    given = ~np.isnan(hits)
+    return Evaluation(
+        accuracy=float(per_user.mean()),
+        accuracy_error=float(per_user.std(ddof=1) / np.sqrt(len(per_user)))
+        if len(per_user) > 1
+        else float("nan"),
+        popularity=float((np.nansum(popular, axis=1) / k).mean()),
+        calibration=calibrate(found.probabilities[given], hits[given], n_bins),
+        n_users=len(judged),
+        recommendations=found,
+        posterior=posterior,
+    )
+
+
+def _judge_halves(
+    shown: Clicks,
+    hidden: NDArray[np.bool_],
+    judged: NDArray[np.int64],
+    k: int,
+    rng: np.random.Generator,
+    executor: Executor | None,
+    options: dict[str, Any],
+) -> tuple[Posterior, Recommendations, NDArray[np.int64]]:
+    """Two fits: the users of one half are judged by what was learnt from the hidden clicks of the
+    other half. Clicks hidden from everybody are missing in any inner split, which would make its
+    corrections too modest."""
+    halves = np.array_split(rng.permutation(judged), 2)
+    window = int(hidden.sum(axis=1).max())
+    parts, seed = [], int(rng.integers(2**63))
+    for mine, others in (halves, halves[::-1]):
+        rows, codes = np.nonzero(hidden[others])
+        starts = np.searchsorted(rows, np.arange(len(others) + 1))
+        names = (shown.weights[others], shown.users[others], shown.items)
+        held_out = Clicks(*names, starts, codes.astype(np.int32))
+        given = options | {"held_out": held_out, "calibrate": True}
+        posterior = fit(shown, "personal", rng=seed, executor=executor, **given)
+        users = shown.users[mine].tolist()
+        parts.append(recommend(posterior, k, users=users, window=window, executor=executor))
+    found = Recommendations(
+        np.concatenate([part.users for part in parts]),
+        np.concatenate([part.items for part in parts]),
+        np.concatenate([part.probabilities for part in parts]),
+        shown.items,
+        np.concatenate([part.errors for part in parts]),
+    )
+    return posterior, found, np.concatenate(halves)
+
+
+def most_clicked(
+    seen: Clicks, counts: NDArray[np.int64], k: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """The most clicked items that each user has not seen, -1 for none; ties at random."""
+    ranking = rank_randomly(-counts, rng)
+    items = np.full((seen.n_users, k), -1)
+    for rows in blocks(seen.n_users):
+        starts, size = seen.starts[rows.start : rows.stop + 1], rows.stop - rows.start
+        tied, unused = np.zeros((size, seen.n_items)), np.empty((size, k))
+        choose_best(starts, seen.codes, tied, ranking, items[rows], unused)
+    return items
+
+
+def calibrate(
+    probabilities: NDArray[np.float64], hits: NDArray[np.float64], n_bins: int = 10
+) -> Calibration:
+    """Stated against observed, in bins of equal width.
+
+    >>> calibrate(np.array([0.1, 0.1, 0.9, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]), 2).error
+    0.09999999999999999
+    """
+    bins = np.minimum((probabilities * n_bins).astype(np.int64), n_bins - 1)
+    counts = np.bincount(bins, minlength=n_bins)
+    used = counts > 0
+    stated = np.bincount(bins, probabilities, n_bins)[used] / counts[used]
+    observed = np.bincount(bins, hits, n_bins)[used] / counts[used]
+    return Calibration(stated, observed, counts[used])
+
+
+def _hits(items: NDArray[np.int64], right: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """1 where a recommendation was right, 0 where not, NaN where there is none."""
+    hits = np.take_along_axis(right, np.maximum(items, 0), axis=1).astype(np.float64)
+    return np.where(items >= 0, hits, np.nan)

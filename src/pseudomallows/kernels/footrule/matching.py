@@ -1,0 +1,253 @@
+"""Matchings on a line: items at places, ranks at places, weight exp(-lam * sum |item - rank|).
+
+Walk along the line. `open items` wait for a rank further on, `open ranks` for an item; their
+numbers differ by a known amount, the gap, so the state is one number: `k`, the smaller of the two.
+Every unit step costs exp(-lam * (open items + open ranks)), and the sum of these steps is the
+distance. States are weighed by sqrt(open items! * open ranks!), which keeps the numbers tame.
+
+With an item and a rank at every place this is the footrule Mallows distribution itself.
+"""
+
+import numpy as np
+from numba import njit
+
+from ..streams import below, start_stream, uniform
+
+ITEM, RANK, BOTH = 1, 2, 3  # what stands at a place; 0 is nothing
+RESCALE = 16  # every so many places a row of the table is scaled to unit sum
+# Weights below this count as 0. Smaller ones would lose their digits (and round up instead of dying
+# out), and the sums over ten thousand items would come out too large.
+TINY = 1e-290
+N_GAPS = 64  # whose steps are tabulated
+NEGLIGIBLE = 1e-18  # part of the sum that goes through a state
+
+
+@njit(cache=True, nogil=True)
+def square_roots(n):
+    """roots[i] is the square root of i, for i up to n."""
+    return np.sqrt(np.arange(n + 1).astype(np.float64))
+
+
+@njit(cache=True, nogil=True)
+def gap_decay(lam, n):
+    """decay[k] is exp(-2 lam k), for k up to n."""
+    return np.exp(-2.0 * lam * np.arange(n + 1).astype(np.float64))
+
+
+@njit(cache=True, nogil=True)
+def walk_weights(lam, n_places, n_gaps=N_GAPS):
+    """What all walks of at most `n_places` share: decay, square roots, the factors of a step, and
+    the largest state that counts.
+
+    `steps[gap, :, k]`, for the first gaps: the factors with which state k at a place with an item
+    and a rank comes from the states k, k - 1 and k + 1, the gap's decay included.
+    """
+    width = n_places // 2 + 3
+    decay, roots = gap_decay(lam, width), square_roots(n_places + n_gaps + 4)
+    steps = np.zeros((n_gaps, 3, width))
+    for gap in range(n_gaps):
+        fill_steps(decay, roots, gap, steps[gap])
+    return decay, roots, steps, largest_state(decay, roots, n_places)
+
+
+@njit(cache=True, nogil=True)
+def grid_weights(lams, n_items, n_gaps):
+    """The same for each lam of several."""
+    _, roots, steps, _ = walk_weights(lams[0], n_items, n_gaps)
+    decays = np.empty((len(lams), n_items // 2 + 4))
+    all_steps = np.empty((len(lams), *steps.shape))
+    mosts = np.empty(len(lams), dtype=np.int64)
+    for g in range(len(lams)):
+        decays[g], _, all_steps[g], mosts[g] = walk_weights(lams[g], n_items, n_gaps)
+    return decays, roots, all_steps, mosts
+
+
+@njit(cache=True, nogil=True)
+def fill_steps(decay, roots, gap, steps):
+    """The factors of one gap; see `walk_weights`."""
+    for k in range(steps.shape[1]):
+        steps[0, k] = decay[k] * (1.0 + 2.0 * k + gap)
+        steps[1, k] = decay[k] * (roots[k] * roots[k + gap])
+        steps[2, k] = decay[k] * (roots[k + 1] * roots[k + 1 + gap])
+
+
+@njit(cache=True, nogil=True)
+def largest_state(decay, roots, n_places):
+    """The largest state that counts in the middle of a line with an item and a rank everywhere.
+
+    On other lines, and nearer to the ends, there are fewer: less is open at a time.
+    """
+    steps = np.empty((3, n_places // 2 + 3))
+    fill_steps(decay, roots, 0, steps)
+    old, new = np.zeros((2, n_places // 2 + 3))
+    old[0] = 1.0
+    for p in range(n_places // 2):
+        step_both(old, steps, p + 1, new)
+        if p % RESCALE == 0:
+            new /= new.sum()
+        old, new = new, old
+    total, most = 0.0, 0
+    for k in range(len(old)):
+        if old[k] > 0.0:
+            old[k] *= old[k] / decay[k]  # the way there and the way back, the decay once
+            total += old[k]
+    for k in range(len(old)):
+        if old[k] > NEGLIGIBLE * total:
+            most = k
+    return most
+
+
+@njit(cache=True, nogil=True)
+def step_both(old, steps, top, new):
+    """One step over a place with an item and a rank: the inner loop of all sums.
+
+    The arrays are shifted beforehand, so that the compiler can take several states at once.
+    """
+    weight = old[0] * steps[0, 0] + old[1] * steps[2, 0]
+    new[0] = weight if weight > TINY else 0.0
+    lower, same, upper, out = old[:top], old[1 : top + 1], old[2 : top + 2], new[1 : top + 1]
+    stay, close, open_both = steps[0, 1:], steps[1, 1:], steps[2, 1:]
+    for k in range(top):
+        weight = same[k] * stay[k] + lower[k] * close[k] + upper[k] * open_both[k]
+        out[k] = weight if weight > TINY else 0.0
+
+
+@njit(cache=True, nogil=True)
+def sum_matchings(places, lam, weights, table, tops):
+    """Log of the sum of the weights of all matchings; fills `table` for `draw_matching`.
+
+    `places[p]` says what stands at place p. Row p of `table` holds the states before place p, and
+    `tops[p]` the largest of them; with two rows, when only the sum is wanted, they are used in
+    turn. `weights` comes from `walk_weights`.
+    """
+    decay, roots, steps, most = weights
+    n_places, mask = len(places), 1 if len(table) == 2 else -1
+    n_pairs = 0
+    for p in range(n_places):
+        n_pairs += places[p] & 1
+    log_sum, items, ranks, gap = 0.0, 0, 0, 0
+    table[0, 0], tops[0] = 1.0, 0
+    for p in range(n_places):
+        old, new, old_top = table[p & mask], table[(p + 1) & mask], tops[p]
+        old[old_top + 1] = 0.0
+        old[old_top + 2] = 0.0
+        place = places[p]
+        items += place & 1
+        ranks += place >> 1
+        top = min(min(min(items, n_pairs - items), min(ranks, n_pairs - ranks)), most)
+        tops[p + 1] = top
+        if place == BOTH and gap < len(steps):
+            step_both(old, steps[gap], top, new)
+        else:
+            for k in range(top + 1):
+                lower = old[k - 1] if k > 0 else 0.0
+                if place == BOTH:
+                    weight = (
+                        old[k] * (1.0 + 2.0 * k + gap)
+                        + lower * (roots[k] * roots[k + gap])
+                        + old[k + 1] * (roots[k + 1] * roots[k + 1 + gap])
+                    )
+                elif place == 0:
+                    weight = old[k]
+                elif abs(items - ranks) > gap:
+                    weight = old[k] * roots[k + gap + 1] + old[k + 1] * roots[k + 1]
+                else:
+                    weight = lower * roots[k] + old[k] * roots[k + gap]
+                weight *= decay[k]
+                new[k] = weight if weight > TINY else 0.0
+        gap = abs(items - ranks)
+        log_sum -= lam * gap
+        if p % RESCALE == 0:
+            total = new[: top + 1].sum()
+            for k in range(top + 1):
+                new[k] /= total
+            log_sum += np.log(total)
+    return log_sum + np.log(table[n_places & mask, 0])
+
+
+@njit(cache=True, nogil=True)
+def draw_matching(stream, places, roots, table, tops, waiting_items, waiting_ranks, ranks):
+    """Draw a matching from the `table` of `sum_matchings`: the item at place p takes `ranks[p]`.
+
+    Walks the line backwards. `waiting_items` and `waiting_ranks` hold the places of those whose
+    partner stands further ahead on the walk; a newcomer takes any of them with equal probability.
+    Ranks are places plus one.
+    """
+    k, gap, signed_gap = 0, 0, 0
+    n_items, n_ranks = 0, 0  # how many wait
+    for p in range(len(places) - 1, -1, -1):
+        place = places[p]
+        if place == 0:
+            continue
+        old, top = table[p], tops[p]
+        takes_item = takes_rank = False  # does the rank (item) here take one that waits?
+        together = False
+        if place == BOTH:
+            stay = old[k] * (1.0 + 2.0 * k + gap) if k <= top else 0.0
+            opened = old[k - 1] * (roots[k] * roots[k + gap]) if k > 0 else 0.0
+            closed = old[k + 1] * (roots[k + 1] * roots[k + 1 + gap]) if k < top else 0.0
+            u = uniform(stream) * (stay + opened + closed)
+            if u < opened:
+                k -= 1
+                takes_item = takes_rank = True
+            elif u < opened + closed:
+                k += 1
+            else:
+                way = below(stream, 1 + n_items + n_ranks)
+                together = way == 0
+                takes_item = 0 < way <= n_items
+                takes_rank = way > n_items
+        else:
+            signed_gap -= 1 if place == ITEM else -1
+            before = abs(signed_gap)
+            if before < gap:
+                opened = old[k] * roots[k + gap] if k <= top else 0.0
+                closed = old[k + 1] * roots[k + 1] if k < top else 0.0
+                step_opened, step_closed = 0, 1
+            else:
+                opened = old[k - 1] * roots[k] if k > 0 else 0.0
+                closed = old[k] * roots[k + before] if k <= top else 0.0
+                step_opened, step_closed = -1, 0
+            opens = uniform(stream) * (opened + closed) < opened
+            k += step_opened if opens else step_closed
+            takes_rank = opens and place == ITEM
+            takes_item = opens and place == RANK
+            gap = before
+        if together:
+            ranks[p] = p + 1
+            continue
+        item_waits = place & 1 and not takes_rank
+        rank_waits = place >> 1 and not takes_item
+        if takes_rank:
+            i = below(stream, n_ranks)
+            ranks[p] = waiting_ranks[i] + 1
+            n_ranks -= 1
+            waiting_ranks[i] = waiting_ranks[n_ranks]
+        if takes_item:
+            i = below(stream, n_items)
+            ranks[waiting_items[i]] = p + 1
+            n_items -= 1
+            waiting_items[i] = waiting_items[n_items]
+        if item_waits:
+            waiting_items[n_items] = p
+            n_items += 1
+        if rank_waits:
+            waiting_ranks[n_ranks] = p
+            n_ranks += 1
+
+
+@njit(cache=True, nogil=True)
+def draw_mallows(seed, n_items, lam, draws):
+    """Fill `draws[draw, item]` with rankings of the footrule Mallows distribution around 1..n."""
+    places = np.full(n_items, BOTH)
+    weights = walk_weights(lam, n_items, 1)
+    table = np.empty((n_items + 1, n_items // 2 + 3))
+    tops = np.empty(n_items + 1, dtype=np.int64)
+    sum_matchings(places, lam, weights, table, tops)
+    waiting_items, waiting_ranks = np.empty((2, n_items), dtype=np.int64)
+    stream = np.empty(1, dtype=np.uint64)
+    for draw in range(len(draws)):
+        start_stream(seed, draw, 0, stream)
+        draw_matching(
+            stream, places, weights[1], table, tops, waiting_items, waiting_ranks, draws[draw]
+        )

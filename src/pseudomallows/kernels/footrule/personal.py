@@ -1,0 +1,207 @@
+"""Users with a consensus of their own each: exact laws of their clicks, on a grid of alphas."""
+
+import numpy as np
+from numba import njit
+
+from ..streams import start_stream, uniform
+from .clicks import logs_of_factorials, mark_clicks, sum_clicks
+from .matching import draw_matching, sum_matchings
+
+LEAST_SCORE = 1e-3  # where the logarithm of a score ends
+TIE_BREAK = 1e-9  # slope of a correction where its map is flat: what has better features is first
+
+
+@njit(cache=True, nogil=True)
+def personal_log_likelihoods(starts, codes, rankings, lams, log_partitions, weights, values):
+    """Fill `values[row, g]`: log probability of a user's clicks, given the user's own consensus
+    `rankings[row]` and each lam of a grid; `weights` comes from `grid_weights`."""
+    n_items = rankings.shape[1]
+    decays, roots, steps, mosts = weights
+    log_factorials = logs_of_factorials(n_items)
+    places, rows = np.empty(n_items, dtype=np.int64), np.empty((2, n_items + 4))
+    for row in range(len(values)):
+        mine = codes[starts[row] : starts[row + 1]]
+        for g in range(len(lams)):
+            line = (decays[g], roots, steps[g], mosts[g])
+            value = sum_clicks(mine, rankings[row], lams[g], line, log_factorials, places, rows)
+            values[row, g] = value - log_partitions[g]
+
+
+@njit(cache=True, nogil=True)
+def weigh_alphas(values, prior):
+    """Turn `values[row, g]`, log likelihoods, into each user's own distribution over the alphas."""
+    for row in range(len(values)):
+        highest, total = values[row].max(), 0.0
+        for g in range(len(prior)):
+            values[row, g] = np.exp(values[row, g] - highest) * prior[g]
+            total += values[row, g]
+        values[row] /= total
+
+
+@njit(cache=True, nogil=True)
+def draw_last_clicks(seed, first, starts, codes, rankings, lams, weights, shares, n_last, last):
+    """Mark in `last`, one place for each click, those of the `n_last` last ranks of a draw.
+
+    The ranks of a user's clicks are drawn exactly, given the user's own consensus and a lam drawn
+    from `shares[row]`; `weights` comes from `grid_weights`.
+    """
+    n_items = rankings.shape[1]
+    decays, roots, steps, mosts = weights
+    table = np.empty((n_items + 1, n_items // 2 + 3))
+    tops = np.empty(n_items + 1, dtype=np.int64)
+    places, others, drawn, waiting_items, waiting_ranks = np.empty((5, n_items), dtype=np.int64)
+    stream = np.empty(1, dtype=np.uint64)
+    for row in range(len(rankings)):
+        start_stream(seed, 0, first + row, stream)
+        level, g = uniform(stream), 0
+        while g < len(lams) - 1 and level >= shares[row, g]:
+            level -= shares[row, g]
+            g += 1
+        mine = codes[starts[row] : starts[row + 1]]
+        mark_clicks(mine, rankings[row], places, others)
+        line = (decays[g], roots, steps[g], mosts[g])
+        sum_matchings(places, lams[g], line, table, tops)
+        draw_matching(stream, places, roots, table, tops, waiting_items, waiting_ranks, drawn)
+        for place in range(len(mine)):
+            rank = drawn[rankings[row, mine[place]] - 1]
+            last[starts[row] - starts[0] + place] = rank > len(mine) - n_last
+
+
+@njit(cache=True, nogil=True)
+def look_up_personal(starts, codes, rankings, tables, shares, logs, of_users, probabilities):
+    """Fill `probabilities[row, item]`: chance of an unclicked item to be among the next ranks.
+
+    With `line = lines[size]`, `chances[line, g, place]` is that chance, at one alpha of the grid,
+    for the item at `place` among `size` unclicked ones; an alpha counts `shares[row, g]`. Clicked
+    items are left alone. Also fills `of_users[row]`: the log of the clicks plus 1, and the mean of
+    `logs`, those of alpha.
+    """
+    lines, chances = tables
+    n_items = rankings.shape[1]
+    clicked, ordering = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.int64)
+    mixed = np.empty(n_items)
+    for row in range(len(rankings)):
+        mine = codes[starts[row] : starts[row + 1]]
+        size = n_items - len(mine)
+        clicked[mine] = True
+        mixed[:size] = 0.0
+        of_users[row, 0] = np.log(1.0 + len(mine))
+        of_users[row, 1] = 0.0
+        for g in range(len(logs)):
+            of_users[row, 1] += shares[row, g] * logs[g]
+            if shares[row, g] > 0.0 and size > 0:
+                table = chances[lines[size], g]
+                for place in range(size):
+                    mixed[place] += shares[row, g] * table[place]
+        for item in range(n_items):
+            ordering[rankings[row, item] - 1] = item
+        place = 0
+        for rank in range(n_items):
+            item = ordering[rank]
+            if not clicked[item]:
+                probabilities[row, item] = mixed[place]
+                place += 1
+        clicked[mine] = False
+
+
+@njit(cache=True, nogil=True)
+def nonnegative_weights(products, ridge, tolerance, weights):
+    """Item-to-item ridge regression with weights of 0 or more and a zero diagonal.
+
+    Column j of `weights` has the least squares of item j on the others, from the n x n table of
+    `products` alone, by coordinate descent; `residuals` are the products that are left.
+    """
+    n_items = len(products)
+    residuals = np.empty(n_items)
+    for target in range(n_items):
+        column = weights[:, target]
+        column[:] = 0.0
+        residuals[:] = products[:, target]
+        change = 1.0
+        for _ in range(1000):
+            if change <= tolerance:
+                break
+            change = 0.0
+            for item in range(n_items):
+                if item == target:
+                    continue
+                norm, old = products[item, item], column[item]
+                new = max(residuals[item] + norm * old, 0.0) / (norm + ridge)
+                if new != old:
+                    column[item] = new
+                    change = max(change, abs(new - old))
+                    for other in range(n_items):
+                        residuals[other] -= products[other, item] * (new - old)
+
+
+@njit(cache=True, nogil=True)
+def log_odds(chance):
+    """Log odds, kept finite."""
+    inside = min(max(chance, 1e-6), 1.0 - 1e-6)
+    return np.log(inside / (1.0 - inside))
+
+
+@njit(cache=True, nogil=True)
+def interpolate(x, knots, values):
+    """Linear between the knots, constant beyond them."""
+    if x <= knots[0]:
+        return values[0]
+    if x >= knots[-1]:
+        return values[-1]
+    place = np.searchsorted(knots, x, "right") - 1
+    low, high = knots[place], knots[place + 1]
+    return values[place] + (values[place + 1] - values[place]) * (x - low) / (high - low)
+
+
+@njit(cache=True, nogil=True)
+def correct_chances(
+    starts, codes, scores, is_given, others, of_users, coefficients, knots, values, n_best, chances
+):
+    """Replace `chances[row, item]` by what comes true: `Correction.apply` in one go.
+
+    `others` may have no rows; `of_users[row, feature]` are the features of the users, whose
+    coefficients stand before the constant.
+    """
+    n_items = scores.shape[1]
+    clicked, scale = np.zeros(n_items, dtype=np.bool_), np.empty(n_items)
+    n_own = of_users.shape[1]
+    for row in range(len(scores)):
+        mine = codes[starts[row] : starts[row + 1]]
+        clicked[mine] = True
+        constant = coefficients[-1]
+        for feature in range(n_own):
+            constant += (
+                coefficients[len(coefficients) - 1 - n_own + feature] * of_users[row, feature]
+            )
+        for item in range(n_items):
+            if clicked[item]:
+                scale[item] = -np.inf
+                continue
+            score = scores[row, item]
+            value = constant + coefficients[0] * log_odds(chances[row, item])
+            if is_given:
+                value += coefficients[1] * score
+            else:
+                value += coefficients[1] * np.log(max(score, LEAST_SCORE))
+                value += coefficients[2] * score
+            if len(others):
+                value += coefficients[2 if is_given else 3] * log_odds(others[row, item])
+            scale[item] = value
+        least, lowest = -np.inf, 1.0  # of the best items: the scale, and the probability
+        if n_best < n_items:
+            least = -np.partition(-scale, n_best - 1)[n_best - 1]
+        for item in range(n_items):
+            if clicked[item]:
+                chances[row, item] = 0.0
+            elif scale[item] >= least:
+                chances[row, item] = interpolate(scale[item], knots[0], values[0])
+                lowest = min(lowest, chances[row, item])
+        for item in range(n_items):
+            if not clicked[item] and scale[item] < least:
+                rest = interpolate(scale[item], knots[1], values[1])
+                chances[row, item] = min(rest, lowest)
+        for item in range(n_items):
+            if not clicked[item]:
+                more = TIE_BREAK / (1.0 + np.exp(-scale[item]))
+                chances[row, item] = min(chances[row, item] + more, 1.0)
+        clicked[mine] = False

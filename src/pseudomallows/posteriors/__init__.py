@@ -1,0 +1,1 @@
+"""What a fit returns, and how far to trust it."""

@@ -1,0 +1,320 @@
+"""Posterior: what every fit returns."""
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..distributions.scores import share_of_ranks
+from ..latent.population import best_assignment
+from ..preferences.frames import make_frame
+from ..preferences.preferences import Clicks
+from ..rankings import orderings_of
+from ..recommendations.personal import Personal
+from .diagnostics import effective_size, rhat, weighted_effective_size
+
+KINDS = ("cp", "map", "mean")
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """R-hat and effective sample size of each item's rank and of alpha, where it is sampled.
+
+    For independent draws R-hat is near 1 and the size is that of the weights.
+    """
+
+    rank_rhat: NDArray[np.float64]
+    rank_effective_size: NDArray[np.float64]
+    alpha_rhat: float
+    alpha_effective_size: float
+
+    @property
+    def worst_rhat(self) -> float:
+        """The largest R-hat."""
+        return float(max(self.rank_rhat.max(), self.alpha_rhat))
+
+    @property
+    def least_effective_size(self) -> float:
+        """The smallest effective sample size."""
+        return float(min(self.rank_effective_size.min(), self.alpha_effective_size))
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws from a posterior, and the answers they give.
+
+    Attributes
+    ----------
+    consensus : (n_chains, n_draws, n_clusters, n_items) array
+        ``consensus[chain, draw, cluster, item]`` is a rank.
+    alpha : (n_chains, n_draws, n_clusters) array
+        Concentration.
+    weights : (n_chains, n_draws) array
+        Weights of the draws; they sum to 1.
+    log_posterior : (n_chains, n_draws) array
+        Log posterior density of each draw, up to a constant; NaN where it is not computed, such as
+        between two draws of the labels of clusters.
+    costs : (n_clusters, n_items, n_items) array
+        ``costs[cluster, item, rank - 1]``: distance over all users, mean over the draws.
+    items : array
+        Names of the items.
+    settings : dict
+        Version, method, seed and options: how to make these draws again.
+    clicks : Clicks or None
+        The clicks behind the fit, for :func:`recommend`.
+    latent : (n_chains, n_draws, n_kept, n_items) array
+        ``latent[chain, draw, place, item]``: latent rankings of the users named in `keep_latent`.
+    users : array
+        Names of the users, row by row.
+    shares : (n_chains, n_draws, n_clusters) array
+        Share of each cluster in the population.
+    chain_memberships : (n_chains, n_users, n_clusters) array
+        ``chain_memberships[chain, user, cluster]``: probability, by one chain, that a user belongs
+        to a cluster, given what is known of the user; see `memberships`.
+    leaders : (n_chains, n_leaders, n_clusters, n_items) array
+        Exact consensuses by which the clusters were told apart, where those of the draws are
+        approximate; else empty.
+    personal : Personal or None
+        For method "personal": the consensus of each user; that of the draws is the population's.
+    clusters : Posterior or None
+        For method "personal": the clusters that its probabilities are blended with.
+    """
+
+    consensus: NDArray[np.int32]
+    alpha: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    log_posterior: NDArray[np.float64]
+    costs: NDArray[np.float64]
+    items: NDArray[Any]
+    settings: dict[str, Any] = field(default_factory=dict)
+    clicks: Clicks | None = None
+    latent: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int32))
+    users: NDArray[Any] = field(default_factory=lambda: np.arange(0))
+    shares: NDArray[np.float64] = field(default_factory=lambda: np.ones((1, 1, 1)))
+    chain_memberships: NDArray[np.float32] = field(
+        default_factory=lambda: np.ones((1, 0, 1), np.float32)
+    )
+    leaders: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int32))
+    personal: Personal | None = None
+    clusters: "Posterior | None" = None
+
+    def __repr__(self) -> str:
+        n_chains, n_draws, n_clusters, n_items = self.consensus.shape
+        method = self.settings.get("method", "?")
+        return (
+            f"Posterior({method}: {n_chains} chains of {n_draws} draws, "
+            f"{n_clusters} clusters, {n_items} items)"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was made for recommendations: a copy makes its own."""
+        return {name: value for name, value in vars(self).items() if name != "_recommender"}
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.consensus.shape[-1]
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return self.consensus.shape[2]
+
+    @property
+    def memberships(self) -> NDArray[np.float64]:
+        """``memberships[user, cluster]``: probability that a user belongs to a cluster.
+
+        The mean over the chains. From the exact likelihood of what is known of the user; for one of
+        whom nothing is known, the shares of the clusters.
+        """
+        return np.asarray(self.chain_memberships.mean(axis=0, dtype=np.float64))
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Most probable cluster of each user."""
+        return np.asarray(self.memberships.argmax(axis=1))
+
+    def membership_frame(self) -> Any:
+        """A pandas frame: user, cluster (the most probable) and the probability of it."""
+        found = self.memberships
+        columns = {"user": self.users, "cluster": self.labels, "probability": found.max(axis=1)}
+        return make_frame(columns)
+
+    def check_cluster(self, cluster: int) -> None:
+        """Refuse a cluster that is not there."""
+        if not 0 <= cluster < self.n_clusters:
+            raise ValueError(f"cluster must be in 0..{self.n_clusters - 1}, got {cluster}")
+
+    def _draws(self, cluster: int) -> NDArray[np.int32]:
+        self.check_cluster(cluster)
+        return self.consensus[:, :, cluster].reshape(-1, self.n_items)
+
+    def rank_probabilities(self, cluster: int = 0) -> NDArray[np.float64]:
+        """``probabilities[item, rank - 1]`` is the weighted share of draws with that rank."""
+        return share_of_ranks(self._draws(cluster), self.weights.ravel())
+
+    def point_consensus(self, kind: str = "cp", cluster: int = 0) -> NDArray[np.int32]:
+        """One ranking that stands for the posterior.
+
+        Parameters
+        ----------
+        kind : str
+            "cp": the cumulative probability consensus of Vitelli et al. (2018): place by place, the
+            item, among those left, that is most likely at that place or before. "map": the most
+            likely consensus, by linear assignment: exact for full rankings; for partial ones the
+            best for the mean of the latent rankings. "mean": by mean rank. Ties in "cp" go to the
+            better mean rank.
+        cluster : int
+            Which cluster.
+        """
+        if kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
+        if kind == "map":
+            self.check_cluster(cluster)
+            return best_assignment(self.costs[cluster])
+        probabilities = self.rank_probabilities(cluster)
+        mean_ranks = probabilities @ np.arange(1, self.n_items + 1)
+        if kind == "mean":
+            ordering = np.argsort(mean_ranks, kind="stable")
+        else:
+            ordering = _cumulative_ordering(probabilities, mean_ranks)
+        consensus = np.empty(self.n_items, dtype=np.int32)
+        consensus[ordering] = np.arange(1, self.n_items + 1)
+        return consensus
+
+    def intervals(self, probability: float = 0.95, cluster: int = 0) -> NDArray[np.int32]:
+        """Highest-density interval of each item's rank: ``[item]`` is (lowest, highest).
+
+        The shortest run of ranks that holds at least `probability`; of several, the likeliest.
+        """
+        return intervals_of(self.rank_probabilities(cluster), probability)
+
+    @cached_property
+    def effective_size(self) -> float:
+        """How many equal draws the weighted draws are worth; it knows nothing of the chains."""
+        return weighted_effective_size(self.weights)
+
+    def diagnostics(self, cluster: int = 0) -> Diagnostics:
+        """R-hat and effective sample size of each item's rank and of alpha."""
+        self.check_cluster(cluster)
+        ranks = self.consensus[:, :, cluster].astype(np.float64)
+        scale = self.effective_size / self.weights.size
+        columns = [ranks[:, :, item] for item in range(self.n_items)]
+        alpha = self.alpha[:, :, cluster]
+        is_fixed = bool((np.ptp(alpha, axis=1) == 0).all())  # estimated, by each chain for itself
+        return Diagnostics(
+            np.array([rhat(column) for column in columns]),
+            np.array([scale * effective_size(column) for column in columns]),
+            1.0 if is_fixed else rhat(alpha),
+            scale * (alpha.size if is_fixed else effective_size(alpha)),
+        )
+
+    def to_frame(self, cluster: int = 0, probability: float = 0.95) -> Any:
+        """A pandas frame, best item first: item, rank, lowest and highest rank, mean rank."""
+        rows = self.summary(cluster, probability)
+        return make_frame({name: [row[name] for row in rows] for name in rows[0]})
+
+    def summary(self, cluster: int = 0, probability: float = 0.95) -> list[dict[str, Any]]:
+        """The CP consensus, best item first, with intervals and mean ranks: one dict an item."""
+        consensus = self.point_consensus("cp", cluster)
+        runs = self.intervals(probability, cluster)
+        means = self.rank_probabilities(cluster) @ np.arange(1, self.n_items + 1)
+        return [
+            {
+                "item": self.items[item],
+                "rank": int(consensus[item]),
+                "lowest": int(runs[item, 0]),
+                "highest": int(runs[item, 1]),
+                "mean": float(means[item]),
+            }
+            for item in orderings_of(consensus)
+        ]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the posterior to a file, whole or not at all; see :func:`pseudomallows.load`."""
+        from .save import save_posterior
+
+        save_posterior(self, path)
+
+    def _equal_draws(self) -> NDArray[np.int64]:
+        """Numbers of draws, each as often as its weight says (systematic resampling)."""
+        n_draws = self.weights.size
+        if np.ptp(self.weights) == 0:
+            return np.arange(n_draws)
+        edges = np.cumsum(self.weights.ravel())
+        return np.searchsorted(edges, (np.arange(n_draws) + 0.5) / n_draws * edges[-1])
+
+    def to_arviz(self) -> Any:
+        """The draws for ArviZ: `consensus`, `alpha`, with clusters `shares`; beside them `lp`.
+
+        `lp` is the log posterior. ArviZ knows no weights, so weighted draws are drawn again in
+        proportion to their weights.
+        """
+        try:
+            import arviz
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"to_arviz needs {error.name}: pip install 'pseudomallows[arviz]'", name=error.name
+            ) from None
+
+        chosen = self._equal_draws()
+        arrays: dict[str, NDArray[Any]] = {"consensus": self.consensus, "alpha": self.alpha}
+        if self.n_clusters > 1:
+            arrays["shares"] = self.shares
+        draws = {
+            name: values.reshape(-1, *values.shape[2:])[chosen].reshape(values.shape)
+            for name, values in arrays.items()
+        }
+        statistics = {"lp": self.log_posterior.ravel()[chosen].reshape(self.weights.shape)}
+        names = {
+            "cluster": np.arange(self.consensus.shape[2]),
+            "item": [str(x) for x in self.items],
+        }
+        dims = {"consensus": ["cluster", "item"], "alpha": ["cluster"], "shares": ["cluster"]}
+        if hasattr(arviz, "InferenceData"):  # before version 1
+            return arviz.from_dict(draws, sample_stats=statistics, coords=names, dims=dims)
+        groups = {"posterior": draws, "sample_stats": statistics}
+        return arviz.from_dict(groups, coords=names, dims=dims)
+
+
+def common_consensus(posterior: Posterior) -> NDArray[np.int32]:
+    """One consensus for all; of several clusters, by mean rank over the population."""
+    if posterior.n_clusters == 1:
+        return posterior.point_consensus()
+    ranks = np.arange(1, posterior.n_items + 1)
+    shares = posterior.shares.mean(axis=(0, 1))
+    means = [posterior.rank_probabilities(k) @ ranks for k in range(posterior.n_clusters)]
+    return orderings_of(orderings_of(shares @ np.array(means))).astype(np.int32) + 1
+
+
+def intervals_of(probabilities: NDArray[np.float64], probability: float) -> NDArray[np.int32]:
+    """``[item]`` is the shortest (lowest, highest) that holds `probability` of the item's ranks."""
+    if not 0 < probability <= 1:
+        raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
+    rows = [_shortest_run(row, probability) for row in probabilities]
+    return np.array(rows, dtype=np.int32)
+
+
+def _cumulative_ordering(
+    probabilities: NDArray[np.float64], mean_ranks: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    items = np.argsort(mean_ranks, kind="stable")
+    cumulative = probabilities.cumsum(axis=1)[items]
+    taken, chosen = np.zeros(len(items)), np.empty(len(items), dtype=np.int64)
+    for place in range(len(items)):
+        chosen[place] = np.argmax(cumulative[:, place] + taken)  # of ties the first
+        taken[chosen[place]] = -np.inf
+    return np.asarray(items[chosen])
+
+
+def _shortest_run(row: NDArray[np.float64], probability: float) -> tuple[int, int]:
+    sums = np.concatenate([[0.0], row.cumsum()])
+    for length in range(1, len(row) + 1):
+        mass = sums[length:] - sums[:-length]
+        if mass.max() >= probability - 1e-9:
+            lowest = int(mass.argmax()) + 1
+            return lowest, lowest + length - 1
+    return 1, len(row)

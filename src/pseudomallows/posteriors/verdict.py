@@ -1,0 +1,132 @@
+"""Can a fit be trusted? The diagnostics in plain words, with what to do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..inference.evaluate import Evaluation
+from ..inference.fit import CLUSTER_ADVICE, SLOW_ADVICE
+from .diagnostics import ADVICE, EFFECTIVE_SIZE_LIMIT, RHAT_LIMIT
+from .posterior import Posterior
+
+POOR_RHAT, POOR_SIZE = 1.2, 10.0  # up to here, with care
+GOOD_CALIBRATION, POOR_CALIBRATION = 0.03, 0.1
+CHAIN_NOTE = (
+    "R-hat compares the chains, or the halves of one: far above 1, they tell different stories. "
+    "Draws that follow each other are alike; the effective number is how many independent ones "
+    "they are worth."
+)
+DRAW_NOTE = (
+    "Each draw was made by itself, so there is no chain that could fail to settle, and R-hat has "
+    "no meaning here. Draws may weigh more or less; the effective number is how many equal ones "
+    "they are worth."
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether to trust a fit: "yes", "with care" or "no"; why, and what to do.
+
+    `checks` are rows (check, found, wanted), and `note` says what they mean.
+    """
+
+    answer: str
+    words: str
+    advice: str = ""
+    checks: Sequence[tuple[str, str, str]] = ()
+    note: str = ""
+
+
+def is_full(posterior: Posterior) -> bool:
+    """Was it fitted to full rankings?"""
+    options = posterior.settings.get("options", {})
+    return posterior.clicks is None and options.get("n_alpha_moves") == 5
+
+
+def judge(posterior: Posterior, evaluation: Evaluation | None = None) -> Verdict:
+    """Whether to trust a fit.
+
+    Examples
+    --------
+    >>> from pseudomallows import fit, simulate_rankings
+    >>> posterior = fit(simulate_rankings(30, 5, alpha=3, rng=1).preferences, "mcmc", rng=1)
+    >>> judge(posterior).answer
+    'yes'
+    """
+    if posterior.personal is not None:
+        return _judge_personal(evaluation)
+    if not posterior.alpha.any():
+        words = "The users agree no more than by chance, so every order is as likely as any other."
+        return Verdict("no", words, "Do not use this order. More users may help.")
+    is_mcmc = posterior.settings.get("method") == "mcmc"
+    if is_mcmc or not is_full(posterior) or posterior.n_clusters > 1:
+        return _judge_chains(posterior)
+    return _judge_draws(posterior)
+
+
+def _judge_chains(posterior: Posterior) -> Verdict:
+    found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
+    worst = float(np.max([each.worst_rhat for each in found]))
+    least = float(np.min([each.least_effective_size for each in found]))
+    wanted = min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 4)
+    checks = [
+        ("largest R-hat (1 is perfect)", _number(worst, 3), f"{RHAT_LIMIT} or less"),
+        ("smallest effective number of draws", _number(least, 0), f"{wanted:.0f} or more"),
+        ("draws", f"{posterior.weights.size:,}", ""),
+    ]
+    answer, words = _answer(worst, least, wanted)
+    if answer != "no" and len(posterior.consensus) == 1:
+        words += " There is one chain only; several (n_chains=4) would be a stronger check."
+    advice = "" if answer == "yes" else _advice(posterior)
+    return Verdict(answer, words, advice, checks, CHAIN_NOTE)
+
+
+def _answer(worst: float, least: float, wanted: float) -> tuple[str, str]:
+    if worst <= RHAT_LIMIT and least >= wanted:
+        return "yes", "The draws have settled, and there are enough of them."
+    if worst <= POOR_RHAT and least >= min(POOR_SIZE, wanted):
+        words = "The draws have nearly settled: the order is a fair picture, its intervals rough."
+        return "with care", words
+    if not np.isfinite(worst):
+        words = "The draws are too few, or the chains do not move, so nothing can be said of them."
+        return "no", words
+    return "no", "The draws have not settled: another run may give another answer."
+
+
+def _advice(posterior: Posterior) -> str:
+    slow = posterior.settings.get("method") == "pseudo" and posterior.clicks is not None
+    words = SLOW_ADVICE if slow else CLUSTER_ADVICE if posterior.n_clusters > 1 else ADVICE
+    return words[0].upper() + words[1:] + "."
+
+
+def _judge_draws(posterior: Posterior) -> Verdict:
+    size, n_draws = posterior.effective_size, posterior.weights.size
+    wanted = min(EFFECTIVE_SIZE_LIMIT, n_draws / 2)
+    checks = [
+        ("effective number of draws", _number(size, 0), f"{wanted:.0f} or more"),
+        ("draws", f"{n_draws:,}", ""),
+    ]
+    if size >= wanted:
+        words = "The draws are independent of each other, and there are enough of them."
+        return Verdict("yes", words, "", checks, DRAW_NOTE)
+    words = "Few draws carry nearly all the weight, so the intervals are rough."
+    answer = "with care" if size >= min(POOR_SIZE, wanted) else "no"
+    return Verdict(answer, words, "Raise n_draws, or use method='mcmc'.", checks, DRAW_NOTE)
+
+
+def _judge_personal(evaluation: Evaluation | None) -> Verdict:
+    base = "Nothing is drawn by chance here, so R-hat has no meaning; "
+    if evaluation is None:
+        words = base + "the check is whether its chances come true, and that was not made."
+        return Verdict("with care", words, "Hide some clicks and see: pm.evaluate does it.")
+    error = evaluation.calibration.error
+    words = base + f"its chances are off by {error:.1%} on average, on clicks it had not seen."
+    if error <= GOOD_CALIBRATION:
+        return Verdict("yes", words)
+    advice = "Give clicks that came later as held_out, so that the chances are corrected by them."
+    return Verdict("with care" if error <= POOR_CALIBRATION else "no", words, advice)
+
+
+def _number(value: float, decimals: int) -> str:
+    return f"{value:,.{decimals}f}" if np.isfinite(value) else "not to be had"

@@ -1,0 +1,1 @@
+"""From a fit to the items that a user will want next."""

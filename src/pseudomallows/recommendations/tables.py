@@ -1,0 +1,241 @@
+"""Tables of what comes next: the chance of each place among the unseen items.
+
+Tables are made when they are asked for, and kept. What a caller gets is whole and never changes, so
+any number of threads may ask: more tables make a new one, which takes the place of the old.
+"""
+
+import math
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.executors import all_cores
+from ..kernels.footrule.clicks import next_rank_probabilities, step_factors
+from ..kernels.groups import UNIFORM, add_ceilings, sum_first_chances
+
+FIRST_DRAWS = 2000  # behind a table, at least
+TABLE_ERROR, MOST_DRAWS = 0.001, 50_000  # standard error of a chance before it is smoothed
+CHEAP, CHEAP_ERROR, MOST_CHEAP_DRAWS = 64, 0.0004, 200_000  # up to this size, more draws are cheap
+SMALL, RATIO = 16, 1.125  # beyond this size tables are made for sizes of this ratio only
+
+Table = tuple[NDArray[Any], ...]
+
+
+class Tables:
+    """Tables of the paper's law, for each window, concentration and number of unseen items.
+
+    Parameters
+    ----------
+    alphas : array
+        Concentration of each law.
+    sources : tuple of arrays
+        The draws that will be looked up: orderings, weights, where each source begins, its law.
+    order : int
+        In which the places of a group are visited.
+    """
+
+    def __init__(self, alphas: NDArray[np.float64], sources: tuple[NDArray[Any], ...], order: int):
+        self._alphas, self._sources, self._order = alphas, sources, order
+        self.n_items = sources[0].shape[1]
+        self._made: dict[int, Table] = {}
+        self._knots: dict[tuple[int, int, int], NDArray[np.float64]] = {}  # window, law, size
+        self._lock = threading.Lock()
+
+    def of(self, window: int, wanted: Iterable[tuple[int, int]]) -> Table:
+        """``lines[law, size]``, -1 if not made; ``ends[line]``, from which place on the chances are
+        0; ``chances[line, place]``; ``ceiling_lines[source, size]``; ``ceilings[line, item]``. The
+        tables of the `wanted` laws and sizes are made, if they are missing."""
+        pairs = sorted({(law, size) for law, size in wanted if size})
+        found = self._made.get(window) or self._nothing()
+        if all(found[0][pair] >= 0 for pair in pairs):  # waits for no other thread
+            return found
+        with self._lock:
+            lines, ends, chances, ceiling_lines, ceilings = self._made.get(window) or found
+            missing = [pair for pair in pairs if lines[pair] < 0]
+            self._make_knots(window, missing)
+            made = list(all_cores().map(lambda pair: self._make_one(window, *pair), missing))
+            lines, ceiling_lines = lines.copy(), ceiling_lines.copy()
+            n_ceilings = len(ceilings)
+            for number, (law, size) in enumerate(missing, len(ends)):
+                lines[law, size] = number
+                mine = np.flatnonzero(self._sources[3] == law)
+                ceiling_lines[mine, size] = n_ceilings + np.arange(len(mine))
+                n_ceilings += len(mine)
+            last_places = [int(np.flatnonzero(line)[-1]) + 1 for line, _ in made]
+            self._made[window] = (
+                lines,
+                np.append(ends, last_places).astype(np.int64),
+                np.concatenate([chances, *(line[None] for line, _ in made)]),
+                ceiling_lines,
+                np.concatenate([ceilings, *(more for _, more in made)]),
+            )
+            return self._made[window]
+
+    def drop(self, window: int) -> None:
+        """Forget the tables of a window."""
+        self._made.pop(window, None)
+        for key in [key for key in list(self._knots) if key[0] == window]:
+            self._knots.pop(key, None)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory."""
+        knots = sum(knot.nbytes for knot in list(self._knots.values()))
+        return knots + sum(part.nbytes for table in list(self._made.values()) for part in table)
+
+    def whole(self, window: int, size: int) -> Table | None:
+        """The tables, if those for so many unseen items are made for all laws."""
+        found = self._made.get(window)
+        return found if found is not None and found[0][:, size].min() >= 0 else None
+
+    def _nothing(self) -> Table:
+        n_items, shape = self.n_items, (len(self._sources[3]), self.n_items + 1)
+        return (
+            np.full((len(self._alphas), n_items + 1), -1, dtype=np.int32),
+            np.empty(0, dtype=np.int64),
+            np.empty((0, n_items)),
+            np.full(shape, -1, dtype=np.int32),
+            np.empty((0, n_items)),
+        )
+
+    def _make_one(self, window: int, law: int, size: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Chances of a law, and the ceilings of its sources."""
+        line = np.zeros(self.n_items)
+        low, high = self._sizes_near(window, size)
+        below, above = (self._knot(window, law, knot) for knot in (low, high))
+        share = (size - low) / (high - low) if high > low else 0.0
+        extended = np.append(below, np.full(size - low, below[-1]))
+        line[:size] = (1 - share) * extended + share * above[:size]
+        line[:size] *= min(window, size) / line[:size].sum()  # so many ranks are taken in all
+        np.minimum(line, 1.0, out=line)
+        orderings, weights, firsts, laws = self._sources
+        mine = np.flatnonzero(laws == law)
+        ceilings = np.zeros((len(mine), self.n_items))
+        for row, source in enumerate(mine):
+            own = slice(firsts[source], firsts[source + 1])
+            add_ceilings(orderings[own], weights[own], line, size, ceilings[row])
+        return line, ceilings
+
+    def _make_knots(self, window: int, pairs: list[tuple[int, int]]) -> None:
+        """The chances between which those of these laws and sizes lie, side by side."""
+        keys = {
+            (window, law, knot) for law, size in pairs for knot in self._sizes_near(window, size)
+        }
+        missing = sorted(keys - set(self._knots))
+        made = all_cores().map(lambda key: self._make_knot(*key), missing)
+        self._knots.update(zip(missing, made, strict=True))
+
+    def _sizes_near(self, window: int, size: int) -> tuple[int, int]:
+        """The sizes between whose chances those of a size lie. None but itself, where the window
+        reaches near the end, and for other orders, which treat the ends in their own way."""
+        near_end = size < 2 * window
+        return (size, size) if near_end or self._order != UNIFORM else knots_of(size, self.n_items)
+
+    def _knot(self, window: int, law: int, size: int) -> NDArray[np.float64]:
+        found = self._knots.get((window, law, size))  # None, if it has just been dropped
+        return self._make_knot(window, law, size) if found is None else found
+
+    def _make_knot(self, window: int, law: int, size: int) -> NDArray[np.float64]:
+        lam = self._alphas[law] / self.n_items
+        return first_chances(size, lam, min(window, size), self._order)
+
+
+def knots_of(size: int, n_items: int) -> tuple[int, int]:
+    """The sizes at hand between which a size lies; itself twice, if it is one of them.
+
+    A few more unseen items hardly change what comes next, so the chances of a size are read between
+    those of two others.
+
+    >>> knots_of(9, 100), knots_of(50, 100), knots_of(100, 100)
+    ((9, 9), (46, 52), (100, 100))
+    """
+    if size <= SMALL:
+        return size, size
+    step = math.log(size / SMALL) / math.log(RATIO)
+    sizes = [round(SMALL * RATIO**number) for number in (math.floor(step), math.ceil(step))]
+    low, high = max(n for n in (SMALL, *sizes) if n <= size), max(size, sizes[1])
+    return (size, size) if size in (low, n_items) else (low, min(high, n_items))
+
+
+def first_chances(size: int, lam: float, k: int, order: int) -> NDArray[np.float64]:
+    """Chance of each place of a group to take one of its first k ranks, under the paper's law.
+
+    From draws, as many as make the standard error 0.001 or less, 0.0004 for small groups. For
+    uniform orders the chance never rises from a place to the next, which smooths them.
+    """
+    sums, squares = np.zeros((2, size))
+    law = (size, lam, order, k, sums, squares)
+    sum_first_chances(size, 0, FIRST_DRAWS, *law)
+    variance = float((squares / FIRST_DRAWS - (sums / FIRST_DRAWS) ** 2).max())
+    error, most = (CHEAP_ERROR, MOST_CHEAP_DRAWS) if size <= CHEAP else (TABLE_ERROR, MOST_DRAWS)
+    n_draws = min(max(FIRST_DRAWS, math.ceil(variance / error**2)), most)
+    sum_first_chances(size, FIRST_DRAWS, n_draws - FIRST_DRAWS, *law)
+    chances = np.minimum(sums / n_draws, 1.0)
+    return falling(chances) if order == UNIFORM else chances
+
+
+def falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest sequence, in least squares, that never rises.
+
+    >>> falling(np.array([3.0, 1.0, 2.0, 0.0]))
+    array([3. , 1.5, 1.5, 0. ])
+    """
+    from scipy.optimize import isotonic_regression
+
+    return np.asarray(isotonic_regression(values, increasing=False).x)
+
+
+class GridTables:
+    """Tables of the exact law, for a grid of alphas."""
+
+    def __init__(self, n_items: int, alphas: NDArray[np.float64]):
+        self.n_items, self._alphas = n_items, alphas
+        self._made: dict[int, Table] = {}
+        self._lock = threading.Lock()
+
+    def of(self, window: int, sizes: Iterable[int]) -> Table:
+        """``lines[size]``, -1 if not made, and ``chances[line, g, place]``: under the Mallows law
+        of `size` unclicked items at alpha `g`, the chance that the item at `place` takes one of the
+        first `window` ranks. The tables of these sizes are made, if they are missing."""
+        wanted = {size for size in sizes if size}
+        found = self._made.get(window) or self._nothing()
+        if all(found[0][size] >= 0 for size in wanted):  # waits for no other thread
+            return found
+        with self._lock:
+            lines, chances = self._made.get(window) or self._nothing()
+            missing = sorted(size for size in wanted if lines[size] < 0)
+            made = list(all_cores().map(lambda size: self._make_one(window, size), missing))
+            lines = lines.copy()
+            lines[missing] = len(chances) + np.arange(len(missing))
+            self._made[window] = (lines, np.concatenate([chances, *(line[None] for line in made)]))
+            return self._made[window]
+
+    def has(self, window: int, size: int) -> bool:
+        """Is the table for so many unseen items made?"""
+        found = self._made.get(window)
+        return size == 0 or (found is not None and bool(found[0][size] >= 0))
+
+    def drop(self, window: int) -> None:
+        """Forget the tables of a window."""
+        self._made.pop(window, None)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory."""
+        return sum(part.nbytes for table in list(self._made.values()) for part in table)
+
+    def _nothing(self) -> Table:
+        lines = np.full(self.n_items + 1, -1, dtype=np.int64)
+        return lines, np.empty((0, len(self._alphas), self.n_items))
+
+    def _make_one(self, window: int, size: int) -> NDArray[np.float64]:
+        chances = np.zeros((len(self._alphas), self.n_items))
+        factors, none, codes = step_factors(size, 0), np.zeros(2, np.int64), np.empty(0, np.int32)
+        center, ones = np.arange(1, size + 1), np.ones(1)
+        for line, alpha in zip(chances, self._alphas, strict=True):
+            law = (center, alpha / self.n_items, min(window, size))
+            next_rank_probabilities(none, codes, *law, ones, factors, line[None, :size])
+        return chances

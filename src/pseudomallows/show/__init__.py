@@ -1,0 +1,1 @@
+"""What people see: plots and the report."""

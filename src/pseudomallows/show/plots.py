@@ -1,0 +1,233 @@
+"""Figures. This module alone imports the plotting library."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..inference.choose_clusters import ClusterCurve
+from ..inference.evaluate import Evaluation
+from ..posteriors.posterior import Posterior
+from ..rankings import check_count, orderings_of
+
+try:
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
+except ModuleNotFoundError as error:  # pragma: no cover
+    raise ModuleNotFoundError(
+        "plots need matplotlib: pip install 'pseudomallows[plots]'", name=error.name
+    ) from None
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOUR = "#2a6f97"
+MAX_NAMES = 60  # beyond this, names of items are left out
+
+
+def heat(posterior: Posterior, cluster: int = 0, ax: "Axes | None" = None) -> "Axes":
+    """Heat plot of the rank probabilities, the items in the order of the consensus."""
+    ax = _axes(ax, width=6.4, height=5.6)
+    order = orderings_of(posterior.point_consensus("cp", cluster))
+    table = posterior.rank_probabilities(cluster)[order].T
+    edges = np.arange(posterior.n_items + 1) + 0.5
+    mesh = ax.pcolormesh(edges, edges, table, cmap="Blues", vmin=0, rasterized=True)
+    bar = ax.figure.colorbar(mesh, ax=ax)
+    bar.set_label("probability")
+    ax.invert_yaxis()
+    ax.set(ylabel="rank", title=_title("Rank probabilities", posterior, cluster))
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    _name_items(ax, posterior, order)
+    return ax
+
+
+def intervals(
+    posterior: Posterior,
+    probability: float = 0.95,
+    cluster: int = 0,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Highest-density interval and mean of each item's rank, the best item on top."""
+    n_items = posterior.n_items
+    ax = _axes(ax, width=6.4, height=min(1.2 + 0.24 * n_items, 14))
+    rows = posterior.summary(cluster, probability)
+    places = np.arange(1, n_items + 1)
+    ax.hlines(
+        places,
+        [row["lowest"] - 0.3 for row in rows],  # so that an interval of one rank is seen
+        [row["highest"] + 0.3 for row in rows],
+        color=COLOUR,
+        alpha=0.45,
+        linewidth=min(5, 300 / n_items),
+    )
+    ax.plot(
+        [row["mean"] for row in rows], places, "o", color=COLOUR, markersize=min(5, 300 / n_items)
+    )
+    ax.invert_yaxis()
+    ax.set(
+        xlabel="rank",
+        title=_title(f"Mean rank and {probability:.0%} interval", posterior, cluster),
+        xlim=(0.5, n_items + 0.5),
+    )
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    if n_items <= MAX_NAMES:
+        ax.set_yticks(places, [_text(row["item"]) for row in rows])
+    else:
+        ax.set_ylabel("items, by consensus")
+    return ax
+
+
+def trace(
+    posterior: Posterior,
+    item: Any = None,
+    cluster: int = 0,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Trace of each chain: of alpha, or of the rank of an item (by name); as drawn, unweighted."""
+    ax = _axes(ax, width=7.5, height=3.2)
+    for chain, values in enumerate(_series(posterior, item, cluster)):
+        ax.plot(np.arange(1, len(values) + 1), values, linewidth=0.8, label=f"chain {chain + 1}")
+    ax.set(xlabel="draw", ylabel=_series_name(item))
+    if item is not None:  # ranks are whole
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    ax.legend(loc="upper right", frameon=False, fontsize="small", ncols=4)
+    return ax
+
+
+def rank_histograms(
+    posterior: Posterior,
+    item: Any = None,
+    cluster: int = 0,
+    n_bins: int = 20,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Histograms, chain by chain, of the place of each draw among all draws.
+
+    Chains that agree have flat histograms (Vehtari et al. 2021). Ties take random places, and
+    weights do not count.
+    """
+    ax = _axes(ax, width=7.5, height=3.2)
+    values = _series(posterior, item, cluster)
+    noise = np.random.default_rng(0).random(values.size)
+    order = np.lexsort((noise, values.ravel()))
+    places = np.empty(values.size)
+    places[order] = (np.arange(values.size) + 0.5) / values.size
+    edges = np.linspace(0, 1, check_count(n_bins, "n_bins") + 1)
+    for chain, row in enumerate(places.reshape(values.shape)):
+        ax.stairs(np.histogram(row, edges)[0], edges, label=f"chain {chain + 1}", linewidth=1.5)
+    expected = values.shape[1] / n_bins
+    ax.axhline(expected, color="0.5", linestyle=":", linewidth=1)
+    ax.set(xlabel=f"place of {_series_name(item)} among all draws", ylabel="draws", ylim=(0, None))
+    ax.legend(loc="lower right", frameon=False, fontsize="small", ncols=4)
+    return ax
+
+
+def reliability(evaluation: Evaluation, ax: "Axes | None" = None) -> "Axes":
+    """Stated probability against observed share; on the diagonal, they mean what they say.
+
+    The area of a point is its number of recommendations, its bar two standard errors.
+    """
+    ax = _axes(ax, width=5, height=5)
+    table = evaluation.calibration
+    error = np.sqrt(table.observed * (1 - table.observed) / table.counts)
+    ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", linewidth=1)
+    ax.errorbar(table.stated, table.observed, 2 * error, fmt="none", color=COLOUR, alpha=0.6)
+    ax.scatter(table.stated, table.observed, 300 * table.counts / table.counts.max(), color=COLOUR)
+    top = min(1.0, 1.15 * float(max(table.stated.max(), table.observed.max())))
+    ax.set(
+        xlabel="stated probability",
+        ylabel="share that came true",
+        title=f"Calibration error {table.error:.3f}",
+        xlim=(0, top),
+        ylim=(0, top),
+        aspect="equal",
+    )
+    return ax
+
+
+def shares(posterior: Posterior, ax: "Axes | None" = None) -> "Axes":
+    """Share of each cluster in the population, with its 95 % interval."""
+    ax = _axes(ax, width=6.4, height=4)
+    draws = posterior.shares.reshape(-1, posterior.n_clusters)
+    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+    means, places = draws.mean(axis=0), np.arange(posterior.n_clusters)
+    ax.bar(places, means, color=COLOUR, alpha=0.7)
+    ax.vlines(places, low, high, color="0.2", linewidth=1.5)
+    ax.set(xlabel="cluster", ylabel="share of the population", title="Clusters", ylim=(0, None))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    return ax
+
+
+def certainty(posterior: Posterior, ax: "Axes | None" = None) -> "Axes":
+    """How sure the cluster of each user is: the users by their largest membership."""
+    ax = _axes(ax, width=6.4, height=4)
+    largest = posterior.memberships.max(axis=1)
+    ax.hist(largest, bins=20, range=(0, 1), color=COLOUR, alpha=0.7)
+    ax.set(
+        xlabel="probability of the most probable cluster",
+        ylabel="users",
+        title=f"Membership certainty, mean {largest.mean():.2f}",
+        xlim=(0, 1),
+    )
+    return ax
+
+
+def elbow(curve: ClusterCurve | Posterior, ax: "Axes | None" = None) -> "Axes":
+    """How well each number of clusters describes unseen users; the chosen one is marked.
+
+    Takes the curve of :func:`choose_clusters`, or a posterior fitted with n_clusters="auto". A bar
+    is two standard errors of the distance from the best.
+    """
+    if isinstance(curve, Posterior) and "curve" not in curve.settings:
+        raise ValueError("this posterior has no curve: fit with n_clusters='auto'")
+    values = curve.as_settings() if isinstance(curve, ClusterCurve) else curve.settings["curve"]
+    ax = _axes(ax, width=6.4, height=4)
+    numbers, means, chosen = values["n_clusters"], values["means"], values["chosen"]
+    ax.errorbar(numbers, means, 2 * np.array(values["errors"]), color=COLOUR, marker="o", capsize=3)
+    ax.axvline(chosen, color="0.5", linestyle=":", linewidth=1)
+    ax.set(
+        xlabel="number of clusters",
+        ylabel="log likelihood of an unseen user",
+        title=f"{chosen} clusters chosen" if chosen > 1 else "One cluster chosen",
+    )
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    return ax
+
+
+def _title(words: str, posterior: Posterior, cluster: int) -> str:
+    if posterior.n_clusters == 1:
+        return words
+    share = posterior.shares[:, :, cluster].mean()
+    return f"{words}, cluster {cluster} ({share:.0%})"
+
+
+def _axes(ax: "Axes | None", width: float, height: float) -> "Axes":
+    return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
+
+
+def _name_items(ax: "Axes", posterior: Posterior, order: Iterable[int]) -> None:
+    ax.set_xlabel("items, by consensus")
+    if posterior.n_items <= MAX_NAMES:
+        names = [_text(posterior.items[item]) for item in order]
+        rotation = 0 if max(map(len, names)) <= 2 else 90
+        ax.set_xticks(np.arange(1, len(names) + 1), names, rotation=rotation)
+
+
+def _text(name: Any) -> str:
+    """A name as it is shown: short, and no `$` that would start a formula."""
+    text = str(name)
+    return (text if len(text) <= 24 else text[:23] + "…").replace("$", r"\$")
+
+
+def _series(posterior: Posterior, item: Any, cluster: int) -> Any:
+    posterior.check_cluster(cluster)
+    if item is None:
+        return posterior.alpha[:, :, cluster]
+    names = posterior.items.tolist()
+    if item not in names:
+        raise ValueError(f"no item is named {item!r}; the first are {names[:5]}")
+    return posterior.consensus[:, :, cluster, names.index(item)]
+
+
+def _series_name(item: Any) -> str:
+    return "alpha" if item is None else f"rank of {_text(item)}"

@@ -1,0 +1,204 @@
+"""Between the requests and the store: a queue for clicks, limits of time, and how the store is."""
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any
+
+from ..errors import RETRY, ServiceError, StoreError
+from .tables import Pair, Store, T
+
+log = logging.getLogger("pseudomallows")
+MAX_BATCH, MAX_PAIRS, MAX_WAITING = 500, 20_000, 10_000
+PATIENCE = 10.0  # seconds for an answer of the store; a broken one gets BRIEF
+BRIEF = 1.0
+CHECK_SECONDS = 2.0  # between two looks at the store
+LOG_SECONDS = 300.0  # before the same problem is logged again
+UNREAD = "the store has a problem: the clicks may or may not have been stored; try again"
+LATE = "the store does not answer: the clicks may not be stored; try again"
+
+
+class Health:
+    """What is wrong with the store, as far as is known; None while all is well."""
+
+    def __init__(self) -> None:
+        self.problem: str | None = None
+        self._lasts = False
+        self._logged: dict[str, float] = {}
+
+    def failed(self, error: StoreError) -> None:
+        """Note a problem; it is logged once, not with each request."""
+        now = time.monotonic()
+        if now - self._logged.get(error.reason, -LOG_SECONDS) >= LOG_SECONDS:
+            log.error("clicks cannot be kept: %s %s", error.reason, error.detail)
+            self._logged[error.reason] = now
+            for old in list(self._logged)[:-20]:
+                del self._logged[old]
+        if not self._lasts:
+            self.problem, self._lasts = error.reason, error.lasts
+
+    def good(self) -> None:
+        """Something was written well."""
+        if self.problem is not None and not self._lasts:
+            log.warning("clicks can be kept again")
+            self.problem = None
+            self._logged.clear()  # the next problem is another one, even if it is the same
+
+
+class Task:
+    """Clicks of a user to store, and who waits for it."""
+
+    def __init__(self, user: str, items: Sequence[str]):
+        self.user, self.pairs = user, [(user, item) for item in items]
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[list[str]] = self.loop.create_future()
+
+
+class Keeper:
+    """One thread stores what many requests bring, all that waits in one commit."""
+
+    def __init__(self, store: Store):
+        self.store, self.health = store, Health()
+        self._queue: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="store", daemon=True)
+        self._thread.start()
+        self._readers = ThreadPoolExecutor(2, thread_name_prefix="reader")
+        self._checker = ThreadPoolExecutor(1, thread_name_prefix="checker")
+
+    async def add(self, user: str, items: Sequence[str]) -> list[str]:
+        """Store clicks of a user; all stored clicks of the user, once they are on the disk."""
+        if self._queue.qsize() >= MAX_WAITING:
+            raise ServiceError(503, "too many clicks wait for the store: try again", RETRY)
+        task = Task(user, items)
+        self._queue.put(task)
+        try:
+            return await asyncio.wait_for(task.future, PATIENCE)
+        except TimeoutError:
+            raise self._late(PATIENCE) from None
+
+    async def ask(
+        self,
+        work: Callable[[Store], T],
+        seconds: float | None = None,
+        pool: Executor | None = None,
+    ) -> T:
+        """Some work with the store, in a thread; an error if it takes too long."""
+        if seconds is None:
+            seconds = PATIENCE if self.health.problem is None else BRIEF
+        loop = asyncio.get_running_loop()
+        answer = loop.run_in_executor(pool or self._readers, work, self.store)
+        try:
+            return await asyncio.wait_for(answer, seconds)
+        except TimeoutError:
+            raise self._late(seconds) from None
+        except StoreError as error:
+            self.health.failed(error)
+            raise
+
+    def _late(self, seconds: float) -> StoreError:
+        error = StoreError(LATE, f"the store did not answer within {seconds:g} seconds")
+        if self.health.problem is None:
+            self.health.failed(error)
+        return error
+
+    async def watch(self) -> None:
+        """Look at the store now and then: /healthz says what was seen last, and never waits."""
+        loop = asyncio.get_running_loop()
+        while True:
+            look = loop.run_in_executor(self._checker, self._check)
+            await asyncio.wait([look], timeout=PATIENCE / 2)
+            if not look.done():
+                self._late(PATIENCE / 2)
+                with contextlib.suppress(Exception):
+                    await look
+            await asyncio.sleep(CHECK_SECONDS)
+
+    def _check(self) -> None:
+        is_broken = self.health.problem is not None
+        try:
+            self.store.check(writing=is_broken)
+        except StoreError as error:
+            self.health.failed(error)
+        except Exception:
+            log.exception("while the store was looked at")
+        else:
+            if is_broken:
+                self.health.good()
+
+    # The thread
+
+    def _run(self) -> None:
+        while True:
+            batch = self._next_batch()
+            if batch is None:
+                return
+            answers: Any
+            try:
+                answers = self._store_batch(batch)
+            except StoreError as error:
+                self.health.failed(error)
+                answers = error
+            except Exception as error:
+                log.exception("while clicks were stored")
+                answers = StoreError("the store has a problem; see the log", repr(error))
+            else:
+                self.health.good()
+            for loop in {task.loop for task in batch}:
+                mine = [task for task in batch if task.loop is loop]
+                with contextlib.suppress(RuntimeError):  # the loop has ended
+                    loop.call_soon_threadsafe(_answer, mine, answers)
+
+    def _next_batch(self) -> list[Task] | None:
+        first = self._queue.get()
+        if first is None:
+            return None
+        batch, n_pairs = [first], len(first.pairs)
+        while len(batch) < MAX_BATCH and n_pairs < MAX_PAIRS:
+            try:
+                task = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if task is None:
+                self._queue.put(None)
+                break
+            batch.append(task)
+            n_pairs += len(task.pairs)
+        return batch
+
+    def _store_batch(self, batch: list[Task]) -> dict[str, list[str]]:
+        waited_for = [task for task in batch if not task.future.done()]  # others were told no
+        pairs: Sequence[Pair] = list(
+            dict.fromkeys(itertools.chain.from_iterable(task.pairs for task in waited_for))
+        )
+        if len(waited_for) > 1:
+            # sorted: two processes take the rows in the same order, and never wait in a circle
+            pairs = sorted(pairs)
+        self.store.add(pairs)
+        try:
+            return self.store.clicks_of([task.user for task in waited_for])
+        except StoreError as error:
+            error.words = UNREAD
+            raise
+
+    def close(self) -> None:
+        """Store what waits, then stop."""
+        self._queue.put(None)
+        self._thread.join(timeout=60)
+        for pool in (self._readers, self._checker):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _answer(tasks: list[Task], answers: dict[str, list[str]] | ServiceError) -> None:
+    for task in tasks:
+        if task.future.done():  # the client has gone
+            continue
+        if isinstance(answers, ServiceError):
+            task.future.set_exception(answers)
+        else:
+            task.future.set_result(answers[task.user])

@@ -1,0 +1,222 @@
+"""Clicks in PostgreSQL. This module alone imports psycopg."""
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import StoreError
+from .tables import EACH_ONCE, Pair, Run, Store, T
+
+LOCK = 7_305_011  # held while tables are made, and while uploads are finished or removed
+SERVER_SECONDS, CLIENT_SECONDS = 4.0, 6.0  # for a statement; the second, if the server is frozen
+LOOK_SECONDS = 0.5
+NAMES = {
+    "clicks": "pseudomallows_clicks",
+    "uploads": "pseudomallows_uploads",
+    "uploaded": "pseudomallows_uploaded",
+    "state": "pseudomallows_state",
+    "user": "name",
+    "serial": "BIGSERIAL PRIMARY KEY",
+    "without_number": "",
+    "is_one": "= ANY(%s)",
+}
+PAIRS = "unnest(%s::text[], %s::text[]) AS pairs"
+OPTIONS = {
+    "connect_timeout": 5,
+    "tcp_user_timeout": 6000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 3,
+    "keepalives_count": 3,
+}
+AGAIN = "the store has a problem: the clicks may not be stored; try again"
+FULL = "the disk of the store is full: nothing was stored; free some"
+
+
+class PostgresStore(Store):
+    """Tables of PostgreSQL. Safe for several threads, processes and machines."""
+
+    where = "PostgreSQL"
+
+    def __init__(self, address: str):
+        try:
+            import psycopg
+        except ModuleNotFoundError as error:  # pragma: no cover
+            raise ModuleNotFoundError(
+                "PostgreSQL needs psycopg: pip install 'pseudomallows[postgresql]'", name=error.name
+            ) from None
+        self._psycopg = psycopg
+        self._closed = threading.Event()
+        self._writer, self._reader = _Line(psycopg, address), _Line(psycopg, address)
+        try:
+            with self._writer.transaction(is_limited=False) as run:
+                self._alone(run)
+                self._prepare(run)
+        except (psycopg.Error, ValueError, StoreError) as error:
+            self._writer.close()
+            if isinstance(error, ValueError):
+                raise
+            words = getattr(error, "detail", "") or _first_line(error)
+            raise ValueError(f"cannot keep clicks in PostgreSQL: {words}") from None
+        threading.Thread(target=self._watch, name="postgresql", daemon=True).start()
+
+    def _watch(self) -> None:
+        """Cut the line to a server that does not answer: a frozen one keeps no limits itself."""
+        while not self._closed.wait(LOOK_SECONDS):
+            for line in (self._writer, self._reader):
+                line.cut_if_late()
+
+    def _columns(self, run: Run, table: str) -> tuple[str, ...]:
+        text = (
+            "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 "
+            "AND NOT attisdropped ORDER BY attnum"
+        )
+        return tuple(row[0] for row in run(text, (NAMES[table],)).fetchall())
+
+    def _user_column(self) -> str:
+        return "name"
+
+    def _user_values(self, users: Sequence[str]) -> Sequence[Any]:
+        return [users]
+
+    def _alone(self, run: Run) -> None:
+        run("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+
+    def _write(self, work: Callable[[Run], T]) -> T:
+        with self._known_problems(), self._writer.transaction() as run:
+            return work(run)
+
+    def _read(self, work: Callable[[Run], T]) -> T:
+        with self._known_problems(), self._reader.statements() as run:
+            return work(run)
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[Run]:
+        with self._known_problems(), self._reader.transaction() as run:
+            run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield run
+
+    @contextmanager
+    def _known_problems(self) -> Iterator[None]:
+        try:
+            yield
+        except self._psycopg.errors.DiskFull as error:
+            raise StoreError(FULL, f"PostgreSQL: {_first_line(error)}", status=507) from None
+        except self._psycopg.Error as error:
+            raise StoreError(AGAIN, f"PostgreSQL: {_first_line(error)}") from None
+
+    def _add_clicks(self, run: Run, pairs: Sequence[Pair]) -> int:
+        text = f"INSERT INTO {{clicks}} ({{user}}, item) SELECT * FROM {PAIRS} {EACH_ONCE}"
+        return int(run(text, _columns_of(pairs)).rowcount)
+
+    def _add_uploaded(self, run: Run, upload: int, pairs: Sequence[Pair]) -> None:
+        text = f"INSERT INTO {{uploaded}} SELECT {int(upload)}, pairs.* FROM {PAIRS}"
+        run(text, _columns_of(pairs))
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._closed.set()
+        self._writer.close()
+        self._reader.close()
+
+
+class _Line:
+    """One connection, made when it is needed and again when it is lost, with a limit of time."""
+
+    def __init__(self, psycopg: Any, address: str):
+        self._psycopg, self._address = psycopg, address
+        self._lock = threading.Lock()
+        self._connection: Any = None
+        self._deadline: float | None = None
+        self._was_cut = False
+
+    @contextmanager
+    def statements(self) -> Iterator[Run]:
+        """Statements, each for itself."""
+        with self._lock, self._limit():
+            self._ensure()
+            yield self._run
+
+    @contextmanager
+    def transaction(self, is_limited: bool = True) -> Iterator[Run]:
+        """Statements, all or nothing."""
+        with self._lock, self._limit():
+            self._ensure()
+            self._put_off()
+            with self._connection.transaction():
+                if not is_limited:
+                    self._deadline = None
+                    self._connection.execute("SET LOCAL statement_timeout = 0")
+                yield self._run if is_limited else self._execute
+                if is_limited:
+                    self._put_off()  # the commit has its own time
+
+    def _ensure(self) -> None:
+        """A connection that works, as far as is known."""
+        if self._connection is not None:
+            if not self._connection.closed:
+                return
+            self._connection.close()
+        try:
+            self._connection = self._psycopg.connect(self._address, autocommit=True, **OPTIONS)
+        except self._psycopg.Error as error:  # it names the server: not for everybody
+            reason = "PostgreSQL cannot be reached"
+            raise StoreError(AGAIN, reason, detail=f"({_first_line(error)})") from None
+        self._connection.execute("SET synchronous_commit = on")
+        self._connection.execute(f"SET statement_timeout = {int(1000 * SERVER_SECONDS)}")
+
+    def _execute(self, text: str, values: Sequence[Any] = ()) -> Any:
+        return self._connection.execute(text.format(**NAMES), values)
+
+    def _run(self, text: str, values: Sequence[Any] = ()) -> Any:
+        self._put_off()
+        try:
+            return self._execute(text, values)
+        finally:
+            self._deadline = None
+
+    @contextmanager
+    def _limit(self) -> Iterator[None]:
+        self._was_cut = False
+        try:
+            yield
+        except self._psycopg.Error:
+            if self._was_cut:
+                reason = f"PostgreSQL did not answer within {CLIENT_SECONDS:g} seconds"
+                raise StoreError(AGAIN, reason) from None
+            raise
+        finally:
+            self._deadline = None
+
+    def _put_off(self) -> None:
+        self._deadline = time.monotonic() + CLIENT_SECONDS
+
+    def cut_if_late(self) -> None:
+        """Whoever waits for the server then gets an error."""
+        deadline = self._deadline
+        if deadline is None or time.monotonic() < deadline:
+            return
+        self._was_cut = True
+        with (
+            contextlib.suppress(OSError, self._psycopg.Error),
+            socket.socket(fileno=os.dup(self._connection.fileno())) as line,
+        ):
+            line.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+
+
+def _columns_of(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
+    return [user for user, _ in pairs], [item for _, item in pairs]
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,315 @@
+"""The tables of a store, and what is asked of them, in words that SQLite and PostgreSQL share.
+
+Posted clicks are rows of `clicks`. Those of an upload are rows of `uploaded`, and count only while
+the upload is "done": so an upload is there whole or not at all, and can be taken away again. The
+rows of one that is "running" or "deleted" are seen by nobody. `state` is one row: how many clicks
+count, how many were added or removed so far, and the number of the last upload.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeVar
+
+from ..errors import StoreError
+
+SCHEMA = 2  # 0.1 had `clicks` alone
+PAGE = 5_000  # rows read at a time
+CLEANED = 5_000  # rows removed at a time
+COLUMNS = {
+    "clicks": ("number", "{user}", "item"),
+    "uploads": ("id", "began", "stage", "users", "items", "clicks", "after"),
+    "uploaded": ("upload", "{user}", "item"),
+    "state": ("one", "schema", "clicks", "changes", "uploads"),
+}
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS {clicks} (number {serial}, {user} TEXT NOT NULL, "
+    "item TEXT NOT NULL, UNIQUE ({user}, item))",
+    "CREATE TABLE IF NOT EXISTS {uploads} (id BIGINT PRIMARY KEY, began TEXT NOT NULL, "
+    "stage TEXT NOT NULL, users BIGINT NOT NULL, items BIGINT NOT NULL, clicks BIGINT NOT NULL, "
+    "after BIGINT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS {uploaded} (upload BIGINT NOT NULL, {user} TEXT NOT NULL, "
+    "item TEXT NOT NULL, PRIMARY KEY (upload, {user}, item)) {without_number}",
+    "CREATE TABLE IF NOT EXISTS {state} (one INTEGER PRIMARY KEY CHECK (one = 1), "
+    "schema INTEGER NOT NULL, clicks BIGINT NOT NULL, changes BIGINT NOT NULL, "
+    "uploads BIGINT NOT NULL)",
+)
+FIRST_STATE = "INSERT INTO {state} SELECT 1, %s, count(*), count(*), 0 FROM {clicks}"
+EACH_ONCE = "ON CONFLICT ({user}, item) DO NOTHING"
+CLICKS_OF = (
+    "SELECT {user}, item FROM (SELECT {user}, item, number AS place, 0 AS upload FROM {clicks} "
+    "WHERE {user} {is_one} UNION ALL SELECT {user}, item, after, id FROM {uploads} CROSS JOIN "
+    "{uploaded} WHERE upload = id AND stage = 'done' AND {user} {is_one}) AS known "
+    "ORDER BY place, upload, item"
+)  # CROSS JOIN: SQLite then looks up the user in each upload, and does not read through them all
+REMOVE_SOME = (
+    "DELETE FROM {uploaded} WHERE upload = %s AND ({user}, item) IN (SELECT {user}, item "
+    "FROM {uploaded} WHERE upload = %s ORDER BY {user}, item LIMIT %s)"
+)
+Pair = tuple[str, str]  # user, item
+Run = Callable[..., Any]  # a statement and its values; gives a cursor
+T = TypeVar("T")
+
+
+class Upload(NamedTuple):
+    """What an upload brought, and when."""
+
+    number: int
+    began: str
+    users: int
+    items: int
+    clicks: int
+
+
+class Store(ABC):
+    """Clicks of users, in the order in which they came."""
+
+    where: str  # for errors
+
+    # What each kind of store does in its own way
+
+    @abstractmethod
+    def _write(self, work: Callable[[Run], T]) -> T:
+        """Do some work, all or nothing; safely on the disk when this returns."""
+
+    @abstractmethod
+    def _read(self, work: Callable[[Run], T]) -> T:
+        """Do some work that changes nothing."""
+
+    @abstractmethod
+    def _snapshot(self) -> AbstractContextManager[Run]:
+        """Read at leisure what there is at one moment."""
+
+    @abstractmethod
+    def _add_clicks(self, run: Run, pairs: Sequence[Pair]) -> int:
+        """Add clicks; how many of them are new."""
+
+    @abstractmethod
+    def _add_uploaded(self, run: Run, upload: int, pairs: Sequence[Pair]) -> None:
+        """Add clicks of an upload."""
+
+    @abstractmethod
+    def _columns(self, run: Run, table: str) -> tuple[str, ...]:
+        """The columns of a table, none if it is not there."""
+
+    @abstractmethod
+    def _user_column(self) -> str:
+        """Its name."""
+
+    def _user_values(self, users: Sequence[str]) -> Sequence[Any]:
+        """What to ask for, question by question."""
+        return users
+
+    def _alone(self, run: Run) -> None:
+        """Let no other process finish or remove uploads until the end of this transaction."""
+        return
+
+    def be_lazy(self) -> None:
+        """Do not wait for the disk at each commit: for parts of uploads, whose last one does."""
+        return
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of files and connections."""
+
+    # Beginning
+
+    def _prepare(self, run: Run) -> None:
+        """Make the tables that are missing; refuse those of another schema."""
+        for table, wanted in COLUMNS.items():
+            named = tuple(name.format(user=self._user_column()) for name in wanted)
+            found = self._columns(run, table)
+            if found and found != named:
+                raise ValueError(
+                    f"cannot keep clicks in {self.where}: its table {table!r} has the columns "
+                    f"{', '.join(found)}, wanted {', '.join(named)}; give another --store"
+                )
+        for text in TABLES:
+            run(text)
+        if run("SELECT 1 FROM {state}").fetchone() is None:
+            run(FIRST_STATE, (SCHEMA,))
+        schema = run("SELECT schema FROM {state}").fetchone()[0]
+        if schema != SCHEMA:
+            raise ValueError(
+                f"cannot keep clicks in {self.where}: its schema is number {schema}, and this "
+                f"program knows up to {SCHEMA}; update pseudomallows, or give another --store"
+            )
+        run(f"EXPLAIN INSERT INTO {{clicks}} ({{user}}, item) VALUES ('', '') {EACH_ONCE}")
+
+    # Clicks
+
+    def add(self, pairs: Iterable[Pair]) -> None:
+        """Keep clicks, all or none, safely on the disk when this returns."""
+        rows = list(pairs)
+        self._write(lambda run: self._count(run, self._add_clicks(run, rows)))
+
+    def _count(self, run: Run, n_new: int) -> None:
+        if n_new:
+            run(
+                "UPDATE {state} SET clicks = clicks + %s, changes = changes + %s",
+                (n_new, abs(n_new)),
+            )
+
+    def clicks_of(self, users: Sequence[str]) -> dict[str, list[str]]:
+        """The clicks of some users, each once, oldest first."""
+        found: dict[str, dict[str, None]] = {user: {} for user in users}
+
+        def work(run: Run) -> None:
+            for value in self._user_values(list(found)):
+                for user, item in run(CLICKS_OF, (value, value)).fetchall():
+                    found[user][item] = None
+
+        self._read(work)
+        return {user: list(items) for user, items in found.items()}
+
+    def all_clicks(self) -> Iterator[Pair]:
+        """Every click of one moment: the posted ones, oldest first, then upload after upload.
+
+        One that came by several ways is there several times.
+        """
+        with self._snapshot() as run:
+            yield from _pages(
+                run, "number, {user}, item", "FROM {clicks} WHERE number > %s", "number", (0,)
+            )
+            uploads = run("SELECT id FROM {uploads} WHERE stage = 'done' ORDER BY id").fetchall()
+            for (upload,) in uploads:
+                rows = f"FROM {{uploaded}} WHERE upload = {int(upload)}"
+                rows += " AND ({user}, item) > (%s, %s)"
+                yield from _pages(run, "{user}, item", rows, "{user}, item", ("", ""))
+
+    def n_clicks(self) -> int:
+        """How many clicks there are; one that came by several ways counts several times."""
+        return self.counts()[0]
+
+    def counts(self) -> tuple[int, int]:
+        """How many clicks there are, and how many were added or removed so far."""
+        text = "SELECT clicks, changes FROM {state}"
+        clicks, changes = self._read(lambda run: run(text).fetchone())
+        return int(clicks), int(changes)
+
+    def remove_user(self, user: str) -> int:
+        """Remove all clicks of a user; how many there were."""
+
+        def work(run: Run) -> int:
+            self._alone(run)
+            total = int(run("DELETE FROM {clicks} WHERE {user} = %s", (user,)).rowcount)
+            for (upload,) in run("SELECT id FROM {uploads} WHERE stage = 'done'").fetchall():
+                text = "DELETE FROM {uploaded} WHERE upload = %s AND {user} = %s"
+                n = int(run(text, (upload, user)).rowcount)
+                if n:
+                    text = (
+                        "UPDATE {uploads} SET clicks = clicks - %s, users = users - 1 WHERE id = %s"
+                    )
+                    run(text, (n, upload))
+                    total += n
+            self._count(run, -total)
+            return total
+
+        return self._write(work)
+
+    def check(self, writing: bool = False) -> None:
+        """Raise an error if clicks cannot be kept; `writing` finds out by writing."""
+        if writing:
+            self._write(lambda run: run("UPDATE {state} SET changes = changes"))
+        self._read(lambda run: [run(f"SELECT 1 FROM {{{table}}} LIMIT 1") for table in COLUMNS])
+
+    # Uploads
+
+    def begin_upload(self, users: int, items: int) -> int:
+        """The number of a new upload, of which nothing is seen until it is finished."""
+        began = datetime.now(UTC).isoformat(timespec="seconds")
+
+        def work(run: Run) -> int:
+            run("UPDATE {state} SET uploads = uploads + 1")
+            number = int(run("SELECT uploads FROM {state}").fetchone()[0])
+            run(
+                "INSERT INTO {uploads} VALUES (%s, %s, 'running', %s, %s, 0, 0)",
+                (number, began, users, items),
+            )
+            return number
+
+        return self._write(work)
+
+    def add_part(self, upload: int, pairs: Sequence[Pair]) -> None:
+        """Keep some clicks of an upload; each pair must come once in an upload."""
+
+        def work(run: Run) -> None:
+            text = "UPDATE {uploads} SET clicks = clicks + %s WHERE id = %s AND stage = 'running'"
+            self._must_change(run(text, (len(pairs), upload)))
+            self._add_uploaded(run, upload, pairs)
+
+        self._write(work)
+
+    def finish_upload(self, upload: int) -> None:
+        """From now on, the clicks of an upload count."""
+
+        def work(run: Run) -> None:
+            self._alone(run)
+            last = run("SELECT coalesce(max(number), 0) FROM {clicks}").fetchone()[0]
+            text = "UPDATE {uploads} SET stage = 'done', after = %s "
+            text += "WHERE id = %s AND stage = 'running'"
+            self._must_change(run(text, (last, upload)))
+            text = "SELECT clicks FROM {uploads} WHERE id = %s"
+            self._count(run, run(text, (upload,)).fetchone()[0])
+
+        self._write(work)
+
+    def _must_change(self, cursor: Any) -> None:
+        if cursor.rowcount != 1:
+            words = "the upload was given up, and nothing of it was stored: send it again"
+            raise StoreError(words, "an upload is not in the store any more")
+
+    def remove_upload(self, upload: int, stage: str = "done") -> int | None:
+        """Let an upload count no more; how many clicks it had, None if there is none in that stage.
+
+        Its rows stay until :meth:`clean` has removed them.
+        """
+
+        def work(run: Run) -> int | None:
+            self._alone(run)
+            text = "UPDATE {uploads} SET stage = 'deleted' WHERE id = %s AND stage = %s"
+            if run(text, (upload, stage)).rowcount != 1:
+                return None
+            text = "SELECT clicks FROM {uploads} WHERE id = %s"
+            clicks = int(run(text, (upload,)).fetchone()[0])
+            self._count(run, -clicks if stage == "done" else 0)
+            return clicks
+
+        return self._write(work)
+
+    def uploads(self, most: int = 1000) -> list[Upload]:
+        """The newest uploads that count, the newest first."""
+        text = (
+            "SELECT id, began, users, items, clicks FROM {uploads} WHERE stage = 'done' "
+            "ORDER BY id DESC LIMIT %s"
+        )
+        return [Upload(*row) for row in self._read(lambda run: run(text, (most,)).fetchall())]
+
+    def left_over(self) -> dict[int, tuple[str, int]]:
+        """Stage and rows of the uploads that do not count, by number."""
+        text = "SELECT id, stage, clicks FROM {uploads} WHERE stage != 'done'"
+        rows = self._read(lambda run: run(text).fetchall())
+        return {number: (stage, clicks) for number, stage, clicks in rows}
+
+    def clean(self, upload: int) -> bool:
+        """Remove some rows of a deleted upload; are there any left?"""
+
+        def work(run: Run) -> bool:
+            text = "SELECT 1 FROM {uploads} WHERE id = %s AND stage = 'deleted'"
+            if run(text, (upload,)).fetchone() is None:
+                return False
+            if run(REMOVE_SOME, (upload, upload, CLEANED)).rowcount:
+                return True
+            run("DELETE FROM {uploads} WHERE id = %s", (upload,))
+            return False
+
+        return self._write(work)
+
+
+def _pages(run: Run, columns: str, rows: str, order: str, after: tuple[Any, ...]) -> Iterator[Pair]:
+    """User and item, the last two columns, of all rows, some at a time; `order` comes first."""
+    text = f"SELECT {columns} {rows} ORDER BY {order} LIMIT {PAGE}"
+    while found := run(text, after).fetchall():
+        after = tuple(found[-1][: len(after)])
+        yield from (tuple(row[-2:]) for row in found)

@@ -1,0 +1,98 @@
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pseudomallows as pm
+from pseudomallows import balance
+from pseudomallows.kernels.balancing import assignment_prices, newton_direction, sinkhorn
+
+
+def sums(log_weights):
+    matrix = np.exp(log_weights)
+    return np.concatenate([matrix.sum(axis=0), matrix.sum(axis=1)])
+
+
+@given(st.integers(2, 12), st.sampled_from([0.0, 1.0, 30.0, 1000.0]), st.integers(0, 100))
+def test_sums_are_within_the_tolerance_and_prices_are_of_rows_and_columns(n_items, scale, seed):
+    log_weights = -scale * np.random.default_rng(seed).random((n_items, n_items))
+    found = balance.balance_weights(log_weights)
+    assert np.abs(sums(found) - 1).max() <= balance.TOLERANCE
+    prices = found - log_weights  # row price + column price: every 2 x 2 block adds up
+    crossed = prices - prices[:1] - prices[:, :1] + prices[0, 0]
+    assert np.abs(crossed).max() < 1e-6 * (1 + scale)
+
+
+@pytest.mark.parametrize(
+    ("n_users", "n_items", "alpha"), [(500, 50, 5), (10_000, 30, 40), (1, 9, 3)]
+)
+def test_real_costs_are_balanced(n_users, n_items, alpha):
+    rankings = pm.Mallows(np.arange(1, n_items + 1), alpha).draw(n_users, rng=1)
+    found = pm.PseudoMallows(rankings, alpha, balanced=True).balanced_marginals()
+    assert np.abs(found.sum(axis=0) - 1).max() <= balance.TOLERANCE
+    assert np.abs(found.sum(axis=1) - 1).max() <= balance.TOLERANCE
+
+
+def test_plain_sinkhorn_goes_to_the_same_matrix():
+    log_weights = -3 * np.random.default_rng(1).random((6, 6))
+    rows, columns = np.ones(6), np.ones(6)
+    sinkhorn(np.exp(log_weights), 500, rows, columns)
+    plain = log_weights + np.log(rows)[:, None] + np.log(columns)
+    assert np.abs(plain - balance.balance_weights(log_weights)).max() < 1e-5
+
+
+def test_stopping_early_is_said_with_the_numbers():
+    rankings = pm.Mallows(np.arange(1, 51), 5).draw(500, rng=1)
+    log_weights = pm.PseudoMallows(rankings, 5)._posterior_weights
+    with pytest.warns(pm.BalanceWarning, match="after 1 steps") as record:
+        balance.balance_weights(log_weights, max_steps=1)
+    assert record[0].message.error > balance.TOLERANCE
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        balance.balance_weights(log_weights)
+
+
+def test_sharp_weights_are_balanced_quickly_and_cells_may_vanish():
+    # Cells of exp(-5000) are 0; with Sinkhorn alone this would take rounds without end.
+    log_weights = -100.0 * np.abs(np.arange(60)[:, None] - np.arange(60))
+    log_weights[:, 1] = log_weights[:, 0]
+    found = balance.balance_weights(log_weights, max_steps=40)
+    assert np.abs(sums(found) - 1).max() <= balance.TOLERANCE
+    assert np.exp(found[:2, :2]) == pytest.approx(np.full((2, 2), 0.5), abs=1e-6)
+
+
+@pytest.mark.kernel
+def test_sinkhorn_scales_rows_then_columns():
+    matrix, scales = np.array([[2.0, 1.0], [1.0, 4.0]]), np.ones((2, 2))
+    sinkhorn(matrix, 1, *scales)
+    assert scales[0] == pytest.approx([1 / 3, 1 / 5])
+    assert scales[1] == pytest.approx([1 / (2 / 3 + 1 / 5), 1 / (1 / 3 + 4 / 5)])
+
+
+@pytest.mark.kernel
+def test_a_newton_direction_solves_its_equations():
+    matrix = np.random.default_rng(1).random((5, 5)) + 0.1
+    rows, columns = matrix.sum(axis=1), matrix.sum(axis=0)
+    steps = np.empty((2, 5))
+    newton_direction(matrix, rows, columns, 1e-6, *steps)
+    assert (rows + 1e-6) * steps[0] + matrix @ steps[1] == pytest.approx(1 - rows)
+    assert matrix.T @ steps[0] + columns * steps[1] == pytest.approx(1 - columns)
+
+
+@pytest.mark.kernel
+def test_assignment_prices_support_the_best_assignment():
+    log_weights = -50 * np.random.default_rng(4).random((7, 7))
+    from scipy.optimize import linear_sum_assignment
+
+    items, ranks = linear_sum_assignment(log_weights, maximize=True)
+    columns = np.empty(7)
+    assignment_prices(log_weights, items[np.argsort(ranks)], columns)
+    rows = -log_weights[items, ranks] - columns[ranks]
+    priced = log_weights + rows[:, None] + columns
+    assert priced[items, ranks] == pytest.approx(np.zeros(7))
+    assert priced.max() < 1e-6
+    scales = np.ones((2, 7))
+    sinkhorn(np.exp(priced), 2000, *scales)
+    assert np.abs(sums(priced + np.log(scales[0])[:, None] + np.log(scales[1])) - 1).max() < 0.05

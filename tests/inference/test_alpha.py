@@ -1,0 +1,153 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import naive
+import pseudomallows as pm
+from pseudomallows import alpha as module
+from pseudomallows.latent.population import best_assignment
+
+
+def cosine(ranking, other):
+    norm = math.sqrt(sum(r * r for r in ranking))
+    return sum(a * b for a, b in zip(ranking, other, strict=True)) / norm**2
+
+
+@pytest.mark.parametrize("value", [0, 1.5, 8])
+def test_the_expected_similarity_equals_enumeration(value):
+    law = naive.mallows([1, 2, 3, 4], value)
+    exact = sum(p * q * cosine(r, s) for r, p in law.items() for s, q in law.items())
+    assert module.expected_similarity(4, value) == pytest.approx(exact, abs=1e-12)
+
+
+def test_the_mean_similarity_is_that_of_all_pairs():
+    rankings = pm.Mallows(np.arange(1, 8), 2).draw(9, rng=1)
+    pairs = [cosine(a, b) for i, a in enumerate(rankings) for j, b in enumerate(rankings) if i != j]
+    assert module.mean_similarity(rankings.sum(axis=0), 9) == pytest.approx(np.mean(pairs))
+
+
+def test_the_exact_curve_agrees_with_the_simulated_grid_of_the_paper():
+    grid = np.array([0.5, 1, 2, 4, 8])
+    exact = np.array([module.expected_similarity(20, a) for a in grid])
+    found = np.mean([module.simulated_similarity(20, grid, 500, rng=i) for i in range(20)], axis=0)
+    assert np.abs(found - exact).max() < 0.002
+    shifted = np.array([module.expected_similarity(20, 1.1 * a) for a in grid])
+    assert np.abs(found - shifted).max() > 0.004
+
+
+@pytest.mark.parametrize("method", ["similarity", "likelihood"])
+@pytest.mark.parametrize("value", [0.5, 3, 12])
+def test_alpha_is_recovered_from_full_rankings(method, value):
+    prefs = pm.simulate_rankings(4000, 15, value, rng=1).preferences
+    assert pm.estimate_alpha(prefs, method, rng=1) == pytest.approx(value, rel=0.03, abs=0.05)
+
+
+@pytest.mark.parametrize("value", [1.5, 6])
+def test_alpha_is_recovered_from_partial_rankings(value):
+    prefs = pm.simulate_rankings(2000, 15, value, top=5, rng=1).preferences
+    assert pm.estimate_alpha(prefs, "likelihood", rng=1) == pytest.approx(value, rel=0.06)
+
+
+def make_data(kind, n_users, n_items, value, rng):
+    if kind == "clicks":
+        return pm.simulate_clicks(n_users, n_items, value, 3, max_clicks=n_items - 1, rng=rng)
+    top = 2 if kind == "top" else None
+    return pm.simulate_rankings(n_users, n_items, value, top=top, rng=rng)
+
+
+def joint_maximum(rankings):
+    """The alpha of the highest likelihood over alpha and the consensus; full rankings."""
+    costs = np.abs(rankings[:, :, None] - np.arange(1, rankings.shape[1] + 1)).sum(axis=0)
+    return pm.maximum_likelihood_alpha(rankings, best_assignment(costs))
+
+
+@pytest.mark.parametrize("kind", ["full", "clicks", "top"])
+@pytest.mark.parametrize(("n_users", "value"), [(5, 1.5), (12, 0.5), (30, 4)])
+def test_the_likelihood_of_alpha_is_summed_over_all_consensuses(kind, n_users, value):
+    prefs = make_data(kind, n_users, 4, value, rng=n_users).preferences
+    each = pm.click_log_likelihood if kind == "clicks" else pm.log_likelihood
+
+    def height(alpha):
+        logs = [each(prefs, consensus, alpha).sum() for consensus in naive.all_rankings(4)]
+        return np.logaddexp.reduce(logs)
+
+    grid = np.append(0, np.geomspace(0.01, 40, 200))
+    heights = [height(alpha) for alpha in grid]
+    found = pm.estimate_alpha(prefs, "likelihood", rng=1)
+    assert height(found) > max(heights) - 0.02
+    assert found < 1 or found == pytest.approx(grid[np.argmax(heights)], rel=0.1)
+
+
+def test_a_weak_signal_is_not_overstated():
+    found, joint, similar = [], [], []
+    for seed in range(30):
+        data = pm.simulate_rankings(15, 8, 0.5, rng=seed)
+        found.append(pm.estimate_alpha(data.preferences, "likelihood", rng=seed))
+        similar.append(pm.estimate_alpha(data.preferences))
+        joint.append(joint_maximum(data.rankings))
+    error = np.std(found) / math.sqrt(30)
+    assert abs(np.mean(found) - 0.5) < 2.5 * error
+    assert np.mean(joint) - 0.5 > 4 * error  # the consensus that fits best fits the noise too
+    zeros = [np.mean(np.array(values) == 0) for values in (found, similar)]
+    assert abs(zeros[0] - zeros[1]) < 0.15
+
+
+@pytest.mark.parametrize("kind", ["clicks", "top"])
+def test_a_weak_signal_of_partial_data_is_not_overstated(kind):
+    found = [
+        pm.estimate_alpha(make_data(kind, 60, 6, 0.5, rng=seed).preferences, "likelihood", rng=1)
+        for seed in range(12)
+    ]
+    assert abs(np.mean(found) - 0.5) < 2.5 * np.std(found) / math.sqrt(12)
+
+
+def test_the_same_seed_gives_the_same_alpha():
+    for kind in ("full", "clicks", "top"):
+        prefs = make_data(kind, 20, 6, 2, rng=1).preferences
+        found = {pm.estimate_alpha(prefs, "likelihood", rng=3) for _ in range(2)}
+        assert len(found) == 1
+
+
+def test_weights_count_as_repeated_rows():
+    rows, weights = [[1, 2, 3, 4], [2, 1, 3, 4], [1, 4, 3, 2]], [3, 2, 1]
+    for method in ("similarity", "likelihood"):
+        weighted = pm.Preferences.from_rankings(rows, weights=weights)
+        repeated = pm.Preferences.from_rankings(np.repeat(rows, weights, axis=0))
+        assert pm.estimate_alpha(weighted, method, rng=1) == pytest.approx(
+            pm.estimate_alpha(repeated, method, rng=1)
+        )
+
+
+def test_rankings_without_agreement_have_alpha_zero():
+    prefs = pm.Preferences.from_rankings([[1, 2, 3], [3, 2, 1]])
+    assert pm.estimate_alpha(prefs) == 0
+
+
+@pytest.mark.parametrize(
+    "rows", [[[1, 2, 3]], [[1, 2, 3], [1, 2, 3]], [[1, 2, 0, 0], [1, 2, 0, 0]]]
+)
+def test_no_finite_alpha_is_said(rows):
+    prefs = pm.Preferences.from_rankings(rows)
+    with pytest.raises(ValueError, match="no finite alpha is best: give alpha"):
+        pm.estimate_alpha(prefs, "likelihood")
+
+
+def test_no_finite_alpha_is_said_exactly_where_some_consensus_suits_all_users():
+    suited = []
+    for seed in range(16):
+        prefs = pm.simulate_clicks(15, 8, 12, 3, rng=seed).preferences
+        clicks = sorted((set(prefs.clicks_of(user)) for user in range(15)), key=len)
+        suited.append(all(few <= many for few, many in itertools.pairwise(clicks)))
+        if suited[-1]:
+            with pytest.raises(ValueError, match="no finite alpha is best"):
+                pm.estimate_alpha(prefs, "likelihood", rng=seed)
+        else:
+            assert pm.estimate_alpha(prefs, "likelihood", rng=seed) < 100
+    assert 3 < sum(suited) < 13
+
+
+def test_one_user_has_no_similarity():
+    with pytest.raises(ValueError, match="one user only"):
+        pm.estimate_alpha(pm.Preferences.from_rankings([[1, 2, 3]]))

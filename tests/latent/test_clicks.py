@@ -1,0 +1,447 @@
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import naive
+import pseudomallows as pm
+from helpers import choose, interpreted, p_value
+from pseudomallows.kernels.chain import SWAP, move_consensus
+from pseudomallows.kernels.footrule import clicks as kernels
+from pseudomallows.kernels.streams import start_stream
+from pseudomallows.latent.clicks import ClickLatent, MetropolisLatent
+
+CONSENSUS = np.array([2, 5, 1, 3, 4], dtype=np.int32)
+
+
+def quietly(*arguments, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        return pm.fit(*arguments, **options)
+
+
+def compatible(clicked, law):
+    """The part of a law of rankings in which the clicked items have the first ranks."""
+    n_clicks = len(clicked)
+    return {r: p for r, p in law.items() if all(r[item] <= n_clicks for item in clicked)}
+
+
+def click_posterior(rows, alpha):
+    """{consensus: probability} given sets of clicked items."""
+    n_items = 4
+    weights = {}
+    for consensus in naive.all_rankings(n_items):
+        law = naive.mallows(consensus, alpha)
+        weights[consensus] = math.prod(sum(compatible(row, law).values()) for row in rows)
+    return naive.normalise(weights)
+
+
+def arrays(*rows):
+    starts = np.cumsum([0, *map(len, rows)])
+    return starts, np.array(list(itertools.chain(*rows)), dtype=np.int32)
+
+
+# the data
+
+
+FRAME = {"user": ["bob", "ann", "bob", "bob"], "item": ["x", "y", "y", "x"], "time": [1, 2, 3, 4]}
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_long_frames_keep_names_and_count_repeats_once(frame):
+    prefs = pm.Preferences.from_clicks(frame(FRAME))
+    assert prefs.users.tolist() == ["ann", "bob"]
+    assert prefs.items.tolist() == ["x", "y"]
+    assert [prefs.clicks_of(row).tolist() for row in range(2)] == [[1], [0, 1]]
+
+
+def test_every_form_gives_the_same_clicks():
+    table = np.array([[0, 2, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]])
+    forms = [
+        table,
+        table > 0,
+        table.tolist(),
+        sparse.csr_array(table),
+        sparse.coo_matrix(table),
+        sparse.csc_array(table.astype(float)),
+        sparse.dok_matrix(table),
+        sparse.dok_array(table),
+        sparse.lil_array(table),
+        {0: [3, 1, 1], 1: [], 2: [0, 1, 2, 3]},
+    ]
+    for form in forms:
+        prefs = pm.Preferences.from_clicks(form)
+        assert prefs.starts.tolist() == [0, 2, 2, 6]
+        assert prefs.codes.tolist() == [1, 3, 0, 1, 2, 3]
+        assert (prefs.n_users, prefs.n_items) == (3, 4)
+
+
+def test_a_sparse_matrix_is_left_as_it_is():
+    matrix = sparse.coo_array(([1, 1, 0], ([0, 0, 1], [2, 2, 0])), shape=(2, 3)).tocsr()
+    before = matrix.data.copy()
+    assert pm.Preferences.from_clicks(matrix).codes.tolist() == [2]
+    assert (matrix.data == before).all()
+
+
+def test_many_repeats_in_a_small_number_type_are_one_click():
+    ones, zeros = np.ones(256, dtype=np.uint8), np.zeros(256, dtype=int)
+    matrix = sparse.coo_matrix((ones, (zeros, zeros)), shape=(2, 3))
+    assert pm.Preferences.from_clicks(matrix).starts.tolist() == [0, 1, 1]
+
+
+def test_names_may_hold_users_and_items_without_clicks():
+    frame = pd.DataFrame({"user": ["b"], "item": ["y"]})
+    prefs = pm.Preferences.from_clicks(frame, users=["a", "b"], items=["x", "y", "z"])
+    assert prefs.starts.tolist() == [0, 0, 1]
+    assert prefs.item_counts().tolist() == [0, 1, 0]
+
+
+@given(st.lists(st.sets(st.integers(0, 5)), min_size=1, max_size=8), st.data())
+def test_rows_are_taken_whole(rows, data):
+    starts, codes = arrays(*map(sorted, rows))
+    prefs = pm.Preferences.from_clicks(dict(enumerate(rows)), items=range(6))
+    assert prefs.starts.tolist() == starts.tolist()
+    assert prefs.codes.tolist() == codes.tolist()
+    chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=6))
+    taken = prefs.take(chosen)
+    assert [taken.clicks_of(i).tolist() for i in range(len(chosen))] == [
+        sorted(rows[row]) for row in chosen
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pm.Preferences.from_clicks([[1, -1]]), r"0 \(no click\) or more .* got -1.0 at \[0, 1\]"),
+        (lambda: pm.Preferences.from_clicks([[1, np.nan]]), r"got nan at \[0, 1\]"),
+        (lambda: pm.Preferences.from_clicks(sparse.csr_array([[1, -2.0]])), r"got -2.0"),
+        (lambda: pm.Preferences.from_clicks([["a", "b"]]), "clicks must be numbers"),
+        (lambda: pm.Preferences.from_clicks([]), "clicks is empty"),
+        (lambda: pm.Preferences.from_clicks([["a", "b"], ["c"]]), "the same number of items"),
+        (lambda: pm.Preferences.from_clicks(np.array([[1j, 0]])), "clicks must be numbers"),
+        (lambda: pm.Preferences.from_clicks(sparse.coo_array(np.array([1, 0]))), "got 1 axes"),
+        (lambda: pm.Preferences.from_clicks(pl.LazyFrame(FRAME)), "lazy frame: call .collect"),
+        (lambda: pm.Preferences.from_clicks([[1, 0]], users=5), "users must be a list of names"),
+        (lambda: pm.Preferences.from_clicks({}), "clicks is empty"),
+        (lambda: pm.Preferences.from_clicks([[1], [0]]), "at least 2 items, got 1"),
+        (lambda: pm.Preferences.from_clicks({"a": "tea"}), "clicks of 'a' must be a list of items"),
+        (lambda: pm.Preferences.from_clicks({"a": ["x"]}, items=["y", "z"]), "unknown item: 'x'; known are"),
+        (lambda: pm.Preferences.from_clicks({"a": ["x"]}, users=["b"]), "unknown user: 'a'"),
+        (lambda: pm.Preferences.from_clicks(pd.DataFrame(FRAME)[:0]), "clicks is empty"),
+        (lambda: pm.Preferences.from_clicks(pd.DataFrame({"who": [1], "item": [2]})), "has no column for the user: name one of who, item 'user'"),
+        (lambda: pm.Preferences.from_clicks(pd.DataFrame({"user": ["a", None], "item": ["x", "y"]})), "row 1 has no user; 1 rows"),
+        (lambda: pm.Preferences.from_clicks(pl.DataFrame({"user": ["a"], "item": [None]})), "row 0 has no item"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[0, 0], [1, 1]])), "no user says anything"),
+        (lambda: pm.click_log_likelihood(pm.Preferences.from_rankings([[1, 2]]), [1, 2], 1), "must be clicks"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0, 0]])), "one user only"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), alpha=1, order="up"), "order must be one of 'uniform', 'v', 'top_bottom'"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), alpha=1, keep_latent=["x"]), "no user is named 'x'; the first are 0"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), "mcmc", 1, augmentation="gibbs"), "augmentation must be one of 'exact', 'metropolis'"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]], weights=[2]), "mcmc", 1, augmentation="metropolis"), "needs rows of weight 1"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), alpha=1, move="swap"), "method='pseudo' on clicks has no option 'move'"),
+        (lambda: pm.simulate_clicks(5, 6, 1, distribution="gamma"), "one of 'poisson', 'exponential', got 'gamma'"),
+        (lambda: pm.simulate_clicks(5, 6, 1, min_clicks=4, max_clicks=3), "between min_clicks and max_clicks"),
+        (lambda: pm.simulate_clicks(5, 6, 1, 1, distribution="exponential", min_clicks=3), "mean_clicks must be between"),
+    ],
+)  # fmt: skip
+def test_bad_clicks_are_refused_with_a_message(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+
+
+# the exact law
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("alpha", [0.0, 1.3, 25.0])
+def test_the_click_likelihood_equals_enumeration(alpha):
+    rows = [[0], [1, 3], [0, 2, 4], [], [0, 1, 2, 3, 4]]
+    prefs = pm.Preferences.from_clicks(dict(enumerate(rows)), items=range(5))
+    law = naive.mallows(CONSENSUS.tolist(), alpha)
+    exact = [sum(compatible(row, law).values()) for row in rows]
+    assert pm.click_log_likelihood(prefs, CONSENSUS, alpha) == pytest.approx(
+        np.log(exact), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("size", range(6))
+def test_the_likelihoods_of_all_sets_of_a_size_sum_to_one(size):
+    sets = list(itertools.combinations(range(5), size))
+    prefs = pm.Preferences.from_clicks(dict(enumerate(sets)), items=range(5))
+    assert np.exp(pm.click_log_likelihood(prefs, CONSENSUS, 2.2)).sum() == pytest.approx(1)
+
+
+def latent_draws(clicked, alpha, n_draws, kernel=kernels.draw_click_users):
+    starts, codes = arrays(clicked)
+    kept, draws = np.zeros((1, 5), dtype=np.int32), np.empty((n_draws, 5), dtype=np.int64)
+    counts, shared = np.zeros((2, 5, 5), dtype=np.int64)
+    one, none = np.ones(1, dtype=np.int64), np.full(5, -1)
+    for draw in range(n_draws):
+        args = (one * 0, starts, codes, one, CONSENSUS, alpha / 5, none, counts, shared, kept)
+        kernel(3, draw, *args)
+        draws[draw] = kept[0]
+    return draws
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("clicked", [[1], [0, 3], [1, 2, 4]])
+def test_latent_rankings_follow_the_exact_law(clicked):
+    law = naive.normalise(compatible(clicked, naive.mallows(CONSENSUS.tolist(), 1.5)))
+    assert p_value(latent_draws(clicked, 1.5, 3000), law) > 1e-4
+    assert p_value(latent_draws(clicked, 4.0, 3000), law) < 1e-6
+
+
+@pytest.mark.kernel
+def test_compiled_and_interpreted_kernels_are_equal():
+    plain = latent_draws([0, 3], 1.5, 20, interpreted(kernels.draw_click_users))
+    assert (latent_draws([0, 3], 1.5, 20) == plain).all()
+    starts, codes = arrays([0, 3], [2])
+    factors, results = kernels.step_factors(5, 2), []
+    for kernel in (kernels.next_rank_probabilities, interpreted(kernels.next_rank_probabilities)):
+        found = np.zeros((2, 5))
+        kernel(starts, codes, CONSENSUS, 0.3, 2, np.ones(2), factors, found)
+        results.append(found)
+    assert (results[0] == results[1]).all()
+
+
+@st.composite
+def click_cases(draw):
+    n_items = draw(st.integers(2, 6))
+    consensus = draw(st.permutations(range(1, n_items + 1)))
+    clicked = sorted(draw(st.sets(st.integers(0, n_items - 1), max_size=n_items - 1)))
+    k = draw(st.integers(1, n_items))
+    return consensus, clicked, k, draw(st.sampled_from([0.0, 0.4, 3.0, 60.0]))
+
+
+@pytest.mark.kernel
+@given(click_cases())
+def test_next_rank_probabilities_equal_enumeration(case):
+    consensus, clicked, k, alpha = case
+    n_items, n_clicks = len(consensus), len(clicked)
+    law = naive.normalise(compatible(clicked, naive.mallows(consensus, alpha)))
+    exact = np.zeros(n_items)
+    for ranking, probability in law.items():
+        for item, rank in enumerate(ranking):
+            if item not in clicked and n_clicks < rank <= n_clicks + k:
+                exact[item] += probability
+    starts, codes = arrays(clicked)
+    for n_gaps in (0, 9):  # factors made anew, and from the table
+        factors, found = kernels.step_factors(n_items, n_gaps), np.zeros((1, n_items))
+        kernels.next_rank_probabilities(
+            starts, codes, np.array(consensus), alpha / n_items, k, np.ones(1), factors, found
+        )
+        assert np.abs(found[0] - exact).max() < 1e-10
+
+
+def test_next_rank_probabilities_of_many_items_add_up():
+    rng = np.random.default_rng(1)
+    rows = [sorted(rng.permutation(300)[:size].tolist()) for size in (0, 3, 150, 290)]
+    starts, codes = arrays(*rows)
+    factors = kernels.step_factors(300, 64)
+    for lam in (0.0, 0.01, 0.4, 30.0):
+        found = np.zeros((4, 300))
+        kernels.next_rank_probabilities(
+            starts, codes, rng.permutation(300) + 1, lam, 10, np.ones(4), factors, found
+        )
+        assert found.sum(axis=1) == pytest.approx(np.full(4, 10.0))
+        assert found.min() >= 0
+        assert found.max() <= 1 + 1e-9
+
+
+# chains
+
+ROWS = [[0], [0, 2], [1], [3, 0], [2, 0, 1]]
+
+
+def ends_of_sweeps(alpha, latent_of):
+    law = click_posterior(ROWS, 1.0)
+    starts = choose(law, 5000, np.random.default_rng(2)).astype(np.int32)
+    prefs = pm.Preferences.from_clicks(dict(enumerate(ROWS)), items=range(4))
+    latent, stream = latent_of(prefs), np.empty(1, dtype=np.uint64)
+    for number, consensus in enumerate(starts):
+        costs = latent.draw(consensus, alpha, 11, number)
+        start_stream(11, number, 2**62 + 1, stream)
+        move_consensus(stream, costs, alpha / 4, SWAP, 1, 3, consensus)
+    return p_value(starts, law)
+
+
+@pytest.mark.kernel
+def test_a_sweep_leaves_the_exact_posterior_as_it_is():
+    assert ends_of_sweeps(1.0, lambda prefs: ClickLatent(prefs, pm.Threads(1))) > 1e-4
+
+
+def test_a_sweep_at_another_alpha_is_caught():
+    assert ends_of_sweeps(2.0, lambda prefs: ClickLatent(prefs, pm.Threads(1))) < 1e-6
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"augmentation": "metropolis", "n_swaps": 6, "thin": 10}],
+    ids=["exact", "metro"],
+)
+def test_mcmc_is_exact(options):
+    exact = np.array(naive.marginals(click_posterior(ROWS, 2.0)))
+    prefs = pm.Preferences.from_clicks(dict(enumerate(ROWS)), items=range(4))
+    posterior = pm.fit(prefs, "mcmc", 2.0, n_draws=1500, rng=1, **options)
+    assert np.abs(posterior.rank_probabilities() - exact).max() < 0.03
+
+
+def test_balanced_is_exact_and_pseudo_is_close():
+    exact = np.array(naive.marginals(click_posterior(ROWS, 2.0)))
+    prefs = pm.Preferences.from_clicks(dict(enumerate(ROWS)), items=range(4))
+    balanced = quietly(prefs, "balanced", 2.0, n_draws=1500, rng=1)
+    assert np.abs(balanced.rank_probabilities() - exact).max() < 0.03
+    pseudo = quietly(prefs, "pseudo", 2.0, n_draws=3000, rng=1)
+    assert 0.03 < np.abs(pseudo.rank_probabilities() - exact).max() < 0.25
+
+
+@pytest.mark.kernel
+def test_metropolis_steps_keep_the_clicks():
+    prefs = pm.simulate_clicks(60, 9, 2, 3, rng=1).preferences
+    latent = MetropolisLatent(prefs, pm.Threads(2), n_swaps=5)
+    consensus = np.arange(1, 10, dtype=np.int32)
+    for draw in range(20):
+        latent.draw(consensus, 2.0, 3, draw)
+    ranks = latent._latent
+    assert (np.sort(ranks, axis=1) == np.arange(1, 10)).all()
+    for row, n_clicks in enumerate(latent.clicks.n_clicks):
+        assert set(ranks[row, latent.clicks.clicks_of(row)]) == set(range(1, n_clicks + 1))
+
+
+@pytest.mark.parametrize("method", ["pseudo", "balanced", "mcmc"])
+def test_the_same_seed_gives_the_same_bits_on_any_threads_and_blocks(method, monkeypatch):
+    prefs = pm.simulate_clicks(600, 12, 2, 4, rng=1).preferences
+    options = {"n_draws": 8, "warmup": 2, "thin": 1, "rng": 5, "keep_latent": [3, 500]}
+    one, two = (quietly(prefs, method, executor=pm.Threads(n), **options) for n in (1, 2))
+    monkeypatch.setattr("pseudomallows.latent.BLOCK", 7)
+    monkeypatch.setattr("pseudomallows.executors.blocks.__defaults__", (7,))
+    three = quietly(prefs, method, executor=pm.Threads(2), **options)
+    for other in (two, three):
+        assert (one.consensus == other.consensus).all()
+        assert (one.alpha == other.alpha).all()
+        assert (one.latent == other.latent).all()
+
+
+@pytest.mark.parametrize("method", ["pseudo", "balanced", "mcmc"])
+def test_weights_and_silent_users(method):
+    rows, weights = [[0, 2], [], [1], [0, 1, 2, 3], [3, 0]], [2, 3, 1, 2, 3]
+    silent = pm.Preferences.from_clicks(dict(enumerate(rows)), items=range(4), weights=weights)
+    repeated = [
+        row for row, w in zip(rows, weights, strict=True) for _ in range(w) if 0 < len(row) < 4
+    ]
+    plain = pm.Preferences.from_clicks(dict(enumerate(repeated)), items=range(4))
+    one, two = (quietly(prefs, method, 2.0, n_draws=20, rng=5) for prefs in (silent, plain))
+    assert (one.consensus == two.consensus).all()
+
+
+@pytest.mark.parametrize("method", ["pseudo", "mcmc"])
+def test_kept_latent_rankings_agree_with_the_clicks(method):
+    prefs = pm.simulate_clicks(50, 8, 3, 3, rng=1).preferences
+    names = [7, 12]
+    posterior = quietly(prefs, method, 3.0, n_draws=50, rng=1, keep_latent=names)
+    n_chains = len(posterior.consensus)
+    assert posterior.latent.shape == (n_chains, 50, 2, 8)
+    for place, user in enumerate(names):
+        ranks = posterior.latent[:, :, place].reshape(-1, 8)
+        assert (np.sort(ranks, axis=1) == np.arange(1, 9)).all()
+        clicked = prefs.clicks_of(user)
+        assert (ranks[:, clicked] <= len(clicked)).all()
+    assert len(np.unique(posterior.latent.reshape(-1, 8), axis=0)) > 10
+
+
+@pytest.mark.parametrize("method", ["pseudo", "balanced", "mcmc"])
+def test_users_who_say_nothing_have_latent_rankings_too(method):
+    rows = {"a": [0, 1], "none": [], "all": [0, 1, 2, 3, 4], "b": [2], "c": [0, 3]}
+    prefs = pm.Preferences.from_clicks(rows, items=range(5))
+    posterior = quietly(prefs, method, 2.0, n_draws=30, rng=1, keep_latent=["none", "all"])
+    latent = posterior.latent.reshape(-1, 2, 5)
+    assert (np.sort(latent, axis=2) == np.arange(1, 6)).all()
+    assert len(np.unique(latent[:, 0], axis=0)) > 5
+    assert (latent[:, 0] != latent[:, 1]).any()
+
+
+def test_kept_latent_rankings_of_metropolis_steps_are_those_of_the_chain():
+    prefs = pm.simulate_clicks(30, 8, 3, 3, rng=1).preferences
+    options = {"augmentation": "metropolis", "n_swaps": 1, "thin": 1, "keep_latent": [4]}
+    posterior = quietly(prefs, "mcmc", 3.0, n_draws=200, n_chains=1, rng=1, **options)
+    changed = (np.diff(posterior.latent[0, :, 0], axis=0) != 0).sum(axis=1)
+    assert set(changed.tolist()) == {0, 2}
+
+
+def test_no_latent_ranking_is_kept_by_default():
+    prefs = pm.simulate_clicks(50, 8, 3, 3, rng=1).preferences
+    assert quietly(prefs, alpha=3.0, n_draws=5, rng=1).latent.size == 0
+
+
+@pytest.mark.parametrize("order", ["uniform", "v", "top_bottom"])
+def test_every_order_finds_the_popular_items(order):
+    data = pm.simulate_clicks(400, 12, 8, 4, rng=1)
+    posterior = quietly(data.preferences, alpha=8.0, order=order, n_draws=50, rng=1)
+    first = np.argsort(posterior.point_consensus())[:3]
+    assert set(first) <= set(np.argsort(data.consensus)[:5])
+
+
+# alpha and simulation
+
+
+@pytest.mark.parametrize("alpha", [2, 8])
+def test_alpha_is_recovered_by_both_methods(alpha):
+    prefs = pm.simulate_clicks(3000, 20, alpha, 5, rng=1).preferences
+    assert pm.estimate_alpha(prefs) == pytest.approx(alpha, rel=0.05)
+    assert pm.estimate_alpha(prefs, "likelihood", rng=1) == pytest.approx(alpha, rel=0.05)
+
+
+def test_the_click_similarity_is_exact():
+    sizes = [1, 2, 2, 4]
+    law = naive.mallows([1, 2, 3, 4, 5], 2.0)
+    exact = []
+    for j, k in itertools.permutations(range(4), 2):
+        chances = [
+            [sum(p for r, p in law.items() if r[item] <= sizes[u]) for item in range(5)]
+            for u in (j, k)
+        ]
+        exact.append(np.dot(*chances) / math.sqrt(sizes[j] * sizes[k]))
+    found = pm.alpha.expected_click_similarity(5, 2.0, sizes)
+    assert found == pytest.approx(np.mean(exact), abs=1e-12)
+
+
+def test_the_mean_click_similarity_is_that_of_all_pairs():
+    prefs = pm.simulate_clicks(30, 9, 3, 3, rng=1).preferences
+    table = np.zeros((30, 9))
+    table[np.repeat(np.arange(30), prefs.n_clicks), prefs.codes] = 1
+    table /= np.linalg.norm(table, axis=1, keepdims=True)
+    pairs = (table @ table.T)[~np.eye(30, dtype=bool)]
+    assert pm.alpha.mean_click_similarity(prefs) == pytest.approx(pairs.mean())
+
+
+def test_the_exact_curve_agrees_with_the_simulated_grid_of_the_paper():
+    for alpha in (1, 4, 10):
+        data = [pm.simulate_clicks(500, 20, alpha, 5, rng=i).preferences for i in range(15)]
+        found = [pm.alpha.mean_click_similarity(prefs) for prefs in data]
+        exact = [pm.alpha.expected_click_similarity(20, alpha, prefs.n_clicks) for prefs in data]
+        error = np.std(np.subtract(found, exact)) / math.sqrt(15)
+        assert abs(np.mean(found) - np.mean(exact)) < 4 * error
+        shifted = [
+            pm.alpha.expected_click_similarity(20, 1.2 * alpha, prefs.n_clicks) for prefs in data
+        ]
+        assert abs(np.mean(found) - np.mean(shifted)) > 4 * error
+
+
+@pytest.mark.parametrize(("distribution", "lowest"), [("poisson", 1), ("exponential", 3)])
+def test_simulated_clicks_are_the_first_ranks(distribution, lowest):
+    data = pm.simulate_clicks(500, 20, 3, 8, distribution=distribution, min_clicks=lowest, rng=1)
+    n_clicks = data.preferences.n_clicks
+    assert n_clicks.min() >= lowest
+    assert n_clicks.max() <= 17
+    assert n_clicks.mean() == pytest.approx(8, abs=0.5)
+    for user in range(500):
+        ranks = data.rankings[user, data.preferences.clicks_of(user)]
+        assert sorted(ranks) == list(range(1, n_clicks[user] + 1))
+    assert (data.consensus != np.arange(1, 21)).any()

@@ -1,0 +1,106 @@
+"""Can a fit be trusted? The answer in words follows the numbers."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+from pseudomallows.posteriors.verdict import judge
+
+
+@pytest.fixture(scope="module")
+def chain():
+    prefs = pm.simulate_rankings(10, 5, 1, rng=1).preferences  # few who agree little: it moves
+    return pm.fit(prefs, "mcmc", alpha=1.0, n_draws=200, rng=1)
+
+
+@pytest.fixture(scope="module")
+def independent():
+    return pm.fit(pm.simulate_rankings(30, 5, 2, rng=1).preferences, alpha=2, rng=1)
+
+
+def test_settled_chains_are_trusted(chain):
+    verdict = judge(chain)
+    assert (verdict.answer, verdict.advice) == ("yes", "")
+    found = chain.diagnostics()
+    assert verdict.checks[0][1] == f"{found.worst_rhat:.3f}"
+    assert verdict.checks[1][1] == f"{found.least_effective_size:.0f}"
+
+
+def test_chains_that_disagree_are_not(chain):
+    consensus = chain.consensus.copy()
+    consensus[2:] = 6 - consensus[2:]
+    verdict = judge(replace(chain, consensus=consensus))
+    assert verdict.answer == "no"
+    assert "not settled" in verdict.words
+    assert verdict.advice == "Raise n_draws, warmup or thin."
+
+
+def test_chains_that_stand_still_or_are_short_tell_nothing(chain):
+    still = np.broadcast_to(chain.consensus[:, :1], chain.consensus.shape).copy()
+    still[1:] = 6 - still[1:]
+    short = replace(
+        chain,
+        consensus=chain.consensus[:, :3],
+        alpha=chain.alpha[:, :3],
+        weights=np.ones((4, 3)) / 12,
+    )
+    for posterior in (replace(chain, consensus=still), short):
+        verdict = judge(posterior)
+        assert verdict.answer == "no"
+        assert "nothing can be said" in verdict.words
+        assert verdict.checks[0][1] == "not to be had"
+
+
+def test_a_slow_chain_is_to_be_used_with_care(chain):
+    slow = np.repeat(chain.consensus[:1, :25], 8, axis=1)
+    few = replace(
+        chain,
+        consensus=slow,
+        alpha=np.full((1, 200, 1), 2.0),
+        weights=np.full((1, 200), 1 / 200),
+    )
+    found = few.diagnostics()
+    assert found.worst_rhat < 1.2  # or the test tests nothing
+    assert 10 < found.least_effective_size < 40
+    verdict = judge(few)
+    assert verdict.answer == "with care"
+    assert "one chain only" in verdict.words
+    assert verdict.advice
+
+
+def test_independent_draws_have_no_r_hat(independent):
+    verdict = judge(independent)
+    assert verdict.answer == "yes"
+    assert "R-hat has no meaning" in verdict.note
+    assert not any("R-hat" in row[0] for row in verdict.checks)
+
+
+def test_few_draws_with_all_the_weight_are_told(independent):
+    for share, answer in ((0.2, "with care"), (0.9, "no")):
+        weights = np.full((1, 200), (1 - share) / 199)
+        weights[0, 0] = share
+        verdict = judge(replace(independent, weights=weights))
+        assert verdict.answer == answer
+        assert "mcmc" in verdict.advice
+
+
+def test_no_agreement_is_no_order(independent):
+    verdict = judge(replace(independent, alpha=np.zeros_like(independent.alpha)))
+    assert verdict.answer == "no"
+    assert "no more than by chance" in verdict.words
+
+
+def test_a_personal_fit_is_judged_by_its_chances():
+    prefs = pm.simulate_clicks(60, 10, 5, rng=1).preferences
+    posterior = pm.fit(prefs, "personal", calibrate=False, rng=1)
+    assert judge(posterior).answer == "with care"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        evaluation = pm.evaluate(prefs, hide=2, k=2, alpha=5.0, n_draws=20, rng=1)
+    stated = evaluation.calibration.stated
+    for gap, answer in ((0.01, "yes"), (0.05, "with care"), (0.3, "no")):
+        table = replace(evaluation.calibration, observed=stated + gap)
+        assert judge(posterior, replace(evaluation, calibration=table)).answer == answer

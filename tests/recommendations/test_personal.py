@@ -1,0 +1,650 @@
+import itertools
+import math
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from scipy.optimize import nnls
+from scipy.stats import chisquare
+
+import naive
+import pseudomallows as pm
+from helpers import interpreted
+from pseudomallows.engines.executors import Threads
+from pseudomallows.inference.evaluate import calibrate, hide_clicks
+from pseudomallows.kernels.footrule import personal as kernels
+from pseudomallows.recommendations.corrections import Correction, learn_correction, monotone_map
+from pseudomallows.recommendations.personal import (
+    Personal,
+    check_held_out,
+    products_of,
+    ridge_weights,
+    seen_table,
+)
+from pseudomallows.recommendations.tables import GridTables
+
+N_ITEMS = 5
+ALPHAS = np.array([1.0, 4.0, 9.0])
+WEIGHTS = np.array(
+    [
+        [0.0, 0.5, 0.1, 0.0, 0.2],
+        [0.4, 0.0, 0.3, 0.1, 0.0],
+        [0.2, 0.3, 0.0, 0.6, 0.1],
+        [0.0, 0.1, 0.5, 0.0, 0.7],
+        [0.1, 0.0, 0.2, 0.8, 0.0],
+    ]
+)
+
+
+def example(**changes):
+    popularity, shares = np.linspace(0.5, 0.1, N_ITEMS), np.array([0.5, 0.3, 0.2])
+    return replace(Personal(WEIGHTS, popularity, np.arange(N_ITEMS), ALPHAS, shares), **changes)
+
+
+def clicks_of(*rows, n_items=N_ITEMS):
+    return pm.Preferences.from_clicks(dict(enumerate(rows)), items=range(n_items))
+
+
+# the law
+
+
+def exact_law(personal, clicked, window):
+    """Chance of each unclicked item to be among the next, by enumeration."""
+    scores = WEIGHTS[clicked].sum(axis=0) if clicked else personal.popularity
+    order = sorted(range(N_ITEMS), key=lambda item: -scores[item])
+    center = [order.index(item) + 1 for item in range(N_ITEMS)]
+    likelihoods = [naive.click_likelihood(clicked, center, alpha) for alpha in ALPHAS]
+    shares = naive.memberships(likelihoods, personal.alpha_shares)
+    unseen = [item for item in order if item not in clicked]
+    chances = dict.fromkeys(unseen, 0.0)
+    for alpha, share in zip(ALPHAS, shares, strict=True):
+        law = naive.normalise(
+            {
+                ranks: math.exp(-alpha / N_ITEMS * naive.footrule(ranks, range(1, len(unseen) + 1)))
+                for ranks in itertools.permutations(range(1, len(unseen) + 1))
+            }
+        )
+        for ranks, probability in law.items():
+            for item, rank in zip(unseen, ranks, strict=True):
+                chances[item] += share * probability * (rank <= window)
+    return chances
+
+
+@pytest.mark.parametrize("window", [1, 3])
+@pytest.mark.parametrize("clicked", [[], [2], [0, 3], [1, 2, 4]])
+def test_the_law_equals_enumeration(clicked, window):
+    personal, seen = example(), clicks_of(clicked)
+    tables = personal.prepare(seen, window)
+    found = personal.probabilities(tables, seen, slice(0, 1), window)[0]
+    for item, chance in exact_law(personal, clicked, window).items():
+        assert found[item] == pytest.approx(chance, abs=1e-10)
+
+
+@pytest.mark.kernel
+def test_likelihoods_on_the_grid_equal_enumeration():
+    rows = [[2], [0, 3], [1, 2, 4]]
+    personal, seen = example(), clicks_of(*rows)
+    rankings = personal.rankings_of(personal.scores_of(seen, slice(0, 3)))
+    found = personal.log_likelihoods(seen, slice(0, 3), rankings)
+    for row, clicked in enumerate(rows):
+        for g, alpha in enumerate(ALPHAS):
+            exact = naive.click_likelihood(clicked, tuple(rankings[row].tolist()), alpha)
+            assert found[row, g] == pytest.approx(math.log(exact))
+    shares = personal.alpha_shares_of(seen, slice(0, 3), rankings)
+    for row in range(3):
+        exact = naive.memberships(np.exp(found[row]), personal.alpha_shares)
+        assert shares[row] == pytest.approx(exact)
+    plain = np.empty_like(found)
+    lams, logs, weights = personal._grid
+    interpreted(kernels.personal_log_likelihoods)(
+        seen.starts, seen.codes, rankings, lams, logs, weights, plain
+    )
+    assert (plain == found).all()
+
+
+@pytest.mark.kernel
+def test_look_ups_take_the_place_among_the_unclicked():
+    rankings = np.array([[3, 1, 4, 2, 5]], dtype=np.int32)
+    lines, chances = np.array([-1, -1, -1, 1, -1, 0]), np.random.default_rng(1).random((2, 2, 5))
+    tables, shares = (lines, chances), np.array([[0.25, 0.75]])
+    starts, codes = np.array([0, 2]), np.array([0, 3], dtype=np.int32)
+    found, of_users, logs = np.zeros((1, 5)), np.empty((1, 2)), np.array([2.0, 4.0])
+    kernels.look_up_personal(starts, codes, rankings, tables, shares, logs, of_users, found)
+    assert of_users[0] == pytest.approx([math.log(3), 3.5])
+    for place, item in enumerate([1, 2, 4]):
+        assert found[0, item] == pytest.approx(shares[0] @ chances[1, :, place])
+    assert (found[0, [0, 3]] == 0).all()
+
+
+def test_ties_are_broken_by_a_given_order():
+    personal = example(ties=np.array([4, 2, 0, 1, 3]))
+    ranking = personal.rankings_of(np.array([[1.0, 1.0, 0.0, 1.0, 0.0]]))[0]
+    assert ranking.tolist() == [1, 2, 5, 3, 4]
+
+
+# scores
+
+
+@pytest.mark.kernel
+def test_weights_of_0_or_more_solve_their_least_squares():
+    rng = np.random.default_rng(1)
+    clicked = rng.random((60, 6)) < rng.random(6)
+    products, ridge = clicked.T.astype(float) @ clicked, 3.0
+    found = np.zeros((6, 6))
+    kernels.nonnegative_weights(products, ridge, 1e-12, found)
+    for target in range(6):
+        others = [item for item in range(6) if item != target]
+        wide = np.vstack([clicked[:, others], math.sqrt(ridge) * np.eye(5)])
+        exact = nnls(wide, np.append(clicked[:, target], np.zeros(5)))[0]
+        assert found[others, target] == pytest.approx(exact, abs=1e-8)
+        assert found[target, target] == 0
+
+
+def test_weights_of_any_sign_solve_theirs():
+    rng = np.random.default_rng(2)
+    clicked = rng.random((80, 5)) < 0.4
+    products = clicked.T.astype(float) @ clicked
+    scale = 0.2 * np.trace(products) / 5
+    found = ridge_weights(products, 0.2, nonnegative=False)
+    for target in range(5):
+        others = [item for item in range(5) if item != target]
+        left = products[np.ix_(others, others)] + scale * np.eye(4)
+        exact = np.linalg.solve(left, products[others, target])
+        assert found[others, target] == pytest.approx(exact)
+
+
+def test_products_count_people_who_clicked_both():
+    prefs = pm.Preferences.from_clicks([[1, 1, 0], [1, 0, 1], [1, 1, 1]], weights=[2, 1, 3])
+    expected = [[6, 5, 4], [5, 5, 3], [4, 3, 4]]
+    assert products_of(prefs, Threads(1)).tolist() == expected
+
+
+# corrections
+
+
+def test_a_correction_finds_the_truth_and_never_falls():
+    rng = np.random.default_rng(1)
+    every = np.ones((2000, 20), dtype=bool)
+
+    def truth(x):
+        return 1 / (1 + np.exp(-(1.5 * x[..., 0] + 0.5 * x[..., 1] - x[..., 2] - 1)))
+
+    features = rng.normal(size=(2000, 20, 3))
+    found = learn_correction(
+        features, rng.random((2000, 20)) < truth(features), every, np.ones(2000), 3, n_free=1
+    )
+    fresh = rng.normal(size=(2000, 20, 3))
+    assert np.abs(found.apply(fresh, every, 3) - truth(fresh)).mean() < 0.03
+    for row in range(2):
+        assert (np.diff(found.values[row]) >= 0).all()
+        assert (np.diff(found.knots[row]) >= 0).all()
+
+
+def test_what_is_seen_has_probability_0_and_the_best_stay_the_best():
+    rng = np.random.default_rng(1)
+    features, unseen = rng.normal(size=(500, 10, 2)), rng.random((500, 10)) < 0.7
+    hits = rng.random((500, 10)) < 1 / (1 + np.exp(1 - features[..., 0]))
+    learnt = learn_correction(features, hits, unseen, np.ones(500), 3, n_free=1)
+    found = learnt.apply(features, unseen, 3)
+    coefficients = learnt.coefficients
+    assert (found[~unseen] == 0).all()
+    scale = np.where(unseen, features @ coefficients[:-1], -np.inf)
+    for row in range(500):
+        order = np.argsort(-scale[row])[: unseen[row].sum()]
+        assert found[row, order[:3]].min() >= found[row, order[3:]].max(initial=0.0)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("is_given", [True, False])
+@pytest.mark.parametrize("blended", [True, False])
+def test_the_kernel_corrects_as_the_definition_does(is_given, blended):
+    rng = np.random.default_rng(1)
+    rows = [[0, 3], [], [1, 2, 4]]
+    seen, scores = clicks_of(*rows), rng.random((3, 5))
+    chances, others = rng.random((2, 3, 5))
+    personal = example(scores=np.ones((3, 5)) if is_given else np.empty((0, 0)))
+    of_users, blend = rng.normal(size=(3, 2)), others if blended else None
+    features = personal.features(chances, scores, of_users, blend)
+    knots = np.sort(rng.normal(size=(2, 6)), axis=1)
+    correction = Correction(
+        rng.random(features.shape[-1] + 1), knots, np.sort(rng.random((2, 6)), axis=1)
+    )
+    expected = correction.apply(features, ~seen_table(seen, slice(0, 3)), 2)
+    found = chances.copy()
+    arrays = (correction.coefficients, correction.knots, correction.values)
+    given_others = others if blended else np.empty((0, 0))
+    kernels.correct_chances(
+        seen.starts, seen.codes, scores, is_given, given_others, of_users, *arrays, 2, found
+    )
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_feature_that_misleads_gets_no_weight():
+    rng = np.random.default_rng(1)
+    features, every = rng.normal(size=(1000, 20, 2)), np.ones((1000, 20), dtype=bool)
+    hits = rng.random((1000, 20)) < 1 / (1 + np.exp(2 * features[..., 0] + 1))
+    found = learn_correction(features, hits, every, np.ones(1000), 3, n_free=1)
+    assert found.coefficients[0] == 0  # it would have to be negative
+
+
+def test_a_row_of_weight_2_is_two_people():
+    rng = np.random.default_rng(1)
+    features, unseen = rng.normal(size=(300, 8, 2)), rng.random((300, 8)) < 0.8
+    hits = rng.random((300, 8)) < 1 / (1 + np.exp(1 - features[..., 0]))
+    weights = rng.integers(1, 4, 300)
+    one = learn_correction(features, hits, unseen, weights.astype(float), 3, n_free=1)
+    rows = np.repeat(np.arange(300), weights)
+    ones = np.ones(len(rows))
+    two = learn_correction(features[rows], hits[rows], unseen[rows], ones, 3, n_free=1)
+    found = [c.apply(features, unseen, 3) for c in (one, two)]
+    assert found[0] == pytest.approx(found[1], abs=0.03)  # the edges of bins may differ
+    unweighted = learn_correction(features, hits, unseen, np.ones(300), 3, n_free=1)
+    assert one.coefficients == pytest.approx(two.coefficients, abs=0.02)
+    assert one.coefficients != pytest.approx(unweighted.coefficients, abs=0.02)
+
+
+@pytest.mark.kernel
+def test_last_clicks_follow_the_law_of_the_user():
+    """Five items, three clicked: how often each is the last, against all rankings."""
+    personal = example()
+    seen = clicks_of(*[[0, 2, 4]] * 3000)
+    rankings = np.tile(np.array([2, 1, 5, 4, 3], dtype=np.int32), (3000, 1))
+    shares = np.tile([0.5, 0.3, 0.2], (3000, 1))
+    lams, _, weights = personal._grid
+    last = np.empty(9000, dtype=bool)
+    kernels.draw_last_clicks(
+        7, 0, seen.starts, seen.codes, rankings, lams, weights, shares, 1, last
+    )
+    assert (last.reshape(-1, 3).sum(axis=1) == 1).all()
+    expected = np.zeros(3)
+    for share, lam in zip((0.5, 0.3, 0.2), lams, strict=True):
+        own = np.zeros(3)
+        for ranks in itertools.permutations(range(1, 4)):
+            distance = sum(abs(r - c) for r, c in zip(ranks, (2, 5, 3), strict=True))
+            own[ranks.index(3)] += np.exp(-lam * distance)
+        expected += share * own / own.sum()
+    counts = last.reshape(-1, 3).sum(axis=0)
+    assert chisquare(counts, 3000 * expected).pvalue > 0.001
+    assert chisquare(counts, 3000 * expected[[1, 0, 2]]).pvalue < 1e-6
+
+
+def test_a_map_has_the_observed_frequencies():
+    scale = np.linspace(-1, 1, 1000)
+    hits = (np.arange(1000) % 4 == 0).astype(float)
+    knots, values = monotone_map(scale, hits, np.ones(1000))
+    assert values == pytest.approx(np.full(len(knots), 0.25), abs=0.01)
+
+
+# fits
+
+
+def own_population(n_users, n_items, rng):
+    """Users with scores of their own, alpha 4 or 16, who click the first of their ranks."""
+    scores = rng.normal(size=(n_users, n_items))
+    alphas = rng.choice([4.0, 16.0], n_users)
+    rows = []
+    for user in range(n_users):
+        center = np.argsort(np.argsort(-scores[user])) + 1
+        rows.append(pm.Mallows(center, alphas[user]).draw(1, rng)[0])
+    rankings = np.array(rows)
+    n_clicks = rng.integers(4, 12, n_users)
+    return scores, rankings, rankings <= n_clicks[:, None], alphas
+
+
+def test_users_drawn_from_the_model_are_calibrated_and_their_alphas_recovered():
+    scores, rankings, clicked, alphas = own_population(1500, 30, np.random.default_rng(1))
+    prefs = pm.Preferences.from_clicks(clicked)
+    found = pm.evaluate(prefs, k=3, method="personal", truth=rankings, scores=scores, rng=1)
+    assert found.calibration.error <= 0.03  # half of it is the chance of 4,500 recommendations
+    personal = found.posterior.personal
+    mean_log = np.log(personal.alphas) @ personal.alpha_shares
+    assert mean_log == pytest.approx(np.log(alphas).mean(), abs=0.1)
+    low = personal.alpha_shares[personal.alphas < 8].sum()
+    assert low == pytest.approx((alphas == 4).mean(), abs=0.06)
+
+
+@pytest.mark.parametrize("alpha", [None, 30.0])
+def test_an_inner_split_corrects_what_is_wrong_and_does_not_hurt(alpha):
+    """Without an alpha the law is right, with 30 it is far too sure."""
+    scores, rankings, clicked, _ = own_population(20_000, 30, np.random.default_rng(2))
+    prefs = pm.Preferences.from_clicks(clicked)
+    options = {"k": 3, "method": "personal", "truth": rankings, "scores": scores, "alpha": alpha}
+    plain = pm.evaluate(prefs, rng=1, calibrate=False, **options)
+    found = pm.evaluate(prefs, rng=1, **options)
+    assert found.accuracy == pytest.approx(plain.accuracy, abs=0.002)
+    if alpha is None:
+        assert found.calibration.error <= 0.015 < plain.calibration.error
+    else:
+        assert found.calibration.error < 0.1 < 0.3 < plain.calibration.error
+
+
+def test_a_correction_by_later_clicks_helps_and_does_not_hurt():
+    """Half of the users show what they click next; the probabilities of the others get better."""
+    scores, rankings, clicked, _ = own_population(10_000, 30, np.random.default_rng(2))
+    prefs = pm.Preferences.from_clicks(clicked)
+    n_clicks = prefs.n_clicks[:, None]
+    later = (rankings > n_clicks) & (rankings <= n_clicks + 3)
+    first = np.arange(10_000) < 5000
+    held_out = pm.Preferences.from_clicks(later).take(first)
+    errors = []
+    for options in ({}, {"held_out": held_out}):
+        posterior = pm.fit(prefs, "personal", scores=scores, rng=1, **options)
+        found = pm.recommend(posterior, 3, users=list(range(5000, 10_000)))
+        hits = np.take_along_axis(later[5000:], found.items, axis=1).astype(float)
+        errors.append(calibrate(found.probabilities.ravel(), hits.ravel()).error)
+    assert errors[1] <= 0.015
+    assert errors[1] <= errors[0] + 0.005
+
+
+def simulated(n_users=400, seed=1):
+    return pm.simulate_clicks(n_users, 30, [8, 8, 8, 8], 8, min_clicks=5, rng=seed)
+
+
+def test_personal_lists_beat_one_list_for_all():
+    data = simulated()
+    found = pm.evaluate(data.preferences, hide=3, k=3, method="personal", rng=1)
+    assert found.accuracy > found.popularity + 5 * found.accuracy_error
+    assert found.calibration.error < 0.06
+    assert found.n_users == len(found.recommendations.users)
+
+
+def test_new_users_are_served_as_users_with_the_same_clicks():
+    data = simulated()
+    posterior = pm.fit(data.preferences, "personal", rng=1)
+    old = pm.recommend(posterior, 5)
+    new = pm.recommend(posterior, 5, clicks=data.preferences)
+    assert (old.items == new.items).all()
+    one = pm.recommend(posterior, 5, clicks={"x": data.preferences.clicks_of(7).tolist()})
+    assert (one.items[0] == old.items[7]).all()
+    assert one.probabilities[0] == pytest.approx(old.probabilities[7])
+
+
+def test_a_user_without_clicks_gets_the_population_s_list():
+    data = simulated()
+    posterior = pm.fit(data.preferences, "personal", rng=1)
+    found = pm.recommend(posterior, 5, clicks={"nobody": []})
+    counts = data.preferences.item_counts()
+    assert counts[found.items[0]].tolist() == sorted(counts, reverse=True)[:5]
+    everything = pm.recommend(posterior, 5, clicks={"all": list(range(30))})
+    assert (everything.items == -1).all()
+
+
+def test_a_personal_posterior_comes_back_whole(tmp_path):
+    data = simulated()
+    clusters = fit_quietly(data.preferences, n_clusters=2, n_draws=20, rng=1)
+    for options in ({}, {"with_clusters": clusters, "calibrate": True}, {"calibrate": True}):
+        posterior = pm.fit(data.preferences, "personal", rng=1, **options)
+        posterior.save(tmp_path / "x.pm")
+        again = pm.load(tmp_path / "x.pm")
+        one, two = (pm.recommend(p, 3, clicks={"new": [1, 2, 3]}) for p in (posterior, again))
+        assert (one.items == two.items).all()
+        assert (one.probabilities == two.probabilities).all()
+
+
+def fit_quietly(*args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        return pm.fit(*args, **options)
+
+
+def test_scores_may_be_learnt_by_a_function_or_a_model():
+    data = simulated()
+
+    class Factors:
+        """A recommender as those of implicit are: fit, then factors."""
+
+        def fit(self, clicks, show_progress=True):
+            left, sizes, right = np.linalg.svd(clicks.toarray(), full_matrices=False)
+            self.user_factors, self.item_factors = left[:, :4] * sizes[:4], right[:4].T
+
+    for scores in (pm.scores_from(Factors()), lambda clicks: clicks.toarray() @ WIDE):
+        posterior = pm.fit(data.preferences, "personal", scores=scores, calibrate=True, rng=1)
+        assert posterior.personal.corrections
+        assert pm.recommend(posterior, 3).probabilities.min() > 0
+        with pytest.raises(ValueError, match="new users need scores"):
+            pm.recommend(posterior, 3, clicks={"new": [1]})
+
+
+WIDE = np.random.default_rng(1).random((30, 30))
+
+
+def test_ranks_of_a_user_have_intervals():
+    data = simulated()
+    fits = [
+        pm.fit(data.preferences, "personal", rng=1),
+        fit_quietly(data.preferences, n_clusters=2, n_draws=20, rng=1),
+        fit_quietly(data.preferences, "mcmc", n_draws=20, n_chains=1, rng=1),
+    ]
+    for posterior in fits:
+        clicked = data.preferences.clicks_of(5)
+        found = pm.user_intervals(posterior, 5, rng=1)
+        assert (found[:, 0] <= found[:, 1]).all()
+        assert found[clicked, 1].max() <= len(clicked)
+        unseen = np.setdiff1d(np.arange(30), clicked)
+        assert found[unseen, 0].min() > len(clicked)
+        narrow = pm.user_intervals(
+            posterior, clicks={"n": clicked.tolist()}, probability=0.5, rng=1
+        )
+        assert np.diff(narrow, axis=1).mean() < np.diff(found, axis=1).mean()
+
+
+def test_threads_leave_no_trace():
+    data = simulated()
+    one, two = (
+        pm.fit(data.preferences, "personal", calibrate=True, rng=1, executor=pm.Threads(n))
+        for n in (1, 2)
+    )
+    assert (one.personal.item_weights == two.personal.item_weights).all()
+    assert (one.personal.alpha_shares == two.personal.alpha_shares).all()
+    for window, correction in one.personal.corrections.items():
+        assert (correction.coefficients == two.personal.corrections[window].coefficients).all()
+
+
+def test_tiny_data_are_no_trouble():
+    prefs = pm.Preferences.from_clicks({"a": ["x"], "b": ["x", "y"], "c": ["z"]})
+    posterior = pm.fit(prefs, "personal", rng=1)
+    assert posterior.personal.corrections == {}
+    assert pm.recommend(posterior, 1, users=["c"]).items.shape == (1, 1)
+
+
+def few():
+    return pm.simulate_clicks(60, 6, 5, 3, rng=1).preferences
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scores": np.ones((60, 6))}, "scores must not be all the same, got 1.0 everywhere"),
+        ({"scores": np.full((60, 6), np.nan)}, "scores must be finite numbers, got nan for user 0"),
+        ({"scores": np.full((60, 6), np.inf)}, "scores must be finite numbers, got inf"),
+        ({"scores": np.ones((6, 6))}, r"60 users and 6 items, got an array of shape \(6, 6\)"),
+        ({"ridge": -1}, "ridge must be a finite number, 0 or more"),
+        ({"sigma": 1}, "method='personal' has no option 'sigma'; it has calibrate, held_out"),
+        ({"n_clusters": 2}, "neither draws nor clusters; to blend it with clusters"),
+        ({"n_draws": 10}, "neither draws nor clusters"),
+        (
+            {"held_out": 3},
+            "held_out must be clicks: a dict .* or a matrix with the users",
+        ),
+        ({"held_out": [[1, 0]]}, "held_out must be clicks: .* users must have 1 names, got 60"),
+        ({"held_out": pm.Preferences.from_rankings([[1, 2]])}, "held_out must be clicks, got rank"),
+        ({"scores": [["a"] * 6] * 60}, "scores must be an array of numbers, users x items"),
+        ({"scores": np.eye(60, 6) * 1e300}, "scores must be at most 1e100"),
+        ({"calibrate": "no"}, "calibrate must be True or False, got 'no'"),
+        ({"held_out": {"0": [0, 1]}}, "its users are like '0', those of the fit like 0"),
+        ({"with_clusters": 3}, "with_clusters must be a posterior from a fit of clicks"),
+    ],
+)
+def test_bad_input_is_refused(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        pm.fit(few(), "personal", rng=1, **options)
+
+
+@pytest.fixture(scope="module")
+def seen_and_later():
+    """Clicks of named users on named items, some of them to come later."""
+    data = simulated(120)
+    users = [f"u{row:03}" for row in range(120)]
+    prefs = data.preferences.rename(users=users, items=[f"item {code:02}" for code in range(30)])
+    shown, hidden = hide_clicks(prefs, 2, np.random.default_rng(1))
+    later = {
+        user: shown.items[np.flatnonzero(hidden[row])].tolist()
+        for row, user in enumerate(users)
+        if hidden[row].any()
+    }
+    return shown, later, hidden
+
+
+def corrections_with(shown, held_out):
+    posterior = pm.fit(shown, "personal", ridge=0.3, rng=1, held_out=held_out)
+    return pm.recommend(posterior, 2).probabilities
+
+
+def test_later_clicks_may_come_in_any_form(seen_and_later):
+    shown, later, hidden = seen_and_later
+    expected = corrections_with(shown, pm.Preferences.from_clicks(later, items=shown.items))
+    pairs = [(user, item) for user, listed in later.items() for item in listed]
+    columns = dict(zip(("user", "item"), zip(*pairs, strict=True), strict=True))
+    other_order = pm.Preferences.from_clicks(later, items=shown.items[::-1])
+    forms = [later, columns, pd.DataFrame(columns), pl.DataFrame(columns), other_order, hidden]
+    for form in [*forms, sparse.csr_array(hidden)]:
+        assert (corrections_with(shown, form) == expected).all()
+
+
+def test_later_clicks_that_the_fit_does_not_know_are_counted_and_left_out(seen_and_later):
+    shown, later, _ = seen_and_later
+    expected = corrections_with(shown, later)
+    more = later | {"stranger": ["item 01", "item 02"], "u000": [*later["u000"], "new", "newer"]}
+    words = r"held_out: 2 of 32 items and 1 of \d+ users are not in the fit, so 4 of \d+"
+    for form in (more, pm.Preferences.from_clicks(more)):
+        with pytest.warns(pm.DroppedRowsWarning, match=words):
+            found = corrections_with(shown, form)
+        assert (found == expected).all()
+
+
+def test_later_clicks_must_be_later_and_enough():
+    with pytest.raises(ValueError, match="not in the fit, of 50 users or more, got 0 such users"):
+        pm.fit(few(), "personal", rng=1, held_out=few())
+    clusters = fit_quietly(few(), n_clusters=2, n_draws=5, rng=1)
+    with pytest.raises(ValueError, match="with_clusters needs calibrate=True"):
+        pm.fit(few(), "personal", rng=1, with_clusters=clusters, calibrate=False)
+    with pytest.raises(ValueError, match="an array may have seen the hidden clicks"):
+        pm.evaluate(few(), hide=1, k=1, method="personal", scores=np.eye(60, 6))
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_plain_fit_is_calibrated_for_the_next_ranks(k):
+    data = pm.simulate_clicks(1500, 20, [8, 8, 8], 8, min_clicks=5, rng=1)
+    found = pm.evaluate(data.preferences, k=k, method="personal", truth=data.rankings, rng=1)
+    assert found.calibration.error < 0.08
+    plain = pm.evaluate(
+        data.preferences, k=k, method="personal", truth=data.rankings, rng=1, calibrate=False
+    )
+    assert plain.calibration.error < 0.04
+
+
+def test_a_correction_is_for_windows_like_its_own():
+    data = simulated()
+    posterior = pm.fit(data.preferences, "personal", calibrate=True, rng=1)
+    assert set(posterior.personal.corrections) == {1, 3, 10}
+    plain = replace(posterior.personal, corrections={})
+    seen = data.preferences
+    for window, same in ((3, False), (4, False), (6, True), (20, True)):
+        rows = slice(0, seen.n_users)
+        one, two = (
+            p.probabilities(p.prepare(seen, window), seen, rows, window)
+            for p in (posterior.personal, plain)
+        )
+        assert (one == two).all() == same
+
+
+def test_equal_scores_go_to_the_more_popular():
+    rows = {**{i: ["a", "b"] for i in range(20)}, **{i: ["b", "c"] for i in range(20, 30)}}
+    prefs = pm.Preferences.from_clicks(rows | {"odd": ["z"]})
+    found = pm.recommend(pm.fit(prefs, "personal", rng=1), 3, users=["odd"]).to_rows()
+    assert [row["item"] for row in found] == ["b", "a", "c"]
+
+
+def test_a_penalty_of_0_is_no_trouble():
+    prefs = pm.Preferences.from_clicks([[1, 1, 1, 0, 0], [1, 0, 0, 1, 0]])
+    for nonnegative in (True, False):
+        posterior = pm.fit(prefs, "personal", ridge=0, nonnegative=nonnegative, rng=1)
+        assert np.isfinite(posterior.personal.item_weights).all()
+        found = pm.recommend(posterior, 2)
+        assert ((found.probabilities > 0) & (found.probabilities <= 1)).all()
+
+
+def test_rankings_are_refused():
+    with pytest.raises(TypeError, match="method='personal' needs clicks"):
+        pm.fit(pm.Preferences.from_rankings([[1, 2, 3]]), "personal")
+    posterior = pm.fit(few(), "personal", rng=1)
+    with pytest.raises(ValueError, match="by='draws' is not there"):
+        pm.recommend(posterior, 3, by="draws")
+    with pytest.raises(ValueError, match="give a user of the fit, or the clicks"):
+        pm.user_intervals(posterior)
+
+
+def test_threads_never_see_tables_that_are_half_made():
+    """Many ask at once while the tables are made; every answer is that of a fit left in peace."""
+    n_items, rng = 300, np.random.default_rng(1)
+    weights = rng.random((n_items, n_items))
+    np.fill_diagonal(weights, 0.0)
+    alphas = np.geomspace(1, 64, 8)
+    parts = (weights, rng.random(n_items), np.arange(n_items), alphas, np.full(8, 1 / 8))
+    seen = [clicks_of(sorted(rng.permutation(n_items)[:3].tolist()), n_items=n_items)] * 8
+    expected = ask(Personal(*parts), seen[0])
+    assert np.isfinite(expected).all()
+    for _ in range(3):
+        shared, start = Personal(*parts), threading.Barrier(len(seen))
+
+        def question(mine, shared=shared, start=start):
+            start.wait()
+            return ask(shared, mine)
+
+        with ThreadPoolExecutor(len(seen)) as pool:
+            for found in pool.map(question, seen):
+                assert np.array_equal(found, expected)
+
+
+def test_a_table_in_the_making_is_not_ready_and_holds_nobody_up(monkeypatch):
+    personal, begun, go_on = example(), threading.Event(), threading.Event()
+    ready, make_one = clicks_of([0, 1]), GridTables._make_one
+    expected = ask(personal, ready)
+
+    def slow(self, window, size):
+        begun.set()
+        assert go_on.wait(20)
+        return make_one(self, window, size)
+
+    monkeypatch.setattr(GridTables, "_make_one", slow)
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(ask, personal, clicks_of([2]))
+        assert begun.wait(20)
+        assert not personal.tables.has(4, 4)
+        assert personal.tables.has(4, 3)
+        assert np.array_equal(ask(personal, ready), expected)
+        go_on.set()
+        assert np.isfinite(other.result()).all()
+    assert personal.tables.has(4, 4)
+
+
+def ask(personal, seen, window=4):
+    tables = personal.prepare(seen, window)
+    return personal.probabilities(tables, seen, slice(0, 1), window)
+
+
+def test_later_clicks_on_one_item_are_clicks_of_the_fit():
+    data = simulated()
+    items, users = data.preferences.items.tolist(), data.preferences.users.tolist()
+    later = {user: [items[0]] for user in users}
+    held_out = check_held_out(later, data.preferences)
+    assert held_out.n_items == data.preferences.n_items
+    assert held_out.n_clicks.tolist() == [1] * len(users)
+    with pytest.raises(ValueError, match="held_out must have items of the fit, such as"):
+        check_held_out({users[0]: ["unknown"]}, data.preferences)

@@ -1,0 +1,292 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import pseudomallows as pm
+from pseudomallows import pseudo_recommender
+from pseudomallows.kernels.groups import count_group, sum_first_chances
+from pseudomallows.recommendations.recommenders import recommender_of
+from pseudomallows.recommendations.tables import Tables, first_chances, knots_of
+
+
+def quietly(*arguments, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        return pm.fit(*arguments, **options)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return pm.simulate_clicks(300, 15, 6, 4, rng=1)
+
+
+@pytest.fixture(scope="module", params=["pseudo", "balanced", "mcmc"])
+def posterior(request, data):
+    options = {"n_draws": 60} | ({"n_chains": 1} if request.param == "mcmc" else {})
+    return quietly(data.preferences, request.param, 6.0, rng=1, **options)
+
+
+def table_of(recommendations, n_items):
+    table = np.full((len(recommendations.items), n_items), np.nan)
+    for row, (codes, values) in enumerate(
+        zip(recommendations.items, recommendations.probabilities, strict=True)
+    ):
+        table[row, codes[codes >= 0]] = values[codes >= 0]
+    return table
+
+
+def test_looked_up_probabilities_agree_with_counted_ones(posterior, data):
+    looked = table_of(pm.recommend(posterior, k=15), 15)
+    counted = table_of(pm.recommend(posterior, k=15, by="draws"), 15)
+    assert np.nanmax(np.abs(looked - 1)) < 1e-9  # all unseen items are among the next 15
+    assert np.nanmax(np.abs(counted - 1)) < 1e-9
+    looked, counted = (
+        table_of(pm.recommend(posterior, k=15, window=3, by=by, max_error=0), 15)
+        for by in ("look_up", "draws")
+    )
+    unseen = ~np.isnan(looked)
+    error = np.sqrt(looked * (1 - looked) / 60).clip(0.01)  # there are 60 draws
+    z = ((counted - looked) / error)[unseen]
+    assert abs(z.mean()) < 0.05
+    assert z.std() < 1.2
+    assert np.abs(np.nanmean(counted - looked, axis=0)).max() < 0.02
+
+
+def test_recommended_items_are_unseen_in_order_and_of_the_stated_probability(posterior, data):
+    found = pm.recommend(posterior, k=4)
+    assert found.items.shape == (300, 4)
+    for row in range(300):
+        assert not set(found.items[row]) & set(data.preferences.clicks_of(row))
+    assert (np.diff(found.probabilities, axis=1) <= 1e-12).all()
+    assert found.probabilities.min() >= 0
+    assert found.probabilities.max() <= 1
+
+
+def test_new_users_get_the_same_in_whatever_form_their_clicks_come(posterior, data):
+    mine = data.preferences.clicks_of(7).tolist()
+    old = pm.recommend(posterior, k=3, clicks={7: mine})
+    known = pm.recommend(posterior, k=3, users=[7])  # many users: the clicks of one tell little
+    assert old.items.tolist() == known.items.tolist()
+    assert np.abs(old.probabilities - known.probabilities).max() < 0.02
+    for clicks in (
+        {"new": mine},
+        pd.DataFrame({"user": ["new"] * len(mine), "item": mine}),
+        sparse.csr_array(np.isin(np.arange(15), mine)[None].astype(int)),
+        np.isin(np.arange(15), mine)[None],
+        data.preferences.take([7]),
+    ):
+        new = pm.recommend(posterior, k=3, clicks=clicks)
+        assert new.items.tolist() == old.items.tolist()
+        assert new.probabilities.tolist() == old.probabilities.tolist()
+
+
+def test_the_quick_way_to_few_items_has_the_bits_of_the_slow_one(monkeypatch):
+    data = pm.simulate_clicks(150, 16, [8, 8, 8], 4, rng=3).preferences
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        posteriors = [pm.fit(data, n_clusters=k, n_draws=30, rng=1) for k in (1, 3)]
+    for posterior in posteriors:
+        for given in ({}, {"clicks": data}):
+            found = []
+            for few in (1, 1000):  # any number of items is few, or none is
+                monkeypatch.setattr(pseudo_recommender, "FEW_ITEMS", few)
+                found.append(pm.recommend(posterior, 3, window=5, **given))
+            assert (found[0].items == found[1].items).all()
+            assert (found[0].probabilities == found[1].probabilities).all()
+
+
+def test_users_with_no_click_and_with_all_clicks(posterior):
+    found = pm.recommend(
+        posterior, k=3, clicks={"none": [], "all": list(range(15)), "most": list(range(13))}
+    )
+    consensus = posterior.point_consensus()
+    assert set(found.items[0]) <= set(np.argsort(consensus)[:6])
+    assert found.items[1].tolist() == [-1, -1, -1]
+    assert np.isnan(found.probabilities[1]).all()
+    assert sorted(found.items[2].tolist()) == [-1, 13, 14]
+    assert found.probabilities[2, :2] == pytest.approx([1, 1])
+
+
+def test_ties_go_to_the_better_consensus_rank(posterior):
+    found = pm.recommend(posterior, k=20, clicks={"new": [0]})  # all have probability 1
+    order = [item for item in np.argsort(posterior.point_consensus()) if item != 0]
+    assert found.items[0, :14].tolist() == order
+
+
+def test_rows_and_frames_have_names(posterior):
+    found = pm.recommend(posterior, k=2, clicks={"new": [3], "full": list(range(15))})
+    rows = found.to_rows()
+    assert [row["user"] for row in rows] == ["new", "new"]
+    assert [row["place"] for row in rows] == [1, 2]
+    frame = found.to_frame()
+    assert list(frame.columns) == ["user", "place", "item", "probability"]
+    assert len(frame) == 2
+    assert pm.recommend(posterior, k=1, clicks={"full": list(range(15))}).to_frame().shape == (0, 4)
+
+
+def test_the_number_of_threads_changes_nothing(posterior):
+    one = pm.recommend(posterior, k=3, executor=pm.Threads(1))
+    two = pm.recommend(posterior, k=3, executor=pm.Threads(2))
+    assert (one.items == two.items).all()
+    assert (one.probabilities == two.probabilities).all()
+
+
+def test_a_saved_posterior_recommends_the_same(posterior, tmp_path):
+    posterior.save(tmp_path / "model.pm")
+    again = pm.load(tmp_path / "model.pm")
+    for options in ({}, {"clicks": {"new": [1, 2]}}):
+        one, two = (pm.recommend(p, k=3, **options) for p in (posterior, again))
+        assert (one.items == two.items).all()
+        assert (one.probabilities == two.probabilities).all()
+
+
+def reference_chances(size, lam, k, order, n_draws=150_000):
+    """Many draws of another seed."""
+    sums, squares = np.zeros((2, size))
+    sum_first_chances(99, 0, n_draws, size, lam, order, k, sums, squares)
+    return sums / n_draws
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("lam", [0.05, 0.4])
+def test_tables_of_the_paper_s_law_are_close_to_it(order, lam):
+    size, k = 30, 5
+    counts = np.zeros((size, size), dtype=np.int64)
+    count_group(99, size, lam, order, 100_000, counts)
+    found = first_chances(size, lam, k, order)
+    assert np.abs(found - counts[:, :k].sum(axis=1) / 100_000).max() < 0.008  # of the counts
+    expected = reference_chances(size, lam, k, order)
+    assert np.abs(found - expected).max() < (0.003 if order == 0 else 0.005)
+    assert found.sum() == pytest.approx(k, abs=0.02)
+
+
+@pytest.mark.parametrize(("alpha", "k"), [(2.0, 5), (20.0, 3)])
+def test_sizes_between_those_at_hand_are_read_between_them(alpha, k):
+    n_items, law = 70, (np.arange(70, dtype=np.int32)[None], np.ones(1), np.array([0, 1]))
+    tables = Tables(np.array([alpha]), (*law, np.array([0])), 0)
+    sizes = [17, 31, 62, 68]
+    assert all(low < size < high for size in sizes for low, high in [knots_of(size, n_items)])
+    lines, ends, chances, _, _ = tables.of(k, [(0, size) for size in sizes])
+    for size in sizes:
+        found = chances[lines[0, size], :size]
+        assert np.abs(found - reference_chances(size, alpha / n_items, k, 0)).max() < 0.003
+        assert found.sum() == pytest.approx(k)
+        assert ends[lines[0, size]] <= size
+
+
+@pytest.mark.parametrize(("n_items", "alpha", "window"), [(40, 40.0, 20), (60, 5.0, 25)])
+def test_windows_that_reach_near_the_end_are_not_read_between_others(n_items, alpha, window):
+    law = (np.arange(n_items, dtype=np.int32)[None], np.ones(1), np.array([0, 1]))
+    tables = Tables(np.array([alpha]), (*law, np.array([0])), 0)
+    sizes = [window - 1, window + 1, window + 2, 2 * window - 3]
+    lines, _, chances, _, _ = tables.of(window, [(0, size) for size in sizes])
+    for size in sizes:
+        found, k = chances[lines[0, size], :size], min(window, size)
+        assert np.abs(found - reference_chances(size, alpha / n_items, k, 0)).max() < 0.003
+        assert found.sum() == pytest.approx(k)
+
+
+@pytest.mark.parametrize("n_items", [1, 5, 17, 18, 40, 333])
+def test_sizes_at_hand_enclose_all_others(n_items):
+    for size in range(1, n_items + 1):
+        low, high = knots_of(size, n_items)
+        assert low <= size <= high <= n_items
+        assert (low == high) == (size == low)
+
+
+@pytest.mark.parametrize("order", ["v", "top_bottom"])
+def test_looked_up_probabilities_agree_with_counted_ones_for_other_orders(order):
+    prefs = pm.simulate_clicks(100, 12, 12, 4, rng=1).preferences
+    posterior = quietly(prefs, alpha=12.0, order=order, n_draws=1500, rng=1)
+    looked = table_of(pm.recommend(posterior, k=12, window=3), 12)
+    counted = table_of(pm.recommend(posterior, k=12, window=3, by="draws"), 12)
+    assert np.nanmax(np.abs(looked - counted)) < 0.07
+
+
+def test_counted_probabilities_do_not_depend_on_the_blocks(posterior, monkeypatch):
+    one = pm.recommend(posterior, k=3, by="draws")
+    monkeypatch.setattr("pseudomallows.executors.blocks.__defaults__", (17,))
+    two = pm.recommend(posterior, k=3, by="draws")
+    assert (one.probabilities == two.probabilities).all()
+
+
+def test_a_window_is_that_of_the_probability(posterior):
+    wide = pm.recommend(posterior, k=2, window=6, max_error=0)
+    full = table_of(pm.recommend(posterior, k=6, max_error=0), 15)
+    assert wide.items.shape == (300, 2)
+    for row in range(300):
+        assert wide.probabilities[row] == pytest.approx(full[row, wide.items[row]])
+
+
+def test_rows_are_plain_enough_for_json(posterior):
+    import json
+
+    rows = pm.recommend(posterior, k=2, users=[3, 5]).to_rows()
+    assert json.loads(json.dumps(rows)) == rows
+    assert [row["user"] for row in rows] == [3, 3, 5, 5]
+
+
+@pytest.mark.parametrize("name", ["ann", 12352, ("x", 1)], ids=str)
+def test_one_user_may_be_asked_for_by_name_alone(name):
+    prefs = pm.Preferences.from_clicks({name: ["tea"], "bob": ["ale"], "eve": ["tea", "rum"]})
+    posterior = quietly(prefs, alpha=2, n_draws=5, rng=1)
+    rows = pm.recommend(posterior, 1, users=name).to_rows()
+    assert rows == pm.recommend(posterior, 1, users=[name]).to_rows()
+    assert [row["user"] for row in rows] == [name]
+    assert pm.recommend(posterior, 1, users=()).items.shape == (0, 1)
+    if name == 12352:
+        assert pm.recommend(posterior, 1, users=np.int64(name)).to_rows() == rows
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "k must be 1 or more, got 0"),
+        ({"k": 2.5}, "k must be a whole number"),
+        ({"users": ["zoe"]}, "no user is named 'zoe'; the first are 0, 1, 2"),
+        ({"users": "zoe"}, "no user is named 'zoe'; the first are 0, 1, 2"),
+        ({"users": "3"}, "no user is named '3'; did you mean 3?"),
+        ({"users": 99_999}, "no user is named 99999; the first are"),
+        ({"users": [[3]]}, r"no user is named \[3\]; the first are"),
+        ({"clicks": {"a": ["x", "y", 3]}}, "unknown item: 'x', 'y'; known are those of the fit"),
+        ({"clicks": [[1, 0]]}, "items must have 2 names, got 15"),
+        ({"clicks": {"a": [1]}, "users": [1]}, "not both"),
+        ({"by": "magic"}, "by must be one of 'look_up', 'draws', got 'magic'"),
+    ],
+)
+def test_bad_questions_are_refused(posterior, options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        pm.recommend(posterior, **options)
+
+
+def test_only_a_posterior_can_recommend():
+    with pytest.raises(TypeError, match="posterior must come from fit"):
+        pm.recommend(pm.Preferences.from_clicks([[1, 0]]))
+
+
+def test_a_posterior_of_rankings_cannot_recommend():
+    posterior = pm.fit(pm.Preferences.from_rankings([[1, 2, 3]]), alpha=1, rng=1)
+    with pytest.raises(ValueError, match="need a fit of clicks"):
+        pm.recommend(posterior)
+
+
+@pytest.mark.parametrize("method", ["pseudo", "mcmc", "personal"])
+def test_a_user_s_rankings_are_drawn_by_the_law_of_the_recommendations(method, data):
+    """The share of drawn rankings that put an item next is its stated probability."""
+    alpha = {} if method == "personal" else {"alpha": 6.0}
+    plain = {"calibrate": False} if method == "personal" else {"n_draws": 60}
+    posterior = quietly(data.preferences, method, rng=1, **alpha, **plain)
+    for given in ({"users": [7]}, {"clicks": {"new": [2, 5, 9]}}):
+        stated = pm.recommend(posterior, 3, max_error=0, **given)
+        seen = data.preferences.take([7])
+        if "clicks" in given:
+            seen = pm.Preferences.from_clicks(given["clicks"], items=range(15))
+        rows = np.array([7]) if "users" in given else None
+        rng = np.random.default_rng(1)
+        counts = recommender_of(posterior).draw_ranks(seen, rows, 20_000, rng)
+        first = int(seen.n_clicks[0])
+        shares = counts[stated.items[0], first : first + 3].sum(axis=1) / 20_000
+        assert shares == pytest.approx(stated.probabilities[0], abs=0.02)

@@ -1,0 +1,347 @@
+"""The page about a fit: what is on it, and what names from strangers cannot do to it."""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+from pseudomallows.show.html import LONGEST_NAME, POLICY, in_cells, name, percent, plain, tag
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '" onmouseover="alert(1)" x="',
+    "' onload='alert(1)",
+    "$x^2$ and $\\frac{1}{2}$",
+    "</svg></table></style><img src=x onerror=alert(1)>",
+    "two\nlines\r\tand\x00\x07\x1b[31m controls",
+    "👩‍👩‍👧 emoji 🎉",
+    "left \u202eright-to-left\u2066 marks\u200f",
+    "x" * 10_000,
+    "<b>" * 5_000,
+    "&lt;script&gt; &amp; <!-- a comment",
+    "half \ud800 a character",
+    "",
+    "http://example.com/<a href='http://example.com'>",
+    "]]></title><meta http-equiv=refresh content='0;url=http://example.com'>",
+]
+
+
+class Reader(HTMLParser):
+    """Every element with its attributes, and the text."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.text, self.comments = [], [], []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, tuple(attrs)))
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def handle_comment(self, data):
+        self.comments.append(data)
+
+    def shape(self):
+        """The elements, without the titles, which are names."""
+        return [
+            (tag, [pair for pair in attrs if pair[0] != "title"]) for tag, attrs in self.elements
+        ]
+
+    def words(self):
+        return re.sub("[ \n]+", " ", " ".join(self.text))
+
+
+def quiet_fit(*arguments, **options):
+    """A fit too small to converge."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return pm.fit(*arguments, **options)
+
+
+def write(posterior, folder, **options):
+    path = folder / "report.html"
+    pm.report(posterior, path, **options)
+    return path.read_text(encoding="utf-8")
+
+
+def renamed(posterior, items, users=None):
+    """The same fit with other names."""
+    names = np.array(items, dtype=object)
+    users = posterior.users if users is None else np.array(users, dtype=object)
+    clicks = posterior.clicks
+    if clicks is not None:
+        clicks = replace(clicks, items=names, users=users)
+    return replace(posterior, items=names, users=users, clicks=clicks)
+
+
+@pytest.fixture(scope="module")
+def full():
+    data = pm.simulate_rankings(30, 5, 4, rng=1)
+    return pm.fit(data.preferences, alpha=4, rng=1)
+
+
+@pytest.fixture(scope="module")
+def clicks():
+    return pm.simulate_clicks(60, 15, [8, 8], mean_clicks=4, sizes=[40, 20], rng=1)
+
+
+@pytest.fixture(scope="module")
+def clustered(clicks):
+    options = {"n_clusters": 2, "alpha": 8.0, "n_draws": 20, "n_chains": 2, "rng": 1}
+    return quiet_fit(clicks.preferences, "mcmc", **options)
+
+
+@pytest.fixture(scope="module")
+def personal(clicks):
+    return pm.fit(clicks.preferences, "personal", calibrate=False, rng=1)
+
+
+@pytest.fixture(scope="module")
+def evaluation(clicks):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return pm.evaluate(
+            clicks.preferences, hide=2, k=2, method="mcmc", alpha=8.0, n_draws=20, rng=1
+        )
+
+
+def test_report_is_the_function_even_after_the_module_is_imported():
+    assert importlib.import_module("pseudomallows.report").report is pm.report
+
+
+def test_a_page_needs_no_plotting_library(full, tmp_path):
+    full.save(tmp_path / "posterior.pm")
+    script = (
+        "import sys, pseudomallows as pm; pm.report(pm.load('posterior.pm'), 'report.html'); "
+        "assert 'matplotlib' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+
+
+@pytest.mark.parametrize("kind", ["full", "clustered", "personal"])
+def test_hostile_names_are_text_only(kind, tmp_path, request):
+    posterior = request.getfixturevalue(kind)
+    n_items, n_users = posterior.n_items, len(posterior.users)
+    items = HOSTILE[:n_items]
+    users = [f"{HOSTILE[row % len(HOSTILE)]}{row}" for row in range(n_users)]
+    plain_page = Reader(write(posterior, tmp_path))
+    page = write(renamed(posterior, items, users), tmp_path)
+    found = Reader(page)
+    assert found.shape() == plain_page.shape()  # no element, no attribute comes from a name
+    assert not found.comments
+    for attack in ("<script", "<img", "<b>", "onerror=alert(1)>", "http-equiv=refresh content='"):
+        assert attack not in page
+    text = found.words()
+    for item in items:
+        assert plain(item, 24).rstrip("…") in text
+    if posterior.clicks is not None:
+        assert plain(users[0], 40) in text
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\u200e\u200f\x00-\x08\x0b-\x1f]", page)
+
+
+def test_hostile_titles_and_commands_are_text_only(full, tmp_path):
+    before = Reader(write(full, tmp_path, title="mild", command="mild"))
+    for bad in HOSTILE[:-3]:
+        page = Reader(write(full, tmp_path, title=bad or "mild", command=bad or "mild"))
+        assert page.shape() == before.shape()
+
+
+def test_a_long_name_is_cut_and_told_in_full_in_its_title():
+    words = "a name that is much too long to be shown at once"
+    assert name(words, 10) == f'<bdi title="{words}">a name th…</bdi>'
+    assert name("short", 10) == "<bdi>short</bdi>"
+    assert len(plain("x" * 10_000)) == LONGEST_NAME
+    assert plain("") == plain("\u202e\n") == "(no name)"
+    assert plain("👩‍👩‍👧") == "👩‍👩‍👧"
+
+
+def test_tags_escape_all_that_is_not_html():
+    assert tag("p", "<b>", tag("b", "&"), title='"<') == (
+        '<p title="&quot;&lt;">&lt;b&gt;<b>&amp;</b></p>'
+    )
+
+
+def test_shares_are_never_rounded_to_all_or_nothing():
+    assert [percent(share) for share in (0, 1e-6, 0.5, 0.9999, 1)] == [
+        "0\u00a0%",
+        "under 0.1\u00a0%",
+        "50\u00a0%",
+        "over 99\u00a0%",
+        "100\u00a0%",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["full", "clustered", "personal"])
+def test_the_same_posterior_gives_the_same_bytes(kind, tmp_path, request):
+    posterior = request.getfixturevalue(kind)
+    first = write(posterior, tmp_path)
+    posterior.save(tmp_path / "posterior.pm")
+    assert write(pm.load(tmp_path / "posterior.pm"), tmp_path) == first
+
+
+def test_the_same_fit_at_another_time_gives_the_same_bytes(full, tmp_path):
+    later = replace(full, settings=full.settings | {"seconds": 12345.678})
+    assert write(later, tmp_path) == write(full, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["full", "clustered", "personal"])
+def test_the_page_needs_nothing_from_outside(kind, tmp_path, request, evaluation):
+    posterior = request.getfixturevalue(kind)
+    reader = Reader(write(posterior, tmp_path, evaluation=None if kind == "full" else evaluation))
+    links = [
+        value for _, attrs in reader.elements for key, value in attrs if key in ("href", "src")
+    ]
+    targets = {value for _, attrs in reader.elements for key, value in attrs if key == "id"}
+    assert links
+    assert all(link[0] == "#" and link[1:] in targets for link in links)
+    names = {tag for tag, _ in reader.elements}
+    assert not names & {"script", "link", "iframe", "object", "embed", "form", "base"}
+    assert ("meta", (("http-equiv", "Content-Security-Policy"), ("content", POLICY))) in (
+        reader.elements
+    )
+    assert ("html", (("lang", "en"),)) in reader.elements
+    assert not any(key.startswith("on") for _, attrs in reader.elements for key, _ in attrs)
+
+
+@pytest.mark.parametrize("kind", ["full", "clustered", "personal"])
+def test_tables_have_heads_and_pictures_have_words(kind, tmp_path, request, evaluation):
+    posterior = request.getfixturevalue(kind)
+    elements = Reader(
+        write(posterior, tmp_path, evaluation=None if kind == "full" else evaluation)
+    ).elements
+    count = [tag for tag, _ in elements].count
+    assert count("table") == count("caption") == count("thead") > 3
+    assert all(dict(attrs).get("scope") in ("row", "col") for tag, attrs in elements if tag == "th")
+    for element, attrs in elements:
+        given = dict(attrs)
+        if element == "svg":
+            assert given.get("aria-hidden") == "true" or given["aria-label"]
+
+
+def test_a_fit_of_rankings_shows_its_consensus(full, tmp_path):
+    page = write(full, tmp_path, title="Fruit & nuts")
+    text = Reader(page).words()
+    assert "<title>Fruit &amp; nuts</title>" in page
+    assert "Each user gave a ranking of all items" in text
+    assert "4.00 given" in text
+    for row in full.summary():
+        label = f"mean rank {row['mean']:.1f}, 95\u00a0% interval "
+        assert label in page
+    assert "R-hat has no meaning here" in text
+    assert "this fit is of rankings" in text
+    assert "Examples" not in text
+    assert "The clusters" not in text
+
+
+def test_clusters_are_shown_with_shares_and_what_sets_them_apart(clustered, tmp_path):
+    text = Reader(write(clustered, tmp_path)).words()
+    shares = clustered.shares.mean(axis=(0, 1))
+    ranks = np.arange(1, 16)
+    means = [clustered.rank_probabilities(cluster) @ ranks for cluster in range(2)]
+    most = (means[1] - means[0]).argmax()
+    assert f"Cluster 0, {percent(shares[0])}" in text
+    expected = f"cluster 0 likes more mean rank here in the others {clustered.items[most]} "
+    assert f"{expected}{means[0][most]:.1f} {means[1][most]:.1f}" in text
+    assert "All 15 items" in text
+
+
+def test_examples_tell_what_was_clicked_and_what_comes_next(clustered, tmp_path):
+    text = Reader(write(clustered, tmp_path, n_examples=2)).words()
+    assert "User 0" in text
+    assert "User 59" in text
+    assert text.count("Recommended next") == 2
+    found = pm.recommend(clustered, 5, users=[59])
+    clicked = clustered.clicks.clicks_of(59).tolist()
+    assert len(clicked) > 1
+    assert f"Clicked {' , '.join(map(str, clicked[:-1]))} and {clicked[-1]} ." in text
+    for item, chance in zip(found.items[0], found.probabilities[0], strict=True):
+        assert f"{item} {percent(chance)}" in text
+    assert "Recommended next" not in Reader(write(clustered, tmp_path, n_examples=0)).words()
+
+
+def test_an_evaluation_is_shown_with_its_numbers(clustered, evaluation, tmp_path):
+    text = Reader(write(clustered, tmp_path, evaluation=evaluation)).words()
+    assert f"{percent(evaluation.accuracy)} were right" in text
+    assert f"differ by {percent(evaluation.calibration.error)} on average" in text
+    table = evaluation.calibration
+    for said, true, count in zip(table.stated, table.observed, table.counts, strict=True):
+        assert f"{percent(said)} {percent(true)} {count}" in text
+    assert "pm.evaluate(prefs" not in text
+    assert "pm.evaluate(prefs" in Reader(write(clustered, tmp_path)).words()
+
+
+def test_a_personal_fit_shows_no_consensus_of_all(personal, evaluation, tmp_path):
+    page = write(personal, tmp_path)
+    text = Reader(page).words()
+    assert "Each user has an order of their own, so there is no consensus to show" in text
+    assert "95\u00a0% interval" not in text
+    assert 'class="cell"' not in page
+    counts = personal.clicks.item_counts()
+    best = personal.consensus[0, 0, 0].argmin()
+    assert f"users 1 {best} {counts[best]}" in text
+    assert "with care" in text
+    assert "chances are off by" in Reader(write(personal, tmp_path, evaluation=evaluation)).words()
+
+
+@pytest.mark.parametrize("n_items", [5, 50, 500])
+def test_many_items_stay_readable_and_the_file_small(n_items, tmp_path):
+    data = pm.simulate_rankings(20, n_items, 3.0 * n_items, rng=1)
+    names = [f"a rather long name of item {code}" for code in range(n_items)]
+    posterior = pm.fit(data.preferences.rename(items=names), alpha=n_items, n_draws=20, rng=1)
+    page = write(posterior, tmp_path)
+    assert len(page) < 1_000_000
+    assert page.count('class="mean"') == min(n_items, 40)
+    assert ("<details>" in page) == (n_items > 40)
+    for code in range(n_items):
+        assert f"a rather long name of item {code}" in page
+
+
+def test_cells_hold_all_of_the_probability():
+    law = np.random.default_rng(1).dirichlet(np.ones(130), size=3)
+    cells, size = in_cells(law, 125)
+    assert size == 3
+    assert cells.shape == (3, 42)
+    assert cells.sum(axis=1) == pytest.approx(law[:, :125].sum(axis=1))
+    assert cells[1, 1] == pytest.approx(law[1, 3:6].sum())
+
+
+def test_an_error_midway_leaves_the_old_file(full, tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def fail(*_):
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        with pytest.raises(OSError, match="the disk is full"):
+            pm.report(full, path)
+    broken = replace(full, consensus=full.consensus[:, :, :, :0])
+    with pytest.raises((ValueError, IndexError)):
+        pm.report(broken, path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["report.html"]
+
+
+def test_what_cannot_be_reported_is_refused(full, evaluation, tmp_path):
+    with pytest.raises(TypeError, match="posterior must come from fit, got str"):
+        pm.report("posterior", tmp_path / "report.html")
+    with pytest.raises(TypeError, match="evaluation must come from evaluate, got int"):
+        pm.report(full, tmp_path / "report.html", evaluation=3)
+    with pytest.raises(ValueError, match="evaluation must be of the items of the fit"):
+        pm.report(full, tmp_path / "report.html", evaluation=evaluation)
+    with pytest.raises(ValueError, match="n_examples must be 0 or more, got -1"):
+        pm.report(full, tmp_path / "report.html", n_examples=-1)
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        pm.report(full, tmp_path / "nowhere" / "report.html")
