@@ -18,7 +18,7 @@ import atheris
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 with atheris.instrument_imports(include=["pseudomallows", "csv"]):
     import pseudomallows as pm
-    from pseudomallows import log
+    from pseudomallows.files import long_tables as log
     from pseudomallows.files.read import KINDS
 
 NAMES = ("x.csv", "x.tsv", "x.soc", "x.toi", "x.npz", "x.parquet", "x.csv.gz", "x")

@@ -22,7 +22,8 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows import cli, commands
+from pseudomallows.cli import commands
+from pseudomallows.cli import parser as cli
 
 COMMANDS = ["demo", "simulate", "fit", "consensus", "recommend", "evaluate", "report", "info"]
 COMMANDS += ["serve"]

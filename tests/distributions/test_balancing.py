@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pseudomallows as pm
-from pseudomallows import balance
+from pseudomallows.distributions import balancing as balance
 from pseudomallows.kernels.balancing import assignment_prices, newton_direction, sinkhorn
 
 

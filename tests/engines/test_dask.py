@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows import checkpoint, stream
+from pseudomallows.inference import checkpoint
+from pseudomallows.recommendations import to_file as stream
 
 distributed = pytest.importorskip("distributed")
 pa = pytest.importorskip("pyarrow")

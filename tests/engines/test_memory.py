@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows import memory, options
+from pseudomallows.engines import memory
+from pseudomallows.inference import options
 
 RNG = np.random.default_rng(1)
 RANKINGS = pm.Preferences.from_rankings(RNG.permuted(np.tile(np.arange(1, 6), (20, 1)), axis=1))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import pseudomallows as pm
-from pseudomallows import arrays
+from pseudomallows.files import arrays
 
 TABLE = np.array([[1, 0, 2, 0], [0, 0, 0, 1], [1, 1, 0, 0]])
 CSR = {"format": b"csr", "shape": [2, 3], "data": [1, 1, 1, 1]}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import pseudomallows as pm
-from pseudomallows import log
+from pseudomallows.files import long_tables as log
 from pseudomallows.files.csv_files import open_source
 from pseudomallows.files.read import KINDS, read_as
 

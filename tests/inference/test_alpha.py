@@ -6,7 +6,7 @@ import pytest
 
 import naive
 import pseudomallows as pm
-from pseudomallows import alpha as module
+from pseudomallows.inference import alpha as module
 from pseudomallows.latent.population import best_assignment
 
 

@@ -21,8 +21,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pseudomallows as pm
-from pseudomallows import archive as archive_module
-from pseudomallows import checkpoint, saved, states
+from pseudomallows.files import archive as archive_module
+from pseudomallows.files import saved
+from pseudomallows.inference import checkpoint, states
 
 ARRAYS = ("consensus", "alpha", "shares", "costs", "weights", "log_posterior", "leaders")
 ARRAYS += ("latent", "chain_memberships")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows import expected
 from pseudomallows.engines.executors import Threads
 from pseudomallows.kernels import groups
+from pseudomallows.latent import expected_counts as expected
 from pseudomallows.latent.clicks import ClickLatent, PseudoDraw
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.rankings import orderings_of

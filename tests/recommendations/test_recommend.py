@@ -6,8 +6,8 @@ import pytest
 from scipy import sparse
 
 import pseudomallows as pm
-from pseudomallows import pseudo_recommender
 from pseudomallows.kernels.groups import count_group, sum_first_chances
+from pseudomallows.recommendations import paper as pseudo_recommender
 from pseudomallows.recommendations.recommenders import recommender_of
 from pseudomallows.recommendations.tables import Tables, first_chances, knots_of
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows import stream
+from pseudomallows.recommendations import to_file as stream
 
 pq = pytest.importorskip("pyarrow.parquet")
 

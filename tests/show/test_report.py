@@ -117,7 +117,7 @@ def evaluation(clicks):
 
 
 def test_report_is_the_function_even_after_the_module_is_imported():
-    assert importlib.import_module("pseudomallows.report").report is pm.report
+    assert importlib.import_module("pseudomallows.show.report").report is pm.report
 
 
 def test_a_page_needs_no_plotting_library(full, tmp_path):

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from pseudomallows import cli
+from pseudomallows.cli import parser as cli
 from pseudomallows.web import connections
 from pseudomallows.web import run as serve
 from pseudomallows.web.app import make_app

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import checks
 
 import pseudomallows as pm
-from pseudomallows import cli
+from pseudomallows.cli import parser as cli
 from pseudomallows.web import connections
 from pseudomallows.web.app import all_endpoints, make_app
 from pseudomallows.web.guard import LOOPBACK
