@@ -6,20 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-DISTANCES = ("footrule",)
 MAX_ALPHA = 1e9
 
 
 def check_alpha(alpha: float) -> float:
     """Return `alpha` as a float, or say what is wrong with it."""
     return check_number(alpha, "alpha", most=MAX_ALPHA)
-
-
-def check_distance(distance: str) -> None:
-    """Refuse a distance that is not built."""
-    if distance not in DISTANCES:
-        known = ", ".join(repr(name) for name in DISTANCES)
-        raise ValueError(f"distance must be one of {known}, got {distance!r}")
 
 
 def check_count(value: int, name: str, least: int = 1) -> int:

@@ -1,4 +1,4 @@
-"""Latent rankings of users known by their clicks: by the paper's law, exactly, or by swaps."""
+"""Latent rankings of users known by their clicks: exact draws, exact likelihood."""
 
 import functools
 from dataclasses import dataclass, replace
@@ -6,22 +6,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..distances.footrule import log_partition
 from ..engines.executors import Executor, Threads, blocks
-from ..kernels.costs import count_ranks, footrule_costs, total_cost
-from ..kernels.footrule.clicks import click_log_likelihoods, draw_click_users, swap_users
+from ..kernels.footrule.clicks import click_log_likelihoods, draw_click_users
 from ..kernels.groups import TOP_BOTTOM, UNIFORM, V, draw_users
 from ..preferences.preferences import Clicks
 from ..rankings import check_alpha, orderings_of
 from .population import (
     Counts,
     ExactLaw,
-    Latent,
     LocalLatent,
     Ranking,
     SizeCounts,
     check_consensus,
     exact_sum,
-    log_partition,
     principal_components,
 )
 
@@ -40,7 +38,6 @@ class ClickLatent(LocalLatent):
         self.clicks = prefs if informative.all() else prefs.take(informative)
         self._set_rows(self.clicks.weights, numbers)
         self.mean_ranks = -self.clicks.item_counts().astype(np.float64)  # most clicked, rank 1
-        self.known_costs = self._known
         self._prefs = prefs
 
     @property
@@ -117,7 +114,7 @@ class ClickLatent(LocalLatent):
         rows = csr_array((values, self.clicks.codes, self.clicks.starts), shape=shape)
         return principal_components(rows, n_features)
 
-    def latent_of(self, users: NDArray[np.int64], source: "Source") -> Ranking:
+    def latent_of(self, users: NDArray[np.int64], source: "DrawOrigin") -> Ranking:
         """The latent rankings of some users again: the same streams give the same bits.
 
         Users who say nothing have one too, with numbers beyond those of the others.
@@ -138,7 +135,7 @@ class ClickLatent(LocalLatent):
 
 
 @dataclass(frozen=True)
-class Source:
+class DrawOrigin:
     """What a draw of latent rankings came from; with `order`, by the paper's law."""
 
     consensus: Ranking
@@ -148,7 +145,7 @@ class Source:
     order: str | None = None
 
 
-def redraw_latent(clicks: Clicks, numbers: Counts, source: Source) -> Ranking:
+def redraw_latent(clicks: Clicks, numbers: Counts, source: DrawOrigin) -> Ranking:
     """The latent rankings of these users, by the same streams, so with the same bits."""
     rankings = np.zeros((clicks.n_users, clicks.n_items), dtype=np.int32)
     counts, shared = np.zeros((2, clicks.n_items, clicks.n_items), dtype=np.int64)
@@ -161,142 +158,6 @@ def redraw_latent(clicks: Clicks, numbers: Counts, source: Source) -> Ranking:
         order = ORDERS[source.order]
         draw_users(*who, orderings_of(consensus), lam, order, counts, rankings)
     return rankings
-
-
-@dataclass(frozen=True)
-class PseudoLaw:
-    """How the paper's law (Algorithm 4) draws the latent rankings."""
-
-    ordering: Counts
-    lam: float
-    seed: int
-    number: int
-    order: int
-
-    def blocks(self, latent: Latent) -> list[slice]:
-        """The rows, cut into blocks."""
-        return latent.count_blocks()
-
-    def count(self, latent: ClickLatent, rows: slice) -> Counts:
-        """What a block adds."""
-        counts = np.zeros((latent.n_items, latent.n_items), dtype=np.int64)
-        draw_users(
-            self.seed,
-            self.number,
-            latent.row_numbers[rows],
-            latent.starts_of(rows),
-            latent.row_codes,
-            latent.row_weights[rows],
-            self.ordering,
-            self.lam,
-            self.order,
-            counts,
-            np.empty((0, latent.n_items), dtype=np.int32),
-        )
-        return counts
-
-
-class PseudoDraw:
-    """One draw of all latent rankings by the paper's law (Algorithm 4), in the making."""
-
-    def __init__(
-        self,
-        latent: Latent,
-        consensus: Ranking,
-        alpha: float,
-        seed: int,
-        number: int,
-        order: str,
-    ):
-        lam, ordering = alpha / latent.n_items, orderings_of(consensus)
-        self.latent, self.law = latent, PseudoLaw(ordering, lam, seed, number, ORDERS[order])
-        self._counts = np.zeros((latent.n_items, latent.n_items), dtype=np.int64)
-
-    def add(self, part: Counts) -> None:
-        """Add the counts of a block."""
-        self._counts += part
-
-    def costs(self) -> Counts:
-        """The costs, once all blocks are added."""
-        return np.asarray(footrule_costs(self._counts))
-
-
-class MetropolisLatent(ClickLatent):
-    """Latent rankings that a chain keeps and changes by swaps, as in the paper's opponent."""
-
-    def __init__(self, prefs: Clicks, executor: Executor | None = None, n_swaps: int = 1):
-        if (prefs.weights > 1).any():
-            raise ValueError("augmentation='metropolis' needs rows of weight 1: repeat the rows")
-        super().__init__(prefs, executor)
-        self._n_swaps = n_swaps
-        self._rows = np.cumsum(prefs.is_informative) - 1  # of `_latent`, by user
-        self._latent: Ranking | None = None
-        self._costs = self._known
-
-    def for_chain(self) -> Latent:
-        """Latent rankings of its own for each chain."""
-        return MetropolisLatent(self._prefs, self.executor, self._n_swaps)
-
-    def draw(self, consensus: Ranking, alpha: float, seed: int, draw: int) -> Counts:
-        """A few swaps for each user; the consensus stays where it is."""
-        self._begin(consensus)
-        latent = self._latent
-
-        def count(rows: slice) -> Counts:
-            assert latent is not None
-            counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
-            swap_users(
-                seed,
-                draw,
-                self.row_numbers[rows],
-                self.starts_of(rows),
-                self.clicks.codes,
-                consensus,
-                alpha / self.n_items,
-                self._n_swaps,
-                latent[rows],
-                counts,
-            )
-            return counts
-
-        counts = np.zeros_like(self._known)
-        for part in self.executor.map(count, self.count_blocks()):
-            counts += part
-        self._costs = np.asarray(footrule_costs(counts))
-        return self._costs
-
-    def _begin(self, consensus: Ranking) -> None:
-        """At first: clicked items, then the others, both in the order of the consensus."""
-        if self._latent is not None:
-            return
-        latent = np.empty((self.n_rows, self.n_items), dtype=np.int32)
-        ordering = orderings_of(consensus)
-        for row, ranks in enumerate(latent):
-            clicked = np.zeros(self.n_items, dtype=bool)
-            clicked[self.clicks.clicks_of(row)] = True
-            mine = np.concatenate([ordering[clicked[ordering]], ordering[~clicked[ordering]]])
-            ranks[mine] = np.arange(1, self.n_items + 1)
-        counts = np.zeros_like(self._known)
-        count_ranks(latent, self.row_weights, counts)
-        self._latent, self._costs = latent, footrule_costs(counts)
-
-    def latent_of(self, users: NDArray[np.int64], source: Source) -> Ranking:
-        """The latent rankings that the chain holds; of users who say nothing, exact draws."""
-        rankings = super().latent_of(users, source)
-        known = self._prefs.is_informative[users]
-        if self._latent is not None:
-            rankings[known] = self._latent[self._rows[users[known]]]
-        return rankings
-
-    def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
-        """Log probability of the latent rankings, which is what alpha sees here."""
-        self._begin(consensus)
-        distance = float(total_cost(self._costs, consensus))
-        return -alpha / self.n_items * distance - self.n_users * log_partition(self.n_items, alpha)
-
-    def start(self, alpha: float, rng: np.random.Generator, n_rounds: int = 10) -> Ranking:
-        """As for exact draws, so that the start is the same."""
-        return ClickLatent(self._prefs, self.executor).start(alpha, rng, n_rounds)
 
 
 def click_log_likelihood(prefs: Clicks, consensus: ArrayLike, alpha: float) -> NDArray[np.float64]:

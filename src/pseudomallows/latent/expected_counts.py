@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances.tallies import RankTally
 from ..engines.executors import BLOCK, all_cores, blocks, is_remote
-from ..kernels.costs import footrule_costs
 from ..kernels.groups import add_expected, count_group, count_positions
 from ..rankings import orderings_of
 from .clicks import ORDERS, ClickLatent
-from .population import Counts, Latent, Ranking, SizeCounts
+from .population import Completed, Counts, Latent, Ranking, SizeCounts
 
 FEWEST_DRAWS, MOST_DRAWS = 2**11, 2**15  # behind each table
 MAX_TABLES = 2**29  # cells of all tables, two bytes each; beyond, drawing the users is better
@@ -122,13 +122,14 @@ class ExpectedDraw:
     def __init__(self, latent: Latent, consensus: Ranking, tables: GroupTables):
         self.latent, self.law = latent, PositionLaw(consensus.copy(), latent.click_sizes.sizes)
         self._tables, self._positions = tables, self.law.no_counts()
+        self._consensus = consensus
 
     def add(self, part: Counts) -> None:
         """Add the counts of a block."""
         self._positions += part
 
-    def costs(self) -> Counts:
-        """The costs, once all blocks are added, to the nearest whole number.
+    def finish(self) -> Completed:
+        """The tally, once all blocks are added, in units of a user; the consensus stays.
 
         Products and sums are of whole numbers below 2^53, so they are exact as floats.
         """
@@ -139,8 +140,8 @@ class ExpectedDraw:
             executor = self.latent.executor
             threads = all_cores() if is_remote(executor) else executor
             counts = sum(threads.map(self._expect, [sizes[::2], sizes[1::2]]), start=np.zeros(1))
-        costs = footrule_costs(counts.astype(np.int64))
-        return np.asarray((costs + MOST_DRAWS // 2) // MOST_DRAWS)
+        tally = RankTally(self.latent.distance, counts.astype(np.int64), unit=MOST_DRAWS)
+        return Completed(tally, self._consensus)
 
     def _expect(self, sizes: list[int]) -> NDArray[np.float64]:
         """Expected counts of the users of some sizes, times `MOST_DRAWS`."""

@@ -5,25 +5,20 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..distributions.mallows import alpha_for_distance
+from ..distances.footrule import FOOTRULE, Footrule
+from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import BLOCK, Executor, Threads, blocks
-from ..inference.priors import Prior, log_density
-from ..kernels.costs import footrule_costs, total_cost
 from ..kernels.footrule.latent import pair_ranks, swap_partners
-from ..kernels.footrule.partition import partition_and_distance
 from ..kernels.streams import CENTRE, start_stream
 from ..preferences.preferences import Preferences
-from ..rankings import check_ranking, rank_randomly
+from ..rankings import check_ranking
 
-HIGHEST_ALPHA = 1e4  # where the search for an alpha ends, if not all is known
 UNITS, LOWEST_VALUE = 2**30, 2.0**27  # of sums of log probabilities, and of one user's
-Counts = NDArray[np.int64]
-Ranking = NDArray[np.int32]
 
 
 class Latent(ABC):
@@ -34,15 +29,15 @@ class Latent(ABC):
     """
 
     mean_ranks: NDArray[np.float64]  # or any numbers that rank the items likewise
-    known_costs: Counts  # costs[item, rank - 1] of the ranks that are known
+    known: RankTally  # of the ranks that are known
     row_weights: Counts  # of the rows that say anything
     row_numbers: Counts  # of the first user of each of them; streams go by these
     click_sizes: "SizeCounts"  # of clicks, also of the users from whom these were selected
 
-    def __init__(self, n_items: int, executor: Executor | None):
-        self.n_items = n_items
+    def __init__(self, n_items: int, executor: Executor | None, distance: Footrule = FOOTRULE):
+        self.n_items, self.distance = n_items, distance
         self.executor = Threads() if executor is None else executor
-        self._known = np.zeros((n_items, n_items), dtype=np.int64)
+        self.known = distance.tally(n_items)
 
     def _set_rows(self, weights: Counts, numbers: Counts | None) -> None:
         self.row_weights = weights
@@ -77,6 +72,10 @@ class Latent(ABC):
         """Log probability of the rows that are full."""
         return 0.0
 
+    def likelihood_places(self) -> list[tuple[Any, slice | None]]:
+        """Where the rows lie whose likelihood is a sum over latent rankings, in blocks."""
+        return self.places(blocks(self.n_unknown))
+
     @abstractmethod
     def select(self, weights: Counts, numbers: Counts) -> "Latent":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
@@ -85,13 +84,17 @@ class Latent(ABC):
     def gather(self, weights: Counts) -> "LocalLatent":
         """The same rows, at hand whatever they were before."""
 
-    def draw(self, consensus: Ranking, alpha: float, seed: int, draw: int) -> Counts:
-        """Draw all latent rankings; return ``costs[item, rank - 1]`` of the completed data.
+    def draw(self, consensus: Ranking, alpha: float, seed: int, number: int) -> "Completed":
+        """Draw all latent rankings; then move a consensus and the latent rankings together.
 
-        Then moves `consensus` and the latent rankings together, by swaps that leave the exact
-        posterior as it is: a consensus given its own latent rankings alone would hardly move.
+        That is by swaps that leave the exact posterior as it is: a consensus given its own latent
+        rankings alone would hardly move.
         """
-        return finish_draws([ExactDraw(self, consensus, alpha, seed, draw)], self.executor)[0]
+        return finish_draws([self.begin_draw(consensus, alpha, seed, number)], self.executor)[0]
+
+    def begin_draw(self, consensus: Ranking, alpha: float, seed: int, number: int) -> "Draw":
+        """Begin to draw all latent rankings, the blocks of rows still to be run."""
+        return ExactDraw(self, consensus, alpha, seed, number)
 
     def count_blocks(self) -> list[slice]:
         """Blocks of rows for counts: large enough that they outweigh the n x n tables, and equal
@@ -106,50 +109,13 @@ class Latent(ABC):
         """Log probability of all that is known, given consensus and alpha; exact."""
         return log_likelihoods_of([(self, consensus, alpha)], self.executor)[0]
 
-    def start(self, alpha: float, rng: np.random.Generator, n_rounds: int = 10) -> Ranking:
-        """A good consensus to start from: the exact MAP for full rankings.
-
-        For partial ones, the ranking of the mean ranks, improved by rounds of drawing the latent
-        rankings and taking their exact MAP (stochastic EM).
-        """
-        if self.is_full:
-            return best_assignment(self.known_costs)
-        consensus = rank_randomly(self.mean_ranks, rng)
-        seed = int(rng.integers(2**63))
-        for n_round in range(n_rounds):
-            consensus = best_assignment(self.draw(consensus, alpha, seed, n_round))
-        return consensus
-
-    def best_alpha(
-        self, consensus: Ranking, prior: Prior | None = None, tolerance: float = 1e-5
-    ) -> float:
-        """The alpha that makes what is known most likely, given a consensus; maybe infinite.
-
-        With a prior, the mode of its posterior, which is finite.
-        """
-        from scipy.optimize import minimize_scalar
-
-        def depth(log_alpha: float) -> float:
-            alpha = math.exp(log_alpha)
-            penalty = 0.0 if prior is None else log_density(prior, alpha)
-            return -self.log_likelihood(consensus, alpha) - penalty
-
-        if self.is_full and prior is None:
-            distance = float(total_cost(self.known_costs, consensus)) / self.n_users
-            return alpha_for_distance(self.n_items, distance)
-        best = minimize_scalar(
-            depth,
-            bounds=(math.log(1e-3), math.log(HIGHEST_ALPHA)),
-            method="bounded",
-            options={"xatol": tolerance},
-        )
-        if prior is not None:
-            return math.exp(best.x)
-        rising = self.log_likelihood(consensus, HIGHEST_ALPHA) >= -best.fun - 1e-9
-        return math.inf if rising else math.exp(best.x)
-
     def for_chain(self) -> "Latent":
         """The latent rankings as one chain keeps them; nothing to keep where draws are exact."""
+        return self
+
+    @property
+    def exact(self) -> "Latent":
+        """The same users, their latent rankings drawn exactly."""
         return self
 
 
@@ -214,29 +180,36 @@ class ExactLaw:
         return latent.count_rows(rows, self)
 
 
+class Completed(NamedTuple):
+    """What a draw of all latent rankings leaves: their tally, and the consensus to go on from."""
+
+    tally: RankTally
+    consensus: Ranking
+
+
 class ExactDraw:
     """One exact draw of all latent rankings, in the making: its blocks may run anywhere."""
 
     def __init__(self, latent: Latent, consensus: Ranking, alpha: float, seed: int, number: int):
-        self.latent, self._consensus = latent, consensus
+        self.latent = latent
         self._stream = np.empty(1, dtype=np.uint64)
         partners = np.empty(latent.n_items, dtype=np.int64)
         start_stream(seed, number, CENTRE, self._stream)
         pair_ranks(self._stream, consensus, partners)
         self.law = ExactLaw(consensus, alpha / latent.n_items, seed, number, partners)
         self._sums = np.zeros((2, latent.n_items, latent.n_items), dtype=np.int64)
-        self._sums[0] = latent._known
+        self._sums[0] = latent.known.counts
 
     def add(self, part: Counts) -> None:
         """Add the counts of a block."""
         self._sums += part
 
-    def costs(self) -> Counts:
-        """The costs, once all blocks are added; moves the consensus along, see `Latent.draw`."""
+    def finish(self) -> Completed:
+        """The tally, once all blocks are added, and a consensus that has moved along with it."""
         counts, shared = self._sums
-        law = self.law
-        swap_partners(self._stream, law.partners, shared, law.lam, self._consensus, counts)
-        return np.asarray(footrule_costs(counts))
+        law, consensus = self.law, self.law.consensus.copy()
+        swap_partners(self._stream, law.partners, shared, law.lam, consensus, counts)
+        return Completed(RankTally(self.latent.distance, counts), consensus)
 
 
 class Law(Protocol):
@@ -254,14 +227,14 @@ class Draw(Protocol):
     @property
     def law(self) -> Law: ...  # pragma: no cover
     def add(self, part: Counts) -> None: ...  # pragma: no cover
-    def costs(self) -> Counts: ...  # pragma: no cover
+    def finish(self) -> Completed: ...  # pragma: no cover
 
 
 # The tasks below run in threads, with blocks of rows, or on a cluster, with whole shards (None).
 
 
-def finish_draws(draws: Sequence[Draw], executor: Executor) -> list[Counts]:
-    """Run the blocks of several draws side by side; return the costs of each."""
+def finish_draws(draws: Sequence[Draw], executor: Executor) -> list[Completed]:
+    """Run the blocks of several draws side by side; finish each."""
     owners, tasks = [], []
     for draw in draws:
         for place in draw.latent.places(draw.law.blocks(draw.latent)):
@@ -269,7 +242,7 @@ def finish_draws(draws: Sequence[Draw], executor: Executor) -> list[Counts]:
             tasks.append((draw.law, *place))
     for draw, part in zip(owners, executor.map(_count, tasks), strict=True):
         draw.add(part)
-    return [draw.costs() for draw in draws]
+    return [draw.finish() for draw in draws]
 
 
 def _count(task: tuple[Law, LocalLatent, slice | None]) -> Counts:
@@ -284,7 +257,7 @@ def log_likelihoods_of(
     """Log likelihood of each (users, consensus, alpha), their blocks side by side."""
     owners, tasks = [], []
     for point, (latent, consensus, alpha) in enumerate(points):
-        for place in latent.places(blocks(latent.n_unknown)):
+        for place in latent.likelihood_places():
             owners.append(point)
             tasks.append((*place, consensus, alpha))
     sums = [0] * len(points)
@@ -312,22 +285,6 @@ def exact_sum(values: NDArray[np.float64], weights: Counts) -> int:
     whole = np.rint(np.maximum(values, -LOWEST_VALUE) * UNITS).astype(np.int64)
     high, low = whole >> 24, whole & (2**24 - 1)  # with a total weight of 10^9 neither overflows
     return (int((weights * high).sum()) << 24) + int((weights * low).sum())
-
-
-def best_assignment(costs: NDArray[Any]) -> Ranking:
-    """The consensus of the lowest total cost, by linear assignment."""
-    from scipy.optimize import linear_sum_assignment
-
-    items, ranks = linear_sum_assignment(costs)
-    consensus = np.empty(len(costs), dtype=np.int32)
-    consensus[items] = ranks + 1
-    return consensus
-
-
-@functools.lru_cache(maxsize=64)
-def log_partition(n_items: int, alpha: float) -> float:
-    """Log partition function of the Mallows distribution, remembered."""
-    return float(partition_and_distance(n_items, alpha / n_items)[0])
 
 
 def principal_components(rows: Any, n_components: int) -> NDArray[np.float64]:

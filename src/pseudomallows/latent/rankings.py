@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..distances.footrule import log_partition
+from ..distances.tallies import RankTally
 from ..engines.executors import Executor, Threads, blocks
-from ..kernels.costs import count_ranks, footrule_costs, total_cost
 from ..kernels.footrule.latent import draw_latent, log_likelihoods
 from ..preferences.preferences import Rankings
 from ..rankings import check_alpha
@@ -19,7 +20,6 @@ from .population import (
     check_consensus,
     check_informative,
     exact_sum,
-    log_partition,
     principal_components,
 )
 
@@ -39,10 +39,13 @@ class RankingLatent(LocalLatent):
         self._partial = self._prefs.rankings[~full]
         self._weights, self._numbers = self.row_weights[~full], self.row_numbers[~full]
         self._n_full = int(self.row_weights[full].sum())
-        full_counts = _counts(self._prefs, full)
-        self._full_costs = footrule_costs(full_counts)
-        self._known = full_counts + _counts(self._prefs, ~full)
-        self.known_costs = footrule_costs(self._known)
+        self._full = self._tally(full)
+        self.known = self._full + self._tally(~full)
+
+    def _tally(self, rows: NDArray[np.bool_]) -> RankTally:
+        tally = self.distance.tally(self.n_items)
+        tally.add(self._prefs.rankings[rows], self.row_weights[rows])
+        return tally
 
     @functools.cached_property
     def mean_ranks(self) -> NDArray[np.float64]:  # type: ignore[override]
@@ -85,8 +88,8 @@ class RankingLatent(LocalLatent):
 
     def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of the rows that are full."""
-        distance = float(total_cost(self._full_costs, consensus))
-        return -alpha / self.n_items * distance - self._n_full * log_partition(self.n_items, alpha)
+        constant = self.distance.log_partition(self.n_items, alpha)
+        return -alpha / self.n_items * self._full.distance(consensus) - self._n_full * constant
 
     def select(self, weights: Counts, numbers: Counts) -> "RankingLatent":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
@@ -123,12 +126,6 @@ def log_likelihood(prefs: Rankings, consensus: ArrayLike, alpha: float) -> NDArr
         lambda rows: _log_likelihoods(prefs.rankings[rows], center, alpha), blocks(prefs.n_users)
     )
     return np.concatenate(list(parts))
-
-
-def _counts(prefs: Rankings, rows: NDArray[np.bool_]) -> Counts:
-    counts = np.zeros((prefs.n_items, prefs.n_items), dtype=np.int64)
-    count_ranks(prefs.rankings[rows], prefs.weights[rows], counts)
-    return counts
 
 
 def _log_likelihoods(rankings: Ranking, consensus: Ranking, alpha: float) -> NDArray[np.float64]:

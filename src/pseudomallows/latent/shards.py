@@ -43,7 +43,6 @@ class ShardedLatent(Latent):
         self._ends = np.cumsum([len(part) for part in weights])
         self._set_rows(np.concatenate(weights), np.concatenate(numbers))
         self.click_sizes = sizes
-        self.known_costs = self._known
 
     @functools.cached_property
     def mean_ranks(self) -> NDArray[np.float64]:  # type: ignore[override]
