@@ -10,7 +10,7 @@ from ..distances.footrule import log_partition
 from ..engines.executors import Executor, Threads, blocks
 from ..kernels.footrule.clicks import click_log_likelihoods, draw_click_users
 from ..kernels.groups import TOP_BOTTOM, UNIFORM, V, draw_users
-from ..preferences.preferences import Clicks
+from ..preferences.preferences import Clicks, check_clicks
 from ..rankings import check_alpha, orderings_of
 from .population import (
     Counts,
@@ -168,10 +168,7 @@ def click_log_likelihood(prefs: Clicks, consensus: ArrayLike, alpha: float) -> N
     >>> np.exp(click_log_likelihood(prefs, [1, 2, 3], alpha=0))
     array([0.33333333, 0.33333333, 1.        ])
     """
-    if not isinstance(prefs, Clicks):
-        raise TypeError(
-            f"prefs must be clicks, got {type(prefs).__name__}: for rankings use log_likelihood"
-        )
+    check_clicks(prefs)
     center, alpha = check_consensus(consensus, prefs), check_alpha(alpha)
     parts = Threads().map(
         lambda rows: log_likelihoods_of_clicks(

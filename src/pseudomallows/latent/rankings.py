@@ -35,7 +35,7 @@ class RankingLatent(LocalLatent):
         super().__init__(prefs.n_items, executor)
         self._prefs = prefs.take(informative)
         self._set_rows(self._prefs.weights, numbers)
-        full = self._prefs.is_full
+        full = self._prefs.is_row_full
         self._partial = self._prefs.rankings[~full]
         self._weights, self._numbers = self.row_weights[~full], self.row_numbers[~full]
         self._n_full = int(self.row_weights[full].sum())
