@@ -9,7 +9,8 @@ from typing import Any
 from .._version import __version__
 from ..engines.executors import ClusterError
 from ..files.read import KINDS
-from ..inference.options import METHODS, UPDATES
+from ..inference.fit import NAMES as METHODS
+from ..inference.methods.pseudo import UPDATES
 from . import commands
 
 FORMULA = """\

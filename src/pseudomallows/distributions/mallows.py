@@ -77,7 +77,7 @@ class Mallows:
             )
         away = self._distance.between(rankings, self.consensus)
         values = -self.alpha / self.n_items * away - self.log_partition
-        return float(values[0]) if single else values
+        return float(values[0]) if single else np.asarray(values, dtype=np.float64)
 
     def draw(self, n_draws: int, rng: np.random.Generator | int | None = None) -> NDArray[np.int32]:
         """Draw rankings, exact and independent: ``draws[draw, item]`` is a rank."""

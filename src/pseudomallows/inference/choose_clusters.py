@@ -13,7 +13,8 @@ from ..latent.population import Latent
 from ..latent.shards import make_latent
 from ..preferences.preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
-from .mixture import find_start, row_log_likelihoods
+from .mixture import row_log_likelihoods
+from .starts import find_start
 
 N_FOLDS, N_SNAPSHOTS = 3, 5
 MAX_ROWS = 4000  # more users than these change little, and are left out
@@ -160,7 +161,7 @@ def _held_out_scores(
     for _ in range(N_SNAPSHOTS):
         mixture.sweep(adapt=True)
         mixture.sweep(adapt=True)
-        clusters = [(state.consensus, state.alpha) for state in mixture.states]
+        clusters = [(cluster.consensus, cluster.alpha) for cluster in mixture.clusters]
         values = row_log_likelihoods(users, clusters) + np.log(mixture.shares)
         logs.append(np.logaddexp.reduce(values, axis=1))
     return np.asarray(np.logaddexp.reduce(logs, axis=0) - math.log(N_SNAPSHOTS))

@@ -16,10 +16,9 @@ from ..distances.tallies import Ranking, RankTally
 from ..distributions.pseudo import PseudoMallows
 from ..files.saved import Saved
 from ..kernels.streams import CHAIN, start_stream
-from ..latent.clicks import DrawOrigin
 from ..latent.expected_counts import ExpectedDraw, GroupTables, check_tables
 from ..latent.paper import PseudoDraw
-from ..latent.population import Draw, Latent
+from ..latent.population import Draw, DrawOrigin, Latent
 from ..rankings import MAX_ALPHA, rank_randomly
 from .priors import Prior, log_density
 

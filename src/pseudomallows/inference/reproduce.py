@@ -2,12 +2,8 @@
 
 from typing import Any
 
-import numpy as np
-
 from ..posteriors.posterior import Posterior
-from ..posteriors.verdict import is_full
-from ..preferences.preferences import Preferences
-from .options import check_options, known_options
+from .methods import METHODS, Case
 
 
 def call_of(posterior: Posterior) -> str:
@@ -38,20 +34,14 @@ def _options(posterior: Posterior) -> dict[str, Any]:
     if settings["alpha"] is not None and not stored.get("samples_alpha", True):
         given["alpha"] = settings["alpha"]
     given |= {"n_draws": n_draws, "n_clusters": "auto" if "curve" in settings else n_clusters}
-    alike = posterior.clicks or _like(posterior)
-    usual = check_options(alike, method, n_draws, n_clusters, True, {}).as_settings()
-    for option in known_options(alike, method, n_clusters):
-        if option in stored and stored[option] != usual[option]:
+    case = Case(settings["kind"], settings["is_full"], posterior.n_items, n_clusters)
+    usual = METHODS[method]().resolved(case, n_draws)
+    for option, value in usual.settings(case).items():
+        if option in usual.option_names(case) and stored.get(option, value) != value:
             given[option] = stored[option]
     if "keep_latent" in given:
         given["keep_latent"] = posterior.users[given["keep_latent"]].tolist()
     return given
-
-
-def _like(posterior: Posterior) -> Preferences:
-    """One ranking of the same kind, by which the usual options are known."""
-    ranks = np.arange(1, posterior.n_items + 1)
-    return Preferences.from_rankings([ranks if is_full(posterior) else np.where(ranks == 1, 1, 0)])
 
 
 def _personal_options(posterior: Posterior) -> dict[str, Any]:

@@ -1,22 +1,22 @@
 """Latent rankings of users known by their clicks: exact draws, exact likelihood."""
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..distances.footrule import log_partition
+from ..distances.tallies import Counts, Ranking
 from ..engines.executors import Executor, Threads, blocks
 from ..kernels.footrule.clicks import click_log_likelihoods, draw_click_users
 from ..kernels.groups import TOP_BOTTOM, UNIFORM, V, draw_users
 from ..preferences.preferences import Clicks, check_clicks
 from ..rankings import check_alpha, orderings_of
 from .population import (
-    Counts,
+    DrawOrigin,
     ExactLaw,
     LocalLatent,
-    Ranking,
     SizeCounts,
     check_consensus,
     exact_sum,
@@ -24,7 +24,6 @@ from .population import (
 )
 
 ORDERS = {"uniform": UNIFORM, "v": V, "top_bottom": TOP_BOTTOM}
-AUGMENTATIONS = ("exact", "metropolis")
 
 
 class ClickLatent(LocalLatent):
@@ -114,7 +113,7 @@ class ClickLatent(LocalLatent):
         rows = csr_array((values, self.clicks.codes, self.clicks.starts), shape=shape)
         return principal_components(rows, n_features)
 
-    def latent_of(self, users: NDArray[np.int64], source: "DrawOrigin") -> Ranking:
+    def latent_of(self, users: NDArray[np.int64], origin: DrawOrigin) -> Ranking:
         """The latent rankings of some users again: the same streams give the same bits.
 
         Users who say nothing have one too, with numbers beyond those of the others.
@@ -122,7 +121,7 @@ class ClickLatent(LocalLatent):
         numbers = np.array([self.row_of(int(user))[1] for user in users], dtype=np.int64)
         chosen = self._prefs.take(users)
         chosen = replace(chosen, weights=np.maximum(chosen.weights, 1))
-        return redraw_latent(chosen, numbers, source)
+        return redraw_latent(chosen, numbers, origin)
 
     def row_of(self, user: int) -> tuple[Clicks, int, int | None]:
         """Clicks and number of a user of the data, and the row, if the user says anything."""
@@ -134,28 +133,17 @@ class ClickLatent(LocalLatent):
         return clicks, int(self.row_numbers[row]), row
 
 
-@dataclass(frozen=True)
-class DrawOrigin:
-    """What a draw of latent rankings came from; with `order`, by the paper's law."""
-
-    consensus: Ranking
-    alpha: float
-    seed: int
-    number: int
-    order: str | None = None
-
-
-def redraw_latent(clicks: Clicks, numbers: Counts, source: DrawOrigin) -> Ranking:
+def redraw_latent(clicks: Clicks, numbers: Counts, origin: DrawOrigin) -> Ranking:
     """The latent rankings of these users, by the same streams, so with the same bits."""
     rankings = np.zeros((clicks.n_users, clicks.n_items), dtype=np.int32)
     counts, shared = np.zeros((2, clicks.n_items, clicks.n_items), dtype=np.int64)
-    lam, consensus = source.alpha / clicks.n_items, source.consensus
-    who = (source.seed, source.number, numbers, clicks.starts, clicks.codes, clicks.weights)
-    if source.order is None:
+    lam, consensus = origin.alpha / clicks.n_items, origin.consensus
+    who = (origin.seed, origin.number, numbers, clicks.starts, clicks.codes, clicks.weights)
+    if origin.order is None:
         partners = np.full(clicks.n_items, -1)
         draw_click_users(*who, consensus, lam, partners, counts, shared, rankings)
     else:
-        order = ORDERS[source.order]
+        order = ORDERS[origin.order]
         draw_users(*who, orderings_of(consensus), lam, order, counts, rankings)
     return rankings
 

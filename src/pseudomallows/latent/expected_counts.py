@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.tallies import RankTally
+from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import BLOCK, all_cores, blocks, is_remote
 from ..kernels.groups import add_expected, count_group, count_positions
 from ..rankings import orderings_of
 from .clicks import ORDERS, ClickLatent
-from .population import Completed, Counts, Latent, Ranking, SizeCounts
+from .population import Completed, Latent, SizeCounts
 
 FEWEST_DRAWS, MOST_DRAWS = 2**11, 2**15  # behind each table
 MAX_TABLES = 2**29  # cells of all tables, two bytes each; beyond, drawing the users is better

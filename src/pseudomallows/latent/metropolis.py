@@ -11,8 +11,8 @@ from ..engines.executors import Executor
 from ..kernels.footrule.clicks import swap_users
 from ..preferences.preferences import Clicks
 from ..rankings import orderings_of
-from .clicks import ClickLatent, DrawOrigin
-from .population import Completed, Draw, Latent
+from .clicks import ClickLatent
+from .population import Completed, Draw, DrawOrigin, Latent
 
 
 class MetropolisLatent(ClickLatent):
@@ -73,9 +73,9 @@ class MetropolisLatent(ClickLatent):
         self._latent, self.tally = latent, self.distance.tally(self.n_items)
         self.tally.add(latent, self.row_weights)
 
-    def latent_of(self, users: NDArray[np.int64], source: DrawOrigin) -> Ranking:
+    def latent_of(self, users: NDArray[np.int64], origin: DrawOrigin) -> Ranking:
         """The latent rankings that the chain holds; of users who say nothing, exact draws."""
-        rankings = super().latent_of(users, source)
+        rankings = super().latent_of(users, origin)
         known = self._prefs.is_informative[users]
         if self._latent is not None:
             rankings[known] = self._latent[self._rows[users[known]]]

@@ -113,6 +113,14 @@ class Latent(ABC):
         """The latent rankings as one chain keeps them; nothing to keep where draws are exact."""
         return self
 
+    def latent_of(self, users: NDArray[np.int64], origin: "DrawOrigin") -> Ranking:
+        """The latent rankings of some users again, where they are of clicks, at hand."""
+        raise TypeError("latent rankings are kept of clicks only")
+
+    def row_of(self, user: int) -> tuple[Any, int, int | None]:
+        """What is known of a user of the data, the number, and the row, if there is any."""
+        raise TypeError("latent rankings are kept of clicks only")
+
     @property
     def exact(self) -> "Latent":
         """The same users, their latent rankings drawn exactly."""
@@ -159,6 +167,17 @@ class SizeCounts:
 
     sizes: Counts
     users: Counts
+
+
+@dataclass(frozen=True)
+class DrawOrigin:
+    """What a draw of latent rankings came from; with `order`, by the paper's law."""
+
+    consensus: Ranking
+    alpha: float
+    seed: int
+    number: int
+    order: str | None = None
 
 
 @dataclass(frozen=True)

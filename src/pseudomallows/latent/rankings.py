@@ -7,16 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..distances.footrule import log_partition
-from ..distances.tallies import RankTally
+from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import Executor, Threads, blocks
 from ..kernels.footrule.latent import draw_latent, log_likelihoods
 from ..preferences.preferences import Rankings
 from ..rankings import check_alpha
 from .population import (
-    Counts,
     ExactLaw,
     LocalLatent,
-    Ranking,
     check_consensus,
     check_informative,
     exact_sum,

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances.tallies import Counts
 from ..engines.executors import Executor, RemoteExecutor, Threads, is_remote
 from ..files.parquet_parts import Parts, item_names, load_part
 from ..preferences.preferences import Clicks, Preferences, Rankings, SizeTable, check_preferences
 from .clicks import ClickLatent
-from .population import Counts, Latent, SizeCounts, check_informative
+from .population import Latent, SizeCounts, check_informative
 from .rankings import RankingLatent
 
 SHARDS_EACH = 2  # for each worker, of clicks that are sent to them
@@ -173,7 +174,7 @@ class ShardedClicks(Clicks):
         """Users and clicks by the number of clicks."""
         return self.table
 
-    def without_rows(self) -> Clicks:
+    def kept(self) -> Clicks:
         """The items alone, for a posterior that keeps no users."""
         none = np.empty(0, dtype=np.int64)
         return Clicks(none, self.users, self.items, np.zeros(1, np.int64), none.astype(np.int32))

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances.tallies import best_assignment
 from ..distributions.scores import share_of_ranks
-from ..latent.population import best_assignment
 from ..preferences.frames import make_frame
-from ..preferences.preferences import Clicks
 from ..rankings import orderings_of
 from ..recommendations.personal import Personal
 from .diagnostics import effective_size, rhat, weighted_effective_size
@@ -90,7 +89,7 @@ class Posterior:
     costs: NDArray[np.float64]
     items: NDArray[Any]
     settings: dict[str, Any] = field(default_factory=dict)
-    clicks: Clicks | None = None
+    data: Any = None
     latent: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int32))
     users: NDArray[Any] = field(default_factory=lambda: np.arange(0))
     shares: NDArray[np.float64] = field(default_factory=lambda: np.ones((1, 1, 1)))
@@ -112,6 +111,10 @@ class Posterior:
     def __getstate__(self) -> dict[str, Any]:
         """Without what was made for recommendations: a copy makes its own."""
         return {name: value for name, value in vars(self).items() if name != "_recommender"}
+
+    @property
+    def clicks(self):
+        return self.data
 
     @property
     def n_items(self) -> int:

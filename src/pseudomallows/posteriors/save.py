@@ -25,17 +25,19 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances.tallies import MOVES
 from ..files.archive import START, Archive, WrongFileError, open_archive, write_archive
 from ..files.atomic import write_whole
-from ..inference.mcmc import MOVES, STARTS
-from ..inference.options import METHODS, UPDATES
-from ..latent.clicks import AUGMENTATIONS, ORDERS
+from ..inference.methods.mcmc import AUGMENTATIONS, STARTS
+from ..inference.methods.pseudo import UPDATES
+from ..latent.clicks import ORDERS
 from ..preferences.preferences import MAX_WEIGHT, Clicks
 from ..rankings import MAX_ALPHA
 from ..recommendations.corrections import Correction
 from ..recommendations.personal import Personal
 from .posterior import Posterior
 
+METHODS = ("pseudo", "balanced", "mcmc", "personal")
 FORMAT, VERSION, HEADER = "pseudomallows posterior", 2, "header.json"
 ARRAYS = {
     "consensus": 4,

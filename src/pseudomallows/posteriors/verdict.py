@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..inference.evaluate import Evaluation
-from ..inference.fit import CLUSTER_ADVICE, SLOW_ADVICE
-from .diagnostics import ADVICE, EFFECTIVE_SIZE_LIMIT, RHAT_LIMIT
+from .diagnostics import ADVICE, CLUSTER_ADVICE, EFFECTIVE_SIZE_LIMIT, RHAT_LIMIT, SLOW_ADVICE
 from .posterior import Posterior
 
 POOR_RHAT, POOR_SIZE = 1.2, 10.0  # up to here, with care
@@ -41,7 +40,7 @@ class Verdict:
 def is_full(posterior: Posterior) -> bool:
     """Was it fitted to full rankings?"""
     options = posterior.settings.get("options", {})
-    return posterior.clicks is None and options.get("n_alpha_moves") == 5
+    return bool(posterior.settings["is_full"])
 
 
 def judge(posterior: Posterior, evaluation: Evaluation | None = None) -> Verdict:

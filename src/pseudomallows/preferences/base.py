@@ -146,6 +146,10 @@ class Preferences(ABC):
 
         return clicks_of_anything(clicks, weights, users, items)
 
+    def kept(self) -> "Preferences | None":
+        """What a posterior keeps of the data, to recommend from; nothing of rankings."""
+        return None
+
     @property
     def n_users(self) -> int:
         """Number of rows."""

@@ -192,6 +192,10 @@ class Clicks(Preferences):
         _check_saved_weights(weights, "clicks")
         return Clicks(weights, users, items, starts, codes)
 
+    def kept(self) -> "Clicks":
+        """The clicks."""
+        return self
+
     @property
     def n_clicks(self) -> NDArray[np.int64]:
         """Number of clicks of each user."""

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..distances.footrule import log_partition
 from ..engines.executors import BLOCK, Executor, blocks
 from ..kernels.footrule.matching import N_GAPS, grid_weights
 from ..kernels.footrule.personal import (
@@ -29,7 +30,6 @@ from ..kernels.footrule.personal import (
     personal_log_likelihoods,
     weigh_alphas,
 )
-from ..latent.population import log_partition
 from ..preferences.hide import hide_clicks, without_clicks
 from ..preferences.preferences import (
     Clicks,

@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...distances.tallies import MOVES, Ranking
 from ...engines.executors import Executor, check_local
 from ...latent.metropolis import MetropolisLatent
 from ...latent.population import Latent, check_informative
 from ...posteriors.posterior import Posterior
-from ...preferences.preferences import Preferences
+from ...preferences.preferences import Clicks, Preferences
 from ...rankings import rank_randomly
 from ..clusters import ExactCluster, Proposals
 from ..priors import FLAT, Prior, default_prior
@@ -114,6 +113,7 @@ class Mcmc(Method):
             return super().population(prefs, executor)
         check_local(executor, "augmentation='metropolis'")
         check_informative(prefs.is_informative)
+        assert isinstance(prefs, Clicks)  # others do not have the option
         return MetropolisLatent(prefs, executor, self.n_swaps)
 
     def first_cluster(self, latent: Latent, plan: Plan, rng: np.random.Generator) -> ExactCluster:

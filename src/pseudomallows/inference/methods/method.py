@@ -188,8 +188,9 @@ class Method(ABC):
             raise ValueError(
                 f"refresh must be at most the {n_sweeps} sweeps after the warmup, got {refresh}"
             )
-        chosen = {"thin": thin, "warmup": warmup, "refresh": min(refresh, n_sweeps)}
-        return dataclasses.replace(self, **chosen, **self.other_defaults(case))
+        chosen: dict[str, Any] = {"thin": thin, "warmup": warmup}
+        chosen |= {"refresh": min(refresh, n_sweeps)} | self.other_defaults(case)
+        return dataclasses.replace(self, **chosen)
 
     def other_defaults(self, case: Case) -> dict[str, Any]:
         """The options of a method's own that depend on the data."""
