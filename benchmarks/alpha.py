@@ -15,7 +15,7 @@ import numpy as np
 
 import pseudomallows as pm
 from pseudomallows.latent.population import HIGHEST_ALPHA, best_assignment
-from pseudomallows.latent.shards import make_latent
+from pseudomallows.latent.registry import make_population
 from timing import arguments, print_table, race, words
 
 N_ITEMS, N_USERS, ALPHAS = (8, 20), (15, 100, 1000), (0.5, 1.0, 3.0, 6.0, 12.0)
@@ -44,7 +44,7 @@ def by_likelihood(prefs: pm.Preferences, rng) -> float:
 
 def by_joint_maximum(prefs: pm.Preferences, rng) -> float:
     """The best alpha of the best consensus."""
-    latent = make_latent(prefs, None)
+    latent = make_population(prefs, None)
     if latent.is_full:
         return latent.best_alpha(best_assignment(latent.known_costs))
     alpha, found = 1.0, []

@@ -13,10 +13,10 @@ the last row has as many users, and an alpha that makes its posterior as wide as
 from functools import partial
 
 import numpy as np
+from pseudomallows.inference.mcmc import Chain, ChainOptions
 
 import pseudomallows as pm
-from pseudomallows.inference.mcmc import Chain, ChainOptions
-from pseudomallows.latent.rankings import RankingLatent
+from pseudomallows.latent.rankings import RankingPopulation
 from timing import arguments, best_of, print_table, race, words
 
 N_ITEMS, ALPHA = 50, 5.0  # of the data
@@ -54,7 +54,7 @@ class Contest:
 
     def __init__(self, prefs: pm.Preferences, alpha: float, rival_draws: int, rng):
         self.prefs, self.alpha, self.rival_draws = prefs, alpha, rival_draws
-        self.ours = Chain.start(RankingLatent(prefs), alpha, OPTIONS, rng)
+        self.ours = Chain.start(RankingPopulation(prefs), alpha, OPTIONS, rng)
         self.rival = UserChain(prefs.rankings, alpha, self.ours.consensus, rng)
 
     def check(self, n_draws: int = 40) -> str:
@@ -114,7 +114,7 @@ def main() -> None:
 
 def count_ranks(prefs: pm.Preferences) -> np.ndarray:
     """What a fit does once, before the first draw."""
-    return RankingLatent(prefs).known_costs
+    return RankingPopulation(prefs).known_costs
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.latent.clicks import ClickLatent, PseudoDraw
+from pseudomallows.latent.clicks import ClickPopulation, PseudoDraw
 from pseudomallows.latent.expected_counts import ExpectedDraw, GroupTables
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.latent.shards import shard_clicks
@@ -170,7 +170,7 @@ def growth(repeats: int) -> None:
     one, rows, terms, times = pm.Threads(1), [], [], {"sampled": [], "expected": []}
     for case in cases:
         prefs = make_clicks(case["users"], case["items"], case["clicks"])
-        latent, n_items = ClickLatent(prefs, one), case["items"]
+        latent, n_items = ClickPopulation(prefs, one), case["items"]
         consensus = np.arange(1, n_items + 1, dtype=np.int32)
         tables = GroupTables(ALPHA / n_items, "uniform", latent.click_sizes, n_items)
         tables.make()
@@ -234,7 +234,7 @@ def dask(repeats: int) -> None:
     """A round of counts on threads, and on workers."""
     prefs, n_rounds = make_clicks(100_000, 200), 10
     consensus = np.arange(1, 201, dtype=np.int32)
-    alone, here = ClickLatent(prefs, pm.Threads(1)), ClickLatent(prefs, pm.Threads(2))
+    alone, here = ClickPopulation(prefs, pm.Threads(1)), ClickPopulation(prefs, pm.Threads(2))
     tables = GroupTables(ALPHA / 200, "uniform", here.click_sizes, 200)
     tables.make()
     with pm.DaskExecutor("local:2") as cluster:

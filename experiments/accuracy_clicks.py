@@ -24,14 +24,14 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from pseudomallows.inference.mcmc import Chain, ChainOptions
+from pseudomallows.inference.states import PseudoOptions, PseudoState, State
 
 import paper
 import pseudomallows as pm
 from pseudomallows.distributions.datasets import Simulation
 from pseudomallows.inference.evaluate import calibrate, most_clicked
-from pseudomallows.inference.mcmc import Chain, ChainOptions
-from pseudomallows.inference.states import PseudoOptions, PseudoState, State
-from pseudomallows.latent.clicks import ClickLatent, MetropolisLatent
+from pseudomallows.latent.clicks import ClickPopulation, MetropolisPopulation
 from pseudomallows.rankings import rank_randomly
 
 SIZE = {"n_users": 500, "n_items": 50, "mean_clicks": 5, "alphas": [1.0, 3.0, 5.0, 10.0]}
@@ -88,7 +88,7 @@ class Trial:
 
     def by_pseudo(self, n_draws: int) -> tuple[paper.Array, paper.Array, paper.Array]:
         """Algorithm 5."""
-        latent = ClickLatent(self.prefs, THREAD)
+        latent = ClickPopulation(self.prefs, THREAD)
         start = rank_randomly(latent.mean_ranks, self.rng)
         options = PseudoOptions(balanced=False, weighted=False, sigma=0.0, order="uniform")
         state = PseudoState(latent, start, self.alpha, options, self.rng)
@@ -98,7 +98,7 @@ class Trial:
     def by_exact(self, n_draws: int) -> tuple[paper.Array, paper.Array, paper.Array]:
         """Our chain."""
         options = chain_options("swap", 10 * self.prefs.n_items, "map", self.prefs.n_items)
-        chain = Chain.start(ClickLatent(self.prefs, THREAD), self.alpha, options, self.rng)
+        chain = Chain.start(ClickPopulation(self.prefs, THREAD), self.alpha, options, self.rng)
         draws = sweeps(chain, n_draws, n_draws)
         return draws, *self.recommend("mcmc", draws)
 
@@ -166,7 +166,7 @@ def chain_options(move: str, n_moves: int, start: str, n_items: int) -> ChainOpt
 
 def metropolis_chain(prefs: pm.Clicks, alpha: float, rng: np.random.Generator) -> Chain:
     """The paper's opponent at its random start."""
-    latent = MetropolisLatent(prefs, THREAD, n_swaps=1)
+    latent = MetropolisPopulation(prefs, THREAD, n_swaps=1)
     options = chain_options("leap_and_shift", 1, "random", prefs.n_items)
     return Chain.start(latent, alpha, options, rng)
 

@@ -22,14 +22,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numba import njit
+from pseudomallows.inference.mcmc import Chain, ChainOptions
 
 import paper
 import pseudomallows as pm
 from pseudomallows.distributions.scores import share_of_ranks
-from pseudomallows.inference.mcmc import Chain, ChainOptions
 from pseudomallows.kernels.chain import accepts, choices
 from pseudomallows.kernels.streams import below, start_stream
-from pseudomallows.latent.rankings import RankingLatent
+from pseudomallows.latent.rankings import RankingPopulation
 
 CASES = [(100, 20, 2.0), (500, 50, 3.0), (500, 50, 5.0), (1000, 100, 5.0)]  # N, n, alpha
 DRAWS = [10, 50, 200, 1000, 5000]  # of the laws and of the chain on costs
@@ -145,7 +145,7 @@ def by_costs(
     """Our chain, from the MAP; as many sweeps again are thrown away first."""
     n_items = rankings.shape[1]
     options = ChainOptions("swap", 1, 10 * n_items, "map", (1.0, 0.001), 5, samples_alpha=False)
-    latent = RankingLatent(pm.Preferences.from_rankings(rankings))
+    latent = RankingPopulation(pm.Preferences.from_rankings(rankings))
     chain = Chain.start(latent, alpha, options, rng)
     draws = np.empty((2 * n_draws, n_items), dtype=np.int32)
     for draw in draws:

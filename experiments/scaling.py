@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from matplotlib.figure import Figure
+from pseudomallows.inference.mcmc import Chain, ChainOptions
 
 import paper
 import pseudomallows as pm
 from accuracy_rankings import by_costs, by_law, cp_consensus
 from pseudomallows.distributions.scores import rank_divergence, share_of_ranks
-from pseudomallows.inference.mcmc import Chain, ChainOptions
 from pseudomallows.latent.population import best_assignment
-from pseudomallows.latent.rankings import RankingLatent
+from pseudomallows.latent.rankings import RankingPopulation
 
 CASES = [
     (100, 20, 1.0),
@@ -81,7 +81,7 @@ def exact_half(
     """Draws of some exact chains from the MAP, chain after chain."""
     n_items = rankings.shape[1]
     options = ChainOptions("swap", 1, 10 * n_items, "map", (1.0, 0.001), 5, samples_alpha=False)
-    latent = RankingLatent(pm.Preferences.from_rankings(rankings))
+    latent = RankingPopulation(pm.Preferences.from_rankings(rankings))
     draws = np.empty((N_CHAINS, n_draws, n_items), dtype=np.int32)
     for chain_draws in draws:
         chain = Chain.start(latent, alpha, options, rng)

@@ -4,16 +4,16 @@ import warnings
 
 import numpy as np
 import pytest
+from pseudomallows.inference.mcmc import Chain, ChainOptions
 from scipy import stats
 
 import naive
 import pseudomallows as pm
 from helpers import interpreted, p_value
 from pseudomallows.distributions.scores import rand_index
-from pseudomallows.inference.mcmc import Chain, ChainOptions
 from pseudomallows.inference.mixture import Mixture, StartState, find_start, row_log_likelihoods
 from pseudomallows.kernels import mixture as kernels
-from pseudomallows.latent.shards import make_latent
+from pseudomallows.latent.registry import make_population
 from pseudomallows.posteriors.posterior import Posterior
 
 ROWS = [[1, 2, 3, 4, 5], [5, 4, 0, 0, 0], [0, 0, 0, 0, 1], [2, 1, 0, 0, 5]]
@@ -47,7 +47,7 @@ def example(kind):
 @pytest.mark.parametrize("kind", ["clicks", "rankings"])
 def test_memberships_equal_enumeration(kind):
     prefs, likelihood = example(kind)
-    latent, rng = make_latent(prefs, None), np.random.default_rng(1)
+    latent, rng = make_population(prefs, None), np.random.default_rng(1)
     states = [
         StartState(latent, np.array(center, dtype=np.int32), alpha, True, rng)
         for center, alpha in zip(CENTERS, ALPHAS, strict=True)
@@ -112,7 +112,7 @@ def ends_of_sweeps(alpha, n_draws, kind):
             for center in naive.all_rankings(3)
         }
     law = naive.mixture_posterior(lambda *key: likelihood[key], 3, 3, 2, 1.0)
-    latent, rng = make_latent(prefs, pm.Threads(1)), np.random.default_rng(5)
+    latent, rng = make_population(prefs, pm.Threads(1)), np.random.default_rng(5)
     options = ChainOptions("swap", 1, 10, "map", (1.0, 0.001), 1, samples_alpha=False)
     states, ends = list(law), []
     for place in rng.choice(len(states), n_draws, p=list(law.values())):
@@ -173,7 +173,7 @@ def geweke(kind, n_sweeps, prior_rate, n_draws=500):
             prefs = pm.Preferences.from_clicks(rows <= n_known)
         else:
             prefs = pm.Preferences.from_rankings(np.where(rows <= n_known, rows, np.nan))
-        latent = make_latent(prefs, pm.Threads(1))
+        latent = make_population(prefs, pm.Threads(1))
         places = zip(centers, alphas.tolist(), strict=True)
         chains = [Chain(latent, center.copy(), a, options, rng) for center, a in places]
         for chain in chains:
@@ -365,7 +365,7 @@ def test_chains_agree_on_the_order_of_the_clusters():
 def test_labels_that_change_places_are_put_back():
     """The states of two clusters are exchanged by force; the next refresh undoes it."""
     data = pm.simulate_rankings(100, 8, [8, 8], sizes=[60, 40], rng=1)
-    latent, rng = make_latent(data.preferences, None), np.random.default_rng(1)
+    latent, rng = make_population(data.preferences, None), np.random.default_rng(1)
     mixture = find_start(latent, 2, None, 1.0, rng)
     mixture.begin(None)
     before = mixture.consensus
@@ -387,7 +387,7 @@ def test_memberships_do_not_depend_on_how_rows_are_written():
         pm.Preferences.from_rankings(rows, weights=[2, 1, 1, 3]),
         pm.Preferences.from_rankings(np.repeat(rows, [2, 1, 1, 3], axis=0)),
     ):
-        latent, rng = make_latent(prefs, None), np.random.default_rng(1)
+        latent, rng = make_population(prefs, None), np.random.default_rng(1)
         states = [StartState(latent, center, alpha, True, rng) for center, alpha in points]
         mixture = Mixture(latent, states, np.array(SHARES), 1, 1.0, rng)
         mixture.refresh(adapt=False)
@@ -514,7 +514,7 @@ def test_the_best_consensus_belongs_to_its_cluster():
 def test_an_empty_cluster_starts_anew_in_the_warmup():
     """The third cluster is far from everybody; the refresh gives it users and a sane alpha."""
     data = pm.simulate_rankings(40, 8, [6, 6], rng=1)
-    latent, rng = make_latent(data.preferences, None), np.random.default_rng(1)
+    latent, rng = make_population(data.preferences, None), np.random.default_rng(1)
     options = ChainOptions("swap", 1, 10, "map", (1.0, 0.001), 1)
     centers = [*data.consensus, (9 - data.consensus[0]).astype(np.int32)]
     chains = [

@@ -16,7 +16,7 @@ from helpers import choose, interpreted, p_value
 from pseudomallows.kernels.chain import SWAP, move_consensus
 from pseudomallows.kernels.footrule import clicks as kernels
 from pseudomallows.kernels.streams import start_stream
-from pseudomallows.latent.clicks import ClickLatent, MetropolisLatent
+from pseudomallows.latent.clicks import ClickPopulation, MetropolisPopulation
 
 CONSENSUS = np.array([2, 5, 1, 3, 4], dtype=np.int32)
 
@@ -274,11 +274,11 @@ def ends_of_sweeps(alpha, latent_of):
 
 @pytest.mark.kernel
 def test_a_sweep_leaves_the_exact_posterior_as_it_is():
-    assert ends_of_sweeps(1.0, lambda prefs: ClickLatent(prefs, pm.Threads(1))) > 1e-4
+    assert ends_of_sweeps(1.0, lambda prefs: ClickPopulation(prefs, pm.Threads(1))) > 1e-4
 
 
 def test_a_sweep_at_another_alpha_is_caught():
-    assert ends_of_sweeps(2.0, lambda prefs: ClickLatent(prefs, pm.Threads(1))) < 1e-6
+    assert ends_of_sweeps(2.0, lambda prefs: ClickPopulation(prefs, pm.Threads(1))) < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_balanced_is_exact_and_pseudo_is_close():
 @pytest.mark.kernel
 def test_metropolis_steps_keep_the_clicks():
     prefs = pm.simulate_clicks(60, 9, 2, 3, rng=1).preferences
-    latent = MetropolisLatent(prefs, pm.Threads(2), n_swaps=5)
+    latent = MetropolisPopulation(prefs, pm.Threads(2), n_swaps=5)
     consensus = np.arange(1, 10, dtype=np.int32)
     for draw in range(20):
         latent.draw(consensus, 2.0, 3, draw)

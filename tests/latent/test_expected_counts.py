@@ -9,7 +9,7 @@ import pseudomallows as pm
 from pseudomallows.engines.executors import Threads
 from pseudomallows.kernels import groups
 from pseudomallows.latent import expected_counts as expected
-from pseudomallows.latent.clicks import ClickLatent, PseudoDraw
+from pseudomallows.latent.clicks import ClickPopulation, PseudoDraw
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.rankings import orderings_of
 
@@ -19,7 +19,7 @@ ROWS = {0: [0, 3], 1: [1, 2, 4], 2: [4], 3: [0, 3], 4: [2, 3]}
 
 def latent_of(rows=ROWS, weights=None):
     prefs = pm.Preferences.from_clicks(rows, items=range(5), weights=weights)
-    return ClickLatent(prefs)
+    return ClickPopulation(prefs)
 
 
 def expect(latent, alpha, order="uniform", consensus=CONSENSUS):

@@ -10,7 +10,7 @@ import naive
 import pseudomallows as pm
 from helpers import interpreted, p_value
 from pseudomallows.kernels.footrule import latent as kernels
-from pseudomallows.latent.rankings import RankingLatent
+from pseudomallows.latent.rankings import RankingPopulation
 
 ROWS = [[0, 3, 0, 1, 0], [1, 2, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 5, 0, 0]]
 CONSENSUS = np.array([2, 5, 1, 3, 4], dtype=np.int32)
@@ -71,14 +71,16 @@ def test_likelihoods_of_all_ways_to_fill_the_known_items_sum_to_one(known):
 
 def test_total_log_likelihood_counts_weights_and_full_rows():
     rows = [[0, 3, 0, 1, 0], [3, 1, 2, 5, 4]]
-    latent = RankingLatent(pm.Preferences.from_rankings(rows, weights=[3, 2]))
+    latent = RankingPopulation(pm.Preferences.from_rankings(rows, weights=[3, 2]))
     each = [math.log(naive.likelihood(row, CONSENSUS.tolist(), 1.2)) for row in rows]
     assert latent.log_likelihood(CONSENSUS, 1.2) == pytest.approx(3 * each[0] + 2 * each[1])
 
 
 def costs(prefs, executor=None):
     consensus = CONSENSUS.copy()
-    return RankingLatent(prefs, executor).draw(consensus, 2.0, 5, 1).tolist(), consensus.tolist()
+    return RankingPopulation(prefs, executor).draw(
+        consensus, 2.0, 5, 1
+    ).tolist(), consensus.tolist()
 
 
 def test_a_weight_gives_the_same_bits_as_repeated_rows():
@@ -108,7 +110,7 @@ def test_the_number_of_threads_and_the_blocks_change_no_bit(monkeypatch):
 def test_the_start_is_the_exact_map_of_full_rankings():
     rankings = pm.Mallows(CONSENSUS, 1.0).draw(6, rng=1)
     law = naive.posterior(rankings.tolist(), 1.0)
-    start = RankingLatent(pm.Preferences.from_rankings(rankings)).start(
+    start = RankingPopulation(pm.Preferences.from_rankings(rankings)).start(
         1.0, np.random.default_rng(1)
     )
     assert law[tuple(start.tolist())] == pytest.approx(max(law.values()))
@@ -116,5 +118,5 @@ def test_the_start_is_the_exact_map_of_full_rankings():
 
 def test_the_start_is_close_for_partial_rankings():
     truth = pm.simulate_rankings(500, 12, 4, top=5, rng=1)
-    start = RankingLatent(truth.preferences).start(4.0, np.random.default_rng(1))
+    start = RankingPopulation(truth.preferences).start(4.0, np.random.default_rng(1))
     assert pm.footrule(start, truth.consensus) <= 12

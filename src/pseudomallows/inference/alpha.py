@@ -9,8 +9,8 @@ from ..distances.distance import find_root
 from ..distances.footrule import FOOTRULE
 from ..distributions.mallows import Mallows
 from ..engines.executors import Executor
-from ..latent.population import Latent, check_informative, log_likelihoods_of
-from ..latent.shards import make_latent
+from ..latent.population import Population, check_informative, log_likelihoods_of
+from ..latent.registry import make_population
 from ..preferences.preferences import Clicks, Preferences, SizeTable, check_preferences
 from .clusters import ExactCluster, Proposals
 from .mixture import Mixture
@@ -60,10 +60,10 @@ def estimate_alpha(
     if table is not None:
         check_informative(prefs.is_informative)
         return _finite(_alpha_by_click_similarity(table))
-    latent = make_latent(prefs, executor)
+    population = make_population(prefs, executor)
     if method == "similarity":
-        return _finite(_alpha_by_similarity(latent))
-    return _finite(_alpha_by_likelihood(latent, np.random.default_rng(rng)))
+        return _finite(_alpha_by_similarity(population))
+    return _finite(_alpha_by_likelihood(population, np.random.default_rng(rng)))
 
 
 def _finite(alpha: float) -> float:
@@ -109,18 +109,18 @@ def _squared_norm(n_items: int) -> float:
     return n_items * (n_items + 1) * (2 * n_items + 1) / 6
 
 
-def _alpha_by_similarity(latent: Latent) -> float:
-    if not latent.is_full:
+def _alpha_by_similarity(population: Population) -> float:
+    if not population.is_full:
         raise ValueError(
             "method='similarity' needs full rankings or clicks, and some rankings are partial: use "
             "method='likelihood'"
         )
-    if latent.n_users < 2:
+    if population.n_users < 2:
         return math.inf
-    similarity = mean_similarity(latent.mean_ranks * latent.n_users, latent.n_users)
+    similarity = mean_similarity(population.mean_ranks * population.n_users, population.n_users)
     if similarity > 1 - 1e-12:
         return math.inf
-    return find_root(lambda alpha: expected_similarity(latent.n_items, alpha) - similarity)
+    return find_root(lambda alpha: expected_similarity(population.n_items, alpha) - similarity)
 
 
 def expected_click_similarity(n_items: int, alpha: float, n_clicks: ArrayLike) -> float:
@@ -164,17 +164,17 @@ def _alpha_by_click_similarity(table: SizeTable) -> float:
     return math.inf if excess(HIGHEST_ALPHA) <= 1e-12 else find_root(excess, tolerance=1e-5)
 
 
-def _alpha_by_likelihood(latent: Latent, rng: np.random.Generator) -> float:
+def _alpha_by_likelihood(population: Population, rng: np.random.Generator) -> float:
     """Climb the likelihood of alpha, the consensus summed out, from its best for one consensus.
 
     That is too large: the consensus that fits best fits the noise too.
     """
-    consensus = start_consensus(latent, 1.0, rng)
-    alpha = best_alpha(latent, consensus)
-    proposals = Proposals("swap", 1, 10 * latent.n_items)
-    cluster = ExactCluster(latent, consensus, alpha, proposals, None, rng)
-    n_draws = min(max(50_000 // max(latent.n_unknown, 1), FEW_DRAWS), MANY_DRAWS)
-    n_draws *= 3 if latent.is_full else 1  # where they cost little
+    consensus = start_consensus(population, 1.0, rng)
+    alpha = best_alpha(population, consensus)
+    proposals = Proposals("swap", 1, 10 * population.n_items)
+    cluster = ExactCluster(population, consensus, alpha, proposals, None, rng)
+    n_draws = min(max(50_000 // max(population.n_unknown, 1), FEW_DRAWS), MANY_DRAWS)
+    n_draws *= 3 if population.is_full else 1  # where they cost little
     for _ in range(N_STEPS):
         if cluster.alpha < LEAST_ALPHA or cluster.alpha > HIGHEST_ALPHA:
             return 0.0 if cluster.alpha < LEAST_ALPHA else math.inf
@@ -219,8 +219,8 @@ def _beats_chance(cluster: ExactCluster, n_draws: int) -> bool:
     Certainly, if one consensus alone, one of n!, makes it so. If not, by the integral of the slope
     of the log likelihood, which is the mean slope given a consensus, over the consensuses.
     """
-    alpha, n_items = cluster.alpha, cluster.latent.n_items
-    by_chance = cluster.latent.log_likelihood(cluster.consensus, 0.0)
+    alpha, n_items = cluster.alpha, cluster.population.n_items
+    by_chance = cluster.population.log_likelihood(cluster.consensus, 0.0)
     if cluster.current_log_likelihood() - math.lgamma(n_items + 1) > by_chance:
         return True
     places, weights = np.polynomial.legendre.leggauss(N_PLACES)
@@ -238,11 +238,11 @@ def _draw_log_likelihoods(
     cluster: ExactCluster, alphas: NDArray[np.float64], n_draws: int
 ) -> NDArray[np.float64]:
     """``logs[place, draw]``: of these alphas, for consensuses drawn given that of the cluster."""
-    latent, chain = cluster.latent, Mixture.of_one(cluster)
+    population, chain = cluster.population, Mixture.of_one(cluster)
     logs = np.empty((len(alphas), n_draws))
     for draw in range(n_draws):
-        for _ in range(1 if latent.is_full else 2):
+        for _ in range(1 if population.is_full else 2):
             chain.sweep(adapt=False)
-        points = [(latent, cluster.consensus, float(alpha)) for alpha in alphas]
-        logs[:, draw] = log_likelihoods_of(points, latent.executor)
+        points = [(population, cluster.consensus, float(alpha)) for alpha in alphas]
+        logs[:, draw] = log_likelihoods_of(points, population.executor)
     return logs

@@ -1,8 +1,8 @@
 """One cluster of users in a chain: its consensus, its alpha, and how a sweep moves them.
 
 For full rankings a cluster sees a tally alone, never the users. For users known in part each sweep
-moves alpha given the consensus, with the latent rankings summed out, then draws the latent rankings,
-then moves the consensus on their tally.
+moves alpha given the consensus, with the latent rankings summed out, then draws the latent
+rankings, then moves the consensus on their tally.
 """
 
 import math
@@ -18,7 +18,7 @@ from ..files.saved import Saved
 from ..kernels.streams import CHAIN, start_stream
 from ..latent.expected_counts import ExpectedDraw, GroupTables, check_tables
 from ..latent.paper import PseudoDraw
-from ..latent.population import Draw, DrawOrigin, Latent
+from ..latent.population import Draw, DrawOrigin, Population
 from ..rankings import MAX_ALPHA, rank_randomly
 from .priors import Prior, log_density
 
@@ -40,8 +40,10 @@ class Cluster(ABC):
     n_alpha_moves = 1
     lowest_alpha = 0.0
 
-    def __init__(self, latent: Latent, consensus: Ranking, alpha: float, rng: np.random.Generator):
-        self.latent, self.consensus, self.alpha, self.rng = latent, consensus, alpha, rng
+    def __init__(
+        self, population: Population, consensus: Ranking, alpha: float, rng: np.random.Generator
+    ):
+        self.population, self.consensus, self.alpha, self.rng = population, consensus, alpha, rng
         self.seed = int(rng.integers(2**63))
         self.n_sweeps = 0
         self.log_likelihood: float | None = None  # of what is known of the users, if it is known
@@ -59,7 +61,7 @@ class Cluster(ABC):
 
     def resume(self, saved: Saved) -> None:
         """Go on from there."""
-        self.consensus = saved.rankings("consensus", (self.latent.n_items,))
+        self.consensus = saved.rankings("consensus", (self.population.n_items,))
         self.alpha = saved.number("alpha", self.lowest_alpha, MAX_ALPHA)
         self.seed = saved.count("seed", 0, 2**63 - 1)
         self.n_sweeps = saved.count("n_sweeps", 0, MAX_SWEEPS)
@@ -81,12 +83,12 @@ class Cluster(ABC):
     def begin_draw(self) -> Draw:
         """Begin to draw the latent rankings, the blocks of rows still to be run."""
         self._note_origin(None)
-        return self.latent.begin_draw(self.consensus, self.alpha, self.seed, self.n_sweeps)
+        return self.population.begin_draw(self.consensus, self.alpha, self.seed, self.n_sweeps)
 
     def wander(self) -> None:
         """A move without any users: the consensus anywhere."""
         self.n_sweeps += 1
-        self.consensus = rank_randomly(np.zeros(self.latent.n_items), self.rng)
+        self.consensus = rank_randomly(np.zeros(self.population.n_items), self.rng)
         self._note_origin(None)
 
     def _note_origin(self, order: str | None) -> None:
@@ -104,7 +106,7 @@ class Cluster(ABC):
     def current_log_likelihood(self) -> float:
         """Log probability of what is known of the users; exact."""
         if self.log_likelihood is None:
-            self.log_likelihood = self.latent.log_likelihood(self.consensus, self.alpha)
+            self.log_likelihood = self.population.log_likelihood(self.consensus, self.alpha)
         return self.log_likelihood
 
 
@@ -124,13 +126,13 @@ class PseudoCluster(Cluster):
 
     def __init__(
         self,
-        latent: Latent,
+        population: Population,
         consensus: Ranking,
         alpha: float,
         moves: PseudoMoves,
         rng: np.random.Generator,
     ):
-        super().__init__(latent, consensus, alpha, rng)
+        super().__init__(population, consensus, alpha, rng)
         self._moves = moves
         self._tables: GroupTables | None = None
 
@@ -142,17 +144,19 @@ class PseudoCluster(Cluster):
         self._note_origin(order)
         if self._moves.update == "expected":
             return self._expect(order)
-        return PseudoDraw(self.latent, self.consensus, self.alpha, self.seed, self.n_sweeps, order)
+        return PseudoDraw(
+            self.population, self.consensus, self.alpha, self.seed, self.n_sweeps, order
+        )
 
     def _expect(self, order: str) -> Draw:
         """Expected counts, by tables that are kept while alpha stays."""
-        scale = self.alpha / self.latent.n_items
+        scale = self.alpha / self.population.n_items
         if self._tables is None or self._tables.lam != scale:
-            sizes, n_items = self.latent.click_sizes, self.latent.n_items
+            sizes, n_items = self.population.click_sizes, self.population.n_items
             check_tables(sizes.sizes, n_items)
             self._tables = GroupTables(scale, order, sizes, n_items)
             self._tables.make()
-        return ExpectedDraw(self.latent, self.consensus, self._tables)
+        return ExpectedDraw(self.population, self.consensus, self._tables)
 
     def move(self, tally: RankTally) -> None:
         """Draw the consensus, or choose by weight among draws, which is exact."""
@@ -178,14 +182,14 @@ class ExactCluster(Cluster):
 
     def __init__(
         self,
-        latent: Latent,
+        population: Population,
         consensus: Ranking,
         alpha: float,
         proposals: Proposals,
         prior: Prior | None,  # of alpha; None: alpha is given
         rng: np.random.Generator,
     ):
-        super().__init__(latent, consensus, alpha, rng)
+        super().__init__(population, consensus, alpha, rng)
         self._proposals, self._prior = proposals, prior
         self.n_alpha_moves = proposals.n_alpha_moves
         self._stream = np.empty(1, dtype=np.uint64)
@@ -208,7 +212,7 @@ class ExactCluster(Cluster):
     def move(self, tally: RankTally) -> None:
         """Move the consensus by proposals on the tally."""
         start_stream(self.seed, self.n_sweeps, CHAIN, self._stream)
-        scale, how = self.alpha / self.latent.n_items, self._proposals
+        scale, how = self.alpha / self.population.n_items, self._proposals
         tally.move(self._stream, scale, how.n_moves, self.consensus, how.move, how.leap)
         self.log_likelihood = None
 

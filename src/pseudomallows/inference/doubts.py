@@ -37,7 +37,7 @@ def _doubts_of_chains(posterior: Posterior, run: Run) -> list[UserWarning]:
     clusters = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
     worst = max(diagnostics.worst_rhat for diagnostics in clusters)
     least = min(diagnostics.least_effective_size for diagnostics in clusters)
-    stuck = run.plan.method.stuck_chains(posterior, run.latent, run.plan)
+    stuck = run.plan.method.stuck_chains(posterior, run.population, run.plan)
     size_limit = min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 4)
     if stuck or not (worst <= RHAT_LIMIT and least >= size_limit):
         advice = run.plan.method.advice(run.plan.case)

@@ -219,14 +219,14 @@ class _Call:
         """The users, and an estimate of alpha where the method needs one."""
         rows = (self.prefs, np.arange(self.prefs.n_users))
         rows = self.prefs.one_row_each() if plan.case.has_clusters else rows
-        latent = plan.method.population(rows[0], self.executor)
+        population = plan.method.population(rows[0], self.executor)
         if self.alpha is None and not plan.method.is_exact and not plan.case.has_clusters:
             how = "likelihood" if plan.case.is_partial else "similarity"
             estimate = estimate_alpha(self.prefs, how, rng=self.rng, executor=self.executor)
             plan = replace(plan, alpha=estimate)
             if estimate == 0:
-                warnings.warn(AgreementWarning(latent.n_users), stacklevel=5)
-        return Run(*rows, latent, plan, self.rng, self.progress)
+                warnings.warn(AgreementWarning(population.n_users), stacklevel=5)
+        return Run(*rows, population, plan, self.rng, self.progress)
 
     def _posterior(
         self, run: Run, draws: dict[str, Any], options: dict[str, Any], extra: dict[str, Any]
@@ -235,7 +235,7 @@ class _Call:
             "method": self.method.name,
             "distance": run.plan.method.distance,
             "alpha": run.plan.alpha,
-            "n_users": run.latent.n_users,
+            "n_users": run.population.n_users,
             "kind": run.plan.case.kind,
             "is_full": run.plan.case.is_full,
             "options": options,

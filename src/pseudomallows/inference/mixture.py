@@ -18,7 +18,7 @@ from ..files.saved import Saved
 from ..kernels.mixture import draw_labels
 from ..kernels.streams import start_stream, uniform
 from ..latent.clicks import redraw_latent
-from ..latent.population import Latent, LocalLatent, finish_draws, log_likelihoods_of
+from ..latent.population import LocalPopulation, Population, finish_draws, log_likelihoods_of
 from ..rankings import rank_randomly
 from .clusters import MAX_SWEEPS, Cluster
 
@@ -41,7 +41,7 @@ class Mixture:
 
     def __init__(
         self,
-        latent: Latent,
+        population: Population,
         clusters: Sequence[Cluster],
         shares: NDArray[np.float64],
         refresh_every: int | None,  # None: no labels are drawn
@@ -49,7 +49,7 @@ class Mixture:
         rng: np.random.Generator,
         leaders: Sequence[Cluster] | None = None,
     ):
-        self.latent, self.clusters, self.shares = latent, list(clusters), shares
+        self.population, self.clusters, self.shares = population, list(clusters), shares
         self._leaders = list(clusters if leaders is None else leaders)
         self.has_users = [True] * len(self.clusters)
         self.refresh_every, self._share_prior, self._rng = refresh_every, share_prior, rng
@@ -58,17 +58,17 @@ class Mixture:
         if refresh_every is None:
             return
         self._seed = int(rng.integers(2**63))
-        self.counts = np.zeros((latent.n_rows, len(self.clusters)), dtype=np.int64)
+        self.counts = np.zeros((population.n_rows, len(self.clusters)), dtype=np.int64)
         self.log_likelihood = self._log_posterior = math.nan
         self._reference: Memberships | None = None
-        self._leaders_so_far = np.empty((0, len(self.clusters), latent.n_items), dtype=np.int32)
+        self._leaders_so_far = np.empty((0, len(self.clusters), population.n_items), dtype=np.int32)
         self._total = np.zeros(self.counts.shape)
         self._n_total = 0
 
     @classmethod
     def of_one(cls, cluster: Cluster) -> "Mixture":
         """One cluster, that of all users, who need no labels."""
-        return cls(cluster.latent, [cluster], np.ones(1), None, 1.0, cluster.rng)
+        return cls(cluster.population, [cluster], np.ones(1), None, 1.0, cluster.rng)
 
     @property
     def has_labels(self) -> bool:
@@ -93,7 +93,7 @@ class Mixture:
     @property
     def costs(self) -> Counts:
         """``costs[cluster, item, rank - 1]`` of the latest draws; 0 for an empty cluster."""
-        none = np.zeros((self.latent.n_items, self.latent.n_items), dtype=np.int64)
+        none = np.zeros((self.population.n_items, self.population.n_items), dtype=np.int64)
         return np.stack([none if c.tally is None else c.tally.costs for c in self.clusters])
 
     @property
@@ -154,7 +154,7 @@ class Mixture:
         self.n_sweeps = saved.count("n_sweeps", 0, MAX_SWEEPS)
 
     def _resume_labels(self, saved: Saved) -> None:
-        n_clusters, weights = self.n_clusters, self.latent.row_weights
+        n_clusters, weights = self.n_clusters, self.population.row_weights
         self.shares = saved.array("shares", np.float64, (n_clusters,))
         saved.check_shares("shares", self.shares)
         self._seed = saved.count("seed", 0, 2**63 - 1)
@@ -172,7 +172,7 @@ class Mixture:
             saved.refuse("counts", "must have as many users as the data")
         self.share_out(counts)
         if self.is_led:
-            shape = (self._n_total, n_clusters, self.latent.n_items)
+            shape = (self._n_total, n_clusters, self.population.n_items)
             self._leaders_so_far = saved.rankings("leaders_so_far", shape)
             for leader, part in zip(self._leaders, saved.parts("leaders", n_clusters), strict=True):
                 leader.resume(part)
@@ -211,8 +211,8 @@ class Mixture:
 
     def _move_alphas(self, clusters: list[Cluster], adapt: bool) -> None:
         tries = [(cluster, alpha) for cluster in clusters for alpha in cluster.alphas_to_try()]
-        points = [(cluster.latent, cluster.consensus, alpha) for cluster, alpha in tries]
-        values = log_likelihoods_of(points, self.latent.executor)
+        points = [(cluster.population, cluster.consensus, alpha) for cluster, alpha in tries]
+        values = log_likelihoods_of(points, self.population.executor)
         for cluster in clusters:
             mine = [
                 value for (other, _), value in zip(tries, values, strict=True) if other is cluster
@@ -222,30 +222,32 @@ class Mixture:
 
     def _draw_latent(self, clusters: list[Cluster]) -> None:
         """Draw what is not known of the users, the blocks of all clusters side by side."""
-        unknown = [cluster for cluster in clusters if not cluster.latent.is_full]
-        drawn = finish_draws([cluster.begin_draw() for cluster in unknown], self.latent.executor)
+        unknown = [cluster for cluster in clusters if not cluster.population.is_full]
+        drawn = finish_draws(
+            [cluster.begin_draw() for cluster in unknown], self.population.executor
+        )
         for cluster, completed in zip(unknown, drawn, strict=True):
             cluster.tally, cluster.consensus = completed
         for cluster in clusters:
-            if cluster.latent.is_full:
-                cluster.tally = cluster.latent.known
+            if cluster.population.is_full:
+                cluster.tally = cluster.population.known
 
     def refresh(self, adapt: bool) -> None:
         """Draw the labels from the exact memberships, then the shares."""
-        logs = row_log_likelihoods(self.latent, [(s.consensus, s.alpha) for s in self._leaders])
+        logs = row_log_likelihoods(self.population, [(s.consensus, s.alpha) for s in self._leaders])
         with np.errstate(divide="ignore"):
             memberships = logs + np.log(self.shares)
-        log_sums, counts = np.empty(self.latent.n_rows), np.empty_like(self.counts)
+        log_sums, counts = np.empty(self.population.n_rows), np.empty_like(self.counts)
         draw_labels(
             self._seed,
             self.n_sweeps,
-            self.latent.row_numbers,
-            self.latent.row_weights,
+            self.population.row_numbers,
+            self.population.row_weights,
             memberships,
             counts,
             log_sums,
         )
-        self.log_likelihood = float((self.latent.row_weights * log_sums).sum())
+        self.log_likelihood = float((self.population.row_weights * log_sums).sum())
         if adapt:
             for cluster in self._fill_empty(counts, log_sums):
                 logs[:, cluster] = np.nan  # of the consensus before
@@ -269,7 +271,7 @@ class Mixture:
         if not self.is_led and not adapt:
             log_shares = np.log(np.maximum(self.shares, 1e-300))
             values = np.logaddexp.reduce(logs + log_shares, axis=1)
-            self._log_posterior = float((self.latent.row_weights * values).sum())
+            self._log_posterior = float((self.population.row_weights * values).sum())
             self._log_posterior += (self._share_prior - 1) * float(log_shares.sum())
             self._log_posterior += sum(c.log_prior(c.alpha) for c in self.clusters)
 
@@ -280,10 +282,10 @@ class Mixture:
         self.has_users = (counts.sum(axis=0) > 0).tolist()
         for number, has_users in enumerate(self.has_users):
             if has_users:
-                numbers = self.latent.row_numbers + before[:, number]
-                mine = self.latent.select(counts[:, number], numbers)
+                numbers = self.population.row_numbers + before[:, number]
+                mine = self.population.select(counts[:, number], numbers)
                 for cluster in (self.clusters[number], self._leaders[number]):
-                    cluster.latent, cluster.log_likelihood = mine, None
+                    cluster.population, cluster.log_likelihood = mine, None
 
     def latent_of(self, users: NDArray[np.int64]) -> Ranking:
         """The latest latent rankings of some users of clicks, each in the cluster of its label.
@@ -291,11 +293,11 @@ class Mixture:
         Of several users of a row it is the last; a user who says nothing has a label by the shares.
         """
         if not self.has_labels:
-            return self.clusters[0].latent.latent_of(users, self.clusters[0].origin)
-        found = np.empty((len(users), self.latent.n_items), dtype=np.int32)
+            return self.clusters[0].population.latent_of(users, self.clusters[0].origin)
+        found = np.empty((len(users), self.population.n_items), dtype=np.int32)
         stream = np.empty(1, dtype=np.uint64)
         for place, user in enumerate(users):
-            clicks, number, row = self.latent.row_of(int(user))
+            clicks, number, row = self.population.row_of(int(user))
             if row is None:
                 start_stream(self._seed, self.n_sweeps, number, stream)
                 edges = np.cumsum(self._drawn_shares)
@@ -314,7 +316,7 @@ class Mixture:
         """The order of the clusters that agrees best with the memberships of reference."""
         from scipy.optimize import linear_sum_assignment
 
-        weights = self.latent.row_weights
+        weights = self.population.row_weights
         overlap = np.einsum("r,rj,rk->jk", weights, reference, memberships, optimize=False)
         return np.asarray(linear_sum_assignment(-overlap)[1])
 
@@ -332,14 +334,14 @@ class Mixture:
         if not len(empty):
             return refilled
         alpha = float(np.median(np.delete(self.alpha, empty)))
-        chance = row_log_likelihoods(self.latent, [(self.clusters[0].consensus, 0.0)])[:, 0]
-        n_rows = max(1, self.latent.n_rows // (2 * self.n_clusters))
+        chance = row_log_likelihoods(self.population, [(self.clusters[0].consensus, 0.0)])[:, 0]
+        n_rows = max(1, self.population.n_rows // (2 * self.n_clusters))
         worst = np.argsort(log_sums - chance, kind="stable")[: n_rows * len(empty)]
         for cluster, rows in zip(empty, np.array_split(worst, len(empty)), strict=True):
             if len(rows):
                 counts[rows] = 0
-                counts[rows, cluster] = self.latent.row_weights[rows]
-                chosen = self.latent.select(counts[:, cluster], self.latent.row_numbers)
+                counts[rows, cluster] = self.population.row_weights[rows]
+                chosen = self.population.select(counts[:, cluster], self.population.row_numbers)
                 consensus = rank_randomly(chosen.mean_ranks, self._rng)
                 for each in (self.clusters[cluster], self._leaders[cluster]):
                     each.consensus, each.alpha = consensus.copy(), alpha
@@ -348,18 +350,21 @@ class Mixture:
 
 
 def row_log_likelihoods(
-    latent: Latent, clusters: Sequence[tuple[Ranking, float]]
+    population: Population, clusters: Sequence[tuple[Ranking, float]]
 ) -> NDArray[np.float64]:
     """``values[row, cluster]``: log probability of what is known of a user, in each cluster."""
-    tasks = [(*place, clusters) for place in latent.places(blocks(latent.n_rows, BLOCK // 2))]
-    return np.concatenate(list(latent.executor.map(_row_log_likelihoods, tasks)))
+    tasks = [
+        (*place, clusters) for place in population.places(blocks(population.n_rows, BLOCK // 2))
+    ]
+    return np.concatenate(list(population.executor.map(_row_log_likelihoods, tasks)))
 
 
 def _row_log_likelihoods(
-    task: tuple[LocalLatent, slice | None, Sequence[tuple[Ranking, float]]],
+    task: tuple[LocalPopulation, slice | None, Sequence[tuple[Ranking, float]]],
 ) -> NDArray[np.float64]:
-    latent, rows, clusters = task
-    chosen = slice(0, latent.n_rows) if rows is None else rows
+    population, rows, clusters = task
+    chosen = slice(0, population.n_rows) if rows is None else rows
     return np.stack(
-        [latent.row_log_likelihoods(chosen, center, alpha) for center, alpha in clusters], axis=1
+        [population.row_log_likelihoods(chosen, center, alpha) for center, alpha in clusters],
+        axis=1,
     )

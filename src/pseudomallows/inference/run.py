@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..files.saved import Saved
-from ..latent.population import Latent
+from ..latent.population import Population
 from ..preferences.preferences import Preferences
 from ..rankings import MAX_ALPHA
 from .checkpoint import Checkpoint
@@ -37,25 +37,25 @@ class Run:
         self,
         prefs: Preferences,
         owners: NDArray[np.int64],  # the row of the data behind each row of `prefs`
-        latent: Latent,
+        population: Population,
         plan: Plan,
         rng: np.random.Generator,
         progress: Progress,
     ):
-        self.prefs, self.latent, self.plan = prefs, latent, plan
+        self.prefs, self.population, self.plan = prefs, population, plan
         # of several rows for one row of the data, the last; they have the same memberships
         self.last_rows = np.searchsorted(owners, np.arange(owners[-1] + 1), "right") - 1
         self.kept_users = self.last_rows[plan.kept_rows]
         self.rng, self._progress = rng, progress
         n_chains, n_clusters = plan.method.n_chains, plan.case.n_clusters
         shape, alpha = (n_chains, plan.n_draws), plan.alpha
-        self.consensus = np.empty((*shape, n_clusters, latent.n_items), dtype=np.int32)
+        self.consensus = np.empty((*shape, n_clusters, population.n_items), dtype=np.int32)
         self.alphas = np.full((*shape, n_clusters), np.nan if alpha is None else alpha)
         self.shares = np.ones((*shape, n_clusters))
         self.log_posterior = np.full(shape, np.nan)
         self.log_weights = np.zeros(shape)
-        self.costs = np.zeros((n_clusters, latent.n_items, latent.n_items))
-        self.latents = np.zeros((*shape, len(plan.kept_rows), latent.n_items), dtype=np.int32)
+        self.costs = np.zeros((n_clusters, population.n_items, population.n_items))
+        self.latents = np.zeros((*shape, len(plan.kept_rows), population.n_items), dtype=np.int32)
         self.memberships = np.ones((n_chains, prefs.n_users, n_clusters), dtype=np.float32)
         self.leaders: list[NDArray[np.int32]] = []
         self.unbounded = np.zeros((n_chains, n_clusters), dtype=np.bool_)
@@ -103,7 +103,7 @@ class Run:
         order = np.argsort(-self.memberships.sum(axis=(0, 1)), kind="stable")
         self.unbounded = self.unbounded[:, order]
         memberships = self.memberships[:, self.last_rows][:, :, order]
-        none = np.empty((0, 0, self.plan.case.n_clusters, self.latent.n_items), np.int32)
+        none = np.empty((0, 0, self.plan.case.n_clusters, self.population.n_items), np.int32)
         leaders = np.stack(self.leaders) if self.leaders else none
         return {
             "consensus": self.consensus[:, :, order],
@@ -119,20 +119,20 @@ class Run:
 
     def _draw_independent(self, chain: int, rng: np.random.Generator) -> None:
         """Full rankings: all draws at once (Algorithm 3, or balanced)."""
-        draws = self.plan.method.draw_all(self.latent, self.plan, rng)
+        draws = self.plan.method.draw_all(self.population, self.plan, rng)
         self.consensus[chain, :, 0], self.log_weights[chain] = draws.rankings, draws.log_weights
-        self.costs += self.latent.known.costs * self.plan.n_draws
+        self.costs += self.population.known.costs * self.plan.n_draws
         self._progress(chain + 1, self.plan.method.n_chains)
 
     def _start(self, chain: int, rng: np.random.Generator) -> Mixture:
         """The first state of a chain."""
-        plan, latent = self.plan, self.latent
+        plan, population = self.plan, self.population
         if not self._has_clusters:
-            return Mixture.of_one(plan.method.first_cluster(latent, plan, rng))
+            return Mixture.of_one(plan.method.first_cluster(population, plan, rng))
         prior, n_clusters = plan.method.share_prior, plan.case.n_clusters
-        start = prepare(latent, n_clusters, plan.alpha, prior, rng, self._report)
+        start = prepare(population, n_clusters, plan.alpha, prior, rng, self._report)
         clusters = [
-            plan.method.cluster(first.latent, first.consensus.copy(), first.alpha, plan, child)
+            plan.method.cluster(first.population, first.consensus.copy(), first.alpha, plan, child)
             for first, child in zip(start.clusters, rng.spawn(n_clusters), strict=True)
         ]
         mixture = self._mixture(clusters, start.shares, rng, start.clusters)
@@ -149,7 +149,9 @@ class Run:
     ) -> Mixture:
         method = self.plan.method
         how = (method.refresh, method.share_prior, rng)
-        mixture = Mixture(self.latent, clusters, shares, *how, leaders if method.is_led else None)
+        mixture = Mixture(
+            self.population, clusters, shares, *how, leaders if method.is_led else None
+        )
         mixture.first_refresh = self._warmup
         return mixture
 
@@ -174,14 +176,14 @@ class Run:
     def _any_mixture(self) -> Mixture:
         """One to be filled from a file."""
         rng, number = np.random.default_rng(0), self.plan.case.n_clusters  # its state comes from it
-        first = np.arange(1, self.latent.n_items + 1, dtype=np.int32)
+        first = np.arange(1, self.population.n_items + 1, dtype=np.int32)
         new, plan = self.plan.method.cluster, self.plan
-        clusters = [new(self.latent, first, 1.0, plan, rng) for _ in range(number)]
+        clusters = [new(self.population, first, 1.0, plan, rng) for _ in range(number)]
         if number == 1:
             return Mixture.of_one(clusters[0])
         leaders: list[Cluster] = []
         for _ in range(number):
-            leader = StartCluster(self.latent, first, 1.0, True, rng)
+            leader = StartCluster(self.population, first, 1.0, True, rng)
             leader.is_sampled = True
             leaders.append(leader)
         return self._mixture(clusters, np.full(number, 1 / number), rng, leaders)

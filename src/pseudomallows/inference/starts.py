@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..distances.distance import alpha_for_distance
 from ..distances.tallies import Ranking, RankTally
 from ..kernels.streams import CHAIN, start_stream
-from ..latent.population import Latent, LocalLatent
+from ..latent.population import LocalPopulation, Population
 from ..rankings import rank_randomly
 from .clusters import Cluster
 from .mixture import Mixture
@@ -27,15 +27,15 @@ SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall i
 N_ROUNDS = 5  # in which a consensus without disagreement is looked for
 
 
-def start_consensus(latent: Latent, alpha: float, rng: np.random.Generator) -> Ranking:
+def start_consensus(population: Population, alpha: float, rng: np.random.Generator) -> Ranking:
     """A good consensus to start from: the exact MAP for full rankings.
 
     For partial ones, the ranking of the mean ranks, improved by rounds of drawing the latent
     rankings and taking their exact MAP (stochastic EM).
     """
-    if latent.is_full:
-        return latent.known.best()
-    consensus, users = rank_randomly(latent.mean_ranks, rng), latent.exact
+    if population.is_full:
+        return population.known.best()
+    consensus, users = rank_randomly(population.mean_ranks, rng), population.exact
     seed = int(rng.integers(2**63))
     for number in range(N_DRAWS):
         consensus = users.draw(consensus, alpha, seed, number).tally.best()
@@ -43,7 +43,7 @@ def start_consensus(latent: Latent, alpha: float, rng: np.random.Generator) -> R
 
 
 def best_alpha(
-    latent: Latent, consensus: Ranking, prior: Prior | None = None, tolerance: float = 1e-5
+    population: Population, consensus: Ranking, prior: Prior | None = None, tolerance: float = 1e-5
 ) -> float:
     """The alpha that makes what is known most likely, given a consensus; maybe infinite.
 
@@ -54,11 +54,11 @@ def best_alpha(
     def depth(log_alpha: float) -> float:
         alpha = math.exp(log_alpha)
         penalty = 0.0 if prior is None else log_density(prior, alpha)
-        return -latent.log_likelihood(consensus, alpha) - penalty
+        return -population.log_likelihood(consensus, alpha) - penalty
 
-    if latent.is_full and prior is None:
-        mean = latent.known.distance(consensus) / latent.n_users
-        return alpha_for_distance(latent.distance, latent.n_items, mean)
+    if population.is_full and prior is None:
+        mean = population.known.distance(consensus) / population.n_users
+        return alpha_for_distance(population.distance, population.n_items, mean)
     best = minimize_scalar(
         depth,
         bounds=(math.log(1e-3), math.log(HIGHEST_ALPHA)),
@@ -67,7 +67,7 @@ def best_alpha(
     )
     if prior is not None:
         return math.exp(best.x)
-    rising = latent.log_likelihood(consensus, HIGHEST_ALPHA) >= -best.fun - 1e-9
+    rising = population.log_likelihood(consensus, HIGHEST_ALPHA) >= -best.fun - 1e-9
     return math.inf if rising else math.exp(best.x)
 
 
@@ -79,18 +79,18 @@ def is_unbounded(cluster: Cluster) -> bool:
     from that of the mean ranks, which is one for clicks that are nested, and from the present one
     on, by rounds of latent rankings as close to it as can be.
     """
-    latent, alpha, consensus = cluster.latent, cluster.alpha, cluster.consensus
-    sharp = max(SHARP * latent.n_items, 10 * alpha)
-    present = latent.log_likelihood(consensus, alpha)
-    if latent.is_full:
-        return latent.log_likelihood(latent.known.best(), sharp) >= present - FALL
-    mean_ranks = np.argsort(np.argsort(latent.mean_ranks, kind="stable")).astype(np.int32) + 1
-    if latent.log_likelihood(mean_ranks, sharp) >= present - FALL:
+    population, alpha, consensus = cluster.population, cluster.alpha, cluster.consensus
+    sharp = max(SHARP * population.n_items, 10 * alpha)
+    present = population.log_likelihood(consensus, alpha)
+    if population.is_full:
+        return population.log_likelihood(population.known.best(), sharp) >= present - FALL
+    mean_ranks = np.argsort(np.argsort(population.mean_ranks, kind="stable")).astype(np.int32) + 1
+    if population.log_likelihood(mean_ranks, sharp) >= present - FALL:
         return True
     for number in range(N_ROUNDS):
-        if latent.log_likelihood(consensus, sharp) >= present - FALL:
+        if population.log_likelihood(consensus, sharp) >= present - FALL:
             return True
-        consensus = latent.draw(consensus, sharp, cluster.seed, number).tally.best()
+        consensus = population.draw(consensus, sharp, cluster.seed, number).tally.best()
     return False
 
 
@@ -101,20 +101,20 @@ class StartCluster(Cluster):
 
     def __init__(
         self,
-        latent: Latent,
+        population: Population,
         consensus: Ranking,
         alpha: float,
         is_fixed: bool,
         rng: np.random.Generator,
     ):
-        super().__init__(latent, consensus, alpha, rng)
+        super().__init__(population, consensus, alpha, rng)
         self.is_fixed, self.is_sampled = is_fixed, False
         self._reach = 0.5  # of the next steps of log alpha
-        self._prior = default_prior(latent.n_items)
+        self._prior = default_prior(population.n_items)
 
     def alphas_to_try(self) -> list[float]:
         """Three alphas in a row; with full rankings the best one is known without."""
-        if self.is_fixed or self.latent.is_full:
+        if self.is_fixed or self.population.is_full:
             return []
         return [self.alpha * math.exp(step * self._reach) for step in (-1, 0, 1)]
 
@@ -131,7 +131,7 @@ class StartCluster(Cluster):
         self._reach = max(0.1, self._reach * (1.0 if abs(step) > 1 else 0.7))
 
     def _set_alpha(self, alpha: float) -> None:
-        highest = min(HIGHEST_ALPHA, 10.0 * self.latent.n_items)
+        highest = min(HIGHEST_ALPHA, 10.0 * self.population.n_items)
         self.alpha = min(max(alpha, LOWEST_START), highest)
 
     def move(self, tally: RankTally) -> None:
@@ -139,15 +139,15 @@ class StartCluster(Cluster):
         if not self.is_sampled:
             self.consensus = tally.best()
         else:
-            stream, n_items = np.empty(1, dtype=np.uint64), self.latent.n_items
+            stream, n_items = np.empty(1, dtype=np.uint64), self.population.n_items
             start_stream(self.seed, self.n_sweeps, CHAIN, stream)
             tally.move(stream, self.alpha / n_items, 10 * n_items, self.consensus)
-        if self.latent.is_full and not self.is_fixed:
-            self._set_alpha(best_alpha(self.latent, self.consensus, self._prior))
+        if self.population.is_full and not self.is_fixed:
+            self._set_alpha(best_alpha(self.population, self.consensus, self._prior))
 
 
 def find_start(
-    latent: Latent,
+    population: Population,
     n_clusters: int,
     alpha: float | None,
     share_prior: float,
@@ -160,8 +160,8 @@ def find_start(
     exact memberships, exact latent rankings, the best consensus by assignment. From the end on the
     consensus is sampled, since the best one would have too large an alpha.
     """
-    some = _some_rows(latent, n_clusters, rng)
-    features = some.features(min(n_clusters, latent.n_items - 1))
+    some = _some_rows(population, n_clusters, rng)
+    features = some.features(min(n_clusters, population.n_items - 1))
     guesses = [
         _guess(some, features, n_clusters, alpha, share_prior, child)
         for child in rng.spawn(N_STARTS)
@@ -170,7 +170,7 @@ def find_start(
         for guess in guesses:
             _run(guess, n_sweeps, report)
         guesses = sorted(guesses, key=lambda guess: -guess.log_likelihood)[:n_left]
-    best = Mixture(latent, guesses[0].clusters, guesses[0].shares, 1, share_prior, rng)
+    best = Mixture(population, guesses[0].clusters, guesses[0].shares, 1, share_prior, rng)
     best.refresh(adapt=True)
     _run(best, ASSIGNED_SWEEPS, report)
     for cluster in best.clusters:
@@ -181,7 +181,7 @@ def find_start(
 
 
 def prepare(
-    latent: Latent,
+    population: Population,
     n_clusters: int,
     alpha: float | None,
     share_prior: float,
@@ -189,7 +189,7 @@ def prepare(
     report: Callable[[], None],
 ) -> Mixture:
     """The clusters to start from, alpha a mean over some sweeps, and fixed from then on."""
-    mixture = find_start(latent, n_clusters, alpha, share_prior, rng, report)
+    mixture = find_start(population, n_clusters, alpha, share_prior, rng, report)
     _run(mixture, SAMPLED_SWEEPS // 3, report)
     alphas = []
     for _ in range(SAMPLED_SWEEPS - SAMPLED_SWEEPS // 3):
@@ -207,18 +207,20 @@ def _run(mixture: Mixture, n_sweeps: int, report: Callable[[], None]) -> None:
         report()
 
 
-def _some_rows(latent: Latent, n_clusters: int, rng: np.random.Generator) -> LocalLatent:
+def _some_rows(
+    population: Population, n_clusters: int, rng: np.random.Generator
+) -> LocalPopulation:
     n_rows = max(START_ROWS, START_ROWS_EACH * n_clusters)
-    if latent.n_rows <= n_rows:
-        return latent.gather(latent.row_weights)
-    weights = np.zeros_like(latent.row_weights)
-    chosen = rng.choice(latent.n_rows, n_rows, replace=False)
-    weights[chosen] = latent.row_weights[chosen]
-    return latent.gather(weights)
+    if population.n_rows <= n_rows:
+        return population.gather(population.row_weights)
+    weights = np.zeros_like(population.row_weights)
+    chosen = rng.choice(population.n_rows, n_rows, replace=False)
+    weights[chosen] = population.row_weights[chosen]
+    return population.gather(weights)
 
 
 def _guess(
-    latent: Latent,
+    population: Population,
     features: NDArray[np.float64],
     n_clusters: int,
     alpha: float | None,
@@ -231,17 +233,17 @@ def _guess(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of empty clusters, which the mixture fills
         labels = kmeans2(features, n_clusters, minit="++", iter=20, seed=rng)[1]
-    counts = np.zeros((latent.n_rows, n_clusters), dtype=np.int64)
-    counts[np.arange(latent.n_rows), labels] = latent.row_weights
+    counts = np.zeros((population.n_rows, n_clusters), dtype=np.int64)
+    counts[np.arange(population.n_rows), labels] = population.row_weights
     clusters = []
     for cluster, child in enumerate(rng.spawn(n_clusters)):
-        mine = counts[:, cluster] if counts[:, cluster].any() else latent.row_weights
-        chosen = latent.select(mine, latent.row_numbers)
+        mine = counts[:, cluster] if counts[:, cluster].any() else population.row_weights
+        chosen = population.select(mine, population.row_numbers)
         consensus = rank_randomly(chosen.mean_ranks, child)
         first = 5.0 if alpha is None else alpha
         clusters.append(StartCluster(chosen, consensus, first, alpha is not None, child))
     sizes = counts.sum(axis=0)
     shares = (share_prior + sizes) / (share_prior + sizes).sum()
-    mixture = Mixture(latent, clusters, shares, 1, share_prior, rng)
+    mixture = Mixture(population, clusters, shares, 1, share_prior, rng)
     mixture.share_out(counts)
     return mixture

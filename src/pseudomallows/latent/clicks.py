@@ -16,7 +16,7 @@ from ..rankings import check_alpha, orderings_of
 from .population import (
     DrawOrigin,
     ExactLaw,
-    LocalLatent,
+    LocalPopulation,
     SizeCounts,
     check_consensus,
     exact_sum,
@@ -26,7 +26,7 @@ from .population import (
 ORDERS = {"uniform": UNIFORM, "v": V, "top_bottom": TOP_BOTTOM}
 
 
-class ClickLatent(LocalLatent):
+class ClickPopulation(LocalPopulation):
     """Clicks: the clicked items have the first ranks, in an order that is not known."""
 
     def __init__(
@@ -95,11 +95,11 @@ class ClickLatent(LocalLatent):
         """Log probability of the clicks of one user of each row."""
         return log_likelihoods_of_clicks(self.starts_of(rows), self.clicks.codes, consensus, alpha)
 
-    def select(self, weights: Counts, numbers: Counts) -> "ClickLatent":
+    def select(self, weights: Counts, numbers: Counts) -> "ClickPopulation":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
         chosen = weights > 0
         prefs = replace(self.clicks.take(chosen), weights=weights[chosen])
-        found = ClickLatent(prefs, self.executor, numbers[chosen])
+        found = ClickPopulation(prefs, self.executor, numbers[chosen])
         found.click_sizes = self.click_sizes
         return found
 

@@ -11,11 +11,11 @@ from ..engines.executors import Executor
 from ..kernels.footrule.clicks import swap_users
 from ..preferences.preferences import Clicks
 from ..rankings import orderings_of
-from .clicks import ClickLatent
-from .population import Completed, Draw, DrawOrigin, Latent
+from .clicks import ClickPopulation
+from .population import Completed, Draw, DrawOrigin, Population
 
 
-class MetropolisLatent(ClickLatent):
+class MetropolisPopulation(ClickPopulation):
     """Latent rankings that a chain keeps and changes by swaps, as in the paper's opponent."""
 
     def __init__(self, prefs: Clicks, executor: Executor | None = None, n_swaps: int = 1):
@@ -27,14 +27,14 @@ class MetropolisLatent(ClickLatent):
         self._latent: Ranking | None = None
         self.tally = self.known
 
-    def for_chain(self) -> Latent:
+    def for_chain(self) -> Population:
         """Latent rankings of its own for each chain."""
-        return MetropolisLatent(self._prefs, self.executor, self._n_swaps)
+        return MetropolisPopulation(self._prefs, self.executor, self._n_swaps)
 
     @property
-    def exact(self) -> Latent:
+    def exact(self) -> Population:
         """The same users, their latent rankings drawn exactly."""
-        return ClickLatent(self._prefs, self.executor)
+        return ClickPopulation(self._prefs, self.executor)
 
     def begin_draw(self, consensus: Ranking, alpha: float, seed: int, number: int) -> Draw:
         """Begin a few swaps for each user."""
@@ -101,23 +101,31 @@ class SwapLaw:
     seed: int
     number: int
 
-    def blocks(self, latent: Latent) -> list[slice]:
+    def blocks(self, population: Population) -> list[slice]:
         """The rows, cut into blocks."""
-        return latent.count_blocks()
+        return population.count_blocks()
 
-    def count(self, latent: MetropolisLatent, rows: slice) -> Counts:
+    def count(self, population: MetropolisPopulation, rows: slice) -> Counts:
         """What a block adds."""
-        return latent.swap_rows(rows, self)
+        return population.swap_rows(rows, self)
 
 
 class SwapDraw:
     """A few swaps for each user, in the making; the consensus stays where it is."""
 
     def __init__(
-        self, latent: MetropolisLatent, consensus: Ranking, alpha: float, seed: int, number: int
+        self,
+        population: MetropolisPopulation,
+        consensus: Ranking,
+        alpha: float,
+        seed: int,
+        number: int,
     ):
-        self.latent, self.law = latent, SwapLaw(consensus, alpha / latent.n_items, seed, number)
-        self._counts = np.zeros_like(latent.known.counts)
+        self.population, self.law = (
+            population,
+            SwapLaw(consensus, alpha / population.n_items, seed, number),
+        )
+        self._counts = np.zeros_like(population.known.counts)
 
     def add(self, part: Counts) -> None:
         """Add the counts of a block."""
@@ -125,5 +133,5 @@ class SwapDraw:
 
     def finish(self) -> Completed:
         """The tally, once all blocks are added."""
-        self.latent.tally = RankTally(self.latent.distance, self._counts)
-        return Completed(self.latent.tally, self.law.consensus)
+        self.population.tally = RankTally(self.population.distance, self._counts)
+        return Completed(self.population.tally, self.law.consensus)

@@ -7,8 +7,8 @@ import numpy as np
 from ..distances.tallies import Counts, Ranking, RankTally
 from ..kernels.groups import draw_users
 from ..rankings import orderings_of
-from .clicks import ORDERS, ClickLatent
-from .population import Completed, Latent
+from .clicks import ORDERS, ClickPopulation
+from .population import Completed, Population
 
 
 @dataclass(frozen=True)
@@ -21,25 +21,25 @@ class PseudoLaw:
     number: int
     order: int
 
-    def blocks(self, latent: Latent) -> list[slice]:
+    def blocks(self, population: Population) -> list[slice]:
         """The rows, cut into blocks."""
-        return latent.count_blocks()
+        return population.count_blocks()
 
-    def count(self, latent: ClickLatent, rows: slice) -> Counts:
+    def count(self, population: ClickPopulation, rows: slice) -> Counts:
         """What a block adds."""
-        counts = np.zeros((latent.n_items, latent.n_items), dtype=np.int64)
+        counts = np.zeros((population.n_items, population.n_items), dtype=np.int64)
         draw_users(
             self.seed,
             self.number,
-            latent.row_numbers[rows],
-            latent.starts_of(rows),
-            latent.row_codes,
-            latent.row_weights[rows],
+            population.row_numbers[rows],
+            population.starts_of(rows),
+            population.row_codes,
+            population.row_weights[rows],
             self.ordering,
             self.lam,
             self.order,
             counts,
-            np.empty((0, latent.n_items), dtype=np.int32),
+            np.empty((0, population.n_items), dtype=np.int32),
         )
         return counts
 
@@ -49,7 +49,7 @@ class PseudoDraw:
 
     def __init__(
         self,
-        latent: Latent,
+        population: Population,
         consensus: Ranking,
         alpha: float,
         seed: int,
@@ -57,9 +57,12 @@ class PseudoDraw:
         order: str,
     ):
         self._consensus = consensus
-        lam, ordering = alpha / latent.n_items, orderings_of(consensus)
-        self.latent, self.law = latent, PseudoLaw(ordering, lam, seed, number, ORDERS[order])
-        self._counts = np.zeros((latent.n_items, latent.n_items), dtype=np.int64)
+        lam, ordering = alpha / population.n_items, orderings_of(consensus)
+        self.population, self.law = (
+            population,
+            PseudoLaw(ordering, lam, seed, number, ORDERS[order]),
+        )
+        self._counts = np.zeros((population.n_items, population.n_items), dtype=np.int64)
 
     def add(self, part: Counts) -> None:
         """Add the counts of a block."""
@@ -67,4 +70,4 @@ class PseudoDraw:
 
     def finish(self) -> Completed:
         """The tally, once all blocks are added; the consensus stays where it is."""
-        return Completed(RankTally(self.latent.distance, self._counts), self._consensus)
+        return Completed(RankTally(self.population.distance, self._counts), self._consensus)

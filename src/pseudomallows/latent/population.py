@@ -21,7 +21,7 @@ from ..rankings import check_ranking
 UNITS, LOWEST_VALUE = 2**30, 2.0**27  # of sums of log probabilities, and of one user's
 
 
-class Latent(ABC):
+class Population(ABC):
     """What a fit needs to know of the users: counts of ranks, drawn anew for what is not known.
 
     Rows that say nothing are left out, so they change nothing. A row of weight w counts as w users,
@@ -77,11 +77,11 @@ class Latent(ABC):
         return self.places(blocks(self.n_unknown))
 
     @abstractmethod
-    def select(self, weights: Counts, numbers: Counts) -> "Latent":
+    def select(self, weights: Counts, numbers: Counts) -> "Population":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
 
     @abstractmethod
-    def gather(self, weights: Counts) -> "LocalLatent":
+    def gather(self, weights: Counts) -> "LocalPopulation":
         """The same rows, at hand whatever they were before."""
 
     def draw(self, consensus: Ranking, alpha: float, seed: int, number: int) -> "Completed":
@@ -109,7 +109,7 @@ class Latent(ABC):
         """Log probability of all that is known, given consensus and alpha; exact."""
         return log_likelihoods_of([(self, consensus, alpha)], self.executor)[0]
 
-    def for_chain(self) -> "Latent":
+    def for_chain(self) -> "Population":
         """The latent rankings as one chain keeps them; nothing to keep where draws are exact."""
         return self
 
@@ -122,12 +122,12 @@ class Latent(ABC):
         raise TypeError("latent rankings are kept of clicks only")
 
     @property
-    def exact(self) -> "Latent":
+    def exact(self) -> "Population":
         """The same users, their latent rankings drawn exactly."""
         return self
 
 
-class LocalLatent(Latent):
+class LocalPopulation(Population):
     """The rows are at hand."""
 
     @abstractmethod
@@ -149,14 +149,14 @@ class LocalLatent(Latent):
         """Coordinates of each row in which like-minded users are near each other."""
 
     @abstractmethod
-    def select(self, weights: Counts, numbers: Counts) -> "LocalLatent":
+    def select(self, weights: Counts, numbers: Counts) -> "LocalPopulation":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
 
     def places(self, cut: list[slice]) -> list[tuple[Any, slice | None]]:
         """Their rows."""
         return [(self, rows) for rows in cut]
 
-    def gather(self, weights: Counts) -> "LocalLatent":
+    def gather(self, weights: Counts) -> "LocalPopulation":
         """The rows of weight above 0 alone."""
         return self.select(weights, self.row_numbers)
 
@@ -190,13 +190,13 @@ class ExactLaw:
     number: int
     partners: Counts
 
-    def blocks(self, latent: Latent) -> list[slice]:
+    def blocks(self, population: Population) -> list[slice]:
         """The rows, cut into blocks."""
-        return latent.count_blocks()
+        return population.count_blocks()
 
-    def count(self, latent: LocalLatent, rows: slice) -> Counts:
+    def count(self, population: LocalPopulation, rows: slice) -> Counts:
         """What a block adds."""
-        return latent.count_rows(rows, self)
+        return population.count_rows(rows, self)
 
 
 class Completed(NamedTuple):
@@ -209,15 +209,17 @@ class Completed(NamedTuple):
 class ExactDraw:
     """One exact draw of all latent rankings, in the making: its blocks may run anywhere."""
 
-    def __init__(self, latent: Latent, consensus: Ranking, alpha: float, seed: int, number: int):
-        self.latent = latent
+    def __init__(
+        self, population: Population, consensus: Ranking, alpha: float, seed: int, number: int
+    ):
+        self.population = population
         self._stream = np.empty(1, dtype=np.uint64)
-        partners = np.empty(latent.n_items, dtype=np.int64)
+        partners = np.empty(population.n_items, dtype=np.int64)
         start_stream(seed, number, CENTRE, self._stream)
         pair_ranks(self._stream, consensus, partners)
-        self.law = ExactLaw(consensus, alpha / latent.n_items, seed, number, partners)
-        self._sums = np.zeros((2, latent.n_items, latent.n_items), dtype=np.int64)
-        self._sums[0] = latent.known.counts
+        self.law = ExactLaw(consensus, alpha / population.n_items, seed, number, partners)
+        self._sums = np.zeros((2, population.n_items, population.n_items), dtype=np.int64)
+        self._sums[0] = population.known.counts
 
     def add(self, part: Counts) -> None:
         """Add the counts of a block."""
@@ -228,21 +230,21 @@ class ExactDraw:
         counts, shared = self._sums
         law, consensus = self.law, self.law.consensus.copy()
         swap_partners(self._stream, law.partners, shared, law.lam, consensus, counts)
-        return Completed(RankTally(self.latent.distance, counts), consensus)
+        return Completed(RankTally(self.population.distance, counts), consensus)
 
 
 class Law(Protocol):
     """How latent rankings are drawn, exactly or not: small, so that it can travel to the rows."""
 
-    def blocks(self, latent: Any) -> list[slice]: ...  # pragma: no cover
-    def count(self, latent: Any, rows: slice) -> Counts: ...  # pragma: no cover
+    def blocks(self, population: Any) -> list[slice]: ...  # pragma: no cover
+    def count(self, population: Any, rows: slice) -> Counts: ...  # pragma: no cover
 
 
 class Draw(Protocol):
     """A draw of latent rankings in the making."""
 
     @property
-    def latent(self) -> Latent: ...  # pragma: no cover
+    def population(self) -> Population: ...  # pragma: no cover
     @property
     def law(self) -> Law: ...  # pragma: no cover
     def add(self, part: Counts) -> None: ...  # pragma: no cover
@@ -256,7 +258,7 @@ def finish_draws(draws: Sequence[Draw], executor: Executor) -> list[Completed]:
     """Run the blocks of several draws side by side; finish each."""
     owners, tasks = [], []
     for draw in draws:
-        for place in draw.latent.places(draw.law.blocks(draw.latent)):
+        for place in draw.population.places(draw.law.blocks(draw.population)):
             owners.append(draw)
             tasks.append((draw.law, *place))
     for draw, part in zip(owners, executor.map(_count, tasks), strict=True):
@@ -264,34 +266,34 @@ def finish_draws(draws: Sequence[Draw], executor: Executor) -> list[Completed]:
     return [draw.finish() for draw in draws]
 
 
-def _count(task: tuple[Law, LocalLatent, slice | None]) -> Counts:
-    law, latent, rows = task
-    parts = (law.count(latent, block) for block in ([rows] if rows else law.blocks(latent)))
+def _count(task: tuple[Law, LocalPopulation, slice | None]) -> Counts:
+    law, population, rows = task
+    parts = (law.count(population, block) for block in ([rows] if rows else law.blocks(population)))
     return functools.reduce(np.add, parts)
 
 
 def log_likelihoods_of(
-    points: Sequence[tuple[Latent, Ranking, float]], executor: Executor
+    points: Sequence[tuple[Population, Ranking, float]], executor: Executor
 ) -> list[float]:
     """Log likelihood of each (users, consensus, alpha), their blocks side by side."""
     owners, tasks = [], []
-    for point, (latent, consensus, alpha) in enumerate(points):
-        for place in latent.likelihood_places():
+    for point, (population, consensus, alpha) in enumerate(points):
+        for place in population.likelihood_places():
             owners.append(point)
             tasks.append((*place, consensus, alpha))
     sums = [0] * len(points)
     for point, part in zip(owners, executor.map(_log_likelihood, tasks), strict=True):
         sums[point] += part
     return [
-        latent.full_log_likelihood(consensus, alpha) + total / UNITS
-        for (latent, consensus, alpha), total in zip(points, sums, strict=True)
+        population.full_log_likelihood(consensus, alpha) + total / UNITS
+        for (population, consensus, alpha), total in zip(points, sums, strict=True)
     ]
 
 
-def _log_likelihood(task: tuple[LocalLatent, slice | None, Ranking, float]) -> int:
-    latent, rows, consensus, alpha = task
-    cut = [rows] if rows else blocks(latent.n_unknown)
-    return sum(latent.unknown_log_likelihood(block, consensus, alpha) for block in cut)
+def _log_likelihood(task: tuple[LocalPopulation, slice | None, Ranking, float]) -> int:
+    population, rows, consensus, alpha = task
+    cut = [rows] if rows else blocks(population.n_unknown)
+    return sum(population.unknown_log_likelihood(block, consensus, alpha) for block in cut)
 
 
 def exact_sum(values: NDArray[np.float64], weights: Counts) -> int:

@@ -14,7 +14,7 @@ from ..preferences.preferences import Rankings
 from ..rankings import check_alpha
 from .population import (
     ExactLaw,
-    LocalLatent,
+    LocalPopulation,
     check_consensus,
     check_informative,
     exact_sum,
@@ -22,7 +22,7 @@ from .population import (
 )
 
 
-class RankingLatent(LocalLatent):
+class RankingPopulation(LocalPopulation):
     """Full and partial rankings."""
 
     def __init__(
@@ -89,11 +89,11 @@ class RankingLatent(LocalLatent):
         constant = self.distance.log_partition(self.n_items, alpha)
         return -alpha / self.n_items * self._full.distance(consensus) - self._n_full * constant
 
-    def select(self, weights: Counts, numbers: Counts) -> "RankingLatent":
+    def select(self, weights: Counts, numbers: Counts) -> "RankingPopulation":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
         chosen = weights > 0
         prefs = replace(self._prefs.take(chosen), weights=weights[chosen])
-        return RankingLatent(prefs, self.executor, numbers[chosen])
+        return RankingPopulation(prefs, self.executor, numbers[chosen])
 
     def features(self, n_features: int) -> NDArray[np.float64]:
         """Principal components of the ranks, unknown ones filled with the mean of those left."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...distances.tallies import MOVES, Ranking
 from ...engines.executors import Executor, check_local
-from ...latent.metropolis import MetropolisLatent
-from ...latent.population import Latent, check_informative
+from ...latent.metropolis import MetropolisPopulation
+from ...latent.population import Population, check_informative
 from ...posteriors.posterior import Posterior
 from ...preferences.preferences import Clicks, Preferences
 from ...rankings import rank_randomly
@@ -66,7 +66,7 @@ class Mcmc(Method):
         None, "How far a leap goes, in places; default n_items / 5.", check=count()
     )
     n_moves: int | None = option(None, "Proposals in a sweep; default 10 n_items.", check=count())
-    alpha_prior: Any = option(
+    alpha_prior: Any = option(  # noqa: RUF009
         None,
         "Gamma prior of alpha, (shape, rate). The default, (2, 2 / n_items + 1 / 20), has a mean "
         'of n_items for few items and of 40 for many; "flat" is (1, 0.001), nearly flat.',
@@ -107,30 +107,32 @@ class Mcmc(Method):
         """Not with swaps."""
         return self.augmentation == "exact"
 
-    def population(self, prefs: Preferences, executor: Executor | None) -> Latent:
+    def population(self, prefs: Preferences, executor: Executor | None) -> Population:
         """The users as this method needs them."""
         if self.has_exact_latent:
             return super().population(prefs, executor)
         check_local(executor, "augmentation='metropolis'")
         check_informative(prefs.is_informative)
         assert isinstance(prefs, Clicks)  # others do not have the option
-        return MetropolisLatent(prefs, executor, self.n_swaps)
+        return MetropolisPopulation(prefs, executor, self.n_swaps)
 
-    def first_cluster(self, latent: Latent, plan: Plan, rng: np.random.Generator) -> ExactCluster:
+    def first_cluster(
+        self, population: Population, plan: Plan, rng: np.random.Generator
+    ) -> ExactCluster:
         """At a good place, or at a random one."""
-        users, alpha = latent.for_chain(), plan.alpha
+        users, alpha = population.for_chain(), plan.alpha
         if self.start == "random":
-            consensus = rank_randomly(np.zeros(latent.n_items), rng)
+            consensus = rank_randomly(np.zeros(population.n_items), rng)
             return self.cluster(users, consensus, 1.0 if alpha is None else alpha, plan, rng)
         consensus = start_consensus(users, 1.0 if alpha is None else alpha, rng)
         if alpha is None:
             best = best_alpha(users, consensus, self.alpha_prior)
-            alpha = float(np.clip(best, 0.1, 10 * latent.n_items))
+            alpha = float(np.clip(best, 0.1, 10 * population.n_items))
         return self.cluster(users, consensus, alpha, plan, rng)
 
     def cluster(
         self,
-        latent: Latent,
+        population: Population,
         consensus: Ranking,
         alpha: float,
         plan: Plan,
@@ -142,9 +144,9 @@ class Mcmc(Method):
         n_alpha_moves = N_ALPHA_MOVES if plan.case.is_full else 1
         proposals = Proposals(self.move, self.leap, self.n_moves, n_alpha_moves)
         prior = self.alpha_prior if plan.alpha is None else None
-        return ExactCluster(latent, consensus, alpha, proposals, prior, rng)
+        return ExactCluster(population, consensus, alpha, proposals, prior, rng)
 
-    def stuck_chains(self, posterior: Posterior, latent: Latent, plan: Plan) -> list[int]:
+    def stuck_chains(self, posterior: Posterior, population: Population, plan: Plan) -> list[int]:
         """Chains whose draws cannot be typical, against the best place that is known.
 
         The mean gap between the mode and a draw is at most the entropy, so at most log n! for the
@@ -153,7 +155,7 @@ class Mcmc(Method):
         if not self.has_exact_latent or plan.case.has_clusters:
             return []
         from_map = replace(self, start="map")
-        best = from_map.first_cluster(latent, plan, np.random.default_rng(0)).log_posterior()
+        best = from_map.first_cluster(population, plan, np.random.default_rng(0)).log_posterior()
         limit = best - math.lgamma(posterior.n_items + 1) - 10
         means = posterior.log_posterior.mean(axis=1)
         return np.flatnonzero(means < limit).tolist()

@@ -14,8 +14,8 @@ from ...distances.tallies import Ranking
 from ...distributions.pseudo import WeightedDraws
 from ...engines.executors import Executor
 from ...engines.memory import as_size, available_memory
-from ...latent.population import Latent
-from ...latent.shards import make_latent
+from ...latent.population import Population
+from ...latent.registry import make_population
 from ...posteriors.diagnostics import ADVICE, CLUSTER_ADVICE
 from ...posteriors.posterior import Posterior
 from ...preferences.preferences import Preferences, rows_of_users
@@ -145,7 +145,7 @@ class Method(ABC):
     share_prior: float = option(
         1.0, "Dirichlet prior of the shares of the clusters; 1 is uniform.", clusters_only, above_0
     )
-    keep_latent: Any = option(
+    keep_latent: Any = option(  # noqa: RUF009
         (),
         "Names of users whose latent rankings are kept with the draws: those drawn at the start of "
         "a sweep, before the consensus moved.",
@@ -225,11 +225,13 @@ class Method(ABC):
         """Are latent rankings summed out exactly where alpha moves?"""
         return True
 
-    def population(self, prefs: Preferences, executor: Executor | None) -> Latent:
+    def population(self, prefs: Preferences, executor: Executor | None) -> Population:
         """The users as this method needs them."""
-        return make_latent(prefs, executor)
+        return make_population(prefs, executor, self.distance)
 
-    def draw_all(self, latent: Latent, plan: "Plan", rng: np.random.Generator) -> WeightedDraws:
+    def draw_all(
+        self, population: Population, plan: "Plan", rng: np.random.Generator
+    ) -> WeightedDraws:
         """All draws at once, where they are independent; equal log weights are 0."""
         raise NotImplementedError
 
@@ -238,7 +240,7 @@ class Method(ABC):
         """Are the consensuses of clusters so rough that exact ones must stand behind them?"""
         return False
 
-    def stuck_chains(self, posterior: Posterior, latent: Latent, plan: "Plan") -> list[int]:
+    def stuck_chains(self, posterior: Posterior, population: Population, plan: "Plan") -> list[int]:
         """Chains that cannot have found the bulk of the posterior, where that is known."""
         return []
 
@@ -247,13 +249,15 @@ class Method(ABC):
         return CLUSTER_ADVICE if case.has_clusters else ADVICE
 
     @abstractmethod
-    def first_cluster(self, latent: Latent, plan: "Plan", rng: np.random.Generator) -> Cluster:
+    def first_cluster(
+        self, population: Population, plan: "Plan", rng: np.random.Generator
+    ) -> Cluster:
         """Where a chain with one cluster begins."""
 
     @abstractmethod
     def cluster(
         self,
-        latent: Latent,
+        population: Population,
         consensus: Ranking,
         alpha: float,
         plan: "Plan",
@@ -329,10 +333,10 @@ class Plan:
         if available is None or needed <= available:
             return
         most, kept = max(0, available // n_chains - others) // each, len(self.kept_rows)
-        latent = f", with the latent rankings of {kept} users," if kept else ""
+        extra = f", with the latent rankings of {kept} users," if kept else ""
         advice = f"at most n_draws={most} fit" if most else "give fewer chains, or keep_latent"
         raise ValueError(
-            f"n_chains={n_chains} of n_draws={self.n_draws}{latent} need {as_size(needed)} of "
+            f"n_chains={n_chains} of n_draws={self.n_draws}{extra} need {as_size(needed)} of "
             f"memory, and {as_size(available)} are available: {advice}; a larger thin keeps fewer "
             "draws of as long a chain"
         )

@@ -9,7 +9,7 @@ import numpy as np
 from ...distances.tallies import Ranking
 from ...distributions.pseudo import PseudoMallows, WeightedDraws
 from ...latent.clicks import ORDERS
-from ...latent.population import Latent
+from ...latent.population import Population
 from ...posteriors.diagnostics import SLOW_ADVICE
 from ...posteriors.posterior import Posterior
 from ...rankings import check_number, rank_randomly
@@ -26,29 +26,35 @@ class PseudoMethod(Method):
     def moves(self, case: Case) -> PseudoMoves:
         """How a cluster moves."""
 
-    def draw_all(self, latent: Latent, plan: Plan, rng: np.random.Generator) -> WeightedDraws:
+    def draw_all(
+        self, population: Population, plan: Plan, rng: np.random.Generator
+    ) -> WeightedDraws:
         """All draws of full rankings at once (Algorithm 3, or balanced)."""
         assert plan.alpha is not None
         moves = self.moves(plan.case)
-        law = PseudoMallows.from_tally(latent.known, plan.alpha, moves.sigma, moves.balanced)
+        law = PseudoMallows.from_tally(population.known, plan.alpha, moves.sigma, moves.balanced)
         draws = law.draw_weighted(plan.n_draws, rng)
         return draws if moves.weighted else replace(draws, log_weights=np.zeros(plan.n_draws))
 
-    def first_cluster(self, latent: Latent, plan: Plan, rng: np.random.Generator) -> PseudoCluster:
+    def first_cluster(
+        self, population: Population, plan: Plan, rng: np.random.Generator
+    ) -> PseudoCluster:
         """From the ranking of the mean ranks."""
         assert plan.alpha is not None
-        return self.cluster(latent, rank_randomly(latent.mean_ranks, rng), plan.alpha, plan, rng)
+        return self.cluster(
+            population, rank_randomly(population.mean_ranks, rng), plan.alpha, plan, rng
+        )
 
     def cluster(
         self,
-        latent: Latent,
+        population: Population,
         consensus: Ranking,
         alpha: float,
         plan: Plan,
         rng: np.random.Generator,
     ) -> PseudoCluster:
         """A cluster that moves by this method."""
-        return PseudoCluster(latent, consensus, alpha, self.moves(plan.case), rng)
+        return PseudoCluster(population, consensus, alpha, self.moves(plan.case), rng)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +118,7 @@ class Pseudo(PseudoMethod):
         order = self.order if case.has_clicks else None
         return PseudoMoves(sigma=self.sigma, order=order, update=self.update)
 
-    def stuck_chains(self, posterior: Posterior, latent: Latent, plan: Plan) -> list[int]:
+    def stuck_chains(self, posterior: Posterior, population: Population, plan: Plan) -> list[int]:
         """Without the noise of draws, a consensus may never move."""
         if self.update != "expected" or plan.n_draws < 2:
             return []
