@@ -1,11 +1,10 @@
 """fit: one door to every method."""
 
-import functools
 import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,22 +21,24 @@ from ..latent.rankings import RankingLatent
 from ..latent.shards import ShardedClicks, make_latent, open_parts
 from ..posteriors.diagnostics import (
     ADVICE,
+    CLUSTER_ADVICE,
     EFFECTIVE_SIZE_LIMIT,
     RHAT_LIMIT,
+    SLOW_ADVICE,
     AgreementWarning,
     AlphaWarning,
     ConvergenceWarning,
     EffectiveSizeWarning,
 )
+from ..posteriors.personal import Fit
 from ..posteriors.posterior import Posterior
 from ..preferences.preferences import Clicks, Preferences, check_preferences
-from ..rankings import MAX_ALPHA, check_alpha, check_number, rank_randomly
-from ..recommendations.personal import N_REPORTS, Learner, Personal, PersonalOptions, check_held_out
-from ..recommendations.recommenders import chances_of
+from ..rankings import MAX_ALPHA, check_alpha, rank_randomly
 from .alpha import estimate_alpha
 from .checkpoint import Checkpoint, describe_call
 from .choose_clusters import choose_clusters
 from .mcmc import Chain, ChainOptions, best_log_posterior, is_unbounded, stuck_chains
+from .methods.personal import check_personal_call, fit_personal
 from .mixture import PREPARATION, Mixture, StartState, check_n_clusters, prepare
 from .options import (
     METHODS,
@@ -50,14 +51,6 @@ from .options import (
 from .states import PseudoState, State
 
 N_LEADERS = 4  # exact consensuses kept of each chain of a mixture of rough ones
-SLOW_ADVICE = (
-    "the consensus of Algorithm 5 moves slowly, since it sees its own latent rankings, so its "
-    "intervals are too short: use method='mcmc' or 'balanced', or try sigma above 0"
-)
-CLUSTER_ADVICE = (
-    "raise n_draws or thin; if the chains have found different clusters (compare "
-    "posterior.chain_memberships), take fewer clusters"
-)
 Progress = Callable[[int, int], None]
 
 
@@ -73,7 +66,7 @@ def fit(
     executor: Executor | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     **options: Any,
-) -> Posterior:
+) -> Fit:
     """Learn the consensus of the users, and how sure one can be of it.
 
     Parameters
@@ -180,7 +173,8 @@ def fit(
 
     Returns
     -------
-    Posterior
+    Posterior or PersonalFit
+        The second for method "personal".
 
     Warns
     -----
@@ -218,12 +212,12 @@ def fit(
         raise ValueError(f"a checkpoint of method={method!r} {why}")
     if method == "personal":
         check_local(executor, "method='personal'")
-        job_progress = progress or _no_progress
-        personal, found = _fit_personal(
-            prefs, alpha, n_draws, n_clusters, options, generator, executor, job_progress
-        )
+        known = check_personal_call(prefs, n_draws, n_clusters)
+        threads, report = executor or Threads(), progress or _no_progress
+        personal = fit_personal(known, alpha, options, generator, threads, report)
         seconds = round(time.perf_counter() - started, 3)
-        return _personal_posterior(prefs, personal, found, seed, seconds, options, generator)
+        made = {"version": __version__, "seed": seed, "seconds": seconds}
+        return replace(personal, settings=personal.settings | made)
     curve = None
     if n_clusters == "auto":
         check_options_of_either(prefs, method, n_draws, options)
@@ -237,8 +231,8 @@ def fit(
             progress=progress,
         )
         n_clusters = curve.chosen
-        known = known_options(prefs, method, n_clusters)
-        options = {name: value for name, value in options.items() if name in known}
+        names = known_options(prefs, method, n_clusters)
+        options = {name: value for name, value in options.items() if name in names}
     wanted = check_n_clusters(n_clusters, prefs)
     plan = check_options(prefs, method, n_draws, wanted, alpha is None, options)
     check_memory(plan, prefs.n_items, prefs.n_users)
@@ -272,6 +266,8 @@ def fit(
         "seed": seed,
         "alpha": alpha,
         "n_users": latent.n_users,
+        "kind": prefs.kind,
+        "is_full": bool(prefs.is_full),
         "options": plan.as_settings(),
         "seconds": round(time.perf_counter() - started, 3),
     }
@@ -281,7 +277,7 @@ def fit(
     if isinstance(prefs, ShardedClicks):
         clicks, draws["chain_memberships"] = prefs.without_rows(), draws["chain_memberships"][:, :0]
     posterior = Posterior(
-        **draws, items=prefs.items, users=prefs.users, settings=settings, clicks=clicks
+        **draws, items=prefs.items, users=prefs.users, settings=settings, data=clicks
     )
     _warn_if_doubtful(posterior, job)
     if file is not None:
@@ -291,114 +287,6 @@ def fit(
 
 def _no_progress(done: int, total: int) -> None:
     pass
-
-
-def _fit_personal(
-    prefs: Preferences,
-    alpha: float | None,
-    n_draws: int | None,
-    n_clusters: int | str,
-    options: dict[str, Any],
-    rng: np.random.Generator,
-    executor: Executor | None,
-    progress: Progress,
-) -> tuple[Personal, dict[str, Any]]:
-    if not isinstance(prefs, Clicks):
-        raise TypeError("method='personal' needs clicks (pm.Preferences.from_clicks)")
-    if n_draws is not None or n_clusters != 1:
-        raise ValueError(
-            "method='personal' has neither draws nor clusters; to blend it with clusters, give "
-            "with_clusters=posterior"
-        )
-    check_informative(prefs.is_informative)
-    plan = check_personal_options(prefs, options)
-    learner = Learner(prefs, alpha, plan, rng, executor or Threads())
-    steps = iter(range(1, N_REPORTS + 1))
-    personal = learner.learn(lambda: progress(next(steps), N_REPORTS))
-    found = {
-        "ridge": learner.ridge,
-        "nonnegative": plan.nonnegative,
-        "calibrate": plan.calibrate,
-        "held_out": plan.held_out is not None,
-        "given_scores": plan.scores is not None,
-        "with_clusters": plan.others is not None,
-        "alpha_given": alpha is not None,
-    }
-    return personal, found
-
-
-def _personal_posterior(
-    prefs: Preferences,
-    personal: Personal,
-    found: dict[str, Any],
-    seed: int | None,
-    seconds: float,
-    options: dict[str, Any],
-    rng: np.random.Generator,
-) -> Posterior:
-    """The consensus of the draws, one only, is the population's: the ranking of the clicks."""
-    assert isinstance(prefs, Clicks)
-    mean_alpha = float(personal.alphas @ personal.alpha_shares)
-    settings = {
-        "version": __version__,
-        "method": "personal",
-        "seed": seed,
-        "alpha": mean_alpha,
-        "n_users": int(prefs.weights[prefs.is_informative].sum()),
-        "options": found | {"order": None},
-        "seconds": seconds,
-    }
-    ones = np.ones((1, 1))
-    return Posterior(
-        consensus=rank_randomly(-personal.popularity, rng)[None, None, None],
-        alpha=np.full((1, 1, 1), mean_alpha),
-        weights=ones,
-        log_posterior=np.full((1, 1), np.nan),
-        costs=np.zeros((1, prefs.n_items, prefs.n_items)),
-        items=prefs.items,
-        users=prefs.users,
-        settings=settings,
-        clicks=prefs,
-        latent=np.empty((1, 1, 0, prefs.n_items), np.int32),
-        shares=ones[None],
-        chain_memberships=np.ones((1, prefs.n_users, 1), np.float32),
-        leaders=np.empty((0, 0, 1, prefs.n_items), np.int32),
-        personal=personal,
-        clusters=options.get("with_clusters"),
-    )
-
-
-def check_personal_options(prefs: Clicks, options: dict[str, Any]) -> PersonalOptions:
-    """Return the options of method "personal", or say which is wrong."""
-    known = ("ridge", "nonnegative", "scores", "calibrate", "held_out", "with_clusters")
-    strange = sorted(set(options) - set(known))
-    if strange:
-        raise TypeError(
-            f"method='personal' has no option {strange[0]!r}; it has {', '.join(sorted(known))}"
-        )
-    held_out, clusters = options.get("held_out"), options.get("with_clusters")
-    if held_out is not None:
-        held_out = check_held_out(held_out, prefs)
-    others = None
-    if clusters is not None:
-        if not isinstance(clusters, Posterior) or clusters.clicks is None:
-            raise TypeError("with_clusters must be a posterior from a fit of clicks")
-        if clusters.items.tolist() != prefs.items.tolist():
-            raise ValueError("with_clusters must have the items of the fit, in its order")
-        others = functools.partial(chances_of, clusters)
-    ridge, calibrate = options.get("ridge"), options.get("calibrate", True)
-    if not isinstance(calibrate, bool):
-        raise TypeError(f"calibrate must be True or False, got {calibrate!r}")
-    if clusters is not None and not calibrate:
-        raise ValueError("with_clusters needs calibrate=True, to learn how to blend")
-    return PersonalOptions(
-        ridge=None if ridge is None else check_number(ridge, "ridge"),
-        nonnegative=bool(options.get("nonnegative", True)),
-        scores=options.get("scores"),
-        calibrate=calibrate,
-        held_out=held_out,
-        others=others,
-    )
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,15 @@ from numpy.typing import NDArray
 RHAT_LIMIT = 1.05
 EFFECTIVE_SIZE_LIMIT = 50.0
 
-
 ADVICE = "raise n_draws, warmup or thin"
+SLOW_ADVICE = (
+    "the consensus of Algorithm 5 moves slowly, since it sees its own latent rankings, so its "
+    "intervals are too short: use method='mcmc' or 'balanced', or try sigma above 0"
+)
+CLUSTER_ADVICE = (
+    "raise n_draws or thin; if the chains have found different clusters (compare "
+    "posterior.chain_memberships), take fewer clusters"
+)
 
 
 class ConvergenceWarning(UserWarning):

@@ -1,0 +1,1 @@
+"""The methods of fitting, one file each."""
