@@ -164,6 +164,23 @@ def test_users_who_are_numbers_are_found(here, capsys):
     assert json.loads(capsys.readouterr().out)[0]["user"] == 8
 
 
+def test_a_personal_model_shows_what_is_clicked_most(clicks, capsys):
+    assert run("fit", clicks, "--method", "personal", "--seed", 1, "--out", "own.pm") == 0
+    capsys.readouterr()
+    assert run("consensus", "own.pm", "--json") == 0
+    told = capsys.readouterr()
+    assert "no consensus; these are the items by the share of users who clicked" in told.err
+    rows, expected = json.loads(told.out), pm.load("own.pm").most_clicked()
+    assert [(row["rank"], row["item"]) for row in rows] == [
+        (row["rank"], row["item"]) for row in expected
+    ]
+    assert run("consensus", "own.pm", "--cluster", 0) == 1
+    assert "own.pm has no clusters" in capsys.readouterr().err
+    assert run("info", "own.pm", "--json") == 0
+    about = json.loads(capsys.readouterr().out)
+    assert (about["fitted to"], "clusters" in about, "draws" in about) == ("clicks", False, False)
+
+
 def test_info(clicks, model, capsys):
     assert run("info", clicks) == 0
     assert re.search(r"holds +clicks\nusers +60\n", capsys.readouterr().out)
@@ -283,14 +300,17 @@ def test_a_report_judges_the_options_of_the_model(method, options):
         warnings.simplefilter("ignore", UserWarning)
         posterior = pm.fit(prefs, method, rng=1, **options)
         again = commands.evaluate_again(posterior, 1, 2, rng=1).posterior
-    assert again.consensus.shape == posterior.consensus.shape
+    assert again.n_clusters == posterior.n_clusters
+    if method != "personal":
+        assert again.consensus.shape == posterior.consensus.shape
     own, found = (p.settings["options"] for p in (posterior, again))
     allowed = {"keep_latent"}  # which does not change an answer
     if method == "personal" and options.get("calibrate", True):
         allowed |= {"held_out"}  # what was hidden
     assert {name for name in own if own[name] != found.get(name)} <= allowed
     if "alpha" in options:
-        assert (again.alpha == options["alpha"]).all()
+        drawn = again.alphas if method == "personal" else again.alpha
+        assert (drawn == options["alpha"]).all()
 
 
 def test_a_report_does_not_judge_what_it_cannot_make_again():

@@ -23,7 +23,7 @@ from ..inference.evaluate import Evaluation, evaluate
 from ..inference.fit import fit
 from ..inference.reproduce import fit_options
 from ..posteriors.diagnostics import ConvergenceWarning
-from ..posteriors.posterior import Posterior
+from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.save import load
 from ..preferences.preferences import Clicks, Rankings
 from ..recommendations.recommend import recommend
@@ -190,19 +190,35 @@ def fit_file(options: argparse.Namespace) -> int:
 def consensus(options: argparse.Namespace) -> int:
     """The consensus of each cluster, as a table."""
     posterior = load(options.model)
-    every = range(posterior.n_clusters) if options.cluster is None else [options.cluster]
-    rows = [
-        {"cluster": cluster} | row
-        for cluster in every
-        for row in posterior.summary(cluster, options.probability)
-    ]
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
-    columns["mean"] = [round(mean, 3) for mean in columns["mean"]]
+    if isinstance(posterior, PersonalFit):
+        rows = _most_clicked(options, posterior)
+    else:
+        every = range(posterior.n_clusters) if options.cluster is None else [options.cluster]
+        rows = [
+            {"cluster": cluster} | row
+            for cluster in every
+            for row in posterior.summary(cluster, options.probability)
+        ]
+    columns = {
+        name: [round(row[name], 3) if name in ("mean", "share") else row[name] for row in rows]
+        for name in rows[0]
+    }
     if options.out == "-" and not options.json and sys.stdout.isatty():
         _print_aligned(columns)
     else:
         write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
     return 0
+
+
+def _most_clicked(options: argparse.Namespace, posterior: PersonalFit) -> list[dict[str, Any]]:
+    """For orders of one's own, what the users clicked most."""
+    if options.cluster is not None:
+        raise ValueError(f"{options.model} has no clusters: each user has an order of their own")
+    words = "each user has an order of their own, so there is no consensus"
+    _say(
+        options, f"{options.model}: {words}; these are the items by the share of users who clicked"
+    )
+    return posterior.most_clicked()
 
 
 def split_file(options: argparse.Namespace) -> int:
@@ -243,7 +259,7 @@ def recommend_file(options: argparse.Namespace) -> int:
     return 0
 
 
-def _recommend_to_some(options: argparse.Namespace, posterior: Posterior) -> int:
+def _recommend_to_some(options: argparse.Namespace, posterior: Fit) -> int:
     known = {str(name): name for name in posterior.users.tolist()}
     users = [known.get(user, user) for user in options.users]
     found = recommend(posterior, options.k, users=users, executor=Threads(options.threads))
@@ -331,7 +347,7 @@ def report_file(options: argparse.Namespace) -> int:
     return 0
 
 
-def evaluate_again(posterior: Posterior, hide: int, k: int | None, **more: Any) -> Evaluation:
+def evaluate_again(posterior: Fit, hide: int, k: int | None, **more: Any) -> Evaluation:
     """Hide clicks of a fit, and fit the rest with the options of that fit."""
     assert posterior.clicks is not None
     given = fit_options(posterior)
@@ -343,10 +359,10 @@ def evaluate_again(posterior: Posterior, hide: int, k: int | None, **more: Any) 
         )
     for name in ("held_out", "keep_latent"):  # the first is learnt from what is hidden
         given.pop(name, None)
-    if posterior.personal is None:
-        given["n_clusters"] = posterior.n_clusters
-    else:
+    if isinstance(posterior, PersonalFit):
         given["ridge"] = posterior.settings["options"]["ridge"]
+    else:
+        given["n_clusters"] = posterior.n_clusters
     method = posterior.settings["method"]
     return evaluate(posterior.clicks, hide, k, method, **more, **given)
 
@@ -430,27 +446,38 @@ def _is_model(path: str) -> bool:
         return False
 
 
-def _about_model(posterior: Posterior) -> dict[str, Any]:
+def _about_model(posterior: Fit) -> dict[str, Any]:
     settings = posterior.settings
-    n_chains, n_draws = posterior.consensus.shape[:2]
     about = {
         "holds": "model",
         "method": settings.get("method"),
         "users": len(posterior.users) or f"{settings.get('n_users', 0)}, who are not kept",
         "items": posterior.n_items,
-        "clusters": posterior.n_clusters,
-        "alpha": ", ".join(f"{a:.3g}" for a in posterior.alpha.mean(axis=(0, 1))),
-        "draws": f"{n_chains} chains of {n_draws}",
-        "fitted to": "rankings" if posterior.clicks is None else "clicks",
+    }
+    more = {
+        "fitted to": settings.get("kind"),
         "seed": settings.get("seed"),
         "version": settings.get("version"),
         "seconds": settings.get("seconds"),
     }
-    if posterior.personal is None:
-        found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
-        about["worst R-hat"] = round(max(each.worst_rhat for each in found), 3)
-        about["least effective size"] = round(min(each.least_effective_size for each in found), 1)
-    return about
+    if isinstance(posterior, PersonalFit):
+        windows = ", ".join(map(str, posterior.corrections)) or "none"
+        return about | {"alpha": f"{posterior.mean_alpha:.3g}", "corrected windows": windows} | more
+    n_chains, n_draws = posterior.consensus.shape[:2]
+    about |= {
+        "clusters": posterior.n_clusters,
+        "alpha": ", ".join(f"{a:.3g}" for a in posterior.alpha.mean(axis=(0, 1))),
+        "draws": f"{n_chains} chains of {n_draws}",
+    }
+    found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
+    return (
+        about
+        | more
+        | {
+            "worst R-hat": round(max(each.worst_rhat for each in found), 3),
+            "least effective size": round(min(each.least_effective_size for each in found), 1),
+        }
+    )
 
 
 # What several commands share
@@ -463,7 +490,7 @@ def _read(options: argparse.Namespace) -> Rankings | Clicks:
     return prefs
 
 
-def _read_clicks(options: argparse.Namespace, posterior: Posterior) -> Clicks:
+def _read_clicks(options: argparse.Namespace, posterior: Fit) -> Clicks:
     prefs = read(options.clicks, "clicks", items=posterior.items.tolist())
     assert isinstance(prefs, Clicks)
     return prefs

@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..engines.executors import Executor, blocks, check_local
 from ..kernels.groups import choose_best
-from ..posteriors.posterior import Posterior
+from ..posteriors.personal import Fit
 from ..preferences.hide import hide_clicks
 from ..preferences.preferences import Clicks
 from ..rankings import check_count, check_rankings, rank_randomly
-from ..recommendations.personal import MIN_USERS
 from ..recommendations.recommend import Recommendations, recommend
 from .fit import fit
+from .methods.personal import MIN_USERS
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Evaluation:
     calibration: Calibration
     n_users: int
     recommendations: Recommendations
-    posterior: Posterior
+    posterior: Fit
 
     def __repr__(self) -> str:
         return (
@@ -176,7 +176,7 @@ def _judge_halves(
     rng: np.random.Generator,
     executor: Executor | None,
     options: dict[str, Any],
-) -> tuple[Posterior, Recommendations, NDArray[np.int64]]:
+) -> tuple[Fit, Recommendations, NDArray[np.int64]]:
     """Two fits: the users of one half are judged by what was learnt from the hidden clicks of the
     other half. Clicks hidden from everybody are missing in any inner split, which would make its
     corrections too modest."""

@@ -21,13 +21,10 @@ from .alpha import estimate_alpha
 from .checkpoint import Checkpoint, describe_call
 from .choose_clusters import choose_clusters
 from .doubts import warn_if_doubtful
-from .methods import METHODS, Case, Method, Plan
+from .methods import ALL_METHODS, METHODS, Case, Method, Plan
 from .methods.method import describe_options
-from .methods.personal import OPTIONS as PERSONAL_OPTIONS
 from .methods.personal import fit_personal
 from .run import Progress, Run
-
-NAMES = (*METHODS, "personal")
 
 
 def fit(
@@ -112,8 +109,9 @@ def fit(
     if isinstance(prefs, Parts):
         prefs = open_parts(prefs, executor)
     check_preferences(prefs)
-    if method not in NAMES:
-        raise ValueError(f"method must be one of {', '.join(map(repr, NAMES))}, got {method!r}")
+    if method not in ALL_METHODS:
+        known = ", ".join(map(repr, ALL_METHODS))
+        raise ValueError(f"method must be one of {known}, got {method!r}")
     alpha = None if alpha is None else check_alpha(alpha)
     generator, report = np.random.default_rng(rng), progress or _no_progress
     _check_checkpoint(checkpoint, method, rng is not None)
@@ -262,4 +260,4 @@ def check_n_clusters(n_clusters: Any, prefs: Preferences) -> int:
 
 
 if fit.__doc__ is not None:  # not with python -OO
-    fit.__doc__ += "\n" + describe_options(list(METHODS.values())) + "\n" + PERSONAL_OPTIONS
+    fit.__doc__ += "\n" + describe_options(ALL_METHODS.values())

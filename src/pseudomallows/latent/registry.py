@@ -31,8 +31,7 @@ def make_population(
         population: Population = EXACT[prefs.kind, distance](prefs, executor)
         return population
     if prefs.kind not in ON_WORKERS:
-        raise TypeError(
-            f"Dask workers run fits of {', '.join(ON_WORKERS)}, got {prefs.kind}: leave executor out"
-        )
+        known = ", ".join(ON_WORKERS)
+        raise TypeError(f"Dask workers run fits of {known}, got {prefs.kind}: leave executor out")
     shared: Population = ON_WORKERS[prefs.kind](prefs, executor)
     return shared

@@ -9,7 +9,6 @@ from ..distributions.scores import weighted_effective_size as weighted_effective
 RHAT_LIMIT = 1.05
 EFFECTIVE_SIZE_LIMIT = 50.0
 
-
 ADVICE = "raise n_draws, warmup or thin"
 SLOW_ADVICE = (
     "the consensus of Algorithm 5 moves slowly, since it sees its own latent rankings, so its "

@@ -19,10 +19,11 @@ from ..distributions.mallows import Mallows
 from ..files.atomic import write_whole
 from ..inference.evaluate import Evaluation
 from ..inference.reproduce import call_of
-from ..posteriors.posterior import Posterior
-from ..posteriors.verdict import Verdict, is_full, judge
+from ..posteriors.personal import Fit, PersonalFit, check_fit
+from ..posteriors.posterior import Posterior, cp_ordering, mean_ranks_of, summary_of
+from ..posteriors.verdict import Verdict, judge
 from ..preferences.preferences import Clicks
-from ..rankings import check_count, orderings_of
+from ..rankings import check_count
 from ..recommendations.recommend import recommend
 from .html import (
     Html,
@@ -55,7 +56,7 @@ METHODS = {
 
 
 def report(
-    posterior: Posterior,
+    posterior: Fit,
     path: str | os.PathLike[str],
     *,
     evaluation: Evaluation | None = None,
@@ -70,7 +71,7 @@ def report(
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or PersonalFit
         From :func:`fit`.
     path : path
         Where to write.
@@ -94,8 +95,7 @@ def report(
     ...     path.read_text(encoding="utf-8")[:15]
     '<!DOCTYPE html>'
     """
-    if not isinstance(posterior, Posterior):
-        raise TypeError(f"posterior must come from fit, got {type(posterior).__name__}")
+    check_fit(posterior)
     if evaluation is not None and not isinstance(evaluation, Evaluation):
         raise TypeError(f"evaluation must come from evaluate, got {type(evaluation).__name__}")
     if evaluation is not None and evaluation.posterior.items.tolist() != posterior.items.tolist():
@@ -121,27 +121,39 @@ class _Group:
     @property
     def means(self) -> NDArray[np.float64]:
         """Mean rank of each item."""
-        return self.probabilities @ np.arange(1, len(self.codes) + 1)
+        return mean_ranks_of(self.probabilities)
 
 
 class _Fitted:
-    """A posterior, and what several parts of the page ask of it."""
+    """A fit, and what several parts of the page ask of it."""
 
-    def __init__(self, posterior: Posterior):
-        self.posterior = posterior
+    def __init__(self, posterior: Fit):
+        self.fit = posterior
         self.settings, self.options = posterior.settings, posterior.settings.get("options", {})
         self.method = str(self.settings.get("method", "unknown"))
         self.n_items, self.n_clusters = posterior.n_items, posterior.n_clusters
         self.n_users = int(self.settings.get("n_users", len(posterior.users)))
-        self.is_personal = posterior.personal is not None
-        self.is_full = is_full(posterior)
+        self.is_personal = isinstance(posterior, PersonalFit)
+        self.is_full = bool(self.settings.get("is_full", False))
+
+    @property
+    def posterior(self) -> Posterior:
+        """The fit, where it is known to have draws."""
+        assert isinstance(self.fit, Posterior)
+        return self.fit
+
+    @property
+    def personal(self) -> PersonalFit:
+        """The fit, where it is known to be personal."""
+        assert isinstance(self.fit, PersonalFit)
+        return self.fit
 
     @cached_property
     def groups(self) -> list[_Group]:
         posterior, found = self.posterior, []
         for number, share in enumerate(posterior.shares.mean(axis=(0, 1))):
-            codes = orderings_of(posterior.point_consensus("cp", number))
-            rows, law = posterior.summary(number), posterior.rank_probabilities(number)
+            law = posterior.rank_probabilities(number)
+            codes, rows = cp_ordering(law), summary_of(law, posterior.items)
             found.append(_Group(number, float(share), codes, rows, law))
         return found
 
@@ -159,7 +171,8 @@ def _body(
     command: str | None,
     n_examples: int,
 ) -> Html:
-    verdict = judge(fitted.posterior, evaluation)
+    error = None if evaluation is None else evaluation.calibration.error
+    verdict = judge(fitted.fit, error)
     parts = [
         ("data", "What went in", _data(fitted)),
         ("model", "The model", _model(fitted)),
@@ -185,11 +198,12 @@ def _body(
 
 def _in_short(fitted: _Fitted, verdict: Verdict, evaluation: Evaluation | None) -> Html:
     lines: list[Html] = []
-    for group in fitted.groups:
+    if fitted.is_personal:
+        best = _and([name(row["item"]) for row in fitted.personal.most_clicked()[:N_FIRST]])
+        lines.append(join(["Clicked most: ", best, ". Each user has an order of their own."]))
+    for group in [] if fitted.is_personal else fitted.groups:
         best = _and([name(row["item"]) for row in group.rows[:N_FIRST]])
-        if fitted.is_personal:
-            lines.append(join(["Clicked most: ", best, ". Each user has an order of their own."]))
-        elif fitted.n_clusters == 1:
+        if fitted.n_clusters == 1:
             lines.append(join(["The favourites: ", best, "."]))
         else:
             who = f"Cluster {group.number} ({percent(group.share)} of the users) puts "
@@ -201,7 +215,7 @@ def _in_short(fitted: _Fitted, verdict: Verdict, evaluation: Evaluation | None) 
 
 
 def _data(fitted: _Fitted) -> Html:
-    clicks, n_rows = fitted.posterior.clicks, len(fitted.posterior.users)
+    clicks, n_rows = fitted.fit.clicks, len(fitted.fit.users)
     facts = [("users", f"{n_rows:,}"), ("items", f"{fitted.n_items:,}")]
     if not n_rows:  # a fit of parts
         facts[0] = ("users, who are not kept with the model", f"{fitted.n_users:,}")
@@ -232,9 +246,9 @@ def _click_facts(clicks: Clicks) -> list[tuple[str, str]]:
 
 
 def _model(fitted: _Fitted) -> Html:
-    posterior = fitted.posterior
     if fitted.is_personal:
         return _personal_model(fitted)
+    posterior = fitted.posterior
     groups = (
         "one order that they share, the consensus"
         if fitted.n_clusters == 1
@@ -286,21 +300,20 @@ def _alpha_row(fitted: _Fitted, cluster: int) -> list[str]:
 
 
 def _personal_model(fitted: _Fitted) -> Html:
-    posterior = fitted.posterior
-    assert posterior.personal is not None
-    alphas = posterior.personal.alphas
+    personal = fitted.personal
+    alphas = personal.alphas
     words = (
         "Each user has an order of their own: what other users clicked along with the user's "
         "clicks comes first. How closely users keep to it differs from user to user, and is learnt "
         "as well (alpha: 0 is pure chance)."
     )
     facts = [("method", "personal")]
-    facts.append(("alpha, mean over the users", f"{posterior.alpha.mean():.1f}"))
+    facts.append(("alpha, mean over the users", f"{personal.mean_alpha:.1f}"))
     facts.append(("alpha, least to most", f"{alphas.min():.1f} to {alphas.max():.1f}"))
-    corrected = "yes" if posterior.personal.corrections else "no"
+    corrected = "yes" if personal.corrections else "no"
     facts.append(("chances corrected by clicks that were hidden", corrected))
-    if posterior.clusters is not None:
-        facts.append(("blended with clusters", f"{posterior.clusters.n_clusters}"))
+    if personal.clusters is not None:
+        facts.append(("blended with clusters", f"{personal.clusters.n_clusters}"))
     return join([tag("p", words), _facts("The fit in numbers", facts)])
 
 
@@ -409,9 +422,9 @@ def _item_cells(row: dict[str, Any]) -> list[str]:
 
 def _popularity(fitted: _Fitted) -> Html:
     """For orders of one's own: what the population clicks."""
-    clicks, rows = fitted.posterior.clicks, fitted.groups[0].rows
+    clicks, rows = fitted.personal.clicks, fitted.personal.most_clicked()
     assert clicks is not None
-    counts = clicks.item_counts()[fitted.groups[0].codes]
+    counts = clicks.item_counts()[fitted.personal.ties]
     most = max(int(counts.max()), 1)
     words = (
         "Each user has an order of their own, so there is no consensus to show. This is the order "
@@ -525,7 +538,7 @@ def _check(fitted: _Fitted, evaluation: Evaluation | None) -> Html:
 
 
 def _no_check(fitted: _Fitted) -> Html:
-    if fitted.posterior.clicks is None:
+    if fitted.fit.clicks is None:
         return tag("p", "Not checked: the check hides clicks, and this fit is of rankings.")
     words = "Not checked. To see how often the chances come true, hide some clicks, and give the "
     code = "check = pm.evaluate(prefs, rng=1)\npm.report(posterior, path, evaluation=check)"
@@ -552,7 +565,7 @@ def _reliability(evaluation: Evaluation) -> Html:
 
 
 def _examples(fitted: _Fitted, n_examples: int) -> Html:
-    clicks = fitted.posterior.clicks
+    clicks = fitted.fit.clicks
     if clicks is None or n_examples == 0:
         return Html()
     known = np.flatnonzero(clicks.is_informative)
@@ -561,7 +574,7 @@ def _examples(fitted: _Fitted, n_examples: int) -> Html:
     places = np.linspace(0, len(known) - 1, min(n_examples, len(known))).round()
     chosen = known[places.astype(np.int64)]
     users = clicks.users[chosen].tolist()
-    found = recommend(fitted.posterior, N_NEXT, users=users)
+    found = recommend(fitted.fit, N_NEXT, users=users)
     k = found.items.shape[1]
     words = (
         f"Users taken evenly from the list, what they clicked, and what comes next. The chance is "
@@ -575,7 +588,7 @@ def _examples(fitted: _Fitted, n_examples: int) -> Html:
 def _example(
     fitted: _Fitted, row: int, items: NDArray[np.int64], chances: NDArray[np.float64]
 ) -> Html:
-    posterior = fitted.posterior
+    posterior = fitted.fit
     assert posterior.clicks is not None
     mine = posterior.clicks.clicks_of(row)
     listed: list[object] = [name(posterior.items[code]) for code in mine[:MAX_CLICKED]]
@@ -583,8 +596,8 @@ def _example(
         listed.append(f"{len(mine) - MAX_CLICKED:,} more")
     group: object = ""
     if fitted.n_clusters > 1:
-        label = int(posterior.labels[row])
-        chance = percent(float(posterior.memberships[row, label]))
+        label = int(fitted.posterior.labels[row])
+        chance = percent(float(fitted.posterior.memberships[row, label]))
         group = tag("p", f"In cluster {label} with a probability of {chance}.")
     lines = [
         [name(posterior.items[item], 24), bar(chance, percent(chance)), percent(chance)]
@@ -613,11 +626,11 @@ def _again(fitted: _Fitted, command: str | None) -> Html:
 
 
 def _code(fitted: _Fitted) -> str:
-    kind = "rankings" if fitted.posterior.clicks is None else "clicks"
+    kind = "rankings" if fitted.fit.clicks is None else "clicks"
     return (
         "import pseudomallows as pm\n\n"
         f"prefs = pm.Preferences.from_{kind}(...)  # the data\n"
-        f"posterior = {call_of(fitted.posterior)}\n"
+        f"posterior = {call_of(fitted.fit)}\n"
         'pm.report(posterior, "report.html")'
     )
 

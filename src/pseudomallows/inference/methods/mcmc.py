@@ -66,7 +66,7 @@ class Mcmc(Method):
         None, "How far a leap goes, in places; default n_items / 5.", check=count()
     )
     n_moves: int | None = option(None, "Proposals in a sweep; default 10 n_items.", check=count())
-    alpha_prior: Any = option(  # noqa: RUF009
+    alpha_prior: Any = option(
         None,
         "Gamma prior of alpha, (shape, rate). The default, (2, 2 / n_items + 1 / 20), has a mean "
         'of n_items for few items and of 40 for many; "flat" is (1, 0.001), nearly flat.',

@@ -2,7 +2,7 @@
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -110,14 +110,45 @@ def chains_only(case: Case) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method(ABC):
+class Options:
+    """The options of a method, checked; each says what it means and in which cases it is there."""
+
+    name: ClassVar[str]
+    words: ClassVar[str]  # for the report
+
+    def __post_init__(self) -> None:
+        """Check every value, in one place."""
+        for each in dataclasses.fields(self):
+            value, check = getattr(self, each.name), each.metadata["check"]
+            if check is not None and value is not None:
+                object.__setattr__(self, each.name, check(value, each.name))
+
+    @classmethod
+    def option_names(cls, case: Case) -> list[str]:
+        """The options that there are in a case."""
+        fields = dataclasses.fields(cls)
+        return [f.name for f in fields if f.metadata["only"] is None or f.metadata["only"](case)]
+
+    @classmethod
+    def make(cls, case: Case, options: dict[str, Any]) -> Self:
+        """The method with these options, or an error that says which is wrong."""
+        known = cls.option_names(case)
+        strange = sorted(set(options) - set(known))
+        if strange:
+            raise TypeError(
+                f"method={cls.name!r} on {case} has no option {strange[0]!r}; "
+                f"it has {', '.join(sorted(known))}"
+            )
+        return cls(**options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(Options, ABC):
     """The options that all methods with draws share.
 
     A value of None is a default that depends on the data: see `resolved`.
     """
 
-    name: ClassVar[str]
-    words: ClassVar[str]  # for the report
     is_exact: ClassVar[bool] = False
 
     n_chains: int = option(1, "Number of chains.", check=count())
@@ -145,38 +176,13 @@ class Method(ABC):
     share_prior: float = option(
         1.0, "Dirichlet prior of the shares of the clusters; 1 is uniform.", clusters_only, above_0
     )
-    keep_latent: Any = option(  # noqa: RUF009
+    keep_latent: Any = option(
         (),
         "Names of users whose latent rankings are kept with the draws: those drawn at the start of "
         "a sweep, before the consensus moved.",
         clicks_only,
     )
     distance: str = option("footrule", 'Distance: "footrule".', check=distance_name)
-
-    def __post_init__(self) -> None:
-        """Check every value, in one place."""
-        for each in dataclasses.fields(self):
-            value, check = getattr(self, each.name), each.metadata["check"]
-            if check is not None and value is not None:
-                object.__setattr__(self, each.name, check(value, each.name))
-
-    @classmethod
-    def option_names(cls, case: Case) -> list[str]:
-        """The options that there are in a case."""
-        fields = dataclasses.fields(cls)
-        return [f.name for f in fields if f.metadata["only"] is None or f.metadata["only"](case)]
-
-    @classmethod
-    def make(cls, case: Case, options: dict[str, Any]) -> Self:
-        """The method with these options, or an error that says which is wrong."""
-        known = cls.option_names(case)
-        strange = sorted(set(options) - set(known))
-        if strange:
-            raise TypeError(
-                f"method={cls.name!r} on {case} has no option {strange[0]!r}; "
-                f"it has {', '.join(sorted(known))}"
-            )
-        return cls(**options)
 
     def resolved(self, case: Case, n_draws: int) -> Self:
         """The same with a value for every option, those of None by what the data are."""
@@ -349,18 +355,18 @@ class Plan:
         return 2 * (clusters + 24) + 4 * len(self.kept_rows) * n_items + 8 * n_items
 
 
-def describe_options(methods: Sequence[type[Method]]) -> str:
-    """A line or two for each option of some methods, for help texts; shared ones come first."""
-    lines = []
+def describe_options(methods: Iterable[type[Options]]) -> str:
+    """A line for each option of some methods, for help texts; those of all methods come first."""
     shared = dataclasses.fields(Method)
-    for title, fields in [
-        ("every method with draws", shared),
-        *((f'"{m.name}"', dataclasses.fields(m)) for m in methods),
-    ]:
-        mine = [f for f in fields if title.startswith("every") or f.name not in _names(shared)]
-        lines += [f"Options of {title}:", *(f"  {f.name}: {f.metadata['words']}" for f in mine)]
+    titled = [("every method with draws", shared)]
+    for method in methods:
+        mine = [f for f in dataclasses.fields(method) if f.metadata not in _metadata(shared)]
+        titled.append((f'method="{method.name}"', tuple(mine)))
+    lines = []
+    for title, fields in titled:
+        lines += [f"Options of {title}", *(f"  {f.name}: {f.metadata['words']}" for f in fields)]
     return "\n".join(lines)
 
 
-def _names(fields: Sequence[Any]) -> set[str]:
-    return {each.name for each in fields}
+def _metadata(fields: Iterable[Any]) -> list[Any]:
+    return [each.metadata for each in fields]

@@ -11,8 +11,8 @@ line is exp(-lam * distance).
 What can happen at a place where an item and a rank stand, with a open items and b open ranks:
 
 - both stay open: a + 1, b + 1 (1 way);
-- the item takes an open rank, and the rank stays open (b ways), or the rank goes to an open item and
-  the item stays open (a ways), or they take each other (1 way): a, b;
+- the item takes an open rank, and the rank stays open (b ways), or the rank goes to an open item
+  and the item stays open (a ways), or they take each other (1 way): a, b;
 - both are matched with open ones: a - 1, b - 1 (a * b ways).
 
 Where every place has an item and a rank, a = b = k, so the state is one number and the sum over all
@@ -25,12 +25,12 @@ matched among themselves: one walk a block.
 - Sums (`matching.sum_matchings`): the weights of all walks, place by place.
 - Draws (`matching.draw_matching`): back along the table of sums, each step by its share of the sum.
 - Marginals and means (`partition`): sums from both ends, joined in the middle.
-- Clicks (`clicks`): two blocks, the clicked items with the first ranks and the others with the rest;
+- Clicks (`clicks`): two blocks, the clicked items with the first ranks, the others with the rest;
   everything behind the last click is known without a walk.
 - Memberships (`memberships`): many users, one consensus: stretches without clicks are leapt over by
   powers of the step.
 
-Numbers: a state is weighed by sqrt(a! * b!), so that ways to open and to close have the same factor,
+Numbers: a state is weighed by sqrt(a! * b!), so that ways to open and to close have one factor,
 sqrt((a + 1) * (b + 1)), and the weights stay within range; rows are scaled to sum 1 now and then,
 and states that carry less than 1e-18 of the sum are left out.
 """
