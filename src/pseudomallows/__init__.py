@@ -18,8 +18,7 @@ from .inference.evaluate import Evaluation, evaluate
 from .inference.fit import fit
 from .inference.item_scores import scores_from
 from .inference.search import Search, search
-from .latent.clicks import click_log_likelihood
-from .latent.rankings import log_likelihood
+from .latent.likelihood import click_log_likelihood, log_likelihood
 from .posteriors import diagnostics
 from .posteriors.diagnostics import (
     AgreementWarning,

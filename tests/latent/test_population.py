@@ -103,7 +103,7 @@ def test_the_number_of_threads_and_the_blocks_change_no_bit(monkeypatch):
     one = costs(prefs, pm.Threads(1))
     assert costs(prefs, pm.Threads(3)) == one
     monkeypatch.setattr("pseudomallows.latent.population.BLOCK", 10)
-    monkeypatch.setattr("pseudomallows.executors.blocks.__defaults__", (10,))
+    monkeypatch.setattr("pseudomallows.engines.executors.blocks.__defaults__", (10,))
     assert costs(prefs, pm.Threads(2)) == one
 
 

@@ -4,21 +4,20 @@ import functools
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..distances.footrule import log_partition
 from ..distances.tallies import Counts, Ranking
-from ..engines.executors import Executor, Threads, blocks
+from ..engines.executors import Executor
 from ..kernels.footrule.clicks import click_log_likelihoods, draw_click_users
 from ..kernels.groups import TOP_BOTTOM, UNIFORM, V, draw_users
-from ..preferences.preferences import Clicks, check_clicks
-from ..rankings import check_alpha, orderings_of
+from ..preferences.preferences import Clicks
+from ..rankings import orderings_of
 from .population import (
     DrawOrigin,
     ExactLaw,
     LocalPopulation,
     SizeCounts,
-    check_consensus,
     exact_sum,
     principal_components,
 )
@@ -146,25 +145,6 @@ def redraw_latent(clicks: Clicks, numbers: Counts, origin: DrawOrigin) -> Rankin
         order = ORDERS[origin.order]
         draw_users(*who, orderings_of(consensus), lam, order, counts, rankings)
     return rankings
-
-
-def click_log_likelihood(prefs: Clicks, consensus: ArrayLike, alpha: float) -> NDArray[np.float64]:
-    """Log probability of each user's clicks, given their number, the consensus and alpha; exact.
-
-    >>> from pseudomallows import Preferences
-    >>> prefs = Preferences.from_clicks([[1, 0, 0], [0, 0, 1], [0, 0, 0]])
-    >>> np.exp(click_log_likelihood(prefs, [1, 2, 3], alpha=0))
-    array([0.33333333, 0.33333333, 1.        ])
-    """
-    check_clicks(prefs)
-    center, alpha = check_consensus(consensus, prefs), check_alpha(alpha)
-    parts = Threads().map(
-        lambda rows: log_likelihoods_of_clicks(
-            prefs.starts[rows.start : rows.stop + 1], prefs.codes, center, alpha
-        ),
-        blocks(prefs.n_users),
-    )
-    return np.concatenate(list(parts))
 
 
 def log_likelihoods_of_clicks(

@@ -4,18 +4,16 @@ import functools
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..distances.footrule import log_partition
 from ..distances.tallies import Counts, Ranking, RankTally
-from ..engines.executors import Executor, Threads, blocks
+from ..engines.executors import Executor
 from ..kernels.footrule.latent import draw_latent, log_likelihoods
 from ..preferences.preferences import Rankings
-from ..rankings import check_alpha
 from .population import (
     ExactLaw,
     LocalPopulation,
-    check_consensus,
     check_informative,
     exact_sum,
     principal_components,
@@ -23,7 +21,7 @@ from .population import (
 
 
 class RankingPopulation(LocalPopulation):
-    """Full and partial rankings."""
+    """Rankings, full, partial or tied."""
 
     def __init__(
         self, prefs: Rankings, executor: Executor | None = None, numbers: Counts | None = None
@@ -37,12 +35,13 @@ class RankingPopulation(LocalPopulation):
         self._partial = self._prefs.rankings[~full]
         self._weights, self._numbers = self.row_weights[~full], self.row_numbers[~full]
         self._n_full = int(self.row_weights[full].sum())
-        self._full = self._tally(full)
-        self.known = self._full + self._tally(~full)
+        known = self._prefs.known_ranks()
+        self._full = self._tally(known[full], self.row_weights[full])
+        self.known = self._full + self._tally(known[~full], self._weights)
 
-    def _tally(self, rows: NDArray[np.bool_]) -> RankTally:
+    def _tally(self, rankings: Ranking, weights: Counts) -> RankTally:
         tally = self.distance.tally(self.n_items)
-        tally.add(self._prefs.rankings[rows], self.row_weights[rows])
+        tally.add(rankings, weights)
         return tally
 
     @functools.cached_property
@@ -75,14 +74,14 @@ class RankingPopulation(LocalPopulation):
 
     def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
         """Log probability of some of the rows that are not full; see `exact_sum`."""
-        values = _log_likelihoods(self._partial[rows], consensus, alpha)
+        values = log_likelihoods_of_rankings(self._partial[rows], consensus, alpha)
         return exact_sum(values, self._weights[rows])
 
     def row_log_likelihoods(
         self, rows: slice, consensus: Ranking, alpha: float
     ) -> NDArray[np.float64]:
         """Log probability of what is known of one user of each row, full or not."""
-        return _log_likelihoods(self._prefs.rankings[rows], consensus, alpha)
+        return log_likelihoods_of_rankings(self._prefs.rankings[rows], consensus, alpha)
 
     def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of the rows that are full."""
@@ -96,37 +95,15 @@ class RankingPopulation(LocalPopulation):
         return RankingPopulation(prefs, self.executor, numbers[chosen])
 
     def features(self, n_features: int) -> NDArray[np.float64]:
-        """Principal components of the ranks, unknown ones filled with the mean of those left."""
+        """Principal components of the ranks, unknown ones as the mean of what they may be."""
         filled = self._prefs.filled_ranks()
         return principal_components(filled - filled.mean(axis=0), n_features)
 
 
-def log_likelihood(prefs: Rankings, consensus: ArrayLike, alpha: float) -> NDArray[np.float64]:
-    """Log probability of what is known of each user, given the consensus and alpha; exact.
-
-    The sum over all full rankings that agree with it, by matchings on a line, in time n_items^2 a
-    user. Row weights are not used: a value is that of one person. For clicks, see
-    :func:`click_log_likelihood`.
-
-    >>> from pseudomallows import Preferences
-    >>> prefs = Preferences.from_rankings([[1, 2, 3], [1, 0, 0], [0, 0, 0]])
-    >>> np.exp(log_likelihood(prefs, [1, 2, 3], alpha=0))
-    array([0.16666667, 0.33333333, 1.        ])
-    """
-    if not isinstance(prefs, Rankings):
-        raise TypeError(
-            f"prefs must be rankings (pm.Preferences.from_rankings), got {type(prefs).__name__}; "
-            "for clicks use click_log_likelihood"
-        )
-    center = check_consensus(consensus, prefs)
-    alpha = check_alpha(alpha)
-    parts = Threads().map(
-        lambda rows: _log_likelihoods(prefs.rankings[rows], center, alpha), blocks(prefs.n_users)
-    )
-    return np.concatenate(list(parts))
-
-
-def _log_likelihoods(rankings: Ranking, consensus: Ranking, alpha: float) -> NDArray[np.float64]:
+def log_likelihoods_of_rankings(
+    rankings: Ranking, consensus: Ranking, alpha: float
+) -> NDArray[np.float64]:
+    """Log probability of each row of rankings; see `log_likelihood`, which checks."""
     values, n_items = np.empty(len(rankings)), len(consensus)
     log_likelihoods(rankings, consensus, alpha / n_items, log_partition(n_items, alpha), values)
     return values

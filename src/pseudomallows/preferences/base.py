@@ -57,14 +57,16 @@ class Preferences(ABC):
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
     ) -> "Rankings":
-        """Full or partial rankings, one row a user.
+        """Full, partial or tied rankings, one row a user.
 
         Parameters
         ----------
         rankings : (n_users, n_items) array_like or data frame
-            ``rankings[user, item]`` is a rank, 1 for the best; 0 or NaN means not ranked. The
-            columns of a data frame name the items, the index of a pandas frame the users, if it
-            has no name twice.
+            ``rankings[user, item]`` is a rank, 1 for the best; 0 or NaN means not ranked. Items of
+            equal rank tie: their order is not known. A tie may be written by the first of its ranks
+            (1, 2, 2, 4), their mean (1, 2.5, 2.5, 4), or the number of the group (1, 2, 2, 3);
+            where all items are ranked, also by the last (1, 3, 3, 4). The columns of a data frame
+            name the items, the index of a pandas frame the users, if it has no name twice.
         weights : (n_users,) array_like of int, optional
             How many people gave each ranking.
         users, items : sequence, optional
@@ -76,6 +78,12 @@ class Preferences(ABC):
         >>> prefs = Preferences.from_rankings([[1, 2, 3], [1, 0, 0]], items=["ale", "gin", "rum"])
         >>> prefs
         Rankings(2 users, 3 items; 1 full, 1 partial)
+
+        Equal ranks are a tie; what is not ranked takes the ranks that are left:
+
+        >>> Preferences.from_rankings([[1, 2, 2, 3], [1.5, 1.5, 0, 0]]).rankings
+        array([[1, 2, 2, 4],
+               [1, 1, 0, 0]], dtype=int32)
         """
         from .ranking_inputs import rankings_of_table
 
@@ -91,6 +99,9 @@ class Preferences(ABC):
     ) -> "Rankings":
         """Lists of items, best first, one a user; shorter lists are top-k lists.
 
+        A list, tuple or set of items within a list is a tie: their order is not known. (A tuple
+        that is among `items` is the name of an item.)
+
         Without `items`, the items are all that appear in a list, sorted where they can be. Missing
         entries (None or NaN) at the end of a list are dropped. If the columns of a data frame name
         places (rank1, 2nd, third), these count, in whatever order the columns stand, and a column
@@ -104,6 +115,11 @@ class Preferences(ABC):
         >>> prefs.rankings
         array([[2, 3, 1],
                [0, 1, 0]], dtype=int32)
+
+        Ann likes rum most, and does not tell ale from gin:
+
+        >>> Preferences.from_orderings([["rum", ["ale", "gin"], "tea"]], users=["ann"]).rankings
+        array([[2, 2, 1, 4]], dtype=int32)
         """
         from .ranking_inputs import rankings_of_lists
 

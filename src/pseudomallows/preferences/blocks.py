@@ -7,15 +7,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..rankings import check_ranks
 from .base import MAX_WEIGHT, Preferences, index_of
+from .ties import block_sizes, check_tied_ranks
+
+SHAPES = ("full", "partial", "with ties")  # of a row of rankings
 
 
 @dataclass(frozen=True, eq=False)
 class Rankings(Preferences):
-    """Full and partial rankings: ``rankings[user, item]`` is a rank, 1 the best, 0 not known.
+    """Rankings, full, partial or tied: ``rankings[user, item]`` is a rank, 1 the best, 0 not known.
 
-    The items without a rank take, in an order that is not known, the ranks that are left.
+    Items of equal rank r, m of them, take the ranks r to r + m - 1 in an order that is not known;
+    the items without a rank take, likewise, the ranks that are left.
     """
 
     kind = "rankings"
@@ -24,41 +27,50 @@ class Rankings(Preferences):
     rankings: NDArray[np.int32]
 
     def __repr__(self) -> str:
-        n_full = int(self.is_row_full.sum())
-        return (
-            f"Rankings({self.n_users} users, {self.n_items} items; "
-            f"{n_full} full, {self.n_users - n_full} partial)"
-        )
+        facts = self.facts()
+        shapes = ", ".join(f"{facts[name]} {name}" for name in SHAPES if name in facts)
+        return f"Rankings({self.n_users} users, {self.n_items} items; {shapes})"
 
     @property
     def is_row_full(self) -> NDArray[np.bool_]:
-        """Which users have ranked every item."""
-        return np.all(self.rankings > 0, axis=1)
+        """Which users have ranked every item, without ties."""
+        sums = self.rankings.sum(axis=1, dtype=np.int64)  # a tie lowers the sum
+        is_whole = sums == self.n_items * (self.n_items + 1) // 2
+        return is_whole & np.all(self.rankings > 0, axis=1)
+
+    @property
+    def is_row_tied(self) -> NDArray[np.bool_]:
+        """Which users have given a rank to several items."""
+        return np.any((block_sizes(self.rankings) > 1) & (self.rankings > 0), axis=1)
 
     @property
     def is_informative(self) -> NDArray[np.bool_]:
-        """Which rows say anything: a rank is known, and the weight is not 0."""
-        return np.any(self.rankings > 0, axis=1) & (self.weights > 0)
+        """Which rows say anything: a rank is known, not all items tie, and the weight is not 0."""
+        differs = np.any(self.rankings > 0, axis=1) & np.any(self.rankings != 1, axis=1)
+        return differs & (self.weights > 0)
 
     @property
     def shape_words(self) -> str:
         """What the data are, for messages."""
-        return "full rankings" if self.is_full else "partial rankings"
+        if self.is_full:
+            return "full rankings"
+        return "rankings with ties" if self.is_row_tied.any() else "partial rankings"
 
     def facts(self) -> dict[str, int | float]:
-        """Figures of the data, by words.
+        """Figures of the data, by words; "with ties" only if there are any.
 
         >>> Preferences.from_rankings([[1, 2, 3], [1, 0, 0]]).facts()
         {'users': 2, 'items': 3, 'people': 2, 'full': 1, 'partial': 1}
         """
-        n_full = int(self.is_row_full.sum())
-        return {
+        n_full, n_tied = int(self.is_row_full.sum()), int(self.is_row_tied.sum())
+        facts: dict[str, int | float] = {
             "users": self.n_users,
             "items": self.n_items,
             "people": int(self.weights.sum()),
             "full": n_full,
-            "partial": self.n_users - n_full,
+            "partial": self.n_users - n_full - n_tied,
         }
+        return facts | ({"with ties": n_tied} if n_tied else {})
 
     def contents(self) -> Iterable[Any]:
         """Bytes that no other rankings have."""
@@ -82,8 +94,8 @@ class Rankings(Preferences):
         if ranks.shape != (len(users), len(items)) or weights.shape != (len(users),):
             raise ValueError("its rankings do not fit together")
         _check_saved_weights(weights, "rankings")
-        if len(ranks):
-            check_ranks(ranks)
+        if len(ranks) and not np.array_equal(check_tied_ranks(ranks), ranks):
+            raise ValueError("its ties do not have the first of their ranks")
         return cls(weights, users, items, ranks)
 
     def take(self, rows: ArrayLike) -> "Rankings":
@@ -92,15 +104,24 @@ class Rankings(Preferences):
         return Rankings(self.weights[chosen], self.users[chosen], self.items, self.rankings[chosen])
 
     def filled_ranks(self) -> NDArray[np.float64]:
-        """The ranks, each unknown one as the mean of those the user has left."""
+        """The ranks, each unknown one as the mean of those the item may have.
+
+        >>> Preferences.from_rankings([[1, 1, 0, 0]]).filled_ranks()
+        array([[1.5, 1.5, 3.5, 3.5]])
+        """
         unknown = self.rankings == 0
+        means = self.rankings + np.where(unknown, 0.0, (block_sizes(self.rankings) - 1) / 2)
         all_ranks = self.n_items * (self.n_items + 1) / 2
         n_unknown = np.maximum(unknown.sum(axis=1), 1)
-        left = (all_ranks - self.rankings.sum(axis=1)) / n_unknown
-        return np.where(unknown, left[:, None], self.rankings)
+        left = (all_ranks - means.sum(axis=1)) / n_unknown
+        return np.where(unknown, left[:, None], means)
+
+    def known_ranks(self) -> NDArray[np.int32]:
+        """The ranks that one item alone has, ``[user, item]``; 0 for all others."""
+        return np.where(block_sizes(self.rankings) == 1, self.rankings, 0)
 
     def mean_ranks(self) -> NDArray[np.float64]:
-        """Mean rank of each item; an unknown rank counts as the mean of those the user has left."""
+        """Mean rank of each item; an unknown rank counts as the mean of those it may be."""
         informative = self.take(self.is_informative)
         return np.asarray(
             np.average(informative.filled_ranks(), axis=0, weights=informative.weights)

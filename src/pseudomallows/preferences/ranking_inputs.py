@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..rankings import check_ranks
 from .base import ZeroBasedWarning, check_n_items, check_names, check_weights, is_missing
 from .blocks import Rankings
 from .headers import USER, are_places, order_of_places, place_of, refuse_pairs, word
+from .ties import block_sizes, check_tied_ranks
 
 
 def rankings_of_table(
@@ -26,7 +26,7 @@ def rankings_of_table(
         if users is None and hasattr(rankings, "index") and rankings.index.is_unique:
             users = list(rankings.index)
         rankings = _frame_values(rankings)
-    ranks = check_ranks(rankings)
+    ranks = check_tied_ranks(rankings)
     check_n_items(ranks.shape[1])
     _warn_if_zero_based(ranks, rankings)
     return Rankings(
@@ -48,23 +48,17 @@ def rankings_of_lists(
         orderings, users = _orderings_of_frame(orderings, users)
     if not isinstance(orderings, Iterable):
         raise TypeError(f"orderings must be lists of items, one a user, got {orderings!r}")
-    lists = [_drop_missing(ordering, user) for user, ordering in enumerate(orderings)]
+    known = set() if items is None else set(items := check_names(items, None, "items").tolist())
+    lists = [_groups_of(ordering, user, known) for user, ordering in enumerate(orderings)]
     if not lists:
         raise ValueError("orderings is empty: give one list of items for each user")
-    names = _sorted_names({item: None for row in lists for item in row})
-    names = names if items is None else check_names(items, None, "items").tolist()
+    names = _sorted_names({item: None for row in lists for group in row for item in group})
+    names = names if items is None else list(items)
     codes = {name: code for code, name in enumerate(names)}
     check_n_items(len(names))
     ranks = np.zeros((len(lists), len(names)), dtype=np.int32)
     for user, row in enumerate(lists):
-        for place, item in enumerate(row):
-            if item not in codes:
-                raise ValueError(
-                    f"orderings[{user}] has {item!r}, which is not among the {len(names)} items"
-                )
-            if ranks[user, codes[item]]:
-                raise ValueError(f"orderings[{user}] has {item!r} twice")
-            ranks[user, codes[item]] = place + 1
+        _fill_ranks(ranks[user], row, codes, f"orderings[{user}]")
     return Rankings(
         check_weights(weights, len(ranks)),
         check_names(users, len(ranks), "users"),
@@ -77,8 +71,9 @@ def fill_last_rank(ranks: NDArray[np.int32]) -> NDArray[np.int32]:
     """One item without a rank can only take the one rank that is left."""
     n_items = ranks.shape[1]
     rows = np.flatnonzero((ranks == 0).sum(axis=1) == 1)
-    left = n_items * (n_items + 1) // 2 - ranks[rows].sum(axis=1)
-    ranks[rows, (ranks[rows] == 0).argmax(axis=1)] = left
+    taken = ranks[rows] + (block_sizes(ranks[rows]) - 1) / 2
+    left = n_items * (n_items + 1) // 2 - taken.sum(axis=1)
+    ranks[rows, (ranks[rows] == 0).argmax(axis=1)] = left.astype(np.int32)
     return ranks
 
 
@@ -149,15 +144,51 @@ def _orderings_of_frame(frame: Any, users: Any) -> tuple[Any, Any]:
     return frame[[places[column] for column in order]].to_numpy(), users
 
 
-def _drop_missing(ordering: Iterable[Hashable], user: int) -> list[Hashable]:
+def _groups_of(ordering: Any, user: int, known: set[Hashable]) -> list[list[Hashable]]:
+    """Groups of items, best first; those that tie are in one. `known` has names of items, among
+    which may be tuples."""
     if isinstance(ordering, str) or not isinstance(ordering, Iterable):
         raise TypeError(f"orderings[{user}] must be a list of items, best first, got {ordering!r}")
-    row = [item.item() if isinstance(item, np.generic) else item for item in ordering]
-    while row and is_missing(row[-1]):
-        row.pop()
-    if any(is_missing(item) for item in row):
-        raise ValueError(f"orderings[{user}] has a missing entry before its end: {row[:12]}")
-    return row
+    groups = [_group_of(entry, known) for entry in ordering]
+    while groups and not groups[-1]:
+        groups.pop()
+    if not all(groups):
+        raise ValueError(f"orderings[{user}] has a missing entry before its end: {groups[:12]}")
+    nested = [item for group in groups for item in group if _is_tie(item, known)]
+    if nested:
+        raise TypeError(f"orderings[{user}] has a tie within a tie: {nested[0]!r}")
+    return groups
+
+
+def _group_of(entry: Any, known: set[Hashable]) -> list[Hashable]:
+    """One item, the items of a tie, or nothing, if it is missing."""
+    listed = list(entry) if _is_tie(entry, known) else [entry]
+    if isinstance(entry, set | frozenset):
+        listed.sort(key=repr)  # their own order differs from run to run
+    plain = [item.item() if isinstance(item, np.generic) else item for item in listed]
+    return [] if any(not _is_tie(item, known) and is_missing(item) for item in plain) else plain
+
+
+def _is_tie(entry: Any, known: set[Hashable]) -> bool:
+    """Is it a list of items and not the name of one?"""
+    if isinstance(entry, list | set | np.ndarray):
+        return True
+    return isinstance(entry, tuple | frozenset) and entry not in known
+
+
+def _fill_ranks(
+    ranks: NDArray[np.int32], groups: list[list[Hashable]], codes: dict[Hashable, int], where: str
+) -> None:
+    """Give each item of a group the first of the group's ranks, in ``ranks[item]``."""
+    rank = 1
+    for group in groups:
+        for item in group:
+            if item not in codes:
+                raise ValueError(f"{where} has {item!r}, which is not among the {len(codes)} items")
+            if ranks[codes[item]]:
+                raise ValueError(f"{where} has {item!r} twice")
+            ranks[codes[item]] = rank
+        rank += len(group)
 
 
 def _sorted_names(names: Iterable[Hashable]) -> list[Hashable]:

@@ -66,8 +66,8 @@ class Personal(Options):
         None,
         "Scores of your own, (n_users, n_items), or a function that learns them from a sparse "
         "matrix of clicks, so that they can be learnt again without hidden clicks; for the "
-        "recommenders of `implicit` see `scores_from`. Scores that use a user's click on the item itself look "
-        "surer than they are: give `held_out` with them.",
+        "recommenders of `implicit` see `scores_from`. Scores that use a user's click on the item "
+        "itself look surer than they are: give `held_out` with them.",
     )
     held_out: Any = option(
         None,
@@ -80,7 +80,7 @@ class Personal(Options):
         "Without `held_out`: correct by an inner split, one monotone map of the probabilities for "
         "each of the windows 1, 3 and 10. The last clicks of a part of the users are hidden; which "
         "were the last is drawn from the law of each, so that the map is the identity where the "
-        "law is right. An array of scores cannot be learnt again without the clicks that are hidden: "
+        "law is right. An array of scores cannot be learnt again without the hidden clicks: "
         "if it was learnt from them, give False.",
         check=_flag,
     )
