@@ -36,7 +36,7 @@ OPTIONAL = {  # library: the modules that import it
     "msgspec": {"web.app", "web.model", "web.openapi", "web.types"},
     "pandas": {"preferences.frames"},
     "psycopg": {"web.stores.postgres"},
-    "pyarrow": {"files.parquet"},
+    "pyarrow": {"files.arrow"},
     "rich": {"cli.progress"},
     "shtab": {"cli.parser"},
     "starlette": {"web.app", "web.guard", "web.openapi"},

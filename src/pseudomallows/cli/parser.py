@@ -8,7 +8,7 @@ from typing import Any
 
 from .._version import __version__
 from ..engines.executors import ClusterError
-from ..files.read import KINDS
+from ..files.kinds import KINDS
 from ..inference.methods import ALL_METHODS as METHODS
 from ..inference.methods.pseudo import UPDATES
 from . import commands

@@ -108,7 +108,7 @@ def load_part(path: str, items: Sequence[str]) -> Clicks:
 
 
 def _read(path: str) -> Any:
-    from .parquet import read_part
+    from .arrow import read_part
 
     return read_part(path)
 
@@ -125,7 +125,7 @@ def split(prefs: Clicks, folder: str | os.PathLike[str], n_parts: int = 8) -> Pa
     n_parts : int
         How many, of about the same number of clicks.
     """
-    from .parquet import ParquetRows
+    from .arrow import ParquetRows
 
     check_clicks(prefs)
     if (prefs.weights != 1).any():
