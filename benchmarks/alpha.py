@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.latent.population import HIGHEST_ALPHA, best_assignment
+from pseudomallows.inference.starts import HIGHEST_ALPHA, best_alpha, start_consensus
 from pseudomallows.latent.registry import make_population
 from timing import arguments, print_table, race, words
 
@@ -44,14 +44,14 @@ def by_likelihood(prefs: pm.Preferences, rng) -> float:
 
 def by_joint_maximum(prefs: pm.Preferences, rng) -> float:
     """The best alpha of the best consensus."""
-    latent = make_population(prefs, None)
-    if latent.is_full:
-        return latent.best_alpha(best_assignment(latent.known_costs))
+    users = make_population(prefs, None)
+    if users.is_full:
+        return best_alpha(users, users.known.best())
     alpha, found = 1.0, []
     for _ in range(N_ROUNDS):
-        consensus = latent.start(min(alpha, HIGHEST_ALPHA), rng)
-        alpha = latent.best_alpha(consensus)
-        found.append((latent.log_likelihood(consensus, min(alpha, HIGHEST_ALPHA)), alpha))
+        consensus = start_consensus(users, min(alpha, HIGHEST_ALPHA), rng)
+        alpha = best_alpha(users, consensus)
+        found.append((users.log_likelihood(consensus, min(alpha, HIGHEST_ALPHA)), alpha))
     return max(found)[1]
 
 

@@ -22,7 +22,8 @@ import pseudomallows as pm
 from pseudomallows.engines.executors import blocks
 from pseudomallows.kernels.groups import split_by_clicks
 from pseudomallows.kernels.streams import below, start_stream, uniform
-from pseudomallows.latent.clicks import ClickPopulation, PseudoDraw
+from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.paper import PseudoDraw
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.rankings import orderings_of
 from timing import arguments, best_of, print_table, race, seconds_of, words
@@ -74,7 +75,7 @@ def simulated(n_users, n_items, seed, mean_clicks=MEAN_CLICKS):
 
 def one_sweep(latent, consensus):
     draw = PseudoDraw(latent, consensus, ALPHA, 1, 0, "uniform")
-    return finish_draws([draw], latent.executor)
+    return finish_draws([draw], latent.executor)[0].tally.costs
 
 
 def scan_sweep(prefs, ordering, executor):

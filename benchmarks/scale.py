@@ -27,8 +27,9 @@ from pathlib import Path
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.latent.clicks import ClickPopulation, PseudoDraw
+from pseudomallows.latent.clicks import ClickPopulation
 from pseudomallows.latent.expected_counts import ExpectedDraw, GroupTables
+from pseudomallows.latent.paper import PseudoDraw
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.latent.shards import shard_clicks
 from pseudomallows.preferences.preferences import Clicks
@@ -180,7 +181,10 @@ def growth(repeats: int) -> None:
         }
         seconds = {}
         for name, make in latent_draws.items():
-            seconds[name] = cpu_seconds(lambda: finish_draws(make(), one), repeats)  # noqa: B023
+            seconds[name] = cpu_seconds(
+                lambda: finish_draws(make(), one)[0].tally.costs,  # noqa: B023
+                repeats,
+            )
             times[name].append(seconds[name])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -248,8 +252,8 @@ def dask(repeats: int) -> None:
                         draw = PseudoDraw(latent, consensus, ALPHA, 1, number, "uniform")
                     else:
                         draw = ExpectedDraw(latent, consensus, tables)
-                    costs = finish_draws([draw], latent.executor)[0]
-                return costs
+                    tally = finish_draws([draw], latent.executor)[0].tally
+                return tally.costs
 
             assert (rounds(here) == rounds(there)).all()
             best = race({"threads": lambda: rounds(here), "dask": lambda: rounds(there)}, repeats)

@@ -147,9 +147,9 @@ def ends_of_augmented_sweeps(alpha):
     latent = RankingPopulation(pm.Preferences.from_rankings(PARTIAL), pm.Threads(1))
     stream = np.empty(1, dtype=np.uint64)
     for number, consensus in enumerate(starts):
-        costs = latent.draw(consensus, alpha, 11, number)
+        tally, consensus[:] = latent.draw(consensus, alpha, 11, number)
         start_stream(11, number, 2**62 + 1, stream)
-        kernels.move_consensus(stream, costs, alpha / 4, kernels.SWAP, 1, 3, consensus)
+        tally.move(stream, alpha / 4, 3, consensus)
     return p_value(starts, law)
 
 
