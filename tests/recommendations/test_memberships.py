@@ -8,7 +8,7 @@ import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.kernels.footrule import memberships as kernels
 from pseudomallows.recommendations.memberships import MAX_STATES, Members, n_states
-from pseudomallows.web.model import Served
+from pseudomallows.web.models.model import Model
 from webhelp import make_model
 
 
@@ -188,7 +188,7 @@ def test_shares_leave_out_the_least_and_sum_to_one():
 @pytest.mark.parametrize("more", [{}, {"method": "mcmc", "n_chains": 2}])
 def test_one_user_gets_what_many_get_to_the_bit(tmp_path, more):
     posterior = make_model(tmp_path / "m.pm", **({"method": "pseudo"} | more), n_clusters=3)
-    served, rng = Served(posterior, 1), np.random.default_rng(1)
+    served, rng = Model(posterior, 1), np.random.default_rng(1)
     n_items = posterior.n_items
     lists = [np.sort(rng.permutation(n_items)[:size]) for size in range(n_items)]
     names = {user: posterior.items[codes].tolist() for user, codes in enumerate(lists)}

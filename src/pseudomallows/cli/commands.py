@@ -354,13 +354,12 @@ def evaluate_again(posterior: Posterior, hide: int, k: int | None, **more: Any) 
 def serve_model(options: argparse.Namespace) -> int:
     """Serve a model until interrupted."""
     try:
-        from ..web.run import find_token, serve
+        from ..web.run import ServeOptions, find_token, serve
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"serve needs {error.name}: pip install 'pseudomallows[web]'", name=error.name
         ) from None
-    serve(
-        options.model,
+    given = ServeOptions(
         options.host,
         options.port,
         options.store,
@@ -373,6 +372,7 @@ def serve_model(options: argparse.Namespace) -> int:
         max_of_client=options.max_connections_per_client,
         uploads=(options.upload_rows, options.upload_users, options.upload_items),
     )
+    serve(options.model, given)
     return 0
 
 
