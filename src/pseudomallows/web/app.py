@@ -1,12 +1,10 @@
 """The app: each handler reads, asks the service, writes."""
 
-import csv
 import hashlib
-import io
 import mimetypes
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +14,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
 
-from ..files.write import safe_cell
 from .errors import ServiceError
 from .guard import Guard, admit
 from .intake import check_name
@@ -325,22 +322,17 @@ class Handlers:
 
     async def table(self, request: Request) -> Response:
         k, served = _whole(request, "k", 10, 1, MAX_K), self.service.served
-        write = (lambda cell: cell) if _yes_or_no(request, "raw", False) else safe_cell
+        safe_csv = not _yes_or_no(request, "raw", False)
         name = {"Content-Disposition": 'attachment; filename="recommendations.csv"'}
-        parts = self._parts(served.recommendation_rows(k), write)
+        parts = self._parts(served.recommendations_csv(k, safe_csv))
         return StreamingResponse(parts, media_type="text/csv", headers=name)
 
-    async def _parts(
-        self, rows: Iterator[list[list[Any]]], write: Callable[[Any], Any]
-    ) -> AsyncIterator[str]:
-        yield "user,place,item,probability\n"
+    async def _parts(self, parts: Iterator[bytes]) -> AsyncIterator[bytes]:
         while True:
-            part = await self.service.slow(lambda: next(rows, None))
+            part = await self.service.slow(lambda: next(parts, None))
             if part is None:
                 return
-            text = io.StringIO()
-            csv.writer(text, lineterminator="\n").writerows(map(write, row) for row in part)
-            yield text.getvalue()
+            yield part
 
     async def report(self, request: Request) -> Response:
         page = await self.service.slow(self.service.report_page)

@@ -11,12 +11,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.executors import Threads, blocks
+from ..engines.executors import Threads
 from ..posteriors.posterior import Posterior
 from ..posteriors.verdict import judge
 from ..preferences.preferences import Clicks
-from ..recommendations.recommend import best_items
+from ..recommendations.recommend import best_of_one
 from ..recommendations.recommenders import recommender_of
+from ..recommendations.to_file import csv_blocks
 from .errors import ServiceError
 from .types import (
     ClusterRow,
@@ -184,30 +185,23 @@ class Served:
         with self._using(window):
             is_ready = self.recommender.is_ready(len(codes), window)
             started = time.thread_time()
-            found = self.recommender.best(codes, row, window)
+            found = best_of_one(self.posterior, codes, row, window)
             if time.thread_time() - started > QUICK_SECONDS:
                 self._quick.discard(window)
             elif is_ready and len(codes) < self.posterior.n_items:
                 self._quick.add(window)
             return found
 
-    def recommendation_rows(self, k: int) -> Iterator[list[list[Any]]]:
-        """Rows user, place, item, probability of all users of the fit, block by block."""
+    def recommendations_csv(self, k: int, safe_csv: bool) -> Iterator[bytes]:
+        """The table of all users of the fit, block by block."""
         window = self.window(k)
-        for part in blocks(len(self.user_names)):
-            rows = np.arange(part.start, part.stop)
-            seen = self.clicks.take(rows)
+        parts = csv_blocks(self.posterior, window, safe_csv=safe_csv, executor=ONE)
+        while True:
             with self._using(window):
-                found = best_items(self.posterior, seen, rows, window, window, executor=ONE)
-            yield [
-                [
-                    self.user_names[rows[row]],
-                    place + 1,
-                    self.item_names[found.items[row, place]],
-                    round(float(found.probabilities[row, place]), 6),
-                ]
-                for row, place in np.argwhere(found.items >= 0).tolist()
-            ]
+                part = next(parts, None)
+            if part is None:
+                return
+            yield part
 
     # Questions about the model
 
