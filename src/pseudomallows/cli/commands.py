@@ -26,8 +26,8 @@ from ..posteriors.diagnostics import ConvergenceWarning
 from ..posteriors.posterior import Posterior
 from ..posteriors.save import load
 from ..preferences.preferences import Clicks, Rankings
-from ..recommendations.recommend import recommend
-from ..recommendations.to_file import DIGITS, recommend_to
+from ..recommendations.recommend import DIGITS, recommend
+from ..recommendations.to_file import recommend_to
 from .progress import show_progress
 
 WARM_UP = """
@@ -247,8 +247,7 @@ def _recommend_to_some(options: argparse.Namespace, posterior: Posterior) -> int
     known = {str(name): name for name in posterior.users.tolist()}
     users = [known.get(user, user) for user in options.users]
     found = recommend(posterior, options.k, users=users, executor=Threads(options.threads))
-    columns = found.to_columns()
-    columns["probability"] = np.round(columns["probability"], DIGITS)
+    columns = found.to_columns(DIGITS)
     write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
     return 0
 

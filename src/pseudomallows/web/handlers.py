@@ -1,17 +1,14 @@
 """The handlers, with their addresses: each reads, asks the service, writes."""
 
-import csv
-import io
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
-from ..files.write import safe_cell
 from .endpoints import Text, Whole, YesOrNo, endpoint
 from .errors import ServiceError
 from .service import Service
@@ -220,24 +217,15 @@ async def cancel(service: Service, request: Request) -> Response:
 @endpoint("GET", "/recommendations.csv", query=(K, RAW), answers="text/csv", writes=False)
 async def table(service: Service, request: Request) -> Response:
     """The best items of all users of the model."""
-    rows = service.model.recommendation_rows(K.read(request))
-    write = (lambda cell: cell) if RAW.read(request) else safe_cell
+    parts = service.model.recommendations_csv(K.read(request), safe_csv=not RAW.read(request))
     name = {"Content-Disposition": 'attachment; filename="recommendations.csv"'}
-    return StreamingResponse(_parts(service, rows, write), media_type="text/csv", headers=name)
+    return StreamingResponse(_beside(service, parts), media_type="text/csv", headers=name)
 
 
-async def _parts(
-    service: Service, rows: Iterator[list[list[Any]]], write: Callable[[Any], Any]
-) -> AsyncIterator[str]:
-    """The table as text, block by block, each made beside the requests."""
-    yield "user,place,item,probability\n"
-    while True:
-        part = await service.slow(lambda: next(rows, None))
-        if part is None:
-            return
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(map(write, row) for row in part)
-        yield text.getvalue()
+async def _beside(service: Service, parts: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Parts of an answer, each made beside the requests."""
+    while (part := await service.slow(lambda: next(parts, None))) is not None:
+        yield part
 
 
 @endpoint("GET", "/report.html", answers="text/html", writes=False)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.executors import Threads, blocks
+from ...engines.executors import Threads
 from ...posteriors.posterior import Posterior
 from ...preferences.preferences import Clicks
-from ...recommendations.recommend import best_items
+from ...recommendations.recommend import best_of_one
 from ...recommendations.recommenders import recommender_of
+from ...recommendations.to_file import csv_blocks
 from ..errors import ServiceError
 from ..types import RecommendAnswer, Recommendation, encode
 from .kept_answers import KeptAnswers
@@ -134,30 +135,23 @@ class Model:
         with self._windows.using(window):
             is_ready = self._recommender.is_ready(len(codes), window)
             started = time.thread_time()
-            best = self._recommender.best(codes, row, window)
+            best = best_of_one(self.posterior, codes, row, window)
             if time.thread_time() - started > QUICK_SECONDS:
                 self._quick.discard(window)
             elif is_ready and len(codes) < self.posterior.n_items:
                 self._quick.add(window)
             return best
 
-    def recommendation_rows(self, k: int) -> Iterator[list[list[Any]]]:
-        """Rows user, place, item, probability of all users of the fit, block by block."""
+    def recommendations_csv(self, k: int, safe_csv: bool) -> Iterator[bytes]:
+        """The table of all users of the fit as comma-separated text, block by block."""
         window = self._window(k)
-        for part in blocks(len(self.user_names)):
-            rows = np.arange(part.start, part.stop)
-            seen = self.clicks.take(rows)
+        parts = csv_blocks(self.posterior, window, safe_csv=safe_csv, executor=ONE)
+        while True:
             with self._windows.using(window):
-                best = best_items(self.posterior, seen, rows, window, window, executor=ONE)
-            yield [
-                [
-                    self.user_names[rows[row]],
-                    place + 1,
-                    self.item_names[best.items[row, place]],
-                    round(float(best.probabilities[row, place]), 6),
-                ]
-                for row, place in np.argwhere(best.items >= 0).tolist()
-            ]
+                part = next(parts, None)
+            if part is None:
+                return
+            yield part
 
 
 def _as_text(names: NDArray[Any], what: str) -> list[str]:
