@@ -36,6 +36,8 @@ def _options(posterior: Posterior) -> dict[str, Any]:
     if settings["alpha"] is not None and not stored.get("samples_alpha", True):
         given["alpha"] = settings["alpha"]
     given |= {"n_draws": n_draws, "n_clusters": "auto" if "curve" in settings else n_clusters}
+    if method not in METHODS:  # of another version: its defaults are not known here
+        return given
     case = Case(posterior.kind, posterior.is_full, posterior.n_items, n_clusters)
     usual = METHODS[method]().resolved(case, n_draws).settings(case)
     for option in METHODS[method].option_names(case):
