@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 import naive
 import pseudomallows as pm
 from helpers import interpreted, p_value
-from pseudomallows.inference.starts import start_consensus
 from pseudomallows.kernels.footrule import latent as kernels
 from pseudomallows.latent.clicks import ClickPopulation
 from pseudomallows.latent.expected_counts import ExpectedDraw, GroupTables
@@ -109,20 +108,6 @@ def test_the_number_of_threads_and_the_blocks_change_no_bit(monkeypatch):
     monkeypatch.setattr("pseudomallows.latent.population.BLOCK", 10)
     monkeypatch.setattr("pseudomallows.engines.executors.blocks.__defaults__", (10,))
     assert costs(prefs, pm.Threads(2)) == one
-
-
-def test_the_start_is_the_exact_map_of_full_rankings():
-    rankings = pm.Mallows(CONSENSUS, 1.0).draw(6, rng=1)
-    law = naive.posterior(rankings.tolist(), 1.0)
-    population = RankingPopulation(pm.Preferences.from_rankings(rankings))
-    start = start_consensus(population, 1.0, np.random.default_rng(1))
-    assert law[tuple(start.tolist())] == pytest.approx(max(law.values()))
-
-
-def test_the_start_is_close_for_partial_rankings():
-    truth = pm.simulate_rankings(500, 12, 4, top=5, rng=1)
-    start = start_consensus(RankingPopulation(truth.preferences), 4.0, np.random.default_rng(1))
-    assert pm.footrule(start, truth.consensus) <= 12
 
 
 CLICKS = {0: [0, 3], 1: [1, 2, 4], 2: [4], 3: [3]}
