@@ -16,7 +16,7 @@ import numpy as np
 
 import pseudomallows as pm
 from pseudomallows.inference.mcmc import Chain, ChainOptions
-from pseudomallows.latent.population import RankingLatent
+from pseudomallows.latent.rankings import RankingLatent
 from timing import arguments, best_of, print_table, race, words
 
 N_ITEMS, ALPHA = 50, 5.0  # of the data

@@ -29,7 +29,7 @@ from pseudomallows.distributions.scores import share_of_ranks
 from pseudomallows.inference.mcmc import Chain, ChainOptions
 from pseudomallows.kernels.chain import accepts, choices
 from pseudomallows.kernels.streams import below, start_stream
-from pseudomallows.latent.population import RankingLatent
+from pseudomallows.latent.rankings import RankingLatent
 
 CASES = [(100, 20, 2.0), (500, 50, 3.0), (500, 50, 5.0), (1000, 100, 5.0)]  # N, n, alpha
 DRAWS = [10, 50, 200, 1000, 5000]  # of the laws and of the chain on costs

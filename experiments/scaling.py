@@ -24,7 +24,8 @@ import pseudomallows as pm
 from accuracy_rankings import by_costs, by_law, cp_consensus
 from pseudomallows.distributions.scores import rank_divergence, share_of_ranks
 from pseudomallows.inference.mcmc import Chain, ChainOptions
-from pseudomallows.latent.population import RankingLatent, best_assignment
+from pseudomallows.latent.population import best_assignment
+from pseudomallows.latent.rankings import RankingLatent
 
 CASES = [
     (100, 20, 1.0),

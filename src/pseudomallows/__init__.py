@@ -17,8 +17,7 @@ from .inference.choose_clusters import ClusterCurve, choose_clusters
 from .inference.evaluate import Evaluation, evaluate
 from .inference.fit import fit
 from .inference.search import Search, search
-from .latent.clicks import click_log_likelihood
-from .latent.population import log_likelihood
+from .latent.likelihood import click_log_likelihood, log_likelihood
 from .posteriors import diagnostics
 from .posteriors.diagnostics import (
     AgreementWarning,

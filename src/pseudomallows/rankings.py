@@ -82,13 +82,8 @@ def check_ranks(
     seen = np.zeros((n_users, n_items + 1), dtype=bool)
 
     def refuse(wrong: Any, why: str) -> None:
-        if wrong.any():
-            user = int(wrong.argmax())
-            place = row_name or f"{name}[{user}]"
-            some = "" if row_name else f"; {_how_many(wrong)}"
-            raise ValueError(
-                f"{place} is not a permutation of 1..{n_items}: {_show(table[user])}: {why}{some}"
-            )
+        what = f"is not a permutation of 1..{n_items}"
+        refuse_rows(wrong, table, name, what, why, row_name)
 
     refuse((ranks < 0).any(axis=1), "ranks start at 1, and 0 or NaN means not ranked")
     refuse((ranks > n_items).any(axis=1), f"a rank is beyond the {n_items} items")
@@ -98,6 +93,22 @@ def check_ranks(
     tied = seen[:, 1:].sum(axis=1) < (whole > 0).sum(axis=1)
     refuse(tied, "a rank appears twice; ties are not allowed")
     return whole
+
+
+def refuse_rows(
+    wrong: NDArray[np.bool_],
+    table: NDArray[np.float64],
+    name: str,
+    what: str,
+    why: str,
+    row_name: str | None = None,
+) -> None:
+    """Show the first row that is wrong, if any is, and say how many are."""
+    if wrong.any():
+        user = int(wrong.argmax())
+        place = row_name or f"{name}[{user}]"
+        some = "" if row_name else f"; {_how_many(wrong)}"
+        raise ValueError(f"{place} {what}: {_show(table[user])}: {why}{some}")
 
 
 def as_array(values: ArrayLike, name: str) -> NDArray[Any]:

@@ -13,7 +13,7 @@ import naive
 import pseudomallows as pm
 from pseudomallows.inference.mcmc import is_unbounded
 from pseudomallows.inference.priors import FLAT, default_prior
-from pseudomallows.latent.population import RankingLatent
+from pseudomallows.latent.rankings import RankingLatent
 from pseudomallows.latent.shards import make_latent
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))

@@ -321,7 +321,7 @@ def test_the_same_seed_gives_the_same_bits_on_any_threads_and_blocks(method, mon
     options = {"n_draws": 8, "warmup": 2, "thin": 1, "rng": 5, "keep_latent": [3, 500]}
     one, two = (quietly(prefs, method, executor=pm.Threads(n), **options) for n in (1, 2))
     monkeypatch.setattr("pseudomallows.latent.BLOCK", 7)
-    monkeypatch.setattr("pseudomallows.executors.blocks.__defaults__", (7,))
+    monkeypatch.setattr("pseudomallows.engines.executors.blocks.__defaults__", (7,))
     three = quietly(prefs, method, executor=pm.Threads(2), **options)
     for other in (two, three):
         assert (one.consensus == other.consensus).all()

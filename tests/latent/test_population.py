@@ -10,7 +10,7 @@ import naive
 import pseudomallows as pm
 from helpers import interpreted, p_value
 from pseudomallows.kernels.footrule import latent as kernels
-from pseudomallows.latent.population import RankingLatent
+from pseudomallows.latent.rankings import RankingLatent
 
 ROWS = [[0, 3, 0, 1, 0], [1, 2, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 5, 0, 0]]
 CONSENSUS = np.array([2, 5, 1, 3, 4], dtype=np.int32)
@@ -100,8 +100,8 @@ def test_the_number_of_threads_and_the_blocks_change_no_bit(monkeypatch):
     prefs = pm.simulate_rankings(700, 5, 1, top=2, rng=1).preferences
     one = costs(prefs, pm.Threads(1))
     assert costs(prefs, pm.Threads(3)) == one
-    monkeypatch.setattr("pseudomallows.latent.BLOCK", 10)
-    monkeypatch.setattr("pseudomallows.executors.blocks.__defaults__", (10,))
+    monkeypatch.setattr("pseudomallows.latent.population.BLOCK", 10)
+    monkeypatch.setattr("pseudomallows.engines.executors.blocks.__defaults__", (10,))
     assert costs(prefs, pm.Threads(2)) == one
 
 

@@ -394,7 +394,7 @@ def _about(options: argparse.Namespace) -> dict[str, Any]:
     prefs = read(options.file, options.kind, encoding=options.encoding)
     about: dict[str, Any] = {"users": prefs.n_users, "items": prefs.n_items}
     if isinstance(prefs, Rankings):
-        n_full = int(prefs.is_full.sum())
+        n_full = int(prefs.is_row_full.sum())
         about |= {
             "holds": "rankings",
             "first user": _first_words(prefs),

@@ -53,9 +53,10 @@ def estimate_alpha(
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
     check_preferences(prefs)
-    if method == "similarity" and isinstance(prefs, Clicks):
+    table = prefs.by_size() if method == "similarity" else None
+    if table is not None:
         check_informative(prefs.is_informative)
-        return _finite(_alpha_by_click_similarity(prefs.by_size()))
+        return _finite(_alpha_by_click_similarity(table))
     latent = make_latent(prefs, executor)
     if method == "similarity":
         return _finite(_alpha_by_similarity(latent))

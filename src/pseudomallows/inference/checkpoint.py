@@ -20,7 +20,7 @@ from .._version import __version__
 from ..files.archive import START, WrongFileError, open_archive, write_archive
 from ..files.atomic import check_target, write_whole
 from ..files.saved import Saved
-from ..preferences.preferences import Clicks, Preferences, Rankings
+from ..preferences.preferences import Preferences
 
 FORMAT = "pseudomallows checkpoint"
 HEADER = "checkpoint.json"
@@ -121,22 +121,12 @@ def describe_call(
     state = json.dumps(rng.bit_generator.state, sort_keys=True)
     return {
         "version": __version__,
-        "data": _digest(prefs),
+        "data": prefs.digest(),
         "method": method,
         "alpha": alpha,
         "options": options.as_settings(),
         "seed": hashlib.sha256(state.encode()).hexdigest()[:16],
     }
-
-
-def _digest(prefs: Preferences) -> str:
-    digest = hashlib.sha256(str([prefs.n_users, *prefs.items.tolist()]).encode())
-    if isinstance(prefs, Clicks):
-        digest.update(str(prefs.checksum()).encode())
-    elif isinstance(prefs, Rankings):
-        for array in (prefs.weights, prefs.rankings):
-            digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()[:16]
 
 
 def _first_difference(saved: Any, wanted: Any) -> str:

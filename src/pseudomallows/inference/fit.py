@@ -17,7 +17,8 @@ from ..engines.executors import Executor, Threads, check_local, is_remote
 from ..files.parquet_parts import Parts
 from ..files.saved import Saved
 from ..latent.clicks import MetropolisLatent
-from ..latent.population import Latent, Ranking, RankingLatent, check_informative
+from ..latent.population import Latent, Ranking, check_informative
+from ..latent.rankings import RankingLatent
 from ..latent.shards import ShardedClicks, make_latent, open_parts
 from ..posteriors.diagnostics import (
     ADVICE,

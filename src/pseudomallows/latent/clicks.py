@@ -4,14 +4,14 @@ import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ..engines.executors import Executor, Threads, blocks
+from ..engines.executors import Executor
 from ..kernels.costs import count_ranks, footrule_costs, total_cost
 from ..kernels.footrule.clicks import click_log_likelihoods, draw_click_users, swap_users
 from ..kernels.groups import TOP_BOTTOM, UNIFORM, V, draw_users
 from ..preferences.preferences import Clicks
-from ..rankings import check_alpha, orderings_of
+from ..rankings import orderings_of
 from .population import (
     Counts,
     ExactLaw,
@@ -19,7 +19,6 @@ from .population import (
     LocalLatent,
     Ranking,
     SizeCounts,
-    check_consensus,
     exact_sum,
     log_partition,
     principal_components,
@@ -299,32 +298,10 @@ class MetropolisLatent(ClickLatent):
         return ClickLatent(self._prefs, self.executor).start(alpha, rng, n_rounds)
 
 
-def click_log_likelihood(prefs: Clicks, consensus: ArrayLike, alpha: float) -> NDArray[np.float64]:
-    """Log probability of each user's clicks, given their number, the consensus and alpha; exact.
-
-    >>> from pseudomallows import Preferences
-    >>> prefs = Preferences.from_clicks([[1, 0, 0], [0, 0, 1], [0, 0, 0]])
-    >>> np.exp(click_log_likelihood(prefs, [1, 2, 3], alpha=0))
-    array([0.33333333, 0.33333333, 1.        ])
-    """
-    if not isinstance(prefs, Clicks):
-        raise TypeError(
-            f"prefs must be clicks, got {type(prefs).__name__}: for rankings use log_likelihood"
-        )
-    center, alpha = check_consensus(consensus, prefs), check_alpha(alpha)
-    parts = Threads().map(
-        lambda rows: log_likelihoods_of_clicks(
-            prefs.starts[rows.start : rows.stop + 1], prefs.codes, center, alpha
-        ),
-        blocks(prefs.n_users),
-    )
-    return np.concatenate(list(parts))
-
-
 def log_likelihoods_of_clicks(
     starts: NDArray[np.int64], codes: Ranking, consensus: Ranking, alpha: float
 ) -> NDArray[np.float64]:
-    """Log probability of each row of clicks; see `click_log_likelihood`, which checks."""
+    """Log probability of each row of clicks; see `log_likelihood`, which checks."""
     values, n_items = np.empty(len(starts) - 1), len(consensus)
     lam, constant = alpha / n_items, log_partition(n_items, alpha)
     click_log_likelihoods(starts, codes, consensus, lam, constant, values)

@@ -1,10 +1,10 @@
-"""The latent full rankings of users who are known in part: exact draws, exact likelihood."""
+"""The latent full rankings of users who are known in part: what every kind of data shares."""
 
 import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..distributions.mallows import alpha_for_distance
 from ..engines.executors import BLOCK, Executor, Threads, blocks
 from ..inference.priors import Prior, log_density
-from ..kernels.costs import count_ranks, footrule_costs, total_cost
-from ..kernels.footrule.latent import draw_latent, log_likelihoods, pair_ranks, swap_partners
+from ..kernels.costs import footrule_costs, total_cost
+from ..kernels.footrule.latent import pair_ranks, swap_partners
 from ..kernels.footrule.partition import partition_and_distance
 from ..kernels.streams import CENTRE, start_stream
-from ..preferences.preferences import Preferences, Rankings
-from ..rankings import check_alpha, check_ranking, rank_randomly
+from ..preferences.preferences import Preferences
+from ..rankings import check_ranking, rank_randomly
 
 HIGHEST_ALPHA = 1e4  # where the search for an alpha ends, if not all is known
 UNITS, LOWEST_VALUE = 2**30, 2.0**27  # of sums of log probabilities, and of one user's
@@ -314,106 +314,6 @@ def exact_sum(values: NDArray[np.float64], weights: Counts) -> int:
     return (int((weights * high).sum()) << 24) + int((weights * low).sum())
 
 
-class RankingLatent(LocalLatent):
-    """Full and partial rankings."""
-
-    def __init__(
-        self, prefs: Rankings, executor: Executor | None = None, numbers: Counts | None = None
-    ):
-        informative = prefs.is_informative
-        check_informative(informative)
-        super().__init__(prefs.n_items, executor)
-        self._prefs = prefs.take(informative)
-        self._set_rows(self._prefs.weights, numbers)
-        full = self._prefs.is_full
-        self._partial = self._prefs.rankings[~full]
-        self._weights, self._numbers = self.row_weights[~full], self.row_numbers[~full]
-        self._n_full = int(self.row_weights[full].sum())
-        full_counts = _counts(self._prefs, full)
-        self._full_costs = footrule_costs(full_counts)
-        self._known = full_counts + _counts(self._prefs, ~full)
-        self.known_costs = footrule_costs(self._known)
-
-    @functools.cached_property
-    def mean_ranks(self) -> NDArray[np.float64]:  # type: ignore[override]
-        """Mean rank of each item."""
-        return self._prefs.mean_ranks()
-
-    @property
-    def n_unknown(self) -> int:
-        """Number of rows of which something is not known."""
-        return len(self._weights)
-
-    def count_rows(self, rows: slice, law: ExactLaw) -> Counts:
-        """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
-        counts = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
-        draw_latent(
-            law.seed,
-            law.number,
-            self._numbers[rows],
-            self._partial[rows],
-            self._weights[rows],
-            law.consensus,
-            law.lam,
-            law.partners,
-            counts[0],
-            counts[1],
-            np.empty((0, self.n_items), dtype=np.int32),
-        )
-        return counts
-
-    def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
-        """Log probability of some of the rows that are not full; see `exact_sum`."""
-        values = _log_likelihoods(self._partial[rows], consensus, alpha)
-        return exact_sum(values, self._weights[rows])
-
-    def row_log_likelihoods(
-        self, rows: slice, consensus: Ranking, alpha: float
-    ) -> NDArray[np.float64]:
-        """Log probability of what is known of one user of each row, full or not."""
-        return _log_likelihoods(self._prefs.rankings[rows], consensus, alpha)
-
-    def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
-        """Log probability of the rows that are full."""
-        distance = float(total_cost(self._full_costs, consensus))
-        return -alpha / self.n_items * distance - self._n_full * log_partition(self.n_items, alpha)
-
-    def select(self, weights: Counts, numbers: Counts) -> "RankingLatent":
-        """The rows of weight above 0 alone, with these weights and numbers of first users."""
-        chosen = weights > 0
-        prefs = replace(self._prefs.take(chosen), weights=weights[chosen])
-        return RankingLatent(prefs, self.executor, numbers[chosen])
-
-    def features(self, n_features: int) -> NDArray[np.float64]:
-        """Principal components of the ranks, unknown ones filled with the mean of those left."""
-        filled = self._prefs.filled_ranks()
-        return principal_components(filled - filled.mean(axis=0), n_features)
-
-
-def log_likelihood(prefs: Rankings, consensus: ArrayLike, alpha: float) -> NDArray[np.float64]:
-    """Log probability of what is known of each user, given the consensus and alpha; exact.
-
-    The sum over all full rankings that agree with it, by matchings on a line, in time n_items^2 a
-    user. Row weights are not used: a value is that of one person. For clicks, see
-    :func:`click_log_likelihood`.
-
-    >>> prefs = Preferences.from_rankings([[1, 2, 3], [1, 0, 0], [0, 0, 0]])
-    >>> np.exp(log_likelihood(prefs, [1, 2, 3], alpha=0))
-    array([0.16666667, 0.33333333, 1.        ])
-    """
-    if not isinstance(prefs, Rankings):
-        raise TypeError(
-            f"prefs must be rankings (pm.Preferences.from_rankings), got {type(prefs).__name__}; "
-            "for clicks use click_log_likelihood"
-        )
-    center = check_consensus(consensus, prefs)
-    alpha = check_alpha(alpha)
-    parts = Threads().map(
-        lambda rows: _log_likelihoods(prefs.rankings[rows], center, alpha), blocks(prefs.n_users)
-    )
-    return np.concatenate(list(parts))
-
-
 def best_assignment(costs: NDArray[Any]) -> Ranking:
     """The consensus of the lowest total cost, by linear assignment."""
     from scipy.optimize import linear_sum_assignment
@@ -453,15 +353,3 @@ def check_consensus(consensus: ArrayLike, prefs: Preferences) -> Ranking:
     if len(center) != prefs.n_items:
         raise ValueError(f"consensus must have {prefs.n_items} items, got {len(center)}")
     return center
-
-
-def _counts(prefs: Rankings, rows: NDArray[np.bool_]) -> Counts:
-    counts = np.zeros((prefs.n_items, prefs.n_items), dtype=np.int64)
-    count_ranks(prefs.rankings[rows], prefs.weights[rows], counts)
-    return counts
-
-
-def _log_likelihoods(rankings: Ranking, consensus: Ranking, alpha: float) -> NDArray[np.float64]:
-    values, n_items = np.empty(len(rankings)), len(consensus)
-    log_likelihoods(rankings, consensus, alpha / n_items, log_partition(n_items, alpha), values)
-    return values

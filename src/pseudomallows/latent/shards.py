@@ -17,7 +17,8 @@ from ..engines.executors import Executor, RemoteExecutor, Threads, is_remote
 from ..files.parquet_parts import Parts, item_names, load_part
 from ..preferences.preferences import Clicks, Preferences, Rankings, SizeTable, check_preferences
 from .clicks import ClickLatent
-from .population import Counts, Latent, RankingLatent, SizeCounts, check_informative
+from .population import Counts, Latent, SizeCounts, check_informative
+from .rankings import RankingLatent
 
 SHARDS_EACH = 2  # for each worker, of clicks that are sent to them
 
