@@ -1,5 +1,6 @@
 """PrefLib: orders with ties and counts."""
 
+import numpy as np
 import pytest
 
 import pseudomallows as pm
@@ -17,7 +18,7 @@ def test_preflib(put):
     found = pm.read(put(PREFLIB + "7: 3,1,2,4\n2: 4,{1,2},3\n1: 2\n", "x.toi"))
     assert found.weights.tolist() == [7, 2, 1]
     assert found.items.tolist() == ["ale", "gin", "rum", "mead"]
-    assert found.rankings.tolist() == [[2, 3, 1, 4], [0, 0, 4, 1], [0, 1, 0, 0]]
+    assert found.rankings.tolist() == [[2, 3, 1, 4], [2, 2, 4, 1], [0, 1, 0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -48,18 +49,30 @@ def test_every_cut_of_a_preflib_file_is_found(put):
             pm.read(put(whole[:end], "x.soc"))
 
 
-def test_more_ties_than_can_be_kept(put):
-    path = put(PREFLIB + "1: {1,2},{3,4}\n1: {2,3}\n", "x.toi")
-    with pytest.raises(ValueError, match="line 7: 2 groups of items are equal"):
-        pm.read(path)
+@pytest.mark.parametrize("ending", [".toc", ".toi"])
+@pytest.mark.parametrize("ties", ["keep", "error"])
+def test_every_tie_is_kept(put, ending, ties):
+    lines = "3: {1,2},{3,4}\n1: {1,2,3,4}\n2: 2,{1,3,4}\n"
+    found = pm.read(put(PREFLIB + lines, f"x{ending}"), ties=ties)
+    assert found.rankings.tolist() == [[1, 1, 3, 3], [1, 1, 1, 1], [2, 1, 2, 2]]
+    assert found.weights.tolist() == [3, 1, 2]
+
+
+def test_ties_among_some_of_the_items(put):
+    found = pm.read(put(PREFLIB + "1: {2,3}\n1: {1,2},3\n1: 4,{1,2}\n", "x.toi"))
+    assert found.rankings.tolist() == [[0, 1, 1, 0], [1, 1, 3, 4], [2, 2, 4, 1]]
+
+
+def test_ties_broken_at_random(put):
+    path = put(PREFLIB + "1: {1,2},{3,4}\n" * 50 + "1: {2,3}\n", "x.toi")
     found = pm.read(path, ties="random", rng=1).rankings
-    assert sorted(found[0, :2]) == [1, 2]
-    assert found[0, 2:].tolist() == [0, 0]  # the last group stays unknown
-    assert sorted(found[1, 1:3]) == [1, 2]
-
-
-def test_a_tie_before_one_that_is_not_listed(put):
-    assert pm.read(put(PREFLIB + "1: {1,2},3\n", "x.toi")).rankings.tolist() == [[0, 0, 3, 4]]
+    assert np.sort(found[:50, :2]).tolist() == [[1, 2]] * 50
+    assert np.sort(found[:50, 2:]).tolist() == [[3, 4]] * 50
+    assert 10 < (found[:50, 0] == 1).sum() < 40
+    assert sorted(found[50].tolist()) == [0, 0, 1, 2]  # what is not listed stays unknown
+    assert (pm.read(path, ties="random", rng=1).rankings == found).all()
+    with pytest.raises(ValueError, match="ties must be 'keep' or 'random', got 'last'"):
+        pm.read(path, ties="last")
 
 
 @pytest.mark.parametrize(

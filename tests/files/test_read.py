@@ -49,7 +49,7 @@ def test_reading_prints_nothing_and_the_kind_can_be_asked_for(put, capsys):
         ("user,a,b\nx,1,2\ny,2,z\n", "line 3, column 'b': wanted a number, got 'z'"),
         ("user,a,b\nx,1,2\ny,2,0_1\n", "line 3, column 'b': wanted a number, got '0_1'"),
         ("user,item\na,b\0\n", "line 2: there is a zero byte"),
-        ("user,a,b,c\nx,1,2,3\ny,2,2,1\n", "line 3: 'a' and 'b' both have rank 2"),
+        ("user,a,b,c\nx,1,2,3\ny,2,3,3\n", "line 3: its equal ranks are not clear"),
         (
             "user,a,b,c\nx,1,2,3\ny,7,2,1\n",
             "line 3, column 'a': wanted a rank, a whole number from 1 to 3",
@@ -59,7 +59,8 @@ def test_reading_prints_nothing_and_the_kind_can_be_asked_for(put, capsys):
         ("user,a,b,c\nx,1,2,3\n,3,2,1\n", "line 3: the user has no name"),
         ("user,a,b,c\nx,1,2,1e999\n", "too large"),
         ("user,item,rank\nx,a,1\nx,a,2\n", "line 3: 'x' ranks 'a' 2, but 1 at line 2"),
-        ("user,item,rank\nx,a,1\nx,b,1\n", "line 3: 'x' gives rank 1 to 'b' and, at line 2, 'a'"),
+        ("user,item,rank\nx,a,2\nx,b,2\nx,c,1\ny,a,3\ny,b,3\n", "line 5: its equal ranks"),
+        ("user,item,rank\nx,a,1\nx,b,1.5\n", "line 3, column 'rank': wanted a rank, got '1.5'"),
         ("user,item,rank\nx,a,1\nx,b,first\n", "line 3, column 'rank': wanted a rank, got 'first'"),
         ("user,item,rank\nx,a,1\nx,b,9\n", "line 3, column 'rank': wanted a rank from 1 to 2"),
         ("user,item,rank\nx,a,1\n,b,2\n", "line 3, column 'user': the cell is empty"),

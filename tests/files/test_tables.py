@@ -150,3 +150,11 @@ def test_the_order_of_the_columns_of_places_says_nothing(tmp_path_factory, data,
         assert prefs.items.tolist() == expected.items.tolist()
         assert prefs.rankings.tolist() == expected.rankings.tolist()
         assert prefs.users.tolist() == found[0].users.tolist()
+
+
+def test_equal_ranks_are_ties(put):
+    wide = pm.read(put("user,a,b,c,d\nx,1,2,2,4\ny,1,2.5,2.5,4\nz,1,1,,\n"))
+    assert wide.rankings.tolist() == [[1, 2, 2, 4], [1, 2, 2, 4], [1, 1, 0, 0]]
+    rows = "x,a,1\nx,b,2.5\nx,c,2.5\nx,d,4\ny,a,3\ny,b,3\ny,c,1\ny,d,2\n"
+    long = pm.read(put(f"user,item,rank\n{rows}"))
+    assert long.rankings.tolist() == [[1, 2, 2, 4], [3, 3, 1, 2]]
