@@ -50,7 +50,8 @@ def read(
         ranked, equal for ties; "long-rankings": columns user, item, rank; "orderings": one line a
         user, items, best first, seen from a header of places (1st, 2nd; rank1, rank2); "clicks":
         columns user and item, all others ignored; "wide-clicks": one line a user, one column an
-        item, above 0 for a click. Default: seen from the header; what could be two things is refused.
+        item, above 0 for a click. Default: seen from the header; what could be two things is
+        refused.
     encoding : str, optional
         Default: UTF-8, or UTF-16 if the file says so.
     ties : str
