@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from webhelp import free_port, make_model
+from pseudomallows.web.guard import LOOPBACK
+from webhelp import client_of, free_port, make_model
 
 BINARIES = Path("/usr/lib/postgresql/15/bin")
 
@@ -20,6 +21,13 @@ def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "m.pm"
     make_model(path, method="pseudo", n_clusters=2)
     return path
+
+
+@pytest.fixture(scope="module")
+def client(model):
+    """A client of its app, for requests that call this machine by its own names."""
+    with client_of(model, hosts=LOOPBACK) as client:
+        yield client
 
 
 @pytest.fixture(scope="session")

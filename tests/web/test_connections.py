@@ -19,6 +19,7 @@ ME, OTHER = "127.0.0.1", "127.0.0.2"
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 MODEL = b"GET /model HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 PARSERS = ["httptools", "h11"]
+MIN_ASKED = 10  # hostile requests that must have been answered
 
 
 @pytest.fixture(params=PARSERS)
@@ -270,11 +271,16 @@ def test_who_reads_an_answer_slowly_gets_all_of_it(model, parser, quick_looks, m
 
 
 class Hostile:
-    """Clients that do their worst to a service until the end."""
+    """Clients that do their worst to a service until the end, and for ten answers at least."""
 
     def __init__(self, port, n_items, end):
         self.port, self.n_items, self.end = port, n_items, end
         self.n_asked = 0
+
+    def is_over(self):
+        """A busy machine may need longer to do any harm; but not for ever."""
+        now = time.monotonic()
+        return (now > self.end and self.n_asked > MIN_ASKED) or now > self.end + 60
 
     def ask(self, body, path="/recommend"):
         with contextlib.suppress(OSError, http.client.HTTPException):
@@ -315,7 +321,7 @@ class Hostile:
 
     def go_on(self, work):
         turn = 0
-        while time.monotonic() < self.end:
+        while not self.is_over():
             work(turn)
             turn += 1
 
@@ -331,7 +337,7 @@ def check_health_under_attack(service, n_items, seconds, limit):
     for thread in threads:
         thread.start()
     longest = 0.0
-    while time.monotonic() < hostile.end:
+    while not hostile.is_over():
         started = time.monotonic()
         connection = http.client.HTTPConnection(ME, service.port, 5, source_address=(OTHER, 0))
         with contextlib.closing(connection):
@@ -342,7 +348,7 @@ def check_health_under_attack(service, n_items, seconds, limit):
     for thread in threads:
         thread.join(30)
         assert not thread.is_alive()
-    assert hostile.n_asked > 10
+    assert hostile.n_asked > MIN_ASKED
     assert longest < limit
     clicks = {"clicks": ["item 1"], "k": 3}
     assert service.ask("/recommend", clicks)[0] in (200, 503)

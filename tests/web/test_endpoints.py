@@ -26,34 +26,33 @@ async def shout(service, request):
     return Response(service.shouted)
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-def test_an_endpoint_of_ones_own_that_writes_needs_the_token(model, monkeypatch, method):
+def test_the_guard_asks_for_the_token_of_an_endpoint_of_ones_own(model, monkeypatch):
     """Added as one would add it: a handler in the module of the handlers, and nothing else."""
-    decorate = endpoint(method, "/shout/{word}", answers="text/plain", writes=True)
-    monkeypatch.setattr(handlers, "shout", decorate(shout), raising=False)
+    methods, path = ("POST", "PUT", "PATCH", "DELETE"), "/shout/{word}"
+    for method in methods:
+        added = endpoint(method, path, answers="text/plain", writes=True)(shout)
+        monkeypatch.setattr(handlers, f"shout_{method}", added, raising=False)
+    free = endpoint("POST", "/whisper/{word}", answers="text/plain", writes=False)(shout)
+    monkeypatch.setattr(handlers, "whisper", free, raising=False)
     with client_of(model, token=TOKEN) as client:
-        for headers in ({}, {"Authorization": "Bearer another token of some length"}):
-            assert client.request(method, "/shout/hey", headers=headers).status_code == 401
+        for method in methods:
+            for headers in ({}, {"Authorization": "Bearer another token of some length"}):
+                assert client.request(method, "/shout/hey", headers=headers).status_code == 401
         assert not hasattr(client.app.service, "shouted")
-        answer = client.request(method, "/shout/hey", headers=RIGHT)
-        assert (answer.status_code, answer.text) == (200, "HEY")
-        assert client.app.service.shouted == "HEY"
-        said = client.get("/openapi.json").json()["paths"]["/shout/{word}"][method.lower()]
-        assert (said["operationId"], said["summary"]) == ("shout", "Say it loudly")
-        assert "security" in said
-        assert "401" in said["responses"]
-        label = f'route="{method} /shout/{{word}}",status="401"'
-        assert f"{{{label}}} 2" in client.get("/metrics").text
-
-
-def test_an_endpoint_that_does_not_write_needs_no_token(model, monkeypatch):
-    decorate = endpoint("POST", "/shout/{word}", answers="text/plain", writes=False)
-    monkeypatch.setattr(handlers, "shout", decorate(shout), raising=False)
-    with client_of(model, token=TOKEN) as client:
-        assert client.post("/shout/hey").text == "HEY"
-        assert (
-            "security" not in client.get("/openapi.json").json()["paths"]["/shout/{word}"]["post"]
-        )
+        for method in methods:
+            answer = client.request(method, f"/shout/{method}", headers=RIGHT)
+            assert (answer.status_code, answer.text) == (200, method)
+            assert client.app.service.shouted == method
+        assert client.post("/whisper/hey").text == "HEY"  # the twin: it does not write
+        said = client.get("/openapi.json").json()["paths"]
+        for method in methods:
+            one = said[path][method.lower()]
+            assert (one["operationId"], one["summary"]) == ("shout", "Say it loudly")
+            assert "security" in one
+            assert "401" in one["responses"]
+            label = f'route="{method} {path}",status="401"'
+            assert f"{{{label}}} 2" in client.get("/metrics").text
+        assert "security" not in said["/whisper/{word}"]["post"]
 
 
 def test_whether_it_writes_must_be_said_and_a_get_does_not():

@@ -24,12 +24,6 @@ ENDS = ["/", "//", "/.", "/..", "%0a", "%0d", "%00", "%09", "%20", "%7f", "%0d%0
 ENDS += ["?x=1", "%3fx", "%2f", "%2e", "%23", ".json", "%ff", "%c0%af", "%25%30%61", "%e2%80%a8"]
 
 
-@pytest.fixture(scope="module")
-def client(model):
-    with client_of(model, hosts=LOOPBACK) as client:
-        yield client
-
-
 # Tokens, hosts, origins
 
 
