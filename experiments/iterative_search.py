@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 import paper
 import pseudomallows as pm
 from pseudomallows.distributions.scores import share_of_ranks
-from pseudomallows.inference.search import exact_divergence, follow
+from pseudomallows.inference.visit_order_search import exact_divergence, follow
 from pseudomallows.rankings import orderings_of
 
 CASES = [(15, 500, 2.5), (15, 500, 1.0), (20, 500, 2.5)]

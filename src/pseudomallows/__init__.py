@@ -1,79 +1,54 @@
-"""Learn what people prefer, and how sure one can be of it, from rankings and clicks."""
+"""Learn what people prefer, and how sure one can be of it, from rankings and clicks.
+
+The names here are what most people need. Each room has more: `pm.preferences`, `pm.files`,
+`pm.distances`, `pm.distributions`, `pm.recommendations`, `pm.inference`, `pm.diagnostics`.
+"""
 
 import importlib
+import warnings
 from typing import Any
 
+from . import distances, distributions, engines, files, inference, preferences, recommendations
 from ._version import __version__
 from .distributions import datasets, scores
 from .distributions.datasets import simulate_clicks, simulate_rankings
-from .distributions.mallows import Mallows, maximum_likelihood_alpha
+from .distributions.mallows import Mallows
 from .distributions.pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .distributions.scores import marginal_divergence
-from .engines.executors import ClusterError, Threads
-from .files.parquet_parts import Parts, split
+from .engines.executors import Threads
 from .files.read import read
 from .inference.alpha import estimate_alpha
-from .inference.choose_clusters import ClusterCurve, choose_clusters
-from .inference.evaluate import Evaluation, evaluate
+from .inference.choose_clusters import choose_clusters
+from .inference.evaluate import evaluate
 from .inference.fit import fit
-from .inference.item_scores import scores_from
-from .inference.search import Search, search
 from .latent.likelihood import click_log_likelihood, log_likelihood
 from .posteriors import diagnostics
-from .posteriors.diagnostics import (
-    AgreementWarning,
-    AlphaWarning,
-    BalanceWarning,
-    ConvergenceWarning,
-    EffectiveSizeWarning,
-)
+from .posteriors.diagnostics import ConvergenceWarning
 from .posteriors.personal import PersonalFit
 from .posteriors.posterior import Posterior
 from .posteriors.save import load
-from .preferences.preferences import (
-    Clicks,
-    ColumnWarning,
-    DroppedRowsWarning,
-    IgnoredColumnWarning,
-    Preferences,
-    Rankings,
-    ZeroBasedWarning,
-)
+from .preferences.preferences import Clicks, Preferences, Rankings
 from .rankings import footrule
-from .recommendations.recommend import Recommendations, memberships, recommend, user_intervals
-from .recommendations.to_file import recommend_to
+from .recommendations.recommend import recommend
 from .show.report import report
 
 __all__ = [
-    "AgreementWarning",
-    "AlphaWarning",
-    "BalanceWarning",
     "Clicks",
-    "ClusterCurve",
-    "ClusterError",
-    "ColumnWarning",
     "ConvergenceWarning",
     "DaskExecutor",
-    "DroppedRowsWarning",
-    "EffectiveSizeWarning",
-    "Evaluation",
-    "IgnoredColumnWarning",
     "Mallows",
-    "Parts",
     "PersonalFit",
     "Posterior",
     "Preferences",
     "PseudoMallows",
     "Rankings",
-    "Recommendations",
-    "Search",
     "Threads",
-    "ZeroBasedWarning",
     "__version__",
     "choose_clusters",
     "click_log_likelihood",
     "datasets",
     "diagnostics",
+    "distances",
     "draw_v_ranking",
     "estimate_alpha",
     "evaluate",
@@ -82,28 +57,52 @@ __all__ = [
     "load",
     "log_likelihood",
     "marginal_divergence",
-    "maximum_likelihood_alpha",
-    "memberships",
     "plots",
     "read",
     "recommend",
-    "recommend_to",
     "report",
     "scores",
-    "scores_from",
-    "search",
     "simulate_clicks",
     "simulate_rankings",
-    "split",
-    "user_intervals",
     "v_rankings",
 ]
 
+MOVED = {  # names of version 0.1 and their new places; to be removed after version 0.2
+    "AgreementWarning": (diagnostics, "diagnostics.AgreementWarning"),
+    "AlphaWarning": (diagnostics, "diagnostics.AlphaWarning"),
+    "BalanceWarning": (diagnostics, "diagnostics.BalanceWarning"),
+    "EffectiveSizeWarning": (diagnostics, "diagnostics.EffectiveSizeWarning"),
+    "ColumnWarning": (preferences, "preferences.ColumnWarning"),
+    "DroppedRowsWarning": (preferences, "preferences.DroppedRowsWarning"),
+    "IgnoredColumnWarning": (preferences, "preferences.IgnoredColumnWarning"),
+    "ZeroBasedWarning": (preferences, "preferences.ZeroBasedWarning"),
+    "ClusterError": (engines, "engines.WorkersError"),
+    "Parts": (files, "files.Parts"),
+    "split": (files, "files.split"),
+    "maximum_likelihood_alpha": (distributions, "distributions.maximum_likelihood_alpha"),
+    "ClusterCurve": (inference, "inference.ClusterCurve"),
+    "Evaluation": (inference, "inference.Evaluation"),
+    "scores_from": (inference, "inference.scores_from"),
+    "Search": (inference, "inference.Search"),
+    "search": (inference, "inference.search"),
+    "Recommendations": (recommendations, "recommendations.Recommendations"),
+    "memberships": (recommendations, "recommendations.memberships"),
+    "recommend_to": (recommendations, "recommendations.recommend_to"),
+    "user_intervals": (recommendations, "recommendations.user_intervals"),
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Import `plots` and `DaskExecutor`, and their libraries, when they are first asked for."""
+    """Import `plots` and `DaskExecutor`, and their libraries, when they are first asked for; and
+    find names of version 0.1 that have moved."""
     if name == "plots":
         return importlib.import_module(".show.plots", __name__)
     if name == "DaskExecutor":
         return importlib.import_module(".engines.dask", __name__).DaskExecutor
+    if name in MOVED:
+        room, place = MOVED[name]
+        warnings.warn(
+            f"pseudomallows.{name} is now pseudomallows.{place}", DeprecationWarning, stacklevel=2
+        )
+        return getattr(room, place.split(".")[-1])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

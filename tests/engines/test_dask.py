@@ -343,7 +343,7 @@ def test_workers_are_gone_for_good(parts, monkeypatch):
         assert dask.n_workers == 1
         monkeypatch.setattr(engine, "PATIENCE", 1.5)
         kill = Once(functools.partial(end, workers[2]))
-        with pytest.raises(pm.ClusterError, match="no worker left; start the cluster"):
+        with pytest.raises(pm.engines.WorkersError, match="no worker left; start the cluster"):
             fit(make_clicks(), "sampled", executor=dask, progress=kill)
         assert time.monotonic() - kill.time < 15
 
@@ -357,10 +357,10 @@ def test_the_scheduler_is_gone(parts, kind, monkeypatch, tmp_path, dask):
     for file, prefs in zip(files, (make_clicks(), parts[2]), strict=True):
         with started(1) as (address, scheduler, _), pm.DaskExecutor(address) as gone:
             kill = Once(functools.partial(end, scheduler), at=0.9)
-            with pytest.raises(pm.ClusterError, match=r"scheduler .* gone; .* goes on where"):
+            with pytest.raises(pm.engines.WorkersError, match=r"scheduler .* gone; .* goes on where"):
                 fit(prefs, kind, executor=gone, progress=kill, checkpoint=file)
             assert time.monotonic() - kill.time < 10
-            with pytest.raises(pm.ClusterError, match="gone"):
+            with pytest.raises(pm.engines.WorkersError, match="gone"):
                 fit(prefs, kind, executor=gone)
             assert file.exists()
     sweeps = []
@@ -384,7 +384,7 @@ def test_the_scheduler_is_frozen(kind, monkeypatch, tmp_path):
         freeze = Once(lambda: scheduler.send_signal(signal.SIGSTOP), at=0.9)
         words = r"scheduler .* not answered for 3 seconds; .* goes on where it was saved last"
         with (
-            pytest.raises(pm.ClusterError, match=words),
+            pytest.raises(pm.engines.WorkersError, match=words),
             pm.DaskExecutor(address) as dask,
         ):
             fit(make_clicks(), kind, executor=dask, progress=freeze, checkpoint=file)
@@ -402,7 +402,7 @@ def test_a_scheduler_that_is_frozen_from_the_start(monkeypatch):
         given.wait_for_workers(1, timeout=60)
         scheduler.send_signal(signal.SIGSTOP)
         begin = time.monotonic()
-        with pytest.raises(pm.ClusterError, match="has not answered for 2 seconds"):
+        with pytest.raises(pm.engines.WorkersError, match="has not answered for 2 seconds"):
             pm.DaskExecutor(given)
         assert time.monotonic() - begin < 5
         scheduler.send_signal(signal.SIGCONT)
@@ -437,7 +437,7 @@ def test_the_scheduler_is_gone_while_a_task_runs():
         timer = threading.Timer(0.5, end, (scheduler,))
         timer.start()
         begin = time.monotonic()
-        with pytest.raises(pm.ClusterError, match="the scheduler of the cluster is gone"):
+        with pytest.raises(pm.engines.WorkersError, match="the scheduler of the cluster is gone"):
             list(dask.map(time.sleep, [60]))
         assert time.monotonic() - begin < 10
 
@@ -457,7 +457,7 @@ def test_the_scheduler_comes_back():
                 time.sleep(0.01)
 
         try:
-            with pytest.raises(pm.ClusterError, match="the scheduler of the cluster is gone"):
+            with pytest.raises(pm.engines.WorkersError, match="the scheduler of the cluster is gone"):
                 fit(make_clicks(), "sampled", executor=dask, progress=Once(restart))
             end(workers[0])
             workers.append(start("dask_worker", address, "--nthreads", "1", "--no-nanny"))
@@ -473,7 +473,7 @@ def test_a_task_that_ends_its_worker():
     with (
         started(1, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0") as (address, *_),
         pm.DaskExecutor(address) as dask,
-        pytest.raises(pm.ClusterError, match="a task ended several workers, for want of memory"),
+        pytest.raises(pm.engines.WorkersError, match="a task ended several workers, for want of memory"),
     ):
         list(dask.map(os._exit, [1]))
 
@@ -634,7 +634,7 @@ def test_a_local_cluster_is_made_and_ended(client, parts, tmp_path, capfd):
     assert dask.client.status == "closed"
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    with pytest.raises(pm.ClusterError, match="gone"):
+    with pytest.raises(pm.engines.WorkersError, match="gone"):
         fit(make_clicks(), "sampled", executor=dask)
 
 
@@ -652,10 +652,10 @@ def test_errors_of_tasks_come_as_they_are(dask):
 def test_nobody_answers(monkeypatch):
     monkeypatch.setattr(engine, "PATIENCE", 0.5)
     address, begin = f"tcp://127.0.0.1:{free_port()}", time.monotonic()
-    with pytest.raises(pm.ClusterError, match=f"no scheduler answers at '{address}'"):
+    with pytest.raises(pm.engines.WorkersError, match=f"no scheduler answers at '{address}'"):
         pm.DaskExecutor(address)
     assert time.monotonic() - begin < 4
-    with pytest.raises(pm.ClusterError, match="no scheduler answers at 'nonsense'"):
+    with pytest.raises(pm.engines.WorkersError, match="no scheduler answers at 'nonsense'"):
         pm.DaskExecutor("nonsense")
 
 
@@ -666,6 +666,6 @@ def test_a_cluster_without_workers(monkeypatch):
         distributed.Client(nobody) as lonely,
     ):
         begin = time.monotonic()
-        with pytest.raises(pm.ClusterError, match="no worker: start one with `dask worker`"):
+        with pytest.raises(pm.engines.WorkersError, match="no worker: start one with `dask worker`"):
             pm.DaskExecutor(lonely)
         assert time.monotonic() - begin < 4

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from .._version import __version__
-from ..engines.executors import ClusterError
+from ..engines.executors import WorkersError
 from ..files.kinds import KINDS
 from ..inference.methods import ALL_METHODS as METHODS
 from ..inference.methods.pseudo import UPDATES
@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (ValueError, TypeError, OSError, ModuleNotFoundError, ClusterError) as error:
+    except (ValueError, TypeError, OSError, ModuleNotFoundError, WorkersError) as error:
         print(f"pseudomallows: {error}", file=sys.stderr)
         return 1
     except MemoryError:

@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:  # pragma: no cover
         "a cluster needs Dask: pip install 'pseudomallows[dask]'", name=error.name
     ) from None
 
-from .executors import ClusterError
+from .executors import WorkersError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -83,7 +83,7 @@ class DaskExecutor:
         begin = time.monotonic()
         while not self._n_threads():
             if time.monotonic() - begin > PATIENCE:
-                raise ClusterError("the cluster has no worker: start one with `dask worker`")
+                raise WorkersError("the cluster has no worker: start one with `dask worker`")
             time.sleep(0.1)
 
     def _connect(self, address: str) -> "distributed.Client":
@@ -101,7 +101,7 @@ class DaskExecutor:
         try:
             return distributed.Client(address, timeout=PATIENCE)
         except (OSError, ValueError) as error:
-            raise ClusterError(f"no scheduler answers at {address!r}: {error}") from None
+            raise WorkersError(f"no scheduler answers at {address!r}: {error}") from None
 
     @property
     def n_workers(self) -> int:
@@ -154,7 +154,7 @@ class DaskExecutor:
                 if self._n_threads():
                     seen = time.monotonic()
                 elif time.monotonic() - seen > PATIENCE:
-                    raise ClusterError(f"the cluster has no worker left; {AGAIN}")
+                    raise WorkersError(f"the cluster has no worker left; {AGAIN}")
             return task.result()
         finally:
             task.cancel()
@@ -165,17 +165,17 @@ class DaskExecutor:
         try:
             found = self.client.sync(ask, workers=None, callback_timeout=SILENCE)
         except TimeoutError:
-            raise ClusterError(
+            raise WorkersError(
                 f"the scheduler of the cluster has not answered for {SILENCE:.0f} seconds; {AGAIN}"
             ) from None
         except OSError as error:
-            raise ClusterError(f"the scheduler of the cluster is gone; {AGAIN}: {error}") from None
+            raise WorkersError(f"the scheduler of the cluster is gone; {AGAIN}: {error}") from None
         return sum(found.values())
 
     def _check_scheduler(self) -> None:
         """Refuse a client that has lost it: even if it comes back, it has forgotten the shards."""
         if self.client.status != "running":
-            raise ClusterError(f"the scheduler of the cluster is gone; {AGAIN}")
+            raise WorkersError(f"the scheduler of the cluster is gone; {AGAIN}")
 
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:
@@ -183,11 +183,11 @@ class DaskExecutor:
         try:
             yield
         except distributed.KilledWorker as error:
-            raise ClusterError(
+            raise WorkersError(
                 f"a task ended several workers, for want of memory perhaps: {error}"
             ) from None
         except GONE as error:
-            raise ClusterError(f"the scheduler of the cluster is gone; {AGAIN}: {error}") from None
+            raise WorkersError(f"the scheduler of the cluster is gone; {AGAIN}: {error}") from None
 
     def close(self) -> None:
         """End a cluster that was made here, and the client of an address; one that was given

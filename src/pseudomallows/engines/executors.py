@@ -32,7 +32,7 @@ class RemoteExecutor(Executor, Protocol):
         ...  # pragma: no cover
 
 
-class ClusterError(RuntimeError):
+class WorkersError(RuntimeError):
     """The cluster that runs a fit is gone, or cannot do it."""
 
 

@@ -115,11 +115,9 @@ def evaluate(
     k = None if k is None else check_count(k, "k")
     n_bins = check_count(n_bins, "n_bins")
     rng = np.random.default_rng(rng)
-    if truth is None:
-        test = _by_hidden_clicks(prefs, hide, k, rng)
-    else:
-        test = _by_truth(prefs, truth, k)
-    if method == "personal" and truth is None and _is_corrected_by_halves(test, options):
+    is_hidden = truth is None
+    test = _by_hidden_clicks(prefs, hide, k, rng) if truth is None else _by_truth(prefs, truth, k)
+    if method == "personal" and is_hidden and _is_corrected_by_halves(test, options):
         posterior, found, test = _judge_halves(test, rng, executor, options)
     else:
         posterior = fit(test.shown, method, rng=rng, executor=executor, **options)

@@ -9,7 +9,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows.distributions.scores import rank_divergence
-from pseudomallows.inference.search import leap_and_shift, next_order, single_moves
+from pseudomallows.inference.visit_order_search import leap_and_shift, next_order, single_moves
 from pseudomallows.kernels import subsets
 
 N_ITEMS = 5
