@@ -1,15 +1,13 @@
 """report: one self-contained HTML page about a fit, for people who are no statisticians.
 
-The page asks nothing of the network and holds no script; its pictures are part of it. It is drawn
-here, and not by `plots`, so that names are text of the page: they wrap on a phone, follow light and
-dark, and need no font of a plotting library.
+The page asks nothing of the network and holds no script; its pictures are part of it. They are not
+drawn by `plots`, so that names are text of the page: they wrap on a phone, follow light and dark,
+and need no font of a plotting library. Here are the figures; the words are in `report.html`.
 """
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,25 +18,11 @@ from ..files.atomic import write_whole
 from ..inference.evaluate import Evaluation
 from ..inference.reproduce import call_of
 from ..posteriors.posterior import Posterior
-from ..posteriors.verdict import Verdict, is_full, judge
+from ..posteriors.verdict import is_full, judge
 from ..preferences.preferences import Clicks
 from ..rankings import check_count, orderings_of
 from ..recommendations.recommend import recommend
-from .html import (
-    Html,
-    bar,
-    in_cells,
-    join,
-    name,
-    page,
-    percent,
-    plain,
-    rank_axis,
-    scatter,
-    strip,
-    table,
-    tag,
-)
+from .pictures import Heat, calibration, heat
 
 MAX_SHOWN = 40  # items in a picture; the others are in the table of all items
 MAX_LISTED = 2000  # items in that table
@@ -52,6 +36,8 @@ METHODS = {
     "mcmc": "the exact model, by a Markov chain",
     "personal": "personal: an order of each user's own",
 }
+Figures = dict[str, Any]  # what the template asks for, by name
+Facts = list[tuple[str, str]]  # (what, value) rows of a table
 
 
 def report(
@@ -66,7 +52,7 @@ def report(
     """Write one HTML page about a fit: what was learnt, and how far to trust it, in plain words.
 
     The file opens from disk, asks nothing of the network, and takes its place whole or not at all.
-    The same posterior gives the same bytes.
+    The same posterior gives the same bytes. Needs Jinja2: ``pip install 'pseudomallows[report]'``.
 
     Parameters
     ----------
@@ -94,134 +80,76 @@ def report(
     ...     path.read_text(encoding="utf-8")[:15]
     '<!DOCTYPE html>'
     """
-    if not isinstance(posterior, Posterior):
-        raise TypeError(f"posterior must come from fit, got {type(posterior).__name__}")
-    if evaluation is not None and not isinstance(evaluation, Evaluation):
-        raise TypeError(f"evaluation must come from evaluate, got {type(evaluation).__name__}")
-    if evaluation is not None and evaluation.posterior.items.tolist() != posterior.items.tolist():
-        raise ValueError("evaluation must be of the items of the fit, in its order")
+    from .page import render  # here, since Jinja2 is optional and takes its time
+
+    _check(posterior, evaluation)
     n_examples = check_count(n_examples, "n_examples", 0)
-    fitted = _Fitted(posterior)
-    heading = plain(title) if title else f"What {fitted.n_users:,} users prefer"
-    text = page(heading, _body(fitted, heading, evaluation, command, n_examples))
+    figures = (
+        {"title": title, "command": command, "verdict": judge(posterior, evaluation)}
+        | _about_data(posterior)
+        | _about_fit(posterior)
+        | _about_evaluation(evaluation)
+        | _about_examples(posterior, n_examples)
+    )
+    text = render("report.html", **figures)
     with write_whole(path) as stream:
         stream.write(text.encode())
 
 
-@dataclass(frozen=True)
-class _Group:
-    """One cluster: its items, best first, as codes and as rows of the summary."""
-
-    number: int
-    share: float
-    codes: NDArray[np.int64]
-    rows: list[dict[str, Any]]
-    probabilities: NDArray[np.float64]
-
-    @property
-    def means(self) -> NDArray[np.float64]:
-        """Mean rank of each item."""
-        return self.probabilities @ np.arange(1, len(self.codes) + 1)
+def _check(posterior: object, evaluation: object) -> None:
+    """Refuse what does not come from `fit` and `evaluate`, or not from the same items."""
+    if not isinstance(posterior, Posterior):
+        raise TypeError(f"posterior must come from fit, got {type(posterior).__name__}")
+    if evaluation is None:
+        return
+    if not isinstance(evaluation, Evaluation):
+        raise TypeError(f"evaluation must come from evaluate, got {type(evaluation).__name__}")
+    if evaluation.posterior.items.tolist() != posterior.items.tolist():
+        raise ValueError("evaluation must be of the items of the fit, in its order")
 
 
-class _Fitted:
-    """A posterior, and what several parts of the page ask of it."""
-
-    def __init__(self, posterior: Posterior):
-        self.posterior = posterior
-        self.settings, self.options = posterior.settings, posterior.settings.get("options", {})
-        self.method = str(self.settings.get("method", "unknown"))
-        self.n_items, self.n_clusters = posterior.n_items, posterior.n_clusters
-        self.n_users = int(self.settings.get("n_users", len(posterior.users)))
-        self.is_personal = posterior.personal is not None
-        self.is_full = is_full(posterior)
-
-    @cached_property
-    def groups(self) -> list[_Group]:
-        posterior, found = self.posterior, []
-        for number, share in enumerate(posterior.shares.mean(axis=(0, 1))):
-            codes = orderings_of(posterior.point_consensus("cp", number))
-            rows, law = posterior.summary(number), posterior.rank_probabilities(number)
-            found.append(_Group(number, float(share), codes, rows, law))
-        return found
-
-    def alpha(self, cluster: int) -> tuple[float, float, float]:
-        """Mean of alpha, and the ends of its 95 % interval."""
-        draws = self.posterior.alpha[:, :, cluster]
-        low, high = np.quantile(draws, [0.025, 0.975])
-        return float(np.average(draws, weights=self.posterior.weights)), float(low), float(high)
+# What went in
 
 
-def _body(
-    fitted: _Fitted,
-    heading: str,
-    evaluation: Evaluation | None,
-    command: str | None,
-    n_examples: int,
-) -> Html:
-    verdict = judge(fitted.posterior, evaluation)
-    parts = [
-        ("data", "What went in", _data(fitted)),
-        ("model", "The model", _model(fitted)),
-        ("trust", "Can the fit be trusted?", _trust(fitted, verdict)),
-        ("order", "What the users prefer", _order(fitted)),
-        ("clusters", "The clusters", _clusters(fitted)),
-        ("check", "Do the chances come true?", _check(fitted, evaluation)),
-        ("examples", "Examples", _examples(fitted, n_examples)),
-        ("again", "How to make this again", _again(fitted, command)),
-    ]
-    shown = [(key, words, content) for key, words, content in parts if content]
-    links = [tag("li", tag("a", words, href=f"#{key}")) for key, words, _ in shown]
-    sections = [tag("section", tag("h2", words), content, id=key) for key, words, content in shown]
-    return join(
-        [
-            tag("header", tag("h1", heading), _in_short(fitted, verdict, evaluation)),
-            tag("nav", tag("ul", *links), aria_label="Parts of the page"),
-            tag("main", *sections),
+def _n_people(posterior: Posterior) -> int:
+    """Users who tell something, with their weights, also where they are not kept."""
+    return int(posterior.settings.get("n_users", len(posterior.users)))
+
+
+def _about_data(posterior: Posterior) -> Figures:
+    """The data, and where the fit comes from."""
+    settings = posterior.settings
+    return {
+        "kind": "rankings" if posterior.clicks is None else "clicks",
+        "is_full": is_full(posterior),
+        "n_rows": len(posterior.users),
+        "n_users": _n_people(posterior),
+        "n_items": posterior.n_items,
+        "data_facts": _data_facts(posterior),
+        "seed": settings.get("seed"),
+        "call": call_of(posterior),
+        "origin_facts": [
+            ("version of the fit", settings.get("version", "unknown")),
+            ("version of this page", __version__),
+            ("seed", settings.get("seed")),
         ],
-        "\n",
-    )
+    }
 
 
-def _in_short(fitted: _Fitted, verdict: Verdict, evaluation: Evaluation | None) -> Html:
-    lines: list[Html] = []
-    for group in fitted.groups:
-        best = _and([name(row["item"]) for row in group.rows[:N_FIRST]])
-        if fitted.is_personal:
-            lines.append(join(["Clicked most: ", best, ". Each user has an order of their own."]))
-        elif fitted.n_clusters == 1:
-            lines.append(join(["The favourites: ", best, "."]))
-        else:
-            who = f"Cluster {group.number} ({percent(group.share)} of the users) puts "
-            lines.append(join([who, best, " first."]))
-    lines.append(join(["Can the fit be trusted? ", _badge(verdict), " ", verdict.words]))
-    if evaluation is not None:
-        lines.append(join([_accuracy(evaluation)]))
-    return tag("div", *(tag("p", line) for line in lines), class_="card")
-
-
-def _data(fitted: _Fitted) -> Html:
-    clicks, n_rows = fitted.posterior.clicks, len(fitted.posterior.users)
-    facts = [("users", f"{n_rows:,}"), ("items", f"{fitted.n_items:,}")]
+def _data_facts(posterior: Posterior) -> Facts:
+    n_rows, n_people = len(posterior.users), _n_people(posterior)
+    items = ("items", f"{posterior.n_items:,}")
     if not n_rows:  # a fit of parts
-        facts[0] = ("users, who are not kept with the model", f"{fitted.n_users:,}")
-    if clicks is None:
-        what = "a ranking of all items" if fitted.is_full else "a ranking of some of the items"
-        words = f"Each user gave {what}. Rank 1 is the best."
-        if not fitted.is_full:
-            words += " What a user did not rank is not taken as bad: it is unknown."
-    else:
-        words = (
-            "Each user clicked some items. A click says that the user prefers the item to those "
-            "without a click; it does not say which click is the favourite."
-        )
-        facts += _click_facts(clicks) if n_rows else []
-    if n_rows and fitted.n_users != n_rows:
-        facts.append(("people who tell something, with their weights", f"{fitted.n_users:,}"))
-    return join([tag("p", words), _facts("The data in numbers", facts)])
+        return [("users, who are not kept with the model", f"{n_people:,}"), items]
+    facts = [("users", f"{n_rows:,}"), items]
+    if posterior.clicks is not None:
+        facts += _click_facts(posterior.clicks)
+    if n_people != n_rows:
+        facts.append(("people who tell something, with their weights", f"{n_people:,}"))
+    return facts
 
 
-def _click_facts(clicks: Clicks) -> list[tuple[str, str]]:
+def _click_facts(clicks: Clicks) -> Facts:
     counts, n_clicks = clicks.item_counts(), clicks.n_clicks
     return [
         ("clicks", f"{len(clicks.codes):,}"),
@@ -231,417 +159,231 @@ def _click_facts(clicks: Clicks) -> list[tuple[str, str]]:
     ]
 
 
-def _model(fitted: _Fitted) -> Html:
-    posterior = fitted.posterior
-    if fitted.is_personal:
-        return _personal_model(fitted)
-    groups = (
-        "one order that they share, the consensus"
-        if fitted.n_clusters == 1
-        else f"the order of their group. There are {fitted.n_clusters} groups, or clusters, each "
-        "with a consensus of its own"
-    )
+# What was learnt
+
+
+class _Alpha(NamedTuple):
+    """Mean of alpha, and the ends of its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    """One cluster; `share`, from `low` to `high`, of the population.
+
+    ``rows`` are those of the summary, best item first; ``means[item]`` is a mean rank; ``apart``
+    lists (item, mean rank here, in the others).
+    """
+
+    number: int
+    share: float
+    low: float
+    high: float
+    n_labelled: int
+    alpha: _Alpha
+    places_off: float
+    rows: list[dict[str, Any]]
+    codes: list[int]
+    means: NDArray[np.float64]
+    heat: Heat
+    apart: list[tuple[Any, float, float]]
+
+
+def _about_fit(posterior: Posterior) -> Figures:
+    """The model, its consensus and its clusters."""
+    is_personal = posterior.personal is not None
     n_chains, n_draws = posterior.consensus.shape[:2]
-    words = [
-        f"The model (Mallows) says that the users have orders of the items near {groups}. How near "
-        "is a number, alpha: at 0 all orders are equally likely, and the larger it is, the more "
-        "the users agree.",
-        f"Method: {METHODS.get(fitted.method, fitted.method)}. The consensus was drawn "
-        f"{n_chains * n_draws:,} times, each draw a consensus that the data allow; where the draws "
-        "differ, the data leave it open.",
+    clusters = [] if is_personal else _clusters(posterior)
+    method = str(posterior.settings.get("method", "unknown"))
+    needs_table = posterior.n_items > MAX_SHOWN or len(clusters) > 1
+    return {
+        "method": method,
+        "method_words": METHODS.get(method, method),
+        "is_personal": is_personal,
+        "samples_alpha": posterior.settings.get("options", {}).get("samples_alpha", True),
+        "n_draws": n_chains * n_draws,
+        "n_clusters": posterior.n_clusters,
+        "clusters": clusters,
+        "mean_membership": _mean_membership(posterior),
+        "places_off_by_chance": (posterior.n_items**2 - 1) / (3 * posterior.n_items),
+        "fit_facts": _personal_facts(posterior) if is_personal else _fit_facts(posterior),
+        "popular": _popular(posterior) if is_personal else [],
+        "all_items": _all_items(posterior, clusters) if clusters and needs_table else [],
+        "n_first": N_FIRST,
+        "max_shown": MAX_SHOWN,
+        "max_listed": MAX_LISTED,
+    }
+
+
+def _clusters(posterior: Posterior) -> list[_Cluster]:
+    """Every cluster with its figures."""
+    n_clusters, ranks = posterior.n_clusters, np.arange(1, posterior.n_items + 1)
+    shares = posterior.shares.reshape(-1, n_clusters)
+    lows, highs = np.quantile(shares, [0.025, 0.975], axis=0).tolist()
+    sizes = np.bincount(posterior.labels, minlength=n_clusters).tolist()
+    laws = [posterior.rank_probabilities(number) for number in range(n_clusters)]
+    means = np.array([law @ ranks for law in laws])
+    mean_shares = posterior.shares.mean(axis=(0, 1))
+    clusters = []
+    for number, law in enumerate(laws):
+        alpha, rows = _alpha(posterior, number), posterior.summary(number)
+        codes = orderings_of(posterior.point_consensus("cp", number))
+        shown = rows[:MAX_SHOWN]
+        last = max(len(shown), *(row["highest"] for row in shown))
+        clusters.append(
+            _Cluster(
+                number,
+                float(mean_shares[number]),
+                lows[number],
+                highs[number],
+                sizes[number],
+                alpha,
+                Mallows(ranks, alpha.mean).expected_distance() / posterior.n_items,
+                rows,
+                codes.tolist(),
+                means[number],
+                heat(law[codes[:MAX_SHOWN]], last),
+                _apart(posterior, number, means, mean_shares),
+            )
+        )
+    return clusters
+
+
+def _alpha(posterior: Posterior, cluster: int) -> _Alpha:
+    draws = posterior.alpha[:, :, cluster]
+    low, high = np.quantile(draws, [0.025, 0.975])
+    mean = np.average(draws, weights=posterior.weights)
+    return _Alpha(float(mean), float(low), float(high))
+
+
+def _apart(
+    posterior: Posterior,
+    number: int,
+    means: NDArray[np.float64],
+    shares: NDArray[np.float64],
+) -> list[tuple[Any, float, float]]:
+    """The items that a cluster ranks most above the others: (item, mean rank here, there).
+
+    ``means[cluster, item]`` is a mean rank, ``shares[cluster]`` a share of the users.
+    """
+    if len(means) == 1:
+        return []
+    weights = np.maximum(np.delete(shares, number), 1e-12)  # all others may be empty
+    theirs = np.average(np.delete(means, number, axis=0), axis=0, weights=weights)
+    gaps = theirs - means[number]
+    codes = np.argsort(-gaps, kind="stable")[:N_APART].tolist()
+    return [
+        (posterior.items[code], float(means[number, code]), float(theirs[code]))
+        for code in codes
+        if gaps[code] > 0
     ]
-    facts = [("method", fitted.method), ("clusters", f"{fitted.n_clusters}")]
-    facts += [("chains", f"{n_chains}"), ("draws of each chain", f"{n_draws:,}")]
-    rows = [_alpha_row(fitted, cluster) for cluster in range(fitted.n_clusters)]
-    head = ["cluster", "alpha", "95\u00a0% interval", "places off"]
-    if fitted.n_clusters == 1:
-        head[0] = "of"
-    kinds = ["", "number", "number", "number"]
-    chance = (fitted.n_items**2 - 1) / (3 * fitted.n_items)
-    caption = (
-        "How much the users agree. Places off: how far a user's rank of an item is from the "
-        f"consensus, on average; users who ranked by chance would be {chance:.1f} places off."
-    )
-    return join(
-        [
-            *(tag("p", line) for line in words),
-            tag(
-                "div",
-                table(head, rows, caption, kinds=kinds),
-                _facts("The fit in numbers", facts),
-                class_="pair",
-            ),
-        ]
-    )
 
 
-def _alpha_row(fitted: _Fitted, cluster: int) -> list[str]:
-    mean, low, high = fitted.alpha(cluster)
-    law = Mallows(np.arange(1, fitted.n_items + 1), mean)
-    how = "estimated" if fitted.options.get("samples_alpha", True) else "given"
-    interval = how if low == high else f"{low:.2f} to {high:.2f}"
-    off = law.expected_distance() / fitted.n_items
-    who = "all users" if fitted.n_clusters == 1 else f"{cluster}"
-    return [who, f"{mean:.2f}", interval, f"{off:.1f}"]
+def _mean_membership(posterior: Posterior) -> float | None:
+    """Mean over the users of the probability of their most probable cluster."""
+    if not len(posterior.users):
+        return None
+    return float(posterior.memberships.max(axis=1).mean())
 
 
-def _personal_model(fitted: _Fitted) -> Html:
-    posterior = fitted.posterior
+def _all_items(
+    posterior: Posterior, clusters: list[_Cluster]
+) -> list[tuple[Any, list[dict[str, Any]]]]:
+    """(item, its row in each cluster), by mean rank over the population."""
+    by_code = [dict(zip(each.codes, each.rows, strict=True)) for each in clusters]
+    means = np.sum([each.share * each.means for each in clusters], axis=0)
+    codes = np.argsort(means, kind="stable")[:MAX_LISTED].tolist()
+    return [(posterior.items[code], [rows[code] for rows in by_code]) for code in codes]
+
+
+def _popular(posterior: Posterior) -> list[tuple[int, Any, int, float]]:
+    """For orders of one's own, what the population clicks: (rank, item, users, bar)."""
+    assert posterior.clicks is not None
+    codes = orderings_of(posterior.point_consensus("cp"))[:MAX_LISTED].tolist()
+    counts = posterior.clicks.item_counts().tolist()
+    most = max(*counts, 1)
+    return [
+        (rank, posterior.items[code], counts[code], counts[code] / most)
+        for rank, code in enumerate(codes, start=1)
+    ]
+
+
+def _fit_facts(posterior: Posterior) -> Facts:
+    n_chains, n_draws = posterior.consensus.shape[:2]
+    return [
+        ("method", str(posterior.settings.get("method", "unknown"))),
+        ("clusters", f"{posterior.n_clusters}"),
+        ("chains", f"{n_chains}"),
+        ("draws of each chain", f"{n_draws:,}"),
+    ]
+
+
+def _personal_facts(posterior: Posterior) -> Facts:
     assert posterior.personal is not None
     alphas = posterior.personal.alphas
-    words = (
-        "Each user has an order of their own: what other users clicked along with the user's "
-        "clicks comes first. How closely users keep to it differs from user to user, and is learnt "
-        "as well (alpha: 0 is pure chance)."
-    )
-    facts = [("method", "personal")]
-    facts.append(("alpha, mean over the users", f"{posterior.alpha.mean():.1f}"))
-    facts.append(("alpha, least to most", f"{alphas.min():.1f} to {alphas.max():.1f}"))
-    corrected = "yes" if posterior.personal.corrections else "no"
-    facts.append(("chances corrected by clicks that were hidden", corrected))
+    facts = [
+        ("method", "personal"),
+        ("alpha, mean over the users", f"{posterior.alpha.mean():.1f}"),
+        ("alpha, least to most", f"{alphas.min():.1f} to {alphas.max():.1f}"),
+        (
+            "chances corrected by clicks that were hidden",
+            "yes" if posterior.personal.corrections else "no",
+        ),
+    ]
     if posterior.clusters is not None:
         facts.append(("blended with clusters", f"{posterior.clusters.n_clusters}"))
-    return join([tag("p", words), _facts("The fit in numbers", facts)])
+    return facts
 
 
-def _badge(verdict: Verdict) -> Html:
-    kind = {"yes": "yes", "no": "no"}.get(verdict.answer, "care")
-    return tag("span", verdict.answer, class_=f"answer {kind}")
+# Whether it comes true, and for whom
 
 
-def _trust(fitted: _Fitted, verdict: Verdict) -> Html:
-    parts = [tag("p", _badge(verdict), " ", verdict.words)]
-    if verdict.advice:
-        parts.append(tag("p", tag("strong", "What to do: "), verdict.advice))
-    if fitted.method == "pseudo":
-        note = "This method is approximate; method='mcmc' gives the exact answer, more slowly."
-        parts.append(tag("p", note))
-    if verdict.checks:
-        head, kinds = ["check", "found", "wanted"], ["", "number", "number"]
-        parts.append(tag("p", verdict.note))
-        parts.append(table(head, verdict.checks, "The checks in numbers", kinds=kinds))
-    return join(parts)
-
-
-def _order(fitted: _Fitted) -> Html:
-    if fitted.is_personal:
-        return _popularity(fitted)
-    words = [
-        "The items in the order of the consensus, the best first. The stronger the colour of a "
-        "cell, the likelier that rank. The line below is the 95\u00a0% interval: the item's rank "
-        "in the consensus lies there with a probability of 95\u00a0%. The dot is the mean rank.",
-    ]
-    if fitted.n_items > MAX_SHOWN:
-        words.append(
-            f"The best {MAX_SHOWN} of {fitted.n_items:,} items are shown; the table below has all."
-        )
-    pictures = [_heat(fitted, group) for group in fitted.groups]
-    if fitted.n_clusters > 1:
-        pictures = [tag("div", *pictures, class_="pair")]
-    parts = [*(tag("p", line) for line in words), *pictures]
-    if fitted.n_items > MAX_SHOWN or fitted.n_clusters > 1:
-        parts.append(_all_items(fitted))
-    return join(parts)
-
-
-def _heat(fitted: _Fitted, group: _Group) -> Html:
-    """The best items of a cluster: a row of cells each, one a rank, with interval and mean."""
-    n_shown = min(MAX_SHOWN, fitted.n_items)
-    rows, law = group.rows[:n_shown], group.probabilities[group.codes[:n_shown]]
-    last = max(n_shown, *(row["highest"] for row in rows))
-    cells, size = in_cells(law, last)
-    strongest, width = float(cells.max()), cells.shape[1] * size
-    lines = [
-        [
-            row["rank"],
-            name(row["item"], 24),
-            strip(
-                chances,
-                strongest,
-                ((row["lowest"] - 1) / width, row["highest"] / width),
-                (row["mean"] - 0.5) / width,
-                f"mean rank {row['mean']:.1f}, 95\u00a0% interval {_interval(row)}",
-            ),
-            _interval(row),
-            f"{row['mean']:.1f}",
-        ]
-        for row, chances in zip(rows, cells, strict=True)
-    ]
-    what = "The strongest colour is a probability of "
-    caption = what + percent(strongest) + ("." if size == 1 else f"; a cell is {size} ranks.")
-    head = ["", "item", rank_axis(last, width), "95\u00a0%", "mean"]
-    kinds = ["number", "name", "picture", "number", "number spare"]
-    shown = table(head, lines, caption, kinds=kinds, named_by=1)
-    if fitted.n_clusters == 1:
-        return shown
-    return tag("div", tag("h3", f"Cluster {group.number}, {percent(group.share)}"), shown)
-
-
-def _all_items(fitted: _Fitted) -> Html:
-    """A table of all items, by mean rank over the population, folded away."""
-    groups = fitted.groups
-    by_code = [dict(zip(group.codes.tolist(), group.rows, strict=True)) for group in groups]
-    means = np.sum([group.share * group.means for group in groups], axis=0)
-    codes = np.argsort(means, kind="stable")[:MAX_LISTED].tolist()
-    head, kinds = ["item"], ["name"]
-    for group in groups:
-        of = "" if len(groups) == 1 else f", cluster {group.number}"
-        head += [f"rank{of}", "95\u00a0%", "mean"]
-        kinds += ["number"] * 3
-    lines = [
-        [
-            name(fitted.posterior.items[code]),
-            *(cell for rows in by_code for cell in _item_cells(rows[code])),
-        ]
-        for code in codes
-    ]
-    caption = "All items, by mean rank."
-    if len(groups) > 1:
-        caption = "All items, by mean rank over all users."
-    if fitted.n_items > MAX_LISTED:
-        caption += f" The first {MAX_LISTED:,} are here; posterior.to_frame() has all."
-    return _folded(f"All {fitted.n_items:,} items", table(head, lines, caption, kinds=kinds))
-
-
-def _item_cells(row: dict[str, Any]) -> list[str]:
-    return [f"{row['rank']}", _interval(row), f"{row['mean']:.1f}"]
-
-
-def _popularity(fitted: _Fitted) -> Html:
-    """For orders of one's own: what the population clicks."""
-    clicks, rows = fitted.posterior.clicks, fitted.groups[0].rows
-    assert clicks is not None
-    counts = clicks.item_counts()[fitted.groups[0].codes]
-    most = max(int(counts.max()), 1)
-    words = (
-        "Each user has an order of their own, so there is no consensus to show. This is the order "
-        "of the whole population: the items by the number of users who clicked them. It serves "
-        "users of whom nothing is known."
-    )
-    lines = [
-        [row["rank"], name(row["item"]), bar(count / most, f"{count:,} users"), f"{count:,}"]
-        for row, count in zip(rows[:MAX_LISTED], counts.tolist(), strict=False)
-    ]
-    parts = [tag("p", words), _popular_table(lines[:MAX_SHOWN], "The items clicked most")]
-    if len(lines) > MAX_SHOWN:
-        rest = _popular_table(lines[MAX_SHOWN:], "The other items")
-        parts.append(_folded(f"{len(lines) - MAX_SHOWN:,} more items", rest))
-    if fitted.n_items > MAX_LISTED:
-        parts.append(tag("p", f"The first {MAX_LISTED:,} of {fitted.n_items:,} items are shown."))
-    return join(parts)
-
-
-def _popular_table(lines: Sequence[Sequence[object]], caption: str) -> Html:
-    kinds = ["number", "name", "picture", "number"]
-    return table(["", "item", "", "users"], lines, caption, kinds=kinds, named_by=1)
-
-
-def _clusters(fitted: _Fitted) -> Html:
-    if fitted.n_clusters == 1:
-        return Html()
-    posterior = fitted.posterior
-    draws = posterior.shares.reshape(-1, fitted.n_clusters)
-    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
-    members = np.bincount(posterior.labels, minlength=fitted.n_clusters)
-    is_kept = len(posterior.users) > 0
-    lines = [
-        [
-            f"{group.number}",
-            bar(group.share, percent(group.share), float(low[place]), float(high[place])),
-            percent(group.share),
-            f"{percent(low[place])} to {percent(high[place])}",
-            f"{members[place]:,}" if is_kept else "not kept",
-        ]
-        for place, group in enumerate(fitted.groups)
-    ]
-    words = (
-        "The users fall into groups with different tastes, numbered from 0 as in Python, the "
-        "largest first. A user belongs to a group with a probability"
-    )
-    if is_kept:
-        sure = float(posterior.memberships.max(axis=1).mean())
-        words += f"; on average, the most probable group of a user has {percent(sure)}"
-    words += "."
-    caption = (
-        "Share of the population, with its 95\u00a0% interval, and the number of users whose most "
-        "probable group it is."
-    )
-    kinds = ["", "picture", "number", "number spare", "number"]
-    head = ["cluster", "", "share", "95\u00a0%", "users"]
-    apart = tag("div", *(_apart(fitted, group) for group in fitted.groups), class_="pair")
-    return join(
-        [
-            tag("p", words),
-            table(head, lines, caption, kinds=kinds),
-            tag("h3", "How they differ"),
-            tag("p", "The items that each group ranks most above the others, with mean ranks."),
-            apart,
-        ]
-    )
-
-
-def _apart(fitted: _Fitted, group: _Group) -> Html:
-    """The items that a cluster ranks most above the others."""
-    others = [each for each in fitted.groups if each is not group]
-    weights = np.array([max(each.share, 1e-12) for each in others])
-    theirs = np.average([each.means for each in others], axis=0, weights=weights)
-    gaps = theirs - group.means
-    codes = [code for code in np.argsort(-gaps, kind="stable")[:N_APART].tolist() if gaps[code] > 0]
-    lines = [
-        [name(fitted.posterior.items[code], 24), f"{group.means[code]:.1f}", f"{theirs[code]:.1f}"]
-        for code in codes
-    ]
-    head = [f"cluster {group.number} likes more", "mean rank here", "in the others"]
-    kinds = ["name", "number", "number"]
-    return tag("div", table(head, lines, f"Cluster {group.number} against the others", kinds=kinds))
-
-
-def _check(fitted: _Fitted, evaluation: Evaluation | None) -> Html:
+def _about_evaluation(evaluation: Evaluation | None) -> Figures:
+    """Calibration as rows (stated, observed, two standard errors, count) and as a picture."""
     if evaluation is None:
-        return _no_check(fitted)
-    calibration = evaluation.calibration
-    settings = evaluation.posterior.settings
-    found = zip(calibration.stated, calibration.observed, calibration.counts, strict=True)
-    rows = [[percent(said), percent(true), f"{count:,}"] for said, true, count in found]
-    words = [
-        _accuracy(evaluation),
-        "A good chance means what it says: of all items with a stated chance of 30\u00a0%, "
-        "30\u00a0% should come true. Here, stated and true differ by "
-        f"{percent(calibration.error)} on average.",
-        f"The check made a fit of its own (method {settings.get('method', 'unknown')}, "
-        f"{evaluation.posterior.n_clusters} cluster"
-        f"{'' if evaluation.posterior.n_clusters == 1 else 's'}) without the hidden clicks.",
-    ]
-    caption = "Recommendations by their stated chance. In the picture: area for number, bars for "
-    caption += "two standard errors; on the dashed line, stated and true are equal."
-    kinds = ["number", "number", "number"]
-    numbers = table(["stated", "came true", "number"], rows, caption, kinds=kinds)
-    return join(
-        [
-            *(tag("p", line) for line in words),
-            tag("div", _reliability(evaluation), numbers, class_="pair"),
-        ]
-    )
-
-
-def _no_check(fitted: _Fitted) -> Html:
-    if fitted.posterior.clicks is None:
-        return tag("p", "Not checked: the check hides clicks, and this fit is of rankings.")
-    words = "Not checked. To see how often the chances come true, hide some clicks, and give the "
-    code = "check = pm.evaluate(prefs, rng=1)\npm.report(posterior, path, evaluation=check)"
-    return join([tag("p", words, "result to the report:"), tag("pre", tag("code", code))])
-
-
-def _accuracy(evaluation: Evaluation) -> str:
-    error = ""
-    if np.isfinite(evaluation.accuracy_error):
-        error = f" (± {percent(evaluation.accuracy_error)}, one standard error)"
-    return (
-        f"Of the recommendations to {evaluation.n_users:,} users, {percent(evaluation.accuracy)} "
-        f"were right{error}; the most popular items would have been right "
-        f"{percent(evaluation.popularity)} of the time."
-    )
-
-
-def _reliability(evaluation: Evaluation) -> Html:
+        return {"evaluation": None}
     table = evaluation.calibration
     errors = 2 * np.sqrt(table.observed * (1 - table.observed) / table.counts)
     columns = (table.stated, table.observed, errors, table.counts)
     points = list(zip(*(column.tolist() for column in columns), strict=True))
-    return scatter(points, "Stated chance against the share that came true; numbers in the table")
+    return {
+        "evaluation": evaluation,
+        "has_error": bool(np.isfinite(evaluation.accuracy_error)),
+        "points": points,
+        "picture": calibration(points),
+    }
 
 
-def _examples(fitted: _Fitted, n_examples: int) -> Html:
-    clicks = fitted.posterior.clicks
-    if clicks is None or n_examples == 0:
-        return Html()
-    known = np.flatnonzero(clicks.is_informative)
-    if not len(known):
-        return Html()
+def _about_examples(posterior: Posterior, n_examples: int) -> Figures:
+    """Some users, taken evenly, with their clicks and what comes next."""
+    clicks = posterior.clicks
+    known = np.flatnonzero(clicks.is_informative) if clicks is not None else np.empty(0)
+    if clicks is None or not len(known) or n_examples == 0:
+        return {"examples": []}
     places = np.linspace(0, len(known) - 1, min(n_examples, len(known))).round()
-    chosen = known[places.astype(np.int64)]
-    users = clicks.users[chosen].tolist()
-    found = recommend(fitted.posterior, N_NEXT, users=users)
-    k = found.items.shape[1]
-    words = (
-        f"Users taken evenly from the list, what they clicked, and what comes next. The chance is "
-        f"that of the item to be among the {k} that the user would choose next."
-    )
-    rows = zip(chosen.tolist(), found.items, found.probabilities, strict=True)
-    cards = [_example(fitted, row, items, chances) for row, items, chances in rows]
-    return join([tag("p", words), tag("div", *cards, class_="pair")])
+    chosen = known[places.astype(np.int64)].tolist()
+    found = recommend(posterior, N_NEXT, users=clicks.users[chosen].tolist())
+    lists = zip(found.items.tolist(), found.probabilities.tolist(), strict=True)
+    examples = [
+        _example(posterior, clicks, row, list(zip(*each, strict=True)))
+        for row, each in zip(chosen, lists, strict=True)
+    ]
+    return {"examples": examples, "n_next": found.items.shape[1]}
 
 
 def _example(
-    fitted: _Fitted, row: int, items: NDArray[np.int64], chances: NDArray[np.float64]
-) -> Html:
-    posterior = fitted.posterior
-    assert posterior.clicks is not None
-    mine = posterior.clicks.clicks_of(row)
-    listed: list[object] = [name(posterior.items[code]) for code in mine[:MAX_CLICKED]]
-    if len(mine) > MAX_CLICKED:
-        listed.append(f"{len(mine) - MAX_CLICKED:,} more")
-    group: object = ""
-    if fitted.n_clusters > 1:
-        label = int(posterior.labels[row])
-        chance = percent(float(posterior.memberships[row, label]))
-        group = tag("p", f"In cluster {label} with a probability of {chance}.")
-    lines = [
-        [name(posterior.items[item], 24), bar(chance, percent(chance)), percent(chance)]
-        for item, chance in zip(items.tolist(), chances.tolist(), strict=True)
-        if item >= 0
-    ]
-    kinds = ["name", "picture", "number"]
-    shown = table(["next", "", "chance"], lines, "Recommended", kinds=kinds)
-    who = tag("h3", "User ", name(posterior.users[row], 40))
-    return tag("div", who, tag("p", "Clicked ", _and(listed), "."), group, shown, class_="card")
-
-
-def _again(fitted: _Fitted, command: str | None) -> Html:
-    seed = fitted.settings.get("seed")
-    words = "The same version, data, seed and options give the same numbers."
-    if seed is None:
-        words = "The fit was made without a seed (a whole number as rng), so its draws cannot be "
-        words += "repeated exactly; a new fit differs by chance."
-    parts = [tag("p", words)]
-    if command:
-        parts.append(tag("pre", tag("code", plain(command, 4000))))
-    parts.append(tag("pre", tag("code", _code(fitted))))
-    facts = [("version of the fit", str(fitted.settings.get("version", "unknown")))]
-    facts += [("version of this page", __version__), ("seed", str(seed))]
-    return join([*parts, _facts("What the fit was made with", facts)])
-
-
-def _code(fitted: _Fitted) -> str:
-    kind = "rankings" if fitted.posterior.clicks is None else "clicks"
-    return (
-        "import pseudomallows as pm\n\n"
-        f"prefs = pm.Preferences.from_{kind}(...)  # the data\n"
-        f"posterior = {call_of(fitted.posterior)}\n"
-        'pm.report(posterior, "report.html")'
-    )
-
-
-def _facts(caption: str, facts: Sequence[tuple[str, str]]) -> Html:
-    return table(["what", "value"], facts, caption, kinds=["", "number"], quiet=True)
-
-
-def _folded(words: str, content: Html) -> Html:
-    return tag("details", tag("summary", words), _scrolled(words, content))
-
-
-def _scrolled(words: str, content: Html) -> Html:
-    """Content that may be wider than the page: it scrolls by itself, with the keyboard too."""
-    return tag("div", content, class_="scroll", tabindex=0, role="region", aria_label=words)
-
-
-def _interval(row: dict[str, Any]) -> str:
-    low, high = row["lowest"], row["highest"]
-    return f"{low}" if low == high else f"{low} to {high}"
-
-
-def _and(words: Sequence[object]) -> Html:
-    """a, b and c."""
-    if len(words) < 2:
-        return join(words)
-    return join([join(words[:-1], ", "), " and ", words[-1]])
+    posterior: Posterior, clicks: Clicks, row: int, found: list[tuple[int, float]]
+) -> Figures:
+    """The user of a row; `found` are (item, probability), -1 where there is no item left."""
+    clicked, label = clicks.clicks_of(row), int(posterior.labels[row])
+    return {
+        "user": posterior.users[row],
+        "clicked": posterior.items[clicked[:MAX_CLICKED]].tolist(),
+        "n_more": max(len(clicked) - MAX_CLICKED, 0),
+        "label": label,
+        "membership": float(posterior.memberships[row, label]),
+        "next": [(posterior.items[item], chance) for item, chance in found if item >= 0],
+    }
