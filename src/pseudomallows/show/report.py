@@ -34,7 +34,7 @@ METHODS = {
     "pseudo": "Pseudo-Mallows, a fast approximation",
     "balanced": "balanced Pseudo-Mallows, an approximation whose draws make up for its error",
     "mcmc": "the exact model, by a Markov chain",
-    "personal": "personal: an order of each user's own",
+    "personal": "an order of each user's own",
 }
 Figures = dict[str, Any]  # what the template asks for, by name
 Facts = list[tuple[str, str]]  # (what, value) rows of a table
