@@ -62,5 +62,5 @@ def test_names_are_listed_as_in_a_sentence(names, n_more, words):
 
 
 def test_a_figure_that_is_missing_is_an_error():
-    with pytest.raises(UndefinedError, match="title"):
+    with pytest.raises(UndefinedError, match="is undefined"):
         render("report.html")

@@ -6,8 +6,7 @@ and need no font of a plotting library. Here are the figures; the words are in `
 """
 
 import os
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,9 @@ from ..posteriors.verdict import is_full, judge
 from ..preferences.preferences import Clicks
 from ..rankings import check_count, orderings_of
 from ..recommendations.recommend import recommend
-from .pictures import Heat, calibration, heat
+from .pictures import calibration, heat
 
+ENDS = (0.025, 0.975)  # of the 95 % intervals
 MAX_SHOWN = 40  # items in a picture; the others are in the table of all items
 MAX_LISTED = 2000  # items in that table
 N_FIRST = 3  # items named as the favourites
@@ -37,7 +37,6 @@ METHODS = {
     "personal": "an order of each user's own",
 }
 Figures = dict[str, Any]  # what the template asks for, by name
-Facts = list[tuple[str, str]]  # (what, value) rows of a table
 
 
 def report(
@@ -84,14 +83,16 @@ def report(
 
     _check(posterior, evaluation)
     n_examples = check_count(n_examples, "n_examples", 0)
-    figures = (
-        {"title": title, "command": command, "verdict": judge(posterior, evaluation)}
-        | _about_data(posterior)
-        | _about_fit(posterior)
-        | _about_evaluation(evaluation)
-        | _about_examples(posterior, n_examples)
+    text = render(
+        "report.html",
+        **_figures(posterior, evaluation, n_examples),
+        title=title,
+        command=command,
+        version=__version__,
+        n_first=N_FIRST,
+        max_shown=MAX_SHOWN,
+        max_listed=MAX_LISTED,
     )
-    text = render("report.html", **figures)
     with write_whole(path) as stream:
         stream.write(text.encode())
 
@@ -108,155 +109,96 @@ def _check(posterior: object, evaluation: object) -> None:
         raise ValueError("evaluation must be of the items of the fit, in its order")
 
 
-# What went in
-
-
-def _n_people(posterior: Posterior) -> int:
-    """Users who tell something, with their weights, also where they are not kept."""
-    return int(posterior.settings.get("n_users", len(posterior.users)))
-
-
-def _about_data(posterior: Posterior) -> Figures:
-    """The data, and where the fit comes from."""
-    settings = posterior.settings
+def _figures(posterior: Posterior, evaluation: Evaluation | None, n_examples: int) -> Figures:
+    """What the template asks for, by name."""
+    is_personal, settings = posterior.personal is not None, posterior.settings
+    clusters = [] if is_personal else _clusters(posterior)
+    method = str(settings.get("method", "unknown"))
+    points = [] if evaluation is None else _points(evaluation)
     return {
+        "fit": posterior,
+        "settings": settings,
         "kind": "rankings" if posterior.clicks is None else "clicks",
         "is_full": is_full(posterior),
-        "n_rows": len(posterior.users),
-        "n_users": _n_people(posterior),
-        "n_items": posterior.n_items,
+        "is_personal": is_personal,
+        "n_users": int(settings.get("n_users", len(posterior.users))),
+        "method": method,
+        "method_words": METHODS.get(method, method),
         "data_facts": _data_facts(posterior),
-        "seed": settings.get("seed"),
+        "verdict": judge(posterior, evaluation),
+        "clusters": clusters,
+        "all_items": _all_items(posterior, clusters) if clusters else [],
+        "popular": _popular(posterior) if is_personal else [],
+        "evaluation": evaluation,
+        "points": points,
+        "picture": calibration(points) if points else None,
+        "examples": _examples(posterior, n_examples) if posterior.clicks is not None else [],
         "call": call_of(posterior),
-        "origin_facts": [
-            ("version of the fit", settings.get("version", "unknown")),
-            ("version of this page", __version__),
-            ("seed", settings.get("seed")),
-        ],
     }
 
 
-def _data_facts(posterior: Posterior) -> Facts:
-    n_rows, n_people = len(posterior.users), _n_people(posterior)
+def _data_facts(posterior: Posterior) -> list[tuple[str, str]]:
+    """The data in numbers: (what, value) each."""
+    n_rows, clicks = len(posterior.users), posterior.clicks
+    n_people = int(posterior.settings.get("n_users", n_rows))
     items = ("items", f"{posterior.n_items:,}")
     if not n_rows:  # a fit of parts
         return [("users, who are not kept with the model", f"{n_people:,}"), items]
     facts = [("users", f"{n_rows:,}"), items]
-    if posterior.clicks is not None:
-        facts += _click_facts(posterior.clicks)
+    if clicks is not None:
+        counts, n_clicks = clicks.item_counts(), clicks.n_clicks
+        facts += [
+            ("clicks", f"{len(clicks.codes):,}"),
+            ("clicks of a user: mean", f"{n_clicks.mean():.1f}"),
+            ("clicks of a user: fewest to most", f"{n_clicks.min():,} to {n_clicks.max():,}"),
+            ("users who clicked an item: fewest to most", f"{counts.min():,} to {counts.max():,}"),
+        ]
     if n_people != n_rows:
         facts.append(("people who tell something, with their weights", f"{n_people:,}"))
     return facts
 
 
-def _click_facts(clicks: Clicks) -> Facts:
-    counts, n_clicks = clicks.item_counts(), clicks.n_clicks
-    return [
-        ("clicks", f"{len(clicks.codes):,}"),
-        ("clicks of a user: mean", f"{n_clicks.mean():.1f}"),
-        ("clicks of a user: fewest to most", f"{n_clicks.min():,} to {n_clicks.max():,}"),
-        ("users who clicked an item: fewest to most", f"{counts.min():,} to {counts.max():,}"),
-    ]
-
-
-# What was learnt
-
-
-class _Alpha(NamedTuple):
-    """Mean of alpha, and the ends of its 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class _Cluster:
-    """One cluster; `share`, from `low` to `high`, of the population.
-
-    ``rows`` are those of the summary, best item first; ``means[item]`` is a mean rank; ``apart``
-    lists (item, mean rank here, in the others).
-    """
-
-    number: int
-    share: float
-    low: float
-    high: float
-    n_labelled: int
-    alpha: _Alpha
-    places_off: float
-    rows: list[dict[str, Any]]
-    codes: list[int]
-    means: NDArray[np.float64]
-    heat: Heat
-    apart: list[tuple[Any, float, float]]
-
-
-def _about_fit(posterior: Posterior) -> Figures:
-    """The model, its consensus and its clusters."""
-    is_personal = posterior.personal is not None
-    n_chains, n_draws = posterior.consensus.shape[:2]
-    clusters = [] if is_personal else _clusters(posterior)
-    method = str(posterior.settings.get("method", "unknown"))
-    needs_table = posterior.n_items > MAX_SHOWN or len(clusters) > 1
-    return {
-        "method": method,
-        "method_words": METHODS.get(method, method),
-        "is_personal": is_personal,
-        "samples_alpha": posterior.settings.get("options", {}).get("samples_alpha", True),
-        "n_draws": n_chains * n_draws,
-        "n_clusters": posterior.n_clusters,
-        "clusters": clusters,
-        "mean_membership": _mean_membership(posterior),
-        "places_off_by_chance": (posterior.n_items**2 - 1) / (3 * posterior.n_items),
-        "fit_facts": _personal_facts(posterior) if is_personal else _fit_facts(posterior),
-        "popular": _popular(posterior) if is_personal else [],
-        "all_items": _all_items(posterior, clusters) if clusters and needs_table else [],
-        "n_first": N_FIRST,
-        "max_shown": MAX_SHOWN,
-        "max_listed": MAX_LISTED,
-    }
-
-
-def _clusters(posterior: Posterior) -> list[_Cluster]:
-    """Every cluster with its figures."""
+def _clusters(posterior: Posterior) -> list[Figures]:
+    """Every cluster with its figures; ``means[item]`` is a mean rank."""
     n_clusters, ranks = posterior.n_clusters, np.arange(1, posterior.n_items + 1)
-    shares = posterior.shares.reshape(-1, n_clusters)
-    lows, highs = np.quantile(shares, [0.025, 0.975], axis=0).tolist()
-    sizes = np.bincount(posterior.labels, minlength=n_clusters).tolist()
+    shares = posterior.shares.mean(axis=(0, 1))
+    lows, highs = np.quantile(posterior.shares, ENDS, axis=(0, 1))
+    sizes = np.bincount(posterior.labels, minlength=n_clusters)
     laws = [posterior.rank_probabilities(number) for number in range(n_clusters)]
     means = np.array([law @ ranks for law in laws])
-    mean_shares = posterior.shares.mean(axis=(0, 1))
     clusters = []
     for number, law in enumerate(laws):
-        alpha, rows = _alpha(posterior, number), posterior.summary(number)
+        rows = posterior.summary(number)
         codes = orderings_of(posterior.point_consensus("cp", number))
-        shown = rows[:MAX_SHOWN]
-        last = max(len(shown), *(row["highest"] for row in shown))
+        last = max(min(MAX_SHOWN, len(rows)), *(row["highest"] for row in rows[:MAX_SHOWN]))
+        picture = heat(law[codes[:MAX_SHOWN]], last)
         clusters.append(
-            _Cluster(
-                number,
-                float(mean_shares[number]),
-                lows[number],
-                highs[number],
-                sizes[number],
-                alpha,
-                Mallows(ranks, alpha.mean).expected_distance() / posterior.n_items,
-                rows,
-                codes.tolist(),
-                means[number],
-                heat(law[codes[:MAX_SHOWN]], last),
-                _apart(posterior, number, means, mean_shares),
-            )
+            {
+                "number": number,
+                "share": float(shares[number]),
+                "low": float(lows[number]),
+                "high": float(highs[number]),
+                "n_labelled": int(sizes[number]),
+                "rows": rows,
+                "codes": codes.tolist(),
+                "means": means[number],
+                "heat": picture,
+                "shown": list(zip(rows[:MAX_SHOWN], picture.rows, strict=True)),
+                "apart": _apart(posterior, number, means, shares) if n_clusters > 1 else [],
+            }
+            | _agreement(posterior, number)
         )
     return clusters
 
 
-def _alpha(posterior: Posterior, cluster: int) -> _Alpha:
+def _agreement(posterior: Posterior, cluster: int) -> Figures:
+    """Mean of alpha, its 95 % interval, and how far ranks are from the consensus with it."""
     draws = posterior.alpha[:, :, cluster]
-    low, high = np.quantile(draws, [0.025, 0.975])
-    mean = np.average(draws, weights=posterior.weights)
-    return _Alpha(float(mean), float(low), float(high))
+    alpha = float(np.average(draws, weights=posterior.weights))
+    law = Mallows(np.arange(1, posterior.n_items + 1), alpha)
+    low, high = np.quantile(draws, ENDS).tolist()
+    off = law.expected_distance() / posterior.n_items
+    return {"alpha": alpha, "alpha_low": low, "alpha_high": high, "places_off": off}
 
 
 def _apart(
@@ -269,32 +211,20 @@ def _apart(
 
     ``means[cluster, item]`` is a mean rank, ``shares[cluster]`` a share of the users.
     """
-    if len(means) == 1:
-        return []
     weights = np.maximum(np.delete(shares, number), 1e-12)  # all others may be empty
     theirs = np.average(np.delete(means, number, axis=0), axis=0, weights=weights)
     gaps = theirs - means[number]
-    codes = np.argsort(-gaps, kind="stable")[:N_APART].tolist()
     return [
         (posterior.items[code], float(means[number, code]), float(theirs[code]))
-        for code in codes
+        for code in np.argsort(-gaps, kind="stable")[:N_APART]
         if gaps[code] > 0
     ]
 
 
-def _mean_membership(posterior: Posterior) -> float | None:
-    """Mean over the users of the probability of their most probable cluster."""
-    if not len(posterior.users):
-        return None
-    return float(posterior.memberships.max(axis=1).mean())
-
-
-def _all_items(
-    posterior: Posterior, clusters: list[_Cluster]
-) -> list[tuple[Any, list[dict[str, Any]]]]:
+def _all_items(posterior: Posterior, clusters: list[Figures]) -> list[tuple[Any, list[Figures]]]:
     """(item, its row in each cluster), by mean rank over the population."""
-    by_code = [dict(zip(each.codes, each.rows, strict=True)) for each in clusters]
-    means = np.sum([each.share * each.means for each in clusters], axis=0)
+    by_code = [dict(zip(each["codes"], each["rows"], strict=True)) for each in clusters]
+    means = np.sum([each["share"] * each["means"] for each in clusters], axis=0)
     codes = np.argsort(means, kind="stable")[:MAX_LISTED].tolist()
     return [(posterior.items[code], [rows[code] for rows in by_code]) for code in codes]
 
@@ -311,79 +241,44 @@ def _popular(posterior: Posterior) -> list[tuple[int, Any, int, float]]:
     ]
 
 
-def _fit_facts(posterior: Posterior) -> Facts:
-    n_chains, n_draws = posterior.consensus.shape[:2]
-    return [
-        ("method", str(posterior.settings.get("method", "unknown"))),
-        ("clusters", f"{posterior.n_clusters}"),
-        ("chains", f"{n_chains}"),
-        ("draws of each chain", f"{n_draws:,}"),
-    ]
-
-
-def _personal_facts(posterior: Posterior) -> Facts:
-    assert posterior.personal is not None
-    alphas = posterior.personal.alphas
-    facts = [
-        ("method", "personal"),
-        ("alpha, mean over the users", f"{posterior.alpha.mean():.1f}"),
-        ("alpha, least to most", f"{alphas.min():.1f} to {alphas.max():.1f}"),
-        (
-            "chances corrected by clicks that were hidden",
-            "yes" if posterior.personal.corrections else "no",
-        ),
-    ]
-    if posterior.clusters is not None:
-        facts.append(("blended with clusters", f"{posterior.clusters.n_clusters}"))
-    return facts
-
-
-# Whether it comes true, and for whom
-
-
-def _about_evaluation(evaluation: Evaluation | None) -> Figures:
-    """Calibration as rows (stated, observed, two standard errors, count) and as a picture."""
-    if evaluation is None:
-        return {"evaluation": None}
+def _points(evaluation: Evaluation) -> list[tuple[float, float, float, int]]:
+    """The calibration as rows (stated, observed, two standard errors, count)."""
     table = evaluation.calibration
     errors = 2 * np.sqrt(table.observed * (1 - table.observed) / table.counts)
     columns = (table.stated, table.observed, errors, table.counts)
-    points = list(zip(*(column.tolist() for column in columns), strict=True))
-    return {
-        "evaluation": evaluation,
-        "has_error": bool(np.isfinite(evaluation.accuracy_error)),
-        "points": points,
-        "picture": calibration(points),
-    }
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _about_examples(posterior: Posterior, n_examples: int) -> Figures:
+def _examples(posterior: Posterior, n_examples: int) -> list[Figures]:
     """Some users, taken evenly, with their clicks and what comes next."""
-    clicks = posterior.clicks
-    known = np.flatnonzero(clicks.is_informative) if clicks is not None else np.empty(0)
-    if clicks is None or not len(known) or n_examples == 0:
-        return {"examples": []}
-    places = np.linspace(0, len(known) - 1, min(n_examples, len(known))).round()
-    chosen = known[places.astype(np.int64)].tolist()
-    found = recommend(posterior, N_NEXT, users=clicks.users[chosen].tolist())
-    lists = zip(found.items.tolist(), found.probabilities.tolist(), strict=True)
-    examples = [
-        _example(posterior, clicks, row, list(zip(*each, strict=True)))
-        for row, each in zip(chosen, lists, strict=True)
+    assert posterior.clicks is not None
+    known = np.flatnonzero(posterior.clicks.is_informative)
+    n_shown = min(n_examples, len(known))
+    if n_shown == 0:
+        return []
+    places = np.linspace(0, len(known) - 1, n_shown).round().astype(np.int64)
+    rows = known[places].tolist()
+    found = recommend(posterior, N_NEXT, users=posterior.users[rows].tolist())
+    return [
+        _example(posterior, posterior.clicks, row, items, chances)
+        for row, items, chances in zip(
+            rows, found.items.tolist(), found.probabilities.tolist(), strict=True
+        )
     ]
-    return {"examples": examples, "n_next": found.items.shape[1]}
 
 
 def _example(
-    posterior: Posterior, clicks: Clicks, row: int, found: list[tuple[int, float]]
+    posterior: Posterior, clicks: Clicks, row: int, items: list[int], chances: list[float]
 ) -> Figures:
-    """The user of a row; `found` are (item, probability), -1 where there is no item left."""
+    """The user of a row; an item of -1 means that none is left to recommend."""
     clicked, label = clicks.clicks_of(row), int(posterior.labels[row])
+    next_items = zip(items, chances, strict=True)
     return {
         "user": posterior.users[row],
         "clicked": posterior.items[clicked[:MAX_CLICKED]].tolist(),
         "n_more": max(len(clicked) - MAX_CLICKED, 0),
         "label": label,
         "membership": float(posterior.memberships[row, label]),
-        "next": [(posterior.items[item], chance) for item, chance in found if item >= 0],
+        "n_next": len(items),
+        "next": [(posterior.items[item], chance) for item, chance in next_items if item >= 0],
     }
