@@ -14,8 +14,8 @@ from itertools import product
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.latent.population import HIGHEST_ALPHA, best_assignment
-from pseudomallows.latent.shards import make_latent
+from pseudomallows.inference.starts import HIGHEST_ALPHA, best_alpha, start_consensus
+from pseudomallows.latent.registry import make_population
 from timing import arguments, print_table, race, words
 
 N_ITEMS, N_USERS, ALPHAS = (8, 20), (15, 100, 1000), (0.5, 1.0, 3.0, 6.0, 12.0)
@@ -44,14 +44,14 @@ def by_likelihood(prefs: pm.Preferences, rng) -> float:
 
 def by_joint_maximum(prefs: pm.Preferences, rng) -> float:
     """The best alpha of the best consensus."""
-    latent = make_latent(prefs, None)
-    if latent.is_full:
-        return latent.best_alpha(best_assignment(latent.known_costs))
+    users = make_population(prefs, None)
+    if users.is_full:
+        return best_alpha(users, users.known.best())
     alpha, found = 1.0, []
     for _ in range(N_ROUNDS):
-        consensus = latent.start(min(alpha, HIGHEST_ALPHA), rng)
-        alpha = latent.best_alpha(consensus)
-        found.append((latent.log_likelihood(consensus, min(alpha, HIGHEST_ALPHA)), alpha))
+        consensus = start_consensus(users, min(alpha, HIGHEST_ALPHA), rng)
+        alpha = best_alpha(users, consensus)
+        found.append((users.log_likelihood(consensus, min(alpha, HIGHEST_ALPHA)), alpha))
     return max(found)[1]
 
 

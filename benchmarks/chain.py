@@ -1,7 +1,7 @@
 """The exact Markov chain at 100 and at 100,000 users: the same time a draw. Half a minute.
 
 A draw is one sweep of 10 n proposals to swap two ranks, alpha fixed. Ours sees the n x n matrix of
-costs alone; the time is that of `Chain.sweep`, the counting of ranks before the first sweep left
+costs alone; the time is that of `Mixture.sweep`, the counting of ranks before the first sweep left
 out and shown on its own. The rival visits every user at each proposal, as BayesMallows does, in
 NumPy, though only for the two items that change. Best of `--repeats` runs, all chains in turn,
 compiled code warm. The mean distances of the users to the draws of both chains must agree.
@@ -15,15 +15,15 @@ from functools import partial
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.inference.mcmc import Chain, ChainOptions
-from pseudomallows.latent.population import RankingLatent
+from pseudomallows.inference.methods import Mcmc, Plan
+from pseudomallows.inference.mixture import Mixture
+from pseudomallows.latent.rankings import RankingPopulation
 from timing import arguments, best_of, print_table, race, words
 
 N_ITEMS, ALPHA = 50, 5.0  # of the data
 N_MOVES = 10 * N_ITEMS
 N_DRAWS = 200  # of ours, in each run
 SETTINGS = [(100, ALPHA, 20), (100_000, ALPHA, 1), (100_000, ALPHA / 1000, 1)]  # last: rival draws
-OPTIONS = ChainOptions("swap", 10, N_MOVES, "map", (1.0, 0.001), 5)
 
 
 class UserChain:
@@ -54,8 +54,9 @@ class Contest:
 
     def __init__(self, prefs: pm.Preferences, alpha: float, rival_draws: int, rng):
         self.prefs, self.alpha, self.rival_draws = prefs, alpha, rival_draws
-        self.ours = Chain.start(RankingLatent(prefs), alpha, OPTIONS, rng)
-        self.rival = UserChain(prefs.rankings, alpha, self.ours.consensus, rng)
+        plan = Plan.make(prefs, Mcmc, 1, 1, {"n_moves": N_MOVES}, alpha)
+        self.ours = Mixture.of_one(plan.method.first_cluster(RankingPopulation(prefs), plan, rng))
+        self.rival = UserChain(prefs.rankings, alpha, self.ours.consensus[0], rng)
 
     def check(self, n_draws: int = 40) -> str:
         """Mean distance of a user to draws of ours and of the rival; they must agree.
@@ -74,7 +75,7 @@ class Contest:
         return f"{ours / self.prefs.n_users:.2f} / {rival / self.prefs.n_users:.2f}"
 
 
-def run(chain: Chain | UserChain, n_sweeps: int) -> None:
+def run(chain: Mixture | UserChain, n_sweeps: int) -> None:
     """Move a chain."""
     for _ in range(n_sweeps):
         chain.sweep(adapt=False)
@@ -87,7 +88,7 @@ def make_contests(rng: np.random.Generator) -> list[Contest]:
     return [Contest(data[n_users], alpha, few, rng) for n_users, alpha, few in SETTINGS]
 
 
-def time_draws(contests: list[Contest], repeats: int) -> dict[Chain | UserChain, float]:
+def time_draws(contests: list[Contest], repeats: int) -> dict[Mixture | UserChain, float]:
     """Seconds a draw of every chain, all in one race."""
     n_draws = {contest.ours: N_DRAWS for contest in contests}
     n_draws |= {contest.rival: contest.rival_draws for contest in contests}
@@ -114,7 +115,7 @@ def main() -> None:
 
 def count_ranks(prefs: pm.Preferences) -> np.ndarray:
     """What a fit does once, before the first draw."""
-    return RankingLatent(prefs).known_costs
+    return RankingPopulation(prefs).known.costs
 
 
 if __name__ == "__main__":

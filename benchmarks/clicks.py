@@ -22,7 +22,8 @@ import pseudomallows as pm
 from pseudomallows.engines.executors import blocks
 from pseudomallows.kernels.groups import split_by_clicks
 from pseudomallows.kernels.streams import below, start_stream, uniform
-from pseudomallows.latent.clicks import ClickLatent, PseudoDraw
+from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.paper import PseudoDraw
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.rankings import orderings_of
 from timing import arguments, best_of, print_table, race, seconds_of, words
@@ -74,7 +75,7 @@ def simulated(n_users, n_items, seed, mean_clicks=MEAN_CLICKS):
 
 def one_sweep(latent, consensus):
     draw = PseudoDraw(latent, consensus, ALPHA, 1, 0, "uniform")
-    return finish_draws([draw], latent.executor)
+    return finish_draws([draw], latent.executor)[0].tally.costs
 
 
 def scan_sweep(prefs, ordering, executor):
@@ -91,7 +92,7 @@ def largest_cluster(repeats, seed):
     """(a)"""
     data, executor = simulated(N_USERS, N_ITEMS, seed), pm.Threads()
     prefs, ordering = data.preferences, orderings_of(data.consensus)
-    latent = ClickLatent(prefs, executor)
+    latent = ClickPopulation(prefs, executor)
 
     def whole():
         posterior = pm.fit(prefs, alpha=ALPHA, rng=seed, executor=executor)
@@ -142,7 +143,7 @@ def growth(repeats, seed):
         times = []
         for n_users, n_items in sizes:
             data = simulated(n_users, n_items, seed)
-            latent = ClickLatent(data.preferences, executor)
+            latent = ClickPopulation(data.preferences, executor)
             sweep = partial(one_sweep, latent, data.consensus)
             posterior = pm.fit(data.preferences, alpha=ALPHA, n_draws=20, warmup=0, rng=seed)
             look = partial(pm.recommend, posterior, K, executor=executor)

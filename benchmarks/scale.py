@@ -27,8 +27,9 @@ from pathlib import Path
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.latent.clicks import ClickLatent, PseudoDraw
+from pseudomallows.latent.clicks import ClickPopulation
 from pseudomallows.latent.expected_counts import ExpectedDraw, GroupTables
+from pseudomallows.latent.paper import PseudoDraw
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.latent.shards import shard_clicks
 from pseudomallows.preferences.preferences import Clicks
@@ -170,7 +171,7 @@ def growth(repeats: int) -> None:
     one, rows, terms, times = pm.Threads(1), [], [], {"sampled": [], "expected": []}
     for case in cases:
         prefs = make_clicks(case["users"], case["items"], case["clicks"])
-        latent, n_items = ClickLatent(prefs, one), case["items"]
+        latent, n_items = ClickPopulation(prefs, one), case["items"]
         consensus = np.arange(1, n_items + 1, dtype=np.int32)
         tables = GroupTables(ALPHA / n_items, "uniform", latent.click_sizes, n_items)
         tables.make()
@@ -180,7 +181,10 @@ def growth(repeats: int) -> None:
         }
         seconds = {}
         for name, make in latent_draws.items():
-            seconds[name] = cpu_seconds(lambda: finish_draws(make(), one), repeats)  # noqa: B023
+            seconds[name] = cpu_seconds(
+                lambda: finish_draws(make(), one)[0].tally.costs,  # noqa: B023
+                repeats,
+            )
             times[name].append(seconds[name])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -234,7 +238,7 @@ def dask(repeats: int) -> None:
     """A round of counts on threads, and on workers."""
     prefs, n_rounds = make_clicks(100_000, 200), 10
     consensus = np.arange(1, 201, dtype=np.int32)
-    alone, here = ClickLatent(prefs, pm.Threads(1)), ClickLatent(prefs, pm.Threads(2))
+    alone, here = ClickPopulation(prefs, pm.Threads(1)), ClickPopulation(prefs, pm.Threads(2))
     tables = GroupTables(ALPHA / 200, "uniform", here.click_sizes, 200)
     tables.make()
     with pm.DaskExecutor("local:2") as cluster:
@@ -248,8 +252,8 @@ def dask(repeats: int) -> None:
                         draw = PseudoDraw(latent, consensus, ALPHA, 1, number, "uniform")
                     else:
                         draw = ExpectedDraw(latent, consensus, tables)
-                    costs = finish_draws([draw], latent.executor)[0]
-                return costs
+                    tally = finish_draws([draw], latent.executor)[0].tally
+                return tally.costs
 
             assert (rounds(here) == rounds(there)).all()
             best = race({"threads": lambda: rounds(here), "dask": lambda: rounds(there)}, repeats)

@@ -27,11 +27,13 @@ from matplotlib.lines import Line2D
 
 import paper
 import pseudomallows as pm
+from accuracy_rankings import exact_chain
 from pseudomallows.distributions.datasets import Simulation
+from pseudomallows.inference.clusters import PseudoCluster, PseudoMoves
 from pseudomallows.inference.evaluate import calibrate, most_clicked
-from pseudomallows.inference.mcmc import Chain, ChainOptions
-from pseudomallows.inference.states import PseudoOptions, PseudoState, State
-from pseudomallows.latent.clicks import ClickLatent, MetropolisLatent
+from pseudomallows.inference.mixture import Mixture
+from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.metropolis import MetropolisPopulation
 from pseudomallows.rankings import rank_randomly
 
 SIZE = {"n_users": 500, "n_items": 50, "mean_clicks": 5, "alphas": [1.0, 3.0, 5.0, 10.0]}
@@ -88,17 +90,17 @@ class Trial:
 
     def by_pseudo(self, n_draws: int) -> tuple[paper.Array, paper.Array, paper.Array]:
         """Algorithm 5."""
-        latent = ClickLatent(self.prefs, THREAD)
-        start = rank_randomly(latent.mean_ranks, self.rng)
-        options = PseudoOptions(balanced=False, weighted=False, sigma=0.0, order="uniform")
-        state = PseudoState(latent, start, self.alpha, options, self.rng)
-        draws = sweeps(state, WARMUP, n_draws)
+        population = ClickPopulation(self.prefs, THREAD)
+        start = rank_randomly(population.mean_ranks, self.rng)
+        moves = PseudoMoves(order="uniform")
+        cluster = PseudoCluster(population, start, self.alpha, moves, self.rng)
+        draws = sweeps(Mixture.of_one(cluster), WARMUP, n_draws)
         return draws, *self.recommend("pseudo", draws)
 
     def by_exact(self, n_draws: int) -> tuple[paper.Array, paper.Array, paper.Array]:
         """Our chain."""
-        options = chain_options("swap", 10 * self.prefs.n_items, "map", self.prefs.n_items)
-        chain = Chain.start(ClickLatent(self.prefs, THREAD), self.alpha, options, self.rng)
+        population = ClickPopulation(self.prefs, THREAD)
+        chain = exact_chain(self.prefs, population, self.alpha, self.rng)
         draws = sweeps(chain, n_draws, n_draws)
         return draws, *self.recommend("mcmc", draws)
 
@@ -158,21 +160,15 @@ class Trial:
         return shared | self.score(items, probabilities)
 
 
-def chain_options(move: str, n_moves: int, start: str, n_items: int) -> ChainOptions:
-    """Alpha is fixed."""
-    leap = max(1, n_items // 5)
-    return ChainOptions(move, leap, n_moves, start, (1.0, 0.001), 1, samples_alpha=False)
-
-
-def metropolis_chain(prefs: pm.Clicks, alpha: float, rng: np.random.Generator) -> Chain:
+def metropolis_chain(prefs: pm.Clicks, alpha: float, rng: np.random.Generator) -> Mixture:
     """The paper's opponent at its random start."""
-    latent = MetropolisLatent(prefs, THREAD, n_swaps=1)
-    options = chain_options("leap_and_shift", 1, "random", prefs.n_items)
-    return Chain.start(latent, alpha, options, rng)
+    population = MetropolisPopulation(prefs, THREAD, n_swaps=1)
+    options = {"move": "leap_and_shift", "n_moves": 1, "start": "random"}
+    return exact_chain(prefs, population, alpha, rng, **options)
 
 
 def count_latent(
-    chain: Chain, prefs: pm.Clicks, k: int, n_steps: int
+    chain: Mixture, prefs: pm.Clicks, k: int, n_steps: int
 ) -> tuple[paper.Array, paper.Array]:
     """Go on, and count how often an item is among the k after the clicks of a user.
 
@@ -182,9 +178,9 @@ def count_latent(
     chances = np.zeros((prefs.n_users, prefs.n_items))
     for _ in range(n_steps // KEEP):
         sweeps(chain, KEEP, 0)
-        latent = chain.latent._latent  # `latent_of` would also make exact draws
+        latent = chain.clusters[0].population._latent  # `latent_of` would also make exact draws
         chances += (latent > n_clicks) & (latent <= n_clicks + k)
-        draws.append(chain.consensus.copy())
+        draws.append(chain.consensus[0])
     chances /= len(draws)
     chances[np.repeat(np.arange(prefs.n_users), prefs.n_clicks), prefs.codes] = -1
     return np.array(draws), chances
@@ -195,14 +191,14 @@ def best_items(chances: paper.Array, k: int, rng: np.random.Generator) -> paper.
     return np.lexsort((rng.random(chances.shape), -chances), axis=1)[:, :k]
 
 
-def sweeps(state: State, n_first: int, n_draws: int) -> paper.Array:
+def sweeps(chain: Mixture, n_first: int, n_draws: int) -> paper.Array:
     """Sweeps thrown away, then sweeps kept."""
     for _ in range(n_first):
-        state.sweep(adapt=False)
-    draws = np.empty((n_draws, len(state.consensus)), dtype=np.int32)
+        chain.sweep(adapt=False)
+    draws = np.empty((n_draws, chain.population.n_items), dtype=np.int32)
     for draw in draws:
-        state.sweep(adapt=False)
-        draw[:] = state.consensus
+        chain.sweep(adapt=False)
+        draw[:] = chain.consensus[0]
     return draws
 
 

@@ -17,6 +17,7 @@ consensus, compiled code warm, one thread. Half a minute in the reduced setting.
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -26,10 +27,12 @@ from numba import njit
 import paper
 import pseudomallows as pm
 from pseudomallows.distributions.scores import share_of_ranks
-from pseudomallows.inference.mcmc import Chain, ChainOptions
+from pseudomallows.inference.methods import Mcmc, Plan
+from pseudomallows.inference.mixture import Mixture
 from pseudomallows.kernels.chain import accepts, choices
 from pseudomallows.kernels.streams import below, start_stream
-from pseudomallows.latent.population import RankingLatent
+from pseudomallows.latent.population import Population
+from pseudomallows.latent.rankings import RankingPopulation
 
 CASES = [(100, 20, 2.0), (500, 50, 3.0), (500, 50, 5.0), (1000, 100, 5.0)]  # N, n, alpha
 DRAWS = [10, 50, 200, 1000, 5000]  # of the laws and of the chain on costs
@@ -139,18 +142,28 @@ def by_law(
     return cp_consensus(share_of_ranks(draws.rankings, draws.weights if law.balanced else None))
 
 
+def exact_chain(
+    prefs: pm.Preferences,
+    population: Population,
+    alpha: float,
+    rng: np.random.Generator,
+    **options: Any,
+) -> Mixture:
+    """A chain of method "mcmc" with these options, at its start; alpha is fixed."""
+    plan = Plan.make(prefs, Mcmc, 1, 1, options, alpha)
+    return Mixture.of_one(plan.method.first_cluster(population, plan, rng))
+
+
 def by_costs(
     rankings: paper.Array, alpha: float, n_draws: int, rng: np.random.Generator
 ) -> paper.Array:
     """Our chain, from the MAP; as many sweeps again are thrown away first."""
-    n_items = rankings.shape[1]
-    options = ChainOptions("swap", 1, 10 * n_items, "map", (1.0, 0.001), 5, samples_alpha=False)
-    latent = RankingLatent(pm.Preferences.from_rankings(rankings))
-    chain = Chain.start(latent, alpha, options, rng)
-    draws = np.empty((2 * n_draws, n_items), dtype=np.int32)
+    prefs = pm.Preferences.from_rankings(rankings)
+    chain = exact_chain(prefs, RankingPopulation(prefs), alpha, rng)
+    draws = np.empty((2 * n_draws, prefs.n_items), dtype=np.int32)
     for draw in draws:
         chain.sweep(adapt=False)
-        draw[:] = chain.consensus
+        draw[:] = chain.consensus[0]
     return cp_consensus(share_of_ranks(draws[n_draws:]))
 
 

@@ -18,7 +18,8 @@ import numpy as np
 from scipy import stats
 
 import pseudomallows as pm
-from pseudomallows.distributions.mallows import alpha_for_distance
+from pseudomallows.distances.distance import alpha_for_distance
+from pseudomallows.distances.footrule import FOOTRULE
 from pseudomallows.inference.priors import FLAT, default_prior
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -73,7 +74,8 @@ def run(sizes: tuple[int, ...]) -> list[Row]:
 
 def alphas_of_shares(n_items: int) -> list[float]:
     """The alphas at which users are so far from the consensus, as shares of chance."""
-    return [alpha_for_distance(n_items, share * chance_distance(n_items)) for share in SHARES]
+    means = [share * chance_distance(n_items) for share in SHARES]
+    return [alpha_for_distance(FOOTRULE, n_items, mean) for mean in means]
 
 
 def print_tables(rows: list[Row], sizes: tuple[int, ...]) -> None:

@@ -21,10 +21,9 @@ from matplotlib.figure import Figure
 
 import paper
 import pseudomallows as pm
-from accuracy_rankings import by_costs, by_law, cp_consensus
+from accuracy_rankings import by_costs, by_law, cp_consensus, exact_chain
 from pseudomallows.distributions.scores import rank_divergence, share_of_ranks
-from pseudomallows.inference.mcmc import Chain, ChainOptions
-from pseudomallows.latent.population import RankingLatent, best_assignment
+from pseudomallows.latent.rankings import RankingPopulation
 
 CASES = [
     (100, 20, 1.0),
@@ -79,16 +78,16 @@ def exact_half(
 ) -> paper.Array:
     """Draws of some exact chains from the MAP, chain after chain."""
     n_items = rankings.shape[1]
-    options = ChainOptions("swap", 1, 10 * n_items, "map", (1.0, 0.001), 5, samples_alpha=False)
-    latent = RankingLatent(pm.Preferences.from_rankings(rankings))
+    prefs = pm.Preferences.from_rankings(rankings)
+    population = RankingPopulation(prefs)
     draws = np.empty((N_CHAINS, n_draws, n_items), dtype=np.int32)
     for chain_draws in draws:
-        chain = Chain.start(latent, alpha, options, rng)
+        chain = exact_chain(prefs, population, alpha, rng)
         for _ in range(WARMUP):
             chain.sweep(adapt=False)
         for draw in chain_draws:
             chain.sweep(adapt=False)
-            draw[:] = chain.consensus
+            draw[:] = chain.consensus[0]
     return draws.reshape(-1, n_items)
 
 
@@ -124,7 +123,7 @@ def by_matrix(rankings: paper.Array, rng: np.random.Generator) -> paper.Array:
 
 def by_assignment(rankings: paper.Array, rng: np.random.Generator) -> paper.Array:
     """The exact MAP."""
-    return best_assignment(pm.PseudoMallows(rankings, ALPHA).costs)
+    return pm.PseudoMallows(rankings, ALPHA).tally.best()
 
 
 WAYS: dict[str, Callable[[paper.Array, np.random.Generator], paper.Array]] = {

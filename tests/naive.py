@@ -15,26 +15,89 @@ def footrule(ranking, other):
     return sum(abs(a - b) for a, b in zip(ranking, other, strict=True))
 
 
+def spearman(ranking, other):
+    """Sum of the squared differences in rank."""
+    return sum((a - b) ** 2 for a, b in zip(ranking, other, strict=True))
+
+
+def hamming(ranking, other):
+    """How many items have another rank."""
+    return sum(a != b for a, b in zip(ranking, other, strict=True))
+
+
+def kendall(ranking, other):
+    """How many pairs of items are in another order."""
+    pairs = itertools.combinations(range(len(ranking)), 2)
+    return sum((ranking[i] < ranking[j]) != (other[i] < other[j]) for i, j in pairs)
+
+
+def cayley(ranking, other):
+    """The fewest exchanges of two items that lead from one to the other."""
+    return _fewest_moves(len(ranking), _exchanges)[_relative(ranking, other)]
+
+
+def ulam(ranking, other):
+    """The fewest items that must move to another place, one by one."""
+    return _fewest_moves(len(ranking), _insertions)[_relative(ranking, other)]
+
+
+def _relative(ranking, other):
+    """The ranks that `ranking` gives to the items in the order of `other`."""
+    return tuple(rank for _, rank in sorted(zip(other, ranking, strict=True)))
+
+
+def _exchanges(order):
+    for i, j in itertools.combinations(range(len(order)), 2):
+        moved = list(order)
+        moved[i], moved[j] = moved[j], moved[i]
+        yield tuple(moved)
+
+
+def _insertions(order):
+    for i, j in itertools.permutations(range(len(order)), 2):
+        moved = list(order)
+        moved.insert(j, moved.pop(i))
+        yield tuple(moved)
+
+
+@functools.cache
+def _fewest_moves(n_items, moves):
+    """{order: how many moves lead there from 1..n}, nearest first."""
+    found = {tuple(range(1, n_items + 1)): 0}
+    waiting = list(found)
+    for order in waiting:
+        for moved in moves(order):
+            if moved not in found:
+                found[moved] = found[order] + 1
+                waiting.append(moved)
+    return found
+
+
+DISTANCES = {each.__name__: each for each in (footrule, spearman, hamming, kendall, cayley, ulam)}
+
+
 def normalise(weights):
     """Scale the values of a dict to sum to 1."""
     total = math.fsum(weights.values())
     return {key: value / total for key, value in weights.items()}
 
 
+def weight(ranking, consensus, alpha, distance="footrule"):
+    """What the probability of a ranking is proportional to."""
+    return math.exp(-alpha / len(ranking) * DISTANCES[distance](ranking, consensus))
+
+
 @functools.lru_cache(maxsize=2000)
-def log_partition(n_items, alpha):
+def log_partition(n_items, alpha, distance="footrule"):
     """Log of the sum over all rankings."""
     center = range(1, n_items + 1)
-    weights = (math.exp(-alpha / n_items * footrule(r, center)) for r in all_rankings(n_items))
-    return math.log(math.fsum(weights))
+    return math.log(math.fsum(weight(r, center, alpha, distance) for r in all_rankings(n_items)))
 
 
-def mallows(consensus, alpha):
+def mallows(consensus, alpha, distance="footrule"):
     """{ranking: probability}."""
-    n_items = len(consensus)
-    return normalise(
-        {r: math.exp(-alpha / n_items * footrule(r, consensus)) for r in all_rankings(n_items)}
-    )
+    rankings = all_rankings(len(consensus))
+    return normalise({r: weight(r, consensus, alpha, distance) for r in rankings})
 
 
 def marginals(law):
@@ -48,32 +111,44 @@ def marginals(law):
 
 
 def completions(ranks):
-    """Every full ranking that agrees with the known ranks; 0 is unknown."""
+    """Every full ranking that agrees with what is known.
+
+    An item of rank 0 may have any rank; m items of equal rank r have the ranks r to r + m - 1.
+    """
     return _completions(tuple(ranks))
 
 
 @functools.cache
 def _completions(ranks):
+    may_have = [
+        range(1, len(ranks) + 1) if rank == 0 else range(rank, rank + ranks.count(rank))
+        for rank in ranks
+    ]
     return [
         r
         for r in all_rankings(len(ranks))
-        if all(known in (0, rank) for known, rank in zip(ranks, r, strict=True))
+        if all(rank in allowed for rank, allowed in zip(r, may_have, strict=True))
     ]
 
 
-def likelihood(ranks, consensus, alpha):
+def likelihood(ranks, consensus, alpha, distance="footrule"):
     """Probability of what is known of a user."""
-    n_items = len(ranks)
-    weights = (math.exp(-alpha / n_items * footrule(r, consensus)) for r in completions(ranks))
-    return math.fsum(weights) / math.exp(log_partition(n_items, alpha))
+    weights = (weight(r, consensus, alpha, distance) for r in completions(ranks))
+    return math.fsum(weights) / math.exp(log_partition(len(ranks), alpha, distance))
 
 
-def posterior(rows, alpha):
-    """{consensus: probability}, uniform prior; rows may be partial."""
+def pair_likelihood(pairs, consensus, alpha, distance="footrule"):
+    """Probability that, of each pair (better, worse), the first has the better rank."""
+    law = mallows(consensus, alpha, distance)
+    return math.fsum(p for r, p in law.items() if all(r[i] < r[j] for i, j in pairs))
+
+
+def posterior(rows, alpha, distance="footrule"):
+    """{consensus: probability}, uniform prior; rows may be partial or tied."""
     n_items = len(rows[0])
     return normalise(
         {
-            consensus: math.prod(likelihood(row, consensus, alpha) for row in rows)
+            consensus: math.prod(likelihood(row, consensus, alpha, distance) for row in rows)
             for consensus in all_rankings(n_items)
         }
     )

@@ -20,9 +20,11 @@ def fit(**options):
 
 CASES = [
     # rankings
-    (rankings([1, 2, 3], [1, 2, 2]), r"rankings\[1\] is not a permutation of 1\.\.3: \[1, 2, 2\]: "
-     r"a rank appears twice; ties are not allowed; 1 of 2 users have this problem"),
-    (rankings([1, 1.5, 3]), "ranks are whole numbers; ties are not allowed"),
+    (rankings([1, 2, 3], [2, 3, 3]), r"rankings\[1\] is not a ranking of 3 items: \[2, 3, 3\]: "
+     r"its equal ranks are not clear: .*; 1 of 2 users have this problem"),
+    (rankings([1, 1.5, 3]), "ranks are whole numbers; only items that tie can share a mean rank"),
+    (lambda: pm.footrule([1, 2, 2], [1, 2, 3]), "a rank appears twice; ties are not allowed"),
+    (lambda: pm.footrule([1, 2.5, 2.5], [1, 2, 3]), "whole numbers; ties are not allowed"),
     (rankings([1, -1, 2]), "ranks start at 1, and 0 or NaN means not ranked"),
     (rankings([1, 4, 2]), "a rank is beyond the 3 items"),
     (rankings([1, np.inf, 2]), "a rank is beyond the 3 items"),
@@ -141,8 +143,7 @@ CASES = [
     (lambda: pm.PseudoMallows([[1, 2, 3]], 1, weights=[0]), "all weights are 0"),
     (lambda: pm.marginal_divergence([[1, 2]], [[1, 2]], weights=[np.nan]), "weights must be finite"),
     (lambda: pm.marginal_divergence([[1, 2]], [[1, 2]], weights=[-1]), "weights must be finite"),
-    (lambda: pm.log_likelihood(pm.Preferences.from_clicks([[1, 0]]), [1, 2], 1), "use click_log_likelihood"),
-    (lambda: pm.log_likelihood([[1, 2]], [1, 2], 1), "prefs must be rankings"),
+    (lambda: pm.log_likelihood([[1, 2]], [1, 2], 1), "prefs must be Preferences, got list"),
     (lambda: pm.Preferences.from_orderings(None), "orderings must be lists of items"),
     (lambda: pm.Preferences.from_orderings([["a", "b"]], items=5), "items must be a list of names"),
     (lambda: pm.Preferences.from_rankings(pd.DataFrame({0: [1, 2], 1: ["a", "b"]})), "column 1 is"),
@@ -162,7 +163,7 @@ def test_the_message_says_what_is_wrong(call, message):
 
 def test_many_wrong_rows_are_counted():
     rows = np.tile([1, 2, 3], (200, 1))
-    rows[[17, 40, 99]] = [1, 2, 2]
+    rows[[17, 40, 99]] = [2, 3, 3]
     message = r"rankings\[17\] is not .* 3 of 200 users have this problem"
     with pytest.raises(ValueError, match=message):
         pm.Preferences.from_rankings(rows)
@@ -170,7 +171,7 @@ def test_many_wrong_rows_are_counted():
 
 def test_long_rows_are_shown_in_part():
     with pytest.raises(ValueError, match=r"12, \.\.\.\]"):
-        pm.Preferences.from_rankings([[*range(1, 20), 19]])
+        pm.Preferences.from_rankings([[*range(1, 20), 21]])
 
 
 def test_one_user_and_given_alpha_is_fine():

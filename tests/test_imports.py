@@ -37,7 +37,7 @@ OPTIONAL = {  # library: the modules that import it
     "msgspec": {"web.app", "web.model", "web.openapi", "web.types"},
     "pandas": {"preferences.frames"},
     "psycopg": {"web.stores.postgres"},
-    "pyarrow": {"files.parquet"},
+    "pyarrow": {"files.arrow"},
     "rich": {"cli.progress"},
     "shtab": {"cli.parser"},
     "starlette": {"web.app", "web.guard", "web.openapi"},
@@ -49,6 +49,10 @@ MODULES = {
 }
 
 
+def is_module(name):
+    return name in MODULES or f"{name}.__init__" in MODULES
+
+
 def imported(module, top_level_only=False):
     """(own modules, outside libraries) that a module imports."""
     tree = ast.parse(MODULES[module].read_text())
@@ -58,7 +62,7 @@ def imported(module, top_level_only=False):
             package = module.split(".")[: -node.level]
             base = [*package, *(node.module.split(".") if node.module else [])]
             named = {".".join([*base, alias.name]) for alias in node.names}
-            own |= {name if name in MODULES else ".".join(base) for name in named}
+            own |= {name if is_module(name) else ".".join(base) for name in named}
         elif isinstance(node, ast.ImportFrom):
             outside.add(node.module.split(".")[0])
         elif isinstance(node, ast.Import):

@@ -16,9 +16,9 @@ from .inference.alpha import estimate_alpha
 from .inference.choose_clusters import ClusterCurve, choose_clusters
 from .inference.evaluate import Evaluation, evaluate
 from .inference.fit import fit
+from .inference.item_scores import scores_from
 from .inference.search import Search, search
-from .latent.clicks import click_log_likelihood
-from .latent.population import log_likelihood
+from .latent.likelihood import click_log_likelihood, log_likelihood
 from .posteriors import diagnostics
 from .posteriors.diagnostics import (
     AgreementWarning,
@@ -27,6 +27,7 @@ from .posteriors.diagnostics import (
     ConvergenceWarning,
     EffectiveSizeWarning,
 )
+from .posteriors.personal import PersonalFit
 from .posteriors.posterior import Posterior
 from .posteriors.save import load
 from .preferences.preferences import (
@@ -39,7 +40,6 @@ from .preferences.preferences import (
     ZeroBasedWarning,
 )
 from .rankings import footrule
-from .recommendations.personal import scores_from
 from .recommendations.recommend import Recommendations, memberships, recommend, user_intervals
 from .recommendations.to_file import recommend_to
 from .show.report import report
@@ -60,6 +60,7 @@ __all__ = [
     "IgnoredColumnWarning",
     "Mallows",
     "Parts",
+    "PersonalFit",
     "Posterior",
     "Preferences",
     "PseudoMallows",

@@ -6,20 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-DISTANCES = ("footrule",)
 MAX_ALPHA = 1e9
 
 
 def check_alpha(alpha: float) -> float:
     """Return `alpha` as a float, or say what is wrong with it."""
     return check_number(alpha, "alpha", most=MAX_ALPHA)
-
-
-def check_distance(distance: str) -> None:
-    """Refuse a distance that is not built."""
-    if distance not in DISTANCES:
-        known = ", ".join(repr(name) for name in DISTANCES)
-        raise ValueError(f"distance must be one of {known}, got {distance!r}")
 
 
 def check_count(value: int, name: str, least: int = 1) -> int:
@@ -82,13 +74,8 @@ def check_ranks(
     seen = np.zeros((n_users, n_items + 1), dtype=bool)
 
     def refuse(wrong: Any, why: str) -> None:
-        if wrong.any():
-            user = int(wrong.argmax())
-            place = row_name or f"{name}[{user}]"
-            some = "" if row_name else f"; {_how_many(wrong)}"
-            raise ValueError(
-                f"{place} is not a permutation of 1..{n_items}: {_show(table[user])}: {why}{some}"
-            )
+        what = f"is not a permutation of 1..{n_items}"
+        refuse_rows(wrong, table, name, what, why, row_name)
 
     refuse((ranks < 0).any(axis=1), "ranks start at 1, and 0 or NaN means not ranked")
     refuse((ranks > n_items).any(axis=1), f"a rank is beyond the {n_items} items")
@@ -98,6 +85,22 @@ def check_ranks(
     tied = seen[:, 1:].sum(axis=1) < (whole > 0).sum(axis=1)
     refuse(tied, "a rank appears twice; ties are not allowed")
     return whole
+
+
+def refuse_rows(
+    wrong: NDArray[np.bool_],
+    table: NDArray[np.float64],
+    name: str,
+    what: str,
+    why: str,
+    row_name: str | None = None,
+) -> None:
+    """Show the first row that is wrong, if any is, and say how many are."""
+    if wrong.any():
+        user = int(wrong.argmax())
+        place = row_name or f"{name}[{user}]"
+        some = "" if row_name else f"; {_how_many(wrong)}"
+        raise ValueError(f"{place} {what}: {_show(table[user])}: {why}{some}")
 
 
 def as_array(values: ArrayLike, name: str) -> NDArray[Any]:

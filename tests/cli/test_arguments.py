@@ -1,11 +1,13 @@
 """Arguments that several commands share."""
 
 import argparse
+import dataclasses
 
 import pytest
 
 from clihelp import run
 from pseudomallows.cli.arguments import count, count_or_auto, seed
+from pseudomallows.inference.methods import ALL_METHODS
 
 
 def test_counts_and_seeds_are_whole_numbers():
@@ -15,9 +17,13 @@ def test_counts_and_seeds_are_whole_numbers():
             check(text)
 
 
-def test_the_help_of_fit_has_each_method_in_words(capsys):
+def test_the_help_of_fit_has_each_method_and_its_options_in_words(capsys):
     with pytest.raises(SystemExit):
         run("fit", "--help")
     shown = capsys.readouterr().out
     for words in ("pseudo    Pseudo-Mallows", "balanced  balanced", "mcmc      the exact model"):
         assert words in shown
+    for method in ALL_METHODS.values():
+        for option in dataclasses.fields(method):
+            assert f"    {option.name}: " in shown
+    assert max(map(len, shown.splitlines())) <= 90

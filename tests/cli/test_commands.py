@@ -88,6 +88,23 @@ def test_users_who_are_numbers_are_found(here, capsys):
     assert json.loads(capsys.readouterr().out)[0]["user"] == 8
 
 
+def test_a_personal_model_shows_what_is_clicked_most(clicks, capsys):
+    assert run("fit", clicks, "--method", "personal", "--seed", 1, "--out", "own.pm") == 0
+    capsys.readouterr()
+    assert run("consensus", "own.pm", "--json") == 0
+    told = capsys.readouterr()
+    assert "no consensus; these are the items by the share of users who clicked" in told.err
+    rows, expected = json.loads(told.out), pm.load("own.pm").most_clicked()
+    assert [(row["rank"], row["item"]) for row in rows] == [
+        (row["rank"], row["item"]) for row in expected
+    ]
+    assert run("consensus", "own.pm", "--cluster", 0) == 1
+    assert "own.pm has no clusters" in capsys.readouterr().err
+    assert run("info", "own.pm", "--json") == 0
+    about = json.loads(capsys.readouterr().out)
+    assert (about["fitted to"], "clusters" in about, "draws" in about) == ("clicks", False, False)
+
+
 # what is no file
 
 

@@ -8,7 +8,8 @@ from scipy import stats
 import naive
 import pseudomallows as pm
 from helpers import interpreted, p_value
-from pseudomallows.distributions.mallows import alpha_for_distance
+from pseudomallows.distances.distance import alpha_for_distance
+from pseudomallows.distances.footrule import FOOTRULE
 from pseudomallows.kernels.footrule import partition as kernels
 from pseudomallows.kernels.footrule.matching import draw_mallows
 
@@ -187,7 +188,7 @@ def test_maximum_likelihood_alpha_maximises_the_likelihood():
 def test_maximum_likelihood_alpha_at_the_ends():
     assert pm.maximum_likelihood_alpha([[1, 2, 3]], [1, 2, 3]) == math.inf
     assert pm.maximum_likelihood_alpha([[3, 2, 1]], [1, 2, 3]) == 0
-    assert alpha_for_distance(50, 1e-6) > 100
+    assert alpha_for_distance(FOOTRULE, 50, 1e-6) > 100
 
 
 def test_maximum_likelihood_alpha_counts_weights():

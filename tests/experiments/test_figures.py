@@ -95,8 +95,10 @@ def test_a_median_is_that_of_many_draws():
 
 def test_all_orders_have_the_exact_divergences():
     rng = np.random.default_rng(1)
-    costs = best_orders.simulated_costs(5, 50, 1.5, rng)
-    law = pm.PseudoMallows.from_costs(costs, 1.5)
+    rankings = pm.Mallows(np.arange(1, 6), 1.5).draw(50, rng)
+    law = pm.PseudoMallows(rankings, 1.5)
+    costs = best_orders.simulated_costs(5, 50, 1.5, np.random.default_rng(1))
+    assert (costs == law.costs).all()
     values = best_orders.divergences_of_orders(-1.5 / 5 * costs)
     exact = law.exact_rank_probabilities()
     for place, order in enumerate(itertools.permutations(range(5))):

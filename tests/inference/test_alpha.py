@@ -6,8 +6,8 @@ import pytest
 
 import naive
 import pseudomallows as pm
+from pseudomallows.distances.tallies import best_assignment
 from pseudomallows.inference import alpha as module
-from pseudomallows.latent.population import best_assignment
 
 
 def cosine(ranking, other):

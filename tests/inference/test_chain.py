@@ -7,7 +7,7 @@ from helpers import choose, interpreted, p_value
 from pseudomallows.kernels import chain as kernels
 from pseudomallows.kernels.costs import count_ranks, footrule_costs, total_cost
 from pseudomallows.kernels.streams import start_stream
-from pseudomallows.latent.population import RankingLatent
+from pseudomallows.latent.rankings import RankingPopulation
 
 RANKINGS = np.array([[1, 2, 3, 4], [2, 1, 3, 4], [1, 3, 2, 4]])
 MOVES = [(kernels.SWAP, 1), (kernels.LEAP_AND_SHIFT, 1), (kernels.LEAP_AND_SHIFT, 2)]
@@ -144,12 +144,12 @@ def ends_of_augmented_sweeps(alpha):
     """Latent rankings and consensus from the exact posterior at alpha = 1, one sweep each."""
     law = naive.posterior(PARTIAL, 1.0)
     starts = choose(law, 6000, np.random.default_rng(2)).astype(np.int32)
-    latent = RankingLatent(pm.Preferences.from_rankings(PARTIAL), pm.Threads(1))
+    latent = RankingPopulation(pm.Preferences.from_rankings(PARTIAL), pm.Threads(1))
     stream = np.empty(1, dtype=np.uint64)
     for number, consensus in enumerate(starts):
-        costs = latent.draw(consensus, alpha, 11, number)
+        tally, consensus[:] = latent.draw(consensus, alpha, 11, number)
         start_stream(11, number, 2**62 + 1, stream)
-        kernels.move_consensus(stream, costs, alpha / 4, kernels.SWAP, 1, 3, consensus)
+        tally.move(stream, alpha / 4, 3, consensus)
     return p_value(starts, law)
 
 

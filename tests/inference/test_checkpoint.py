@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import pseudomallows as pm
 from pseudomallows.files import archive as archive_module
 from pseudomallows.files import saved
-from pseudomallows.inference import checkpoint, states
+from pseudomallows.inference import checkpoint, clusters
 
 ARRAYS = ("consensus", "alpha", "shares", "costs", "weights", "log_posterior", "leaders")
 ARRAYS += ("latent", "chain_memberships")
@@ -164,7 +164,7 @@ def test_a_fit_that_breaks_off_saves_its_last_sweep(kind, file, monkeypatch):
 @pytest.mark.parametrize("kind", ["sampled", "mcmc", "clusters"])
 def test_a_fit_that_breaks_off_in_the_middle_of_a_sweep(kind, file, monkeypatch):
     monkeypatch.setattr(checkpoint, "PAUSE", 1000)
-    note, n_notes = states.State._note_source, 0
+    note, n_notes = clusters.Cluster._note_origin, 0
 
     def break_off(self, order):
         nonlocal n_notes
@@ -174,7 +174,7 @@ def test_a_fit_that_breaks_off_in_the_middle_of_a_sweep(kind, file, monkeypatch)
         note(self, order)
 
     with monkeypatch.context() as patch:
-        patch.setattr(states.State, "_note_source", break_off)
+        patch.setattr(clusters.Cluster, "_note_origin", break_off)
         last = None
         fit(kind)
         last, n_notes = n_notes, 0
@@ -500,7 +500,9 @@ def swap_users(array):
         damage("'state/counts' is missing", lambda h, a: a.pop("state/counts.npy")),
         damage("its header is of another kind", lambda h, a: h.pop("state")),
         damage("'filled/consensus' must be made", with_array("filled/consensus", fill(0, 9))),
-        damage("'state/states/0/consensus'", with_array("state/states/0/consensus", fill(0, 9))),
+        damage(
+            "'state/clusters/0/consensus'", with_array("state/clusters/0/consensus", fill(0, 9))
+        ),
         damage("'filled/alphas' must be numbers", with_array("filled/alphas", fill(0, np.nan))),
         damage("'state/shares' must be shares", with_array("state/shares", fill(0, 0.9))),
         damage("'filled/shares' must be shares", with_array("filled/shares", fill((0, 0), 0.9))),
@@ -520,13 +522,13 @@ def swap_users(array):
             lambda h, a: h["state"]["state"]["rng"]["state"].update(inc=2),
         ),
         damage(
-            "'state/alpha' must be a finite number in 1e-12",
-            lambda h, a: h["state"]["state"].update(alpha=0.0),
+            "'state/clusters/0/alpha' must be a finite number in 1e-12",
+            lambda h, a: h["state"]["state"]["clusters"][0].update(alpha=0.0),
             "mcmc",
         ),
         damage(
-            "'state/log_step' must be a finite",
-            lambda h, a: h["state"]["state"].update(log_step=1e6),
+            "'state/clusters/0/log_step' must be a finite",
+            lambda h, a: h["state"]["state"]["clusters"][0].update(log_step=1e6),
             "mcmc",
         ),
         damage("'filled/latents' must be", with_array("filled/latents", fill(0, 7)), "sampled"),

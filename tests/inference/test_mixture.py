@@ -10,10 +10,11 @@ import naive
 import pseudomallows as pm
 from helpers import interpreted, p_value
 from pseudomallows.distributions.scores import rand_index
-from pseudomallows.inference.mcmc import Chain, ChainOptions
-from pseudomallows.inference.mixture import Mixture, StartState, find_start, row_log_likelihoods
+from pseudomallows.inference.clusters import ExactCluster, Proposals
+from pseudomallows.inference.mixture import Mixture, row_log_likelihoods
+from pseudomallows.inference.starts import StartCluster, find_start
 from pseudomallows.kernels import mixture as kernels
-from pseudomallows.latent.shards import make_latent
+from pseudomallows.latent.registry import make_population
 from pseudomallows.posteriors.posterior import Posterior
 
 ROWS = [[1, 2, 3, 4, 5], [5, 4, 0, 0, 0], [0, 0, 0, 0, 1], [2, 1, 0, 0, 5]]
@@ -47,12 +48,12 @@ def example(kind):
 @pytest.mark.parametrize("kind", ["clicks", "rankings"])
 def test_memberships_equal_enumeration(kind):
     prefs, likelihood = example(kind)
-    latent, rng = make_latent(prefs, None), np.random.default_rng(1)
-    states = [
-        StartState(latent, np.array(center, dtype=np.int32), alpha, True, rng)
+    latent, rng = make_population(prefs, None), np.random.default_rng(1)
+    clusters = [
+        StartCluster(latent, np.array(center, dtype=np.int32), alpha, True, rng)
         for center, alpha in zip(CENTERS, ALPHAS, strict=True)
     ]
-    mixture = Mixture(latent, states, np.array(SHARES), 1, 1.0, rng)
+    mixture = Mixture(latent, clusters, np.array(SHARES), 1, 1.0, rng)
     mixture.refresh(adapt=False)
     total = 0.0
     for user in range(4):
@@ -112,12 +113,15 @@ def ends_of_sweeps(alpha, n_draws, kind):
             for center in naive.all_rankings(3)
         }
     law = naive.mixture_posterior(lambda *key: likelihood[key], 3, 3, 2, 1.0)
-    latent, rng = make_latent(prefs, pm.Threads(1)), np.random.default_rng(5)
-    options = ChainOptions("swap", 1, 10, "map", (1.0, 0.001), 1, samples_alpha=False)
+    latent, rng = make_population(prefs, pm.Threads(1)), np.random.default_rng(5)
+    proposals = Proposals("swap", 1, 10)
     states, ends = list(law), []
     for place in rng.choice(len(states), n_draws, p=list(law.values())):
         centers, labels = states[place]
-        chains = [Chain(latent, np.array(c, dtype=np.int32), alpha, options, rng) for c in centers]
+        chains = [
+            ExactCluster(latent, np.array(c, dtype=np.int32), alpha, proposals, None, rng)
+            for c in centers
+        ]
         counts = np.zeros((3, 2), dtype=np.int64)
         counts[np.arange(3), list(labels)] = 1
         shares = rng.dirichlet(1.0 + counts.sum(axis=0))
@@ -146,8 +150,8 @@ STATISTICS = ("largest alpha", "least alpha", "largest share", "most users", "lo
 
 def statistics(mixture):
     """Numbers that do not depend on the order of the clusters."""
-    latent, shares = mixture.latent, mixture.shares
-    values = row_log_likelihoods(latent, [(s.consensus, s.alpha) for s in mixture.states])
+    latent, shares = mixture.population, mixture.shares
+    values = row_log_likelihoods(latent, [(s.consensus, s.alpha) for s in mixture.clusters])
     fit = np.logaddexp.reduce(values + np.log(shares), axis=1).sum()
     return [
         max(mixture.alpha),
@@ -161,7 +165,7 @@ def statistics(mixture):
 def geweke(kind, n_sweeps, prior_rate, n_draws=500):
     """p-values: truth from the prior, data from the truth, then sweeps, must keep the law."""
     rng, n_users, n_items = np.random.default_rng(7), 5, 4
-    options = ChainOptions("swap", 1, 8, "map", (3.0, prior_rate), 1, samples_alpha=True)
+    proposals, prior = Proposals("swap", 1, 8), (3.0, prior_rate)
     before, after = [], []
     for _ in range(n_draws):
         alphas, shares = rng.gamma(3.0, 1 / 0.8, 2), rng.dirichlet([0.7, 0.7])
@@ -173,9 +177,9 @@ def geweke(kind, n_sweeps, prior_rate, n_draws=500):
             prefs = pm.Preferences.from_clicks(rows <= n_known)
         else:
             prefs = pm.Preferences.from_rankings(np.where(rows <= n_known, rows, np.nan))
-        latent = make_latent(prefs, pm.Threads(1))
+        latent = make_population(prefs, pm.Threads(1))
         places = zip(centers, alphas.tolist(), strict=True)
-        chains = [Chain(latent, center.copy(), a, options, rng) for center, a in places]
+        chains = [ExactCluster(latent, c.copy(), a, proposals, prior, rng) for c, a in places]
         for chain in chains:
             chain.log_step = np.log(0.8)
         mixture = Mixture(latent, chains, shares, 3, 0.7, rng)
@@ -363,13 +367,13 @@ def test_chains_agree_on_the_order_of_the_clusters():
 
 
 def test_labels_that_change_places_are_put_back():
-    """The states of two clusters are exchanged by force; the next refresh undoes it."""
+    """Two clusters are exchanged by force; the next refresh undoes it."""
     data = pm.simulate_rankings(100, 8, [8, 8], sizes=[60, 40], rng=1)
-    latent, rng = make_latent(data.preferences, None), np.random.default_rng(1)
+    latent, rng = make_population(data.preferences, None), np.random.default_rng(1)
     mixture = find_start(latent, 2, None, 1.0, rng)
     mixture.begin(None)
     before = mixture.consensus
-    mixture.states.reverse()
+    mixture.clusters.reverse()
     mixture._leaders.reverse()
     mixture.shares = mixture.shares[::-1].copy()
     assert (mixture.consensus[0] == before[1]).all()
@@ -387,9 +391,9 @@ def test_memberships_do_not_depend_on_how_rows_are_written():
         pm.Preferences.from_rankings(rows, weights=[2, 1, 1, 3]),
         pm.Preferences.from_rankings(np.repeat(rows, [2, 1, 1, 3], axis=0)),
     ):
-        latent, rng = make_latent(prefs, None), np.random.default_rng(1)
-        states = [StartState(latent, center, alpha, True, rng) for center, alpha in points]
-        mixture = Mixture(latent, states, np.array(SHARES), 1, 1.0, rng)
+        latent, rng = make_population(prefs, None), np.random.default_rng(1)
+        clusters = [StartCluster(latent, center, alpha, True, rng) for center, alpha in points]
+        mixture = Mixture(latent, clusters, np.array(SHARES), 1, 1.0, rng)
         mixture.refresh(adapt=False)
         counts.append(mixture.counts)
     assert (counts[0] == np.add.reduceat(counts[1], [0, 2, 3, 4])).all()
@@ -514,18 +518,18 @@ def test_the_best_consensus_belongs_to_its_cluster():
 def test_an_empty_cluster_starts_anew_in_the_warmup():
     """The third cluster is far from everybody; the refresh gives it users and a sane alpha."""
     data = pm.simulate_rankings(40, 8, [6, 6], rng=1)
-    latent, rng = make_latent(data.preferences, None), np.random.default_rng(1)
-    options = ChainOptions("swap", 1, 10, "map", (1.0, 0.001), 1)
+    latent, rng = make_population(data.preferences, None), np.random.default_rng(1)
+    proposals = Proposals("swap", 1, 10)
     centers = [*data.consensus, (9 - data.consensus[0]).astype(np.int32)]
     chains = [
-        Chain(latent, center.copy(), alpha, options, rng)
+        ExactCluster(latent, center.copy(), alpha, proposals, (1.0, 0.001), rng)
         for center, alpha in zip(centers, (6.0, 6.0, 900.0), strict=True)
     ]
     mixture = Mixture(latent, chains, np.array([0.5, 0.5, 1e-9]), 1, 1.0, rng)
     mixture.refresh(adapt=True)
     assert (mixture.counts.sum(axis=0) > 0).all()
     assert mixture.alpha[2] == 6.0
-    third = mixture.states[2]
+    third = mixture.clusters[2]
     assert third.log_likelihood is None
     assert (third.consensus != centers[2]).any()
 

@@ -11,10 +11,10 @@ import pytest
 
 import naive
 import pseudomallows as pm
-from pseudomallows.inference.mcmc import is_unbounded
 from pseudomallows.inference.priors import FLAT, default_prior
-from pseudomallows.latent.population import RankingLatent
-from pseudomallows.latent.shards import make_latent
+from pseudomallows.inference.starts import best_alpha, is_unbounded
+from pseudomallows.latent.rankings import RankingPopulation
+from pseudomallows.latent.registry import make_population
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
 
@@ -89,7 +89,7 @@ def test_the_settings_hold_the_prior_in_numbers():
 def test_the_best_alpha_under_a_prior_is_the_mode(top, prior):
     prefs = pm.simulate_rankings(8, 4, 2, top=top, rng=1).preferences
     consensus = np.array([2, 1, 3, 4], dtype=np.int32)
-    found = RankingLatent(prefs).best_alpha(consensus, prior)
+    found = best_alpha(RankingPopulation(prefs), consensus, prior)
 
     def height(alpha):
         shape, rate = prior
@@ -149,10 +149,10 @@ def test_a_consensus_without_disagreement_is_found_wherever_the_chain_stands(row
     """Clicks that are nested suit one consensus; two different first choices do not."""
     prefs = pm.Preferences.from_clicks(dict(enumerate(rows)), items=range(5))
     for present in ([1, 2, 3, 4, 5], [5, 4, 3, 2, 1], [2, 1, 5, 3, 4]):
-        state = SimpleNamespace(
-            latent=make_latent(prefs, None),
+        cluster = SimpleNamespace(
+            population=make_population(prefs, None),
             alpha=2.0,
             consensus=np.array(present, dtype=np.int32),
             seed=3,
         )
-        assert is_unbounded(state) == expected
+        assert is_unbounded(cluster) == expected

@@ -45,9 +45,11 @@ def test_the_call_makes_the_same_draws(make, options):
         warnings.simplefilter("ignore", UserWarning)
         posterior = pm.fit(prefs, rng=7, **options)
         again = eval(call_of(posterior), {"pm": pm, "prefs": prefs})
-    assert np.array_equal(again.consensus, posterior.consensus)
-    assert np.array_equal(again.alpha, posterior.alpha)
-    assert np.array_equal(again.latent, posterior.latent)
+    names = ("consensus", "alpha", "latent")
+    if isinstance(posterior, pm.PersonalFit):
+        names = ("item_weights", "ties", "alphas", "alpha_shares")
+    for name in names:
+        assert np.array_equal(getattr(again, name), getattr(posterior, name))
 
 
 def test_usual_options_are_left_out_and_data_is_not_told():

@@ -13,10 +13,11 @@ from scipy import sparse
 import naive
 import pseudomallows as pm
 from helpers import choose, interpreted, p_value
-from pseudomallows.kernels.chain import SWAP, move_consensus
+from pseudomallows.inference import alpha as alphas
 from pseudomallows.kernels.footrule import clicks as kernels
 from pseudomallows.kernels.streams import start_stream
-from pseudomallows.latent.clicks import ClickLatent, MetropolisLatent
+from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.metropolis import MetropolisPopulation
 
 CONSENSUS = np.array([2, 5, 1, 3, 4], dtype=np.int32)
 
@@ -266,19 +267,19 @@ def ends_of_sweeps(alpha, latent_of):
     prefs = pm.Preferences.from_clicks(dict(enumerate(ROWS)), items=range(4))
     latent, stream = latent_of(prefs), np.empty(1, dtype=np.uint64)
     for number, consensus in enumerate(starts):
-        costs = latent.draw(consensus, alpha, 11, number)
+        tally, consensus[:] = latent.draw(consensus, alpha, 11, number)
         start_stream(11, number, 2**62 + 1, stream)
-        move_consensus(stream, costs, alpha / 4, SWAP, 1, 3, consensus)
+        tally.move(stream, alpha / 4, 3, consensus)
     return p_value(starts, law)
 
 
 @pytest.mark.kernel
 def test_a_sweep_leaves_the_exact_posterior_as_it_is():
-    assert ends_of_sweeps(1.0, lambda prefs: ClickLatent(prefs, pm.Threads(1))) > 1e-4
+    assert ends_of_sweeps(1.0, lambda prefs: ClickPopulation(prefs, pm.Threads(1))) > 1e-4
 
 
 def test_a_sweep_at_another_alpha_is_caught():
-    assert ends_of_sweeps(2.0, lambda prefs: ClickLatent(prefs, pm.Threads(1))) < 1e-6
+    assert ends_of_sweeps(2.0, lambda prefs: ClickPopulation(prefs, pm.Threads(1))) < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -305,7 +306,7 @@ def test_balanced_is_exact_and_pseudo_is_close():
 @pytest.mark.kernel
 def test_metropolis_steps_keep_the_clicks():
     prefs = pm.simulate_clicks(60, 9, 2, 3, rng=1).preferences
-    latent = MetropolisLatent(prefs, pm.Threads(2), n_swaps=5)
+    latent = MetropolisPopulation(prefs, pm.Threads(2), n_swaps=5)
     consensus = np.arange(1, 10, dtype=np.int32)
     for draw in range(20):
         latent.draw(consensus, 2.0, 3, draw)
@@ -320,8 +321,8 @@ def test_the_same_seed_gives_the_same_bits_on_any_threads_and_blocks(method, mon
     prefs = pm.simulate_clicks(600, 12, 2, 4, rng=1).preferences
     options = {"n_draws": 8, "warmup": 2, "thin": 1, "rng": 5, "keep_latent": [3, 500]}
     one, two = (quietly(prefs, method, executor=pm.Threads(n), **options) for n in (1, 2))
-    monkeypatch.setattr("pseudomallows.latent.BLOCK", 7)
-    monkeypatch.setattr("pseudomallows.executors.blocks.__defaults__", (7,))
+    monkeypatch.setattr("pseudomallows.latent.population.BLOCK", 7)
+    monkeypatch.setattr("pseudomallows.engines.executors.blocks.__defaults__", (7,))
     three = quietly(prefs, method, executor=pm.Threads(2), **options)
     for other in (two, three):
         assert (one.consensus == other.consensus).all()
@@ -408,7 +409,7 @@ def test_the_click_similarity_is_exact():
             for u in (j, k)
         ]
         exact.append(np.dot(*chances) / math.sqrt(sizes[j] * sizes[k]))
-    found = pm.alpha.expected_click_similarity(5, 2.0, sizes)
+    found = alphas.expected_click_similarity(5, 2.0, sizes)
     assert found == pytest.approx(np.mean(exact), abs=1e-12)
 
 
@@ -418,18 +419,18 @@ def test_the_mean_click_similarity_is_that_of_all_pairs():
     table[np.repeat(np.arange(30), prefs.n_clicks), prefs.codes] = 1
     table /= np.linalg.norm(table, axis=1, keepdims=True)
     pairs = (table @ table.T)[~np.eye(30, dtype=bool)]
-    assert pm.alpha.mean_click_similarity(prefs) == pytest.approx(pairs.mean())
+    assert alphas.mean_click_similarity(prefs) == pytest.approx(pairs.mean())
 
 
 def test_the_exact_curve_agrees_with_the_simulated_grid_of_the_paper():
     for alpha in (1, 4, 10):
         data = [pm.simulate_clicks(500, 20, alpha, 5, rng=i).preferences for i in range(15)]
-        found = [pm.alpha.mean_click_similarity(prefs) for prefs in data]
-        exact = [pm.alpha.expected_click_similarity(20, alpha, prefs.n_clicks) for prefs in data]
+        found = [alphas.mean_click_similarity(prefs) for prefs in data]
+        exact = [alphas.expected_click_similarity(20, alpha, prefs.n_clicks) for prefs in data]
         error = np.std(np.subtract(found, exact)) / math.sqrt(15)
         assert abs(np.mean(found) - np.mean(exact)) < 4 * error
         shifted = [
-            pm.alpha.expected_click_similarity(20, 1.2 * alpha, prefs.n_clicks) for prefs in data
+            alphas.expected_click_similarity(20, 1.2 * alpha, prefs.n_clicks) for prefs in data
         ]
         assert abs(np.mean(found) - np.mean(shifted)) > 4 * error
 

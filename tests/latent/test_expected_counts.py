@@ -9,7 +9,8 @@ import pseudomallows as pm
 from pseudomallows.engines.executors import Threads
 from pseudomallows.kernels import groups
 from pseudomallows.latent import expected_counts as expected
-from pseudomallows.latent.clicks import ClickLatent, PseudoDraw
+from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.paper import PseudoDraw
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.rankings import orderings_of
 
@@ -19,7 +20,7 @@ ROWS = {0: [0, 3], 1: [1, 2, 4], 2: [4], 3: [0, 3], 4: [2, 3]}
 
 def latent_of(rows=ROWS, weights=None):
     prefs = pm.Preferences.from_clicks(rows, items=range(5), weights=weights)
-    return ClickLatent(prefs)
+    return ClickPopulation(prefs)
 
 
 def expect(latent, alpha, order="uniform", consensus=CONSENSUS):
@@ -76,14 +77,14 @@ def test_counts_come_from_the_tables_of_both_groups():
 def test_expected_costs_are_the_mean_of_drawn_ones(order):
     latent, alpha = latent_of(), 4.0
     drawn = [
-        finish_draws([PseudoDraw(latent, CONSENSUS, alpha, 1, n, order)], Threads(1))[0]
+        finish_draws([PseudoDraw(latent, CONSENSUS, alpha, 1, n, order)], Threads(1))[0].tally.costs
         for n in range(4000)
     ]
-    found = finish_draws([expect(latent, alpha, order)], Threads(1))[0]
+    found = finish_draws([expect(latent, alpha, order)], Threads(1))[0].tally.costs
     error = np.std(drawn, axis=0) / np.sqrt(len(drawn))
     noise = 6 * error + 6 * np.std(drawn, axis=0) / np.sqrt(expected.FEWEST_DRAWS) + 0.5
     assert (np.abs(found - np.mean(drawn, axis=0)) <= noise).all()
-    other = finish_draws([expect(latent, 3 * alpha, order)], Threads(1))[0]
+    other = finish_draws([expect(latent, 3 * alpha, order)], Threads(1))[0].tally.costs
     assert (np.abs(other - np.mean(drawn, axis=0)) > noise).any()
 
 

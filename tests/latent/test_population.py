@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 import naive
 import pseudomallows as pm
 from helpers import interpreted, p_value
+from pseudomallows.inference.starts import start_consensus
 from pseudomallows.kernels.footrule import latent as kernels
-from pseudomallows.latent.population import RankingLatent
+from pseudomallows.latent.rankings import RankingPopulation
 
 ROWS = [[0, 3, 0, 1, 0], [1, 2, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 5, 0, 0]]
 CONSENSUS = np.array([2, 5, 1, 3, 4], dtype=np.int32)
@@ -71,14 +72,14 @@ def test_likelihoods_of_all_ways_to_fill_the_known_items_sum_to_one(known):
 
 def test_total_log_likelihood_counts_weights_and_full_rows():
     rows = [[0, 3, 0, 1, 0], [3, 1, 2, 5, 4]]
-    latent = RankingLatent(pm.Preferences.from_rankings(rows, weights=[3, 2]))
+    latent = RankingPopulation(pm.Preferences.from_rankings(rows, weights=[3, 2]))
     each = [math.log(naive.likelihood(row, CONSENSUS.tolist(), 1.2)) for row in rows]
     assert latent.log_likelihood(CONSENSUS, 1.2) == pytest.approx(3 * each[0] + 2 * each[1])
 
 
 def costs(prefs, executor=None):
-    consensus = CONSENSUS.copy()
-    return RankingLatent(prefs, executor).draw(consensus, 2.0, 5, 1).tolist(), consensus.tolist()
+    found = RankingPopulation(prefs, executor).draw(CONSENSUS, 2.0, 5, 1)
+    return found.tally.costs.tolist(), found.consensus.tolist()
 
 
 def test_a_weight_gives_the_same_bits_as_repeated_rows():
@@ -100,21 +101,20 @@ def test_the_number_of_threads_and_the_blocks_change_no_bit(monkeypatch):
     prefs = pm.simulate_rankings(700, 5, 1, top=2, rng=1).preferences
     one = costs(prefs, pm.Threads(1))
     assert costs(prefs, pm.Threads(3)) == one
-    monkeypatch.setattr("pseudomallows.latent.BLOCK", 10)
-    monkeypatch.setattr("pseudomallows.executors.blocks.__defaults__", (10,))
+    monkeypatch.setattr("pseudomallows.latent.population.BLOCK", 10)
+    monkeypatch.setattr("pseudomallows.engines.executors.blocks.__defaults__", (10,))
     assert costs(prefs, pm.Threads(2)) == one
 
 
 def test_the_start_is_the_exact_map_of_full_rankings():
     rankings = pm.Mallows(CONSENSUS, 1.0).draw(6, rng=1)
     law = naive.posterior(rankings.tolist(), 1.0)
-    start = RankingLatent(pm.Preferences.from_rankings(rankings)).start(
-        1.0, np.random.default_rng(1)
-    )
+    population = RankingPopulation(pm.Preferences.from_rankings(rankings))
+    start = start_consensus(population, 1.0, np.random.default_rng(1))
     assert law[tuple(start.tolist())] == pytest.approx(max(law.values()))
 
 
 def test_the_start_is_close_for_partial_rankings():
     truth = pm.simulate_rankings(500, 12, 4, top=5, rng=1)
-    start = RankingLatent(truth.preferences).start(4.0, np.random.default_rng(1))
+    start = start_consensus(RankingPopulation(truth.preferences), 4.0, np.random.default_rng(1))
     assert pm.footrule(start, truth.consensus) <= 12

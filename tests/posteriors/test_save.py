@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import pseudomallows as pm
 from pseudomallows.files.atomic import write_whole
-from pseudomallows.posteriors.save import ARRAYS
+from pseudomallows.posteriors.check_saved import ARRAYS
 from pseudomallows.web.versions import Versions
 
 
@@ -151,7 +151,7 @@ def wrong_axes(header, members):
         (lambda h, m: h.update(format="other"), "its header has another format"),
         (
             lambda h, m: h.update(version=99),
-            "has format version 99, and this program reads up to 2",
+            "has format version 99, and this program reads up to 3",
         ),
         (lambda h, m: h.update(version="1"), "has format version '1'"),
         (lambda h, m: h.pop("items"), "'items' is missing"),
@@ -200,7 +200,7 @@ def assert_refused_or_answers(path):
     except ValueError as error:
         assert str(error).startswith(str(path))  # noqa: PT017
         return
-    assert found.summary()
+    assert found.most_clicked() if isinstance(found, pm.PersonalFit) else found.summary()
     pm.report(found, path.with_suffix(".html"))
     if found.clicks is not None:
         pm.recommend(found, 2)
@@ -281,7 +281,9 @@ def huge(header, members):
 FORGED = [
     (lambda h, m: h.update(settings={}), "has damaged settings: method is None"),
     (lambda h, m: h["settings"].pop("options"), "settings: there are no options"),
-    (lambda h, m: h["settings"].update(method="magic"), "settings: method is 'magic'"),
+    (lambda h, m: h["settings"].update(method=["x"]), r"settings: method is \['x'\]"),
+    (lambda h, m: h["settings"].update(kind="magic"), "settings: kind is 'magic'"),
+    (lambda h, m: h["settings"].update(is_full=1), "settings: is_full is 1"),
     (lambda h, m: h["settings"].update(method="personal"), "settings: method is 'personal'"),
     (lambda h, m: h["settings"].update(alpha=math.nan), "settings: alpha is nan"),
     (lambda h, m: h["settings"]["options"].update(order="z"), "settings: order is 'z'"),

@@ -13,7 +13,7 @@ from pseudomallows.rankings import orderings_of
 def test_zero_and_nan_mean_not_ranked():
     prefs = pm.Preferences.from_rankings([[1, 0, 2, 0], [np.nan, 4, np.nan, 1]])
     assert prefs.rankings.tolist() == [[1, 0, 2, 0], [0, 4, 0, 1]]
-    assert prefs.is_full.tolist() == [False, False]
+    assert prefs.is_row_full.tolist() == [False, False]
     assert (prefs.n_users, prefs.n_items) == (2, 4)
 
 

@@ -32,7 +32,7 @@ def posterior_of(draws, alphas, shares, rows=((0,), (1,)), weights=None):
         costs=np.zeros((n_clusters, n_items, n_items)),
         items=np.arange(n_items),
         settings={"method": "mcmc", "options": {"order": None}},
-        clicks=clicks,
+        data=clicks,
         users=clicks.users,
         shares=shares,
         chain_memberships=np.full((n_chains, len(rows), n_clusters), 1 / n_clusters, np.float32),

@@ -17,16 +17,15 @@ import naive
 import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.engines.executors import Threads
+from pseudomallows.inference.corrections import learn_correction, monotone_map
 from pseudomallows.inference.evaluate import calibrate, hide_clicks
+from pseudomallows.inference.held_out import check_held_out
+from pseudomallows.inference.item_scores import products_of, ridge_weights
+from pseudomallows.inference.methods.personal import features_of, seen_table
 from pseudomallows.kernels.footrule import personal as kernels
-from pseudomallows.recommendations.corrections import Correction, learn_correction, monotone_map
-from pseudomallows.recommendations.personal import (
-    Personal,
-    check_held_out,
-    products_of,
-    ridge_weights,
-    seen_table,
-)
+from pseudomallows.posteriors.corrections import Correction
+from pseudomallows.posteriors.personal import PersonalModel
+from pseudomallows.recommendations.personal import PersonalChances
 from pseudomallows.recommendations.tables import GridTables
 
 N_ITEMS = 5
@@ -44,7 +43,9 @@ WEIGHTS = np.array(
 
 def example(**changes):
     popularity, shares = np.linspace(0.5, 0.1, N_ITEMS), np.array([0.5, 0.3, 0.2])
-    return replace(Personal(WEIGHTS, popularity, np.arange(N_ITEMS), ALPHAS, shares), **changes)
+    return replace(
+        PersonalModel(WEIGHTS, popularity, np.arange(N_ITEMS), ALPHAS, shares), **changes
+    )
 
 
 def clicks_of(*rows, n_items=N_ITEMS):
@@ -79,10 +80,10 @@ def exact_law(personal, clicked, window):
 @pytest.mark.parametrize("window", [1, 3])
 @pytest.mark.parametrize("clicked", [[], [2], [0, 3], [1, 2, 4]])
 def test_the_law_equals_enumeration(clicked, window):
-    personal, seen = example(), clicks_of(clicked)
-    tables = personal.prepare(seen, window)
-    found = personal.probabilities(tables, seen, slice(0, 1), window)[0]
-    for item, chance in exact_law(personal, clicked, window).items():
+    chances, seen = PersonalChances(example()), clicks_of(clicked)
+    tables = chances.prepare(seen, window)
+    found = chances.probabilities(tables, seen, slice(0, 1), window)[0]
+    for item, chance in exact_law(chances.model, clicked, window).items():
         assert found[item] == pytest.approx(chance, abs=1e-10)
 
 
@@ -101,7 +102,7 @@ def test_likelihoods_on_the_grid_equal_enumeration():
         exact = naive.memberships(np.exp(found[row]), personal.alpha_shares)
         assert shares[row] == pytest.approx(exact)
     plain = np.empty_like(found)
-    lams, logs, weights = personal._grid
+    lams, logs, weights = personal.grid
     interpreted(kernels.personal_log_likelihoods)(
         seen.starts, seen.codes, rankings, lams, logs, weights, plain
     )
@@ -208,9 +209,8 @@ def test_the_kernel_corrects_as_the_definition_does(is_given, blended):
     rows = [[0, 3], [], [1, 2, 4]]
     seen, scores = clicks_of(*rows), rng.random((3, 5))
     chances, others = rng.random((2, 3, 5))
-    personal = example(scores=np.ones((3, 5)) if is_given else np.empty((0, 0)))
     of_users, blend = rng.normal(size=(3, 2)), others if blended else None
-    features = personal.features(chances, scores, of_users, blend)
+    features = features_of(chances, scores, of_users, blend, is_given)
     knots = np.sort(rng.normal(size=(2, 6)), axis=1)
     correction = Correction(
         rng.random(features.shape[-1] + 1), knots, np.sort(rng.random((2, 6)), axis=1)
@@ -256,7 +256,7 @@ def test_last_clicks_follow_the_law_of_the_user():
     seen = clicks_of(*[[0, 2, 4]] * 3000)
     rankings = np.tile(np.array([2, 1, 5, 4, 3], dtype=np.int32), (3000, 1))
     shares = np.tile([0.5, 0.3, 0.2], (3000, 1))
-    lams, _, weights = personal._grid
+    lams, _, weights = personal.grid
     last = np.empty(9000, dtype=bool)
     kernels.draw_last_clicks(
         7, 0, seen.starts, seen.codes, rankings, lams, weights, shares, 1, last
@@ -302,7 +302,7 @@ def test_users_drawn_from_the_model_are_calibrated_and_their_alphas_recovered():
     prefs = pm.Preferences.from_clicks(clicked)
     found = pm.evaluate(prefs, k=3, method="personal", truth=rankings, scores=scores, rng=1)
     assert found.calibration.error <= 0.03  # half of it is the chance of 4,500 recommendations
-    personal = found.posterior.personal
+    personal = found.posterior
     mean_log = np.log(personal.alphas) @ personal.alpha_shares
     assert mean_log == pytest.approx(np.log(alphas).mean(), abs=0.1)
     low = personal.alpha_shares[personal.alphas < 8].sum()
@@ -375,7 +375,7 @@ def test_a_user_without_clicks_gets_the_population_s_list():
     assert (everything.items == -1).all()
 
 
-def test_a_personal_posterior_comes_back_whole(tmp_path):
+def test_a_personal_fit_comes_back_whole(tmp_path):
     data = simulated()
     clusters = fit_quietly(data.preferences, n_clusters=2, n_draws=20, rng=1)
     for options in ({}, {"with_clusters": clusters, "calibrate": True}, {"calibrate": True}):
@@ -405,7 +405,7 @@ def test_scores_may_be_learnt_by_a_function_or_a_model():
 
     for scores in (pm.scores_from(Factors()), lambda clicks: clicks.toarray() @ WIDE):
         posterior = pm.fit(data.preferences, "personal", scores=scores, calibrate=True, rng=1)
-        assert posterior.personal.corrections
+        assert posterior.corrections
         assert pm.recommend(posterior, 3).probabilities.min() > 0
         with pytest.raises(ValueError, match="new users need scores"):
             pm.recommend(posterior, 3, clicks={"new": [1]})
@@ -440,16 +440,16 @@ def test_threads_leave_no_trace():
         pm.fit(data.preferences, "personal", calibrate=True, rng=1, executor=pm.Threads(n))
         for n in (1, 2)
     )
-    assert (one.personal.item_weights == two.personal.item_weights).all()
-    assert (one.personal.alpha_shares == two.personal.alpha_shares).all()
-    for window, correction in one.personal.corrections.items():
-        assert (correction.coefficients == two.personal.corrections[window].coefficients).all()
+    assert (one.item_weights == two.item_weights).all()
+    assert (one.alpha_shares == two.alpha_shares).all()
+    for window, correction in one.corrections.items():
+        assert (correction.coefficients == two.corrections[window].coefficients).all()
 
 
 def test_tiny_data_are_no_trouble():
     prefs = pm.Preferences.from_clicks({"a": ["x"], "b": ["x", "y"], "c": ["z"]})
     posterior = pm.fit(prefs, "personal", rng=1)
-    assert posterior.personal.corrections == {}
+    assert posterior.corrections == {}
     assert pm.recommend(posterior, 1, users=["c"]).items.shape == (1, 1)
 
 
@@ -552,14 +552,14 @@ def test_a_plain_fit_is_calibrated_for_the_next_ranks(k):
 def test_a_correction_is_for_windows_like_its_own():
     data = simulated()
     posterior = pm.fit(data.preferences, "personal", calibrate=True, rng=1)
-    assert set(posterior.personal.corrections) == {1, 3, 10}
-    plain = replace(posterior.personal, corrections={})
+    assert set(posterior.corrections) == {1, 3, 10}
+    plain = replace(posterior, corrections={})
     seen = data.preferences
     for window, same in ((3, False), (4, False), (6, True), (20, True)):
         rows = slice(0, seen.n_users)
         one, two = (
             p.probabilities(p.prepare(seen, window), seen, rows, window)
-            for p in (posterior.personal, plain)
+            for p in (PersonalChances(posterior), PersonalChances(plain))
         )
         assert (one == two).all() == same
 
@@ -575,7 +575,7 @@ def test_a_penalty_of_0_is_no_trouble():
     prefs = pm.Preferences.from_clicks([[1, 1, 1, 0, 0], [1, 0, 0, 1, 0]])
     for nonnegative in (True, False):
         posterior = pm.fit(prefs, "personal", ridge=0, nonnegative=nonnegative, rng=1)
-        assert np.isfinite(posterior.personal.item_weights).all()
+        assert np.isfinite(posterior.item_weights).all()
         found = pm.recommend(posterior, 2)
         assert ((found.probabilities > 0) & (found.probabilities <= 1)).all()
 
@@ -598,10 +598,10 @@ def test_threads_never_see_tables_that_are_half_made():
     alphas = np.geomspace(1, 64, 8)
     parts = (weights, rng.random(n_items), np.arange(n_items), alphas, np.full(8, 1 / 8))
     seen = [clicks_of(sorted(rng.permutation(n_items)[:3].tolist()), n_items=n_items)] * 8
-    expected = ask(Personal(*parts), seen[0])
+    expected = ask(PersonalChances(PersonalModel(*parts)), seen[0])
     assert np.isfinite(expected).all()
     for _ in range(3):
-        shared, start = Personal(*parts), threading.Barrier(len(seen))
+        shared, start = PersonalChances(PersonalModel(*parts)), threading.Barrier(len(seen))
 
         def question(mine, shared=shared, start=start):
             start.wait()
@@ -613,7 +613,7 @@ def test_threads_never_see_tables_that_are_half_made():
 
 
 def test_a_table_in_the_making_is_not_ready_and_holds_nobody_up(monkeypatch):
-    personal, begun, go_on = example(), threading.Event(), threading.Event()
+    personal, begun, go_on = PersonalChances(example()), threading.Event(), threading.Event()
     ready, make_one = clicks_of([0, 1]), GridTables._make_one
     expected = ask(personal, ready)
 
@@ -634,9 +634,9 @@ def test_a_table_in_the_making_is_not_ready_and_holds_nobody_up(monkeypatch):
     assert personal.tables.has(4, 4)
 
 
-def ask(personal, seen, window=4):
-    tables = personal.prepare(seen, window)
-    return personal.probabilities(tables, seen, slice(0, 1), window)
+def ask(chances, seen, window=4):
+    tables = chances.prepare(seen, window)
+    return chances.probabilities(tables, seen, slice(0, 1), window)
 
 
 def test_later_clicks_on_one_item_are_clicks_of_the_fit():

@@ -83,7 +83,7 @@ def renamed(posterior, items, users=None):
     clicks = posterior.clicks
     if clicks is not None:
         clicks = replace(clicks, items=names, users=users)
-    return replace(posterior, items=names, users=users, clicks=clicks)
+    return replace(posterior, items=names, users=users, data=clicks)
 
 
 @pytest.fixture(scope="module")
@@ -279,7 +279,7 @@ def test_a_personal_fit_shows_no_consensus_of_all(personal, evaluation, tmp_path
     assert "95\u00a0% interval" not in text
     assert 'class="cell"' not in page
     counts = personal.clicks.item_counts()
-    best = personal.consensus[0, 0, 0].argmin()
+    best = personal.ties[0]
     assert f"users 1 {best} {counts[best]}" in text
     assert "with care" in text
     assert "chances are off by" in Reader(write(personal, tmp_path, evaluation=evaluation)).words()

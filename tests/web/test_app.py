@@ -66,7 +66,7 @@ def test_an_answer_is_that_of_recommend_to_the_last_digit(pair, k):
         for _ in range(2):  # made, then kept
             answer = client.post("/recommend", json={"clicks": [*map(str, clicks)], "k": k}).json()
             assert rows_of(answer) == expected_rows(posterior, k, clicks={"x": clicks})
-        if posterior.personal is not None:
+        if isinstance(posterior, pm.PersonalFit):
             assert answer["memberships"] is None
             continue
         expected = pm.memberships(posterior, {"x": clicks})[0].tolist()
@@ -88,7 +88,7 @@ def test_a_user_of_the_fit_gets_the_answer_of_recommend(pair):
     for user in posterior.users.tolist()[:5]:
         answer = client.get(f"/users/{user}/recommendations?k=4").json()
         assert rows_of(answer) == expected_rows(posterior, 4, users=[user])
-        if posterior.personal is None:
+        if not isinstance(posterior, pm.PersonalFit):
             row = posterior.users.tolist().index(user)
             assert answer["memberships"] == posterior.memberships[row].tolist()
 
@@ -117,8 +117,13 @@ def test_the_questions_about_the_model(pair):
     found = client.get("/model").json()
     assert found["n_items"] == posterior.n_items
     assert found["n_clicks"] == len(posterior.clicks.codes)
-    assert found["alpha"] == posterior.alpha.mean(axis=(0, 1)).tolist()
     assert (found["model"], found["seed"], found["has_token"]) == (1, 1, False)
+    counts = posterior.clicks.item_counts()
+    items = client.get("/items?limit=5").json()["items"]
+    assert [row["users"] for row in items] == sorted(counts.tolist(), reverse=True)[:5]
+    if isinstance(posterior, pm.PersonalFit):
+        return
+    assert found["alpha"] == posterior.alpha.mean(axis=(0, 1)).tolist()
     for cluster in range(posterior.n_clusters):
         answer = client.get(f"/consensus?cluster={cluster}").json()
         expected = posterior.summary(cluster)
@@ -131,9 +136,18 @@ def test_the_questions_about_the_model(pair):
     assert sum(row["users"] for row in clusters) == len(posterior.users)
     best = [str(row["item"]) for row in posterior.summary(0)[:3]]
     assert clusters[0]["best"] == best
-    counts = posterior.clicks.item_counts()
-    items = client.get("/items?limit=5").json()["items"]
-    assert [row["users"] for row in items] == sorted(counts.tolist(), reverse=True)[:5]
+
+
+def test_a_personal_model_has_no_consensus_and_says_what_to_ask(tmp_path):
+    fit = make_model(tmp_path / "m.pm", method="personal")
+    with Client(make_app(tmp_path / "m.pm", str(tmp_path / "s.sqlite"))) as client:
+        assert client.get("/model").json()["alpha"] == [fit.mean_alpha]
+        answer = client.get("/consensus")
+        assert answer.status_code == 404
+        assert "each user has an order of their own: /items" in answer.json()["error"]
+        (group,) = client.get("/clusters").json()["clusters"]
+        assert (group["share"], group["users"]) == (1.0, len(fit.users))
+        assert group["best"] == [row["item"] for row in fit.most_clicked()[:3]]
 
 
 def test_downloads(pair):

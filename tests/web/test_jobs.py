@@ -84,7 +84,8 @@ def test_a_refit_is_the_fit_of_all_clicks(tmp_path):
     assert found.users.tolist()[-1] == "zoe"
     assert found.settings["stored_clicks"] == 3
     assert refit(posterior, order | {"clusters": 3}, posterior.clicks).n_clusters == 3
-    assert refit(posterior, order | {"method": "personal"}, posterior.clicks).personal is not None
+    again = refit(posterior, order | {"method": "personal"}, posterior.clicks)
+    assert isinstance(again, pm.PersonalFit)
     with pytest.raises(ValueError, match="has no clusters"):
         refit(posterior, order | {"method": "personal", "clusters": 2}, posterior.clicks)
 

@@ -1,10 +1,11 @@
 """Arguments that several commands share."""
 
 import argparse
+import textwrap
 
-from ..files.read import KINDS
-from ..inference.options import METHODS
-from ..show.report import METHODS as METHOD_WORDS
+from ..files.kinds import KINDS
+from ..inference.methods import ALL_METHODS
+from ..inference.methods.method import describe_options
 
 
 def count(text: str) -> int:
@@ -35,7 +36,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """What to fit, and how."""
-    parser.add_argument("--method", choices=METHODS, default="pseudo", help="(pseudo)")
+    parser.add_argument("--method", choices=ALL_METHODS, default="pseudo", help="(pseudo)")
     parser.add_argument(
         "--clusters",
         type=count_or_auto,
@@ -50,9 +51,12 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def add_method_words(parser: argparse.ArgumentParser) -> None:
-    """Each method in words, one line each; the place for the options of each method, too."""
-    lines = [f"{method:<10}{METHOD_WORDS[method]}" for method in METHODS]
+    """Each method in words, and the options that it has in Python."""
+    lines = [f"{name:<10}{method.words}" for name, method in ALL_METHODS.items()]
     parser.add_argument_group("methods", "\n".join(lines))
+    described = describe_options(ALL_METHODS.values()).splitlines()
+    options = "\n".join(textwrap.fill(line, 76, subsequent_indent=" " * 6) for line in described)
+    parser.add_argument_group("options of the methods, in Python", options)
 
 
 def add_judging(parser: argparse.ArgumentParser) -> None:

@@ -15,9 +15,9 @@ from ..files.write import as_text, check_table, write_table
 from ..inference.evaluate import Evaluation, evaluate
 from ..inference.evaluate_again import evaluate_again
 from ..inference.fit import fit
-from ..posteriors.posterior import Posterior
+from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.save import load
-from ..preferences.preferences import Clicks, Rankings
+from ..preferences.preferences import Clicks
 from ..recommendations.recommend import recommend
 from ..recommendations.to_file import DIGITS, recommend_to
 from ..show.report import report
@@ -41,11 +41,9 @@ def simulate(options: argparse.Namespace) -> int:
     width, height = (len(str(n)) for n in (options.items, options.users))
     items = [f"item {place + 1:0{width}}" for place in range(options.items)]
     users = [f"user {place + 1:0{height}}" for place in range(options.users)]
-    prefs = data.preferences.rename(users=users, items=items)
-    if isinstance(prefs, Rankings):
-        write_table(_wide(users, items, prefs.rankings), options.out)
-    elif isinstance(prefs, Clicks):
-        write_table(_long(prefs), options.out)
+    prefs: Any = data.preferences.rename(users=users, items=items)
+    is_long = prefs.kind == "clicks"
+    write_table(_long(prefs) if is_long else _wide(users, items, prefs.rankings), options.out)
     if options.truth:
         write_table(_wide(users, items, data.rankings), options.truth)
     return 0
@@ -96,19 +94,33 @@ def fit_file(options: argparse.Namespace) -> int:
 def consensus(options: argparse.Namespace) -> int:
     """The consensus of each cluster, as a table."""
     posterior = load(options.model)
-    every = range(posterior.n_clusters) if options.cluster is None else [options.cluster]
-    rows = [
-        {"cluster": cluster} | row
-        for cluster in every
-        for row in posterior.summary(cluster, options.probability)
-    ]
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
-    columns["mean"] = [round(mean, 3) for mean in columns["mean"]]
+    if isinstance(posterior, PersonalFit):
+        rows = _most_clicked(options, posterior)
+    else:
+        every = range(posterior.n_clusters) if options.cluster is None else [options.cluster]
+        rows = [
+            {"cluster": cluster} | row
+            for cluster in every
+            for row in posterior.summary(cluster, options.probability)
+        ]
+    columns = {
+        name: [round(row[name], 3) if name in ("mean", "share") else row[name] for row in rows]
+        for name in rows[0]
+    }
     if options.out == "-" and not options.json and sys.stdout.isatty():
         _print_aligned(columns)
     else:
         write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
     return 0
+
+
+def _most_clicked(options: argparse.Namespace, fitted: PersonalFit) -> list[dict[str, Any]]:
+    """For orders of one's own, what the users clicked most."""
+    if options.cluster is not None:
+        raise ValueError(f"{options.model} has no clusters: each user has an order of their own")
+    words = "each user has an order of their own, so there is no consensus"
+    say(options, f"{options.model}: {words}; these are the items by the share of users who clicked")
+    return fitted.most_clicked()
 
 
 def _print_aligned(columns: dict[str, Any]) -> None:
@@ -155,7 +167,7 @@ def recommend_file(options: argparse.Namespace) -> int:
     return 0
 
 
-def _recommend_to_some(options: argparse.Namespace, posterior: Posterior) -> int:
+def _recommend_to_some(options: argparse.Namespace, posterior: Fit) -> int:
     """Recommendations to users by name; a name that looks like a number may be one."""
     known = {str(name): name for name in posterior.users.tolist()}
     users = [known.get(user, user) for user in options.users]
@@ -232,8 +244,9 @@ def report_file(options: argparse.Namespace) -> int:
     check_out(options.out, options.model, "report")
     posterior, evaluation = load(options.model), None
     if options.evaluate:
-        if posterior.clicks is None:
-            raise ValueError(f"{options.model} was fitted to rankings: only clicks can be hidden")
+        kind = posterior.settings.get("kind")
+        if kind != "clicks":
+            raise ValueError(f"{options.model} was fitted to {kind}: only clicks can be hidden")
         with show_progress("evaluating", options.quiet) as progress:
             evaluation = evaluate_again(
                 posterior, options.hide, options.k, rng=options.seed, progress=progress

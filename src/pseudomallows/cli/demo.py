@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -83,7 +83,8 @@ def _evaluate(prefs: Clicks, method: str, options: argparse.Namespace) -> Evalua
 
 def _fit(prefs: Clicks, options: argparse.Namespace) -> Posterior:
     with show_progress("clusters of all purchases", options.quiet) as progress:
-        return fit(prefs, rng=options.seed, progress=progress, **METHODS["pseudo"])
+        posterior = fit(prefs, rng=options.seed, progress=progress, **METHODS["pseudo"])
+    return cast(Posterior, posterior)  # of this method
 
 
 def _print_accuracy(results: dict[str, Evaluation]) -> None:

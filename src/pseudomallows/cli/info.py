@@ -8,9 +8,9 @@ import numpy as np
 
 from ..files.read import read
 from ..files.write import as_text
+from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
 from ..posteriors.save import load
-from ..preferences.preferences import Rankings
 
 
 def info(options: argparse.Namespace) -> int:
@@ -26,40 +26,32 @@ def info(options: argparse.Namespace) -> int:
 
 
 def _about(options: argparse.Namespace) -> dict[str, Any]:
+    """What is said of a file, by words."""
     if options.file != "-" and _is_model(options.file):
         return _about_model(load(options.file))
     prefs = read(options.file, options.kind, encoding=options.encoding)
-    about: dict[str, Any] = {"users": prefs.n_users, "items": prefs.n_items}
-    if isinstance(prefs, Rankings):
-        n_full = int(prefs.is_full.sum())
-        about |= {
-            "holds": "rankings",
-            "first user": _first_words(prefs),
-            "people": int(prefs.weights.sum()),
-            "full": n_full,
-        }
-        about |= {"partial": prefs.n_users - n_full}
-    else:
-        counts = prefs.item_counts()
-        about |= {
-            "holds": "clicks",
-            "clicks": len(prefs.codes),
-            "clicks of a user": f"{int(np.median(prefs.n_clicks))} in the median, at most "
-            f"{int(prefs.n_clicks.max())}",
-            "most clicked": str(prefs.items[counts.argmax()]),
-            "density": round(len(prefs.codes) / prefs.n_users / prefs.n_items, 4),
-        }
-    return {"holds": about.pop("holds")} | about
+    facts = {words: round(value, 4) for words, value in prefs.facts().items()}
+    return {"holds": prefs.kind} | facts | GLIMPSES[prefs.kind](prefs)
 
 
-def _first_words(prefs: Rankings) -> str:
+def _glimpse_of_rankings(prefs: Any) -> dict[str, str]:
     """The best items of the first user, to see that the file was understood."""
     ranks = prefs.rankings[0]
     order = [item for item in np.argsort(ranks, kind="stable") if ranks[item] > 0][:3]
-    return f"{prefs.users[0]}: {', '.join(str(prefs.items[item]) for item in order)}"
+    names = ", ".join(str(prefs.items[item]) for item in order)
+    return {"first user": f"{prefs.users[0]}: {names}"}
+
+
+def _glimpse_of_clicks(prefs: Any) -> dict[str, str]:
+    """The item with the most clicks, to see that the file was understood."""
+    return {"most clicked": str(prefs.items[prefs.item_counts().argmax()])}
+
+
+GLIMPSES = {"rankings": _glimpse_of_rankings, "clicks": _glimpse_of_clicks}  # by kind
 
 
 def _is_model(path: str) -> bool:
+    """Is it a file that `fit` has saved?"""
     try:
         with zipfile.ZipFile(path) as archive:
             return "header.json" in archive.namelist()
@@ -67,24 +59,34 @@ def _is_model(path: str) -> bool:
         return False
 
 
-def _about_model(posterior: Posterior) -> dict[str, Any]:
-    settings = posterior.settings
-    n_chains, n_draws = posterior.consensus.shape[:2]
-    about = {
+def _about_model(fitted: Fit) -> dict[str, Any]:
+    """What is said of a model, by words."""
+    settings = fitted.settings
+    return {
         "holds": "model",
         "method": settings.get("method"),
-        "users": len(posterior.users) or f"{settings.get('n_users', 0)}, who are not kept",
-        "items": posterior.n_items,
-        "clusters": posterior.n_clusters,
-        "alpha": ", ".join(f"{a:.3g}" for a in posterior.alpha.mean(axis=(0, 1))),
-        "draws": f"{n_chains} chains of {n_draws}",
-        "fitted to": "rankings" if posterior.clicks is None else "clicks",
+        "fitted to": settings.get("kind"),
+        "users": len(fitted.users) or f"{settings.get('n_users', 0)}, who are not kept",
+        "items": fitted.n_items,
+        **(_about_personal(fitted) if isinstance(fitted, PersonalFit) else _about_draws(fitted)),
         "seed": settings.get("seed"),
         "version": settings.get("version"),
         "seconds": settings.get("seconds"),
     }
-    if posterior.personal is None:
-        found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
-        about["worst R-hat"] = round(max(each.worst_rhat for each in found), 3)
-        about["least effective size"] = round(min(each.least_effective_size for each in found), 1)
-    return about
+
+
+def _about_personal(fitted: PersonalFit) -> dict[str, Any]:
+    windows = ", ".join(map(str, fitted.corrections)) or "none"
+    return {"alpha": f"{fitted.mean_alpha:.3g}", "corrected windows": windows}
+
+
+def _about_draws(posterior: Posterior) -> dict[str, Any]:
+    n_chains, n_draws = posterior.consensus.shape[:2]
+    found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
+    return {
+        "clusters": posterior.n_clusters,
+        "alpha": ", ".join(f"{alpha:.3g}" for alpha in posterior.alpha.mean(axis=(0, 1))),
+        "draws": f"{n_chains} chains of {n_draws}",
+        "worst R-hat": round(max(each.worst_rhat for each in found), 3),
+        "least effective size": round(min(each.least_effective_size for each in found), 1),
+    }

@@ -8,8 +8,8 @@ from typing import Any
 
 from .._version import __version__
 from ..engines.executors import ClusterError
-from ..files.read import KINDS
-from ..inference.options import UPDATES
+from ..files.kinds import KINDS
+from ..inference.methods.pseudo import UPDATES
 from . import commands
 from .arguments import (
     add_dask,

@@ -5,6 +5,7 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 from ..engines.executors import Executor, Threads
 from ..files.atomic import check_target
@@ -29,9 +30,9 @@ def read_data(options: argparse.Namespace) -> Rankings | Clicks:
 def read_clicks(options: argparse.Namespace, command: str) -> Clicks:
     """The data of the file, for a command that works on clicks only."""
     prefs = read_data(options)
-    if not isinstance(prefs, Clicks):
-        raise TypeError(f"{command} needs clicks, and {options.file} holds rankings")
-    return prefs
+    if prefs.kind != "clicks":
+        raise TypeError(f"{command} needs clicks, and {options.file} holds {prefs.kind}")
+    return cast(Clicks, prefs)
 
 
 def check_out(path: str, source: str, what: str = "model") -> None:

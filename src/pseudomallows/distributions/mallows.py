@@ -1,22 +1,16 @@
 """Mallows, the distribution: partition function, probability, draws, marginals; all exact."""
 
-import math
-from collections.abc import Callable
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..kernels.footrule import partition as kernels
-from ..kernels.footrule.matching import draw_mallows
+from .. import distances
+from ..distances.distance import alpha_for_distance
 from ..preferences.preferences import check_weights
 from ..rankings import (
     check_alpha,
     check_count,
-    check_distance,
     check_ranking,
     check_rankings,
-    footrule,
 )
 
 
@@ -46,7 +40,7 @@ class Mallows:
     """
 
     def __init__(self, consensus: ArrayLike, alpha: float, distance: str = "footrule"):
-        check_distance(distance)
+        self._distance = distances.get(distance)
         self.consensus = check_ranking(consensus, "consensus")
         self.alpha = check_alpha(alpha)
         self.distance = distance
@@ -60,22 +54,13 @@ class Mallows:
         return len(self.consensus)
 
     @property
-    def _lam(self) -> float:
-        return self.alpha / self.n_items
-
-    @cached_property
-    def _partition(self) -> tuple[float, float]:
-        log_sum, distance = kernels.partition_and_distance(self.n_items, self._lam)
-        return float(log_sum), float(distance)
-
-    @property
     def log_partition(self) -> float:
         """Log of the normalising constant, exact."""
-        return self._partition[0]
+        return self._distance.log_partition(self.n_items, self.alpha)
 
     def expected_distance(self) -> float:
-        """Mean footrule distance between a draw and the consensus, exact."""
-        return self._partition[1]
+        """Mean distance between a draw and the consensus, exact."""
+        return self._distance.expected(self.n_items, self.alpha)
 
     def log_probability(self, rankings: ArrayLike) -> NDArray[np.float64] | float:
         """Log probability of a ranking, or of each row of an array of rankings.
@@ -90,15 +75,15 @@ class Mallows:
                 f"rankings must have the {self.n_items} items of the consensus, "
                 f"got {rankings.shape[1]}"
             )
-        distances = np.atleast_1d(footrule(rankings, self.consensus[None]))
-        values = -self._lam * distances - self.log_partition
-        return float(values[0]) if single else values
+        away = self._distance.between(rankings, self.consensus)
+        values = -self.alpha / self.n_items * away - self.log_partition
+        return float(values[0]) if single else np.asarray(values, dtype=np.float64)
 
     def draw(self, n_draws: int, rng: np.random.Generator | int | None = None) -> NDArray[np.int32]:
         """Draw rankings, exact and independent: ``draws[draw, item]`` is a rank."""
         rng = np.random.default_rng(rng)
-        around = np.empty((check_count(n_draws, "n_draws", 0), self.n_items), dtype=np.int32)
-        draw_mallows(rng.integers(2**63), self.n_items, self._lam, around)
+        wanted, seed = check_count(n_draws, "n_draws", 0), int(rng.integers(2**63))
+        around = self._distance.draw(self.n_items, self.alpha, wanted, seed)
         return around[:, self.consensus - 1]
 
     def rank_probabilities(self) -> NDArray[np.float64]:
@@ -108,19 +93,20 @@ class Mallows:
         array([[0.5, 0.5],
                [0.5, 0.5]])
         """
-        probabilities = np.empty((self.n_items, self.n_items))
-        kernels.rank_probabilities(self.n_items, self._lam, probabilities)
-        return probabilities[self.consensus - 1]
+        around = self._distance.rank_probabilities(self.n_items, self.alpha)
+        return around[self.consensus - 1]
 
     def expected_ranks(self) -> NDArray[np.float64]:
         """Mean rank of each item, exact, in time n_items^2."""
-        means = np.empty(self.n_items)
-        kernels.expected_ranks(self.n_items, self._lam, means)
-        return means[self.consensus - 1]
+        return self._distance.expected_ranks(self.n_items, self.alpha)[self.consensus - 1]
 
 
 def maximum_likelihood_alpha(
-    rankings: ArrayLike, consensus: ArrayLike, *, weights: ArrayLike | None = None
+    rankings: ArrayLike,
+    consensus: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    distance: str = "footrule",
 ) -> float:
     """The alpha under which the rankings are most likely, given the consensus.
 
@@ -132,32 +118,14 @@ def maximum_likelihood_alpha(
     >>> round(maximum_likelihood_alpha(rankings, consensus), 1)
     3.0
     """
-    consensus = check_ranking(consensus, "consensus")
-    distances = np.atleast_1d(footrule(check_rankings(rankings), consensus[None]))
-    share = check_weights(weights, len(distances))
+    kind, consensus = distances.get(distance), check_ranking(consensus, "consensus")
+    table = check_rankings(rankings)
+    if table.shape[1] != len(consensus):
+        raise ValueError(
+            f"rankings must have the {len(consensus)} items of the consensus, got {table.shape[1]}"
+        )
+    share = check_weights(weights, len(table))
     if not share.any():
         raise ValueError("all weights are 0: at least one must be more")
-    return alpha_for_distance(len(consensus), float(np.average(distances, weights=share)))
-
-
-def alpha_for_distance(n_items: int, distance: float) -> float:
-    """The alpha whose expected distance is `distance`; infinite for 0, 0 beyond that of chance."""
-
-    def excess(alpha: float) -> float:
-        return float(kernels.partition_and_distance(n_items, alpha / n_items)[1]) - distance
-
-    if distance <= 0:
-        return math.inf
-    return find_root(lambda alpha: -excess(alpha))
-
-
-def find_root(rising: Callable[[float], float], tolerance: float = 1e-10) -> float:
-    """Where a rising function of alpha crosses zero; 0 if it starts above it."""
-    from scipy.optimize import brentq
-
-    low, high = 0.0, 1.0
-    if rising(low) >= 0:
-        return 0.0
-    while rising(high) < 0:
-        low, high = high, 2 * high
-    return float(brentq(rising, low, high, xtol=tolerance, rtol=1e-12))
+    mean = float(np.average(kind.between(table, consensus), weights=share))
+    return alpha_for_distance(kind, len(consensus), mean)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .. import distances
+from ..distances.tallies import RankTally
 from ..kernels import pseudo as kernels
-from ..kernels.costs import count_ranks, footrule_costs
 from ..kernels.subsets import posterior_by_subsets, pseudo_by_subsets
-from ..posteriors.diagnostics import weighted_effective_size
 from ..preferences.preferences import check_weights
 from ..rankings import (
     as_array,
@@ -26,6 +26,7 @@ from ..rankings import (
     rank_randomly,
 )
 from .balancing import balance_weights
+from .scores import weighted_effective_size
 
 EXACT_ITEMS = 16  # up to here sums over all rankings are exact
 EXACT_ORDERS = 50_000  # up to here a sum over visit orders is
@@ -96,6 +97,8 @@ class PseudoMallows:
         uniformly random order. Its marginals are closer to the exact ones than those of V-rankings.
     weights : (n_users,) array_like of int, optional
         How many people gave each ranking.
+    distance : str
+        "footrule".
 
     Examples
     --------
@@ -115,34 +118,34 @@ class PseudoMallows:
         balanced: bool = False,
         *,
         weights: ArrayLike | None = None,
+        distance: str = "footrule",
     ):
         rankings = check_rankings(rankings)
-        counts = np.zeros((rankings.shape[1], rankings.shape[1]), dtype=np.int64)
         shares = check_weights(weights, len(rankings))
         if not shares.any():
             raise ValueError("all weights are 0: at least one must be more")
-        count_ranks(rankings, shares, counts)
-        self._set(
-            footrule_costs(counts), check_alpha(alpha), check_number(sigma, "sigma"), balanced
-        )
+        tally = check_rank_tally(distances.get(distance).tally(rankings.shape[1]), distance)
+        tally.add(rankings, shares)
+        self._set(tally, check_alpha(alpha), check_number(sigma, "sigma"), balanced)
 
     @classmethod
-    def from_costs(
-        cls,
-        costs: NDArray[np.int64],
-        alpha: float,
-        sigma: float = 0.0,
-        balanced: bool = False,
+    def from_tally(
+        cls, tally: RankTally, alpha: float, sigma: float = 0.0, balanced: bool = False
     ) -> "PseudoMallows":
-        """The same from ``costs[item, rank - 1]``, which is trusted."""
+        """The same from a tally of the rankings, which is trusted."""
         self = cls.__new__(cls)
-        self._set(costs, alpha, sigma, balanced)
+        self._set(tally, alpha, sigma, balanced)
         return self
 
-    def _set(self, costs: NDArray[np.int64], alpha: float, sigma: float, balanced: bool) -> None:
+    def _set(self, tally: RankTally, alpha: float, sigma: float, balanced: bool) -> None:
         if balanced and sigma:
             raise ValueError(f"sigma has no meaning with balanced=True, got sigma={sigma}")
-        self.costs, self.alpha, self.sigma, self.balanced = costs, alpha, sigma, bool(balanced)
+        self.tally, self.alpha, self.sigma, self.balanced = tally, alpha, sigma, bool(balanced)
+
+    @property
+    def costs(self) -> NDArray[np.int64]:
+        """``costs[item, rank - 1]``: distance, over all users, of that choice."""
+        return self.tally.costs
 
     def __repr__(self) -> str:
         kind = "balanced" if self.balanced else f"sigma={self.sigma:g}"
@@ -151,10 +154,10 @@ class PseudoMallows:
     @property
     def n_items(self) -> int:
         """Number of items."""
-        return len(self.costs)
+        return self.tally.n_items
 
     @cached_property
-    def _posterior_weights(self) -> NDArray[np.float64]:
+    def posterior_weights(self) -> NDArray[np.float64]:
         """Log of the exact posterior, up to a constant, as a sum over cells [item, rank - 1]."""
         return np.asarray(-self.alpha / self.n_items * self.costs, dtype=np.float64)
 
@@ -162,17 +165,17 @@ class PseudoMallows:
     def _log_weights(self) -> NDArray[np.float64]:
         """The weights of the draws: the same, or balanced."""
         if not self.balanced:
-            return self._posterior_weights
-        return balance_weights(self._posterior_weights)
+            return self.posterior_weights
+        return balance_weights(self.posterior_weights)
 
     @property
     def _balance_constant(self) -> float:
         """What the prices add to the log weight of every ranking."""
-        return float(np.trace(self._log_weights) - np.trace(self._posterior_weights))
+        return float(np.trace(self._log_weights) - np.trace(self.posterior_weights))
 
     def balanced_marginals(self) -> NDArray[np.float64]:
         """The balanced matrix: a fast estimate of the rank probabilities, without any draw."""
-        return np.exp(balance_weights(self._posterior_weights))
+        return np.exp(balance_weights(self.posterior_weights))
 
     def draw(
         self,
@@ -223,7 +226,7 @@ class PseudoMallows:
     def _log_posterior(self, rankings: NDArray[np.int32]) -> NDArray[np.float64]:
         """Log of the exact posterior, up to a constant."""
         items = np.arange(self.n_items)
-        return np.asarray(self._posterior_weights[items, rankings - 1].sum(axis=-1))
+        return np.asarray(self.posterior_weights[items, rankings - 1].sum(axis=-1))
 
     def redraw(
         self, consensus: NDArray[np.int32], n_candidates: int, rng: np.random.Generator
@@ -245,8 +248,8 @@ class PseudoMallows:
         shape = (n_draws, self.n_items)
         if self.balanced:
             return orderings_of(rng.random(shape))
-        mean_ranks = np.broadcast_to(self.costs[:, 0], shape)  # they differ by a constant
-        v_rankings = rank_randomly(_from_middle(rank_randomly(mean_ranks, rng)), rng)
+        rank_sums = np.broadcast_to(self.tally.rank_sums(), shape)
+        v_rankings = rank_randomly(_from_middle(rank_randomly(rank_sums, rng)), rng)
         if self.sigma == 0:
             return orderings_of(v_rankings)
         return orderings_of(v_rankings + self.sigma * rng.standard_normal(shape))
@@ -285,11 +288,12 @@ class PseudoMallows:
             n_orders = math.factorial(self.n_items)
             all_orders: Iterable[Any] = itertools.permutations(range(self.n_items))
         else:
-            ties = np.unique(self.costs[:, 0], return_counts=True)[1].tolist()
+            rank_sums = self.tally.rank_sums()
+            ties = np.unique(rank_sums, return_counts=True)[1].tolist()
             n_orders = math.prod(map(math.factorial, ties)) << self.n_items // 2
             all_orders = (
                 order
-                for ranking in _tied_rankings(self.costs[:, 0])
+                for ranking in _tied_rankings(rank_sums)
                 for order in orderings_of(v_rankings(ranking))
             )
         if n_orders > EXACT_ORDERS:
@@ -309,7 +313,7 @@ class PseudoMallows:
         """The same of the exact posterior, up to 16 items, by a sum over all rankings."""
         self._check_exact()
         marginals = np.empty((self.n_items, self.n_items))
-        posterior_by_subsets(self._posterior_weights, marginals)
+        posterior_by_subsets(self.posterior_weights, marginals)
         return marginals
 
     def _check_exact(self) -> None:
@@ -350,7 +354,7 @@ class PseudoMallows:
             marginals = np.empty((self.n_items, self.n_items))
             order = self._check_order(visit_order)
             elbo = pseudo_by_subsets(self._log_weights, order, marginals) - self._balance_constant
-            log_evidence = posterior_by_subsets(self._posterior_weights, marginals)
+            log_evidence = posterior_by_subsets(self.posterior_weights, marginals)
             return Evidence(float(elbo), float(log_evidence), 0.0, math.inf)
         draws, orders = self._draw_along(1000 if n_draws is None else n_draws, rng, visit_order)
         logs = draws.log_weights
@@ -378,6 +382,16 @@ class PseudoMallows:
         logs = self._log_weights
         highest = np.logaddexp.reduce(logs, axis=1)  # of the log of an item's denominator
         return unseen * float((highest - logs.min(axis=1)).sum())
+
+
+def check_rank_tally(tally: Any, distance: str) -> RankTally:
+    """The tally, if Pseudo-Mallows can be made of it: the distance is a sum over items."""
+    if not isinstance(tally, RankTally):
+        raise ValueError(
+            f"Pseudo-Mallows needs a distance that is a sum over items, got {distance!r}: use "
+            "distance='footrule', or method='mcmc'"
+        )
+    return tally
 
 
 def v_rankings(ranking: ArrayLike) -> NDArray[np.int32]:

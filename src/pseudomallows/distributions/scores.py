@@ -80,3 +80,12 @@ def rand_index(labels: NDArray[np.int64], others: NDArray[np.int64]) -> float:
     pairs = [(x * (x - 1) / 2).sum() for x in (table, table.sum(axis=0), table.sum(axis=1))]
     expected = pairs[1] * pairs[2] / (len(labels) * (len(labels) - 1) / 2)
     return float((pairs[0] - expected) / ((pairs[1] + pairs[2]) / 2 - expected))
+
+
+def weighted_effective_size(weights: NDArray[np.float64]) -> float:
+    """How many equal draws the weighted draws are worth (Kish).
+
+    >>> weighted_effective_size(np.array([0.5, 0.5, 0.0]))
+    2.0
+    """
+    return float(weights.sum() ** 2 / (weights**2).sum())

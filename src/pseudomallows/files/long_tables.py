@@ -1,20 +1,18 @@
 """Long tables, one line a click: which columns count, and clicks from pairs that come in blocks."""
 
-import codecs
+import itertools
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.names import DONE, MORE, NEWLINE, TROUBLE, split_lines
 from ..preferences.headers import (
     find_column,
     has_low,
-    is_long_clicks,
     is_number,
     judging_column,
     other_columns,
@@ -27,12 +25,14 @@ from ..preferences.preferences import (
     rows_of_pairs,
     warn_of_column,
 )
-from .codes import NO_NAME, Cells, Codes, Names, in_order, recode
-from .csv_files import Row, Source, find_delimiter, read_rows
+from .csv_files import Row, check_header, full_rows
+from .source import Source
 
-LARGE = 4_000_000  # bytes of text from which compiled loops read it
-BLOCK = 1 << 20  # bytes that they read at a time
+NO_NAME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None"))
 MOST_VALUES = 100_000  # of a rating or a count that are told apart
+BLOCK = 1 << 14  # rows of text that are taken at a time
+STEP = 1 << 20  # codes that are changed at a time
+Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -47,45 +47,15 @@ class Columns:
 # The header
 
 
-def check_header(source: Source, header: Row) -> None:
-    """Refuse a name that two columns have."""
-    line, names = header
-    seen: set[str] = set()
-    for name in names:
-        if name and name in seen:
-            raise source.error(line, f"the header has {name!r} twice: give each column a name")
-        seen.add(name)
-
-
-def find_columns(source: Source, header: Row, needs_rank: bool) -> Columns:
+def find_columns(source: Source, header: Row, needs_rank: bool = False) -> Columns:
     """The columns of user, item and maybe rank."""
+    check_header(source, header)
     line, names = header
     try:
         user, item = find_column(names, "user"), find_column(names, "item")
         return Columns(user, item, find_column(names, "rank") if needs_rank else -1)
     except ValueError as error:
         raise source.error(line, str(error)) from None
-
-
-def click_columns(source: Source, header: Row) -> Columns:
-    """The columns of user and item."""
-    check_header(source, header)
-    return find_columns(source, header, needs_rank=False)
-
-
-def full_rows(source: Source, header: Row, rows: Iterator[Row]) -> Iterator[Row]:
-    """The rows, each as long as the header; empty cells beyond it are dropped."""
-    n_columns = len(header[1])
-    for line, cells in rows:
-        if len(cells) > n_columns and not any(cells[n_columns:]):
-            cells = cells[:n_columns]
-        if len(cells) != n_columns:
-            advice = ": is there a decimal comma? Write a point" * (len(cells) == 2 * n_columns)
-            raise source.error(
-                line,
-                f"there are {len(cells)} cells, but the header has {n_columns} columns{advice}",
-            )
-        yield line, cells
 
 
 def judged_columns(source: Source, names: list[str], is_said: bool) -> list["Judged"]:
@@ -101,41 +71,31 @@ def judged_columns(source: Source, names: list[str], is_said: bool) -> list["Jud
 
 
 class Judged:
-    """A column that may tell which rows are no clicks, and how often it has each value."""
+    """A column that may tell which rows are no clicks, and how often it has each value.
+
+    Nothing is counted of a column of text, or once there are too many values.
+    """
 
     def __init__(self, source: Source, names: list[str], place: int, kind: str) -> None:
-        self.source, self.names = source, Names()
-        self.place, self.kind, self.name = place, kind, names[place]
-        self.has_values = kind in ("rating", "count", "number")
-        self._counts = np.zeros(0, dtype=np.int64)
+        self.source, self.place, self.kind, self.name = source, place, kind, names[place]
+        self.counts: Counter[str] = Counter()
+        self.is_open = kind in ("rating", "count", "number")
 
-    @property
-    def is_open(self) -> bool:
-        """Whether there are values to count, and not too many."""
-        return self.has_values and len(self.names.listed) < MOST_VALUES
+    def add(self, counts: Iterable[tuple[str, int]]) -> None:
+        """Add the values of a block, and how often it has each."""
+        known = [(value, n) for value, n in counts if n and value not in NO_NAME]
+        if self.kind == "number":
+            self.is_open = all(value in self.counts or is_number(value) for value, _ in known)
+        for value, n in known:
+            self.counts[value] += n
+        self.is_open = self.is_open and len(self.counts) <= MOST_VALUES
+        if not self.is_open:
+            self.counts.clear()
 
-    def add(self, codes: Codes) -> None:
-        """Count a block of values, by their codes in `names`."""
-        counts = np.bincount(codes[codes >= 0], minlength=len(self.names.listed))
-        counts[: len(self._counts)] += self._counts
-        if self.kind == "number":  # a column of text says nothing: do not read on
-            new = self.names.listed[len(self._counts) :]
-            self.has_values = all(value in NO_NAME or is_number(value) for value in new)
-        self._counts = counts
-
-    def counts(self) -> Counter[str]:
-        """How often each value was seen."""
-        found: Counter[str] = Counter()
-        if self.is_open or (self.has_values and self.kind == "number"):
-            for value, n in zip(self.names.listed, self._counts.tolist(), strict=True):
-                if n:  # not of what is no name
-                    found[value] += n
-        return found
-
-    def warn(self, counts: Counter[str]) -> None:
+    def warn(self) -> None:
         """Say that the column is not heeded, and how many rows had better be left out."""
-        if self.kind != "number" or has_low(counts):
-            warn_of_column(f"{self.source.name}: ", self.name, self.kind, counts)
+        if self.kind != "number" or has_low(self.counts):
+            warn_of_column(f"{self.source.name}: ", self.name, self.kind, self.counts)
 
 
 # Pairs
@@ -154,26 +114,26 @@ class Part(NamedTuple):
 
 
 class Pairs:
-    """Clicks that come in blocks: codes of users and items, 8 bytes a click, and their names."""
+    """Clicks that come in blocks: codes of users and items, 8 bytes a click, then their names."""
 
     def __init__(self, source: Source, n_rows: int = 1 << 10) -> None:
-        self.source, self.users, self.items = source, Names(), Names()
+        self.source = source
+        self.users: Sequence[str] = []
+        self.items: Sequence[str] = []
         self.n_rows = self.n_dropped = self._size = 0
-        self._first_dropped = ""
+        self.first_dropped = ""
         self._codes = [np.empty(n_rows, dtype=np.int32) for _ in range(2)]
 
-    def add(self, users: Cells, items: Cells, lines: NDArray[Any], what: str = "line") -> None:
-        """Add a block of names; `lines` say where in the file they are, and `what` what that is."""
-        self.add_codes(self.users.codes(users), self.items.codes(items), lines, what)
+    def count(self, is_whole: NDArray[np.bool_]) -> int:
+        """Count the rows of a block, and those without a user or an item; the first such row in the
+        block, -1 if it is not the first of all."""
+        is_first = not self.n_dropped and not is_whole.all()
+        self.n_rows += len(is_whole)
+        self.n_dropped += int(len(is_whole) - is_whole.sum())
+        return int(is_whole.argmin()) if is_first else -1
 
-    def add_codes(self, users: Codes, items: Codes, lines: NDArray[Any], what: str) -> None:
-        """Add a block of codes, -1 where there is no name."""
-        self.n_rows += len(users)
-        is_whole = (users >= 0) & (items >= 0)
-        if not is_whole.all():
-            self._first_dropped = self._first_dropped or f"{what} {lines[is_whole.argmin()]}"
-            self.n_dropped += int(len(users) - is_whole.sum())
-            users, items = users[is_whole], items[is_whole]
+    def add(self, users: Codes, items: Codes) -> None:
+        """Add the codes of a block of rows."""
         end = self._size + len(users)
         for stored, block in zip(self._codes, (users, items), strict=True):
             if end > len(stored):
@@ -187,17 +147,39 @@ class Pairs:
             warnings.warn(
                 DroppedRowsWarning(
                     f"{self.source.name}: {self.n_dropped} of {self.n_rows} rows have no user or "
-                    f"no item and are left out, the first at {self._first_dropped}"
+                    f"no item and are left out, the first at {self.first_dropped}"
                 ),
                 stacklevel=2,
             )
-        codes, names = [], []
-        for stored, known in zip(self._codes, (self.users, self.items), strict=True):
+        for stored in self._codes:
             stored.resize(self._size, refcheck=False)
-            codes.append(stored)
-            names.append(in_order(stored, known.merge(stored)))
-        self._codes, self.users, self.items = [], Names(), Names()
-        return codes[0], codes[1], names[0], names[1]
+        rows, codes = self._codes
+        users, items = in_order(rows, self.users), in_order(codes, self.items)
+        self._codes, self.users, self.items = [], [], []
+        return rows, codes, users, items
+
+
+def in_order(codes: Codes, names: Sequence[str]) -> NDArray[Any]:
+    """The names that some code has, sorted; `codes` change to fit.
+
+    >>> codes = np.array([0, 2, 0], dtype=np.int32)
+    >>> in_order(codes, ["tea", "juice", "mate"]), codes
+    (array(['mate', 'tea'], dtype=object), array([1, 0, 1], dtype=int32))
+    """
+    is_used = np.zeros(len(names), dtype=bool)
+    for first in range(0, len(codes), STEP):
+        is_used[codes[first : first + STEP]] = True
+    order = np.array(sorted(np.flatnonzero(is_used).tolist(), key=names.__getitem__), np.int64)
+    places = np.empty(len(names), dtype=np.int32)
+    places[order] = np.arange(len(order))
+    recode(codes, places)
+    return np.array(names, dtype=object)[order]
+
+
+def recode(codes: Codes, places: NDArray[np.integer[Any]]) -> None:
+    """Put ``places[code]`` for every code, in place and in steps: an index takes 8 bytes."""
+    for first in range(0, len(codes), STEP):
+        codes[first : first + STEP] = places[codes[first : first + STEP]]
 
 
 def clicks_of(pairs: Pairs) -> Clicks:
@@ -239,120 +221,34 @@ def _as_given(source: Source, codes: Codes, names: NDArray[Any]) -> NDArray[Any]
 # Text
 
 
-def read_clicks(source: Source, header: Row, rows: Iterator[Row], is_said: bool) -> Clicks:
-    """Clicks from rows of text."""
-    columns = click_columns(source, header)
+def read_clicks(source: Source, header: Row, rows: Iterable[Row], is_said: bool) -> Pairs:
+    """Pairs from rows of text, a block at a time."""
+    columns = find_columns(source, header)
     judged = judged_columns(source, header[1], is_said)
-    users: dict[str, int] = {}
-    items: dict[str, int] = {}
-    values: list[Counter[str]] = [Counter() for _ in judged]
-    owners, codes, lines = [], [], []
-    for line, cells in full_rows(source, header, rows):
-        user, item = cells[columns.user], cells[columns.item]
-        owners.append(-1 if user in NO_NAME else users.setdefault(user, len(users)))
-        codes.append(-1 if item in NO_NAME else items.setdefault(item, len(items)))
-        lines.append(line)
-        for column, counts in zip(judged, values, strict=True):
-            counts[cells[column.place]] += 1
-    if not lines:
-        raise source.error(None, "there is a header, but no line after it")
-    for column, counts in zip(judged, values, strict=True):
-        column.warn(Counter({value: n for value, n in counts.items() if value not in NO_NAME}))
     pairs = Pairs(source)
-    pairs.users.listed, pairs.items.listed = list(users), list(items)
-    pairs.add_codes(np.array(owners, np.int32), np.array(codes, np.int32), np.array(lines), "line")
-    return clicks_of(pairs)
-
-
-def read_large(source: Source, is_said: bool = False) -> Pairs | None:
-    """Pairs of a large file of text; None for a small one, or where `read_rows` knows better.
-
-    It reads block by block, by compiled loops, and what it reads is what `read_rows` would.
-    """
-    with source.open() as stream:
-        head = stream.read(max(LARGE, BLOCK))
-    first = head[: head.find(b"\n") + 1]
-    if len(head) < LARGE or not first:
-        return None
-    found = _plain_header(source, first.decode("utf-8-sig", "replace"))
-    if found is None:
-        return None
-    delimiter, header, columns = found
-    pairs, judged = Pairs(source), judged_columns(source, header[1], is_said)
-    with source.open() as stream:
-        try:
-            check = codecs.getincrementaldecoder("utf-8")()
-            check.decode(stream.read(len(first)))
-            is_plain = _read_blocks(
-                stream, pairs, judged, delimiter, len(header[1]), columns, check
-            )
-        except UnicodeDecodeError:
-            is_plain = False
-    if not is_plain or not pairs.n_rows:
-        return None
+    users: dict[str, int] = dict.fromkeys(NO_NAME, -1)
+    items = users.copy()
+    whole = full_rows(source, header, rows)
+    while block := list(itertools.islice(whole, BLOCK)):
+        owners = _codes(users, (cells[columns.user] for _, cells in block))
+        codes = _codes(items, (cells[columns.item] for _, cells in block))
+        is_whole = (owners >= 0) & (codes >= 0)
+        first = pairs.count(is_whole)
+        if first >= 0:
+            pairs.first_dropped = f"line {block[first][0]}"
+        pairs.add(owners[is_whole], codes[is_whole])
+        for column in judged:
+            if column.is_open:
+                column.add(Counter(cells[column.place] for _, cells in block).items())
+    if not pairs.n_rows:
+        raise source.error(None, "there is a header, but no line after it")
     for column in judged:
-        column.warn(column.counts())
+        column.warn()
+    pairs.users, pairs.items = (list(known)[len(NO_NAME) :] for known in (users, items))
     return pairs
 
 
-def _plain_header(source: Source, line: str) -> tuple[str, Row, Columns] | None:
-    """Delimiter, names and columns of a first line that is the header of a table of clicks."""
-    if line.count('"') % 2 or "\0" in line or "\r" in line.removesuffix("\r\n"):
-        return None
-    delimiter = find_delimiter(source, line)
-    try:
-        header = next(read_rows(source, line, delimiter), (1, []))
-        columns = click_columns(source, header)
-    except ValueError:  # it is told after all that comes before it, such as bytes that are no text
-        return None
-    return (delimiter, header, columns) if is_long_clicks(header[1]) else None
-
-
-def _read_blocks(
-    stream: IO[bytes],
-    pairs: Pairs,
-    judged: list[Judged],
-    delimiter: str,
-    n_columns: int,
-    columns: Columns,
-    check: codecs.IncrementalDecoder,
-) -> bool:
-    """Add all lines after the header to `pairs`; False if the file is no plain table."""
-    data = np.empty(BLOCK + 1, dtype=np.uint8)
-    wanted = np.array([columns.user, columns.item, *(column.place for column in judged)])
-    cells = np.empty((2 * len(wanted), BLOCK // 8), np.int32)
-    lines = np.empty(BLOCK // 8, np.int64)
-    state = np.array([0, 2, MORE])  # where to go on, at which line, and why it stopped
-    n_left = 0
-    while True:
-        n_new = stream.readinto(data[n_left:BLOCK].data)  # type: ignore[attr-defined]
-        _check_text(data[n_left : n_left + n_new], check)
-        end = n_left + n_new
-        if not n_new and n_left and data[end - 1] != NEWLINE:
-            data[end] = NEWLINE
-            end += 1
-        state[0], state[2] = 0, DONE
-        while state[2] == DONE:
-            place = int(state[0])
-            n = split_lines(
-                data, place, end, ord(delimiter), n_columns, wanted, state, cells, lines
-            )
-            users, items, *values = (
-                Cells(data, cells[2 * k, :n], cells[2 * k + 1, :n]) for k in range(len(wanted))
-            )
-            pairs.add(users, items, lines[:n])
-            for column, block in zip(judged, values, strict=True):
-                if column.is_open:
-                    column.add(column.names.codes(block))
-        n_left = end - int(state[0])
-        if state[2] == TROUBLE or n_left >= BLOCK or (n_left and not n_new):
-            return False
-        if not n_new:
-            return True
-        data[:n_left] = data[end - n_left : end].copy()
-
-
-def _check_text(block: NDArray[np.uint8], check: codecs.IncrementalDecoder) -> None:
-    """Raise if this, after what came before it, is no UTF-8."""
-    if check.getstate()[0] or not len(block) or block.max() > 127:
-        check.decode(block.tobytes(), final=not len(block))
+def _codes(known: dict[str, int], names: Iterator[str]) -> Codes:
+    """The code of each name; new ones are counted on from those that are known, without NO_NAME."""
+    n_others = len(NO_NAME)
+    return np.array([known.setdefault(name, len(known) - n_others) for name in names], np.int32)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..preferences.preferences import Clicks, check_known
+from ..preferences.preferences import Clicks, check_clicks, check_known
 from ..rankings import check_count
 from .atomic import make_folder
 
@@ -108,7 +108,7 @@ def load_part(path: str, items: Sequence[str]) -> Clicks:
 
 
 def _read(path: str) -> Any:
-    from .parquet import read_part
+    from .arrow import read_part
 
     return read_part(path)
 
@@ -125,10 +125,9 @@ def split(prefs: Clicks, folder: str | os.PathLike[str], n_parts: int = 8) -> Pa
     n_parts : int
         How many, of about the same number of clicks.
     """
-    from .parquet import ParquetRows
+    from .arrow import ParquetRows
 
-    if not isinstance(prefs, Clicks):
-        raise TypeError(f"prefs must be clicks, got {type(prefs).__name__}")
+    check_clicks(prefs)
     if (prefs.weights != 1).any():
         raise ValueError("parts hold rows of weight 1 only: repeat the rows")
     n_parts = check_count(n_parts, "n_parts")

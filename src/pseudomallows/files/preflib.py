@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..preferences.preferences import Preferences, Rankings
-from .csv_files import Source
+from .source import Source
 
 COMPLETE = (".soc", ".toc")
 ENDINGS = (*COMPLETE, ".soi", ".toi")

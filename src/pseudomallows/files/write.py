@@ -1,15 +1,18 @@
 """Write tables of results: as text, JSON or Parquet, whole or not at all."""
 
+import gzip
 import json
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
-from .atomic import check_target, is_stream
-from .csv_files import ending_of, open_target, write_rows
+from .atomic import check_target, is_stream, write_whole
+from .csv_files import write_rows
+from .source import ending_of
 
 Write = Callable[[dict[str, Any]], None]
 ENDINGS = (".csv", ".tsv", ".json", ".parquet")
@@ -47,7 +50,7 @@ def open_table(
     if as_json and str(path) != "-" and ending != ".json":
         raise ValueError(f"--json writes JSON, and {path} is to be {ending[1:]}: give one of them")
     if ending == ".parquet":
-        from .parquet import ParquetRows
+        from .arrow import ParquetRows
 
         with ParquetRows(path) as table:
             yield table.write
@@ -71,6 +74,21 @@ def open_table(
 
         with open_target(path) as stream:
             yield write
+
+
+@contextmanager
+def open_target(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file that appears once it is whole, gzip by its ending; standard output for "-"."""
+    if str(path) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with write_whole(path) as stream:
+        if ending_of(path, unpacked=False) != ".gz":
+            yield stream
+            return
+        with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as packed:
+            yield packed  # type: ignore[misc]
 
 
 def safe_cell(value: Any) -> Any:

@@ -5,13 +5,16 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..distributions.mallows import Mallows, find_root
+from ..distances.distance import find_root
+from ..distances.footrule import FOOTRULE
+from ..distributions.mallows import Mallows
 from ..engines.executors import Executor
-from ..kernels.footrule.partition import expected_ranks
-from ..latent.population import HIGHEST_ALPHA, Latent, check_informative, log_likelihoods_of
-from ..latent.shards import make_latent
+from ..latent.population import Population, check_informative, log_likelihoods_of
+from ..latent.registry import make_population
 from ..preferences.preferences import Clicks, Preferences, SizeTable, check_preferences
-from .mcmc import Chain, ChainOptions, is_unbounded
+from .clusters import ExactCluster, Proposals
+from .mixture import Mixture
+from .starts import HIGHEST_ALPHA, best_alpha, is_unbounded, start_consensus
 
 METHODS = ("similarity", "likelihood")
 LEAST_ALPHA = 0.01  # of "likelihood"; what is below is 0
@@ -53,13 +56,14 @@ def estimate_alpha(
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
     check_preferences(prefs)
-    if method == "similarity" and isinstance(prefs, Clicks):
+    table = prefs.by_size() if method == "similarity" else None
+    if table is not None:
         check_informative(prefs.is_informative)
-        return _finite(_alpha_by_click_similarity(prefs.by_size()))
-    latent = make_latent(prefs, executor)
+        return _finite(_alpha_by_click_similarity(table))
+    population = make_population(prefs, executor)
     if method == "similarity":
-        return _finite(_alpha_by_similarity(latent))
-    return _finite(_alpha_by_likelihood(latent, np.random.default_rng(rng)))
+        return _finite(_alpha_by_similarity(population))
+    return _finite(_alpha_by_likelihood(population, np.random.default_rng(rng)))
 
 
 def _finite(alpha: float) -> float:
@@ -77,8 +81,7 @@ def expected_similarity(n_items: int, alpha: float) -> float:
     >>> round(expected_similarity(20, 0.0), 4), round(expected_similarity(20, 1e4), 4)
     (0.7683, 1.0)
     """
-    means = np.empty(n_items)
-    expected_ranks(n_items, alpha / n_items, means)
+    means = FOOTRULE.expected_ranks(n_items, alpha)
     return float((means**2).sum() / _squared_norm(n_items))
 
 
@@ -106,18 +109,18 @@ def _squared_norm(n_items: int) -> float:
     return n_items * (n_items + 1) * (2 * n_items + 1) / 6
 
 
-def _alpha_by_similarity(latent: Latent) -> float:
-    if not latent.is_full:
+def _alpha_by_similarity(population: Population) -> float:
+    if not population.is_full:
         raise ValueError(
             "method='similarity' needs full rankings or clicks, and some rankings are partial: use "
             "method='likelihood'"
         )
-    if latent.n_users < 2:
+    if population.n_users < 2:
         return math.inf
-    similarity = mean_similarity(latent.mean_ranks * latent.n_users, latent.n_users)
+    similarity = mean_similarity(population.mean_ranks * population.n_users, population.n_users)
     if similarity > 1 - 1e-12:
         return math.inf
-    return find_root(lambda alpha: expected_similarity(latent.n_items, alpha) - similarity)
+    return find_root(lambda alpha: expected_similarity(population.n_items, alpha) - similarity)
 
 
 def expected_click_similarity(n_items: int, alpha: float, n_clicks: ArrayLike) -> float:
@@ -161,45 +164,45 @@ def _alpha_by_click_similarity(table: SizeTable) -> float:
     return math.inf if excess(HIGHEST_ALPHA) <= 1e-12 else find_root(excess, tolerance=1e-5)
 
 
-def _alpha_by_likelihood(latent: Latent, rng: np.random.Generator) -> float:
+def _alpha_by_likelihood(population: Population, rng: np.random.Generator) -> float:
     """Climb the likelihood of alpha, the consensus summed out, from its best for one consensus.
 
     That is too large: the consensus that fits best fits the noise too.
     """
-    consensus = latent.start(1.0, rng)
-    alpha = latent.best_alpha(consensus)
-    options = ChainOptions("swap", 1, 10 * latent.n_items, "map", (1.0, 1.0), 1, False)
-    state = Chain(latent, consensus, alpha, options, rng)
-    n_draws = min(max(50_000 // max(latent.n_unknown, 1), FEW_DRAWS), MANY_DRAWS)
-    n_draws *= 3 if latent.is_full else 1  # where they cost little
+    consensus = start_consensus(population, 1.0, rng)
+    alpha = best_alpha(population, consensus)
+    proposals = Proposals("swap", 1, 10 * population.n_items)
+    cluster = ExactCluster(population, consensus, alpha, proposals, None, rng)
+    n_draws = min(max(50_000 // max(population.n_unknown, 1), FEW_DRAWS), MANY_DRAWS)
+    n_draws *= 3 if population.is_full else 1  # where they cost little
     for _ in range(N_STEPS):
-        if state.alpha < LEAST_ALPHA or state.alpha > HIGHEST_ALPHA:
-            return 0.0 if state.alpha < LEAST_ALPHA else math.inf
-        step = _best_step(state, FAR, n_draws // 6)
-        state.alpha *= math.exp(step)
+        if cluster.alpha < LEAST_ALPHA or cluster.alpha > HIGHEST_ALPHA:
+            return 0.0 if cluster.alpha < LEAST_ALPHA else math.inf
+        step = _best_step(cluster, FAR, n_draws // 6)
+        cluster.alpha *= math.exp(step)
         if abs(step) < NEAR:
             break
     for _ in range(N_LAST_STEPS):
-        step = _best_step(state, NEAR, n_draws)
-        state.alpha *= math.exp(step)
+        step = _best_step(cluster, NEAR, n_draws)
+        cluster.alpha *= math.exp(step)
         if abs(step) < 0.99 * NEAR:
             break
-    if is_unbounded(state):
+    if is_unbounded(cluster):
         return math.inf
-    return state.alpha if _beats_chance(state, n_draws) else 0.0
+    return cluster.alpha if _beats_chance(cluster, n_draws) else 0.0
 
 
-def _best_step(state: Chain, reach: float, n_draws: int) -> float:
+def _best_step(cluster: ExactCluster, reach: float, n_draws: int) -> float:
     """How far log alpha should move, at most by `reach`.
 
-    With consensuses drawn given the alpha of the state, the likelihood of any other, over that of
+    With consensuses drawn given the alpha of the cluster, the likelihood of any other, over that of
     this one, is the mean over them of the ratio of their likelihoods (Geyer and Thompson 1992).
     These are exact at five alphas, and polynomials in log alpha between.
     """
     from scipy.optimize import minimize_scalar
 
     steps = np.linspace(-reach, reach, 5)
-    logs = _draw_log_likelihoods(state, state.alpha * np.exp(steps), n_draws)
+    logs = _draw_log_likelihoods(cluster, cluster.alpha * np.exp(steps), n_draws)
     curves = np.polyfit(steps, logs - logs[2], 4)
     best = minimize_scalar(
         lambda step: -float(np.logaddexp.reduce(np.polyval(curves, step))),
@@ -210,36 +213,36 @@ def _best_step(state: Chain, reach: float, n_draws: int) -> float:
     return float(best.x)
 
 
-def _beats_chance(state: Chain, n_draws: int) -> bool:
-    """Is the alpha of the state more likely than 0?
+def _beats_chance(cluster: ExactCluster, n_draws: int) -> bool:
+    """Is the alpha of the cluster more likely than 0?
 
     Certainly, if one consensus alone, one of n!, makes it so. If not, by the integral of the slope
     of the log likelihood, which is the mean slope given a consensus, over the consensuses.
     """
-    alpha, n_items = state.alpha, state.latent.n_items
-    by_chance = state.latent.log_likelihood(state.consensus, 0.0)
-    if state.current_log_likelihood() - math.lgamma(n_items + 1) > by_chance:
+    alpha, n_items = cluster.alpha, cluster.population.n_items
+    by_chance = cluster.population.log_likelihood(cluster.consensus, 0.0)
+    if cluster.current_log_likelihood() - math.lgamma(n_items + 1) > by_chance:
         return True
     places, weights = np.polynomial.legendre.leggauss(N_PLACES)
     total = 0.0
     for place, weight in zip((1 + places[::-1]) / 2, weights, strict=True):
-        state.alpha = alpha * float(place)
-        around = state.alpha * np.array([0.95, 1.05])
-        logs = _draw_log_likelihoods(state, around, n_draws // N_PLACES)
+        cluster.alpha = alpha * float(place)
+        around = cluster.alpha * np.array([0.95, 1.05])
+        logs = _draw_log_likelihoods(cluster, around, n_draws // N_PLACES)
         total += float(weight * (logs[1] - logs[0]).mean()) / (around[1] - around[0])
-    state.alpha = alpha
+    cluster.alpha = alpha
     return total > 0
 
 
 def _draw_log_likelihoods(
-    state: Chain, alphas: NDArray[np.float64], n_draws: int
+    cluster: ExactCluster, alphas: NDArray[np.float64], n_draws: int
 ) -> NDArray[np.float64]:
-    """``logs[place, draw]``: of these alphas, for consensuses drawn given that of the state."""
-    latent = state.latent
+    """``logs[place, draw]``: of these alphas, for consensuses drawn given that of the cluster."""
+    population, chain = cluster.population, Mixture.of_one(cluster)
     logs = np.empty((len(alphas), n_draws))
     for draw in range(n_draws):
-        for _ in range(1 if latent.is_full else 2):
-            state.sweep(adapt=False)
-        points = [(latent, state.consensus, float(alpha)) for alpha in alphas]
-        logs[:, draw] = log_likelihoods_of(points, latent.executor)
+        for _ in range(1 if population.is_full else 2):
+            chain.sweep(adapt=False)
+        points = [(population, cluster.consensus, float(alpha)) for alpha in alphas]
+        logs[:, draw] = log_likelihoods_of(points, population.executor)
     return logs

@@ -20,7 +20,8 @@ from .._version import __version__
 from ..files.archive import START, WrongFileError, open_archive, write_archive
 from ..files.atomic import check_target, write_whole
 from ..files.saved import Saved
-from ..preferences.preferences import Clicks, Preferences, Rankings
+from ..preferences.preferences import Preferences
+from .methods.method import Plan
 
 FORMAT = "pseudomallows checkpoint"
 HEADER = "checkpoint.json"
@@ -109,9 +110,7 @@ def _take_arrays(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
     return value
 
 
-def describe_call(
-    prefs: Preferences, method: str, alpha: float | None, options: Any, rng: np.random.Generator
-) -> dict[str, Any]:
+def describe_call(prefs: Preferences, plan: Plan, rng: np.random.Generator) -> dict[str, Any]:
     """What tells one fit from another: data, method, options, seed; and who makes the draws."""
     if not isinstance(rng.bit_generator, np.random.PCG64):
         raise ValueError(
@@ -121,22 +120,12 @@ def describe_call(
     state = json.dumps(rng.bit_generator.state, sort_keys=True)
     return {
         "version": __version__,
-        "data": _digest(prefs),
-        "method": method,
-        "alpha": alpha,
-        "options": options.as_settings(),
+        "data": prefs.digest(),
+        "method": plan.method.name,
+        "alpha": plan.alpha,
+        "options": plan.settings(),
         "seed": hashlib.sha256(state.encode()).hexdigest()[:16],
     }
-
-
-def _digest(prefs: Preferences) -> str:
-    digest = hashlib.sha256(str([prefs.n_users, *prefs.items.tolist()]).encode())
-    if isinstance(prefs, Clicks):
-        digest.update(str(prefs.checksum()).encode())
-    elif isinstance(prefs, Rankings):
-        for array in (prefs.weights, prefs.rankings):
-            digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()[:16]
 
 
 def _first_difference(saved: Any, wanted: Any) -> str:

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor
-from ..latent.population import Latent
-from ..latent.shards import make_latent
+from ..latent.population import Population
+from ..latent.registry import make_population
 from ..preferences.preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
-from .mixture import find_start, row_log_likelihoods
+from .mixture import row_log_likelihoods
+from .starts import find_start
 
 N_FOLDS, N_SNAPSHOTS = 3, 5
 MAX_ROWS = 4000  # more users than these change little, and are left out
@@ -111,11 +112,11 @@ def choose_clusters(
     rng = np.random.default_rng(rng)
     alpha = None if alpha is None else check_alpha(alpha)
     check_preferences(prefs)
-    latent = make_latent(prefs.one_row_each()[0], executor)
-    rows = rng.permutation(latent.n_rows)[:MAX_ROWS]
-    weights = np.zeros_like(latent.row_weights)
-    weights[rows] = latent.row_weights[rows]
-    latent, rows = latent.gather(weights), np.argsort(np.argsort(rows))
+    population = make_population(prefs.one_row_each()[0], executor)
+    rows = rng.permutation(population.n_rows)[:MAX_ROWS]
+    weights = np.zeros_like(population.row_weights)
+    weights[rows] = population.row_weights[rows]
+    population, rows = population.gather(weights), np.argsort(np.argsort(rows))
     most = max(1, min(MAX_CLUSTERS, len(rows) // USERS_EACH))
     if largest is not None:
         most = min(check_count(largest, "largest"), max(1, len(rows) // N_FOLDS))
@@ -124,7 +125,7 @@ def choose_clusters(
     for n_clusters in to_try:
         tried.append(n_clusters)
         parts = [
-            _held_out_scores(latent, rows, fold, n_clusters, alpha, share_prior, rng)
+            _held_out_scores(population, rows, fold, n_clusters, alpha, share_prior, rng)
             for fold in folds
         ]
         scores.append(np.concatenate(parts))
@@ -145,7 +146,7 @@ def _growing(most: int) -> Iterator[int]:
 
 
 def _held_out_scores(
-    latent: Latent,
+    population: Population,
     rows: NDArray[np.int64],
     fold: NDArray[np.int64],
     n_clusters: int,
@@ -155,18 +156,18 @@ def _held_out_scores(
 ) -> NDArray[np.float64]:
     """Log of the mean likelihood of each user of a fold, over clusters learnt from the others."""
     others = np.setdiff1d(rows, fold) if len(fold) < len(rows) else rows
-    mixture = find_start(_only(latent, others), n_clusters, alpha, share_prior, rng)
-    users, logs = _only(latent, fold), []
+    mixture = find_start(_only(population, others), n_clusters, alpha, share_prior, rng)
+    users, logs = _only(population, fold), []
     for _ in range(N_SNAPSHOTS):
         mixture.sweep(adapt=True)
         mixture.sweep(adapt=True)
-        clusters = [(state.consensus, state.alpha) for state in mixture.states]
+        clusters = [(cluster.consensus, cluster.alpha) for cluster in mixture.clusters]
         values = row_log_likelihoods(users, clusters) + np.log(mixture.shares)
         logs.append(np.logaddexp.reduce(values, axis=1))
     return np.asarray(np.logaddexp.reduce(logs, axis=0) - math.log(N_SNAPSHOTS))
 
 
-def _only(latent: Latent, rows: NDArray[np.int64]) -> Latent:
-    weights = np.zeros_like(latent.row_weights)
-    weights[rows] = latent.row_weights[rows]
-    return latent.select(weights, latent.row_numbers)
+def _only(population: Population, rows: NDArray[np.int64]) -> Population:
+    weights = np.zeros_like(population.row_weights)
+    weights[rows] = population.row_weights[rows]
+    return population.select(weights, population.row_numbers)

@@ -1,6 +1,6 @@
 """evaluate: hide clicks, fit, recommend, and see how often the stated probabilities come true."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..engines.executors import Executor, blocks, check_local
 from ..kernels.groups import choose_best
-from ..posteriors.posterior import Posterior
+from ..posteriors.personal import Fit
 from ..preferences.hide import hide_clicks
 from ..preferences.preferences import Clicks
 from ..rankings import check_count, check_rankings, rank_randomly
-from ..recommendations.personal import MIN_USERS
 from ..recommendations.recommend import Recommendations, recommend
 from .fit import fit
+from .methods.personal import MIN_USERS
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Evaluation:
     calibration: Calibration
     n_users: int
     recommendations: Recommendations
-    posterior: Posterior
+    posterior: Fit
 
     def __repr__(self) -> str:
         return (
@@ -112,94 +112,129 @@ def evaluate(
     if not isinstance(prefs, Clicks):
         raise TypeError(f"prefs must be clicks (pm.Preferences.from_clicks), got {prefs!r}")
     check_local(executor, "evaluate")
-    wanted = None if k is None else check_count(k, "k")
+    k = None if k is None else check_count(k, "k")
     n_bins = check_count(n_bins, "n_bins")
     rng = np.random.default_rng(rng)
     if truth is None:
-        shown, hidden = hide_clicks(prefs, hide, rng)
-        judged = np.flatnonzero(prefs.n_clicks > hide)
+        test = _by_hidden_clicks(prefs, hide, k, rng)
     else:
-        rankings = check_rankings(truth, "truth")
-        if rankings.shape != (prefs.n_users, prefs.n_items):
-            raise ValueError(
-                f"truth must have {prefs.n_users} users and {prefs.n_items} items, "
-                f"got {rankings.shape[0]} and {rankings.shape[1]}"
-            )
-        shown, judged = prefs, np.arange(prefs.n_users)
-    most = prefs.n_items - int(shown.n_clicks[judged].min())
-    k = min(10, most) if wanted is None else wanted
+        test = _by_truth(prefs, truth, k)
+    if method == "personal" and truth is None and _is_corrected_by_halves(test, options):
+        posterior, found, test = _judge_halves(test, rng, executor, options)
+    else:
+        posterior = fit(test.shown, method, rng=rng, executor=executor, **options)
+        found = test.recommend(posterior, test.judged, executor)
+    return _score(test, posterior, found, n_bins, rng)
+
+
+@dataclass(frozen=True, eq=False)
+class _Test:
+    """What is learnt from, who is judged, and what is right: ``right[user, item]``."""
+
+    shown: Clicks
+    judged: NDArray[np.int64]  # rows
+    right: NDArray[np.bool_]
+    k: int
+    window: int
+
+    def recommend(
+        self, posterior: Fit, rows: NDArray[np.int64], executor: Executor | None
+    ) -> Recommendations:
+        """The recommendations to some of the users."""
+        users = self.shown.users[rows].tolist()
+        return recommend(posterior, self.k, users=users, window=self.window, executor=executor)
+
+
+def _by_hidden_clicks(prefs: Clicks, hide: int, k: int | None, rng: np.random.Generator) -> _Test:
+    """Right is what was hidden."""
+    shown, hidden = hide_clicks(prefs, hide, rng)
+    judged = np.flatnonzero(prefs.n_clicks > hide)
+    return _Test(shown, judged, hidden, _check_k(k, shown.take(judged)), hide)
+
+
+def _by_truth(prefs: Clicks, truth: ArrayLike, k: int | None) -> _Test:
+    """Right are the k true ranks after the clicks."""
+    rankings = check_rankings(truth, "truth")
+    if rankings.shape != (prefs.n_users, prefs.n_items):
+        raise ValueError(
+            f"truth must have {prefs.n_users} users and {prefs.n_items} items, "
+            f"got {rankings.shape[0]} and {rankings.shape[1]}"
+        )
+    k, n_clicks = _check_k(k, prefs), prefs.n_clicks[:, None]
+    right = (rankings > n_clicks) & (rankings <= n_clicks + k)
+    return _Test(prefs, np.arange(prefs.n_users), right, k, k)
+
+
+def _check_k(k: int | None, seen: Clicks) -> int:
+    """The number of recommendations, of which each of these users has as many at least."""
+    most = seen.n_items - int(seen.n_clicks.min())
+    k = min(10, most) if k is None else k
     if k > most:
         raise ValueError(f"k must be at most {most}, all items that a user has not seen, got {k}")
-    if truth is None:
-        right = hidden
-    else:
-        n_clicks = prefs.n_clicks[:, None]
-        right = (rankings > n_clicks) & (rankings <= n_clicks + k)
+    return k
 
-    window = hide if truth is None else k
-    by_halves = method == "personal" and truth is None and options.get("held_out") is None
-    by_halves = by_halves and options.get("calibrate", True) is not False
-    if by_halves and options.get("scores") is not None and not callable(options["scores"]):
+
+def _is_corrected_by_halves(test: _Test, options: dict[str, Any]) -> bool:
+    if options.get("held_out") is not None or options.get("calibrate", True) is False:
+        return False
+    if options.get("scores") is not None and not callable(options["scores"]):
         raise ValueError(
             "scores must be a function that learns them from clicks, since an array may have seen "
             "the hidden clicks"
         )
-    if by_halves and len(judged) >= 2 * MIN_USERS:
-        posterior, found, judged = _judge_halves(shown, hidden, judged, k, rng, executor, options)
-    else:
-        posterior = fit(shown, method, rng=rng, executor=executor, **options)
-        users = shown.users[judged].tolist()
-        found = recommend(posterior, k, users=users, window=window, executor=executor)
-    hits = _hits(found.items, right[judged])
-    seen = shown.take(judged)
-    popular = _hits(most_clicked(seen, shown.item_counts(), k, rng), right[judged])
-    per_user = np.nansum(hits, axis=1) / k
-    given = ~np.isnan(hits)
-    return Evaluation(
-        accuracy=float(per_user.mean()),
-        accuracy_error=float(per_user.std(ddof=1) / np.sqrt(len(per_user)))
-        if len(per_user) > 1
-        else float("nan"),
-        popularity=float((np.nansum(popular, axis=1) / k).mean()),
-        calibration=calibrate(found.probabilities[given], hits[given], n_bins),
-        n_users=len(judged),
-        recommendations=found,
-        posterior=posterior,
-    )
+    return len(test.judged) >= 2 * MIN_USERS
 
 
 def _judge_halves(
-    shown: Clicks,
-    hidden: NDArray[np.bool_],
-    judged: NDArray[np.int64],
-    k: int,
-    rng: np.random.Generator,
-    executor: Executor | None,
-    options: dict[str, Any],
-) -> tuple[Posterior, Recommendations, NDArray[np.int64]]:
+    test: _Test, rng: np.random.Generator, executor: Executor | None, options: dict[str, Any]
+) -> tuple[Fit, Recommendations, _Test]:
     """Two fits: the users of one half are judged by what was learnt from the hidden clicks of the
     other half. Clicks hidden from everybody are missing in any inner split, which would make its
-    corrections too modest."""
-    halves = np.array_split(rng.permutation(judged), 2)
-    window = int(hidden.sum(axis=1).max())
+    corrections too modest. The users are in another order afterwards."""
+    halves = np.array_split(rng.permutation(test.judged), 2)
     parts, seed = [], int(rng.integers(2**63))
     for mine, others in (halves, halves[::-1]):
-        rows, codes = np.nonzero(hidden[others])
-        starts = np.searchsorted(rows, np.arange(len(others) + 1))
-        names = (shown.weights[others], shown.users[others], shown.items)
-        held_out = Clicks(*names, starts, codes.astype(np.int32))
-        given = options | {"held_out": held_out, "calibrate": True}
-        posterior = fit(shown, "personal", rng=seed, executor=executor, **given)
-        users = shown.users[mine].tolist()
-        parts.append(recommend(posterior, k, users=users, window=window, executor=executor))
+        given = options | {"held_out": _hidden_clicks(test, others), "calibrate": True}
+        posterior = fit(test.shown, "personal", rng=seed, executor=executor, **given)
+        parts.append(test.recommend(posterior, mine, executor))
     found = Recommendations(
         np.concatenate([part.users for part in parts]),
         np.concatenate([part.items for part in parts]),
         np.concatenate([part.probabilities for part in parts]),
-        shown.items,
+        test.shown.items,
         np.concatenate([part.errors for part in parts]),
     )
-    return posterior, found, np.concatenate(halves)
+    return posterior, found, replace(test, judged=np.concatenate(halves))
+
+
+def _hidden_clicks(test: _Test, rows: NDArray[np.int64]) -> Clicks:
+    """What was hidden from some of the users."""
+    owners, codes = np.nonzero(test.right[rows])
+    starts = np.searchsorted(owners, np.arange(len(rows) + 1))
+    names = (test.shown.weights[rows], test.shown.users[rows], test.shown.items)
+    return Clicks(*names, starts, codes.astype(np.int32))
+
+
+def _score(
+    test: _Test, posterior: Fit, found: Recommendations, n_bins: int, rng: np.random.Generator
+) -> Evaluation:
+    """How often the recommendations were right, and the most clicked items."""
+    right, seen = test.right[test.judged], test.shown.take(test.judged)
+    hits = _hits(found.items, right)
+    popular = _hits(most_clicked(seen, test.shown.item_counts(), test.k, rng), right)
+    per_user, given = np.nansum(hits, axis=1) / test.k, ~np.isnan(hits)
+    error = float("nan")  # of one user
+    if len(per_user) > 1:
+        error = float(per_user.std(ddof=1) / np.sqrt(len(per_user)))
+    return Evaluation(
+        accuracy=float(per_user.mean()),
+        accuracy_error=error,
+        popularity=float((np.nansum(popular, axis=1) / test.k).mean()),
+        calibration=calibrate(found.probabilities[given], hits[given], n_bins),
+        n_users=len(test.judged),
+        recommendations=found,
+        posterior=posterior,
+    )
 
 
 def most_clicked(

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from ..posteriors.posterior import Posterior
+from ..posteriors.personal import Fit, PersonalFit
 from .evaluate import Evaluation, evaluate
 from .reproduce import fit_options
 
 
-def evaluate_again(posterior: Posterior, hide: int, k: int | None, **more: Any) -> Evaluation:
+def evaluate_again(posterior: Fit, hide: int, k: int | None, **more: Any) -> Evaluation:
     """Hide clicks of a fit, and fit the rest with the options of that fit."""
     assert posterior.clicks is not None
     given = fit_options(posterior)
@@ -19,9 +19,9 @@ def evaluate_again(posterior: Posterior, hide: int, k: int | None, **more: Any) 
         )
     for name in ("held_out", "keep_latent"):  # the first is learnt from what is hidden
         given.pop(name, None)
-    if posterior.personal is None:
-        given["n_clusters"] = posterior.n_clusters
-    else:
+    if isinstance(posterior, PersonalFit):
         given["ridge"] = posterior.settings["options"]["ridge"]
+    else:
+        given["n_clusters"] = posterior.n_clusters
     method = posterior.settings["method"]
     return evaluate(posterior.clicks, hide, k, method, **more, **given)

@@ -2,15 +2,12 @@
 
 from typing import Any
 
-import numpy as np
-
+from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
-from ..posteriors.verdict import is_full
-from ..preferences.preferences import Preferences
-from .options import check_options, known_options
+from .methods import METHODS, Case
 
 
-def call_of(posterior: Posterior) -> str:
+def call_of(posterior: Fit) -> str:
     """The call that makes a fit again, with the options that are not the defaults.
 
     Examples
@@ -25,10 +22,11 @@ def call_of(posterior: Posterior) -> str:
     return f"pm.fit({', '.join(['prefs', *(f'{key}={value!r}' for key, value in given.items())])})"
 
 
-def fit_options(posterior: Posterior) -> dict[str, Any]:
+def fit_options(posterior: Fit) -> dict[str, Any]:
     """The options of a fit that are not the defaults; what prints as ... is data of its own."""
-    options = _personal_options if posterior.personal is not None else _options
-    return options(posterior)
+    if isinstance(posterior, PersonalFit):
+        return _personal_options(posterior)
+    return _options(posterior)
 
 
 def _options(posterior: Posterior) -> dict[str, Any]:
@@ -38,23 +36,24 @@ def _options(posterior: Posterior) -> dict[str, Any]:
     if settings["alpha"] is not None and not stored.get("samples_alpha", True):
         given["alpha"] = settings["alpha"]
     given |= {"n_draws": n_draws, "n_clusters": "auto" if "curve" in settings else n_clusters}
-    alike = posterior.clicks or _like(posterior)
-    usual = check_options(alike, method, n_draws, n_clusters, True, {}).as_settings()
-    for option in known_options(alike, method, n_clusters):
-        if option in stored and stored[option] != usual[option]:
+    if method not in METHODS:  # of another version: its defaults are not known here
+        return given
+    case = Case(posterior.kind, posterior.is_full, posterior.n_items, n_clusters)
+    usual = METHODS[method]().resolved(case, n_draws).settings(case)
+    for option in METHODS[method].option_names(case):
+        if option in stored and stored[option] != _plain(usual[option]):
             given[option] = stored[option]
     if "keep_latent" in given:
         given["keep_latent"] = posterior.users[given["keep_latent"]].tolist()
     return given
 
 
-def _like(posterior: Posterior) -> Preferences:
-    """One ranking of the same kind, by which the usual options are known."""
-    ranks = np.arange(1, posterior.n_items + 1)
-    return Preferences.from_rankings([ranks if is_full(posterior) else np.where(ranks == 1, 1, 0)])
+def _plain(value: Any) -> Any:
+    """As it comes out of a file."""
+    return list(value) if isinstance(value, tuple) else value
 
 
-def _personal_options(posterior: Posterior) -> dict[str, Any]:
+def _personal_options(posterior: PersonalFit) -> dict[str, Any]:
     """Data that was given cannot be told here: an ellipsis stands for it."""
     stored = posterior.settings["options"]
     given: dict[str, Any] = {}

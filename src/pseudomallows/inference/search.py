@@ -175,7 +175,7 @@ def _polish(path: Path, measure: Divergence, n_iterations: int) -> bool:
 
 def _start(law: PseudoMallows, start: ArrayLike | None, rng: np.random.Generator) -> Order:
     if start is None:
-        mean_ranking = rank_randomly(law.costs[:, 0], rng)
+        mean_ranking = rank_randomly(law.tally.rank_sums(), rng)
         return orderings_of(draw_v_ranking(mean_ranking, rng))
     order = as_array(start, "start")
     if order.shape != (law.n_items,) or sorted(order.tolist()) != list(range(law.n_items)):
@@ -217,7 +217,7 @@ def leap_and_shift(order: Order, now: int, then: int) -> Order:
 def exact_divergence(law: PseudoMallows, floor: float = FLOOR) -> Divergence:
     """The marginal divergence of a visit order, both sides by sums over sets of ranks."""
     n_items = law.n_items
-    log_weights = np.asarray(-law.alpha / n_items * law.costs)
+    log_weights = law.posterior_weights
     reference, marginals = np.empty((n_items, n_items)), np.empty((n_items, n_items))
     posterior_by_subsets(log_weights, reference)
     probability = np.zeros(1 << n_items)
@@ -236,7 +236,7 @@ def _reference(
     """Rank probabilities of the exact posterior: by sums, or from a long chain."""
     reference = np.empty((law.n_items, law.n_items))
     if law.n_items <= MOST_ITEMS:
-        posterior_by_subsets(np.asarray(-law.alpha / law.n_items * law.costs), reference)
+        posterior_by_subsets(law.posterior_weights, reference)
         return reference
     prefs = Preferences.from_rankings(rankings)
     posterior = fit(prefs, "mcmc", law.alpha, n_draws=REFERENCE_DRAWS, rng=rng)

@@ -1,35 +1,31 @@
-"""Latent rankings of users known by their clicks: by the paper's law, exactly, or by swaps."""
+"""Latent rankings of users known by their clicks: exact draws, exact likelihood."""
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ..engines.executors import Executor, Threads, blocks
-from ..kernels.costs import count_ranks, footrule_costs, total_cost
-from ..kernels.footrule.clicks import click_log_likelihoods, draw_click_users, swap_users
+from ..distances.footrule import log_partition
+from ..distances.tallies import Counts, Ranking
+from ..engines.executors import Executor
+from ..kernels.footrule.clicks import click_log_likelihoods, draw_click_users
 from ..kernels.groups import TOP_BOTTOM, UNIFORM, V, draw_users
 from ..preferences.preferences import Clicks
-from ..rankings import check_alpha, orderings_of
+from ..rankings import orderings_of
 from .population import (
-    Counts,
+    DrawOrigin,
     ExactLaw,
-    Latent,
-    LocalLatent,
-    Ranking,
+    LocalPopulation,
     SizeCounts,
-    check_consensus,
     exact_sum,
-    log_partition,
     principal_components,
 )
 
 ORDERS = {"uniform": UNIFORM, "v": V, "top_bottom": TOP_BOTTOM}
-AUGMENTATIONS = ("exact", "metropolis")
 
 
-class ClickLatent(LocalLatent):
+class ClickPopulation(LocalPopulation):
     """Clicks: the clicked items have the first ranks, in an order that is not known."""
 
     def __init__(
@@ -40,7 +36,6 @@ class ClickLatent(LocalLatent):
         self.clicks = prefs if informative.all() else prefs.take(informative)
         self._set_rows(self.clicks.weights, numbers)
         self.mean_ranks = -self.clicks.item_counts().astype(np.float64)  # most clicked, rank 1
-        self.known_costs = self._known
         self._prefs = prefs
 
     @property
@@ -99,11 +94,11 @@ class ClickLatent(LocalLatent):
         """Log probability of the clicks of one user of each row."""
         return log_likelihoods_of_clicks(self.starts_of(rows), self.clicks.codes, consensus, alpha)
 
-    def select(self, weights: Counts, numbers: Counts) -> "ClickLatent":
+    def select(self, weights: Counts, numbers: Counts) -> "ClickPopulation":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
         chosen = weights > 0
         prefs = replace(self.clicks.take(chosen), weights=weights[chosen])
-        found = ClickLatent(prefs, self.executor, numbers[chosen])
+        found = ClickPopulation(prefs, self.executor, numbers[chosen])
         found.click_sizes = self.click_sizes
         return found
 
@@ -117,7 +112,7 @@ class ClickLatent(LocalLatent):
         rows = csr_array((values, self.clicks.codes, self.clicks.starts), shape=shape)
         return principal_components(rows, n_features)
 
-    def latent_of(self, users: NDArray[np.int64], source: "Source") -> Ranking:
+    def latent_of(self, users: NDArray[np.int64], origin: DrawOrigin) -> Ranking:
         """The latent rankings of some users again: the same streams give the same bits.
 
         Users who say nothing have one too, with numbers beyond those of the others.
@@ -125,7 +120,7 @@ class ClickLatent(LocalLatent):
         numbers = np.array([self.row_of(int(user))[1] for user in users], dtype=np.int64)
         chosen = self._prefs.take(users)
         chosen = replace(chosen, weights=np.maximum(chosen.weights, 1))
-        return redraw_latent(chosen, numbers, source)
+        return redraw_latent(chosen, numbers, origin)
 
     def row_of(self, user: int) -> tuple[Clicks, int, int | None]:
         """Clicks and number of a user of the data, and the row, if the user says anything."""
@@ -137,188 +132,19 @@ class ClickLatent(LocalLatent):
         return clicks, int(self.row_numbers[row]), row
 
 
-@dataclass(frozen=True)
-class Source:
-    """What a draw of latent rankings came from; with `order`, by the paper's law."""
-
-    consensus: Ranking
-    alpha: float
-    seed: int
-    number: int
-    order: str | None = None
-
-
-def redraw_latent(clicks: Clicks, numbers: Counts, source: Source) -> Ranking:
+def redraw_latent(clicks: Clicks, numbers: Counts, origin: DrawOrigin) -> Ranking:
     """The latent rankings of these users, by the same streams, so with the same bits."""
     rankings = np.zeros((clicks.n_users, clicks.n_items), dtype=np.int32)
     counts, shared = np.zeros((2, clicks.n_items, clicks.n_items), dtype=np.int64)
-    lam, consensus = source.alpha / clicks.n_items, source.consensus
-    who = (source.seed, source.number, numbers, clicks.starts, clicks.codes, clicks.weights)
-    if source.order is None:
+    lam, consensus = origin.alpha / clicks.n_items, origin.consensus
+    who = (origin.seed, origin.number, numbers, clicks.starts, clicks.codes, clicks.weights)
+    if origin.order is None:
         partners = np.full(clicks.n_items, -1)
         draw_click_users(*who, consensus, lam, partners, counts, shared, rankings)
     else:
-        order = ORDERS[source.order]
+        order = ORDERS[origin.order]
         draw_users(*who, orderings_of(consensus), lam, order, counts, rankings)
     return rankings
-
-
-@dataclass(frozen=True)
-class PseudoLaw:
-    """How the paper's law (Algorithm 4) draws the latent rankings."""
-
-    ordering: Counts
-    lam: float
-    seed: int
-    number: int
-    order: int
-
-    def blocks(self, latent: Latent) -> list[slice]:
-        """The rows, cut into blocks."""
-        return latent.count_blocks()
-
-    def count(self, latent: ClickLatent, rows: slice) -> Counts:
-        """What a block adds."""
-        counts = np.zeros((latent.n_items, latent.n_items), dtype=np.int64)
-        draw_users(
-            self.seed,
-            self.number,
-            latent.row_numbers[rows],
-            latent.starts_of(rows),
-            latent.row_codes,
-            latent.row_weights[rows],
-            self.ordering,
-            self.lam,
-            self.order,
-            counts,
-            np.empty((0, latent.n_items), dtype=np.int32),
-        )
-        return counts
-
-
-class PseudoDraw:
-    """One draw of all latent rankings by the paper's law (Algorithm 4), in the making."""
-
-    def __init__(
-        self,
-        latent: Latent,
-        consensus: Ranking,
-        alpha: float,
-        seed: int,
-        number: int,
-        order: str,
-    ):
-        lam, ordering = alpha / latent.n_items, orderings_of(consensus)
-        self.latent, self.law = latent, PseudoLaw(ordering, lam, seed, number, ORDERS[order])
-        self._counts = np.zeros((latent.n_items, latent.n_items), dtype=np.int64)
-
-    def add(self, part: Counts) -> None:
-        """Add the counts of a block."""
-        self._counts += part
-
-    def costs(self) -> Counts:
-        """The costs, once all blocks are added."""
-        return np.asarray(footrule_costs(self._counts))
-
-
-class MetropolisLatent(ClickLatent):
-    """Latent rankings that a chain keeps and changes by swaps, as in the paper's opponent."""
-
-    def __init__(self, prefs: Clicks, executor: Executor | None = None, n_swaps: int = 1):
-        if (prefs.weights > 1).any():
-            raise ValueError("augmentation='metropolis' needs rows of weight 1: repeat the rows")
-        super().__init__(prefs, executor)
-        self._n_swaps = n_swaps
-        self._rows = np.cumsum(prefs.is_informative) - 1  # of `_latent`, by user
-        self._latent: Ranking | None = None
-        self._costs = self._known
-
-    def for_chain(self) -> Latent:
-        """Latent rankings of its own for each chain."""
-        return MetropolisLatent(self._prefs, self.executor, self._n_swaps)
-
-    def draw(self, consensus: Ranking, alpha: float, seed: int, draw: int) -> Counts:
-        """A few swaps for each user; the consensus stays where it is."""
-        self._begin(consensus)
-        latent = self._latent
-
-        def count(rows: slice) -> Counts:
-            assert latent is not None
-            counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
-            swap_users(
-                seed,
-                draw,
-                self.row_numbers[rows],
-                self.starts_of(rows),
-                self.clicks.codes,
-                consensus,
-                alpha / self.n_items,
-                self._n_swaps,
-                latent[rows],
-                counts,
-            )
-            return counts
-
-        counts = np.zeros_like(self._known)
-        for part in self.executor.map(count, self.count_blocks()):
-            counts += part
-        self._costs = np.asarray(footrule_costs(counts))
-        return self._costs
-
-    def _begin(self, consensus: Ranking) -> None:
-        """At first: clicked items, then the others, both in the order of the consensus."""
-        if self._latent is not None:
-            return
-        latent = np.empty((self.n_rows, self.n_items), dtype=np.int32)
-        ordering = orderings_of(consensus)
-        for row, ranks in enumerate(latent):
-            clicked = np.zeros(self.n_items, dtype=bool)
-            clicked[self.clicks.clicks_of(row)] = True
-            mine = np.concatenate([ordering[clicked[ordering]], ordering[~clicked[ordering]]])
-            ranks[mine] = np.arange(1, self.n_items + 1)
-        counts = np.zeros_like(self._known)
-        count_ranks(latent, self.row_weights, counts)
-        self._latent, self._costs = latent, footrule_costs(counts)
-
-    def latent_of(self, users: NDArray[np.int64], source: Source) -> Ranking:
-        """The latent rankings that the chain holds; of users who say nothing, exact draws."""
-        rankings = super().latent_of(users, source)
-        known = self._prefs.is_informative[users]
-        if self._latent is not None:
-            rankings[known] = self._latent[self._rows[users[known]]]
-        return rankings
-
-    def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
-        """Log probability of the latent rankings, which is what alpha sees here."""
-        self._begin(consensus)
-        distance = float(total_cost(self._costs, consensus))
-        return -alpha / self.n_items * distance - self.n_users * log_partition(self.n_items, alpha)
-
-    def start(self, alpha: float, rng: np.random.Generator, n_rounds: int = 10) -> Ranking:
-        """As for exact draws, so that the start is the same."""
-        return ClickLatent(self._prefs, self.executor).start(alpha, rng, n_rounds)
-
-
-def click_log_likelihood(prefs: Clicks, consensus: ArrayLike, alpha: float) -> NDArray[np.float64]:
-    """Log probability of each user's clicks, given their number, the consensus and alpha; exact.
-
-    >>> from pseudomallows import Preferences
-    >>> prefs = Preferences.from_clicks([[1, 0, 0], [0, 0, 1], [0, 0, 0]])
-    >>> np.exp(click_log_likelihood(prefs, [1, 2, 3], alpha=0))
-    array([0.33333333, 0.33333333, 1.        ])
-    """
-    if not isinstance(prefs, Clicks):
-        raise TypeError(
-            f"prefs must be clicks, got {type(prefs).__name__}: for rankings use log_likelihood"
-        )
-    center, alpha = check_consensus(consensus, prefs), check_alpha(alpha)
-    parts = Threads().map(
-        lambda rows: log_likelihoods_of_clicks(
-            prefs.starts[rows.start : rows.stop + 1], prefs.codes, center, alpha
-        ),
-        blocks(prefs.n_users),
-    )
-    return np.concatenate(list(parts))
 
 
 def log_likelihoods_of_clicks(

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import BLOCK, all_cores, blocks, is_remote
-from ..kernels.costs import footrule_costs
 from ..kernels.groups import add_expected, count_group, count_positions
 from ..rankings import orderings_of
-from .clicks import ORDERS, ClickLatent
-from .population import Counts, Latent, Ranking, SizeCounts
+from .clicks import ORDERS, ClickPopulation
+from .population import Completed, Population, SizeCounts
 
 FEWEST_DRAWS, MOST_DRAWS = 2**11, 2**15  # behind each table
 MAX_TABLES = 2**29  # cells of all tables, two bytes each; beyond, drawing the users is better
@@ -98,17 +98,17 @@ class PositionLaw:
         """Counts of no users."""
         return np.zeros((int(self.sizes.sum()), len(self.consensus)), dtype=np.int64)
 
-    def blocks(self, latent: Latent) -> list[slice]:
+    def blocks(self, population: Population) -> list[slice]:
         """The rows, cut into blocks."""
-        return blocks(latent.n_rows, ROWS)
+        return blocks(population.n_rows, ROWS)
 
-    def count(self, latent: ClickLatent, rows: slice) -> Counts:
+    def count(self, population: ClickPopulation, rows: slice) -> Counts:
         """What a block adds."""
         counts = self.no_counts()
         count_positions(
-            latent.starts_of(rows),
-            latent.row_codes,
-            latent.row_weights[rows],
+            population.starts_of(rows),
+            population.row_codes,
+            population.row_weights[rows],
             self.consensus,
             self.firsts,
             counts,
@@ -119,32 +119,36 @@ class PositionLaw:
 class ExpectedDraw:
     """Expected counts in the making: a draw as others, but of no ranking."""
 
-    def __init__(self, latent: Latent, consensus: Ranking, tables: GroupTables):
-        self.latent, self.law = latent, PositionLaw(consensus.copy(), latent.click_sizes.sizes)
+    def __init__(self, population: Population, consensus: Ranking, tables: GroupTables):
+        self.population, self.law = (
+            population,
+            PositionLaw(consensus.copy(), population.click_sizes.sizes),
+        )
         self._tables, self._positions = tables, self.law.no_counts()
+        self._consensus = consensus
 
     def add(self, part: Counts) -> None:
         """Add the counts of a block."""
         self._positions += part
 
-    def costs(self) -> Counts:
-        """The costs, once all blocks are added, to the nearest whole number.
+    def finish(self) -> Completed:
+        """The tally, once all blocks are added, in units of a user; the consensus stays.
 
         Products and sums are of whole numbers below 2^53, so they are exact as floats.
         """
         sizes = self.law.sizes.tolist()
-        if self.latent.n_items < MANY_ITEMS:
+        if self.population.n_items < MANY_ITEMS:
             counts = self._expect(sizes)
         else:
-            executor = self.latent.executor
+            executor = self.population.executor
             threads = all_cores() if is_remote(executor) else executor
             counts = sum(threads.map(self._expect, [sizes[::2], sizes[1::2]]), start=np.zeros(1))
-        costs = footrule_costs(counts.astype(np.int64))
-        return np.asarray((costs + MOST_DRAWS // 2) // MOST_DRAWS)
+        tally = RankTally(self.population.distance, counts.astype(np.int64), unit=MOST_DRAWS)
+        return Completed(tally, self._consensus)
 
     def _expect(self, sizes: list[int]) -> NDArray[np.float64]:
         """Expected counts of the users of some sizes, times `MOST_DRAWS`."""
-        law, n_items = self.law, self.latent.n_items
+        law, n_items = self.law, self.population.n_items
         counts, ordering = np.zeros((n_items, n_items)), orderings_of(law.consensus)
         for size in sizes:
             first = law.firsts[size]

@@ -1,32 +1,27 @@
-"""The latent full rankings of users who are known in part: exact draws, exact likelihood."""
+"""The latent full rankings of users who are known in part: what every kind of data shares."""
 
 import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..distributions.mallows import alpha_for_distance
+from ..distances.footrule import FOOTRULE, Footrule
+from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import BLOCK, Executor, Threads, blocks
-from ..inference.priors import Prior, log_density
-from ..kernels.costs import count_ranks, footrule_costs, total_cost
-from ..kernels.footrule.latent import draw_latent, log_likelihoods, pair_ranks, swap_partners
-from ..kernels.footrule.partition import partition_and_distance
+from ..kernels.footrule.latent import pair_ranks, swap_partners
 from ..kernels.streams import CENTRE, start_stream
-from ..preferences.preferences import Preferences, Rankings
-from ..rankings import check_alpha, check_ranking, rank_randomly
+from ..preferences.preferences import Preferences
+from ..rankings import check_ranking
 
-HIGHEST_ALPHA = 1e4  # where the search for an alpha ends, if not all is known
 UNITS, LOWEST_VALUE = 2**30, 2.0**27  # of sums of log probabilities, and of one user's
-Counts = NDArray[np.int64]
-Ranking = NDArray[np.int32]
 
 
-class Latent(ABC):
+class Population(ABC):
     """What a fit needs to know of the users: counts of ranks, drawn anew for what is not known.
 
     Rows that say nothing are left out, so they change nothing. A row of weight w counts as w users,
@@ -34,15 +29,15 @@ class Latent(ABC):
     """
 
     mean_ranks: NDArray[np.float64]  # or any numbers that rank the items likewise
-    known_costs: Counts  # costs[item, rank - 1] of the ranks that are known
+    known: RankTally  # of the ranks that are known
     row_weights: Counts  # of the rows that say anything
     row_numbers: Counts  # of the first user of each of them; streams go by these
     click_sizes: "SizeCounts"  # of clicks, also of the users from whom these were selected
 
-    def __init__(self, n_items: int, executor: Executor | None):
-        self.n_items = n_items
+    def __init__(self, n_items: int, executor: Executor | None, distance: Footrule = FOOTRULE):
+        self.n_items, self.distance = n_items, distance
         self.executor = Threads() if executor is None else executor
-        self._known = np.zeros((n_items, n_items), dtype=np.int64)
+        self.known = distance.tally(n_items)
 
     def _set_rows(self, weights: Counts, numbers: Counts | None) -> None:
         self.row_weights = weights
@@ -77,21 +72,29 @@ class Latent(ABC):
         """Log probability of the rows that are full."""
         return 0.0
 
+    def likelihood_places(self) -> list[tuple[Any, slice | None]]:
+        """Where the rows lie whose likelihood is a sum over latent rankings, in blocks."""
+        return self.places(blocks(self.n_unknown))
+
     @abstractmethod
-    def select(self, weights: Counts, numbers: Counts) -> "Latent":
+    def select(self, weights: Counts, numbers: Counts) -> "Population":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
 
     @abstractmethod
-    def gather(self, weights: Counts) -> "LocalLatent":
+    def gather(self, weights: Counts) -> "LocalPopulation":
         """The same rows, at hand whatever they were before."""
 
-    def draw(self, consensus: Ranking, alpha: float, seed: int, draw: int) -> Counts:
-        """Draw all latent rankings; return ``costs[item, rank - 1]`` of the completed data.
+    def draw(self, consensus: Ranking, alpha: float, seed: int, number: int) -> "Completed":
+        """Draw all latent rankings; then move a consensus and the latent rankings together.
 
-        Then moves `consensus` and the latent rankings together, by swaps that leave the exact
-        posterior as it is: a consensus given its own latent rankings alone would hardly move.
+        That is by swaps that leave the exact posterior as it is: a consensus given its own latent
+        rankings alone would hardly move.
         """
-        return finish_draws([ExactDraw(self, consensus, alpha, seed, draw)], self.executor)[0]
+        return finish_draws([self.begin_draw(consensus, alpha, seed, number)], self.executor)[0]
+
+    def begin_draw(self, consensus: Ranking, alpha: float, seed: int, number: int) -> "Draw":
+        """Begin to draw all latent rankings, the blocks of rows still to be run."""
+        return ExactDraw(self, consensus, alpha, seed, number)
 
     def count_blocks(self) -> list[slice]:
         """Blocks of rows for counts: large enough that they outweigh the n x n tables, and equal
@@ -106,54 +109,25 @@ class Latent(ABC):
         """Log probability of all that is known, given consensus and alpha; exact."""
         return log_likelihoods_of([(self, consensus, alpha)], self.executor)[0]
 
-    def start(self, alpha: float, rng: np.random.Generator, n_rounds: int = 10) -> Ranking:
-        """A good consensus to start from: the exact MAP for full rankings.
-
-        For partial ones, the ranking of the mean ranks, improved by rounds of drawing the latent
-        rankings and taking their exact MAP (stochastic EM).
-        """
-        if self.is_full:
-            return best_assignment(self.known_costs)
-        consensus = rank_randomly(self.mean_ranks, rng)
-        seed = int(rng.integers(2**63))
-        for n_round in range(n_rounds):
-            consensus = best_assignment(self.draw(consensus, alpha, seed, n_round))
-        return consensus
-
-    def best_alpha(
-        self, consensus: Ranking, prior: Prior | None = None, tolerance: float = 1e-5
-    ) -> float:
-        """The alpha that makes what is known most likely, given a consensus; maybe infinite.
-
-        With a prior, the mode of its posterior, which is finite.
-        """
-        from scipy.optimize import minimize_scalar
-
-        def depth(log_alpha: float) -> float:
-            alpha = math.exp(log_alpha)
-            penalty = 0.0 if prior is None else log_density(prior, alpha)
-            return -self.log_likelihood(consensus, alpha) - penalty
-
-        if self.is_full and prior is None:
-            distance = float(total_cost(self.known_costs, consensus)) / self.n_users
-            return alpha_for_distance(self.n_items, distance)
-        best = minimize_scalar(
-            depth,
-            bounds=(math.log(1e-3), math.log(HIGHEST_ALPHA)),
-            method="bounded",
-            options={"xatol": tolerance},
-        )
-        if prior is not None:
-            return math.exp(best.x)
-        rising = self.log_likelihood(consensus, HIGHEST_ALPHA) >= -best.fun - 1e-9
-        return math.inf if rising else math.exp(best.x)
-
-    def for_chain(self) -> "Latent":
+    def for_chain(self) -> "Population":
         """The latent rankings as one chain keeps them; nothing to keep where draws are exact."""
         return self
 
+    def latent_of(self, users: NDArray[np.int64], origin: "DrawOrigin") -> Ranking:
+        """The latent rankings of some users again, where they are of clicks, at hand."""
+        raise TypeError("latent rankings are kept of clicks only")
 
-class LocalLatent(Latent):
+    def row_of(self, user: int) -> tuple[Any, int, int | None]:
+        """What is known of a user of the data, the number, and the row, if there is any."""
+        raise TypeError("latent rankings are kept of clicks only")
+
+    @property
+    def exact(self) -> "Population":
+        """The same users, their latent rankings drawn exactly."""
+        return self
+
+
+class LocalPopulation(Population):
     """The rows are at hand."""
 
     @abstractmethod
@@ -175,14 +149,14 @@ class LocalLatent(Latent):
         """Coordinates of each row in which like-minded users are near each other."""
 
     @abstractmethod
-    def select(self, weights: Counts, numbers: Counts) -> "LocalLatent":
+    def select(self, weights: Counts, numbers: Counts) -> "LocalPopulation":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
 
     def places(self, cut: list[slice]) -> list[tuple[Any, slice | None]]:
         """Their rows."""
         return [(self, rows) for rows in cut]
 
-    def gather(self, weights: Counts) -> "LocalLatent":
+    def gather(self, weights: Counts) -> "LocalPopulation":
         """The rows of weight above 0 alone."""
         return self.select(weights, self.row_numbers)
 
@@ -196,6 +170,17 @@ class SizeCounts:
 
 
 @dataclass(frozen=True)
+class DrawOrigin:
+    """What a draw of latent rankings came from; with `order`, by the paper's law."""
+
+    consensus: Ranking
+    alpha: float
+    seed: int
+    number: int
+    order: str | None = None
+
+
+@dataclass(frozen=True)
 class ExactLaw:
     """How one exact draw of all latent rankings is made: what its tasks need besides the rows."""
 
@@ -205,101 +190,110 @@ class ExactLaw:
     number: int
     partners: Counts
 
-    def blocks(self, latent: Latent) -> list[slice]:
+    def blocks(self, population: Population) -> list[slice]:
         """The rows, cut into blocks."""
-        return latent.count_blocks()
+        return population.count_blocks()
 
-    def count(self, latent: LocalLatent, rows: slice) -> Counts:
+    def count(self, population: LocalPopulation, rows: slice) -> Counts:
         """What a block adds."""
-        return latent.count_rows(rows, self)
+        return population.count_rows(rows, self)
+
+
+class Completed(NamedTuple):
+    """What a draw of all latent rankings leaves: their tally, and the consensus to go on from."""
+
+    tally: RankTally
+    consensus: Ranking
 
 
 class ExactDraw:
     """One exact draw of all latent rankings, in the making: its blocks may run anywhere."""
 
-    def __init__(self, latent: Latent, consensus: Ranking, alpha: float, seed: int, number: int):
-        self.latent, self._consensus = latent, consensus
+    def __init__(
+        self, population: Population, consensus: Ranking, alpha: float, seed: int, number: int
+    ):
+        self.population = population
         self._stream = np.empty(1, dtype=np.uint64)
-        partners = np.empty(latent.n_items, dtype=np.int64)
+        partners = np.empty(population.n_items, dtype=np.int64)
         start_stream(seed, number, CENTRE, self._stream)
         pair_ranks(self._stream, consensus, partners)
-        self.law = ExactLaw(consensus, alpha / latent.n_items, seed, number, partners)
-        self._sums = np.zeros((2, latent.n_items, latent.n_items), dtype=np.int64)
-        self._sums[0] = latent._known
+        self.law = ExactLaw(consensus, alpha / population.n_items, seed, number, partners)
+        self._sums = np.zeros((2, population.n_items, population.n_items), dtype=np.int64)
+        self._sums[0] = population.known.counts
 
     def add(self, part: Counts) -> None:
         """Add the counts of a block."""
         self._sums += part
 
-    def costs(self) -> Counts:
-        """The costs, once all blocks are added; moves the consensus along, see `Latent.draw`."""
+    def finish(self) -> Completed:
+        """The tally, once all blocks are added, and a consensus that has moved along with it."""
         counts, shared = self._sums
-        law = self.law
-        swap_partners(self._stream, law.partners, shared, law.lam, self._consensus, counts)
-        return np.asarray(footrule_costs(counts))
+        law, consensus = self.law, self.law.consensus.copy()
+        swap_partners(self._stream, law.partners, shared, law.lam, consensus, counts)
+        return Completed(RankTally(self.population.distance, counts), consensus)
 
 
 class Law(Protocol):
     """How latent rankings are drawn, exactly or not: small, so that it can travel to the rows."""
 
-    def blocks(self, latent: Any) -> list[slice]: ...  # pragma: no cover
-    def count(self, latent: Any, rows: slice) -> Counts: ...  # pragma: no cover
+    def blocks(self, population: Any) -> list[slice]: ...  # pragma: no cover
+    def count(self, population: Any, rows: slice) -> Counts: ...  # pragma: no cover
 
 
 class Draw(Protocol):
     """A draw of latent rankings in the making."""
 
     @property
-    def latent(self) -> Latent: ...  # pragma: no cover
+    def population(self) -> Population: ...  # pragma: no cover
     @property
     def law(self) -> Law: ...  # pragma: no cover
     def add(self, part: Counts) -> None: ...  # pragma: no cover
-    def costs(self) -> Counts: ...  # pragma: no cover
+    def finish(self) -> Completed: ...  # pragma: no cover
 
 
 # The tasks below run in threads, with blocks of rows, or on a cluster, with whole shards (None).
 
 
-def finish_draws(draws: Sequence[Draw], executor: Executor) -> list[Counts]:
-    """Run the blocks of several draws side by side; return the costs of each."""
+def finish_draws(draws: Sequence[Draw], executor: Executor) -> list[Completed]:
+    """Run the blocks of several draws side by side; finish each."""
     owners, tasks = [], []
     for draw in draws:
-        for place in draw.latent.places(draw.law.blocks(draw.latent)):
+        for place in draw.population.places(draw.law.blocks(draw.population)):
             owners.append(draw)
             tasks.append((draw.law, *place))
     for draw, part in zip(owners, executor.map(_count, tasks), strict=True):
         draw.add(part)
-    return [draw.costs() for draw in draws]
+    return [draw.finish() for draw in draws]
 
 
-def _count(task: tuple[Law, LocalLatent, slice | None]) -> Counts:
-    law, latent, rows = task
-    parts = (law.count(latent, block) for block in ([rows] if rows else law.blocks(latent)))
+def _count(task: tuple[Law, LocalPopulation, slice | None]) -> Counts:
+    law, population, rows = task
+    parts = (law.count(population, block) for block in ([rows] if rows else law.blocks(population)))
     return functools.reduce(np.add, parts)
 
 
 def log_likelihoods_of(
-    points: Sequence[tuple[Latent, Ranking, float]], executor: Executor
+    points: Sequence[tuple[Population, Ranking, float]], executor: Executor
 ) -> list[float]:
     """Log likelihood of each (users, consensus, alpha), their blocks side by side."""
     owners, tasks = [], []
-    for point, (latent, consensus, alpha) in enumerate(points):
-        for place in latent.places(blocks(latent.n_unknown)):
+    for point, (population, consensus, alpha) in enumerate(points):
+        for place in population.likelihood_places():
             owners.append(point)
             tasks.append((*place, consensus, alpha))
     sums = [0] * len(points)
     for point, part in zip(owners, executor.map(_log_likelihood, tasks), strict=True):
         sums[point] += part
     return [
-        latent.full_log_likelihood(consensus, alpha) + total / UNITS
-        for (latent, consensus, alpha), total in zip(points, sums, strict=True)
+        population.full_log_likelihood(consensus, alpha) + total / UNITS
+        for (population, consensus, alpha), total in zip(points, sums, strict=True)
     ]
 
 
-def _log_likelihood(task: tuple[LocalLatent, slice | None, Ranking, float]) -> int:
-    latent, rows, consensus, alpha = task
-    cut = [rows] if rows else blocks(latent.n_unknown)
-    return sum(latent.unknown_log_likelihood(block, consensus, alpha) for block in cut)
+def _log_likelihood(task: tuple[LocalPopulation, slice | None, Ranking, float]) -> int:
+    population, rows, consensus, alpha = task
+    cut = [rows] if rows else blocks(population.n_unknown)
+    return sum(population.unknown_log_likelihood(block, consensus, alpha) for block in cut)
 
 
 def exact_sum(values: NDArray[np.float64], weights: Counts) -> int:
@@ -312,122 +306,6 @@ def exact_sum(values: NDArray[np.float64], weights: Counts) -> int:
     whole = np.rint(np.maximum(values, -LOWEST_VALUE) * UNITS).astype(np.int64)
     high, low = whole >> 24, whole & (2**24 - 1)  # with a total weight of 10^9 neither overflows
     return (int((weights * high).sum()) << 24) + int((weights * low).sum())
-
-
-class RankingLatent(LocalLatent):
-    """Full and partial rankings."""
-
-    def __init__(
-        self, prefs: Rankings, executor: Executor | None = None, numbers: Counts | None = None
-    ):
-        informative = prefs.is_informative
-        check_informative(informative)
-        super().__init__(prefs.n_items, executor)
-        self._prefs = prefs.take(informative)
-        self._set_rows(self._prefs.weights, numbers)
-        full = self._prefs.is_full
-        self._partial = self._prefs.rankings[~full]
-        self._weights, self._numbers = self.row_weights[~full], self.row_numbers[~full]
-        self._n_full = int(self.row_weights[full].sum())
-        full_counts = _counts(self._prefs, full)
-        self._full_costs = footrule_costs(full_counts)
-        self._known = full_counts + _counts(self._prefs, ~full)
-        self.known_costs = footrule_costs(self._known)
-
-    @functools.cached_property
-    def mean_ranks(self) -> NDArray[np.float64]:  # type: ignore[override]
-        """Mean rank of each item."""
-        return self._prefs.mean_ranks()
-
-    @property
-    def n_unknown(self) -> int:
-        """Number of rows of which something is not known."""
-        return len(self._weights)
-
-    def count_rows(self, rows: slice, law: ExactLaw) -> Counts:
-        """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
-        counts = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
-        draw_latent(
-            law.seed,
-            law.number,
-            self._numbers[rows],
-            self._partial[rows],
-            self._weights[rows],
-            law.consensus,
-            law.lam,
-            law.partners,
-            counts[0],
-            counts[1],
-            np.empty((0, self.n_items), dtype=np.int32),
-        )
-        return counts
-
-    def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
-        """Log probability of some of the rows that are not full; see `exact_sum`."""
-        values = _log_likelihoods(self._partial[rows], consensus, alpha)
-        return exact_sum(values, self._weights[rows])
-
-    def row_log_likelihoods(
-        self, rows: slice, consensus: Ranking, alpha: float
-    ) -> NDArray[np.float64]:
-        """Log probability of what is known of one user of each row, full or not."""
-        return _log_likelihoods(self._prefs.rankings[rows], consensus, alpha)
-
-    def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
-        """Log probability of the rows that are full."""
-        distance = float(total_cost(self._full_costs, consensus))
-        return -alpha / self.n_items * distance - self._n_full * log_partition(self.n_items, alpha)
-
-    def select(self, weights: Counts, numbers: Counts) -> "RankingLatent":
-        """The rows of weight above 0 alone, with these weights and numbers of first users."""
-        chosen = weights > 0
-        prefs = replace(self._prefs.take(chosen), weights=weights[chosen])
-        return RankingLatent(prefs, self.executor, numbers[chosen])
-
-    def features(self, n_features: int) -> NDArray[np.float64]:
-        """Principal components of the ranks, unknown ones filled with the mean of those left."""
-        filled = self._prefs.filled_ranks()
-        return principal_components(filled - filled.mean(axis=0), n_features)
-
-
-def log_likelihood(prefs: Rankings, consensus: ArrayLike, alpha: float) -> NDArray[np.float64]:
-    """Log probability of what is known of each user, given the consensus and alpha; exact.
-
-    The sum over all full rankings that agree with it, by matchings on a line, in time n_items^2 a
-    user. Row weights are not used: a value is that of one person. For clicks, see
-    :func:`click_log_likelihood`.
-
-    >>> prefs = Preferences.from_rankings([[1, 2, 3], [1, 0, 0], [0, 0, 0]])
-    >>> np.exp(log_likelihood(prefs, [1, 2, 3], alpha=0))
-    array([0.16666667, 0.33333333, 1.        ])
-    """
-    if not isinstance(prefs, Rankings):
-        raise TypeError(
-            f"prefs must be rankings (pm.Preferences.from_rankings), got {type(prefs).__name__}; "
-            "for clicks use click_log_likelihood"
-        )
-    center = check_consensus(consensus, prefs)
-    alpha = check_alpha(alpha)
-    parts = Threads().map(
-        lambda rows: _log_likelihoods(prefs.rankings[rows], center, alpha), blocks(prefs.n_users)
-    )
-    return np.concatenate(list(parts))
-
-
-def best_assignment(costs: NDArray[Any]) -> Ranking:
-    """The consensus of the lowest total cost, by linear assignment."""
-    from scipy.optimize import linear_sum_assignment
-
-    items, ranks = linear_sum_assignment(costs)
-    consensus = np.empty(len(costs), dtype=np.int32)
-    consensus[items] = ranks + 1
-    return consensus
-
-
-@functools.lru_cache(maxsize=64)
-def log_partition(n_items: int, alpha: float) -> float:
-    """Log partition function of the Mallows distribution, remembered."""
-    return float(partition_and_distance(n_items, alpha / n_items)[0])
 
 
 def principal_components(rows: Any, n_components: int) -> NDArray[np.float64]:
@@ -453,15 +331,3 @@ def check_consensus(consensus: ArrayLike, prefs: Preferences) -> Ranking:
     if len(center) != prefs.n_items:
         raise ValueError(f"consensus must have {prefs.n_items} items, got {len(center)}")
     return center
-
-
-def _counts(prefs: Rankings, rows: NDArray[np.bool_]) -> Counts:
-    counts = np.zeros((prefs.n_items, prefs.n_items), dtype=np.int64)
-    count_ranks(prefs.rankings[rows], prefs.weights[rows], counts)
-    return counts
-
-
-def _log_likelihoods(rankings: Ranking, consensus: Ranking, alpha: float) -> NDArray[np.float64]:
-    values, n_items = np.empty(len(rankings)), len(consensus)
-    log_likelihoods(rankings, consensus, alpha / n_items, log_partition(n_items, alpha), values)
-    return values

@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances.tallies import Counts
 from ..engines.executors import Executor, RemoteExecutor, Threads, is_remote
 from ..files.parquet_parts import Parts, item_names, load_part
-from ..preferences.preferences import Clicks, Preferences, Rankings, SizeTable, check_preferences
-from .clicks import ClickLatent
-from .population import Counts, Latent, RankingLatent, SizeCounts, check_informative
+from ..preferences.preferences import Clicks, Preferences, SizeTable
+from .clicks import ClickPopulation
+from .population import Population, SizeCounts, check_informative
 
 SHARDS_EACH = 2  # for each worker, of clicks that are sent to them
 
 
-class ShardedLatent(Latent):
-    """The latent rankings of users whose clicks lie in shards, each a `ClickLatent`.
+class ShardedPopulation(Population):
+    """The latent rankings of users whose clicks lie in shards, each a `ClickPopulation`.
 
     As many numbers as users lie here too: their weights, and which stream is whose.
     """
@@ -42,7 +43,6 @@ class ShardedLatent(Latent):
         self._ends = np.cumsum([len(part) for part in weights])
         self._set_rows(np.concatenate(weights), np.concatenate(numbers))
         self.click_sizes = sizes
-        self.known_costs = self._known
 
     @functools.cached_property
     def mean_ranks(self) -> NDArray[np.float64]:  # type: ignore[override]
@@ -70,46 +70,48 @@ class ShardedLatent(Latent):
             first = end
         return found
 
-    def select(self, weights: Counts, numbers: Counts) -> "ShardedLatent":
+    def select(self, weights: Counts, numbers: Counts) -> "ShardedPopulation":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
         shards, weight_parts, number_parts = zip(*self._select(weights, numbers), strict=True)
         parts = (shards, weight_parts, number_parts)
-        return ShardedLatent(*parts, self.click_sizes, self.n_items, self._remote)
+        return ShardedPopulation(*parts, self.click_sizes, self.n_items, self._remote)
 
-    def gather(self, weights: Counts) -> ClickLatent:
+    def gather(self, weights: Counts) -> ClickPopulation:
         """The rows of weight above 0 alone, brought here."""
         shards, _, numbers = zip(*self._select(weights, self.row_numbers), strict=True)
         parts = list(self._remote.map(_clicks_of, shards))
-        return ClickLatent(join_clicks(parts), Threads(), np.concatenate(numbers))
+        return ClickPopulation(join_clicks(parts), Threads(), np.concatenate(numbers))
 
 
 # The tasks, which run on the workers
 
 
-def _item_counts(latent: ClickLatent) -> Counts:
-    return -latent.mean_ranks.astype(np.int64)
+def _item_counts(population: ClickPopulation) -> Counts:
+    return -population.mean_ranks.astype(np.int64)
 
 
-def _select_rows(latent: ClickLatent, rows: Counts, weights: Counts, numbers: Counts) -> Any:
-    given = np.zeros((2, latent.n_rows), dtype=np.int64)
+def _select_rows(
+    population: ClickPopulation, rows: Counts, weights: Counts, numbers: Counts
+) -> Any:
+    given = np.zeros((2, population.n_rows), dtype=np.int64)
     given[:, rows] = weights, numbers
-    return latent.select(*given)
+    return population.select(*given)
 
 
-def _clicks_of(latent: ClickLatent) -> Clicks:
-    return latent.clicks
+def _clicks_of(population: ClickPopulation) -> Clicks:
+    return population.clicks
 
 
 def _make_shard(
     starts: Counts, codes: NDArray[np.int32], weights: Counts, numbers: Counts, n_items: int
-) -> ClickLatent:
+) -> ClickPopulation:
     nobody, items = np.empty(len(weights), dtype=np.int8), np.arange(n_items)
     clicks = Clicks(weights, nobody, items, starts, codes)
-    return ClickLatent(clicks, Threads(1), numbers)
+    return ClickPopulation(clicks, Threads(1), numbers)
 
 
-def _number_shard(clicks: Clicks, first: int) -> ClickLatent:
-    return ClickLatent(clicks, Threads(1), first + np.arange(clicks.n_users))
+def _number_shard(clicks: Clicks, first: int) -> ClickPopulation:
+    return ClickPopulation(clicks, Threads(1), first + np.arange(clicks.n_users))
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ def _sums(loaded: tuple[Clicks, _Sums]) -> _Sums:
     return loaded[1]
 
 
-def _number_part(loaded: tuple[Clicks, _Sums], first: int) -> ClickLatent:
+def _number_part(loaded: tuple[Clicks, _Sums], first: int) -> ClickPopulation:
     return _number_shard(loaded[0], first)
 
 
@@ -144,7 +146,7 @@ def _number_part(loaded: tuple[Clicks, _Sums], first: int) -> ClickLatent:
 class ShardedClicks(Clicks):
     """Clicks that only the workers hold; rows that say nothing are left out."""
 
-    latent: ShardedLatent
+    population: ShardedPopulation
     table: SizeTable
     sum_of_rows: int
 
@@ -154,7 +156,7 @@ class ShardedClicks(Clicks):
     @property
     def n_users(self) -> int:
         """Number of rows, over all shards."""
-        return self.latent.n_rows
+        return self.population.n_rows
 
     @property
     def is_informative(self) -> NDArray[np.bool_]:
@@ -173,7 +175,7 @@ class ShardedClicks(Clicks):
         """Users and clicks by the number of clicks."""
         return self.table
 
-    def without_rows(self) -> Clicks:
+    def kept(self) -> Clicks:
         """The items alone, for a posterior that keeps no users."""
         none = np.empty(0, dtype=np.int64)
         return Clicks(none, self.users, self.items, np.zeros(1, np.int64), none.astype(np.int32))
@@ -201,7 +203,7 @@ def open_parts(parts: Parts, executor: Executor | None) -> ShardedClicks:
     used = [place for place, size in enumerate(sizes) if size]
     table = functools.reduce(SizeTable.plus, [part.table for part in sums])
     informative = table.sizes < len(items)
-    latent = ShardedLatent(
+    population = ShardedPopulation(
         [executor.submit(_number_part, loaded[place], firsts[place]) for place in used],
         [np.ones(sizes[place], dtype=np.int64) for place in used],
         [np.arange(firsts[place], firsts[place + 1]) for place in used],
@@ -212,20 +214,20 @@ def open_parts(parts: Parts, executor: Executor | None) -> ShardedClicks:
     names = np.array(items, dtype=object)
     none = np.empty(0, dtype=np.int64)
     return ShardedClicks(
-        latent.row_weights,
+        population.row_weights,
         none.astype(object),
         names,
         np.zeros(1, np.int64),
         none.astype(np.int32),
-        latent,
+        population,
         table,
         sum(part.checksum for part in sums) % 2**64,
     )
 
 
-def shard_clicks(prefs: Clicks, executor: RemoteExecutor) -> ShardedLatent:
+def shard_clicks(prefs: Clicks, executor: RemoteExecutor) -> ShardedPopulation:
     """Send clicks that are at hand to the workers, within tasks, so that they can be sent again."""
-    here = ClickLatent(prefs, Threads(1))
+    here = ClickPopulation(prefs, Threads(1))
     n_shards = min(SHARDS_EACH * executor.n_workers, here.n_rows)
     edges = np.linspace(0, here.n_rows, n_shards + 1).astype(int).tolist()
     cuts = [slice(first, end) for first, end in itertools.pairwise(edges)]
@@ -235,7 +237,7 @@ def shard_clicks(prefs: Clicks, executor: RemoteExecutor) -> ShardedLatent:
         codes = here.row_codes[starts[0] : starts[-1]]
         numbered = (here.row_weights[rows], here.row_numbers[rows], here.n_items)
         shards.append(executor.submit(_make_shard, starts - starts[0], codes, *numbered))
-    return ShardedLatent(
+    return ShardedPopulation(
         shards,
         [here.row_weights[rows] for rows in cuts],
         [here.row_numbers[rows] for rows in cuts],
@@ -255,19 +257,3 @@ def join_clicks(parts: Sequence[Clicks]) -> Clicks:
         starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         codes=np.concatenate([part.codes for part in parts]),
     )
-
-
-def make_latent(prefs: Preferences, executor: Executor | None) -> Latent:
-    """The latent rankings of either kind of data, here or on a cluster."""
-    check_preferences(prefs)
-    if isinstance(prefs, ShardedClicks):
-        return prefs.latent
-    if isinstance(prefs, Clicks):
-        check_informative(prefs.is_informative)
-        return (
-            shard_clicks(prefs, executor) if is_remote(executor) else ClickLatent(prefs, executor)
-        )
-    assert isinstance(prefs, Rankings)
-    if is_remote(executor):
-        raise TypeError("a cluster runs fits of clicks: for rankings, leave executor out")
-    return RankingLatent(prefs, executor)

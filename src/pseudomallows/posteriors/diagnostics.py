@@ -3,11 +3,21 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distributions.balancing import BalanceWarning as BalanceWarning
+from ..distributions.scores import weighted_effective_size as weighted_effective_size
+
 RHAT_LIMIT = 1.05
 EFFECTIVE_SIZE_LIMIT = 50.0
 
-
 ADVICE = "raise n_draws, warmup or thin"
+SLOW_ADVICE = (
+    "the consensus of Algorithm 5 moves slowly, since it sees its own latent rankings, so its "
+    "intervals are too short: use method='mcmc' or 'balanced', or try sigma above 0"
+)
+CLUSTER_ADVICE = (
+    "raise n_draws or thin; if the chains have found different clusters (compare "
+    "posterior.chain_memberships), take fewer clusters"
+)
 
 
 class ConvergenceWarning(UserWarning):
@@ -66,26 +76,6 @@ class EffectiveSizeWarning(UserWarning):
             f"{EFFECTIVE_SIZE_LIMIT:.0f} or more): raise n_draws, leave the weights out "
             "(weighted=False), or use method='mcmc'"
         )
-
-
-class BalanceWarning(UserWarning):
-    """The balancing stopped before its tolerance: `error` is left after `n_steps`."""
-
-    def __init__(self, error: float, n_steps: int):
-        self.error, self.n_steps = error, n_steps
-        super().__init__(
-            f"the balanced weights still miss their sums by {error:.2g} after {n_steps} steps; "
-            "the draws stay valid, their weights make up for it"
-        )
-
-
-def weighted_effective_size(weights: NDArray[np.float64]) -> float:
-    """How many equal draws the weighted draws are worth (Kish).
-
-    >>> weighted_effective_size(np.array([0.5, 0.5, 0.0]))
-    2.0
-    """
-    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def rhat(draws: NDArray[np.floating]) -> float:

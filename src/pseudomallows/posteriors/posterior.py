@@ -1,4 +1,4 @@
-"""Posterior: what every fit returns."""
+"""Posterior: what a fit with draws of a consensus returns."""
 
 import os
 from dataclasses import dataclass, field
@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances.tallies import best_assignment
 from ..distributions.scores import share_of_ranks
-from ..latent.population import best_assignment
 from ..preferences.frames import make_frame
-from ..preferences.preferences import Clicks
+from ..preferences.preferences import Clicks, Preferences
 from ..rankings import orderings_of
-from ..recommendations.personal import Personal
 from .diagnostics import effective_size, rhat, weighted_effective_size
 
 KINDS = ("cp", "map", "mean")
@@ -63,8 +62,8 @@ class Posterior:
         Names of the items.
     settings : dict
         Version, method, seed and options: how to make these draws again.
-    clicks : Clicks or None
-        The clicks behind the fit, for :func:`recommend`.
+    data : Preferences or None
+        What the fit was made from, if it is kept: clicks, for :func:`recommend`.
     latent : (n_chains, n_draws, n_kept, n_items) array
         ``latent[chain, draw, place, item]``: latent rankings of the users named in `keep_latent`.
     users : array
@@ -77,10 +76,6 @@ class Posterior:
     leaders : (n_chains, n_leaders, n_clusters, n_items) array
         Exact consensuses by which the clusters were told apart, where those of the draws are
         approximate; else empty.
-    personal : Personal or None
-        For method "personal": the consensus of each user; that of the draws is the population's.
-    clusters : Posterior or None
-        For method "personal": the clusters that its probabilities are blended with.
     """
 
     consensus: NDArray[np.int32]
@@ -90,7 +85,7 @@ class Posterior:
     costs: NDArray[np.float64]
     items: NDArray[Any]
     settings: dict[str, Any] = field(default_factory=dict)
-    clicks: Clicks | None = None
+    data: Preferences | None = None
     latent: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int32))
     users: NDArray[Any] = field(default_factory=lambda: np.arange(0))
     shares: NDArray[np.float64] = field(default_factory=lambda: np.ones((1, 1, 1)))
@@ -98,8 +93,6 @@ class Posterior:
         default_factory=lambda: np.ones((1, 0, 1), np.float32)
     )
     leaders: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int32))
-    personal: Personal | None = None
-    clusters: "Posterior | None" = None
 
     def __repr__(self) -> str:
         n_chains, n_draws, n_clusters, n_items = self.consensus.shape
@@ -112,6 +105,21 @@ class Posterior:
     def __getstate__(self) -> dict[str, Any]:
         """Without what was made for recommendations: a copy makes its own."""
         return {name: value for name, value in vars(self).items() if name != "_recommender"}
+
+    @property
+    def clicks(self) -> Clicks | None:
+        """The data, if they are clicks."""
+        return self.data if isinstance(self.data, Clicks) else None
+
+    @property
+    def kind(self) -> str:
+        """The kind of data it was fitted to: "rankings" or "clicks"."""
+        return str(self.settings.get("kind", "rankings" if self.data is None else self.data.kind))
+
+    @property
+    def is_full(self) -> bool:
+        """Was it fitted to full rankings only?"""
+        return bool(self.settings.get("is_full", False))
 
     @property
     def n_items(self) -> int:
@@ -176,14 +184,11 @@ class Posterior:
             self.check_cluster(cluster)
             return best_assignment(self.costs[cluster])
         probabilities = self.rank_probabilities(cluster)
-        mean_ranks = probabilities @ np.arange(1, self.n_items + 1)
         if kind == "mean":
-            ordering = np.argsort(mean_ranks, kind="stable")
+            ordering = orderings_of(mean_ranks_of(probabilities))
         else:
-            ordering = _cumulative_ordering(probabilities, mean_ranks)
-        consensus = np.empty(self.n_items, dtype=np.int32)
-        consensus[ordering] = np.arange(1, self.n_items + 1)
-        return consensus
+            ordering = cp_ordering(probabilities)
+        return (orderings_of(ordering) + 1).astype(np.int32)
 
     def intervals(self, probability: float = 0.95, cluster: int = 0) -> NDArray[np.int32]:
         """Highest-density interval of each item's rank: ``[item]`` is (lowest, highest).
@@ -219,25 +224,13 @@ class Posterior:
 
     def summary(self, cluster: int = 0, probability: float = 0.95) -> list[dict[str, Any]]:
         """The CP consensus, best item first, with intervals and mean ranks: one dict an item."""
-        consensus = self.point_consensus("cp", cluster)
-        runs = self.intervals(probability, cluster)
-        means = self.rank_probabilities(cluster) @ np.arange(1, self.n_items + 1)
-        return [
-            {
-                "item": self.items[item],
-                "rank": int(consensus[item]),
-                "lowest": int(runs[item, 0]),
-                "highest": int(runs[item, 1]),
-                "mean": float(means[item]),
-            }
-            for item in orderings_of(consensus)
-        ]
+        return summary_of(self.rank_probabilities(cluster), self.items, probability)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the posterior to a file, whole or not at all; see :func:`pseudomallows.load`."""
-        from .save import save_posterior
+        from .save import save
 
-        save_posterior(self, path)
+        save(self, path)
 
     def _equal_draws(self) -> NDArray[np.int64]:
         """Numbers of draws, each as often as its weight says (systematic resampling)."""
@@ -284,10 +277,32 @@ def common_consensus(posterior: Posterior) -> NDArray[np.int32]:
     """One consensus for all; of several clusters, by mean rank over the population."""
     if posterior.n_clusters == 1:
         return posterior.point_consensus()
-    ranks = np.arange(1, posterior.n_items + 1)
     shares = posterior.shares.mean(axis=(0, 1))
-    means = [posterior.rank_probabilities(k) @ ranks for k in range(posterior.n_clusters)]
+    every = range(posterior.n_clusters)
+    means = [mean_ranks_of(posterior.rank_probabilities(cluster)) for cluster in every]
     return orderings_of(orderings_of(shares @ np.array(means))).astype(np.int32) + 1
+
+
+def mean_ranks_of(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean rank of each item, from ``probabilities[item, rank - 1]``."""
+    return np.asarray(probabilities @ np.arange(1, len(probabilities) + 1))
+
+
+def summary_of(
+    probabilities: NDArray[np.float64], items: NDArray[Any], probability: float = 0.95
+) -> list[dict[str, Any]]:
+    """The CP consensus of ``probabilities[item, rank - 1]``: see :meth:`Posterior.summary`."""
+    means, runs = mean_ranks_of(probabilities), intervals_of(probabilities, probability)
+    return [
+        {
+            "item": items[item],
+            "rank": place + 1,
+            "lowest": int(runs[item, 0]),
+            "highest": int(runs[item, 1]),
+            "mean": float(means[item]),
+        }
+        for place, item in enumerate(cp_ordering(probabilities))
+    ]
 
 
 def intervals_of(probabilities: NDArray[np.float64], probability: float) -> NDArray[np.int32]:
@@ -298,10 +313,10 @@ def intervals_of(probabilities: NDArray[np.float64], probability: float) -> NDAr
     return np.array(rows, dtype=np.int32)
 
 
-def _cumulative_ordering(
-    probabilities: NDArray[np.float64], mean_ranks: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    items = np.argsort(mean_ranks, kind="stable")
+def cp_ordering(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
+    """``ordering[place]`` is the item, among those left, that is most likely there or before; of
+    ties the better mean rank."""
+    items = orderings_of(mean_ranks_of(probabilities))
     cumulative = probabilities.cumsum(axis=1)[items]
     taken, chosen = np.zeros(len(items)), np.empty(len(items), dtype=np.int64)
     for place in range(len(items)):

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..inference.evaluate import Evaluation
-from ..inference.fit import CLUSTER_ADVICE, SLOW_ADVICE
-from .diagnostics import ADVICE, EFFECTIVE_SIZE_LIMIT, RHAT_LIMIT
+from .diagnostics import ADVICE, CLUSTER_ADVICE, EFFECTIVE_SIZE_LIMIT, RHAT_LIMIT, SLOW_ADVICE
+from .personal import Fit, PersonalFit
 from .posterior import Posterior
 
 POOR_RHAT, POOR_SIZE = 1.2, 10.0  # up to here, with care
@@ -38,14 +37,10 @@ class Verdict:
     note: str = ""
 
 
-def is_full(posterior: Posterior) -> bool:
-    """Was it fitted to full rankings?"""
-    options = posterior.settings.get("options", {})
-    return posterior.clicks is None and options.get("n_alpha_moves") == 5
-
-
-def judge(posterior: Posterior, evaluation: Evaluation | None = None) -> Verdict:
+def judge(posterior: Fit, calibration_error: float | None = None) -> Verdict:
     """Whether to trust a fit.
+
+    `calibration_error` is that of :func:`evaluate`, by which a personal fit is judged.
 
     Examples
     --------
@@ -54,13 +49,13 @@ def judge(posterior: Posterior, evaluation: Evaluation | None = None) -> Verdict
     >>> judge(posterior).answer
     'yes'
     """
-    if posterior.personal is not None:
-        return _judge_personal(evaluation)
+    if isinstance(posterior, PersonalFit):
+        return _judge_personal(calibration_error)
     if not posterior.alpha.any():
         words = "The users agree no more than by chance, so every order is as likely as any other."
         return Verdict("no", words, "Do not use this order. More users may help.")
     is_mcmc = posterior.settings.get("method") == "mcmc"
-    if is_mcmc or not is_full(posterior) or posterior.n_clusters > 1:
+    if is_mcmc or not posterior.is_full or posterior.n_clusters > 1:
         return _judge_chains(posterior)
     return _judge_draws(posterior)
 
@@ -115,12 +110,11 @@ def _judge_draws(posterior: Posterior) -> Verdict:
     return Verdict(answer, words, "Raise n_draws, or use method='mcmc'.", checks, DRAW_NOTE)
 
 
-def _judge_personal(evaluation: Evaluation | None) -> Verdict:
+def _judge_personal(error: float | None) -> Verdict:
     base = "Nothing is drawn by chance here, so R-hat has no meaning; "
-    if evaluation is None:
+    if error is None:
         words = base + "the check is whether its chances come true, and that was not made."
         return Verdict("with care", words, "Hide some clicks and see: pm.evaluate does it.")
-    error = evaluation.calibration.error
     words = base + f"its chances are off by {error:.1%} on average, on clicks it had not seen."
     if error <= GOOD_CALIBRATION:
         return Verdict("yes", words)

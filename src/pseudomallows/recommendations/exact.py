@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances.footrule import log_partition
 from ..engines.executors import Executor, blocks
 from ..kernels.footrule.clicks import (
     click_log_likelihoods,
@@ -26,7 +27,6 @@ from ..kernels.footrule.clicks import (
 )
 from ..kernels.footrule.matching import N_GAPS, grid_weights
 from ..kernels.groups import choose_best
-from ..latent.population import log_partition
 from ..posteriors.posterior import Posterior, common_consensus
 from ..preferences.preferences import Clicks
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances.footrule import log_partition
 from ..kernels.footrule.clicks import logs_of_factorials
 from ..kernels.footrule.matching import grid_weights
 from ..kernels.footrule.memberships import N_FINE, fill_log_weights
-from ..latent.population import log_partition
 
 Floats = NDArray[np.float64]
 MAX_BYTES = 128 * 2**20  # of the tables; what they do not hold is summed step by step

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ..engines.executors import Executor, all_cores, blocks, check_local
 from ..kernels.groups import choose_best
-from ..posteriors.posterior import Posterior, intervals_of
+from ..posteriors.personal import Fit, check_fit
+from ..posteriors.posterior import intervals_of
 from ..preferences.frames import make_frame
 from ..preferences.preferences import Clicks, Preferences, check_known, rows_of_users
 from ..rankings import check_count
@@ -68,7 +69,7 @@ class Recommendations:
 
 
 def recommend(
-    posterior: Posterior,
+    posterior: Fit,
     k: int = 10,
     *,
     users: Any = None,
@@ -85,7 +86,7 @@ def recommend(
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or PersonalFit
         From a fit of clicks.
     k : int
         How many items; at most all of them. A user with fewer unseen ones gets all of these.
@@ -146,10 +147,9 @@ def recommend(
     return best_items(posterior, seen, rows, k, window, by, executor, max_error)
 
 
-def clicks_of_fit(posterior: Posterior, has_clicks: bool) -> Clicks:
+def clicks_of_fit(posterior: Fit, has_clicks: bool) -> Clicks:
     """The clicks of a fit, of which there must be some if there are no others to answer to."""
-    if not isinstance(posterior, Posterior):
-        raise TypeError(f"posterior must come from fit, got {type(posterior).__name__}")
+    check_fit(posterior)
     if posterior.clicks is None:
         raise ValueError("recommendations need a fit of clicks, and this posterior is of rankings")
     if not has_clicks and not posterior.clicks.n_users:
@@ -162,7 +162,7 @@ def clicks_of_fit(posterior: Posterior, has_clicks: bool) -> Clicks:
 
 
 def best_items(
-    posterior: Posterior,
+    posterior: Fit,
     seen: Clicks,
     rows: NDArray[np.int64] | None,
     k: int,
@@ -206,13 +206,13 @@ def _by_draws(
 
 
 def memberships(
-    posterior: Posterior, clicks: Any, *, executor: Executor | None = None
+    posterior: Fit, clicks: Any, *, executor: Executor | None = None
 ) -> NDArray[np.float64]:
     """Probability that each new user belongs to each cluster, from the user's clicks alone.
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or PersonalFit
         From a fit of clicks.
     clicks
         Clicks of new users: the forms of :func:`recommend`.
@@ -232,8 +232,7 @@ def memberships(
     >>> memberships(posterior, {"new": ["milk"]}).argmax(), posterior.labels[[0, 13]]
     (np.int64(0), array([0, 1]))
     """
-    if not isinstance(posterior, Posterior):
-        raise TypeError(f"posterior must come from fit, got {type(posterior).__name__}")
+    check_fit(posterior)
     if posterior.clicks is None:
         raise ValueError("new users are known by clicks, and this posterior is of rankings")
     recommender = recommender_of(posterior)
@@ -242,7 +241,7 @@ def memberships(
 
 
 def user_intervals(
-    posterior: Posterior,
+    posterior: Fit,
     user: Any = None,
     *,
     clicks: Any = None,
@@ -258,7 +257,7 @@ def user_intervals(
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or PersonalFit
         From a fit of clicks.
     user : optional
         Name of a user of the fit.

@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 
 from ..engines.executors import Executor, Threads, all_cores, blocks
 from ..kernels.groups import choose_best
+from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
 from ..preferences.preferences import Clicks
 from .exact import MAX_ERROR, ExactRecommender, draw_ranks_of
 from .paper import PseudoRecommender
+from .personal import PersonalChances
 
 ONE = Threads(1)
 Best = tuple[list[int], list[float], list[float] | None]
@@ -100,7 +102,7 @@ class Recommender(Protocol):
         ...  # pragma: no cover
 
 
-def recommender_of(posterior: Posterior) -> Recommender:
+def recommender_of(posterior: Fit) -> Recommender:
     """What recommendations need of a posterior, made once and kept with it."""
     if "_recommender" not in posterior.__dict__:
         posterior.__dict__["_recommender"] = _make(posterior)
@@ -108,8 +110,8 @@ def recommender_of(posterior: Posterior) -> Recommender:
     return found
 
 
-def _make(posterior: Posterior) -> Recommender:
-    if posterior.personal is not None:
+def _make(posterior: Fit) -> Recommender:
+    if isinstance(posterior, PersonalFit):
         return PersonalRecommender(posterior)
     is_pseudo = posterior.settings["method"] == "pseudo"
     return PseudoRecommender(posterior) if is_pseudo else ExactRecommender(posterior)
@@ -125,12 +127,11 @@ def chances_of(posterior: Posterior, seen: Clicks, window: int) -> NDArray[np.fl
 class PersonalRecommender:
     """The same for consensuses of one's own."""
 
-    def __init__(self, posterior: Posterior):
-        assert posterior.personal is not None
-        self._personal, self._clusters = posterior.personal, posterior.clusters
-        self._items = posterior.items
-        self.consensus = posterior.consensus[0, 0, 0]
-        self.codes = {name: code for code, name in enumerate(posterior.items.tolist())}
+    def __init__(self, fit: PersonalFit):
+        self._fit, self._clusters, self._items = fit, fit.clusters, fit.items
+        self._chances = PersonalChances(fit)
+        self.consensus = fit.popularity_ranking()
+        self.codes = {name: code for code, name in enumerate(fit.items.tolist())}
 
     def begin(
         self,
@@ -143,14 +144,14 @@ class PersonalRecommender:
         """What fills the probabilities of some of these users; `rows` are theirs in the fit."""
         if by == "draws":
             raise ValueError("by='draws' is not there for method='personal': use by='look_up'")
-        tables = self._personal.prepare(seen, window)
+        tables = self._chances.prepare(seen, window)
         others = None
         if self._clusters is not None:
             others = chances_of(self._clusters, seen, window)
 
         def fill(part: slice) -> NDArray[np.float64]:
             blend = None if others is None else others[part]
-            return self._personal.probabilities(tables, seen, part, window, rows, blend)
+            return self._chances.probabilities(tables, seen, part, window, rows, blend)
 
         return fill
 
@@ -187,8 +188,11 @@ class PersonalRecommender:
         return items[0].tolist(), chances[0].tolist(), None
 
     def memberships_of(self, seen: Clicks, executor: Executor) -> NDArray[np.float64]:
-        """There is one cluster."""
-        return np.ones((seen.n_users, 1))
+        """There are none."""
+        raise ValueError(
+            "a personal fit has no clusters: each user has an order of their own; for memberships "
+            "fit with another method and n_clusters"
+        )
 
     def _one(self, codes: NDArray[np.int32]) -> Clicks:
         user, starts = np.array([""], dtype=object), np.array([0, len(codes)])
@@ -201,22 +205,22 @@ class PersonalRecommender:
 
     def is_ready(self, n_clicks: int, window: int) -> bool:
         """Are they made?"""
-        return self._personal.tables.has(window, len(self._items) - n_clicks)
+        return self._chances.tables.has(window, len(self._items) - n_clicks)
 
     def table_bytes(self) -> int:
         """Memory of the tables."""
-        return self._personal.tables.nbytes
+        return self._chances.tables.nbytes
 
     def drop_tables(self, window: int) -> None:
         """Forget those of a window."""
-        self._personal.tables.drop(window)
+        self._chances.tables.drop(window)
 
     def draw_ranks(
         self, seen: Clicks, rows: NDArray[np.int64] | None, n_draws: int, rng: np.random.Generator
     ) -> NDArray[np.int64]:
         """``counts[item, rank - 1]`` of rankings drawn for one user: clicked items and others, each
         in the order of the user's own consensus, at the alphas of the grid."""
-        personal, one, codes = self._personal, slice(0, 1), np.empty(0, dtype=np.int32)
+        personal, one, codes = self._fit, slice(0, 1), np.empty(0, dtype=np.int32)
         rankings = personal.rankings_of(personal.scores_for(seen, one, rows))
         shares = personal.alpha_shares_of(seen, one, rankings)[0]
         counts = np.zeros((seen.n_items, seen.n_items), dtype=np.int64)

@@ -13,7 +13,7 @@ from ..engines.executors import Executor, Threads, blocks, is_remote
 from ..files.atomic import make_folder
 from ..files.parquet_parts import Parts, load_part
 from ..files.write import Write, check_table, open_table
-from ..posteriors.posterior import Posterior
+from ..posteriors.personal import Fit, PersonalFit
 from ..preferences.preferences import Clicks
 from ..rankings import check_count
 from .recommend import Recommendations, best_items, clicks_of_fit, new_users
@@ -26,7 +26,7 @@ Answered = tuple[int, tuple[str, str] | None]
 
 
 def recommend_to(
-    posterior: Posterior,
+    posterior: Fit,
     target: str | os.PathLike[str],
     k: int = 10,
     *,
@@ -44,7 +44,7 @@ def recommend_to(
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or PersonalFit
         From a fit of clicks.
     target : path
         A file, .csv, .tsv (with .gz), .json or .parquet; for :class:`Parts` a folder, in which each
@@ -102,7 +102,7 @@ def _write(write: Write, found: Recommendations) -> None:
 
 
 def _answers(
-    posterior: Posterior,
+    posterior: Fit,
     seen: Clicks,
     is_new: bool,
     k: int,
@@ -120,7 +120,7 @@ def _answers(
 
 
 def _answer_parts(
-    posterior: Posterior,
+    posterior: Fit,
     parts: Parts,
     folder: Path,
     k: int,
@@ -163,14 +163,16 @@ def _results(count: Callable[[Any], Answered], parts: list[Any]) -> Iterator[Ans
         raise first
 
 
-def without_users(posterior: Posterior) -> Posterior:
+def without_users(posterior: Fit) -> Fit:
     """The same without the users of the fit, and without costs, which no answer needs: small."""
     assert posterior.clicks is not None
     none = posterior.clicks.take(np.empty(0, dtype=np.int64))
+    if isinstance(posterior, PersonalFit):
+        return replace(posterior, users=none.users, data=none)
     return replace(
         posterior,
         users=none.users,
-        clicks=none,
+        data=none,
         costs=posterior.costs[:, :0, :0],
         latent=posterior.latent[:, :, :0],
         chain_memberships=posterior.chain_memberships[:, :0],
@@ -182,7 +184,7 @@ def _keep(thing: Any) -> Any:
 
 
 def _answer_part(
-    task: tuple[Posterior, str, str, int, int, bool], executor: Executor | None = None
+    task: tuple[Fit, str, str, int, int, bool], executor: Executor | None = None
 ) -> Answered:
     """Read one part, write its answers, whole or not at all; return the number of users, and the
     first and the last of them."""

@@ -15,11 +15,13 @@ from .._version import __version__
 from ..distributions.mallows import Mallows
 from ..files.atomic import write_whole
 from ..inference.evaluate import Evaluation
+from ..inference.methods import ALL_METHODS
 from ..inference.reproduce import call_of
-from ..posteriors.posterior import Posterior
-from ..posteriors.verdict import is_full, judge
+from ..posteriors.personal import Fit, PersonalFit, check_fit
+from ..posteriors.posterior import Posterior, cp_ordering, mean_ranks_of, summary_of
+from ..posteriors.verdict import judge
 from ..preferences.preferences import Clicks
-from ..rankings import check_count, orderings_of
+from ..rankings import check_count
 from ..recommendations.recommend import recommend
 from .pictures import calibration, heat
 
@@ -30,17 +32,11 @@ N_FIRST = 3  # items named as the favourites
 N_APART = 5  # items that tell a cluster from the others
 N_NEXT = 5  # recommendations of an example
 MAX_CLICKED = 12  # clicks of an example that are named
-METHODS = {
-    "pseudo": "Pseudo-Mallows, a fast approximation",
-    "balanced": "balanced Pseudo-Mallows, an approximation whose draws make up for its error",
-    "mcmc": "the exact model, by a Markov chain",
-    "personal": "an order of each user's own",
-}
 Figures = dict[str, Any]  # what the template asks for, by name
 
 
 def report(
-    posterior: Posterior,
+    posterior: Fit,
     path: str | os.PathLike[str],
     *,
     evaluation: Evaluation | None = None,
@@ -55,7 +51,7 @@ def report(
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or PersonalFit
         From :func:`fit`.
     path : path
         Where to write.
@@ -97,10 +93,9 @@ def report(
         stream.write(text.encode())
 
 
-def _check(posterior: object, evaluation: object) -> None:
+def _check(posterior: Fit, evaluation: object) -> None:
     """Refuse what does not come from `fit` and `evaluate`, or not from the same items."""
-    if not isinstance(posterior, Posterior):
-        raise TypeError(f"posterior must come from fit, got {type(posterior).__name__}")
+    check_fit(posterior)
     if evaluation is None:
         return
     if not isinstance(evaluation, Evaluation):
@@ -109,67 +104,71 @@ def _check(posterior: object, evaluation: object) -> None:
         raise ValueError("evaluation must be of the items of the fit, in its order")
 
 
-def _figures(posterior: Posterior, evaluation: Evaluation | None, n_examples: int) -> Figures:
+def _figures(posterior: Fit, evaluation: Evaluation | None, n_examples: int) -> Figures:
     """What the template asks for, by name."""
-    is_personal, settings = posterior.personal is not None, posterior.settings
-    clusters = [] if is_personal else _clusters(posterior)
+    settings = posterior.settings
     method = str(settings.get("method", "unknown"))
     points = [] if evaluation is None else _points(evaluation)
+    error = None if evaluation is None else evaluation.calibration.error
     return {
         "fit": posterior,
         "settings": settings,
-        "kind": "rankings" if posterior.clicks is None else "clicks",
-        "is_full": is_full(posterior),
-        "is_personal": is_personal,
+        "kind": settings.get("kind", "rankings"),
+        "is_full": bool(settings.get("is_full", False)),
         "n_users": int(settings.get("n_users", len(posterior.users))),
         "method": method,
-        "method_words": METHODS.get(method, method),
+        "method_words": ALL_METHODS[method].words if method in ALL_METHODS else method,
         "data_facts": _data_facts(posterior),
-        "verdict": judge(posterior, evaluation),
-        "clusters": clusters,
-        "all_items": _all_items(posterior, clusters) if clusters else [],
-        "popular": _popular(posterior) if is_personal else [],
+        "verdict": judge(posterior, error),
         "evaluation": evaluation,
         "points": points,
         "picture": calibration(points) if points else None,
-        "examples": _examples(posterior, n_examples) if posterior.clicks is not None else [],
+        "examples": _examples(posterior, n_examples),
         "call": call_of(posterior),
+        **(_personal(posterior) if isinstance(posterior, PersonalFit) else _consensus(posterior)),
     }
 
 
-def _data_facts(posterior: Posterior) -> list[tuple[str, str]]:
+def _data_facts(posterior: Fit) -> list[tuple[str, str]]:
     """The data in numbers: (what, value) each."""
-    n_rows, clicks = len(posterior.users), posterior.clicks
+    n_rows = len(posterior.users)
     n_people = int(posterior.settings.get("n_users", n_rows))
-    items = ("items", f"{posterior.n_items:,}")
-    if not n_rows:  # a fit of parts
-        return [("users, who are not kept with the model", f"{n_people:,}"), items]
-    facts = [("users", f"{n_rows:,}"), items]
-    if clicks is not None:
-        counts, n_clicks = clicks.item_counts(), clicks.n_clicks
-        facts += [
-            ("clicks", f"{len(clicks.codes):,}"),
-            ("clicks of a user: mean", f"{n_clicks.mean():.1f}"),
-            ("clicks of a user: fewest to most", f"{n_clicks.min():,} to {n_clicks.max():,}"),
-            ("users who clicked an item: fewest to most", f"{counts.min():,} to {counts.max():,}"),
-        ]
-    if n_people != n_rows:
-        facts.append(("people who tell something, with their weights", f"{n_people:,}"))
-    return facts
+    users = ("users", n_rows) if n_rows else ("users, who are not kept with the model", n_people)
+    facts: dict[str, int | float] = dict([users, ("items", posterior.n_items)])
+    if n_rows and posterior.data is not None:
+        facts |= posterior.data.facts()
+        facts.pop("people", None)  # also those of whom nothing is known
+    if n_rows and n_people != n_rows:
+        facts["people who tell something, with their weights"] = n_people
+    return [
+        (what, f"{value:,}" if isinstance(value, int) else f"{round(value, 3):,}")
+        for what, value in facts.items()
+    ]
+
+
+def _personal(fit: PersonalFit) -> Figures:
+    """What a personal fit shows."""
+    return {"is_personal": True, "clusters": [], "all_items": [], "popular": _popular(fit)}
+
+
+def _consensus(posterior: Posterior) -> Figures:
+    """What a fit with a consensus, or several, shows."""
+    clusters = _clusters(posterior)
+    items = _all_items(posterior, clusters)
+    return {"is_personal": False, "clusters": clusters, "all_items": items, "popular": []}
 
 
 def _clusters(posterior: Posterior) -> list[Figures]:
     """Every cluster with its figures; ``means[item]`` is a mean rank."""
-    n_clusters, ranks = posterior.n_clusters, np.arange(1, posterior.n_items + 1)
+    n_clusters = posterior.n_clusters
     shares = posterior.shares.mean(axis=(0, 1))
     lows, highs = np.quantile(posterior.shares, ENDS, axis=(0, 1))
     sizes = np.bincount(posterior.labels, minlength=n_clusters)
     laws = [posterior.rank_probabilities(number) for number in range(n_clusters)]
-    means = np.array([law @ ranks for law in laws])
+    means = np.array([mean_ranks_of(law) for law in laws])
     clusters = []
     for number, law in enumerate(laws):
-        rows = posterior.summary(number)
-        codes = orderings_of(posterior.point_consensus("cp", number))
+        rows, codes = summary_of(law, posterior.items), cp_ordering(law)
         last = max(min(MAX_SHOWN, len(rows)), *(row["highest"] for row in rows[:MAX_SHOWN]))
         picture = heat(law[codes[:MAX_SHOWN]], last)
         clusters.append(
@@ -229,15 +228,14 @@ def _all_items(posterior: Posterior, clusters: list[Figures]) -> list[tuple[Any,
     return [(posterior.items[code], [rows[code] for rows in by_code]) for code in codes]
 
 
-def _popular(posterior: Posterior) -> list[tuple[int, Any, int, float]]:
+def _popular(fit: PersonalFit) -> list[tuple[int, Any, int, float]]:
     """For orders of one's own, what the population clicks: (rank, item, users, bar)."""
-    assert posterior.clicks is not None
-    codes = orderings_of(posterior.point_consensus("cp"))[:MAX_LISTED].tolist()
-    counts = posterior.clicks.item_counts().tolist()
+    assert fit.clicks is not None
+    counts = fit.clicks.item_counts().tolist()
     most = max(*counts, 1)
     return [
-        (rank, posterior.items[code], counts[code], counts[code] / most)
-        for rank, code in enumerate(codes, start=1)
+        (rank, fit.items[code], counts[code], counts[code] / most)
+        for rank, code in enumerate(fit.ties[:MAX_LISTED].tolist(), start=1)
     ]
 
 
@@ -249,10 +247,12 @@ def _points(evaluation: Evaluation) -> list[tuple[float, float, float, int]]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _examples(posterior: Posterior, n_examples: int) -> list[Figures]:
+def _examples(posterior: Fit, n_examples: int) -> list[Figures]:
     """Some users, taken evenly, with their clicks and what comes next."""
-    assert posterior.clicks is not None
-    known = np.flatnonzero(posterior.clicks.is_informative)
+    clicks = posterior.clicks
+    if clicks is None:  # of other data, or not kept
+        return []
+    known = np.flatnonzero(clicks.is_informative)
     n_shown = min(n_examples, len(known))
     if n_shown == 0:
         return []
@@ -260,7 +260,7 @@ def _examples(posterior: Posterior, n_examples: int) -> list[Figures]:
     rows = known[places].tolist()
     found = recommend(posterior, N_NEXT, users=posterior.users[rows].tolist())
     return [
-        _example(posterior, posterior.clicks, row, items, chances)
+        _example(posterior, clicks, row, items, chances)
         for row, items, chances in zip(
             rows, found.items.tolist(), found.probabilities.tolist(), strict=True
         )
@@ -268,17 +268,18 @@ def _examples(posterior: Posterior, n_examples: int) -> list[Figures]:
 
 
 def _example(
-    posterior: Posterior, clicks: Clicks, row: int, items: list[int], chances: list[float]
+    posterior: Fit, clicks: Clicks, row: int, items: list[int], chances: list[float]
 ) -> Figures:
     """The user of a row; an item of -1 means that none is left to recommend."""
-    clicked, label = clicks.clicks_of(row), int(posterior.labels[row])
-    next_items = zip(items, chances, strict=True)
-    return {
+    clicked, next_items = clicks.clicks_of(row), zip(items, chances, strict=True)
+    example = {
         "user": posterior.users[row],
         "clicked": posterior.items[clicked[:MAX_CLICKED]].tolist(),
         "n_more": max(len(clicked) - MAX_CLICKED, 0),
-        "label": label,
-        "membership": float(posterior.memberships[row, label]),
         "n_next": len(items),
         "next": [(posterior.items[item], chance) for item, chance in next_items if item >= 0],
     }
+    if isinstance(posterior, Posterior):
+        label = int(posterior.labels[row])
+        example |= {"label": label, "membership": float(posterior.memberships[row, label])}
+    return example

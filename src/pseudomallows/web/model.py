@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Threads, blocks
-from ..posteriors.posterior import Posterior
+from ..posteriors.personal import Fit, PersonalFit
+from ..posteriors.posterior import Posterior, cp_ordering, summary_of
 from ..posteriors.verdict import judge
 from ..preferences.preferences import Clicks
 from ..recommendations.recommend import best_items
@@ -41,7 +42,7 @@ encode = msgspec.json.Encoder().encode
 class Served:
     """One version of the model, as the service answers from it."""
 
-    def __init__(self, posterior: Posterior, number: int):
+    def __init__(self, posterior: Fit, number: int):
         if posterior.clicks is None:
             raise ValueError("the service recommends from clicks, and this model is of rankings")
         self.posterior, self.number = posterior, number
@@ -234,20 +235,27 @@ class Served:
         if not 0 <= cluster < self.posterior.n_clusters:
             last = self.posterior.n_clusters - 1
             raise ServiceError(404, f"cluster must be in 0..{last}, got {cluster}")
+        posterior = self.posterior
+        if isinstance(posterior, PersonalFit):
+            raise ServiceError(
+                404,
+                "this model has no consensus, as each user has an order of their own: /items lists "
+                "the items by the number of users who clicked them",
+            )
         answer: bytes = self.once(
-            ("consensus", cluster), lambda: encode(self._make_consensus(cluster))
+            ("consensus", cluster), lambda: encode(self._make_consensus(posterior, cluster))
         )
         return answer
 
-    def _make_consensus(self, cluster: int) -> ConsensusAnswer:
-        rows = self.posterior.summary(cluster)[:MAX_ROWS]
+    def _make_consensus(self, posterior: Posterior, cluster: int) -> ConsensusAnswer:
+        chances = posterior.rank_probabilities(cluster)
+        rows = summary_of(chances, posterior.items)[:MAX_ROWS]
         items = [ConsensusItem(**(row | {"item": str(row["item"])})) for row in rows]
         codes = [self.codes[item.item] for item in items]
-        n_items = self.posterior.n_items
+        n_items = posterior.n_items
         width = -(-n_items // MAX_BINS)
         edges = list(range(0, n_items, width))
-        chances = self.posterior.rank_probabilities(cluster)[codes]
-        binned = np.add.reduceat(chances, edges, axis=1).round(6)
+        binned = np.add.reduceat(chances[codes], edges, axis=1).round(6)
         return ConsensusAnswer(cluster, items, binned.tolist(), [edge + 1 for edge in edges])
 
     def clusters(self) -> bytes:
@@ -257,23 +265,29 @@ class Served:
 
     def _make_clusters(self) -> ClustersAnswer:
         posterior = self.posterior
+        if isinstance(posterior, PersonalFit):  # one group, with what is clicked most
+            best = [self.item_names[code] for code in posterior.ties[:N_BEST]]
+            row = ClusterRow(0, 1.0, len(self.user_names), posterior.mean_alpha, best)
+            return ClustersAnswer([row])
         n_clusters = posterior.n_clusters
         sizes = np.bincount(posterior.labels, minlength=n_clusters).tolist()
         shares = posterior.shares.mean(axis=(0, 1)).tolist()
         alphas = self.alphas()
-        best = [
-            np.argsort(posterior.point_consensus("cp", c), kind="stable")[:N_BEST].tolist()
+        firsts = [
+            [
+                self.item_names[item]
+                for item in cp_ordering(posterior.rank_probabilities(c))[:N_BEST]
+            ]
             for c in range(n_clusters)
         ]
         return ClustersAnswer(
-            [
-                ClusterRow(c, shares[c], sizes[c], alphas[c], [self.item_names[i] for i in best[c]])
-                for c in range(n_clusters)
-            ]
+            [ClusterRow(c, shares[c], sizes[c], alphas[c], firsts[c]) for c in range(n_clusters)]
         )
 
     def alphas(self) -> list[float]:
         """Mean concentration of each cluster."""
+        if isinstance(self.posterior, PersonalFit):
+            return [self.posterior.mean_alpha]
         found: list[float] = self.posterior.alpha.mean(axis=(0, 1)).tolist()
         return found
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..inference.fit import fit
 from ..inference.reproduce import fit_options
-from ..posteriors.posterior import Posterior
+from ..posteriors.personal import Fit
 from ..preferences.preferences import Clicks, clicks_of_pairs
 from .errors import StoreError
 from .stores.store import open_store
@@ -62,9 +62,7 @@ def _say_progress(done: int, total: int) -> None:
     _say({"done": done, "total": total})
 
 
-def refit(
-    posterior: Posterior, order: dict[str, Any], first: Clicks | None, progress: Any = None
-) -> Posterior:
+def refit(posterior: Fit, order: dict[str, Any], first: Clicks | None, progress: Any = None) -> Fit:
     """A new posterior by the options of an old one, from the first clicks and the stored ones."""
     assert first is not None
     store = open_store(order["store"])
@@ -81,9 +79,7 @@ def refit(
     return found
 
 
-def _options(
-    posterior: Posterior, method: str | None, clusters: int | str | None
-) -> dict[str, Any]:
+def _options(posterior: Fit, method: str | None, clusters: int | str | None) -> dict[str, Any]:
     """The options of the old fit, unless others are asked for."""
     settings = posterior.settings
     new_method = method or settings["method"]

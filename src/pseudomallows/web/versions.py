@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ..posteriors.posterior import Posterior
+from ..posteriors.personal import Fit
 from ..posteriors.save import load
 
 log = logging.getLogger("pseudomallows")
@@ -37,14 +37,14 @@ class Versions:
         """Where a version is."""
         return self.model if number == 1 else self.folder / f"{number:06}.pm"
 
-    def load(self, number: int) -> Posterior:
+    def load(self, number: int) -> Fit:
         """One version; an error if it is damaged or made from another model."""
         posterior = load(self.path(number))
         if number > 1 and _served(posterior).get("base") != self.digest:
             raise ValueError(f"{self.path(number)} was made from another {self.model.name}")
         return posterior
 
-    def newest(self, above: int = 0) -> tuple[int, Posterior] | None:
+    def newest(self, above: int = 0) -> tuple[int, Fit] | None:
         """The newest good version with a number above; bad ones are skipped, with a line."""
         for number in [*reversed(self.numbers()), 1]:
             if number <= above:
@@ -57,7 +57,7 @@ class Versions:
                 log.warning("version %d is skipped: %s", number, error)
         return None
 
-    def save(self, posterior: Posterior) -> int:
+    def save(self, posterior: Fit) -> int:
         """Write a new version, whole, and give it the next number."""
         posterior.settings["served"] = {"base": self.digest}
         self.folder.mkdir(exist_ok=True)
@@ -84,6 +84,6 @@ class Versions:
         return number
 
 
-def _served(posterior: Posterior) -> dict[str, Any]:
+def _served(posterior: Fit) -> dict[str, Any]:
     found = posterior.settings.get("served")
     return found if isinstance(found, dict) else {}

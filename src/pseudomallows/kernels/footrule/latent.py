@@ -8,41 +8,70 @@ from ..costs import footrule_costs
 from ..streams import below, start_stream, uniform
 from .matching import ITEM, RANK, draw_matching, sum_matchings, walk_weights
 
+AT_ONCE = 1024  # users of a row who are drawn tie by tie: their streams must be kept meanwhile
+
 
 @njit(cache=True, nogil=True)
-def mark_places(ranks, consensus, places):
-    """Mark, by consensus rank, the items without a rank, and the ranks without an item."""
-    for place in range(len(places)):
-        places[place] = ITEM | RANK
+def count_sizes(ranks, sizes):
+    """Fill `sizes[rank]`: how many items have the rank; 0 is that of the items without one."""
+    sizes[:] = 0
     for item in range(len(ranks)):
-        if ranks[item] > 0:
-            places[consensus[item] - 1] -= ITEM
-            places[ranks[item] - 1] -= RANK
+        sizes[ranks[item]] += 1
 
 
 @njit(cache=True, nogil=True)
-def known_distance(ranks, consensus):
-    """Distance between the ranks that are known and the consensus."""
+def is_open(rank, size):
+    """Is the order of the items of this rank not known?"""
+    return size > 1 or (rank == 0 and size > 0)
+
+
+@njit(cache=True, nogil=True)
+def mark_places(ranks, sizes, rank, consensus, places):
+    """Mark, by consensus rank, the items of this rank, and the ranks that they share.
+
+    Returns the first place where anything stands, and the end; for items without a rank, all.
+    """
+    first, end = (rank - 1, rank - 1 + sizes[rank]) if rank else (0, len(places))
+    for place in range(len(places)):
+        places[place] = RANK if first <= place < end else 0
+    if rank == 0:
+        for taken in range(1, len(sizes)):
+            for place in range(taken - 1, taken - 1 + sizes[taken]):
+                places[place] = 0
+    for item in range(len(ranks)):
+        if ranks[item] == rank:
+            place = consensus[item] - 1
+            places[place] += ITEM
+            first, end = min(first, place), max(end, place + 1)
+    return first, end
+
+
+@njit(cache=True, nogil=True)
+def known_distance(ranks, sizes, consensus):
+    """Distance between the ranks that are known, one item each, and the consensus."""
     distance = 0
     for item in range(len(ranks)):
-        if ranks[item] > 0:
+        if not is_open(ranks[item], sizes[ranks[item]]):
             distance += abs(ranks[item] - consensus[item])
     return distance
 
 
 @njit(cache=True, nogil=True)
 def log_likelihoods(rankings, consensus, lam, log_partition, values):
-    """Fill `values[user]`: log probability that the user's known ranks are as they are."""
+    """Fill `values[user]`: log probability that the user's known ranks and ties are as they are."""
     n_items = len(consensus)
     line = walk_weights(lam, n_items)
     table = np.empty((2, n_items // 2 + 3))
-    tops = np.empty(n_items + 1, dtype=np.int64)
+    tops, sizes = np.empty((2, n_items + 1), dtype=np.int64)
     places = np.empty(n_items, dtype=np.int64)
     for user in range(len(rankings)):
-        mark_places(rankings[user], consensus, places)
-        log_sum = sum_matchings(places, lam, line, table, tops)
-        distance = known_distance(rankings[user], consensus)
-        values[user] = log_sum - lam * distance - log_partition
+        ranks, log_sum = rankings[user], 0.0
+        count_sizes(ranks, sizes)
+        for rank in range(n_items + 1):
+            if is_open(rank, sizes[rank]):
+                first, end = mark_places(ranks, sizes, rank, consensus, places)
+                log_sum += sum_matchings(places[first:end], lam, line, table, tops)
+        values[user] = log_sum - lam * known_distance(ranks, sizes, consensus) - log_partition
 
 
 @njit(cache=True, nogil=True)
@@ -52,33 +81,52 @@ def draw_latent(
     """Draw the latent ranking of every user and add its unknown part to `counts`.
 
     Row `row` stands for `weights[row]` users, numbered from `first_users[row]`; each has a stream
-    of its own. `shared` counts, in the same way, the users for whom the item's partner is unknown
-    too. `kept[row]` is the ranking of the last of them, if `kept` has rows at all.
+    of its own. `shared` counts, in the same way, the users for whom the item's partner may have the
+    same ranks: both tie, or both have none. `kept[row]` is the ranking of the last of them, if
+    `kept` has rows at all.
     """
     n_items = len(consensus)
     line = walk_weights(lam, n_items)
     table = np.empty((n_items + 1, n_items // 2 + 3))
-    tops = np.empty(n_items + 1, dtype=np.int64)
+    tops, sizes = np.empty((2, n_items + 1), dtype=np.int64)
     places, ordering, drawn, waiting_items, waiting_ranks = np.empty((5, n_items), dtype=np.int64)
-    stream = np.empty(1, dtype=np.uint64)
+    streams = np.empty((AT_ONCE, 1), dtype=np.uint64)
     for item in range(n_items):
         ordering[consensus[item] - 1] = item
     for row in range(len(rankings)):
-        mark_places(rankings[row], consensus, places)
-        sum_matchings(places, lam, line, table, tops)
-        for user in range(weights[row]):
-            start_stream(seed, draw, first_users[row] + user, stream)
-            draw_matching(stream, places, line[1], table, tops, waiting_items, waiting_ranks, drawn)
-            for place in range(n_items):
-                if places[place] & ITEM:
-                    item = ordering[place]
-                    counts[item, drawn[place] - 1] += 1
-                    if partners[item] >= 0 and rankings[row, partners[item]] == 0:
-                        shared[item, drawn[place] - 1] += 1
+        ranks = rankings[row]
+        count_sizes(ranks, sizes)
         if len(kept) and weights[row]:
-            for place in range(n_items):
-                item = ordering[place]
-                kept[row, item] = drawn[place] if places[place] & ITEM else rankings[row, item]
+            kept[row] = ranks
+        for done in range(0, weights[row], AT_ONCE):
+            n_users = min(AT_ONCE, weights[row] - done)
+            for user in range(n_users):
+                start_stream(seed, draw, first_users[row] + done + user, streams[user])
+            for rank in range(n_items + 1):
+                if not is_open(rank, sizes[rank]):
+                    continue
+                first, end = mark_places(ranks, sizes, rank, consensus, places)
+                here = places[first:end]
+                sum_matchings(here, lam, line, table, tops)
+                for user in range(n_users):
+                    draw_matching(
+                        streams[user],
+                        here,
+                        line[1],
+                        table,
+                        tops,
+                        waiting_items,
+                        waiting_ranks,
+                        drawn,
+                    )
+                    for place in range(first, end):
+                        if places[place] & ITEM:
+                            item, got = ordering[place], drawn[place - first] + first - 1
+                            counts[item, got] += 1
+                            if partners[item] >= 0 and ranks[partners[item]] == rank:
+                                shared[item, got] += 1
+                            if len(kept):
+                                kept[row, item] = got + 1
 
 
 @njit(cache=True, nogil=True)
@@ -99,7 +147,7 @@ def pair_ranks(stream, consensus, partners):
 
 @njit(cache=True, nogil=True)
 def swap_partners(stream, partners, shared, lam, consensus, counts):
-    """Exchange two partners in the consensus and, where both are unknown, in the latent rankings.
+    """Exchange two partners in the consensus and, where they share ranks, in the latent rankings.
 
     Those users are as far from the new consensus as from the old, so the others alone decide. A
     consensus held in place by its own latent rankings gets free. Pairs are disjoint and distances

@@ -7,7 +7,7 @@ import pseudomallows as pm
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
-arrow = pytest.importorskip("pseudomallows.arrow")
+arrow = pytest.importorskip("pseudomallows.files.arrow")
 
 
 @pytest.fixture

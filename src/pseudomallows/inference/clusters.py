@@ -1,0 +1,260 @@
+"""One cluster of users in a chain: its consensus, its alpha, and how a sweep moves them.
+
+For full rankings a cluster sees a tally alone, never the users. For users known in part each sweep
+moves alpha given the consensus, with the latent rankings summed out, then draws the latent
+rankings, then moves the consensus on their tally.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..distances.tallies import Ranking, RankTally
+from ..distributions.pseudo import PseudoMallows
+from ..files.saved import Saved
+from ..kernels.streams import CHAIN, start_stream
+from ..latent.expected_counts import ExpectedDraw, GroupTables, check_tables
+from ..latent.paper import PseudoDraw
+from ..latent.population import Draw, DrawOrigin, Population
+from ..rankings import MAX_ALPHA, rank_randomly
+from .priors import Prior, log_density
+
+MAX_SWEEPS = 2**50  # nobody can make so many
+N_CANDIDATES = 20  # among which a sweep of "balanced" chooses
+TARGET_ACCEPTANCE = 0.44  # of the random walk of alpha, best in one dimension (Roberts et al. 1997)
+LONGEST_LOG_STEP = 700.0  # beyond it, the step is no number
+LOWEST_ALPHA = 1e-12  # the prior's mass below it is left out
+
+
+class Cluster(ABC):
+    """A consensus and its alpha; the steps of a sweep move them, given the users.
+
+    The steps stand apart, so that those of several clusters can go side by side: see `Mixture`.
+    """
+
+    tally: RankTally | None = None  # of the latest latent rankings
+    origin: DrawOrigin  # of the latest latent rankings
+    n_alpha_moves = 1
+    lowest_alpha = 0.0
+
+    def __init__(
+        self, population: Population, consensus: Ranking, alpha: float, rng: np.random.Generator
+    ):
+        self.population, self.consensus, self.alpha, self.rng = population, consensus, alpha, rng
+        self.seed = int(rng.integers(2**63))
+        self.n_sweeps = 0
+        self.log_likelihood: float | None = None  # of what is known of the users, if it is known
+
+    def to_save(self) -> dict[str, Any]:
+        """What a checkpoint keeps between two sweeps; all else is made anew in a sweep."""
+        return {
+            "consensus": self.consensus.copy(),
+            "alpha": float(self.alpha),
+            "seed": self.seed,
+            "n_sweeps": self.n_sweeps,
+            "log_likelihood": self.log_likelihood,
+            "rng": self.rng.bit_generator.state,
+        }
+
+    def resume(self, saved: Saved) -> None:
+        """Go on from there."""
+        self.consensus = saved.rankings("consensus", (self.population.n_items,))
+        self.alpha = saved.number("alpha", self.lowest_alpha, MAX_ALPHA)
+        self.seed = saved.count("seed", 0, 2**63 - 1)
+        self.n_sweeps = saved.count("n_sweeps", 0, MAX_SWEEPS)
+        self.log_likelihood = saved.number_or_none("log_likelihood")
+        self.rng = saved.generator("rng")
+
+    def alphas_to_try(self) -> list[float]:
+        """The alphas whose likelihood the next step of alpha needs; none, if alpha is fixed."""
+        return []
+
+    def judge_alphas(self, values: list[float], adapt: bool) -> None:
+        """Move alpha, given these log likelihoods."""
+        raise NotImplementedError
+
+    def log_prior(self, alpha: float) -> float:
+        """Log prior density of alpha, if it is sampled."""
+        return 0.0
+
+    def begin_draw(self) -> Draw:
+        """Begin to draw the latent rankings, the blocks of rows still to be run."""
+        self._note_origin(None)
+        return self.population.begin_draw(self.consensus, self.alpha, self.seed, self.n_sweeps)
+
+    def wander(self) -> None:
+        """A move without any users: the consensus anywhere."""
+        self.n_sweeps += 1
+        self.consensus = rank_randomly(np.zeros(self.population.n_items), self.rng)
+        self._note_origin(None)
+
+    def _note_origin(self, order: str | None) -> None:
+        consensus = self.consensus.copy()
+        self.origin = DrawOrigin(consensus, self.alpha, self.seed, self.n_sweeps, order)
+
+    @abstractmethod
+    def move(self, tally: RankTally) -> None:
+        """Move the consensus, given the tally of the completed data."""
+
+    def log_posterior(self) -> float:
+        """Log posterior density, where it is known."""
+        return float("nan")
+
+    def current_log_likelihood(self) -> float:
+        """Log probability of what is known of the users; exact."""
+        if self.log_likelihood is None:
+            self.log_likelihood = self.population.log_likelihood(self.consensus, self.alpha)
+        return self.log_likelihood
+
+
+@dataclass(frozen=True)
+class PseudoMoves:
+    """How the consensus is drawn from a Pseudo-Mallows law, and the latent rankings before it."""
+
+    balanced: bool = False
+    weighted: bool = False
+    sigma: float = 0.0
+    order: str | None = None  # of the paper's law of latent rankings; None: they are drawn exactly
+    update: str = "sampled"  # or "expected": the counts of latent rankings, not drawn but expected
+
+
+class PseudoCluster(Cluster):
+    """The consensus is drawn from its Pseudo-Mallows law; for clicks this is Algorithm 5."""
+
+    def __init__(
+        self,
+        population: Population,
+        consensus: Ranking,
+        alpha: float,
+        moves: PseudoMoves,
+        rng: np.random.Generator,
+    ):
+        super().__init__(population, consensus, alpha, rng)
+        self._moves = moves
+        self._tables: GroupTables | None = None
+
+    def begin_draw(self) -> Draw:
+        """Begin to draw the latent rankings: by the paper's law, or exactly."""
+        order = self._moves.order
+        if order is None:
+            return super().begin_draw()
+        self._note_origin(order)
+        if self._moves.update == "expected":
+            return self._expect(order)
+        return PseudoDraw(
+            self.population, self.consensus, self.alpha, self.seed, self.n_sweeps, order
+        )
+
+    def _expect(self, order: str) -> Draw:
+        """Expected counts, by tables that are kept while alpha stays."""
+        scale = self.alpha / self.population.n_items
+        if self._tables is None or self._tables.lam != scale:
+            sizes, n_items = self.population.click_sizes, self.population.n_items
+            check_tables(sizes.sizes, n_items)
+            self._tables = GroupTables(scale, order, sizes, n_items)
+            self._tables.make()
+        return ExpectedDraw(self.population, self.consensus, self._tables)
+
+    def move(self, tally: RankTally) -> None:
+        """Draw the consensus, or choose by weight among draws, which is exact."""
+        moves = self._moves
+        law = PseudoMallows.from_tally(tally, self.alpha, moves.sigma, moves.balanced)
+        if moves.weighted:
+            self.consensus = law.redraw(self.consensus, N_CANDIDATES, self.rng).copy()
+        else:
+            self.consensus = law.draw(1, self.rng)[0]
+
+
+class Proposals(NamedTuple):
+    """The Metropolis proposals in one sweep: `n_moves` for the consensus, and those for alpha."""
+
+    move: str
+    leap: int
+    n_moves: int
+    n_alpha_moves: int = 1
+
+
+class ExactCluster(Cluster):
+    """The consensus and alpha move by Metropolis steps that leave the exact posterior as it is."""
+
+    def __init__(
+        self,
+        population: Population,
+        consensus: Ranking,
+        alpha: float,
+        proposals: Proposals,
+        prior: Prior | None,  # of alpha; None: alpha is given
+        rng: np.random.Generator,
+    ):
+        super().__init__(population, consensus, alpha, rng)
+        self._proposals, self._prior = proposals, prior
+        self.n_alpha_moves = proposals.n_alpha_moves
+        self._stream = np.empty(1, dtype=np.uint64)
+        self.log_step = math.log(0.1)
+
+    @property
+    def lowest_alpha(self) -> float:  # type: ignore[override]
+        """The least that a step of alpha can lead to."""
+        return 0.0 if self._prior is None else LOWEST_ALPHA
+
+    def to_save(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return super().to_save() | {"log_step": self.log_step}
+
+    def resume(self, saved: Saved) -> None:
+        """Go on from there."""
+        super().resume(saved)
+        self.log_step = saved.number("log_step", -LONGEST_LOG_STEP, LONGEST_LOG_STEP)
+
+    def move(self, tally: RankTally) -> None:
+        """Move the consensus by proposals on the tally."""
+        start_stream(self.seed, self.n_sweeps, CHAIN, self._stream)
+        scale, how = self.alpha / self.population.n_items, self._proposals
+        tally.move(self._stream, scale, how.n_moves, self.consensus, how.move, how.leap)
+        self.log_likelihood = None
+
+    def log_posterior(self) -> float:
+        """Log posterior density of the state, the latent rankings summed out, up to a constant."""
+        return self.current_log_likelihood() + self.log_prior(self.alpha)
+
+    def log_prior(self, alpha: float) -> float:
+        """Log prior density of alpha, if it is sampled."""
+        return 0.0 if self._prior is None else log_density(self._prior, alpha)
+
+    def alphas_to_try(self) -> list[float]:
+        """A step of the random walk on log alpha, and alpha as it is unless its likelihood is
+        known; none if alpha is fixed, or the step leads too far."""
+        if self._prior is None:
+            return []
+        step = math.exp(self.log_step) * self.rng.standard_normal()
+        self._proposal = self.alpha * math.exp(min(max(step, -50.0), 50.0))
+        if not LOWEST_ALPHA <= self._proposal <= MAX_ALPHA:
+            return []
+        return [self._proposal] if self.log_likelihood is not None else [self._proposal, self.alpha]
+
+    def judge_alphas(self, values: list[float], adapt: bool) -> None:
+        """Accept the proposal, or not; the step is adapted during the warmup only."""
+        proposal, proposed, known = self._proposal, values[0], self.log_likelihood
+        known = values[-1] if known is None else known
+        log_ratio = proposed - known
+        log_ratio += self.log_prior(proposal) - self.log_prior(self.alpha)
+        log_ratio += math.log(proposal) - math.log(self.alpha)
+        accepted = log_ratio >= 0 or self.rng.random() < math.exp(log_ratio)
+        self.log_likelihood = proposed if accepted else known
+        if accepted:
+            self.alpha = proposal
+        if adapt:
+            rate = 1 / math.sqrt(1 + self.n_sweeps / 10)
+            self.log_step += rate * ((1.0 if accepted else 0.0) - TARGET_ACCEPTANCE)
+
+    def wander(self) -> None:
+        """A move without any users: the consensus anywhere, alpha by its prior."""
+        super().wander()
+        if self._prior is not None:
+            shape, rate = self._prior
+            drawn = self.rng.gamma(shape) / rate
+            self.alpha = float(min(max(drawn, LOWEST_ALPHA), MAX_ALPHA))
+        self.log_likelihood = None

@@ -1,0 +1,79 @@
+"""Later clicks of the users of a fit, in any form, brought to its users and items."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..preferences.preferences import Clicks, DroppedRowsWarning, Preferences, rows_of_pairs
+
+
+def check_held_out(held_out: Any, prefs: Clicks) -> Clicks:
+    """Later clicks, in any form of `from_clicks`, with the items of the fit, of users of the fit.
+
+    What the fit does not know is left out, with a warning that counts it.
+    """
+    given = _as_clicks(held_out, prefs)
+    items, users = _places(given.items, prefs.items), _places(given.users, prefs.users)
+    if given.items.tolist() == prefs.items.tolist() and (users >= 0).all():
+        return given
+    owners, codes = np.repeat(users, given.n_clicks), items[given.codes]
+    is_known = (owners >= 0) & (codes >= 0)
+    if not is_known.any():
+        first = [names[:1].tolist()[0] for names in (given.users, prefs.users, given.items)]
+        first += prefs.items[:1].tolist()
+        raise ValueError(
+            "held_out has no click of a user of the fit on an item of the fit; its users are like "
+            "{!r}, those of the fit like {!r}; its items like {!r}, those of the fit like {!r}"
+            "".format(*first)
+        )
+    if (items < 0).any() or (users < 0).any():
+        warnings.warn(
+            DroppedRowsWarning(
+                f"held_out: {int((items < 0).sum())} of {len(items)} items and "
+                f"{int((users < 0).sum())} of {len(users)} users are not in the fit, so "
+                f"{int((~is_known).sum())} of {len(codes)} clicks are left out"
+            ),
+            stacklevel=2,
+        )
+    pairs = rows_of_pairs(owners[is_known], codes[is_known], prefs.n_users, prefs.n_items)
+    return Clicks(prefs.weights, prefs.users, prefs.items, *pairs)
+
+
+def _with_other_items(held_out: Any, prefs: Clicks) -> Clicks:
+    try:
+        return Preferences.from_clicks(held_out)
+    except ValueError as error:
+        few = prefs.items[:3].tolist()
+        raise ValueError(f"held_out must have items of the fit, such as {few}: {error}") from None
+
+
+def _as_clicks(held_out: Any, prefs: Clicks) -> Clicks:
+    """Clicks by name; a matrix, which has none, has the rows and columns of the fit."""
+    if isinstance(held_out, Clicks):
+        return held_out
+    if isinstance(held_out, Preferences):
+        raise TypeError("held_out must be clicks, got rankings")
+    is_named = hasattr(held_out, "columns") or isinstance(held_out, Mapping)
+    if is_named and not hasattr(held_out, "tocsr"):
+        try:
+            return Preferences.from_clicks(held_out, items=prefs.items.tolist())
+        except ValueError:  # there are other items too
+            return _with_other_items(held_out, prefs)
+    try:
+        return Preferences.from_clicks(
+            held_out, users=prefs.users.tolist(), items=prefs.items.tolist()
+        )
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            "held_out must be clicks: a dict {user: [item, ...]}, a data frame, Clicks, or a "
+            f"matrix with the users and items of the fit; {error}"
+        ) from None
+
+
+def _places(names: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each name stands among those that are known, -1 for a stranger."""
+    places = {name: place for place, name in enumerate(known.tolist())}
+    return np.array([places.get(name, -1) for name in names.tolist()], dtype=np.int64)

@@ -1,0 +1,372 @@
+"""What every method with draws has: options that say for which data they are, and a plan."""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import distances
+from ...distances.tallies import Ranking
+from ...distributions.pseudo import WeightedDraws
+from ...engines.executors import Executor
+from ...engines.memory import as_size, available_memory
+from ...latent.population import Population
+from ...latent.registry import make_population
+from ...posteriors.diagnostics import ADVICE, CLUSTER_ADVICE
+from ...posteriors.posterior import Posterior
+from ...preferences.preferences import Preferences, rows_of_users
+from ...rankings import check_count, check_number
+from ..clusters import Cluster
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the defaults of options depend on: the kind of data and its size, and the clusters."""
+
+    kind: str
+    is_full: bool
+    n_items: int
+    n_clusters: int = 1
+
+    @classmethod
+    def of(cls, prefs: Preferences, n_clusters: int = 1) -> "Case":
+        """The case of these data."""
+        return cls(prefs.kind, bool(prefs.is_full), prefs.n_items, n_clusters)
+
+    @property
+    def has_clicks(self) -> bool:
+        """Are the data clicks?"""
+        return self.kind == "clicks"
+
+    @property
+    def is_partial(self) -> bool:
+        """Are they rankings of which something is not known?"""
+        return not self.has_clicks and not self.is_full
+
+    @property
+    def has_clusters(self) -> bool:
+        """Is there more than one cluster?"""
+        return self.n_clusters > 1
+
+    def __str__(self) -> str:
+        full = "" if self.has_clicks else "full " if self.is_full else "partial "
+        clusters = f" with {self.n_clusters} clusters" if self.has_clusters else ""
+        return f"{full}{self.kind}{clusters}"
+
+
+def option(
+    default: Any, words: str, only: Callable[[Case], bool] | None = None, check: Any = None
+) -> Any:
+    """A field of a method: what it means, in which cases it is there, and what values it takes."""
+    return field(default=default, metadata={"words": words, "only": only, "check": check})
+
+
+def count(least: int = 1) -> Callable[[Any, str], int]:
+    """A check for whole numbers."""
+    return lambda value, name: check_count(value, name, least)
+
+
+def above_0(value: Any, name: str) -> float:
+    """A check for numbers above 0."""
+    number = check_number(value, name)
+    if number == 0:
+        raise ValueError(f"{name} must be above 0, got {value!r}")
+    return number
+
+
+def one_of(*known: str) -> Callable[[Any, str], str]:
+    """A check for names."""
+
+    def check(value: Any, name: str) -> str:
+        if value not in known:
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+        return str(value)
+
+    return check
+
+
+def distance_name(value: Any, name: str) -> str:
+    """A check for the names of distances."""
+    return distances.get(value).name
+
+
+def clicks_only(case: Case) -> bool:
+    """Only for clicks."""
+    return case.has_clicks
+
+
+def clusters_only(case: Case) -> bool:
+    """Only with clusters."""
+    return case.has_clusters
+
+
+def chains_only(case: Case) -> bool:
+    """Only where draws are of a Markov chain: full rankings without clusters need none."""
+    return not case.is_full or case.has_clusters
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of a method, checked; each says what it means and in which cases it is there."""
+
+    name: ClassVar[str]
+    words: ClassVar[str]  # for the report
+
+    def __post_init__(self) -> None:
+        """Check every value, in one place."""
+        for each in dataclasses.fields(self):
+            value, check = getattr(self, each.name), each.metadata["check"]
+            if check is not None and value is not None:
+                object.__setattr__(self, each.name, check(value, each.name))
+
+    @classmethod
+    def option_names(cls, case: Case) -> list[str]:
+        """The options that there are in a case."""
+        fields = dataclasses.fields(cls)
+        return [f.name for f in fields if f.metadata["only"] is None or f.metadata["only"](case)]
+
+    @classmethod
+    def make(cls, case: Case, options: dict[str, Any]) -> Self:
+        """The method with these options, or an error that says which is wrong."""
+        known = cls.option_names(case)
+        strange = sorted(set(options) - set(known))
+        if strange:
+            raise TypeError(
+                f"method={cls.name!r} on {case} has no option {strange[0]!r}; "
+                f"it has {', '.join(sorted(known))}"
+            )
+        return cls(**options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(Options, ABC):
+    """The options that all methods with draws share.
+
+    A value of None is a default that depends on the data: see `resolved`.
+    """
+
+    is_exact: ClassVar[bool] = False
+
+    n_chains: int = option(1, "Number of chains.", check=count())
+    warmup: int | None = option(
+        None,
+        "Sweeps thrown away at the start of a Markov chain; default half of n_draws * thin, at "
+        "least 100 (with clusters a fifth, at least 50).",
+        chains_only,
+        count(0),
+    )
+    thin: int | None = option(
+        None,
+        "Sweeps for each draw that is kept; default 1 for full rankings, else 5, or 10 for "
+        "method='balanced' with one cluster.",
+        chains_only,
+        count(),
+    )
+    refresh: int | None = option(
+        None,
+        "Sweeps between two draws of the users' labels and of the shares of the clusters; default "
+        "1 for full rankings, else 5.",
+        clusters_only,
+        count(),
+    )
+    share_prior: float = option(
+        1.0, "Dirichlet prior of the shares of the clusters; 1 is uniform.", clusters_only, above_0
+    )
+    keep_latent: Any = option(
+        (),
+        "Names of users whose latent rankings are kept with the draws: those drawn at the start of "
+        "a sweep, before the consensus moved.",
+        clicks_only,
+    )
+    distance: str = option("footrule", 'Distance: "footrule".', check=distance_name)
+
+    def resolved(self, case: Case, n_draws: int) -> Self:
+        """The same with a value for every option, those of None by what the data are."""
+        thin = self.default_thin(case) if self.thin is None else self.thin
+        n_sweeps = n_draws * thin
+        warmup = self.default_warmup(case, n_sweeps) if self.warmup is None else self.warmup
+        refresh = self.default_refresh(case) if self.refresh is None else self.refresh
+        if self.refresh is not None and refresh > n_sweeps:
+            raise ValueError(
+                f"refresh must be at most the {n_sweeps} sweeps after the warmup, got {refresh}"
+            )
+        chosen: dict[str, Any] = {"thin": thin, "warmup": warmup}
+        chosen |= {"refresh": min(refresh, n_sweeps)} | self.other_defaults(case)
+        return dataclasses.replace(self, **chosen)
+
+    def other_defaults(self, case: Case) -> dict[str, Any]:
+        """The options of a method's own that depend on the data."""
+        return {}
+
+    def default_draws(self, case: Case) -> int:
+        """Draws kept from each chain."""
+        return 200
+
+    def default_thin(self, case: Case) -> int:
+        """Sweeps for each draw that is kept."""
+        return 1 if case.is_full else 5
+
+    def default_warmup(self, case: Case, n_sweeps: int) -> int:
+        """Sweeps thrown away."""
+        if not self.is_markov(case):
+            return 0
+        if case.has_clusters:
+            return max(50, n_sweeps // 5)  # the start is a chain already
+        return max(100, n_sweeps // 2)
+
+    def default_refresh(self, case: Case) -> int:
+        """Sweeps between two draws of the labels."""
+        return 1 if case.is_full or not case.has_clusters else 5
+
+    def is_markov(self, case: Case) -> bool:
+        """Are the draws of a chain, or independent?"""
+        return chains_only(case)
+
+    @property
+    def has_exact_latent(self) -> bool:
+        """Are latent rankings summed out exactly where alpha moves?"""
+        return True
+
+    def population(self, prefs: Preferences, executor: Executor | None) -> Population:
+        """The users as this method needs them."""
+        return make_population(prefs, executor, self.distance)
+
+    def draw_all(
+        self, population: Population, plan: "Plan", rng: np.random.Generator
+    ) -> WeightedDraws:
+        """All draws at once, where they are independent; equal log weights are 0."""
+        raise NotImplementedError
+
+    @property
+    def is_led(self) -> bool:
+        """Are the consensuses of clusters so rough that exact ones must stand behind them?"""
+        return False
+
+    def stuck_chains(self, posterior: Posterior, population: Population, plan: "Plan") -> list[int]:
+        """Chains that cannot have found the bulk of the posterior, where that is known."""
+        return []
+
+    def advice(self, case: Case) -> str:
+        """What to do about chains that do not agree."""
+        return CLUSTER_ADVICE if case.has_clusters else ADVICE
+
+    @abstractmethod
+    def first_cluster(
+        self, population: Population, plan: "Plan", rng: np.random.Generator
+    ) -> Cluster:
+        """Where a chain with one cluster begins."""
+
+    @abstractmethod
+    def cluster(
+        self,
+        population: Population,
+        consensus: Ranking,
+        alpha: float,
+        plan: "Plan",
+        rng: np.random.Generator,
+    ) -> Cluster:
+        """A cluster that moves by this method."""
+
+    def settings(self, case: Case) -> dict[str, Any]:
+        """The options as plain values."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A fit, planned: the method with all of its options, and what every method needs."""
+
+    method: Method
+    case: Case
+    n_draws: int
+    alpha: float | None  # None: sampled, or estimated for each cluster
+    kept_rows: NDArray[np.int64]  # of the users whose latent rankings are kept
+
+    @classmethod
+    def make(
+        cls,
+        prefs: Preferences,
+        method: type[Method],
+        n_draws: int | None,
+        n_clusters: int,
+        options: dict[str, Any],
+        alpha: float | None = None,
+    ) -> "Plan":
+        """The plan of a call of `fit`, or an error that says which option is wrong."""
+        case = Case.of(prefs, n_clusters)
+        chosen = method.make(case, options)
+        draws = check_count(chosen.default_draws(case) if n_draws is None else n_draws, "n_draws")
+        rows = rows_of_users(prefs, chosen.keep_latent)
+        return cls(chosen.resolved(case, draws), case, draws, alpha, rows)
+
+    @property
+    def warmup(self) -> int:
+        """Sweeps thrown away at the start of each chain."""
+        assert self.method.warmup is not None
+        return self.method.warmup
+
+    @property
+    def thin(self) -> int:
+        """Sweeps for each draw that is kept."""
+        assert self.method.thin is not None
+        return self.method.thin
+
+    @property
+    def n_sweeps(self) -> int:
+        """Sweeps of each chain."""
+        return self.warmup + self.n_draws * self.thin
+
+    @property
+    def is_markov(self) -> bool:
+        """Are the draws of a chain, or independent?"""
+        return self.method.is_markov(self.case)
+
+    def settings(self) -> dict[str, Any]:
+        """For the settings of a posterior."""
+        mine = {"n_clusters": self.case.n_clusters, "n_draws": self.n_draws}
+        mine |= self.method.settings(self.case)
+        return mine | {"keep_latent": self.kept_rows.tolist(), "samples_alpha": self.alpha is None}
+
+    def check_memory(self, n_users: int) -> None:
+        """Refuse draws that cannot all be kept, before any is made."""
+        available, n_chains = available_memory(), self.method.n_chains
+        each, others = self._bytes_of_draw(), 8 * n_users * self.case.n_clusters  # a chain's
+        needed = n_chains * (self.n_draws * each + others)
+        if available is None or needed <= available:
+            return
+        most, kept = max(0, available // n_chains - others) // each, len(self.kept_rows)
+        extra = f", with the latent rankings of {kept} users," if kept else ""
+        advice = f"at most n_draws={most} fit" if most else "give fewer chains, or keep_latent"
+        raise ValueError(
+            f"n_chains={n_chains} of n_draws={self.n_draws}{extra} need {as_size(needed)} of "
+            f"memory, and {as_size(available)} are available: {advice}; a larger thin keeps fewer "
+            "draws of as long a chain"
+        )
+
+    def _bytes_of_draw(self) -> int:
+        """A draw is there twice at the end, when the clusters are put in order; the ranks of a
+        cluster are there once more as floats, when they are judged."""
+        n_items = self.case.n_items
+        clusters = self.case.n_clusters * (4 * n_items + 16)
+        return 2 * (clusters + 24) + 4 * len(self.kept_rows) * n_items + 8 * n_items
+
+
+def describe_options(methods: Iterable[type[Options]]) -> str:
+    """A line for each option of some methods, for help texts; those of all methods come first."""
+    shared = dataclasses.fields(Method)
+    titled = [("every method with draws", shared)]
+    for method in methods:
+        mine = [f for f in dataclasses.fields(method) if f.metadata not in _metadata(shared)]
+        titled.append((f'method="{method.name}"', tuple(mine)))
+    lines = []
+    for title, fields in titled:
+        lines += [f"Options of {title}", *(f"  {f.name}: {f.metadata['words']}" for f in fields)]
+    return "\n".join(lines)
+
+
+def _metadata(fields: Iterable[Any]) -> list[Any]:
+    return [each.metadata for each in fields]

@@ -1,0 +1,279 @@
+"""The chains of a fit: they fill the arrays of a posterior, from the start or from a checkpoint."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..files.saved import Saved
+from ..latent.population import Population
+from ..preferences.preferences import Preferences
+from ..rankings import MAX_ALPHA
+from .checkpoint import Checkpoint
+from .clusters import Cluster
+from .methods.method import Plan
+from .mixture import Mixture
+from .starts import PREPARATION, StartCluster, is_unbounded, prepare
+
+N_LEADERS = 4  # exact consensuses kept of each chain of a mixture of rough ones
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a fit goes on."""
+
+    chain: int
+    sweep: int
+    mixture: Mixture
+
+
+class Run:
+    """One fit: arrays, filled by the chains of a plan."""
+
+    def __init__(
+        self,
+        prefs: Preferences,
+        owners: NDArray[np.int64],  # the row of the data behind each row of `prefs`
+        population: Population,
+        plan: Plan,
+        rng: np.random.Generator,
+        progress: Progress,
+    ):
+        self.prefs, self.population, self.plan = prefs, population, plan
+        # of several rows for one row of the data, the last; they have the same memberships
+        self.last_rows = np.searchsorted(owners, np.arange(owners[-1] + 1), "right") - 1
+        self.kept_users = self.last_rows[plan.kept_rows]
+        self.rng, self._progress = rng, progress
+        n_chains, n_clusters = plan.method.n_chains, plan.case.n_clusters
+        shape, alpha = (n_chains, plan.n_draws), plan.alpha
+        self.consensus = np.empty((*shape, n_clusters, population.n_items), dtype=np.int32)
+        self.alphas = np.full((*shape, n_clusters), np.nan if alpha is None else alpha)
+        self.shares = np.ones((*shape, n_clusters))
+        self.log_posterior = np.full(shape, np.nan)
+        self.log_weights = np.zeros(shape)
+        self.costs = np.zeros((n_clusters, population.n_items, population.n_items))
+        self.latents = np.zeros((*shape, len(plan.kept_rows), population.n_items), dtype=np.int32)
+        self.memberships = np.ones((n_chains, prefs.n_users, n_clusters), dtype=np.float32)
+        self.leaders: list[NDArray[np.int32]] = []
+        self.unbounded = np.zeros((n_chains, n_clusters), dtype=np.bool_)
+        self._warmup, self._thin = plan.warmup, plan.thin
+        self._n_done = 0
+        self._latest: dict[str, Any] | None = None  # state between two sweeps, for a checkpoint
+
+    @property
+    def _has_clusters(self) -> bool:
+        return self.plan.case.has_clusters
+
+    def run(self, file: Checkpoint | None = None) -> dict[str, NDArray[Any]]:
+        """Fill the arrays; from where they were saved, if they were.
+
+        However it ends before its end, the state after the last sweep is saved on the way out.
+        """
+        try:
+            self._run_chains(file)
+        except BaseException:
+            if file is not None and self._latest is not None:
+                file.save(self._latest)
+            raise
+        return self._results()
+
+    def _run_chains(self, file: Checkpoint | None) -> None:
+        resumed = None if file is None else self._resume(file)
+        for chain, rng in enumerate(self.rng.spawn(self.plan.method.n_chains)):
+            if not self.plan.is_markov:
+                self._draw_independent(chain, rng)
+                continue
+            if resumed is not None and chain < resumed.chain:
+                continue
+            if resumed is not None and chain == resumed.chain:
+                mixture, first = resumed.mixture, resumed.sweep
+            else:
+                mixture, first = self._start(chain, rng), 0
+            self._run_chain(chain, mixture, first, file)
+            if self._has_clusters:
+                self._keep_memberships(chain, mixture)
+            self._look_for_bounds(chain, mixture)
+
+    def _results(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the posterior, the largest cluster first."""
+        weights = np.exp(self.log_weights - self.log_weights.max())
+        order = np.argsort(-self.memberships.sum(axis=(0, 1)), kind="stable")
+        self.unbounded = self.unbounded[:, order]
+        memberships = self.memberships[:, self.last_rows][:, :, order]
+        none = np.empty((0, 0, self.plan.case.n_clusters, self.population.n_items), np.int32)
+        leaders = np.stack(self.leaders) if self.leaders else none
+        return {
+            "consensus": self.consensus[:, :, order],
+            "alpha": self.alphas[:, :, order],
+            "weights": weights / weights.sum(),
+            "log_posterior": self.log_posterior,
+            "costs": self.costs[order] / self.log_posterior.size,
+            "latent": self.latents,
+            "shares": self.shares[:, :, order],
+            "chain_memberships": memberships,
+            "leaders": leaders[:, :, order],
+        }
+
+    def _draw_independent(self, chain: int, rng: np.random.Generator) -> None:
+        """Full rankings: all draws at once (Algorithm 3, or balanced)."""
+        draws = self.plan.method.draw_all(self.population, self.plan, rng)
+        self.consensus[chain, :, 0], self.log_weights[chain] = draws.rankings, draws.log_weights
+        self.costs += self.population.known.costs * self.plan.n_draws
+        self._progress(chain + 1, self.plan.method.n_chains)
+
+    def _start(self, chain: int, rng: np.random.Generator) -> Mixture:
+        """The first state of a chain."""
+        plan, population = self.plan, self.population
+        if not self._has_clusters:
+            return Mixture.of_one(plan.method.first_cluster(population, plan, rng))
+        prior, n_clusters = plan.method.share_prior, plan.case.n_clusters
+        start = prepare(population, n_clusters, plan.alpha, prior, rng, self._report)
+        clusters = [
+            plan.method.cluster(first.population, first.consensus.copy(), first.alpha, plan, child)
+            for first, child in zip(start.clusters, rng.spawn(n_clusters), strict=True)
+        ]
+        mixture = self._mixture(clusters, start.shares, rng, start.clusters)
+        known = self.memberships[0][self.prefs.is_informative]
+        mixture.begin(known if chain > 0 else None)
+        return mixture
+
+    def _mixture(
+        self,
+        clusters: list[Cluster],
+        shares: NDArray[np.float64],
+        rng: np.random.Generator,
+        leaders: list[Cluster],
+    ) -> Mixture:
+        method = self.plan.method
+        how = (method.refresh, method.share_prior, rng)
+        mixture = Mixture(
+            self.population, clusters, shares, *how, leaders if method.is_led else None
+        )
+        mixture.first_refresh = self._warmup
+        return mixture
+
+    def _resume(self, file: Checkpoint) -> _Place | None:
+        """Take up what was saved."""
+        saved = file.load()
+        if saved is None:
+            return None
+        with file.refuse_damage():
+            n_chains, n_sweeps = self.plan.method.n_chains, self.plan.n_sweeps
+            chain, sweep = saved.count("chain", 0, n_chains - 1), saved.count("sweep", 1, n_sweeps)
+            self._fill(saved.part("filled"), chain, sweep)
+            mixture = self._any_mixture()
+            mixture.resume(saved.part("state"))
+            if mixture.n_sweeps != sweep:
+                saved.refuse("sweep", "must be that of the state")
+            saved.check_all_used()
+        preparation = PREPARATION if self._has_clusters else 0
+        self._n_done = chain * (self.plan.n_sweeps + preparation) + preparation + sweep
+        return _Place(chain, sweep, mixture)
+
+    def _any_mixture(self) -> Mixture:
+        """One to be filled from a file."""
+        rng, number = np.random.default_rng(0), self.plan.case.n_clusters  # its state comes from it
+        first = np.arange(1, self.population.n_items + 1, dtype=np.int32)
+        new, plan = self.plan.method.cluster, self.plan
+        clusters = [new(self.population, first, 1.0, plan, rng) for _ in range(number)]
+        if number == 1:
+            return Mixture.of_one(clusters[0])
+        leaders: list[Cluster] = []
+        for _ in range(number):
+            leader = StartCluster(self.population, first, 1.0, True, rng)
+            leader.is_sampled = True
+            leaders.append(leader)
+        return self._mixture(clusters, np.full(number, 1 / number), rng, leaders)
+
+    def _fill(self, saved: Saved, chain: int, sweep: int) -> None:
+        """Take the arrays from a file; what is not drawn yet is never looked at."""
+        drawn = np.zeros((self.plan.method.n_chains, self.plan.n_draws), dtype=bool)
+        drawn[:chain] = True
+        drawn[chain, : max(0, sweep - self._warmup) // self._thin] = True
+        given = {
+            name: saved.array(name, mine.dtype, mine.shape) for name, mine in self._filled().items()
+        }
+        saved.check_rankings("consensus", given["consensus"][drawn])
+        saved.check_range("alphas", given["alphas"][drawn], 0, MAX_ALPHA)
+        saved.check_range("costs", given["costs"], 0, 2.0**63)
+        if np.isinf(given["log_posterior"][drawn]).any():
+            saved.refuse("log_posterior", "must be finite")
+        self.consensus, self.alphas, self.costs, self.log_posterior, self.unbounded = (
+            given[name] for name in ("consensus", "alphas", "costs", "log_posterior", "unbounded")
+        )
+        if "latents" in given:
+            saved.check_rankings("latents", given["latents"][drawn])
+            self.latents = given["latents"]
+        if "memberships" in given:
+            saved.check_shares("shares", given["shares"][drawn])
+            saved.check_shares("memberships", given["memberships"][:chain])
+            self.shares, self.memberships = given["shares"], given["memberships"]
+            if self.plan.method.is_led:
+                shape = (chain, N_LEADERS, *self.consensus.shape[2:])
+                self.leaders = list(saved.rankings("leaders", shape))
+
+    def _filled(self) -> dict[str, NDArray[Any]]:
+        """The arrays that chains fill, and that are as long from the start."""
+        filled: dict[str, NDArray[Any]] = {
+            "consensus": self.consensus,
+            "alphas": self.alphas,
+            "log_posterior": self.log_posterior,
+            "costs": self.costs,
+            "unbounded": self.unbounded,
+        }
+        if len(self.kept_users):
+            filled["latents"] = self.latents
+        if self._has_clusters:
+            filled |= {"shares": self.shares, "memberships": self.memberships}
+        return filled
+
+    def _to_save(self, chain: int, sweep: int, mixture: Mixture) -> dict[str, Any]:
+        """What a checkpoint keeps; of the arrays, only what is not drawn yet will change."""
+        filled = self._filled()
+        if self._has_clusters and self.plan.method.is_led:
+            shape = (chain, N_LEADERS, *self.consensus.shape[2:])
+            filled["leaders"] = np.array(self.leaders, np.int32).reshape(shape)
+        return {"chain": chain, "sweep": sweep, "filled": filled, "state": mixture.to_save()}
+
+    def _run_chain(self, chain: int, mixture: Mixture, first: int, file: Checkpoint | None) -> None:
+        """Sweeps of a Markov chain, and the draws that are kept."""
+        for sweep in range(first, self.plan.n_sweeps):
+            mixture.sweep(adapt=sweep < self._warmup)
+            done, left = divmod(sweep + 1 - self._warmup, self._thin)
+            if done > 0 and left == 0:
+                self._keep_draw(chain, done - 1, mixture)
+            self._report()
+            if file is not None:
+                self._latest = self._to_save(chain, sweep + 1, mixture)
+                file.save_if_due(self._latest)
+
+    def _keep_draw(self, chain: int, draw: int, mixture: Mixture) -> None:
+        self.consensus[chain, draw] = mixture.consensus
+        self.alphas[chain, draw] = mixture.alpha
+        self.log_posterior[chain, draw] = mixture.log_posterior()
+        self.costs = self.costs + mixture.costs  # not in place: a checkpoint may hold it
+        self.shares[chain, draw] = mixture.shares
+        if len(self.kept_users):
+            self.latents[chain, draw] = mixture.latent_of(self.kept_users)
+
+    def _keep_memberships(self, chain: int, mixture: Mixture) -> None:
+        """Those of users who say nothing are the shares."""
+        self.memberships[chain] = self.shares[chain].mean(axis=0)
+        self.memberships[chain, self.prefs.is_informative] = mixture.mean_memberships
+        if mixture.is_led:
+            self.leaders.append(mixture.some_leaders(N_LEADERS))
+
+    def _look_for_bounds(self, chain: int, mixture: Mixture) -> None:
+        """Note the clusters whose alpha, unless it was given, nothing in the data bounds."""
+        if self.plan.alpha is None and self.plan.method.has_exact_latent:
+            for place, cluster in enumerate(mixture.clusters):
+                has_users = mixture.has_users[place]
+                self.unbounded[chain, place] = not has_users or is_unbounded(cluster)
+
+    def _report(self) -> None:
+        self._n_done += 1
+        length = self.plan.n_sweeps + (PREPARATION if self._has_clusters else 0)
+        self._progress(self._n_done, self.plan.method.n_chains * length)

@@ -1,0 +1,109 @@
+"""The latent full rankings of users known by a ranking: exact draws, exact likelihood."""
+
+import functools
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..distances.footrule import log_partition
+from ..distances.tallies import Counts, Ranking, RankTally
+from ..engines.executors import Executor
+from ..kernels.footrule.latent import draw_latent, log_likelihoods
+from ..preferences.preferences import Rankings
+from .population import (
+    ExactLaw,
+    LocalPopulation,
+    check_informative,
+    exact_sum,
+    principal_components,
+)
+
+
+class RankingPopulation(LocalPopulation):
+    """Rankings, full, partial or tied."""
+
+    def __init__(
+        self, prefs: Rankings, executor: Executor | None = None, numbers: Counts | None = None
+    ):
+        informative = prefs.is_informative
+        check_informative(informative)
+        super().__init__(prefs.n_items, executor)
+        self._prefs = prefs.take(informative)
+        self._set_rows(self._prefs.weights, numbers)
+        full = self._prefs.is_row_full
+        self._partial = self._prefs.rankings[~full]
+        self._weights, self._numbers = self.row_weights[~full], self.row_numbers[~full]
+        self._n_full = int(self.row_weights[full].sum())
+        known = self._prefs.known_ranks()
+        self._full = self._tally(known[full], self.row_weights[full])
+        self.known = self._full + self._tally(known[~full], self._weights)
+
+    def _tally(self, rankings: Ranking, weights: Counts) -> RankTally:
+        tally = self.distance.tally(self.n_items)
+        tally.add(rankings, weights)
+        return tally
+
+    @functools.cached_property
+    def mean_ranks(self) -> NDArray[np.float64]:  # type: ignore[override]
+        """Mean rank of each item."""
+        return self._prefs.mean_ranks()
+
+    @property
+    def n_unknown(self) -> int:
+        """Number of rows of which something is not known."""
+        return len(self._weights)
+
+    def count_rows(self, rows: slice, law: ExactLaw) -> Counts:
+        """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
+        counts = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
+        draw_latent(
+            law.seed,
+            law.number,
+            self._numbers[rows],
+            self._partial[rows],
+            self._weights[rows],
+            law.consensus,
+            law.lam,
+            law.partners,
+            counts[0],
+            counts[1],
+            np.empty((0, self.n_items), dtype=np.int32),
+        )
+        return counts
+
+    def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
+        """Log probability of some of the rows that are not full; see `exact_sum`."""
+        values = log_likelihoods_of_rankings(self._partial[rows], consensus, alpha)
+        return exact_sum(values, self._weights[rows])
+
+    def row_log_likelihoods(
+        self, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of what is known of one user of each row, full or not."""
+        return log_likelihoods_of_rankings(self._prefs.rankings[rows], consensus, alpha)
+
+    def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
+        """Log probability of the rows that are full."""
+        constant = self.distance.log_partition(self.n_items, alpha)
+        return -alpha / self.n_items * self._full.distance(consensus) - self._n_full * constant
+
+    def select(self, weights: Counts, numbers: Counts) -> "RankingPopulation":
+        """The rows of weight above 0 alone, with these weights and numbers of first users."""
+        chosen = weights > 0
+        prefs = replace(self._prefs.take(chosen), weights=weights[chosen])
+        return RankingPopulation(prefs, self.executor, numbers[chosen])
+
+    def features(self, n_features: int) -> NDArray[np.float64]:
+        """Principal components of the ranks, unknown ones as the mean of what they may be."""
+        filled = self._prefs.filled_ranks()
+        return principal_components(filled - filled.mean(axis=0), n_features)
+
+
+def log_likelihoods_of_rankings(
+    rankings: Ranking, consensus: Ranking, alpha: float
+) -> NDArray[np.float64]:
+    """Log probability of each row of rankings; see `log_likelihood`, which checks."""
+    values, n_items = np.empty(len(rankings)), len(consensus)
+    log_likelihoods(rankings, consensus, alpha / n_items, log_partition(n_items, alpha), values)
+    return values

@@ -1,0 +1,187 @@
+"""Checks of what a saved fit holds: nothing in a file is trusted."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..files.archive import WrongFileError
+from ..latent.clicks import ORDERS
+from ..preferences.preferences import KINDS
+from ..rankings import MAX_ALPHA
+
+ARRAYS = {
+    "consensus": 4,
+    "alpha": 3,
+    "weights": 2,
+    "log_posterior": 2,
+    "costs": 3,
+    "latent": 4,
+}  # and their axes
+CLUSTER_ARRAYS = {"shares": 3, "chain_memberships": 3, "leaders": 4}  # since version 2
+FLAGS = (  # among the options
+    "samples_alpha",
+    "balanced",
+    "weighted",
+    "nonnegative",
+    "calibrate",
+    "alpha_given",
+    "held_out",
+    "given_scores",
+    "with_clusters",
+)
+LEAST = {"n_draws": 1, "n_chains": 1, "n_clusters": 1, "warmup": 0, "thin": 1, "refresh": 1}
+LEAST |= {"n_swaps": 1, "leap": 1, "n_moves": 1, "n_alpha_moves": 1}
+NAMED = ("augmentation", "update", "move", "start")  # options that are names
+
+
+def check_shapes(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Refuse arrays of a posterior that do not fit together."""
+    for name, n_axes in (ARRAYS | CLUSTER_ARRAYS).items():
+        if arrays[name].ndim != n_axes:
+            raise WrongFileError(f"has an array {name!r} with {arrays[name].ndim} axes")
+    n_chains, n_draws, n_clusters, n_items = arrays["consensus"].shape
+    shapes = {
+        "alpha": (n_chains, n_draws, n_clusters),
+        "weights": (n_chains, n_draws),
+        "log_posterior": (n_chains, n_draws),
+        "costs": (n_clusters, n_items, n_items),
+        "latent": (n_chains, n_draws, arrays["latent"].shape[2], n_items),
+        "shares": (n_chains, n_draws, n_clusters),
+        "chain_memberships": (n_chains, len(header["users"]), n_clusters),
+        "leaders": (
+            n_chains if arrays["leaders"].size else 0,
+            arrays["leaders"].shape[1],
+            n_clusters,
+            n_items,
+        ),
+    }
+    wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape]
+    if wrong or len(header["items"]) != n_items:
+        raise WrongFileError(f"is damaged: its arrays {wrong or ['items']} do not fit together")
+    if not arrays["consensus"].size or n_items < 2:
+        raise WrongFileError("is damaged: it has no draws")
+
+
+def check_values(arrays: dict[str, NDArray[Any]]) -> None:
+    """Refuse numbers that no posterior has."""
+    n_items = arrays["consensus"].shape[-1]
+    weights, alpha, costs = arrays["weights"], arrays["alpha"], arrays["costs"]
+    for name in ("consensus", "leaders", "latent"):
+        if not (np.sort(arrays[name], axis=-1) == np.arange(1, n_items + 1)).all():
+            raise WrongFileError(f"is damaged: its {name} is not made of rankings")
+    if not ((alpha >= 0) & (alpha <= MAX_ALPHA)).all():
+        raise WrongFileError(
+            f"is damaged: its alpha must be numbers from 0 to {MAX_ALPHA:g}, and is "
+            f"{alpha[~((alpha >= 0) & (alpha <= MAX_ALPHA))][0]}"
+        )
+    if not (np.isfinite(weights).all() and weights.min() >= 0 and abs(weights.sum() - 1) < 1e-6):
+        raise WrongFileError("is damaged: its weights are not weights")
+    if not (np.isfinite(costs).all() and costs.min() >= 0):
+        raise WrongFileError("is damaged: its costs are not distances")
+    for name in ("chain_memberships", "shares"):
+        parts = arrays[name]
+        if not (np.abs(parts.sum(axis=2) - 1) < 1e-3).all() or not (parts >= 0).all():
+            raise WrongFileError(f"is damaged: its {name} are not probabilities")
+
+
+def check_personal(parts: dict[str, NDArray[Any]], n_items: int, n_users: int) -> None:
+    """Refuse arrays of a personal fit that do not fit together: one correction a window."""
+    n_windows, n_alphas = len(parts["windows"]), len(parts["alphas"])
+    is_given = parts["scores"].size > 0
+    fits = (
+        n_items >= 2
+        and parts["item_weights"].shape == ((0, 0) if is_given else (n_items, n_items))
+        and parts["scores"].shape == ((n_users, n_items) if is_given else (0, 0))
+        and parts["popularity"].shape == (n_items,)
+        and sorted(parts["ties"].tolist()) == list(range(n_items))
+        and parts["alpha_shares"].shape == (n_alphas,)
+        and len(parts["coefficients"]) == len(parts["knots"]) == n_windows
+        and parts["values"].shape == parts["knots"].shape
+        and parts["knots"].shape[1] == 2
+        and all(np.isfinite(array).all() for array in parts.values())
+        and bool((parts["alphas"] >= 0).all() and (parts["alphas"] <= MAX_ALPHA).all())
+        and bool((parts["alpha_shares"] >= 0).all())
+        and abs(float(parts["alpha_shares"].sum()) - 1) < 1e-3
+        and bool((parts["windows"] >= 1).all())
+    )
+    if not fits:
+        raise WrongFileError("is damaged: its personal scores do not fit together")
+
+
+def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) -> None:
+    """Refuse settings from which no answer can be made."""
+    method, options = settings.get("method"), settings.get("options")
+    if not isinstance(method, str) or (method == "personal") != is_personal:
+        raise WrongFileError(f"has damaged settings: method is {method!r}")
+    if not isinstance(options, dict):
+        raise WrongFileError("has damaged settings: there are no options")
+    kept = options.get("keep_latent", [])
+    alpha, curve = settings.get("alpha"), settings.get("curve")
+    wrong = {
+        "alpha": alpha is not None and not (_is_number(alpha) and 0 <= alpha <= MAX_ALPHA),
+        "seed": not _is_count(settings.get("seed", 0), or_none=True),
+        "n_users": not _is_count(settings.get("n_users", 0)),
+        "stored_clicks": not _is_count(settings.get("stored_clicks", 0)),
+        "seconds": not _is_number(settings.get("seconds", 0.0)),
+        "kind": settings.get("kind") not in tuple(KINDS),
+        "is_full": type(settings.get("is_full")) is not bool,
+        "order": options.get("order") not in (None, *ORDERS),
+        "keep_latent": not isinstance(kept, list)
+        or not all(_is_count(row) and row < n_users for row in kept),
+        "curve": curve is not None and not _is_curve(curve),
+        "ridge": is_personal and not _is_ridge(options.get("ridge", "missing")),
+    }
+    wrong |= {name: type(options.get(name, True)) is not bool for name in FLAGS}
+    if any(wrong.values()):
+        name = next(name for name, is_wrong in wrong.items() if is_wrong)
+        raise WrongFileError(
+            f"has damaged settings: {name} is {options.get(name, settings.get(name))!r}"
+        )
+
+
+def check_options(options: dict[str, Any], n_clusters: int) -> None:
+    """Refuse options of the wrong type or size; which names a method knows, `fit` says."""
+    wrong = {
+        name: not _is_count(value := options.get(name, least)) or value < least
+        for name, least in LEAST.items()
+    }
+    wrong |= {name: not isinstance(options.get(name, ""), str) for name in NAMED}
+    wrong |= {
+        name: not _is_number(options.get(name, 1)) or options.get(name, 1) < 0
+        for name in ("sigma", "share_prior")
+    }
+    prior = options.get("alpha_prior", [1, 1])
+    wrong["alpha_prior"] = (
+        not isinstance(prior, list) or len(prior) != 2 or not all(map(_is_number, prior))
+    )
+    wrong["n_clusters"] |= options["n_clusters"] != n_clusters
+    wrong["n_draws"] |= "n_draws" not in options
+    for name in (name for name, is_wrong in wrong.items() if is_wrong):
+        raise WrongFileError(f"has damaged settings: {name} is {options.get(name)!r}")
+
+
+def _is_count(value: Any, or_none: bool = False) -> bool:
+    return (value is None and or_none) or (type(value) is int and value >= 0)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _is_ridge(value: Any) -> bool:
+    return value is None or (_is_number(value) and value >= 0)
+
+
+def _is_curve(curve: Any) -> bool:
+    """The curve of `choose_clusters`."""
+    if not isinstance(curve, dict) or not _is_count(curve.get("chosen")):
+        return False
+    columns = [curve.get(name) for name in ("n_clusters", "means", "errors")]
+    return all(
+        isinstance(column, list)
+        and len(column) == len(columns[0] or ())
+        and all(_is_number(value) for value in column)
+        for column in columns
+    )

@@ -1,0 +1,262 @@
+"""PersonalFit: what a fit by method "personal" returns, a consensus of one's own for each user.
+
+Each user's law is centred on a ranking made from the user's clicks. The score of an item for a user
+comes from the user's other clicks, by a regression of each item on the others. The ranking of the
+scores is the user's consensus, and alpha, by the exact likelihood of the clicks, says how closely
+the user keeps to it. The score of an item never uses the click on it, so that likelihood is honest
+without holding anything out.
+"""
+
+import math
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..distances.footrule import log_partition
+from ..kernels.footrule.matching import N_GAPS, grid_weights
+from ..kernels.footrule.personal import personal_log_likelihoods, weigh_alphas
+from ..preferences.preferences import Clicks, Preferences
+from ..rankings import orderings_of
+from .corrections import Correction
+from .posterior import Posterior
+
+MOST_STRETCH = 1.5  # how much wider or narrower a window may be than that of its correction
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PersonalModel:
+    """What gives every user an order of their own, also one never seen before.
+
+    Attributes
+    ----------
+    item_weights : (n_items, n_items) array
+        ``item_weights[clicked, item]``: what a click adds to the score of an item; 0 on the
+        diagonal. Empty if the scores were given.
+    popularity : (n_items,) array
+        Share of the users who clicked each item: the scores of a user without clicks.
+    ties : (n_items,) array
+        The items by popularity, equal ones in random order: of equal scores, the first here wins.
+    alphas, alpha_shares : arrays
+        Grid of alphas, and their distribution in the population.
+    corrections : dict
+        ``corrections[window]``: from the probability to be among the next `window` ranks, the
+        score and the number of clicks to what comes true. Empty without calibration.
+    scores : (n_users, n_items) array
+        The scores that were given, scaled to mean 0 and deviation 1; else empty.
+    """
+
+    item_weights: Floats
+    popularity: Floats
+    ties: NDArray[np.int64]
+    alphas: Floats
+    alpha_shares: Floats
+    corrections: dict[int, Correction] = field(default_factory=dict)
+    scores: Floats = field(default_factory=lambda: np.empty((0, 0)))
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.popularity)
+
+    @property
+    def is_given(self) -> bool:
+        """Were the scores given?"""
+        return self.scores.size > 0
+
+    @property
+    def mean_alpha(self) -> float:
+        """Mean of alpha over the users."""
+        return float(self.alphas @ self.alpha_shares)
+
+    @cached_property
+    def grid(self) -> tuple[Floats, Floats, Any]:
+        """For each alpha: alpha / n_items, log partition function, weights of the walks."""
+        lams = self.alphas / self.n_items
+        logs = np.array([log_partition(self.n_items, float(alpha)) for alpha in self.alphas])
+        return lams, logs, grid_weights(lams, self.n_items, N_GAPS)
+
+    @cached_property
+    def _ranks(self) -> NDArray[np.int32]:
+        return np.arange(1, self.n_items + 1, dtype=np.int32)
+
+    def scores_of(self, seen: Clicks, rows: slice) -> Floats:
+        """``scores[row, item]`` of some users; without clicks, the popularity."""
+        starts = seen.starts[rows.start : rows.stop + 1]
+        if len(starts) == 2 and starts[1] > starts[0]:  # one user, as a service asks
+            return np.add.reduce(self.item_weights[seen.codes[starts[0] : starts[1]]])[None]
+        found = clicks_matrix(starts, seen.codes, self.n_items) @ self.item_weights
+        found[starts[1:] == starts[:-1]] = self.popularity
+        return np.asarray(found)
+
+    def scores_for(self, seen: Clicks, rows: slice, users: NDArray[np.int64] | None) -> Floats:
+        """The same, or the scores that were given for these users."""
+        if not self.is_given:
+            return self.scores_of(seen, rows)
+        if users is None:
+            raise ValueError(
+                "new users need scores, and those of this fit were given: fit again with theirs"
+            )
+        return np.asarray(self.scores[users[rows]])
+
+    def rankings_of(self, scores: Floats) -> NDArray[np.int32]:
+        """Each user's own consensus: the ranking of the scores, ties in the order of `ties`."""
+        order = self.ties[(-scores[:, self.ties]).argsort(axis=1, kind="stable")]
+        rankings = np.empty(scores.shape, dtype=np.int32)
+        if len(rankings) == 1:
+            rankings[0, order[0]] = self._ranks
+            return rankings
+        rankings[np.arange(len(scores))[:, None], order] = self._ranks
+        return rankings
+
+    def log_likelihoods(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
+        """``values[row, g]``: exact log probability of a user's clicks at each alpha."""
+        values = np.empty((rows.stop - rows.start, len(self.alphas)))
+        starts = seen.starts[rows.start : rows.stop + 1]
+        personal_log_likelihoods(starts, seen.codes, rankings, *self.grid, values)
+        return values
+
+    def alpha_shares_of(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
+        """``shares[row, g]``: each user's own posterior over the alphas."""
+        values = self.log_likelihoods(seen, rows, rankings)
+        weigh_alphas(values, self.alpha_shares)
+        return values
+
+    def correction_for(self, window: int) -> Correction | None:
+        """The one learnt for the nearest window, if that is at most half as large again."""
+        nearest = min(self.corrections, key=lambda known: abs(math.log(known / window)), default=0)
+        if not nearest or max(nearest / window, window / nearest) > MOST_STRETCH:
+            return None
+        return self.corrections[nearest]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PersonalFit(PersonalModel):
+    """An order of each user's own, and what it was learnt from.
+
+    There are no draws of a consensus, so there are no intervals, clusters or diagnostics of one.
+    :func:`recommend` gives each user's next items, :func:`user_intervals` the ranks of one user,
+    and `most_clicked` the order of the population, for users of whom nothing is known.
+
+    Attributes
+    ----------
+    items, users : arrays
+        Names of the items, and of the users, row by row.
+    data : Preferences or None
+        The clicks behind the fit.
+    settings : dict
+        Version, method, seed and options: how to make this fit again.
+    clusters : Posterior or None
+        The clusters that the probabilities are blended with.
+    """
+
+    items: NDArray[Any]
+    users: NDArray[Any]
+    data: Preferences | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    clusters: Posterior | None = None
+
+    def __repr__(self) -> str:
+        return f"PersonalFit({len(self.users)} users, {self.n_items} items)"
+
+    def __getattr__(self, name: str) -> Any:
+        """What a posterior of draws has, and a personal fit has not: say what to ask instead."""
+        if name in INSTEAD:
+            raise AttributeError(
+                f"a personal fit has no {name}: each user has an order of their own, and nothing "
+                f"is drawn; {INSTEAD[name]}",
+                name=name,
+                obj=self,
+            )
+        raise AttributeError(f"'PersonalFit' has no attribute {name!r}", name=name, obj=self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was made for recommendations: a copy makes its own."""
+        return {name: value for name, value in vars(self).items() if name != "_recommender"}
+
+    @property
+    def clicks(self) -> Clicks | None:
+        """The clicks behind the fit."""
+        return self.data if isinstance(self.data, Clicks) else None
+
+    @property
+    def personal(self) -> "PersonalFit":
+        """Itself: version 0.1 kept `item_weights` and the others under this name."""
+        return self
+
+    @property
+    def n_clusters(self) -> int:
+        """The users are one population."""
+        return 1
+
+    def popularity_ranking(self) -> NDArray[np.int32]:
+        """``ranking[item]`` is the item's rank by popularity; equal ones are in random order."""
+        return (orderings_of(self.ties) + 1).astype(np.int32)
+
+    def most_clicked(self) -> list[dict[str, Any]]:
+        """The items by popularity, best first: rank, item, and the share of users who clicked it.
+
+        The order that serves users of whom nothing is known.
+        """
+        return [
+            {"rank": place + 1, "item": self.items[item], "share": float(self.popularity[item])}
+            for place, item in enumerate(self.ties.tolist())
+        ]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fit to a file, whole or not at all; see :func:`pseudomallows.load`."""
+        from .save import save
+
+        save(self, path)
+
+
+_ORDER = (
+    "most_clicked() is the order of the population, pm.recommend and pm.user_intervals answer for "
+    "each user, and method='mcmc' has a consensus"
+)
+_CLUSTERS = "for clusters fit with another method and n_clusters"
+_DRAWS = "method='mcmc' has draws; pm.evaluate checks whether the probabilities come true"
+INSTEAD = {
+    "consensus": _ORDER,
+    "point_consensus": _ORDER,
+    "rank_probabilities": _ORDER,
+    "intervals": _ORDER,
+    "summary": _ORDER,
+    "to_frame": _ORDER,
+    "costs": _ORDER,
+    "alpha": "alphas and alpha_shares are the distribution of alpha over the users",
+    "shares": _CLUSTERS,
+    "memberships": _CLUSTERS,
+    "chain_memberships": _CLUSTERS,
+    "labels": _CLUSTERS,
+    "membership_frame": _CLUSTERS,
+    "check_cluster": _CLUSTERS,
+    "leaders": _CLUSTERS,
+    "weights": _DRAWS,
+    "log_posterior": _DRAWS,
+    "latent": _DRAWS,
+    "diagnostics": _DRAWS,
+    "effective_size": _DRAWS,
+    "to_arviz": _DRAWS,
+}  # what a posterior has: what to ask a personal fit instead
+
+Fit = Posterior | PersonalFit  # what `fit` returns and `load` reads
+
+
+def check_fit(found: Any) -> None:
+    """Refuse what does not come from `fit`."""
+    if not isinstance(found, Fit):
+        raise TypeError(f"posterior must come from fit, got {type(found).__name__}")
+
+
+def clicks_matrix(starts: NDArray[np.int64], codes: NDArray[np.int32], n_items: int) -> Any:
+    """Clicks as a sparse matrix of ones."""
+    from scipy.sparse import csr_array
+
+    mine = codes[starts[0] : starts[-1]]
+    shape = (len(starts) - 1, n_items)
+    return csr_array((np.ones(len(mine)), mine, starts - starts[0]), shape=shape)

@@ -1,0 +1,328 @@
+"""Kinds of data by blocks, items that share ranks: rankings, full or in part, and clicks."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .base import MAX_WEIGHT, Preferences, index_of
+from .ties import block_sizes, check_tied_ranks
+
+SHAPES = ("full", "partial", "with ties")  # of a row of rankings
+
+
+@dataclass(frozen=True, eq=False)
+class Rankings(Preferences):
+    """Rankings, full, partial or tied: ``rankings[user, item]`` is a rank, 1 the best, 0 not known.
+
+    Items of equal rank r, m of them, take the ranks r to r + m - 1 in an order that is not known;
+    the items without a rank take, likewise, the ranks that are left.
+    """
+
+    kind = "rankings"
+    ARRAYS: ClassVar[dict[str, Any]] = {"ranking_ranks": np.int32, "ranking_weights": np.int64}
+
+    rankings: NDArray[np.int32]
+
+    def __repr__(self) -> str:
+        facts = self.facts()
+        shapes = ", ".join(f"{facts[name]} {name}" for name in SHAPES if name in facts)
+        return f"Rankings({self.n_users} users, {self.n_items} items; {shapes})"
+
+    @property
+    def is_row_full(self) -> NDArray[np.bool_]:
+        """Which users have ranked every item, without ties."""
+        sums = self.rankings.sum(axis=1, dtype=np.int64)  # a tie lowers the sum
+        is_whole = sums == self.n_items * (self.n_items + 1) // 2
+        return is_whole & np.all(self.rankings > 0, axis=1)
+
+    @property
+    def is_row_tied(self) -> NDArray[np.bool_]:
+        """Which users have given a rank to several items."""
+        return np.any((block_sizes(self.rankings) > 1) & (self.rankings > 0), axis=1)
+
+    @property
+    def is_informative(self) -> NDArray[np.bool_]:
+        """Which rows say anything: a rank is known, not all items tie, and the weight is not 0."""
+        differs = np.any(self.rankings > 0, axis=1) & np.any(self.rankings != 1, axis=1)
+        return differs & (self.weights > 0)
+
+    @property
+    def shape_words(self) -> str:
+        """What the data are, for messages."""
+        if self.is_full:
+            return "full rankings"
+        return "rankings with ties" if self.is_row_tied.any() else "partial rankings"
+
+    def facts(self) -> dict[str, int | float]:
+        """Figures of the data, by words; "with ties" only if there are any.
+
+        >>> Preferences.from_rankings([[1, 2, 3], [1, 0, 0]]).facts()
+        {'users': 2, 'items': 3, 'people': 2, 'full': 1, 'partial': 1}
+        """
+        n_full, n_tied = int(self.is_row_full.sum()), int(self.is_row_tied.sum())
+        facts: dict[str, int | float] = {
+            "users": self.n_users,
+            "items": self.n_items,
+            "people": int(self.weights.sum()),
+            "full": n_full,
+            "partial": self.n_users - n_full - n_tied,
+        }
+        return facts | ({"with ties": n_tied} if n_tied else {})
+
+    def contents(self) -> Iterable[Any]:
+        """Bytes that no other rankings have."""
+        return [np.ascontiguousarray(array).data for array in (self.weights, self.rankings)]
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """All but the names, as the arrays of a file."""
+        return {"ranking_ranks": self.rankings, "ranking_weights": self.weights}
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], users: NDArray[Any], items: NDArray[Any]
+    ) -> "Rankings":
+        """The rankings of such arrays, which are checked.
+
+        >>> prefs = Preferences.from_rankings([[1, 2, 3], [1, 0, 0]])
+        >>> Rankings.from_arrays(prefs.to_arrays(), prefs.users, prefs.items)
+        Rankings(2 users, 3 items; 1 full, 1 partial)
+        """
+        ranks, weights = _typed(arrays, cls.ARRAYS)
+        if ranks.shape != (len(users), len(items)) or weights.shape != (len(users),):
+            raise ValueError("its rankings do not fit together")
+        _check_saved_weights(weights, "rankings")
+        if len(ranks) and not np.array_equal(check_tied_ranks(ranks), ranks):
+            raise ValueError("its ties do not have the first of their ranks")
+        return cls(weights, users, items, ranks)
+
+    def take(self, rows: ArrayLike) -> "Rankings":
+        """Some of the rows, by number or by mask."""
+        chosen = np.arange(self.n_users)[index_of(rows)]
+        return Rankings(self.weights[chosen], self.users[chosen], self.items, self.rankings[chosen])
+
+    def filled_ranks(self) -> NDArray[np.float64]:
+        """The ranks, each unknown one as the mean of those the item may have.
+
+        >>> Preferences.from_rankings([[1, 1, 0, 0]]).filled_ranks()
+        array([[1.5, 1.5, 3.5, 3.5]])
+        """
+        unknown = self.rankings == 0
+        means = self.rankings + np.where(unknown, 0.0, (block_sizes(self.rankings) - 1) / 2)
+        all_ranks = self.n_items * (self.n_items + 1) / 2
+        n_unknown = np.maximum(unknown.sum(axis=1), 1)
+        left = (all_ranks - means.sum(axis=1)) / n_unknown
+        return np.where(unknown, left[:, None], means)
+
+    def known_ranks(self) -> NDArray[np.int32]:
+        """The ranks that one item alone has, ``[user, item]``; 0 for all others."""
+        return np.where(block_sizes(self.rankings) == 1, self.rankings, 0)
+
+    def mean_ranks(self) -> NDArray[np.float64]:
+        """Mean rank of each item; an unknown rank counts as the mean of those it may be."""
+        informative = self.take(self.is_informative)
+        return np.asarray(
+            np.average(informative.filled_ranks(), axis=0, weights=informative.weights)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Clicks(Preferences):
+    """Clicks: the items of row `user` are ``codes[starts[user]:starts[user + 1]]``, sorted."""
+
+    kind = "clicks"
+    ARRAYS: ClassVar[dict[str, Any]] = {
+        "click_starts": np.int64,
+        "click_codes": np.int32,
+        "click_weights": np.int64,
+    }
+
+    starts: NDArray[np.int64]
+    codes: NDArray[np.int32]
+
+    def __repr__(self) -> str:
+        return f"Clicks({self.n_users} users, {self.n_items} items; {len(self.codes)} clicks)"
+
+    @property
+    def is_row_full(self) -> NDArray[np.bool_]:
+        """Of which users everything is known: none, for clicks have no order."""
+        return np.zeros(self.n_users, dtype=bool)
+
+    @property
+    def shape_words(self) -> str:
+        """What the data are, for messages."""
+        return "clicks"
+
+    def facts(self) -> dict[str, int | float]:
+        """Figures of the data, by words.
+
+        >>> facts = Preferences.from_clicks([[1, 0, 1], [0, 0, 1]]).facts()
+        >>> facts["clicks"], facts["clicks of a user, mean"], facts["density"]
+        (3, 1.5, 0.5)
+        """
+        sizes = self.n_clicks if self.n_users else np.zeros(1, dtype=np.int64)
+        counts, n_clicks = self.item_counts(), len(self.codes)
+        return {
+            "users": self.n_users,
+            "items": self.n_items,
+            "people": int(self.weights.sum()),
+            "clicks": n_clicks,
+            "clicks of a user, fewest": int(sizes.min()),
+            "clicks of a user, median": float(np.median(sizes)),
+            "clicks of a user, mean": float(sizes.mean()),
+            "clicks of a user, most": int(sizes.max()),
+            "users of an item, fewest": int(counts.min()),
+            "users of an item, most": int(counts.max()),
+            "density": n_clicks / max(self.n_users * self.n_items, 1),
+        }
+
+    def contents(self) -> Iterable[Any]:
+        """Bytes that other clicks would hardly have."""
+        return [str(self.checksum()).encode()]
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """All but the names, as the arrays of a file."""
+        return {
+            "click_starts": self.starts,
+            "click_codes": self.codes,
+            "click_weights": self.weights,
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], users: NDArray[Any], items: NDArray[Any]
+    ) -> "Clicks":
+        """The clicks of such arrays, which are checked.
+
+        >>> prefs = Preferences.from_clicks([[1, 0, 1], [0, 0, 1]])
+        >>> Clicks.from_arrays(prefs.to_arrays(), prefs.users, prefs.items)
+        Clicks(2 users, 3 items; 3 clicks)
+        """
+        starts, codes, weights = _typed(arrays, Clicks.ARRAYS)
+        n_users = len(users)
+        fits = starts.shape == (n_users + 1,) and weights.shape == (n_users,)
+        fits = fits and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
+        fits = fits and codes.shape == (starts[-1],)
+        if not fits or (len(codes) and not 0 <= codes.min() <= codes.max() < len(items)):
+            raise ValueError("its clicks do not fit together")
+        pairs = np.repeat(np.arange(n_users), np.diff(starts)) * len(items) + codes
+        if not (np.diff(pairs) > 0).all() and len(np.unique(pairs)) < len(pairs):
+            raise ValueError("a user has clicked an item twice")
+        _check_saved_weights(weights, "clicks")
+        return Clicks(weights, users, items, starts, codes)
+
+    def kept(self) -> "Clicks":
+        """The clicks."""
+        return self
+
+    @property
+    def n_clicks(self) -> NDArray[np.int64]:
+        """Number of clicks of each user."""
+        return np.diff(self.starts)
+
+    @property
+    def is_informative(self) -> NDArray[np.bool_]:
+        """Which rows say anything: some items are clicked, not all, and the weight is not 0."""
+        return (self.n_clicks > 0) & (self.n_clicks < self.n_items) & (self.weights > 0)
+
+    def clicks_of(self, row: int) -> NDArray[np.int32]:
+        """The items that a user has clicked, as codes."""
+        return self.codes[self.starts[row] : self.starts[row + 1]]
+
+    def item_counts(self) -> NDArray[np.int64]:
+        """How many people have clicked each item."""
+        weights = np.repeat(self.weights, self.n_clicks)
+        return np.bincount(self.codes, weights, self.n_items).astype(np.int64)
+
+    def checksum(self) -> int:
+        """A number that other clicks would hardly have; the sum of those of the rows."""
+        sums = np.zeros(self.n_users, dtype=np.uint64)
+        rows = np.flatnonzero(self.n_clicks)
+        if len(rows):
+            sums[rows] = np.add.reduceat(_mix(self.codes), self.starts[rows])
+        return int(_mix(sums ^ _mix(self.weights)).sum(dtype=np.uint64))
+
+    def by_size(self) -> "SizeTable":
+        """Users and clicks by the number of clicks, of those who have any."""
+        sizes = self.n_clicks
+        found = np.unique(sizes[(sizes > 0) & (self.weights > 0)])
+        users = np.zeros(len(found), dtype=np.int64)
+        counts = np.zeros(len(found) * self.n_items, dtype=np.int64)
+        if not len(found):
+            return SizeTable(found, users, counts.reshape(0, self.n_items))
+        for first in range(0, self.n_users, 1 << 16):
+            rows = slice(first, first + (1 << 16))
+            mine, weights = sizes[rows], self.weights[rows] * (sizes[rows] > 0)
+            places = np.minimum(np.searchsorted(found, mine), len(found) - 1)
+            users += np.bincount(places, weights, len(found)).astype(np.int64)
+            codes = self.codes[self.starts[first] : self.starts[first + len(mine)]]
+            cells = np.repeat(places * self.n_items, mine) + codes
+            counts += np.bincount(cells, np.repeat(weights, mine), len(counts)).astype(np.int64)
+        return SizeTable(found, users, counts.reshape(len(found), self.n_items))
+
+    def take(self, rows: ArrayLike) -> "Clicks":
+        """Some of the rows, by number or by mask."""
+        chosen = np.arange(self.n_users)[index_of(rows)]
+        sizes = self.n_clicks[chosen]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        places = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], sizes)
+        return Clicks(
+            self.weights[chosen], self.users[chosen], self.items, starts, self.codes[places]
+        )
+
+
+@dataclass(frozen=True)
+class SizeTable:
+    """``users[place]`` people have ``sizes[place]`` clicks, ``counts[place, item]`` on an item."""
+
+    sizes: NDArray[np.int64]
+    users: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    def plus(self, other: "SizeTable") -> "SizeTable":
+        """The table of both together."""
+        sizes = np.union1d(self.sizes, other.sizes)
+        users = np.zeros(len(sizes), dtype=np.int64)
+        counts = np.zeros((len(sizes), self.counts.shape[1]), dtype=np.int64)
+        for table in (self, other):
+            places = np.searchsorted(sizes, table.sizes)
+            users[places] += table.users
+            counts[places] += table.counts
+        return SizeTable(sizes, users, counts)
+
+
+def _mix(numbers: NDArray[Any]) -> NDArray[np.uint64]:
+    """Scatter whole numbers over 64 bits (the end of splitmix64)."""
+    mixed = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _typed(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, Any]) -> list[NDArray[Any]]:
+    """The arrays of these names, of these types."""
+    for name, dtype in types.items():
+        if name not in arrays:
+            raise ValueError(f"it has no array {name!r}")
+        if arrays[name].dtype.kind != np.dtype(dtype).kind:
+            raise ValueError(
+                f"its array {name!r} is of {arrays[name].dtype}, and it must be {np.dtype(dtype)}"
+            )
+    return [arrays[name].astype(dtype, copy=False) for name, dtype in types.items()]
+
+
+def _check_saved_weights(weights: NDArray[np.int64], what: str) -> None:
+    if len(weights) and not (weights.min() >= 0 and weights.astype(float).sum() <= MAX_WEIGHT):
+        raise ValueError(f"its {what} have weights below 0, or too large ones")
+
+
+KINDS: dict[str, type[Preferences]] = {each.kind: each for each in (Rankings, Clicks)}
+
+
+def check_clicks(prefs: Any) -> Clicks:
+    """Return `prefs`, or refuse anything but clicks."""
+    if not isinstance(prefs, Clicks):
+        raise TypeError(f"prefs must be clicks (pm.Preferences.from_clicks), got {prefs!r}")
+    return prefs

@@ -1,0 +1,252 @@
+"""Clicks from matrices, data frames and dicts."""
+
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..rankings import as_array, numeric_table
+from .base import (
+    ColumnWarning,
+    IgnoredColumnWarning,
+    check_known,
+    check_n_items,
+    check_names,
+    check_weights,
+    is_missing,
+    object_array,
+)
+from .blocks import Clicks
+from .headers import advice_on, find_column, has_low, is_long, judging_column, other_columns
+
+PAIRS = (
+    "for pairs of user and item give a data frame or a dict with the columns 'user' and 'item', or "
+    "a dict {user: [item, ...]}"
+)
+
+
+def clicks_of_anything(
+    clicks: Any,
+    weights: ArrayLike | None,
+    users: Sequence[Hashable] | None,
+    items: Sequence[Hashable] | None,
+) -> Clicks:
+    """See :meth:`Preferences.from_clicks`."""
+    if hasattr(clicks, "collect"):
+        raise TypeError("clicks is a lazy frame: call .collect() first")
+    if hasattr(clicks, "columns"):
+        return _clicks_of_columns(list(clicks.columns), clicks, weights, users, items)
+    if isinstance(clicks, Mapping) and not hasattr(clicks, "tocsr"):
+        return _clicks_of_dict(clicks, weights, users, items)
+    starts, codes, n_items = _clicks_of_matrix(clicks)
+    check_n_items(n_items)
+    n_users = len(starts) - 1
+    return Clicks(
+        check_weights(weights, n_users),
+        check_names(users, n_users, "users"),
+        check_names(items, n_items, "items"),
+        starts,
+        codes,
+    )
+
+
+def _clicks_of_matrix(clicks: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
+    """Rows of a sparse or dense matrix whose numbers above 0 are clicks."""
+    if hasattr(clicks, "tocoo"):
+        if hasattr(clicks, "check_format"):  # compiled code believes the indices
+            try:
+                clicks.check_format(full_check=True)
+            except ValueError as error:
+                raise ValueError(f"clicks is a sparse matrix that is damaged: {error}") from None
+        found = clicks.tocoo()
+        if found.ndim != 2:
+            raise ValueError(f"clicks must be a table of users and items, got {found.ndim} axes")
+        _check_counts(found.data, None)
+        kept = found.data > 0  # before repeats are added up, which could overflow
+        rows, columns, shape = found.row[kept], found.col[kept], found.shape
+    else:
+        table = as_array(clicks, "clicks")
+        if table.dtype != bool:
+            try:
+                table = numeric_table(table, "clicks", "numbers (0 for no click)")
+            except TypeError as error:
+                raise TypeError(f"{error}; {PAIRS}") from None
+        if table.ndim != 2 or table.size == 0:
+            raise ValueError(f"clicks must be a table of users and items, got shape {table.shape}")
+        _check_counts(table, table.shape)
+        _refuse_pairs_of_names(clicks, table)
+        _refuse_two_columns(clicks, table)
+        rows, columns = np.nonzero(table)
+        shape = table.shape
+    if shape[0] == 0:
+        raise ValueError("clicks is empty: it has no users")
+    starts, codes = rows_of_pairs(rows.astype(np.int64), columns.astype(np.int64), *shape)
+    return starts, codes, int(shape[1])
+
+
+def _refuse_pairs_of_names(clicks: Any, table: NDArray[Any]) -> None:
+    """Refuse rows that may be of user and item: two columns, or tuples of up to four, that have
+    more than zeros and ones."""
+    is_tuples = isinstance(clicks, list) and isinstance(clicks[0], tuple)
+    may_be_pairs = 2 <= table.shape[1] <= (4 if is_tuples else 2)
+    if may_be_pairs and not np.isin(table, (0, 1)).all():
+        raise ValueError(
+            f"clicks has {len(table)} rows of {table.shape[1]} numbers, not all of them 0 or 1: "
+            f"{PAIRS}; for a matrix of counts give counts > 0"
+        )
+
+
+def _refuse_two_columns(clicks: Any, table: NDArray[Any]) -> None:
+    """Refuse two lists that may be of users and of items; as a matrix, they would say nothing."""
+    may_be_columns = isinstance(clicks, list | tuple) and len(table) == 2 and table.shape[1] > 2
+    if may_be_columns and (table > 0).all() and (table != 1).any():
+        raise ValueError(
+            f"clicks has two rows of {table.shape[1]} numbers, all above 0: if they are users and "
+            "items, give {'user': users, 'item': items}; if they are counts, give counts > 0 as an "
+            "array (but both users have then clicked every item)"
+        )
+
+
+def rows_of_pairs(
+    rows: NDArray[Any], columns: NDArray[Any], n_users: int, n_items: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Starts and sorted codes of each row; repeated pairs count once."""
+    from scipy.sparse import csr_array
+
+    ones = np.ones(len(rows), dtype=bool)
+    table = csr_array((ones, (rows, columns)), shape=(n_users, n_items))  # linear in the pairs
+    table.sum_duplicates()
+    return table.indptr.astype(np.int64), table.indices.astype(np.int32, copy=False)
+
+
+def _check_counts(values: NDArray[Any], shape: tuple[int, ...] | None) -> None:
+    if values.dtype.kind == "c":
+        raise TypeError("clicks must be numbers (0 for no click), got complex ones")
+    wrong = ~(np.asarray(values) >= 0)
+    if wrong.any():
+        place = int(wrong.argmax())
+        value = values.ravel()[place]
+        where = f" at {[int(i) for i in np.unravel_index(place, shape)]}" if shape else ""
+        raise ValueError(f"clicks must be 0 (no click) or more (a click), got {value}{where}")
+
+
+def _clicks_of_columns(
+    names: list[Hashable],
+    columns: Any,
+    weights: ArrayLike | None,
+    users: Sequence[Hashable] | None,
+    items: Sequence[Hashable] | None,
+) -> Clicks:
+    """From a long table, a data frame or a dict: ``columns[name]`` is a column."""
+    try:
+        user, item = (names[find_column(names, what)] for what in ("user", "item"))
+    except ValueError as error:
+        raise ValueError(f"clicks needs columns of users and items, but has {error}") from None
+    place, kind = judging_column(names)
+    if kind not in ("", "position"):
+        warn_of_column("clicks: ", names[place], kind, _value_counts(columns[names[place]]))
+    for other in other_columns(names) if not kind else ():
+        if has_low(counts := _value_counts(columns[names[other]])):
+            warn_of_column("clicks: ", names[other], "number", counts)
+    rows, user_names = _encode(_column(columns[user], "user"), users, "user")
+    codes, item_names = _encode(_column(columns[item], "item"), items, "item")
+    return clicks_of_pairs(rows, codes, weights, user_names, item_names)
+
+
+def _value_counts(column: Any) -> dict[float, int]:
+    """How often each number appears; none of a column that has other values."""
+    try:
+        if np.asarray(column).dtype.kind in "mM":  # times
+            return {}
+        values, counts = np.unique(np.asarray(column, dtype=np.float64), return_counts=True)
+    except (TypeError, ValueError):
+        return {}
+    return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
+
+def warn_of_column(where: str, name: Hashable, kind: str, counts: Mapping[Any, int]) -> None:
+    """Say that a column of a table of clicks is not heeded; its kind is of `judging_column`."""
+    what = IgnoredColumnWarning if kind == "clicked" else ColumnWarning
+    warnings.warn(what(where + advice_on(name, kind, counts)), stacklevel=3)
+
+
+def _clicks_of_dict(
+    clicks: Mapping[Any, Any],
+    weights: ArrayLike | None,
+    users: Sequence[Hashable] | None,
+    items: Sequence[Hashable] | None,
+) -> Clicks:
+    for user, listed in clicks.items():
+        if isinstance(listed, str) or not isinstance(listed, Iterable):
+            raise TypeError(f"clicks of {user!r} must be a list of items, got {listed!r}")
+    lists = [list(listed) for listed in clicks.values()]
+    if is_long(list(clicks)):
+        if len({len(listed) for listed in lists}) == 1:
+            return _clicks_of_columns(list(clicks), clicks, weights, users, items)
+        if len(clicks) == 2:
+            one, other = clicks
+            raise ValueError(
+                f"clicks has the keys {one!r} and {other!r}, but not as many users as items: give "
+                "columns of equal length, or a dict {user: [item, ...]}"
+            )
+    everybody = check_names(list(clicks) if users is None else users, None, "users")
+    places = {name: row for row, name in enumerate(everybody.tolist())}
+    owners = np.array([places.get(user, -1) for user in clicks], dtype=np.int64)
+    check_known(owners, list(clicks), "user")
+    rows = np.repeat(owners, [len(listed) for listed in lists])
+    names = object_array([name for listed in lists for name in listed])
+    codes, item_names = _encode(names, items, "item")
+    return clicks_of_pairs(rows, codes, weights, everybody, item_names)
+
+
+def clicks_of_pairs(
+    rows: NDArray[Any],
+    codes: NDArray[Any],
+    weights: ArrayLike | None,
+    user_names: NDArray[Any],
+    item_names: NDArray[Any],
+) -> Clicks:
+    if len(user_names) == 0:
+        raise ValueError("clicks is empty: it has no users")
+    n_users, n_items = len(user_names), len(item_names)
+    check_n_items(n_items)
+    starts, columns = rows_of_pairs(rows, codes, n_users, n_items)
+    return Clicks(check_weights(weights, n_users), user_names, item_names, starts, columns)
+
+
+def _column(column: Any, what: str) -> NDArray[Any]:
+    """The values of a column, of a frame or not, none of them missing."""
+    if hasattr(column, "isna"):
+        absent = np.asarray(column.isna())
+    elif not hasattr(column, "is_null"):
+        column = object_array(list(column))
+        absent = np.array([is_missing(name) for name in column], dtype=bool)
+    else:
+        absent = np.asarray(column.is_null())
+        absent |= np.asarray(column.is_nan() if column.dtype.is_float() else False)
+    if absent.any():
+        raise ValueError(
+            f"row {int(absent.argmax())} has no {what}; {int(absent.sum())} rows have this problem"
+        )
+    return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+
+
+def _encode(
+    values: NDArray[Any], names: Sequence[Hashable] | None, what: str
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Codes of names, and the names they stand for."""
+    if names is None:
+        try:
+            found, codes = np.unique(values, return_inverse=True)
+        except TypeError:  # numbers and text together
+            found = object_array(list(dict.fromkeys(values.tolist())))
+            order = {name: code for code, name in enumerate(found.tolist())}
+            codes = np.array([order[name] for name in values.tolist()])
+        return codes.astype(np.int64), object_array(found.tolist())
+    listed = check_names(names, None, what + "s")
+    lookup = {name: code for code, name in enumerate(listed.tolist())}
+    codes = np.array([lookup.get(name, -1) for name in values.tolist()], dtype=np.int64)
+    check_known(codes, values, what)
+    return codes, listed

@@ -1,0 +1,199 @@
+"""Rankings from tables of ranks, data frames and lists of items."""
+
+import warnings
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .base import ZeroBasedWarning, check_n_items, check_names, check_weights, is_missing
+from .blocks import Rankings
+from .headers import USER, are_places, order_of_places, place_of, refuse_pairs, word
+from .ties import block_sizes, check_tied_ranks
+
+
+def rankings_of_table(
+    rankings: Any,
+    weights: ArrayLike | None,
+    users: Sequence[Hashable] | None,
+    items: Sequence[Hashable] | None,
+) -> Rankings:
+    """See :meth:`Preferences.from_rankings`."""
+    if hasattr(rankings, "columns"):
+        refuse_pairs(list(rankings.columns))
+        rankings, items = _columns_in_order(rankings, items)
+        if users is None and hasattr(rankings, "index") and rankings.index.is_unique:
+            users = list(rankings.index)
+        rankings = _frame_values(rankings)
+    ranks = check_tied_ranks(rankings)
+    check_n_items(ranks.shape[1])
+    _warn_if_zero_based(ranks, rankings)
+    return Rankings(
+        check_weights(weights, len(ranks)),
+        check_names(users, len(ranks), "users"),
+        check_names(items, ranks.shape[1], "items"),
+        fill_last_rank(ranks),
+    )
+
+
+def rankings_of_lists(
+    orderings: Any,
+    weights: ArrayLike | None,
+    users: Sequence[Hashable] | None,
+    items: Sequence[Hashable] | None,
+) -> Rankings:
+    """See :meth:`Preferences.from_orderings`."""
+    if hasattr(orderings, "columns"):
+        orderings, users = _orderings_of_frame(orderings, users)
+    if not isinstance(orderings, Iterable):
+        raise TypeError(f"orderings must be lists of items, one a user, got {orderings!r}")
+    known = set() if items is None else set(items := check_names(items, None, "items").tolist())
+    lists = [_groups_of(ordering, user, known) for user, ordering in enumerate(orderings)]
+    if not lists:
+        raise ValueError("orderings is empty: give one list of items for each user")
+    names = _sorted_names({item: None for row in lists for group in row for item in group})
+    names = names if items is None else list(items)
+    codes = {name: code for code, name in enumerate(names)}
+    check_n_items(len(names))
+    ranks = np.zeros((len(lists), len(names)), dtype=np.int32)
+    for user, row in enumerate(lists):
+        _fill_ranks(ranks[user], row, codes, f"orderings[{user}]")
+    return Rankings(
+        check_weights(weights, len(ranks)),
+        check_names(users, len(ranks), "users"),
+        check_names(names, len(names), "items"),
+        fill_last_rank(ranks),
+    )
+
+
+def fill_last_rank(ranks: NDArray[np.int32]) -> NDArray[np.int32]:
+    """One item without a rank can only take the one rank that is left."""
+    n_items = ranks.shape[1]
+    rows = np.flatnonzero((ranks == 0).sum(axis=1) == 1)
+    taken = ranks[rows] + (block_sizes(ranks[rows]) - 1) / 2
+    left = n_items * (n_items + 1) // 2 - taken.sum(axis=1)
+    ranks[rows, (ranks[rows] == 0).argmax(axis=1)] = left.astype(np.int32)
+    return ranks
+
+
+def _warn_if_zero_based(ranks: NDArray[np.int32], given: Any) -> None:
+    n_users, n_items = ranks.shape
+    if n_users < 2 or n_items < 3 or np.isnan(np.asarray(given, dtype=np.float64)).any():
+        return
+    if (np.sort(ranks, axis=1) == np.arange(n_items)).all():
+        warnings.warn(
+            ZeroBasedWarning(
+                "every row has the ranks 0 to n - 1, and 0 means not ranked, so it is taken as the "
+                "last rank: add 1 if the ranks start at 0; if not, write NaN for not ranked"
+            ),
+            stacklevel=4,
+        )
+
+
+def _columns_in_order(frame: Any, items: Sequence[Hashable] | None) -> tuple[Any, list[Hashable]]:
+    """A frame with the columns in the order of `items`."""
+    columns = list(frame.columns)
+    if items is None:
+        return frame, columns
+    wanted = check_names(items, len(columns), "items").tolist()
+    strange = [name for name in wanted if name not in columns]
+    if strange:
+        raise ValueError(
+            f"items has {strange[0]!r}, which is not a column; the columns are {columns[:5]}: to "
+            "rename them use .rename(items=...)"
+        )
+    return frame[wanted], wanted
+
+
+def _frame_values(frame: Any) -> Any:
+    """The numbers of a pandas or polars frame, missing ones as NaN."""
+    if hasattr(frame, "iloc"):
+        odd = [name for name, kind in frame.dtypes.items() if kind.kind not in "iuf"]
+        odd = [name for name in odd if not frame[name].isna().all()]
+        if odd:
+            raise TypeError(
+                f"rankings must be numbers (ranks), but column {odd[0]!r} is {frame.dtypes[odd[0]]}"
+            )
+        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    odd = [name for name, kind in frame.schema.items() if not kind.is_numeric()]
+    odd = [name for name in odd if frame[name].null_count() < len(frame)]
+    if odd:
+        raise TypeError(
+            f"rankings must be numbers (ranks), but column {odd[0]!r} is {frame.schema[odd[0]]}"
+        )
+    return np.array(frame.to_numpy(), dtype=np.float64)  # nulls become NaN
+
+
+def _orderings_of_frame(frame: Any, users: Any) -> tuple[Any, Any]:
+    """The items, those of the first place first, and the users, if a column names them."""
+    names = list(frame.columns)
+    if all(place_of(name) is None for name in names):
+        return frame.to_numpy(), users
+    owners = [name for name in names if word(name) in USER][:1]
+    places = [name for name in names if name not in owners]
+    if not are_places(places):
+        strange = next(name for name in places if place_of(name) is None)
+        raise ValueError(
+            f"orderings has a column {strange!r} beside those of places: leave it out, or call it "
+            "'user' if it names the users"
+        )
+    order = order_of_places(places)
+    if owners and users is None:
+        users = list(frame[owners[0]])
+    return frame[[places[column] for column in order]].to_numpy(), users
+
+
+def _groups_of(ordering: Any, user: int, known: set[Hashable]) -> list[list[Hashable]]:
+    """Groups of items, best first; those that tie are in one. `known` has names of items, among
+    which may be tuples."""
+    if isinstance(ordering, str) or not isinstance(ordering, Iterable):
+        raise TypeError(f"orderings[{user}] must be a list of items, best first, got {ordering!r}")
+    groups = [_group_of(entry, known) for entry in ordering]
+    while groups and not groups[-1]:
+        groups.pop()
+    if not all(groups):
+        raise ValueError(f"orderings[{user}] has a missing entry before its end: {groups[:12]}")
+    nested = [item for group in groups for item in group if _is_tie(item, known)]
+    if nested:
+        raise TypeError(f"orderings[{user}] has a tie within a tie: {nested[0]!r}")
+    return groups
+
+
+def _group_of(entry: Any, known: set[Hashable]) -> list[Hashable]:
+    """One item, the items of a tie, or nothing, if it is missing."""
+    listed = list(entry) if _is_tie(entry, known) else [entry]
+    if isinstance(entry, set | frozenset):
+        listed.sort(key=repr)  # their own order differs from run to run
+    plain = [item.item() if isinstance(item, np.generic) else item for item in listed]
+    return [] if any(not _is_tie(item, known) and is_missing(item) for item in plain) else plain
+
+
+def _is_tie(entry: Any, known: set[Hashable]) -> bool:
+    """Is it a list of items and not the name of one?"""
+    if isinstance(entry, list | set | np.ndarray):
+        return True
+    return isinstance(entry, tuple | frozenset) and entry not in known
+
+
+def _fill_ranks(
+    ranks: NDArray[np.int32], groups: list[list[Hashable]], codes: dict[Hashable, int], where: str
+) -> None:
+    """Give each item of a group the first of the group's ranks, in ``ranks[item]``."""
+    rank = 1
+    for group in groups:
+        for item in group:
+            if item not in codes:
+                raise ValueError(f"{where} has {item!r}, which is not among the {len(codes)} items")
+            if ranks[codes[item]]:
+                raise ValueError(f"{where} has {item!r} twice")
+            ranks[codes[item]] = rank
+        rank += len(group)
+
+
+def _sorted_names(names: Iterable[Hashable]) -> list[Hashable]:
+    listed = list(names)
+    try:
+        return sorted(listed)  # type: ignore[type-var]
+    except TypeError:
+        return listed

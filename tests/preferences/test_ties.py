@@ -1,0 +1,250 @@
+"""Ties: every way to write them, and what a row with ties says."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import rankdata
+
+import naive
+import pseudomallows as pm
+from pseudomallows.preferences.preferences import KINDS
+
+
+@st.composite
+def grouped_items(draw, with_missing=True):
+    """(groups of items, best first; number of items), some of them maybe in no group."""
+    n_items = draw(st.integers(2, 7))
+    items = draw(st.permutations(range(n_items)))
+    if with_missing:
+        items = items[: draw(st.integers(0, n_items))]
+    cuts = sorted(draw(st.sets(st.integers(1, max(len(items) - 1, 1)))))
+    groups = [items[a:b] for a, b in zip([0, *cuts], [*cuts, len(items)], strict=True)]
+    return [group for group in groups if group], n_items
+
+
+def table_of(groups, n_items, method):
+    """A row of ranks as SciPy writes them, 0 for items in no group."""
+    numbers = np.zeros(n_items)
+    for number, group in enumerate(groups, 1):
+        numbers[group] = number
+    row, known = np.zeros(n_items), numbers > 0
+    row[known] = rankdata(numbers[known], method)
+    return row
+
+
+def ranks_of(rows, **options):
+    return pm.Preferences.from_rankings(rows, **options).rankings.tolist()
+
+
+def orderings_to_ranks(groups, n_items):
+    return pm.Preferences.from_orderings([groups], items=range(n_items)).rankings.tolist()
+
+
+@given(grouped_items(with_missing=False), st.sampled_from(["min", "max", "average", "dense"]))
+def test_a_complete_row_is_the_order_of_its_groups_however_it_is_written(drawn, method):
+    groups, n_items = drawn
+    row = table_of(groups, n_items, method)
+    assert ranks_of([row]) == orderings_to_ranks(groups, n_items)
+    assert ranks_of([row]) == [table_of(groups, n_items, "min").astype(int).tolist()]
+
+
+@pytest.mark.filterwarnings("ignore::pseudomallows.ZeroBasedWarning")
+@given(grouped_items(), st.sampled_from(["min", "dense"]))
+def test_a_top_list_with_ties_is_the_same_as_a_table_and_as_lists(drawn, method):
+    groups, n_items = drawn
+    row = table_of(groups, n_items, method)
+    assert ranks_of([row]) == orderings_to_ranks(groups, n_items)
+
+
+@given(grouped_items())
+def test_means_say_the_same_where_a_half_shows_them(drawn):
+    groups, n_items = drawn
+    row = table_of(groups, n_items, "average")
+    if (row != np.floor(row)).any():
+        assert ranks_of([row]) == orderings_to_ranks(groups, n_items)
+
+
+@given(st.lists(st.integers(0, 8), min_size=2, max_size=5), st.booleans())
+def test_what_is_accepted_agrees_with_some_full_ranking(halves, whole):
+    row = [half // 2 if whole else half / 2 for half in halves]
+    try:
+        ranks = ranks_of([row])[0]
+    except ValueError:
+        return
+    assert naive.completions(ranks)
+    assert ranks_of([ranks]) == [ranks]  # read once more, it is the same
+    known = [item for item in range(len(row)) if row[item]]
+    for one in known:
+        for other in known:
+            assert (row[one] < row[other]) == (ranks[one] < ranks[other])
+
+
+@pytest.mark.parametrize(
+    ("row", "ranks"),
+    [
+        ([0, 2, 2, 1, 0], [0, 2, 2, 1, 0]),
+        ([0, 2, 2, 0, 0], [0, 2, 2, 0, 0]),  # some item is the best, nobody knows which
+        ([2, 2, 2, 0, 0], [2, 2, 2, 0, 0]),
+        ([1, 1, 2, 0, 0], [1, 1, 3, 0, 0]),
+        ([1, 2, 2, 3, 0], [1, 2, 2, 4, 5]),  # one rank is left for the last
+        ([4, 4, np.nan, 1, np.nan], [4, 4, 0, 1, 0]),
+        ([1.5, 1.5, 0, 0, 5], [1, 1, 0, 0, 5]),
+        ([2, 2, 2, 4.5, 4.5], [1, 1, 1, 4, 4]),
+        ([1, 1, 1, 1, 1], [1] * 5),
+        ([3, 3, 3, 3, 3], [1] * 5),
+    ],
+)
+def test_ties_and_missing_ranks_in_one_row(row, ranks):
+    assert ranks_of([row]) == [ranks]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        [2, 2, 3, 3],  # who is the best?
+        [4, 4, 0, 0],  # no room for two from rank 4 on
+        [1, 1, 1, 3],
+        [1, 1.5, 1.5, 0],
+        [1.25, 1.25, 3, 4],
+        [2, 2, 4, 0.5],
+        [3, 3, 4, 0],
+    ],
+)
+def test_ties_that_are_not_clear_are_refused(row):
+    with pytest.raises(ValueError, match=r"rankings\[1\] is not a ranking of 4 items: .*not clear"):
+        pm.Preferences.from_rankings([[1, 2, 3, 4], row])
+
+
+def test_frames_and_weights_take_ties_too():
+    table = {"ale": [1, 1], "gin": [2, 1], "rum": [2, None], "tea": [4, None]}
+    for frame in (pd.DataFrame(table), pl.DataFrame(table)):
+        prefs = pm.Preferences.from_rankings(frame, weights=[3, 2])
+        assert prefs.rankings.tolist() == [[1, 2, 2, 4], [1, 1, 0, 0]]
+        assert prefs.mean_ranks().tolist() == [1.2, 2.1, (3 * 2.5 + 2 * 3.5) / 5, 3.8]
+        assert prefs.one_row_each()[0].rankings.tolist() == [[1, 2, 2, 4]] * 3 + [[1, 1, 0, 0]] * 2
+
+
+def test_a_tie_in_a_list_is_a_list_a_tuple_a_set_or_an_array():
+    for tie in (["b", "c"], ("b", "c"), {"c", "b"}, frozenset("bc"), np.array(["c", "b"])):
+        prefs = pm.Preferences.from_orderings([["d", tie, "a"], ["a", None]])
+        assert prefs.items.tolist() == ["a", "b", "c", "d"]
+        assert prefs.rankings.tolist() == [[4, 2, 2, 1], [1, 0, 0, 0]]
+
+
+def test_a_cell_of_a_frame_may_hold_a_tie():
+    frame = pd.DataFrame({"first": ["a", ["b", "c"]], "second": [["b", "c"], "a"]})
+    assert pm.Preferences.from_orderings(frame).rankings.tolist() == [[1, 2, 2], [3, 1, 1]]
+
+
+def test_a_tuple_among_the_items_is_a_name():
+    items = [("x", 1), ("y", 2), "z"]
+    prefs = pm.Preferences.from_orderings([[("y", 2), "z"], [{("x", 1), "z"}]], items=items)
+    assert prefs.rankings.tolist() == [[3, 1, 2], [1, 3, 1]]
+
+
+@pytest.mark.parametrize(
+    ("ordering", "message"),
+    [
+        (["a", ["b", "a"]], r"orderings\[0\] has 'a' twice"),
+        (["a", ["b", None], "c"], "missing entry before its end"),
+        (["a", [], "c"], "missing entry before its end"),
+        (["a", ["b", ["c", "d"]]], r"a tie within a tie: \['c', 'd'\]"),
+    ],
+)
+def test_lists_with_ties_are_checked(ordering, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        pm.Preferences.from_orderings([ordering])
+
+
+def test_a_row_of_ties_is_not_full_and_one_tie_of_all_says_nothing():
+    prefs = pm.Preferences.from_rankings(
+        [[1, 2, 2], [1, 1, 1], [1, 2, 3], [1, 0, 0]], weights=[1, 1, 1, 0]
+    )
+    assert prefs.is_row_full.tolist() == [False, False, True, False]
+    assert prefs.is_row_tied.tolist() == [True, True, False, False]
+    assert prefs.is_informative.tolist() == [True, False, True, False]
+    assert not prefs.is_full
+    assert prefs.take([1, 2]).is_full
+    assert repr(prefs) == "Rankings(4 users, 3 items; 1 full, 1 partial, 2 with ties)"
+    with pytest.raises(ValueError, match="no user says anything"):
+        pm.fit(prefs.take([1]))
+
+
+# What every kind of data answers
+
+SAMPLES = {
+    "rankings": pm.Preferences.from_rankings([[1, 2, 2, 4], [1, 0, 0, 0]], weights=[1, 3]),
+    "clicks": pm.Preferences.from_clicks([[1, 0, 1, 0], [0, 0, 0, 1]], weights=[1, 3]),
+}
+OTHERS = {
+    "rankings": [[[1, 3, 2, 4], [1, 0, 0, 0]], [[1, 2, 2, 4], [0, 1, 0, 0]]],
+    "clicks": [[[1, 0, 0, 0], [0, 0, 0, 1]], [[0, 0, 0, 1], [1, 0, 1, 0]]],
+}
+
+
+def test_every_kind_has_a_sample():
+    assert set(SAMPLES) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_answers_for_itself(kind):
+    prefs = SAMPLES[kind]
+    facts = prefs.facts()
+    assert prefs.kind == kind
+    assert type(prefs) is KINDS[kind]
+    assert list(facts)[:3] == ["users", "items", "people"]
+    assert (facts["users"], facts["items"], facts["people"]) == (2, 4, 4)
+    assert all(type(value) in (int, float) for value in facts.values())
+    assert prefs.shape_words in ("rankings with ties", "clicks")
+    assert not prefs.is_full
+    assert prefs.is_row_full.shape == prefs.is_informative.shape == (2,)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_of_a_kind_bring_it_back(kind):
+    prefs = SAMPLES[kind]
+    arrays = prefs.to_arrays()
+    assert {name: array.dtype for name, array in arrays.items()} == prefs.ARRAYS
+    again = KINDS[kind].from_arrays(arrays, prefs.users, prefs.items)
+    assert again.digest() == prefs.digest()
+    assert repr(again) == repr(prefs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_data_have_another_digest(kind):
+    prefs, make = SAMPLES[kind], getattr(pm.Preferences, f"from_{kind}")
+    others = [make(rows, weights=[1, 3]) for rows in OTHERS[kind]]
+    others += [make(OTHERS[kind][0]), prefs.rename(items=list("abcd")), prefs.take([0])]
+    digests = {each.digest() for each in (prefs, *others)}
+    assert len(digests) == 1 + len(others)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_that_are_wrong_are_refused(kind):
+    prefs = SAMPLES[kind]
+    arrays = prefs.to_arrays()
+    for name, array in arrays.items():
+        wrong = [array[:-1], array.astype(float), array - 10, array + 2**30, array[None]]
+        for each in wrong:
+            with pytest.raises(ValueError):
+                KINDS[kind].from_arrays(arrays | {name: each}, prefs.users, prefs.items)
+        rest = {other: arrays[other] for other in arrays if other != name}
+        with pytest.raises(ValueError, match=f"no array '{name}'"):
+            KINDS[kind].from_arrays(rest, prefs.users, prefs.items)
+
+
+def test_saved_ties_must_have_their_first_rank():
+    prefs = SAMPLES["rankings"]
+    arrays = prefs.to_arrays() | {"ranking_ranks": np.array([[1, 2, 2, 3], [1, 0, 0, 0]])}
+    with pytest.raises(ValueError, match="the first of their ranks"):
+        KINDS["rankings"].from_arrays(arrays, prefs.users, prefs.items)
+
+
+def test_a_saved_user_has_clicked_an_item_once():
+    prefs = SAMPLES["clicks"]
+    arrays = prefs.to_arrays() | {"click_codes": np.array([2, 2, 3])}
+    with pytest.raises(ValueError, match="clicked an item twice"):
+        KINDS["clicks"].from_arrays(arrays, prefs.users, prefs.items)
