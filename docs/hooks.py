@@ -1,7 +1,7 @@
 """What the site needs beyond Markdown: formulas, the command reference, names in docstrings.
 
-- ``$$ ... $$`` and ``\\( ... \\)`` become MathML, which browsers show without any script. Only the
-  few TeX commands listed here are known; another one stops the build.
+- ``$$ ... $$`` and ``\\( ... \\)`` become MathML, which browsers show without any script. A TeX
+  command that is not known stops the build.
 - ``<!-- commands -->`` becomes the reference of the command line, from its parser.
 - ``::: pm.name`` stands for the full path of a public name, for mkdocstrings.
 - The roles of docstrings, such as ``:func:`fit` ``, become links.
@@ -13,24 +13,15 @@ import operator
 import re
 import textwrap
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import griffe
+from latex2mathml.converter import convert
 
 import pseudomallows as pm
 from pseudomallows.cli.parser import make_parser
 
-LETTERS = {"alpha": "α", "rho": "ρ", "pi": "π", "ell": "ℓ"}
-OPERATORS = {
-    "sum": "∑", "prod": "∏", "le": "≤", "lt": "<", "ge": "≥", "ne": "≠", "in": "∈", "cdot": "·",
-    "propto": "∝", "approx": "≈", "to": "→", "mid": "|", "dots": "…", "times": "×", "|": "‖",
-}  # fmt: skip
-PAIRS = {"(": ")", "[": "]", r"\{": r"\}"}
-BARS = {"lvert": "prefix", "rvert": "postfix"}
-NAMES = ("exp", "log", "min", "max")
-SPACES = {",": 0.17, ";": 0.28, "quad": 1.0}
-LIMITS = ("sum", "prod")
-TOKEN = re.compile(r"\\text\{[^}]*\}|\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\S")
+SIGN = re.compile("(&#x00028;</mo>)<mo>(?=&#x02212;)")  # after a bracket, minus is a sign: no space
 FENCE = re.compile(r"(^ *```.*?^ *```[^\n]*$)", re.MULTILINE | re.DOTALL)
 
 
@@ -48,8 +39,6 @@ def _change(text: str) -> str:
 
 
 def _full_path(name: str) -> str:
-    if name.split(".")[0] == "plots":
-        return f"::: pseudomallows.{name}"
     found = operator.attrgetter(name)(pm)
     return f"::: {found.__module__}.{found.__qualname__}"
 
@@ -67,88 +56,16 @@ def line_formula(tex: str) -> str:
     return f"<span>{formula(tex)}</span>"
 
 
-def formula(tex: str, display: str = "inline") -> str:
-    r"""MathML of a small part of TeX.
+def formula(tex: str, display: Literal["inline", "block"] = "inline") -> str:
+    r"""MathML of TeX.
 
-    >>> formula(r"x_i^2")
-    '<math display="inline"><mrow><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></mrow></math>'
+    >>> formula(r"x^2").partition(">")[2]
+    '<mrow><msup><mi>x</mi><mn>2</mn></msup></mrow></math>'
     """
-    tokens = iter(TOKEN.findall(tex))
-    return f'<math display="{display}">{_row(tokens, display == "block")}</math>'
-
-
-def _row(tokens: Iterator[str], display: bool, end: str = "}") -> str:
-    """Everything up to the end or to the closing sign."""
-    parts: list[str] = []
-    pending: list[tuple[str, str]] = []  # signs and scripts of the last part
-
-    def close() -> None:
-        if pending:
-            parts[-1] = _with_scripts(parts[-1], dict(pending), display)
-            pending.clear()
-
-    for token in tokens:
-        if token == end:
-            break
-        if token in "_^":
-            pending.append((token, _one(tokens, display)))
-            continue
-        close()
-        parts.append(_atom(token, tokens, display))
-    close()
-    return f"<mrow>{''.join(parts)}</mrow>"
-
-
-def _one(tokens: Iterator[str], display: bool) -> str:
-    return _atom(next(tokens), tokens, display)
-
-
-def _with_scripts(base: str, scripts: dict[str, str], display: bool) -> str:
-    above = display and any(OPERATORS[name] in base for name in LIMITS)
-    both, low, high = ("munderover", "munder", "mover") if above else ("msubsup", "msub", "msup")
-    kind = both if len(scripts) == 2 else low if "_" in scripts else high
-    return f"<{kind}>{base}{scripts.get('_', '')}{scripts.get('^', '')}</{kind}>"
-
-
-def _atom(token: str, tokens: Iterator[str], display: bool) -> str:
-    if token == "{":
-        return _row(tokens, display)
-    if token in PAIRS:
-        return _in_pair(token[-1], _row(tokens, display, PAIRS[token]), PAIRS[token][-1])
-    if token.startswith("\\"):
-        return _command(token[1:], tokens, display)
-    if token[0].isdigit():
-        return f"<mn>{token}</mn>"
-    if token.isalpha():
-        return f"<mi>{token}</mi>"
-    sign = {"-": "−", "'": "′"}.get(token, html.escape(token))
-    return f"<mo>{sign}</mo>"
-
-
-def _in_pair(opening: str, inside: str, closing: str) -> str:
-    """Brackets in a row of their own: they grow with what is inside, if that is tall."""
-    grows = str("<mfrac" in inside or "<munder" in inside).lower()
-    left, right = (f'<mo stretchy="{grows}">{sign}</mo>' for sign in (opening, closing))
-    return f"<mrow>{left}{inside}{right}</mrow>"
-
-
-def _command(name: str, tokens: Iterator[str], display: bool) -> str:
-    if name.startswith("text{"):
-        words = name[5:-1].replace(" ", "\N{NO-BREAK SPACE}")
-        return f"<mtext>{html.escape(words)}</mtext>"
-    if name == "frac":
-        return f"<mfrac>{_one(tokens, display)}{_one(tokens, display)}</mfrac>"
-    if name in LETTERS:
-        return f"<mi>{LETTERS[name]}</mi>"
-    if name in OPERATORS:
-        return f"<mo>{html.escape(OPERATORS[name])}</mo>"
-    if name in BARS:
-        return f'<mo form="{BARS[name]}" stretchy="false">|</mo>'
-    if name in NAMES:
-        return f"<mi>{name}</mi><mo>&#8289;</mo>"
-    if name in SPACES:
-        return f'<mspace width="{SPACES[name]}em"></mspace>'
-    raise ValueError(f"formula: \\{name} is not known; docs/hooks.py lists what is")
+    found = convert(tex, display=display)
+    if "\\" in found:  # latex2mathml shows a command that it does not know as it is
+        raise ValueError(f"formula: latex2mathml does not know a command in {tex.strip()!r}")
+    return SIGN.sub(r'\1<mo form="prefix">', found)
 
 
 # The command line

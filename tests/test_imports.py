@@ -32,6 +32,7 @@ OPTIONAL = {  # library: the modules that import it
     "arviz": {"posteriors.posterior"},
     "distributed": {"engines.dask"},
     "httptools": {"web.connections"},
+    "jinja2": {"show.page"},
     "matplotlib": {"show.plots"},
     "msgspec": {"web.app", "web.handlers", "web.openapi", "web.types"},
     "pandas": {"preferences.frames"},

@@ -357,7 +357,9 @@ def test_the_scheduler_is_gone(parts, kind, monkeypatch, tmp_path, dask):
     for file, prefs in zip(files, (make_clicks(), parts[2]), strict=True):
         with started(1) as (address, scheduler, _), pm.DaskExecutor(address) as gone:
             kill = Once(functools.partial(end, scheduler), at=0.9)
-            with pytest.raises(pm.engines.WorkersError, match=r"scheduler .* gone; .* goes on where"):
+            with pytest.raises(
+                pm.engines.WorkersError, match=r"scheduler .* gone; .* goes on where"
+            ):
                 fit(prefs, kind, executor=gone, progress=kill, checkpoint=file)
             assert time.monotonic() - kill.time < 10
             with pytest.raises(pm.engines.WorkersError, match="gone"):
@@ -457,7 +459,9 @@ def test_the_scheduler_comes_back():
                 time.sleep(0.01)
 
         try:
-            with pytest.raises(pm.engines.WorkersError, match="the scheduler of the cluster is gone"):
+            with pytest.raises(
+                pm.engines.WorkersError, match="the scheduler of the cluster is gone"
+            ):
                 fit(make_clicks(), "sampled", executor=dask, progress=Once(restart))
             end(workers[0])
             workers.append(start("dask_worker", address, "--nthreads", "1", "--no-nanny"))
@@ -473,7 +477,9 @@ def test_a_task_that_ends_its_worker():
     with (
         started(1, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0") as (address, *_),
         pm.DaskExecutor(address) as dask,
-        pytest.raises(pm.engines.WorkersError, match="a task ended several workers, for want of memory"),
+        pytest.raises(
+            pm.engines.WorkersError, match="a task ended several workers, for want of memory"
+        ),
     ):
         list(dask.map(os._exit, [1]))
 
@@ -666,6 +672,8 @@ def test_a_cluster_without_workers(monkeypatch):
         distributed.Client(nobody) as lonely,
     ):
         begin = time.monotonic()
-        with pytest.raises(pm.engines.WorkersError, match="no worker: start one with `dask worker`"):
+        with pytest.raises(
+            pm.engines.WorkersError, match="no worker: start one with `dask worker`"
+        ):
             pm.DaskExecutor(lonely)
         assert time.monotonic() - begin < 4

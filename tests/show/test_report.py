@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.show.html import LONGEST_NAME, POLICY, in_cells, name, percent, plain, tag
+from pseudomallows.show.page import percent, plain
 
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # no script, no network
 HOSTILE = [
     "<script>alert(1)</script>",
     '" onmouseover="alert(1)" x="',
     "' onload='alert(1)",
-    "$x^2$ and $\\frac{1}{2}$",
+    "$x^2$ {{ title }} {% raw %} {# of a template",
     "</svg></table></style><img src=x onerror=alert(1)>",
     "two\nlines\r\tand\x00\x07\x1b[31m controls",
     "👩‍👩‍👧 emoji 🎉",
@@ -120,6 +121,21 @@ def test_report_is_the_function_even_after_the_module_is_imported():
     assert importlib.import_module("pseudomallows.show.report").report is pm.report
 
 
+def test_without_jinja2_the_error_names_the_extra_and_nothing_is_written(full, tmp_path):
+    full.save(tmp_path / "posterior.pm")
+    script = (
+        "import sys; sys.modules['jinja2'] = None; from pseudomallows.cli import main; "
+        "sys.exit(main(['report', 'posterior.pm']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    wanted = "pseudomallows: a report needs Jinja2: pip install 'pseudomallows[report]'"
+    assert done.stderr.splitlines() == [wanted]
+    assert os.listdir(tmp_path) == ["posterior.pm"]
+
+
 def test_a_page_needs_no_plotting_library(full, tmp_path):
     full.save(tmp_path / "posterior.pm")
     script = (
@@ -155,31 +171,6 @@ def test_hostile_titles_and_commands_are_text_only(full, tmp_path):
     for bad in HOSTILE[:-3]:
         page = Reader(write(full, tmp_path, title=bad or "mild", command=bad or "mild"))
         assert page.shape() == before.shape()
-
-
-def test_a_long_name_is_cut_and_told_in_full_in_its_title():
-    words = "a name that is much too long to be shown at once"
-    assert name(words, 10) == f'<bdi title="{words}">a name th…</bdi>'
-    assert name("short", 10) == "<bdi>short</bdi>"
-    assert len(plain("x" * 10_000)) == LONGEST_NAME
-    assert plain("") == plain("\u202e\n") == "(no name)"
-    assert plain("👩‍👩‍👧") == "👩‍👩‍👧"
-
-
-def test_tags_escape_all_that_is_not_html():
-    assert tag("p", "<b>", tag("b", "&"), title='"<') == (
-        '<p title="&quot;&lt;">&lt;b&gt;<b>&amp;</b></p>'
-    )
-
-
-def test_shares_are_never_rounded_to_all_or_nothing():
-    assert [percent(share) for share in (0, 1e-6, 0.5, 0.9999, 1)] == [
-        "0\u00a0%",
-        "under 0.1\u00a0%",
-        "50\u00a0%",
-        "over 99\u00a0%",
-        "100\u00a0%",
-    ]
 
 
 @pytest.mark.parametrize("kind", ["full", "clustered", "personal"])
@@ -305,15 +296,6 @@ def test_many_items_stay_readable_and_the_file_small(n_items, tmp_path):
     assert ("<details>" in page) == (n_items > 40)
     for code in range(n_items):
         assert f"a rather long name of item {code}" in page
-
-
-def test_cells_hold_all_of_the_probability():
-    law = np.random.default_rng(1).dirichlet(np.ones(130), size=3)
-    cells, size = in_cells(law, 125)
-    assert size == 3
-    assert cells.shape == (3, 42)
-    assert cells.sum(axis=1) == pytest.approx(law[:, :125].sum(axis=1))
-    assert cells[1, 1] == pytest.approx(law[1, 3:6].sum())
 
 
 def test_an_error_midway_leaves_the_old_file(full, tmp_path, monkeypatch):

@@ -9,11 +9,24 @@ from typing import Any
 from .._version import __version__
 from ..engines.executors import WorkersError
 from ..files.kinds import KINDS
-from ..inference.methods import ALL_METHODS as METHODS
 from ..inference.methods.pseudo import UPDATES
 from . import commands
+from .arguments import (
+    add_dask,
+    add_data,
+    add_judging,
+    add_method_words,
+    add_model,
+    add_saved,
+    add_seed,
+    add_table,
+    add_threads,
+    count,
+)
+from .demo import demo
+from .info import info
 
-FORMULA = """\
+FILES_AND_CODES = """\
 Files: comma-, semicolon- or tab-separated values (also .gz), Parquet, PrefLib, NumPy; "-" is
 standard input or output. Exit codes: 0 all is well, 1 bad input, 2 wrong usage, 130 interrupted."""
 
@@ -53,7 +66,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pseudomallows",
         description="Learn what people prefer, and how sure one can be of it.",
-        epilog=FORMULA,
+        epilog=FILES_AND_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"pseudomallows {__version__}")
@@ -83,13 +96,13 @@ def _demo(adders: Any) -> None:
     parser = _command(
         adders,
         "demo",
-        commands.demo,
+        demo,
         "Learn clusters of customers from real purchases, and recommend. Writes a model, "
         "recommendations and a report, and says how many hidden purchases were found again.",
         "pseudomallows demo --out demo --seed 1",
     )
     parser.add_argument("--out", default="demo", metavar="FOLDER", help="where to write (demo)")
-    _add_seed(parser, default=1)
+    add_seed(parser, default=1)
 
 
 def _simulate(adders: Any) -> None:
@@ -103,13 +116,13 @@ def _simulate(adders: Any) -> None:
     )
     parser.add_argument("what", choices=("clicks", "rankings"), help="what the users show")
     parser.add_argument(
-        "--users", type=_count, default=500, metavar="N", help="how many users (500)"
+        "--users", type=count, default=500, metavar="N", help="how many users (500)"
     )
-    parser.add_argument("--items", type=_count, default=50, metavar="N", help="how many items (50)")
+    parser.add_argument("--items", type=count, default=50, metavar="N", help="how many items (50)")
     parser.add_argument(
         "--alpha", type=float, default=5.0, help="how closely users keep to their consensus (5)"
     )
-    parser.add_argument("--clusters", type=_count, default=1, metavar="N", help="how many (1)")
+    parser.add_argument("--clusters", type=count, default=1, metavar="N", help="how many (1)")
     parser.add_argument(
         "--mean-clicks",
         type=float,
@@ -118,11 +131,11 @@ def _simulate(adders: Any) -> None:
         help="clicks of a user, on average (5)",
     )
     parser.add_argument(
-        "--top", type=_count, metavar="N", help="for rankings: show the first N ranks"
+        "--top", type=count, metavar="N", help="for rankings: show the first N ranks"
     )
     parser.add_argument("--truth", metavar="FILE", help="write the full rankings too")
     parser.add_argument("--out", default="-", metavar="FILE", help="where to write (-)")
-    _add_seed(parser)
+    add_seed(parser)
 
 
 def _fit(adders: Any) -> None:
@@ -134,8 +147,8 @@ def _fit(adders: Any) -> None:
         "pseudomallows fit clicks.csv --out model.pm --clusters 3 --seed 1",
     )
     parser.add_argument("--out", required=True, metavar="MODEL", help="where to save the model")
-    _add_data(parser)
-    _add_model(parser)
+    add_data(parser)
+    add_model(parser)
     parser.add_argument(
         "--update",
         choices=UPDATES,
@@ -144,9 +157,10 @@ def _fit(adders: Any) -> None:
     parser.add_argument(
         "--checkpoint",
         metavar="FILE",
-        help="save the state there now and then, and go on from it; needs --seed",
+        help="save the fit there now and then, and go on from it; needs --seed",
     )
-    _add_dask(parser)
+    add_dask(parser)
+    add_method_words(parser)
 
 
 def _split(adders: Any) -> None:
@@ -154,13 +168,13 @@ def _split(adders: Any) -> None:
         adders,
         "split",
         commands.split_file,
-        "Cut a click log into Parquet files, by users. For the workers of a cluster, which read "
-        "them themselves.",
+        "Cut a click log into Parquet files, by users. For Dask workers, which read them "
+        "themselves.",
         "pseudomallows split clicks.csv --out parts --parts 8",
     )
     parser.add_argument("--out", required=True, metavar="FOLDER", help="where to write")
-    parser.add_argument("--parts", type=_count, default=8, metavar="N", help="how many (8)")
-    _add_data(parser)
+    parser.add_argument("--parts", type=count, default=8, metavar="N", help="how many (8)")
+    add_data(parser)
 
 
 def _consensus(adders: Any) -> None:
@@ -172,12 +186,12 @@ def _consensus(adders: Any) -> None:
         "by cluster.",
         "pseudomallows consensus model.pm",
     )
-    _add_saved(parser)
+    add_saved(parser)
     parser.add_argument("--cluster", type=int, metavar="N", help="one cluster only, from 0")
     parser.add_argument(
         "--probability", type=float, default=0.95, help="of the intervals to hold the rank (0.95)"
     )
-    _add_table(parser)
+    add_table(parser)
 
 
 def _recommend(adders: Any) -> None:
@@ -189,10 +203,8 @@ def _recommend(adders: Any) -> None:
         "of the model, or for new ones from their clicks.",
         "pseudomallows recommend model.pm --k 10 --out recommendations.csv",
     )
-    _add_saved(parser)
-    parser.add_argument(
-        "--k", type=_count, default=10, metavar="N", help="items for each user (10)"
-    )
+    add_saved(parser)
+    parser.add_argument("--k", type=count, default=10, metavar="N", help="items for each user (10)")
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--users", nargs="+", metavar="USER", help="some users only, by name")
     chosen.add_argument(
@@ -200,9 +212,9 @@ def _recommend(adders: Any) -> None:
         metavar="FILE",
         help="clicks of new users (user, item); with a folder of Parquet parts, --out is one too",
     )
-    _add_threads(parser)
-    _add_dask(parser)
-    _add_table(parser)
+    add_threads(parser)
+    add_dask(parser)
+    add_table(parser)
 
 
 def _evaluate(adders: Any) -> None:
@@ -214,9 +226,9 @@ def _evaluate(adders: Any) -> None:
         "accuracy, that of the most clicked items, and stated against observed probabilities.",
         "pseudomallows evaluate clicks.csv --hide 2 --k 3 --seed 1",
     )
-    _add_data(parser)
-    _add_judging(parser)
-    _add_model(parser)
+    add_data(parser)
+    add_judging(parser)
+    add_model(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -229,20 +241,22 @@ def _report(adders: Any) -> None:
         "consensus, the clusters, examples of recommendations.",
         "pseudomallows report model.pm --out report.html",
     )
-    _add_saved(parser)
+    add_saved(parser)
     parser.add_argument("--out", default="report.html", metavar="FILE", help="(report.html)")
     parser.add_argument(
-        "--evaluate", action="store_true", help="hide clicks, fit again, show the calibration"
+        "--evaluate",
+        action="store_true",
+        help="hide clicks, fit again, show accuracy and calibration",
     )
-    _add_judging(parser)
-    _add_seed(parser)
+    add_judging(parser)
+    add_seed(parser)
 
 
 def _info(adders: Any) -> None:
     parser = _command(
         adders,
         "info",
-        commands.info,
+        info,
         "Tell what a file holds: a model, rankings or clicks.",
         "pseudomallows info clicks.csv",
     )
@@ -262,7 +276,7 @@ def _serve(adders: Any) -> None:
         "variable PSEUDOMALLOWS_TOKEN.",
         "pseudomallows serve model.pm --port 8000 --store clicks.sqlite",
     )
-    _add_saved(parser)
+    add_saved(parser)
     parser.add_argument("--port", type=int, default=8000, metavar="N", help="(8000)")
     parser.add_argument(
         "--host", default="127.0.0.1", help="address; one for others needs a token (127.0.0.1)"
@@ -275,7 +289,7 @@ def _serve(adders: Any) -> None:
     )
     parser.add_argument("--token-file", metavar="FILE", help="the token that writers must give")
     parser.add_argument(
-        "--refit-every", type=float, metavar="SECONDS", help="learn from new clicks so often"
+        "--refit-every", type=float, metavar="SECONDS", help="refit with the new clicks this often"
     )
     parser.add_argument(
         "--rate",
@@ -285,21 +299,21 @@ def _serve(adders: Any) -> None:
     )
     parser.add_argument(
         "--upload-rows",
-        type=_count,
+        type=count,
         default=10_000_000,
         metavar="N",
         help="rows of an upload (10,000,000)",
     )
     parser.add_argument(
         "--upload-users",
-        type=_count,
+        type=count,
         default=1_000_000,
         metavar="N",
         help="users of an upload (1,000,000)",
     )
     parser.add_argument(
         "--upload-items",
-        type=_count,
+        type=count,
         default=10_000,
         metavar="N",
         help="items of an upload that the model does not know (10,000)",
@@ -345,87 +359,3 @@ def _print_completion(options: argparse.Namespace) -> int:
         ) from None
     print(shtab.complete(make_parser(), options.shell))
     return 0
-
-
-# What several commands share
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number, 1 or more, got {text!r}")
-    return int(text)
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"must be a whole number, 0 or more, got {text!r}")
-    return int(text)
-
-
-def _count_or_auto(text: str) -> int | str:
-    return text if text == "auto" else _count(text)
-
-
-def _add_data(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="rankings or clicks, - for standard input")
-    parser.add_argument("--kind", choices=KINDS, help="kind of the data (seen from the header)")
-    parser.add_argument("--encoding", help="encoding of the text (UTF-8)")
-
-
-def _add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--method", choices=METHODS, default="pseudo", help="(pseudo)")
-    parser.add_argument(
-        "--clusters",
-        type=_count_or_auto,
-        default=1,
-        metavar="N",
-        help='how many, or "auto" to let the data say (1)',
-    )
-    parser.add_argument("--alpha", type=float, help="concentration (estimated)")
-    parser.add_argument("--draws", type=_count, metavar="N", help="draws of the consensus")
-    _add_seed(parser)
-    _add_threads(parser)
-
-
-def _add_judging(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--hide", type=_count, default=10, metavar="N", help="clicks hidden from each user (10)"
-    )
-    parser.add_argument(
-        "--k", type=_count, metavar="N", help="recommendations (10, or fewer items)"
-    )
-
-
-def _add_saved(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a model that `fit` has saved")
-
-
-def _add_table(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--out", default="-", metavar="FILE", help=".csv, .tsv, .json or .parquet (-)"
-    )
-    parser.add_argument("--json", action="store_true", help="write JSON")
-    parser.add_argument(
-        "--safe-csv",
-        action="store_true",
-        help="for spreadsheets: an apostrophe before names that begin like a formula (= + - @)",
-    )
-
-
-def _add_seed(parser: argparse.ArgumentParser, default: int | None = None) -> None:
-    shown = "" if default is None else f" ({default})"
-    parser.add_argument(
-        "--seed", type=_seed, default=default, help=f"the same seed gives the same result{shown}"
-    )
-
-
-def _add_dask(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--dask",
-        metavar="ADDRESS",
-        help="run on a cluster: the address of its scheduler, or local:2 for two processes here",
-    )
-
-
-def _add_threads(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--threads", type=_count, metavar="N", help="how many (all cores)")

@@ -6,4 +6,13 @@ from .fit import fit
 from .item_scores import scores_from
 from .visit_order_search import Search, search
 
-__all__ = ["ClusterCurve", "Evaluation", "Search", "choose_clusters", "evaluate", "fit", "scores_from", "search"]
+__all__ = [
+    "ClusterCurve",
+    "Evaluation",
+    "Search",
+    "choose_clusters",
+    "evaluate",
+    "fit",
+    "scores_from",
+    "search",
+]

@@ -11,4 +11,13 @@ from .preferences import (
     ZeroBasedWarning,
 )
 
-__all__ = ["Clicks", "ColumnWarning", "DroppedRowsWarning", "IgnoredColumnWarning", "KINDS", "Preferences", "Rankings", "ZeroBasedWarning"]
+__all__ = [
+    "KINDS",
+    "Clicks",
+    "ColumnWarning",
+    "DroppedRowsWarning",
+    "IgnoredColumnWarning",
+    "Preferences",
+    "Rankings",
+    "ZeroBasedWarning",
+]

@@ -1,0 +1,107 @@
+"""Arguments that several commands share."""
+
+import argparse
+import textwrap
+
+from ..files.kinds import KINDS
+from ..inference.methods import ALL_METHODS
+from ..inference.methods.method import describe_options
+
+
+def count(text: str) -> int:
+    """A whole number, 1 or more."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number, 1 or more, got {text!r}")
+    return int(text)
+
+
+def seed(text: str) -> int:
+    """A whole number, 0 or more."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number, 0 or more, got {text!r}")
+    return int(text)
+
+
+def count_or_auto(text: str) -> int | str:
+    """A whole number, 1 or more, or `auto`."""
+    return text if text == "auto" else count(text)
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """The file with the data, and how to read it."""
+    parser.add_argument("file", metavar="FILE", help="rankings or clicks, - for standard input")
+    parser.add_argument("--kind", choices=KINDS, help="kind of the data (recognised by the header)")
+    parser.add_argument("--encoding", help="encoding of the text (UTF-8)")
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """What to fit, and how."""
+    parser.add_argument("--method", choices=ALL_METHODS, default="pseudo", help="(pseudo)")
+    parser.add_argument(
+        "--clusters",
+        type=count_or_auto,
+        default=1,
+        metavar="N",
+        help='how many, or "auto" to let the data say (1)',
+    )
+    parser.add_argument("--alpha", type=float, help="concentration (estimated)")
+    parser.add_argument("--draws", type=count, metavar="N", help="draws of the consensus")
+    add_seed(parser)
+    add_threads(parser)
+
+
+def add_method_words(parser: argparse.ArgumentParser) -> None:
+    """Each method in words, and the options that it has in Python."""
+    lines = [f"{name:<10}{method.words}" for name, method in ALL_METHODS.items()]
+    parser.add_argument_group("methods", "\n".join(lines))
+    described = describe_options(ALL_METHODS.values()).splitlines()
+    options = "\n".join(textwrap.fill(line, 76, subsequent_indent=" " * 6) for line in described)
+    parser.add_argument_group("options of the methods, in Python", options)
+
+
+def add_judging(parser: argparse.ArgumentParser) -> None:
+    """What an evaluation hides and asks for."""
+    parser.add_argument(
+        "--hide", type=count, default=10, metavar="N", help="clicks hidden from each user (10)"
+    )
+    parser.add_argument("--k", type=count, metavar="N", help="recommendations (10, or fewer items)")
+
+
+def add_saved(parser: argparse.ArgumentParser) -> None:
+    """The file with the model."""
+    parser.add_argument("model", metavar="MODEL", help="a model that `fit` has saved")
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """Where a table goes, and in what form."""
+    parser.add_argument(
+        "--out", default="-", metavar="FILE", help=".csv, .tsv, .json or .parquet (-)"
+    )
+    parser.add_argument("--json", action="store_true", help="write JSON")
+    parser.add_argument(
+        "--safe-csv",
+        action="store_true",
+        help="for spreadsheets: an apostrophe before names that begin like a formula (= + - @)",
+    )
+
+
+def add_seed(parser: argparse.ArgumentParser, default: int | None = None) -> None:
+    """The source of randomness."""
+    shown = "" if default is None else f" ({default})"
+    parser.add_argument(
+        "--seed", type=seed, default=default, help=f"the same seed gives the same result{shown}"
+    )
+
+
+def add_dask(parser: argparse.ArgumentParser) -> None:
+    """Workers instead of threads."""
+    parser.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="run on Dask workers: the address of their scheduler, or local:2 for two workers here",
+    )
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """How many cores to use."""
+    parser.add_argument("--threads", type=count, metavar="N", help="threads (one a core)")

@@ -1,0 +1,92 @@
+"""pseudomallows info: what a file holds, a model or data."""
+
+import argparse
+import zipfile
+from typing import Any
+
+import numpy as np
+
+from ..files.read import read
+from ..files.write import as_text
+from ..posteriors.personal import Fit, PersonalFit
+from ..posteriors.posterior import Posterior
+from ..posteriors.save import load
+
+
+def info(options: argparse.Namespace) -> int:
+    """What a file holds, in a few lines."""
+    found = _about(options)
+    if options.json:
+        print(as_text(found))
+    else:
+        width = max(map(len, found))
+        for name, value in found.items():
+            print(f"{name:<{width}}  {value}")
+    return 0
+
+
+def _about(options: argparse.Namespace) -> dict[str, Any]:
+    """What is said of a file, by words."""
+    if options.file != "-" and _is_model(options.file):
+        return _about_model(load(options.file))
+    prefs = read(options.file, options.kind, encoding=options.encoding)
+    facts = {words: round(value, 4) for words, value in prefs.facts().items()}
+    return {"holds": prefs.kind} | facts | GLIMPSES[prefs.kind](prefs)
+
+
+def _glimpse_of_rankings(prefs: Any) -> dict[str, str]:
+    """The best items of the first user, to see that the file was understood."""
+    ranks = prefs.rankings[0]
+    order = [item for item in np.argsort(ranks, kind="stable") if ranks[item] > 0][:3]
+    names = ", ".join(str(prefs.items[item]) for item in order)
+    return {"first user": f"{prefs.users[0]}: {names}"}
+
+
+def _glimpse_of_clicks(prefs: Any) -> dict[str, str]:
+    """The item with the most clicks, to see that the file was understood."""
+    return {"most clicked": str(prefs.items[prefs.item_counts().argmax()])}
+
+
+GLIMPSES = {"rankings": _glimpse_of_rankings, "clicks": _glimpse_of_clicks}  # by kind
+
+
+def _is_model(path: str) -> bool:
+    """Is it a file that `fit` has saved?"""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "header.json" in archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):  # the reader of data says what it is
+        return False
+
+
+def _about_model(fitted: Fit) -> dict[str, Any]:
+    """What is said of a model, by words."""
+    settings = fitted.settings
+    return {
+        "holds": "model",
+        "method": settings.get("method"),
+        "fitted to": settings.get("kind"),
+        "users": len(fitted.users) or f"{settings.get('n_users', 0)}, who are not kept",
+        "items": fitted.n_items,
+        **(_about_personal(fitted) if isinstance(fitted, PersonalFit) else _about_draws(fitted)),
+        "seed": settings.get("seed"),
+        "version": settings.get("version"),
+        "seconds": settings.get("seconds"),
+    }
+
+
+def _about_personal(fitted: PersonalFit) -> dict[str, Any]:
+    windows = ", ".join(map(str, fitted.corrections)) or "none"
+    return {"alpha": f"{fitted.mean_alpha:.3g}", "corrected windows": windows}
+
+
+def _about_draws(posterior: Posterior) -> dict[str, Any]:
+    n_chains, n_draws = posterior.consensus.shape[:2]
+    found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
+    return {
+        "clusters": posterior.n_clusters,
+        "alpha": ", ".join(f"{alpha:.3g}" for alpha in posterior.alpha.mean(axis=(0, 1))),
+        "draws": f"{n_chains} chains of {n_draws}",
+        "worst R-hat": round(max(each.worst_rhat for each in found), 3),
+        "least effective size": round(min(each.least_effective_size for each in found), 1),
+    }

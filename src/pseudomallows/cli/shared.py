@@ -1,0 +1,61 @@
+"""What several commands need: the data, the executor, the places to write to."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
+
+from ..engines.executors import Executor, Threads
+from ..files.atomic import check_target
+from ..files.read import read_as
+from ..preferences.preferences import Clicks, Rankings
+
+
+def say(options: argparse.Namespace, words: str) -> None:
+    """Words for people, on standard error, unless `--quiet`."""
+    if not options.quiet:
+        print(words, file=sys.stderr, flush=True)
+
+
+def read_data(options: argparse.Namespace) -> Rankings | Clicks:
+    """The data of the file; what a guess took it for is said, since it may be wrong."""
+    prefs, said = read_as(options.file, options.kind, options.encoding)
+    if options.kind is None:
+        say(options, said)
+    return prefs
+
+
+def read_clicks(options: argparse.Namespace, command: str) -> Clicks:
+    """The data of the file, for a command that works on clicks only."""
+    prefs = read_data(options)
+    if prefs.kind != "clicks":
+        raise TypeError(f"{command} needs clicks, and {options.file} holds {prefs.kind}")
+    return cast(Clicks, prefs)
+
+
+def check_out(path: str, source: str, what: str = "model") -> None:
+    """Refuse, before any work, a place where a model or a report cannot be saved."""
+    if path == "-":
+        raise ValueError(f"a {what} cannot go to standard output: name a file")
+    target = check_target(path)
+    if target.exists() and source != "-" and target.samefile(source):
+        raise ValueError(f"--out {path} is the file that is read: give the {what} another name")
+
+
+def check_report() -> None:
+    """Say before any work, and not after it, that the library of the report is missing."""
+    importlib.import_module("pseudomallows.show.page")
+
+
+@contextmanager
+def executor_of(options: argparse.Namespace) -> Iterator[Executor]:
+    """Threads, or Dask workers for as long as they are needed."""
+    if options.dask is None:
+        yield Threads(options.threads)
+        return
+    from ..engines.dask import DaskExecutor
+
+    with DaskExecutor(options.dask) as workers:
+        yield workers

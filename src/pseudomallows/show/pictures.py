@@ -1,0 +1,90 @@
+"""Where the marks of the report's pictures go. The template draws them."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_CELLS = 60  # of a row of ranks: more are too narrow to see on a phone
+FAINTEST = 0.002  # of the strongest colour: a fainter cell is not seen
+TOPS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)  # round ends of the axes of `calibration`
+LEFT, TOP, SIDE = 46, 10, 264  # the square of `calibration`, in units of its drawing
+
+
+class Heat(NamedTuple):
+    """Rank probabilities in rows of cells, one row an item.
+
+    ``rows[item]`` lists the cells that are seen as (place, strength), a cell is `cell` wide;
+    places and widths are shares of a row, which holds `width` ranks, `size` a cell. `marks` are
+    the numbers over the rows: (rank, place, anchor). `strongest` is the probability of strength 1.
+    """
+
+    rows: list[list[tuple[float, float]]]
+    cell: float
+    width: int
+    size: int
+    marks: list[tuple[int, float, str]]
+    strongest: float
+
+
+def heat(probabilities: NDArray[np.float64], last: int) -> Heat:
+    """Cells of ``probabilities[item, rank - 1]``, for the ranks 1 to `last`."""
+    chances, size = in_cells(probabilities, last)
+    strongest, n_cells = float(chances.max()), chances.shape[1]
+    strengths = np.sqrt(chances / strongest)  # so that small chances are seen
+    rows = [
+        [(cell / n_cells, float(row[cell])) for cell in np.flatnonzero(row**2 >= FAINTEST).tolist()]
+        for row in strengths
+    ]
+    width = n_cells * size
+    return Heat(rows, 1 / n_cells, width, size, _marks(last, width), strongest)
+
+
+def in_cells(probabilities: NDArray[np.float64], last: int) -> tuple[NDArray[np.float64], int]:
+    """``chances[item, cell]`` of the ranks 1 to `last`, at most `MAX_CELLS` cells, and the ranks
+    of a cell; the last cell may be short.
+
+    >>> in_cells(np.array([[0.5, 0.3, 0.2]]), 3)
+    (array([[0.5, 0.3, 0.2]]), 1)
+    """
+    size = -(-last // MAX_CELLS)
+    starts = np.arange(0, last, size)
+    return np.add.reduceat(probabilities[:, :last], starts, axis=1), size
+
+
+def _marks(last: int, width: int) -> list[tuple[int, float, str]]:
+    """The numbers over rows of `width` ranks, of which those up to `last` are there."""
+    if last <= 10:
+        return [(rank, (rank - 0.5) / width, "middle") for rank in range(1, last + 1)]
+    middle = round(last / 2)
+    return [(1, 0.0, "start"), (middle, (middle - 0.5) / width, "middle"), (last, 1.0, "end")]
+
+
+def calibration(points: Sequence[tuple[float, float, float, float]]) -> dict[str, Any]:
+    """Stated against observed: points (stated, observed, error, count), in units of the drawing.
+
+    `ticks` are (share, x, y), `dots` are (x, y, low, high, radius).
+    """
+    reach = max(max(stated, observed) for stated, observed, _, _ in points)
+    end = next((top for top in TOPS if reach <= 0.95 * top), 1.0)
+    most = max(count for *_, count in points)
+
+    def right(share: float) -> float:
+        return LEFT + SIDE * share / end
+
+    def up(share: float) -> float:
+        return TOP + SIDE - SIDE * min(max(share, 0.0), end) / end
+
+    dots = [
+        (
+            right(stated),
+            up(observed),
+            up(observed - error),
+            up(observed + error),
+            max(2.5, 10 * (count / most) ** 0.5),  # area for number, but never too small to see
+        )
+        for stated, observed, error, count in points
+    ]
+    ticks = [(share, right(share), up(share)) for share in (0.0, 0.5 * end, end)]
+    return {"ticks": ticks, "dots": dots}

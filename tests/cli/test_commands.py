@@ -1,0 +1,215 @@
+"""What the commands do with their files."""
+
+import csv
+import gzip
+import io
+import json
+import os
+import shlex
+import stat
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+import pseudomallows as pm
+from clihelp import command, run
+
+
+def test_simulated_files_are_read_again(here):
+    for what, kind in (("clicks", pm.Clicks), ("rankings", pm.Rankings)):
+        out = ["--out", f"{what}.csv", "--truth", "truth.csv"]
+        assert run("simulate", what, "--users", 9, "--items", 5, "--seed", 1, *out) == 0
+        assert isinstance(pm.read(f"{what}.csv"), kind)
+        truth = pm.read("truth.csv")
+        assert truth.is_full.all()
+    top = ["--top", 2, "--out", "top.csv"]
+    assert run("simulate", "rankings", "--users", 9, "--items", 5, "--seed", 1, *top) == 0
+    assert (pm.read("top.csv").rankings > 0).sum(axis=1).tolist() == [2] * 9
+
+
+def test_the_command_says_what_the_function_says(clicks, model, capsys):
+    """Same data, same seed: the same consensus and the same recommendations."""
+    posterior = pm.fit(pm.read(clicks), "mcmc", 5, rng=1)
+    capsys.readouterr()
+    assert run("consensus", model, "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["item"] for row in rows] == [row["item"] for row in posterior.summary()]
+    assert [row["highest"] for row in rows] == [row["highest"] for row in posterior.summary()]
+    expected = pm.recommend(posterior, 2).to_rows()
+    assert run("recommend", model, "--k", 2) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(r["user"], r["item"]) for r in rows] == [(r["user"], r["item"]) for r in expected]
+    assert float(rows[0]["probability"]) == pytest.approx(expected[0]["probability"], abs=1e-6)
+    assert run("evaluate", clicks, "--hide", 1, "--k", 2, "--seed", 1, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    with pytest.warns(pm.ConvergenceWarning):
+        result = pm.evaluate(pm.read(clicks), 1, 2, rng=1)
+    assert found["accuracy"] == result.accuracy
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz", ".json", ".parquet"])
+def test_tables_by_the_ending_of_their_name(model, ending):
+    assert run("recommend", model, "--k", 1, "--out", f"r{ending}") == 0
+    if ending == ".json":
+        with open("r.json") as stream:
+            rows = json.load(stream)
+    elif ending == ".parquet":
+        rows = pytest.importorskip("pyarrow.parquet").read_table("r.parquet").to_pylist()
+    else:
+        assert pm.read(f"r{ending}", "clicks").n_users == 60
+        return
+    assert len(rows) == 60
+    assert set(rows[0]) == {"user", "place", "item", "probability"}
+
+
+def test_new_users_by_a_file_and_old_ones_by_name(model, capsys):
+    with open("new.csv", "w") as stream:
+        stream.write("user,item\nnina,item 3\nnina,item 5\nolga,item 1\n")
+    assert run("recommend", model, "--k", 2, "--clicks", "new.csv", "--quiet", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["user"] for row in rows] == ["nina", "nina", "olga", "olga"]
+    with open("one.csv", "w") as stream:
+        stream.write("user,item\nnina,item 3\n")
+    assert run("recommend", model, "--k", 2, "--clicks", "one.csv") == 0
+    capsys.readouterr()
+    posterior = pm.load(model)
+    expected = pm.recommend(posterior, 2, clicks={"nina": ["item 3", "item 5"]}).to_rows()
+    assert [row["item"] for row in rows[:2]] == [row["item"] for row in expected]
+    assert run("recommend", model, "--k", 1, "--users", "user 07", "user 02", "--json") == 0
+    assert [r["user"] for r in json.loads(capsys.readouterr().out)] == ["user 07", "user 02"]
+
+
+def test_users_who_are_numbers_are_found(here, capsys):
+    prefs = pm.Preferences.from_clicks({7: [1, 2], 8: [2], 9: [3]})
+    pm.fit(prefs, "mcmc", 2, n_draws=50, n_chains=2, rng=1).save("m.pm")
+    assert run("recommend", "m.pm", "--k", 1, "--users", "8", "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["user"] == 8
+
+
+def test_a_personal_model_shows_what_is_clicked_most(clicks, capsys):
+    assert run("fit", clicks, "--method", "personal", "--seed", 1, "--out", "own.pm") == 0
+    capsys.readouterr()
+    assert run("consensus", "own.pm", "--json") == 0
+    told = capsys.readouterr()
+    assert "no consensus; these are the items by the share of users who clicked" in told.err
+    rows, expected = json.loads(told.out), pm.load("own.pm").most_clicked()
+    assert [(row["rank"], row["item"]) for row in rows] == [
+        (row["rank"], row["item"]) for row in expected
+    ]
+    assert run("consensus", "own.pm", "--cluster", 0) == 1
+    assert "own.pm has no clusters" in capsys.readouterr().err
+    assert run("info", "own.pm", "--json") == 0
+    about = json.loads(capsys.readouterr().out)
+    assert (about["fitted to"], "clusters" in about, "draws" in about) == ("clicks", False, False)
+
+
+# what is no file
+
+
+def commands_that_write(model):
+    return {
+        "recommend": ["recommend", model, "--k", 1, "--out"],
+        "consensus": ["consensus", model, "--out"],
+        "fit": [
+            "fit",
+            "c.csv",
+            "--method",
+            "mcmc",
+            "--alpha",
+            5,
+            "--draws",
+            50,
+            "--seed",
+            1,
+            "--out",
+        ],
+        "report": ["report", model, "--out"],
+        "simulate": ["simulate", "clicks", "--users", 9, "--items", 5, "--seed", 1, "--out"],
+    }
+
+
+WRITERS = ["recommend", "consensus", "fit", "report", "simulate"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("ending", [".csv", ""])
+def test_a_pipe_is_written_to_and_stays_a_pipe(model, name, ending):
+    pipe = f"pipe{ending}"
+    os.mkfifo(pipe)
+    before, found = sorted(os.listdir(".")), []
+    reader = threading.Thread(target=lambda: found.append(Path(pipe).read_bytes()), daemon=True)
+    reader.start()
+    assert run(*commands_that_write(model)[name], pipe, "--quiet") == 0
+    reader.join(timeout=20)
+    assert len(found[0]) > 100
+    assert stat.S_ISFIFO(os.stat(pipe).st_mode)
+    assert sorted(os.listdir(".")) == before
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize(("minor", "code"), [(3, 0), (7, 1)], ids=["null", "full"])
+def test_a_device_is_written_to_and_stays_a_device(model, capsys, name, minor, code):
+    try:
+        os.mknod("device", 0o666 | stat.S_IFCHR, os.makedev(1, minor))
+    except (OSError, AttributeError):
+        pytest.skip("devices cannot be made here")
+    os.symlink("device", "link")
+    for out in ("device", "link"):
+        assert run(*commands_that_write(model)[name], out, "--quiet") == code
+        assert stat.S_ISCHR(os.lstat("device").st_mode)
+        assert ("No space left" in capsys.readouterr().err) == bool(code)
+    assert os.path.islink("link")
+
+
+def test_a_link_stays_and_the_file_it_leads_to_is_replaced(model, capsys):
+    os.mkdir("far")
+    with open("far/r.csv", "w") as stream:
+        stream.write("old")
+    os.symlink("far/r.csv", "r.csv")
+    os.symlink("far/new.csv", "new.csv")  # to where nothing is yet
+    os.symlink("no/new.csv", "wrong.csv")
+    for name in ("r.csv", "new.csv"):
+        assert run("recommend", model, "--k", 1, "--out", name) == 0
+        assert os.path.islink(name)
+        assert pm.read(f"far/{name}", "clicks").n_users == 60
+    assert sorted(os.listdir("far")) == ["new.csv", "r.csv"]
+    assert run("recommend", model, "--k", 1, "--out", "wrong.csv") == 1
+    assert "there is no folder" in capsys.readouterr().err
+
+
+def test_standard_output_by_its_name(model):
+    """Through a pipe, and into a file that has something already, which stays."""
+    asked = shlex.join(command("consensus", model, "--out", "/dev/stdout"))
+    done = subprocess.run(asked, shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("cluster,item,rank,lowest,highest,mean\n")
+    script = f"echo first > all.csv; {asked} >> all.csv; echo last >> all.csv"
+    subprocess.run(script, shell=True, check=True)
+    with open("all.csv") as stream:
+        assert stream.read() == f"first\n{done.stdout}last\n"
+
+
+HOSTILE = ["=cmd|' /C calc'!A0", "+1+1", "-tea", "@sum(a1)", "\tx", "tea", "-3.5", "'quoted"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
+@pytest.mark.parametrize("name", ["recommend", "recommend --users", "consensus"])
+def test_safe_csv_has_no_formula(here, name, ending):
+    log = {who: [name for name in HOSTILE if name != who][:5] for who in HOSTILE}
+    pm.fit(pm.Preferences.from_clicks(log), "mcmc", 2, n_draws=50, n_chains=2, rng=1).save("m.pm")
+    arguments = [name.split()[0], "m.pm", "--out", f"x{ending}"]
+    arguments += ["--users=@sum(a1)"] if "--users" in name else []
+    tables = []
+    for more in ([], ["--safe-csv"]):
+        assert run(*arguments, *more) == 0
+        opened = gzip.open if ending.endswith(".gz") else open
+        with opened(f"x{ending}", "rt", newline="") as stream:
+            tables.append(list(csv.reader(stream, delimiter="\t" if "tsv" in ending else ",")))
+    plain, safe = tables
+    cells = [cell for row in safe for cell in row]
+    bad = [cell for cell in cells if cell[:1] in tuple("=+-@\t\r") and cell != "-3.5"]
+    assert bad == []
+    unmarked = [[c[1:] if c[:1] == "'" and c != "'quoted" else c for c in row] for row in safe]
+    assert unmarked == plain
+    assert any(cell[:1] in ("=", "@") for row in plain for cell in row)

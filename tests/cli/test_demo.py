@@ -1,0 +1,45 @@
+"""The demo, on less than all of its data."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pseudomallows as pm
+from clihelp import run
+from pseudomallows.cli.demo import METHODS
+
+
+def test_the_demo(here, capsys, monkeypatch):
+    """On few customers and two clusters, so that it is quick."""
+    prefs = pm.datasets.online_retail(n_items=30, min_purchases=13)
+    monkeypatch.setitem(METHODS["pseudo"], "n_clusters", 2)
+    monkeypatch.setattr(pm.datasets, "online_retail", lambda **_: prefs)
+    assert run("demo", "--out", "a demo", "--seed", "1") == 0
+    printed = capsys.readouterr().out
+    shares = [float(share) for share in re.findall(r"(\d+\.\d)%", printed)]
+    assert len(shares) == 3
+    assert "report.html" in printed
+    assert sorted(os.listdir("a demo")) == ["model.pm", "recommendations.csv", "report.html"]
+    assert pm.load("a demo/model.pm").n_clusters == 2
+    assert pm.read("a demo/recommendations.csv", "clicks").n_users == 211  # one has all
+
+
+def test_a_demo_that_cannot_write_says_so(here, capsys):
+    (here / "file").write_text("")
+    assert run("demo", "--out", "file") == 1
+    assert "it is a file" in capsys.readouterr().err
+
+
+def test_a_demo_without_jinja2_says_so_before_any_work(here):
+    script = (
+        "import sys; sys.modules['jinja2'] = None; from pseudomallows.cli import main; "
+        "sys.exit(main(['demo']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "pip install 'pseudomallows[report]'" in done.stderr
+    assert os.listdir(here) == []
