@@ -121,8 +121,8 @@ def fit_draws(setting: Setting, rankings: Array, rng: np.random.Generator) -> tu
     with warnings.catch_warnings():
         # On purpose: the draws are few, and among thousands of fits some must look doubtful.
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        warnings.simplefilter("ignore", pm.EffectiveSizeWarning)
-        warnings.simplefilter("ignore", pm.AlphaWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.EffectiveSizeWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.AlphaWarning)
         posterior = pm.fit(
             pm.Preferences.from_rankings(rankings),
             setting.method,

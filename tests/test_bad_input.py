@@ -76,7 +76,7 @@ CASES = [
     (lambda: pm.Mallows(["a", "b"], 1), "consensus must be numbers"),
     (lambda: pm.Mallows([1, 2], 1).log_probability([1, 2, 3]), "the 2 items of the consensus, got 3"),
     (lambda: pm.log_likelihood(PREFS, [1, 2], 1), "consensus must have 3 items, got 2"),
-    (lambda: pm.maximum_likelihood_alpha(RANKINGS, [1, 2]), "the same items, got 3 and 2 items"),
+    (lambda: pm.distributions.maximum_likelihood_alpha(RANKINGS, [1, 2]), "the same items, got 3 and 2 items"),
     (lambda: pm.Mallows([1, 2], 1).draw(-1), "n_draws must be 0 or more"),
     (lambda: pm.Mallows([1, 2], 1).draw(2.5), "n_draws must be a whole number, got 2.5"),
     # distributions from full rankings
@@ -139,7 +139,7 @@ CASES = [
     (lambda: pm.Preferences.from_rankings(RANKINGS, weights=[6e8, 6e8]), "must sum to at most 1e"),
     (lambda: pm.Preferences.from_rankings(RANKINGS, weights=[[1, 2]]), r"one number a user \(2\), got \(1, 2\)"),
     (lambda: pm.Preferences.from_rankings(RANKINGS, weights=[True, False]), "weights must be whole numbers"),
-    (lambda: pm.maximum_likelihood_alpha([[1, 2, 3]], [1, 2, 3], weights=[0]), "all weights are 0"),
+    (lambda: pm.distributions.maximum_likelihood_alpha([[1, 2, 3]], [1, 2, 3], weights=[0]), "all weights are 0"),
     (lambda: pm.PseudoMallows([[1, 2, 3]], 1, weights=[0]), "all weights are 0"),
     (lambda: pm.marginal_divergence([[1, 2]], [[1, 2]], weights=[np.nan]), "weights must be finite"),
     (lambda: pm.marginal_divergence([[1, 2]], [[1, 2]], weights=[-1]), "weights must be finite"),

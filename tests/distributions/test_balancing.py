@@ -46,7 +46,7 @@ def test_plain_sinkhorn_goes_to_the_same_matrix():
 def test_stopping_early_is_said_with_the_numbers():
     rankings = pm.Mallows(np.arange(1, 51), 5).draw(500, rng=1)
     log_weights = pm.PseudoMallows(rankings, 5).posterior_weights
-    with pytest.warns(pm.BalanceWarning, match="after 1 steps") as record:
+    with pytest.warns(pm.diagnostics.BalanceWarning, match="after 1 steps") as record:
         balance.balance_weights(log_weights, max_steps=1)
     assert record[0].message.error > balance.TOLERANCE
     with warnings.catch_warnings():

@@ -177,7 +177,7 @@ def test_the_same_seed_gives_the_same_draws():
 
 def test_maximum_likelihood_alpha_maximises_the_likelihood():
     rankings, consensus = drawn([4, 2, 1, 3, 5, 6], 3.0, 200), [4, 2, 1, 3, 5, 6]
-    best = pm.maximum_likelihood_alpha(rankings, consensus)
+    best = pm.distributions.maximum_likelihood_alpha(rankings, consensus)
     heights = [
         pm.Mallows(consensus, alpha).log_probability(rankings).sum()
         for alpha in (best * 0.99, best, best * 1.01)
@@ -186,12 +186,16 @@ def test_maximum_likelihood_alpha_maximises_the_likelihood():
 
 
 def test_maximum_likelihood_alpha_at_the_ends():
-    assert pm.maximum_likelihood_alpha([[1, 2, 3]], [1, 2, 3]) == math.inf
-    assert pm.maximum_likelihood_alpha([[3, 2, 1]], [1, 2, 3]) == 0
+    assert pm.distributions.maximum_likelihood_alpha([[1, 2, 3]], [1, 2, 3]) == math.inf
+    assert pm.distributions.maximum_likelihood_alpha([[3, 2, 1]], [1, 2, 3]) == 0
     assert alpha_for_distance(FOOTRULE, 50, 1e-6) > 100
 
 
 def test_maximum_likelihood_alpha_counts_weights():
-    repeated = pm.maximum_likelihood_alpha([[1, 2, 3]] * 4 + [[2, 1, 3]] * 2, [1, 2, 3])
-    weighted = pm.maximum_likelihood_alpha([[1, 2, 3], [2, 1, 3]], [1, 2, 3], weights=[4, 2])
+    repeated = pm.distributions.maximum_likelihood_alpha(
+        [[1, 2, 3]] * 4 + [[2, 1, 3]] * 2, [1, 2, 3]
+    )
+    weighted = pm.distributions.maximum_likelihood_alpha(
+        [[1, 2, 3], [2, 1, 3]], [1, 2, 3], weights=[4, 2]
+    )
     assert weighted == repeated

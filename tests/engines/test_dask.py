@@ -98,9 +98,9 @@ def parts(tmp_path_factory):
     folder, items = tmp_path_factory.mktemp("parts"), make_clicks().items.tolist()
     found = {}
     for number in (2, 5):
-        paths = pm.split(make_clicks(), folder / str(number), number).paths
+        paths = pm.files.split(make_clicks(), folder / str(number), number).paths
         assert len(paths) == number
-        found[number] = pm.Parts(paths, items=items)
+        found[number] = pm.files.Parts(paths, items=items)
     return found
 
 
@@ -182,14 +182,19 @@ def test_parts_that_say_nothing(dask, parts, tmp_path):
     items = make_clicks().items.tolist()
     empty = write_part(tmp_path / "a.parquet", [])
     eager = write_part(tmp_path / "z.parquet", [("zoe", item) for item in items])
-    odd = pm.Parts([empty, *parts[2].paths, eager], items=items)
+    odd = pm.files.Parts([empty, *parts[2].paths, eager], items=items)
     assert_same(fit(odd, "clusters", executor=dask), wanted("clusters"))
-    assert_same(fit(pm.Parts(odd.paths), "sampled", executor=dask), wanted("sampled"))
-    assert pm.recommend_to(wanted("sampled"), tmp_path / "new", clicks=odd, executor=dask) == 120
+    assert_same(fit(pm.files.Parts(odd.paths), "sampled", executor=dask), wanted("sampled"))
+    assert (
+        pm.recommendations.recommend_to(
+            wanted("sampled"), tmp_path / "new", clicks=odd, executor=dask
+        )
+        == 120
+    )
     for nothing, words in (
-        (pm.Parts([empty, eager]), "no user says anything"),
-        (pm.Parts([empty], items=items), "no user says anything"),
-        (pm.Parts([empty]), "at least 2 items, got 0"),
+        (pm.files.Parts([empty, eager]), "no user says anything"),
+        (pm.files.Parts([empty], items=items), "no user says anything"),
+        (pm.files.Parts([empty]), "at least 2 items, got 0"),
     ):
         with pytest.raises(ValueError, match=words):
             fit(nothing, "sampled", executor=dask)
@@ -202,7 +207,7 @@ def test_items_in_any_order(dask, parts):
     codes = last - prefs.codes
     codes = codes[np.lexsort((codes, owners))].astype(np.int32)
     other = pm.Clicks(prefs.weights, prefs.users, np.array(items, object), prefs.starts, codes)
-    found = fit(pm.Parts(parts[2].paths, items=items), "sampled", executor=dask)
+    found = fit(pm.files.Parts(parts[2].paths, items=items), "sampled", executor=dask)
     assert_same(found, fit(other, "sampled"))
     assert found.items.tolist() == items
 
@@ -262,9 +267,11 @@ def test_a_worker_is_killed_at_any_time(dask, client):
 def test_a_worker_is_killed_that_writes(dask, client, parts, tmp_path):
     """What it left behind has no name that counts."""
     kill = Once(lambda: kill_one(client), at=0)
-    pm.recommend_to(wanted("clusters"), tmp_path / "here", clicks=parts[5])
+    pm.recommendations.recommend_to(wanted("clusters"), tmp_path / "here", clicks=parts[5])
     folder = tmp_path / "there"
-    pm.recommend_to(wanted("clusters"), folder, clicks=parts[5], executor=dask, progress=kill)
+    pm.recommendations.recommend_to(
+        wanted("clusters"), folder, clicks=parts[5], executor=dask, progress=kill
+    )
     for path in (tmp_path / "here").iterdir():
         assert (folder / path.name).read_bytes() == path.read_bytes()
     assert len([path for path in folder.iterdir() if path.name[0] != "."]) == 5
@@ -507,7 +514,7 @@ def break_part(parts, folder, how):
         table = pq.read_table(broken)
         items = pa.array(["strange", *table["item"].to_pylist()[1:]])
         pq.write_table(table.set_column(1, "item", items), broken)
-    return pm.Parts(paths, items=parts.items), broken
+    return pm.files.Parts(paths, items=parts.items), broken
 
 
 BROKEN = [
@@ -528,7 +535,9 @@ def test_a_broken_part_is_named(dask, parts, tmp_path, how, words):
     target = tmp_path / "answers"
     for executor in (None, dask):
         with pytest.raises((ValueError, FileNotFoundError)) as error:
-            pm.recommend_to(wanted("sampled"), target, 2, clicks=broken, executor=executor)
+            pm.recommendations.recommend_to(
+                wanted("sampled"), target, 2, clicks=broken, executor=executor
+            )
         assert str(path) in str(error.value)
         assert words in str(error.value)
     found = {file.name for file in target.iterdir()}
@@ -548,7 +557,7 @@ def test_workers_write_the_same_files(dask, parts, tmp_path, monkeypatch, rows):
     monkeypatch.setattr(stream, "ROWS", rows)  # here; the workers have their own
     model, seen = wanted("clusters"), []
     for name, executor in (("here", None), ("there", dask)):
-        counts = pm.recommend_to(
+        counts = pm.recommendations.recommend_to(
             model,
             tmp_path / name,
             3,
@@ -571,7 +580,9 @@ def test_workers_write_the_same_files(dask, parts, tmp_path, monkeypatch, rows):
 def test_parts_are_answered_side_by_side(dask, client, parts, tmp_path):
     """One task each: they do not all stick to the model."""
     with distributed.get_task_stream(client) as tasks:
-        pm.recommend_to(wanted("sampled"), tmp_path / "answers", clicks=parts[5], executor=dask)
+        pm.recommendations.recommend_to(
+            wanted("sampled"), tmp_path / "answers", clicks=parts[5], executor=dask
+        )
         time.sleep(0.2)
     keys = {task["key"] for task in tasks.data if "_answer_part" in str(task["key"])}
     assert len(keys) == 5
@@ -596,7 +607,7 @@ def test_what_a_cluster_does_not_do(dask, parts):
     with pytest.raises(ValueError, match="keep_latent does not go with a cluster"):
         pm.fit(prefs, alpha=3, keep_latent=["u003"], executor=dask)
     with pytest.raises(TypeError, match="recommendations are for parts"):
-        pm.recommend_to(wanted("sampled"), "x.csv", executor=dask)
+        pm.recommendations.recommend_to(wanted("sampled"), "x.csv", executor=dask)
     for executor in (None, pm.Threads(1)):
         with pytest.raises(TypeError, match=r"parts are read by the workers .* pm\.read"):
             pm.fit(parts[2], alpha=3, executor=executor)
@@ -605,7 +616,7 @@ def test_what_a_cluster_does_not_do(dask, parts):
 def test_parts_must_rise(dask, parts):
     paths = parts[5].paths
     with pytest.raises(ValueError, match=r"first user, 'u.*', does not come after 'u.*', the last"):
-        pm.fit(pm.Parts([*paths[1:], paths[0]]), alpha=3, executor=dask)
+        pm.fit(pm.files.Parts([*paths[1:], paths[0]]), alpha=3, executor=dask)
 
 
 def test_users_must_be_in_one_part(dask, parts, tmp_path):
@@ -616,7 +627,7 @@ def test_users_must_be_in_one_part(dask, parts, tmp_path):
     paths[1] = write_part(tmp_path / "part-00001.parquet", rows)
     for items in (None, parts[5].items):
         with pytest.raises(ValueError, match=f"its first user, '{last}', does not come after"):
-            pm.fit(pm.Parts(paths, items=items), alpha=3, executor=dask)
+            pm.fit(pm.files.Parts(paths, items=items), alpha=3, executor=dask)
 
 
 def test_clients_that_are_none(client):

@@ -69,7 +69,9 @@ def test_an_empty_part(log):
 def test_names_that_repeat_come_as_a_dictionary(tmp_path):
     table = pa.table({"user": [f"u{n}" for n in range(999)], "item": ["tea", "mate", None] * 333})
     pq.write_table(table, tmp_path / "x.parquet", row_group_size=400)
-    with pytest.warns(pm.DroppedRowsWarning, match="333 of 999 rows .* the first at row 3"):
+    with pytest.warns(
+        pm.preferences.DroppedRowsWarning, match="333 of 999 rows .* the first at row 3"
+    ):
         found = read_by_name(tmp_path / "x.parquet")
     assert found == {f"u{n}": [("tea", "mate")[n % 3]] for n in range(999) if n % 3 < 2}
 
@@ -77,7 +79,8 @@ def test_names_that_repeat_come_as_a_dictionary(tmp_path):
 def test_rows_without_a_name_in_a_part(log):
     pq.write_table(pa.table({"user": ["x", None], "item": ["y", "z"]}), log / "part-2.parquet")
     with pytest.warns(
-        pm.DroppedRowsWarning, match=r"log: 1 of 7 rows .* first at .*part-2\.parquet, row 2"
+        pm.preferences.DroppedRowsWarning,
+        match=r"log: 1 of 7 rows .* first at .*part-2\.parquet, row 2",
     ):
         assert read_by_name(log)["x"] == ["y"]
 
@@ -131,7 +134,7 @@ def test_names_of_every_type(tmp_path, monkeypatch, column, names, batch):
 
 
 def quiet(pairs):
-    with pytest.warns(pm.DroppedRowsWarning):
+    with pytest.warns(pm.preferences.DroppedRowsWarning):
         return pairs.take()
 
 

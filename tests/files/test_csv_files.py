@@ -75,7 +75,7 @@ def read_both_ways(path, block=100):
 
 def is_read_in_blocks(path, block=100):
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ColumnWarning)
+        warnings.simplefilter("ignore", pm.preferences.ColumnWarning)
         patch.setattr(DOOR, "LARGE", 0)
         patch.setattr(arrow, "BLOCK", block)
         return arrow.read_csv_pairs(open_source(path)) is not None
@@ -188,7 +188,9 @@ def test_a_row_that_is_left_out_is_told_by_its_line(put, monkeypatch, least):
     monkeypatch.setattr(DOOR, "LARGE", least)
     monkeypatch.setattr(arrow, "BLOCK", 64)
     path = put(LINES + '\n"dan\n(2)",tea,1\n' * 5 + "\nNA,tea,1\n")
-    with pytest.warns(pm.DroppedRowsWarning, match="1 of 24 rows .* the first at line 36"):
+    with pytest.warns(
+        pm.preferences.DroppedRowsWarning, match="1 of 24 rows .* the first at line 36"
+    ):
         pm.read(path)
 
 

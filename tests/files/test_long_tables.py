@@ -28,7 +28,7 @@ def test_clicks(put, header):
 
 
 def test_a_column_that_says_which_rows_are_clicks_is_told(put):
-    with pytest.warns(pm.IgnoredColumnWarning, match="'clicked' is ignored"):
+    with pytest.warns(pm.preferences.IgnoredColumnWarning, match="'clicked' is ignored"):
         pm.read(put("user,item,clicked\nx,a,1\nx,b,0\n"))
 
 
@@ -64,7 +64,7 @@ def test_a_column_of_ratings_or_counts_is_told(put, monkeypatch, form, name, val
         if name in ("position", "place"):  # it is said that these are clicks
             assert len(pm.Preferences.from_clicks(given).codes) == 3
             return
-        with pytest.warns(pm.ColumnWarning, match=words) as said:
+        with pytest.warns(pm.preferences.ColumnWarning, match=words) as said:
             assert len(pm.Preferences.from_clicks(given).codes) == 3
     else:
         if form == "blocks":
@@ -76,11 +76,11 @@ def test_a_column_of_ratings_or_counts_is_told(put, monkeypatch, form, name, val
             folder.mkdir()
             pd.DataFrame(columns).to_parquet(folder / "x.parquet")
             path = folder if form == "folder" else folder / "x.parquet"
-        with pytest.warns(pm.ColumnWarning, match=words) as said:
+        with pytest.warns(pm.preferences.ColumnWarning, match=words) as said:
             assert len(pm.read(path).codes) == 3
     assert len(said) == 1
     assert f"column {name!r} is ignored" in str(said[0].message)
-    assert not issubclass(said[0].category, pm.IgnoredColumnWarning)
+    assert not issubclass(said[0].category, pm.preferences.IgnoredColumnWarning)
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,17 @@ def test_so_many_values_are_not_counted(put, monkeypatch):
     monkeypatch.setattr(DOOR, "LARGE", 0)
     monkeypatch.setattr(long_tables, "MOST_VALUES", 5)
     path = put("user,item,score\n" + "".join(f"u,{n},{n}\n" for n in range(9)))
-    with pytest.warns(pm.ColumnWarning, match="every row counts as a click: drop the rows"):
+    with pytest.warns(
+        pm.preferences.ColumnWarning, match="every row counts as a click: drop the rows"
+    ):
         pm.read(path)
 
 
 def test_rows_without_a_name_are_left_out_and_counted(put):
     path = put("user,item\na,x\n,y\nb,\nb,NA\nb,y\n")
-    with pytest.warns(pm.DroppedRowsWarning, match="3 of 5 rows .* the first at line 3"):
+    with pytest.warns(
+        pm.preferences.DroppedRowsWarning, match="3 of 5 rows .* the first at line 3"
+    ):
         assert cells_of(pm.read(path)) == {"a": ["x"], "b": ["y"]}
 
 
@@ -134,7 +138,7 @@ def test_values_in_blocks_are_counted_as_at_once(put, monkeypatch):
     said = []
     for block in (3, 1000):
         monkeypatch.setattr(long_tables, "BLOCK", block)
-        with pytest.warns(pm.ColumnWarning, match="whose value is 0 or less") as caught:
+        with pytest.warns(pm.preferences.ColumnWarning, match="whose value is 0 or less") as caught:
             pm.read(path)
         said.append(str(caught[0].message))
     assert said[0] == said[1]

@@ -30,7 +30,7 @@ def clicks_of(prefs):
 
 
 def assert_round_trip(prefs, folder, n_parts):
-    parts = pm.split(prefs, folder, n_parts)
+    parts = pm.files.split(prefs, folder, n_parts)
     assert 1 <= len(parts.paths) <= n_parts
     back = pm.read(folder)
     assert isinstance(back, pm.Clicks)
@@ -59,7 +59,7 @@ def test_what_is_split_can_be_read(tmp_path, n_parts):
 
 def test_parts_have_about_the_same_number_of_clicks(tmp_path):
     prefs = pm.simulate_clicks(300, 12, 4, 3, rng=1).preferences
-    parts = pm.split(prefs, tmp_path / "new" / "folder", 6)
+    parts = pm.files.split(prefs, tmp_path / "new" / "folder", 6)
     assert [path[-18:] for path in parts.paths] == [f"part-0000{n}.parquet" for n in range(6)]
     counts = [pq.ParquetFile(path).metadata.num_rows for path in parts.paths]
     assert sum(counts) == len(prefs.codes)
@@ -85,7 +85,7 @@ def test_any_log_can_be_split(tmp_path_factory, rows, n_parts):
     prefs = pm.Preferences.from_clicks(rows, items=range(6))
     folder = tmp_path_factory.mktemp("parts")
     if len({item for items in rows.values() for item in items}) < 2:
-        pm.split(prefs, folder, n_parts)  # too few items to be read without their names
+        pm.files.split(prefs, folder, n_parts)  # too few items to be read without their names
     else:
         assert_round_trip(prefs, folder, n_parts)
 
@@ -93,65 +93,65 @@ def test_any_log_can_be_split(tmp_path_factory, rows, n_parts):
 def test_what_cannot_be_split(tmp_path):
     prefs = pm.Preferences.from_clicks(ROWS)
     with pytest.raises(TypeError, match=r"prefs must be clicks .*got Rankings"):
-        pm.split(pm.Preferences.from_rankings([[1, 2]]), tmp_path)
+        pm.files.split(pm.Preferences.from_rankings([[1, 2]]), tmp_path)
     twice = pm.Preferences.from_clicks(ROWS, weights=[1, 2, 1, 1, 1])
     with pytest.raises(ValueError, match="rows of weight 1 only: repeat the rows"):
-        pm.split(twice, tmp_path)
+        pm.files.split(twice, tmp_path)
     with pytest.raises(ValueError, match="two users have the same name as text"):
-        pm.split(pm.Preferences.from_clicks({1: ["tea"], "1": ["rum"]}), tmp_path)
+        pm.files.split(pm.Preferences.from_clicks({1: ["tea"], "1": ["rum"]}), tmp_path)
     assert not any(tmp_path.iterdir())
-    pm.split(prefs, tmp_path, 2)
+    pm.files.split(prefs, tmp_path, 2)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(FileExistsError, match="has Parquet files already"):
-        pm.split(prefs, tmp_path, 2)
+        pm.files.split(prefs, tmp_path, 2)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     with pytest.raises(FileExistsError, match="it is a file, and must be a folder"):
-        pm.split(prefs, tmp_path / "part-00000.parquet", 2)
+        pm.files.split(prefs, tmp_path / "part-00000.parquet", 2)
 
 
 @pytest.mark.parametrize("n_parts", [0, -1, 1.5, "two"])
 def test_the_number_of_parts_is_checked(tmp_path, n_parts):
     with pytest.raises((TypeError, ValueError), match="n_parts must be"):
-        pm.split(pm.Preferences.from_clicks(ROWS), tmp_path, n_parts)
+        pm.files.split(pm.Preferences.from_clicks(ROWS), tmp_path, n_parts)
 
 
 def test_nobody_to_split(tmp_path):
     nobody = pm.Preferences.from_clicks({"ann": [], "bob": []}, items=["tea", "rum"])
     with pytest.raises(ValueError, match="nobody has clicked"):
-        pm.split(nobody, tmp_path)
+        pm.files.split(nobody, tmp_path)
 
 
 # Parts
 
 
 def test_which_files_are_parts(tmp_path):
-    pm.split(pm.Preferences.from_clicks(ROWS), tmp_path, 2)
+    pm.files.split(pm.Preferences.from_clicks(ROWS), tmp_path, 2)
     for name in (".part.parquet", "_meta.parquet", "notes.txt"):
         (tmp_path / name).write_text("")
-    parts = pm.Parts(tmp_path)
+    parts = pm.files.Parts(tmp_path)
     assert repr(parts) == "Parts(2 files)"
-    assert pm.Parts(parts.paths).paths == parts.paths
-    assert repr(pm.Parts(parts.paths[:1])) == "Parts(1 file)"
-    assert pm.Parts(parts.paths, items=[1, "tea"]).items == ["1", "tea"]
+    assert pm.files.Parts(parts.paths).paths == parts.paths
+    assert repr(pm.files.Parts(parts.paths[:1])) == "Parts(1 file)"
+    assert pm.files.Parts(parts.paths, items=[1, "tea"]).items == ["1", "tea"]
 
 
 def test_what_parts_are_not(tmp_path):
     with pytest.raises(FileNotFoundError, match="parts must be a folder of Parquet files, got"):
-        pm.Parts(tmp_path / "nowhere")
+        pm.files.Parts(tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match=r"no \*\.parquet in"):
-        pm.Parts(tmp_path)
+        pm.files.Parts(tmp_path)
     with pytest.raises(ValueError, match="one file or more, got none"):
-        pm.Parts([])
+        pm.files.Parts([])
     with pytest.raises(ValueError, match="must have different names"):
-        pm.Parts([tmp_path / "a" / "x.parquet", tmp_path / "b" / "x.parquet"])
+        pm.files.Parts([tmp_path / "a" / "x.parquet", tmp_path / "b" / "x.parquet"])
     with pytest.raises(ValueError, match="items must have different names as text, got '1' twice"):
-        pm.Parts([tmp_path / "x.parquet"], items=[1, 2, "1"])
+        pm.files.Parts([tmp_path / "x.parquet"], items=[1, 2, "1"])
     with pytest.raises(TypeError, match="items must be a list of names, got 'tea'"):
-        pm.Parts([tmp_path / "x.parquet"], items="tea")
+        pm.files.Parts([tmp_path / "x.parquet"], items="tea")
 
 
 def test_users_must_rise(tmp_path):
-    parts = pm.Parts([tmp_path / f"{name}.parquet" for name in "abcd"])
+    parts = pm.files.Parts([tmp_path / f"{name}.parquet" for name in "abcd"])
     parts.check_order([("ann", "bob"), None, ("eve", "eve"), ("zoe", "zoe")])
     for wrong in (
         [("ann", "bob"), None, ("bob", "eve"), None],  # one in two files
@@ -163,7 +163,7 @@ def test_users_must_rise(tmp_path):
 
 
 def test_an_unknown_item_is_named(tmp_path):
-    path = pm.split(pm.Preferences.from_clicks(ROWS), tmp_path, 1).paths[0]
+    path = pm.files.split(pm.Preferences.from_clicks(ROWS), tmp_path, 1).paths[0]
     assert load_part(path, ["x", "tea", "rum", "ale"]).items.tolist() == ["x", "tea", "rum", "ale"]
     with pytest.raises(ValueError, match=r"part-00000\.parquet: unknown item: 'ale', 'rum'"):
         load_part(path, ["tea", "x"])

@@ -107,7 +107,7 @@ def test_parquet(tmp_path):
     path = tmp_path / "x.parquet"
     table = {"user": [3, 3, 10, None], "item": ["b ", "a", "b", "a"], "x": [1, 2, 3, 4]}
     pq.write_table(pa.table(table), path)
-    with pytest.warns(pm.DroppedRowsWarning, match="1 of 4 rows .* the first at row 4"):
+    with pytest.warns(pm.preferences.DroppedRowsWarning, match="1 of 4 rows .* the first at row 4"):
         found = pm.read(path)
     assert cells_of(found) == {"3": ["a", "b"], "10": ["b"]}
     pq.write_table(pa.table({"user": [1.0, 2.0], "item": ["a", "b"]}), path)

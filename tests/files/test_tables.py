@@ -113,7 +113,7 @@ def test_the_first_column_beside_places_names_the_users(put, name):
 
 
 def test_a_column_that_is_hardly_an_item_is_told(put):
-    with pytest.warns(pm.ColumnWarning, match="column 'age' is read as an item"):
+    with pytest.warns(pm.preferences.ColumnWarning, match="column 'age' is read as an item"):
         pm.read(put("age,a,b,c\n3,1,2,4\n4,1,2,3\n"))
     assert pm.read(put("nr,a,b,c\n1,2,3,1\n2,1,3,2\n")).items.tolist() == ["a", "b", "c"]
 

@@ -64,7 +64,7 @@ def fit(kind, **options):
     name, given = FITS[kind]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        warnings.simplefilter("ignore", pm.AlphaWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.AlphaWarning)
         return pm.fit(data(name), **({"rng": 3} | given | options))
 
 

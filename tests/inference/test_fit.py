@@ -14,7 +14,7 @@ def quietly(*arguments, **options):
     """A fit whose warnings of short chains do not matter here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        warnings.simplefilter("ignore", pm.EffectiveSizeWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.EffectiveSizeWarning)
         return pm.fit(*arguments, **options)
 
 
@@ -109,7 +109,7 @@ def test_a_user_without_information_changes_nothing(method):
 
 def test_a_small_effective_size_is_reported_with_the_numbers():
     prefs = pm.simulate_rankings(1000, 80, 5, rng=1).preferences
-    with pytest.warns(pm.EffectiveSizeWarning, match="raise n_draws") as record:
+    with pytest.warns(pm.diagnostics.EffectiveSizeWarning, match="raise n_draws") as record:
         posterior = pm.fit(prefs, "balanced", 5.0, n_draws=300, rng=1)
     assert record[0].message.n_draws == 300
     assert record[0].message.effective_size == pytest.approx(posterior.effective_size)
@@ -178,7 +178,7 @@ def test_weights_are_shared_out_over_all_chains():
 
 def test_users_who_do_not_agree_are_pointed_out():
     rows = [[1, 2, 3], [1, 2, 3], [3, 2, 1], [1, 2, 3], [2, 3, 1], [3, 1, 2]]
-    with pytest.warns(pm.AgreementWarning, match="no more than by chance"):
+    with pytest.warns(pm.diagnostics.AgreementWarning, match="no more than by chance"):
         posterior = pm.fit(pm.Preferences.from_rankings(rows), rng=1)
     assert (posterior.alpha == 0).all()
 
@@ -195,7 +195,7 @@ def test_extreme_priors_of_alpha_are_no_trouble():
     rows = [[1, 2, 3], [3, 2, 1], [2, 3, 1], [1, 3, 2], [2, 1, 3], [3, 1, 2]]
     quietly(pm.Preferences.from_rankings(rows), "mcmc", alpha_prior=(1e-3, 1.0), rng=1)
     same = pm.Preferences.from_rankings([[1, 2, 3]] * 10)
-    with pytest.warns(pm.AlphaWarning, match="nothing in the data bounds alpha"):
+    with pytest.warns(pm.diagnostics.AlphaWarning, match="nothing in the data bounds alpha"):
         posterior = pm.fit(same, "mcmc", alpha_prior=(1.0, 1e-300), rng=1)
     assert posterior.alpha.max() <= 1e9
 

@@ -26,7 +26,9 @@ ALPHAS, SHARES = (1.0, 4.0, 9.0), (0.5, 0.2, 0.3)
 def quietly(*args, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        warnings.simplefilter("ignore", pm.AlphaWarning)  # of few users, or clusters too many
+        warnings.simplefilter(
+            "ignore", pm.diagnostics.AlphaWarning
+        )  # of few users, or clusters too many
         return pm.fit(*args, **options)
 
 
@@ -350,7 +352,7 @@ def test_users_who_say_nothing_belong_to_the_clusters_by_their_shares():
     found = pm.recommend(posterior, 3, users=[300, 301])
     assert (found.items[0] >= 0).all()
     assert (found.items[1] == -1).all()
-    new = pm.memberships(posterior, {"silent": []})
+    new = pm.recommendations.memberships(posterior, {"silent": []})
     assert new[0] == pytest.approx(shares, abs=0.02)
 
 
@@ -561,7 +563,7 @@ def test_a_new_user_s_probabilities_average_over_the_clusters(clicked):
     posterior = two_clusters(centers, alphas, shares, range(5))
     values = [naive.click_likelihood(clicked, c, a) for c, a in zip(centers, alphas, strict=True)]
     members = naive.memberships(values, shares)
-    assert pm.memberships(posterior, {"new": clicked})[0] == pytest.approx(members)
+    assert pm.recommendations.memberships(posterior, {"new": clicked})[0] == pytest.approx(members)
     exact = np.zeros(5)
     for center, alpha, share in zip(centers, alphas, members, strict=True):
         law = naive.mallows(center, alpha)
@@ -609,7 +611,7 @@ def test_users_of_the_fit_and_new_users_with_the_same_clicks_are_served_alike():
 def test_memberships_of_new_users_are_those_of_the_fit():
     data = pm.simulate_clicks(150, 10, [6, 6], 3, rng=2)
     posterior = quietly(data.preferences, "mcmc", n_clusters=2, n_chains=2, rng=1)
-    new = pm.memberships(posterior, data.preferences)
+    new = pm.recommendations.memberships(posterior, data.preferences)
     assert np.abs(new - posterior.memberships).max() < 0.12
     assert np.abs(new - posterior.memberships).mean() < 0.02
 
@@ -636,7 +638,7 @@ def test_clusters_of_rankings_know_their_users(tmp_path):
     posterior.save(tmp_path / "x.pm")
     assert pm.load(tmp_path / "x.pm").users.tolist() == prefs.users.tolist()
     with pytest.raises(ValueError, match="this posterior is of rankings"):
-        pm.memberships(posterior, {"new": [1]})
+        pm.recommendations.memberships(posterior, {"new": [1]})
 
 
 def test_hidden_clicks_are_found_better_with_clusters():

@@ -26,7 +26,9 @@ def fit_small_clusters(n_items, sizes, alphas, seed, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         posterior = pm.fit(data.preferences, "mcmc", n_clusters=2, rng=seed, **options)
-    named = [w.message.clusters for w in caught if isinstance(w.message, pm.AlphaWarning)]
+    named = [
+        w.message.clusters for w in caught if isinstance(w.message, pm.diagnostics.AlphaWarning)
+    ]
     return np.median(posterior.alpha, axis=(0, 1)), named
 
 
@@ -51,7 +53,9 @@ def test_a_cluster_without_disagreement_is_no_spike_and_is_named(method, top):
     prefs = pm.Preferences.from_rankings(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        with pytest.warns(pm.AlphaWarning, match="cluster 1: nothing in the data bounds") as found:
+        with pytest.warns(
+            pm.diagnostics.AlphaWarning, match="cluster 1: nothing in the data bounds"
+        ) as found:
             posterior = pm.fit(prefs, method, n_clusters=2, n_draws=50, rng=1)
     assert found[0].message.clusters == [1]
     assert found[0].message.medians[0] == np.median(posterior.alpha[:, :, 1])
@@ -59,7 +63,9 @@ def test_a_cluster_without_disagreement_is_no_spike_and_is_named(method, top):
 
 
 def test_one_user_is_told_that_the_prior_decides():
-    with pytest.warns(pm.AlphaWarning, match="nothing in the data bounds alpha .* give alpha"):
+    with pytest.warns(
+        pm.diagnostics.AlphaWarning, match="nothing in the data bounds alpha .* give alpha"
+    ):
         posterior = pm.fit(pm.Preferences.from_rankings([[1, 2, 3, 4]]), "mcmc", rng=1)
     shape, rate = default_prior(4)
     assert posterior.alpha.mean() == pytest.approx(shape / rate, rel=0.15)

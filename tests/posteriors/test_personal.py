@@ -42,7 +42,7 @@ def test_what_it_has_not_is_an_error_that_says_what_to_ask(fit):
     with pytest.raises(AttributeError, match="'PersonalFit' has no attribute 'nothing'"):
         fit.nothing  # noqa: B018
     with pytest.raises(ValueError, match="a personal fit has no clusters"):
-        pm.memberships(fit, {"new": ["a"]})
+        pm.recommendations.memberships(fit, {"new": ["a"]})
 
 
 def test_every_answer_of_a_posterior_is_there_or_has_an_advice(fit):

@@ -114,7 +114,7 @@ def test_top_lists_are_rankings_with_gaps(rows):
 
 
 def test_zero_based_rankings_are_pointed_out():
-    with pytest.warns(pm.ZeroBasedWarning, match="add 1 if the ranks start at 0"):
+    with pytest.warns(pm.preferences.ZeroBasedWarning, match="add 1 if the ranks start at 0"):
         pm.Preferences.from_rankings([[0, 1, 2], [2, 1, 0]])
     pm.Preferences.from_rankings([[0, 1, 2], [2, 1, 3]])  # no warning
     pm.Preferences.from_rankings([[np.nan, 1, 2], [2, 1, np.nan]])

@@ -123,7 +123,7 @@ def test_ties_that_are_not_clear_are_refused(row):
     [[[0, 1, 1, 2], [2, 1, 0, 1]], [[0, 0, 2, 3], [0, 1, 2, 3]], [[0, 1.5, 1.5, 3], [3, 2, 1, 0]]],
 )
 def test_ties_that_start_at_zero_are_pointed_out(rows):
-    with pytest.warns(pm.ZeroBasedWarning, match="add 1 if the ranks start at 0"):
+    with pytest.warns(pm.preferences.ZeroBasedWarning, match="add 1 if the ranks start at 0"):
         pm.Preferences.from_rankings(rows)
 
 

@@ -102,7 +102,7 @@ def test_draws_count_by_the_clicks_of_a_new_user(clicked, n_clusters, is_new):
         assert found[item] == pytest.approx(expected[item], abs=1e-9)
     if is_new:
         members = weights.sum(axis=(0, 1))
-        found = pm.memberships(posterior, {"new": list(clicked)})[0]
+        found = pm.recommendations.memberships(posterior, {"new": list(clicked)})[0]
         assert found == pytest.approx(members, abs=1e-2)
 
 
@@ -206,7 +206,7 @@ def test_an_empty_cluster_has_no_members():
     draws, shares = np.array([[[there, back]] * 2]), np.array([[[1.0, 0.0]] * 2])
     posterior = posterior_of(draws, np.full((1, 2, 2), 3600.0), shares)
     clicked = list(range(45, 60))
-    assert pm.memberships(posterior, {"new": clicked})[0].tolist() == [1.0, 0.0]
+    assert pm.recommendations.memberships(posterior, {"new": clicked})[0].tolist() == [1.0, 0.0]
     found = pm.recommend(posterior, 3, clicks={"new": clicked})
     assert found.items[0].tolist() == [0, 1, 2]
 
@@ -218,7 +218,7 @@ def test_fewer_draws_than_leaders_are_no_trouble(n_draws):
         warnings.simplefilter("ignore")
         posterior = pm.fit(prefs, n_clusters=2, n_draws=n_draws, n_chains=2, rng=1)
     assert posterior.leaders.shape[1] > n_draws
-    found = pm.memberships(posterior, {"new": [1, 2]})
+    found = pm.recommendations.memberships(posterior, {"new": [1, 2]})
     assert found.sum() == pytest.approx(1)
     assert np.isfinite(pm.recommend(posterior, 3, clicks={"new": [1, 2]}).probabilities).all()
 

@@ -193,7 +193,7 @@ def test_one_user_gets_what_many_get_to_the_bit(tmp_path, more):
     lists = [np.sort(rng.permutation(n_items)[:size]) for size in range(n_items)]
     names = {user: posterior.items[codes].tolist() for user, codes in enumerate(lists)}
     together = pm.recommend(posterior, 3, clicks=names)
-    means = pm.memberships(posterior, names)
+    means = pm.recommendations.memberships(posterior, names)
     for user, codes in enumerate(lists):
         items, chances, memberships = served.best(codes.astype(np.int32), 3)
         assert items == together.items[user].tolist()

@@ -403,7 +403,7 @@ def test_scores_may_be_learnt_by_a_function_or_a_model():
             left, sizes, right = np.linalg.svd(clicks.toarray(), full_matrices=False)
             self.user_factors, self.item_factors = left[:, :4] * sizes[:4], right[:4].T
 
-    for scores in (pm.scores_from(Factors()), lambda clicks: clicks.toarray() @ WIDE):
+    for scores in (pm.inference.scores_from(Factors()), lambda clicks: clicks.toarray() @ WIDE):
         posterior = pm.fit(data.preferences, "personal", scores=scores, calibrate=True, rng=1)
         assert posterior.corrections
         assert pm.recommend(posterior, 3).probabilities.min() > 0
@@ -423,12 +423,12 @@ def test_ranks_of_a_user_have_intervals():
     ]
     for posterior in fits:
         clicked = data.preferences.clicks_of(5)
-        found = pm.user_intervals(posterior, 5, rng=1)
+        found = pm.recommendations.user_intervals(posterior, 5, rng=1)
         assert (found[:, 0] <= found[:, 1]).all()
         assert found[clicked, 1].max() <= len(clicked)
         unseen = np.setdiff1d(np.arange(30), clicked)
         assert found[unseen, 0].min() > len(clicked)
-        narrow = pm.user_intervals(
+        narrow = pm.recommendations.user_intervals(
             posterior, clicks={"n": clicked.tolist()}, probability=0.5, rng=1
         )
         assert np.diff(narrow, axis=1).mean() < np.diff(found, axis=1).mean()
@@ -523,7 +523,7 @@ def test_later_clicks_that_the_fit_does_not_know_are_counted_and_left_out(seen_a
     more = later | {"stranger": ["item 01", "item 02"], "u000": [*later["u000"], "new", "newer"]}
     words = r"held_out: 2 of 32 items and 1 of \d+ users are not in the fit, so 4 of \d+"
     for form in (more, pm.Preferences.from_clicks(more)):
-        with pytest.warns(pm.DroppedRowsWarning, match=words):
+        with pytest.warns(pm.preferences.DroppedRowsWarning, match=words):
             found = corrections_with(shown, form)
         assert (found == expected).all()
 
@@ -587,7 +587,7 @@ def test_rankings_are_refused():
     with pytest.raises(ValueError, match="by='draws' is not there"):
         pm.recommend(posterior, 3, by="draws")
     with pytest.raises(ValueError, match="give a user of the fit, or the clicks"):
-        pm.user_intervals(posterior)
+        pm.recommendations.user_intervals(posterior)
 
 
 def test_threads_never_see_tables_that_are_half_made():

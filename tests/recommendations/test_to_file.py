@@ -74,7 +74,7 @@ ENDINGS = ["csv", "tsv", "csv.gz", "tsv.gz", "json", "parquet"]
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_users_of_the_fit(tmp_path, ending):
     path, seen = tmp_path / f"answers.{ending}", []
-    count = pm.recommend_to(
+    count = pm.recommendations.recommend_to(
         model(), path, 3, progress=lambda done, total: seen.append((done, total))
     )
     assert count == 61
@@ -86,9 +86,9 @@ def test_users_of_the_fit(tmp_path, ending):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_model(tmp_path, kind):
     path = tmp_path / "answers.csv"
-    pm.recommend_to(model(kind), path, 2, window=4)
+    pm.recommendations.recommend_to(model(kind), path, 2, window=4)
     assert read_back(path) == rows_of(pm.recommend(model(kind), 2, window=4))
-    assert pm.recommend_to(model(kind), path, 2, clicks=NEW) == 4
+    assert pm.recommendations.recommend_to(model(kind), path, 2, clicks=NEW) == 4
     assert read_back(path) == rows_of(pm.recommend(model(kind), 2, clicks=NEW))
 
 
@@ -98,7 +98,7 @@ def test_blocks_and_threads_leave_no_trace(tmp_path, monkeypatch, ending):
     for rows, executor in ((1, pm.Threads(1)), (7, pm.Threads(2)), (1000, None)):
         monkeypatch.setattr(stream, "ROWS", rows)
         path = tmp_path / f"answers.{ending}"
-        pm.recommend_to(model("clusters"), path, 3, executor=executor)
+        pm.recommendations.recommend_to(model("clusters"), path, 3, executor=executor)
         contents.append(read_back(path) if ending == "parquet" else path.read_bytes())
         if ending.endswith("gz"):
             contents[-1] = gzip.decompress(contents[-1])
@@ -107,7 +107,7 @@ def test_blocks_and_threads_leave_no_trace(tmp_path, monkeypatch, ending):
 
 def test_more_than_there_are(tmp_path):
     path = tmp_path / "answers.tsv"
-    pm.recommend_to(model(), path, 100)
+    pm.recommendations.recommend_to(model(), path, 100)
     assert read_back(path) == rows_of(pm.recommend(model(), 100))
     counts = dict.fromkeys(make_clicks().users.tolist(), 0)
     for user, *_ in read_back(path):
@@ -118,7 +118,7 @@ def test_more_than_there_are(tmp_path):
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_nobody(tmp_path, ending):
     path, nobody = tmp_path / f"answers.{ending}", make_clicks().take(np.empty(0, int))
-    assert pm.recommend_to(model(), path, clicks=nobody) == 0
+    assert pm.recommendations.recommend_to(model(), path, clicks=nobody) == 0
     assert read_back(path) == []
     if ending == "parquet":
         assert pq.read_table(path).column_names == ["user", "place", "item", "probability"]
@@ -129,16 +129,16 @@ def test_nobody(tmp_path, ending):
 def test_a_model_that_keeps_no_users_needs_clicks(tmp_path):
     path, lean = tmp_path / "answers.csv", stream.without_users(model())
     with pytest.raises(ValueError, match="keeps no users, as it was fitted to parts"):
-        pm.recommend_to(lean, path)
+        pm.recommendations.recommend_to(lean, path)
     with pytest.raises(ValueError, match="keeps no users, as it was fitted to parts"):
         pm.recommend(lean)
     assert not path.exists()
-    assert pm.recommend_to(lean, path, clicks=NEW) == 4
+    assert pm.recommendations.recommend_to(lean, path, clicks=NEW) == 4
     assert lean.costs.size == 0  # they would travel to every worker
 
 
 def test_standard_output(capfdbinary):
-    pm.recommend_to(model(), "-", 1, clicks={"zoe": ["a"]}, as_json=True)
+    pm.recommendations.recommend_to(model(), "-", 1, clicks={"zoe": ["a"]}, as_json=True)
     (row,) = json.loads(capfdbinary.readouterr().out)
     assert (row["user"], row["place"]) == ("zoe", 1)
 
@@ -159,18 +159,18 @@ def stop(done, total):
 def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path, ending):
     path = tmp_path / f"answers.{ending}"
     with pytest.raises(StopHereError):
-        pm.recommend_to(model(), path, progress=stop)
+        pm.recommendations.recommend_to(model(), path, progress=stop)
     assert not any(tmp_path.iterdir())
     path.write_text("old")
 
     def look(done, total):
         assert path.read_text() == "old"
 
-    pm.recommend_to(model(), path, 3, progress=look)
+    pm.recommendations.recommend_to(model(), path, 3, progress=look)
     assert read_back(path) == rows_of(pm.recommend(model(), 3))
     path.write_text("old")
     with pytest.raises(StopHereError):
-        pm.recommend_to(model(), path, progress=stop)
+        pm.recommendations.recommend_to(model(), path, progress=stop)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == [path.name]
 
@@ -180,13 +180,13 @@ def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path, ending):
 
 @pytest.fixture
 def parts(tmp_path):
-    return pm.split(make_clicks(), tmp_path / "clicks", 3)
+    return pm.files.split(make_clicks(), tmp_path / "clicks", 3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_parts_are_answered_as_new_users(tmp_path, parts, kind):
     target, seen = tmp_path / "some" / "answers", []
-    count = pm.recommend_to(
+    count = pm.recommendations.recommend_to(
         model(kind), target, 2, clicks=parts, progress=lambda *step: seen.append(step)
     )
     assert count == 61
@@ -200,8 +200,8 @@ def test_parts_of_numbers(tmp_path):
     """Their names are text in the file, and stay what they are in the model."""
     prefs = pm.simulate_clicks(30, 6, 5, 2, rng=1).preferences
     posterior = pm.fit(prefs, "personal", calibrate=False, rng=1)
-    parts = pm.split(prefs, tmp_path / "clicks", 2)
-    pm.recommend_to(posterior, tmp_path / "answers", 2, clicks=parts)
+    parts = pm.files.split(prefs, tmp_path / "clicks", 2)
+    pm.recommendations.recommend_to(posterior, tmp_path / "answers", 2, clicks=parts)
     rows = [row for path in sorted((tmp_path / "answers").iterdir()) for row in read_back(path)]
     wanted = rows_of(pm.recommend(posterior, 2, clicks=prefs))
     assert sorted(rows) == sorted(wanted)
@@ -214,7 +214,7 @@ def test_interrupted_parts(tmp_path, parts):
         raise StopHereError
 
     with pytest.raises(StopHereError):
-        pm.recommend_to(model(), target, 2, clicks=parts, progress=stop_early)
+        pm.recommendations.recommend_to(model(), target, 2, clicks=parts, progress=stop_early)
     assert os.listdir(target) == ["part-00000.parquet"]
     users = {row[0] for row in read_back(target / "part-00000.parquet")}
     clicks = pq.read_table(parts.paths[0])["user"].to_pylist()
@@ -224,7 +224,7 @@ def test_interrupted_parts(tmp_path, parts):
 def test_a_damaged_part_is_told_once_the_others_are_answered(tmp_path, parts):
     Path(parts.paths[0]).write_bytes(b"PAR1")
     with pytest.raises(ValueError, match=r"part-00000\.parquet"):
-        pm.recommend_to(model(), tmp_path / "answers", 2, clicks=parts)
+        pm.recommendations.recommend_to(model(), tmp_path / "answers", 2, clicks=parts)
     names = [Path(path).name for path in parts.paths]
     assert sorted(os.listdir(tmp_path / "answers")) == names[1:]
 
@@ -233,13 +233,15 @@ def test_a_user_of_two_parts_is_refused(tmp_path, parts):
     twice = tmp_path / "again.parquet"
     twice.write_bytes(Path(parts.paths[0]).read_bytes())
     with pytest.raises(ValueError, match=r"again.parquet: .* each user must be in one file"):
-        pm.recommend_to(model(), tmp_path / "out", 2, clicks=pm.Parts([*parts.paths, twice]))
+        pm.recommendations.recommend_to(
+            model(), tmp_path / "out", 2, clicks=pm.files.Parts([*parts.paths, twice])
+        )
 
 
 def test_parts_do_not_overwrite_themselves(tmp_path, parts):
     before = [Path(path).read_bytes() for path in parts.paths]
     with pytest.raises(ValueError, match="holds the clicks themselves: give another folder"):
-        pm.recommend_to(model(), tmp_path / "clicks", clicks=parts)
+        pm.recommendations.recommend_to(model(), tmp_path / "clicks", clicks=parts)
     assert [Path(path).read_bytes() for path in parts.paths] == before
 
 
@@ -250,20 +252,20 @@ def test_what_is_refused(tmp_path, parts):
     rankings = pm.fit(pm.Preferences.from_rankings([[1, 2, 3]] * 3), alpha=2, rng=1)
     csv_file = tmp_path / "x.csv"
     with pytest.raises(TypeError, match="posterior must come from fit, got int"):
-        pm.recommend_to(3, csv_file)
+        pm.recommendations.recommend_to(3, csv_file)
     with pytest.raises(ValueError, match="recommendations need a fit of clicks"):
-        pm.recommend_to(rankings, csv_file)
+        pm.recommendations.recommend_to(rankings, csv_file)
     with pytest.raises(ValueError, match="k must be 1 or more"):
-        pm.recommend_to(model(), csv_file, 0)
+        pm.recommendations.recommend_to(model(), csv_file, 0)
     with pytest.raises(ValueError, match=r"its name must end in one of \.csv"):
-        pm.recommend_to(model(), tmp_path / "x.txt")
+        pm.recommendations.recommend_to(model(), tmp_path / "x.txt")
     with pytest.raises(ValueError, match="--json writes JSON"):
-        pm.recommend_to(model(), csv_file, as_json=True)
+        pm.recommendations.recommend_to(model(), csv_file, as_json=True)
     with pytest.raises(FileNotFoundError, match="there is no folder"):
-        pm.recommend_to(model(), tmp_path / "none" / "x.csv")
+        pm.recommendations.recommend_to(model(), tmp_path / "none" / "x.csv")
     with pytest.raises(ValueError, match="unknown item: 'tea'"):
-        pm.recommend_to(model(), csv_file, clicks={"ann": ["tea"], "bob": ["a"]})
+        pm.recommendations.recommend_to(model(), csv_file, clicks={"ann": ["tea"], "bob": ["a"]})
     csv_file.write_text("old")
     with pytest.raises(FileExistsError, match=r"x\.csv: it is a file, and must be a"):
-        pm.recommend_to(model(), csv_file, clicks=parts)
+        pm.recommendations.recommend_to(model(), csv_file, clicks=parts)
     assert csv_file.read_text() == "old"

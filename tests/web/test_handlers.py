@@ -67,7 +67,7 @@ def test_an_answer_is_that_of_recommend_to_the_last_digit(pair, k):
         if isinstance(posterior, pm.PersonalFit):
             assert answer["memberships"] is None
             continue
-        expected = pm.memberships(posterior, {"x": clicks})[0].tolist()
+        expected = pm.recommendations.memberships(posterior, {"x": clicks})[0].tolist()
         assert [*map(repr, answer["memberships"])] == [*map(repr, expected)]
 
 

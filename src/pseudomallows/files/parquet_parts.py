@@ -33,7 +33,7 @@ class Parts:
     >>> import tempfile, pseudomallows as pm
     >>> folder = tempfile.mkdtemp()
     >>> prefs = pm.Preferences.from_clicks({"ann": ["tea"], "bob": ["tea", "mate"], "eve": ["tea"]})
-    >>> pm.split(prefs, folder, n_parts=2)
+    >>> pm.files.split(prefs, folder, n_parts=2)
     Parts(2 files)
     """
 
@@ -80,7 +80,7 @@ class Parts:
                 raise ValueError(
                     f"{path}: its first user, {users[0]!r}, does not come after {last!r}, the "
                     f"last of {where}; each user must be in one file, and users rise from file to "
-                    "file: cut the log with pm.split or `pseudomallows split`"
+                    "file: cut the log with pm.files.split or `pseudomallows split`"
                 )
             last, where = users[1], path
 

@@ -88,7 +88,7 @@ def scores_from(model: Any) -> Train:
     """Adapter for the recommenders of `implicit`: their scores, learnt anew from given clicks.
 
     Give a model that is not fitted, for instance
-    ``pm.fit(clicks, "personal", scores=pm.scores_from(AlternatingLeastSquares(factors=64)))``.
+    ``scores=pm.inference.scores_from(AlternatingLeastSquares(factors=64))``.
     Works with anything that has a `fit` for a sparse matrix and, after it, `user_factors` and
     `item_factors`, or a `similarity` of items.
     """

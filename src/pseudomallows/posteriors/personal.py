@@ -221,8 +221,8 @@ class PersonalFit(PersonalModel):
 
 
 _ORDER = (
-    "most_clicked() is the order of the population, pm.recommend and pm.user_intervals answer for "
-    "each user, and method='mcmc' has a consensus"
+    "most_clicked() is the order of the population, pm.recommend and "
+    "pm.recommendations.user_intervals answer for each user, and method='mcmc' has a consensus"
 )
 _CLUSTERS = "for clusters fit with another method and n_clusters"
 _DRAWS = "method='mcmc' has draws; pm.evaluate checks whether the probabilities come true"

@@ -80,7 +80,9 @@ def recommend_to(
     if isinstance(clicks, Parts):
         return _answer_parts(posterior, clicks, Path(target), sizes, executor, report)
     if is_remote(executor):
-        raise TypeError("on a cluster, recommendations are for parts: give clicks=pm.Parts(folder)")
+        raise TypeError(
+            "on a cluster, recommendations are for parts: give clicks=pm.files.Parts(folder)"
+        )
     users = users_of(posterior, clicks=clicks)
     check_table(target)
     n_blocks = max(1, len(blocks(users.clicks.n_users, ROWS)))

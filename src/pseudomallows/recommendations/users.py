@@ -30,7 +30,7 @@ def users_of(posterior: Fit, users: Any = None, clicks: Any = None) -> Users:
     if not known.n_users:
         raise ValueError(
             "this posterior keeps no users, as it was fitted to parts: give their clicks, such as "
-            "clicks={'ann': ['tea']}, or, to `recommend_to`, clicks=pm.Parts(folder) "
+            "clicks={'ann': ['tea']}, or, to `recommend_to`, clicks=pm.files.Parts(folder) "
             "(`--clicks FOLDER`)"
         )
     if users is None:

@@ -130,7 +130,7 @@ class Model:
     def best(
         self, codes: NDArray[np.int32], k: int, row: int | None = None
     ) -> tuple[list[int], list[float], list[float] | None]:
-        """Items, probabilities, memberships: those of `pm.recommend` and `pm.memberships`."""
+        """Items, probabilities, memberships: those of `recommend` and `memberships`."""
         window = self._window(k)
         with self._windows.using(window):
             is_ready = self._recommender.is_ready(len(codes), window)
