@@ -3,6 +3,7 @@
 - ``$$ ... $$`` and ``\\( ... \\)`` become MathML, which browsers show without any script. A TeX
   command that is not known stops the build.
 - ``<!-- commands -->`` becomes the reference of the command line, from its parser.
+- ``<!-- options -->`` becomes the options of the methods of `fit`.
 - ``::: pm.name`` stands for the full path of a public name, for mkdocstrings.
 - The roles of docstrings, such as ``:func:`fit` ``, become links.
 """
@@ -20,6 +21,8 @@ from latex2mathml.converter import convert
 
 import pseudomallows as pm
 from pseudomallows.cli.parser import make_parser
+from pseudomallows.inference.methods import ALL_METHODS
+from pseudomallows.inference.methods.method import describe_options
 
 SIGN = re.compile("(&#x00028;</mo>)<mo>(?=&#x02212;)")  # after a bracket, minus is a sign: no space
 FENCE = re.compile(r"(^ *```.*?^ *```[^\n]*$)", re.MULTILINE | re.DOTALL)
@@ -29,7 +32,15 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     """Change a page before it becomes HTML; code blocks stay as they are."""
     parts = FENCE.split(markdown)
     parts[::2] = [_change(part) for part in parts[::2]]
-    return "".join(parts).replace("<!-- commands -->", "".join(command_pages(make_parser())))
+    page = "".join(parts).replace("<!-- commands -->", "".join(command_pages(make_parser())))
+    return page.replace("<!-- options -->", option_lists())
+
+
+def option_lists() -> str:
+    """The options of each method as lists."""
+    lines = describe_options(ALL_METHODS.values()).splitlines()
+    listed = [re.sub(r"^  (\w+): ", r"- `\1`: ", line) for line in lines]
+    return "\n".join(line if line.startswith("- ") else f"\n{line}:\n" for line in listed)
 
 
 def _change(text: str) -> str:

@@ -1,8 +1,8 @@
 """Figures 3 and 4 of the paper: the iterative search for the best visit order.
 
 The paper: for 15 items and more, Algorithm 2 (`pm.inference.search`) is started near a V-ranking of
-the true consensus; whenever it comes to a V-ranking the marginal divergence is very low (figure 3), and it
-"typically stops exactly at a V-ranking" (figure 4). Its divergences come from draws.
+the true consensus; whenever it comes to a V-ranking the marginal divergence is very low (figure 3),
+and it "typically stops exactly at a V-ranking" (figure 4). Its divergences come from draws.
 
 Here they are exact, by sums over sets of ranks, so one sees what the noise of draws hides; the
 search by 200 draws, as in the paper's enumeration, is run on the same data. Only the

@@ -80,6 +80,7 @@ def fit_file(options: argparse.Namespace) -> int:
             options.draws,
             options.clusters,
             rng=options.seed,
+            distance=options.distance,
             executor=executor,
             checkpoint=options.checkpoint,
             progress=progress,

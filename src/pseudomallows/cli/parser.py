@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from .._version import __version__
+from ..distances import DISTANCES
 from ..engines.executors import WorkersError
 from ..files.kinds import KINDS
 from ..inference.methods.pseudo import UPDATES
@@ -149,6 +150,7 @@ def _fit(adders: Any) -> None:
     parser.add_argument("--out", required=True, metavar="MODEL", help="where to save the model")
     add_data(parser)
     add_model(parser)
+    parser.add_argument("--distance", choices=DISTANCES, default="footrule", help="(footrule)")
     parser.add_argument(
         "--update",
         choices=UPDATES,
