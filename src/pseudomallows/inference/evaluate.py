@@ -10,7 +10,7 @@ from ..engines.executors import Executor, blocks, check_local
 from ..kernels.groups import choose_best
 from ..posteriors.personal import Fit
 from ..preferences.hide import hide_clicks
-from ..preferences.preferences import Clicks
+from ..preferences.preferences import Clicks, check_clicks
 from ..rankings import check_count, check_rankings, rank_randomly
 from ..recommendations.recommend import Recommendations, recommend
 from .fit import fit
@@ -109,8 +109,7 @@ def evaluate(
     >>> result.calibration.error < 0.05
     True
     """
-    if not isinstance(prefs, Clicks):
-        raise TypeError(f"prefs must be clicks (pm.Preferences.from_clicks), got {prefs!r}")
+    prefs = check_clicks(prefs)
     check_local(executor, "evaluate")
     k = None if k is None else check_count(k, "k")
     n_bins = check_count(n_bins, "n_bins")
