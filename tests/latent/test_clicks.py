@@ -13,6 +13,7 @@ from scipy import sparse
 import naive
 import pseudomallows as pm
 from helpers import choose, interpreted, p_value
+from pseudomallows.inference.alpha import expected_click_similarity, mean_click_similarity
 from pseudomallows.kernels.chain import SWAP, move_consensus
 from pseudomallows.kernels.footrule import clicks as kernels
 from pseudomallows.kernels.streams import start_stream
@@ -320,7 +321,7 @@ def test_the_same_seed_gives_the_same_bits_on_any_threads_and_blocks(method, mon
     prefs = pm.simulate_clicks(600, 12, 2, 4, rng=1).preferences
     options = {"n_draws": 8, "warmup": 2, "thin": 1, "rng": 5, "keep_latent": [3, 500]}
     one, two = (quietly(prefs, method, executor=pm.Threads(n), **options) for n in (1, 2))
-    monkeypatch.setattr("pseudomallows.latent.BLOCK", 7)
+    monkeypatch.setattr("pseudomallows.latent.population.BLOCK", 7)
     monkeypatch.setattr("pseudomallows.engines.executors.blocks.__defaults__", (7,))
     three = quietly(prefs, method, executor=pm.Threads(2), **options)
     for other in (two, three):
@@ -408,7 +409,7 @@ def test_the_click_similarity_is_exact():
             for u in (j, k)
         ]
         exact.append(np.dot(*chances) / math.sqrt(sizes[j] * sizes[k]))
-    found = pm.alpha.expected_click_similarity(5, 2.0, sizes)
+    found = expected_click_similarity(5, 2.0, sizes)
     assert found == pytest.approx(np.mean(exact), abs=1e-12)
 
 
@@ -418,19 +419,17 @@ def test_the_mean_click_similarity_is_that_of_all_pairs():
     table[np.repeat(np.arange(30), prefs.n_clicks), prefs.codes] = 1
     table /= np.linalg.norm(table, axis=1, keepdims=True)
     pairs = (table @ table.T)[~np.eye(30, dtype=bool)]
-    assert pm.alpha.mean_click_similarity(prefs) == pytest.approx(pairs.mean())
+    assert mean_click_similarity(prefs) == pytest.approx(pairs.mean())
 
 
 def test_the_exact_curve_agrees_with_the_simulated_grid_of_the_paper():
     for alpha in (1, 4, 10):
         data = [pm.simulate_clicks(500, 20, alpha, 5, rng=i).preferences for i in range(15)]
-        found = [pm.alpha.mean_click_similarity(prefs) for prefs in data]
-        exact = [pm.alpha.expected_click_similarity(20, alpha, prefs.n_clicks) for prefs in data]
+        found = [mean_click_similarity(prefs) for prefs in data]
+        exact = [expected_click_similarity(20, alpha, prefs.n_clicks) for prefs in data]
         error = np.std(np.subtract(found, exact)) / math.sqrt(15)
         assert abs(np.mean(found) - np.mean(exact)) < 4 * error
-        shifted = [
-            pm.alpha.expected_click_similarity(20, 1.2 * alpha, prefs.n_clicks) for prefs in data
-        ]
+        shifted = [expected_click_similarity(20, 1.2 * alpha, prefs.n_clicks) for prefs in data]
         assert abs(np.mean(found) - np.mean(shifted)) > 4 * error
 
 
