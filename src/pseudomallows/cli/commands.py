@@ -26,8 +26,8 @@ from ..posteriors.diagnostics import ConvergenceWarning
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.save import load
 from ..preferences.preferences import Clicks, Rankings
-from ..recommendations.recommend import recommend
-from ..recommendations.to_file import DIGITS, recommend_to
+from ..recommendations.recommend import DIGITS, recommend
+from ..recommendations.to_file import recommend_to
 from .progress import show_progress
 
 WARM_UP = """
@@ -263,8 +263,7 @@ def _recommend_to_some(options: argparse.Namespace, posterior: Fit) -> int:
     known = {str(name): name for name in posterior.users.tolist()}
     users = [known.get(user, user) for user in options.users]
     found = recommend(posterior, options.k, users=users, executor=Threads(options.threads))
-    columns = found.to_columns()
-    columns["probability"] = np.round(columns["probability"], DIGITS)
+    columns = found.to_columns(DIGITS)
     write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
     return 0
 
@@ -370,13 +369,12 @@ def evaluate_again(posterior: Fit, hide: int, k: int | None, **more: Any) -> Eva
 def serve_model(options: argparse.Namespace) -> int:
     """Serve a model until interrupted."""
     try:
-        from ..web.run import find_token, serve
+        from ..web.run import ServeOptions, find_token, serve
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"serve needs {error.name}: pip install 'pseudomallows[web]'", name=error.name
         ) from None
-    serve(
-        options.model,
+    given = ServeOptions(
         options.host,
         options.port,
         options.store,
@@ -389,6 +387,7 @@ def serve_model(options: argparse.Namespace) -> int:
         max_of_client=options.max_connections_per_client,
         uploads=(options.upload_rows, options.upload_users, options.upload_items),
     )
+    serve(options.model, given)
     return 0
 
 
