@@ -195,6 +195,16 @@ class PersonalFit(PersonalModel):
         return "personal"
 
     @property
+    def kind(self) -> str:
+        """The kind of data it was fitted to."""
+        return "clicks"
+
+    @property
+    def is_full(self) -> bool:
+        """Was it fitted to full rankings only? No."""
+        return False
+
+    @property
     def n_clusters(self) -> int:
         """The users are one population."""
         return 1
@@ -245,6 +255,7 @@ INSTEAD = {
     "weights": _DRAWS,
     "log_posterior": _DRAWS,
     "latent": _DRAWS,
+    "order": _DRAWS,
     "diagnostics": _DRAWS,
     "effective_size": _DRAWS,
     "to_arviz": _DRAWS,

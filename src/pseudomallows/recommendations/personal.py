@@ -83,8 +83,7 @@ class PersonalRecommender(Recommender):
     """By the scores of a personal fit; blended, if it says so, with the chances of clusters."""
 
     def __init__(self, fit: PersonalFit, clusters: Recommender | None):
-        one = np.ones((1, len(fit.users), 1), dtype=np.float32)
-        super().__init__(fit.items, fit.popularity_ranking(), one)
+        super().__init__(fit.items, fit.popularity_ranking(), np.empty((0, 0, 0)))
         self._personal, self._clusters = PersonalChances(fit.model()), clusters
 
     def chances(
@@ -108,8 +107,11 @@ class PersonalRecommender(Recommender):
         raise ValueError("by='draws' is not there for method='personal': use by='look_up'")
 
     def new_memberships(self, users: Users, executor: Executor) -> Floats:
-        """There is one cluster."""
-        return np.ones((users.clicks.n_users, 1))
+        """There are no clusters."""
+        raise ValueError(
+            "a personal fit has no clusters: each user has an order of their own; for memberships "
+            "fit with another method and n_clusters"
+        )
 
     def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """``counts[item, rank - 1]`` of rankings drawn for one user: clicked items and others, each
