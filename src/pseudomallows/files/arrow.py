@@ -3,7 +3,6 @@
 This module alone imports pyarrow.
 """
 
-import codecs
 import gzip
 import os
 import re
@@ -22,6 +21,7 @@ from .atomic import write_whole
 from .csv_files import END, Row, find_delimiter, read_rows
 from .long_tables import (
     NO_NAME,
+    Codes,
     Columns,
     Judged,
     Pairs,
@@ -52,45 +52,50 @@ MISSING = pa.array(sorted(NO_NAME))
 # Names of users and items
 
 
-class JoinedPairs:
-    """Pairs of names that come in blocks; Arrow joins their dictionaries, many blocks at a time.
+class ArrowPairs(Pairs):
+    """Pairs whose names Arrow joins, those of many blocks at a time.
 
     A column of a block is codes and a dictionary, its names. Those of all blocks before are joined
     first, so that their codes stay.
     """
 
-    def __init__(self, pairs: Pairs) -> None:
-        self.pairs = pairs
-        self._known = [pa.array([], pa.string()) for _ in range(2)]
+    def __init__(self, source: Source, n_rows: int = 1 << 10) -> None:
+        super().__init__(source, n_rows)
+        self._dictionaries = [pa.array([], pa.string()) for _ in range(2)]
         self._waiting: list[tuple[Any, Any]] = []
         self._n_waiting = 0
 
-    def add(self, users: Any, items: Any, is_whole: NDArray[np.bool_]) -> None:
+    def add_block(self, users: Any, items: Any, is_whole: NDArray[np.bool_]) -> None:
         """Add the whole rows of a block."""
         if not is_whole.all():
             users, items = (column.filter(pa.array(is_whole)) for column in (users, items))
         self._waiting.append((users, items))
         self._n_waiting += len(users.dictionary) + len(items.dictionary)
-        if self._n_waiting > max(WAITING, 2 * sum(map(len, self._known))):
+        if self._n_waiting > max(WAITING, 2 * sum(map(len, self._dictionaries))):
             self._join()
 
     def _join(self) -> None:
         codes = []
-        for place, known in enumerate(self._known):
+        for place, known in enumerate(self._dictionaries):
             first = pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), known)
             chunks = [first, *(columns[place] for columns in self._waiting)]
             joined = pa.chunked_array(chunks).unify_dictionaries()
-            self._known[place] = joined.chunk(0).dictionary
+            self._dictionaries[place] = joined.chunk(0).dictionary
             codes.append([np.asarray(chunk.indices) for chunk in joined.chunks[1:]])
         for users, items in zip(*codes, strict=True):
-            self.pairs.add(users, items)
+            self.store(users, items)
         self._waiting, self._n_waiting = [], 0
 
-    def take(self) -> Pairs:
-        """The pairs, with codes for all blocks and the names of these codes."""
+    def take(self) -> tuple[Codes, Codes, NDArray[Any], NDArray[Any]]:
+        """Rows, codes, users and items, the names sorted; the pairs are then empty."""
         self._join()
-        self.pairs.users, self.pairs.items = map(_listed, self._known)
-        return self.pairs
+        return super().take()
+
+    def names(self) -> tuple[list[str], list[str]]:
+        """Users and items, in the order of their codes; the names are then forgotten."""
+        users, items = map(_listed, self._dictionaries)
+        self._dictionaries = []
+        return users, items
 
 
 def _listed(names: Any) -> list[str]:
@@ -126,29 +131,28 @@ def read_csv_pairs(source: Source, is_said: bool = False) -> Pairs | None:
             return None
         delimiter, header, columns = found
         judged = judged_columns(source, header[1], is_said)
-        pairs = JoinedPairs(Pairs(source))
-        text = PlainText(stream, delimiter, len(header[1]))
+        pairs, text = ArrowPairs(source), PlainText(stream, delimiter, len(header[1]))
         try:
             for batch in _csv_batches(text, header, columns, judged):
                 _add_batch(pairs, judged, batch, columns)
         except pa.ArrowInvalid:
             return None
-    if not text.is_plain or not pairs.pairs.n_rows:
+    if not text.is_plain or not pairs.n_rows:
         return None
     for column in judged:
         column.warn()
-    if pairs.pairs.n_dropped:
-        pairs.pairs.first_dropped = f"line {_first_without_a_name(source, columns)}"
-    return pairs.take()
+    if pairs.n_dropped:
+        pairs.first_dropped = f"line {_first_without_a_name(source, columns)}"
+    return pairs
 
 
 def _plain_header(source: Source, first: bytes) -> tuple[str, Row, Columns] | None:
     """Delimiter, names and columns of a first line that is the header of a table of clicks."""
-    line = first.decode("utf-8-sig", "replace")
-    is_odd = line.count('"') % 2 or "\0" in line or "\r" in line.removesuffix("\r\n")
-    if is_odd or not line.endswith("\n"):
-        return None
     try:
+        line = first.decode("utf-8-sig")
+        is_odd = line.count('"') % 2 or "\0" in line or "\r" in line.removesuffix("\r\n")
+        if is_odd or not line.endswith("\n"):
+            return None
         header = next(read_rows(source, iter([line])), (1, []))
         columns = find_columns(source, header)
     except ValueError:  # it is told after all that comes before it, such as bytes that are no text
@@ -159,9 +163,8 @@ def _plain_header(source: Source, first: bytes) -> tuple[str, Row, Columns] | No
 class PlainText:
     """Bytes on their way to pyarrow, as long as it takes them for the same rows as `read_rows`.
 
-    Both have the same rules for quotes, but one: pyarrow knows no spaces before a quote. It also
-    closes an open quote at the end, and reads only the columns that are asked for: so there is a
-    last line of our own, and bytes that are no UTF-8 are looked for here.
+    It takes spaces before a quote for text, and closes an open quote at the end of the file: so a
+    last line of our own shows whether one is open.
     """
 
     def __init__(self, stream: IO[bytes], delimiter: str, n_columns: int) -> None:
@@ -169,27 +172,21 @@ class PlainText:
         self.delimiter, self._stream = delimiter, stream
         self._end = f"\n{delimiter.join([END] * n_columns)}\n".encode()
         self._space = re.compile(rb'[\n\r%b] +"' % re.escape(delimiter).encode())
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._tail = b"\n"  # what came last, with the spaces after it
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes; none after those that are not plain."""
+        """The next bytes; none once they are not plain."""
         try:
             block = self._stream.read(size) if self.is_plain else b""
-            self._check(block)
         except (gzip.BadGzipFile, EOFError, zlib.error, ValueError):
-            self.is_plain = False
-        if not self.is_plain:
-            return b""
-        last, self._end = (b"", self._end) if block else (self._end, b"")
-        return block or last
-
-    def _check(self, block: bytes) -> None:
-        if self._decoder.getstate()[0] or not block or not block.isascii():
-            self._decoder.decode(block, final=not block)
+            block, self.is_plain = b"", False
         text = self._tail + block
-        self.is_plain = b"\0" not in block and not (b' "' in text and self._space.search(text))
+        if b"\0" in block or (b' "' in text and self._space.search(text)):
+            self.is_plain = False
         self._tail = text[max(len(text.rstrip(b" ")) - 1, 0) :]
+        if not block:
+            block, self._end = self._end, b""
+        return block if self.is_plain else b""
 
     def close(self) -> None:
         """Nothing: who opened the stream closes it."""
@@ -220,13 +217,13 @@ def _csv_batches(
     yield last.slice(0, last.num_rows - 1)
 
 
-def _add_batch(pairs: JoinedPairs, judged: list[Judged], batch: Any, columns: Columns) -> None:
+def _add_batch(pairs: ArrowPairs, judged: list[Judged], batch: Any, columns: Columns) -> None:
     users, items = (_trimmed(batch.column(place)) for place in (columns.user, columns.item))
     is_whole = ~(_is_missing(users) | _is_missing(items))
     is_row = np.ones(batch.num_rows, dtype=bool)
     is_row[_blank_rows(batch, np.flatnonzero(~is_whole))] = False
-    pairs.pairs.count(is_whole[is_row])
-    pairs.add(users, items, is_whole)
+    pairs.count(is_whole[is_row])
+    pairs.add_block(users, items, is_whole)
     for column in judged:
         if column.is_open:
             _count(column, _trimmed(batch.column(column.place)))
@@ -296,7 +293,7 @@ def read_part(path: str | os.PathLike[str]) -> Part:
 def read_parquet_pairs(source: Source, is_said: bool = False) -> Pairs:
     """Users and items of a Parquet file of long clicks, or of a folder of them, batch by batch."""
     n_rows = parquet_header(source)[1]
-    pairs = JoinedPairs(Pairs(source, min(max(n_rows, 1), MOST)))
+    pairs = ArrowPairs(source, min(max(n_rows, 1), MOST))
     judged: list[Judged] | None = None
     with _lean_memory():
         for part in _parts(source):
@@ -307,13 +304,13 @@ def read_parquet_pairs(source: Source, is_said: bool = False) -> Pairs:
                 _add_file(pairs, judged, part, file, find_columns(part, header))
     for column in judged or ():
         column.warn()
-    return pairs.take()
+    return pairs
 
 
 def _add_file(
-    pairs: JoinedPairs, judged: list[Judged], part: Source, file: Any, columns: Columns
+    pairs: ArrowPairs, judged: list[Judged], part: Source, file: Any, columns: Columns
 ) -> None:
-    schema, counted = file.schema_arrow, pairs.pairs
+    schema = file.schema_arrow
     names = [schema.names[place] for place in (columns.user, columns.item)]
     watched = [
         column
@@ -323,7 +320,7 @@ def _add_file(
         and not pa.types.is_nested(schema.field(column.name).type)
     ]
     names += [column.name for column in watched]
-    what = "row" if part is counted.source else f"{part.name}, row"
+    what = "row" if part is pairs.source else f"{part.name}, row"
     n_before = 0
     for batch in _batches(part, file, names):
         with _refuse_broken(part):
@@ -333,10 +330,10 @@ def _add_file(
             for column in watched:
                 if column.is_open:
                     _count(column, found[column.name])
-        first = counted.count(is_whole)
+        first = pairs.count(is_whole)
         if first >= 0:
-            counted.first_dropped = f"{what} {n_before + first + 1}"
-        pairs.add(users, items, is_whole)
+            pairs.first_dropped = f"{what} {n_before + first + 1}"
+        pairs.add_block(users, items, is_whole)
         n_before += batch.num_rows
 
 

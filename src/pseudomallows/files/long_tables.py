@@ -3,7 +3,7 @@
 import itertools
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -114,15 +114,25 @@ class Part(NamedTuple):
 
 
 class Pairs:
-    """Clicks that come in blocks: codes of users and items, 8 bytes a click, then their names."""
+    """Clicks that come in blocks: codes of users and items, 8 bytes a click, and each name once."""
 
     def __init__(self, source: Source, n_rows: int = 1 << 10) -> None:
         self.source = source
-        self.users: Sequence[str] = []
-        self.items: Sequence[str] = []
         self.n_rows = self.n_dropped = self._size = 0
-        self.first_dropped = ""
+        self.first_dropped = ""  # where it is
         self._codes = [np.empty(n_rows, dtype=np.int32) for _ in range(2)]
+        self._known = [dict.fromkeys(NO_NAME, -1) for _ in range(2)]
+
+    def add(self, users: Iterable[str], items: Iterable[str]) -> int:
+        """Add a block of names. Returns what `count` does."""
+        n_others = len(NO_NAME)
+        owners, codes = (
+            np.array([known.setdefault(name, len(known) - n_others) for name in names], np.int32)
+            for known, names in zip(self._known, (users, items), strict=True)
+        )
+        is_whole = (owners >= 0) & (codes >= 0)
+        self.store(owners[is_whole], codes[is_whole])
+        return self.count(is_whole)
 
     def count(self, is_whole: NDArray[np.bool_]) -> int:
         """Count the rows of a block, and those without a user or an item; the first such row in the
@@ -132,14 +142,20 @@ class Pairs:
         self.n_dropped += int(len(is_whole) - is_whole.sum())
         return int(is_whole.argmin()) if is_first else -1
 
-    def add(self, users: Codes, items: Codes) -> None:
-        """Add the codes of a block of rows."""
+    def store(self, users: Codes, items: Codes) -> None:
+        """Store the codes of a block of rows."""
         end = self._size + len(users)
         for stored, block in zip(self._codes, (users, items), strict=True):
             if end > len(stored):
                 stored.resize(end + end // 8, refcheck=False)  # in place where it can be
             stored[self._size : end] = block
         self._size = end
+
+    def names(self) -> tuple[list[str], list[str]]:
+        """Users and items, in the order of their codes; the names are then forgotten."""
+        users, items = (list(known)[len(NO_NAME) :] for known in self._known)
+        self._known = []
+        return users, items
 
     def take(self) -> tuple[Codes, Codes, NDArray[Any], NDArray[Any]]:
         """Rows, codes, users and items, the names sorted; the pairs are then empty."""
@@ -153,9 +169,8 @@ class Pairs:
             )
         for stored in self._codes:
             stored.resize(self._size, refcheck=False)
-        rows, codes = self._codes
-        users, items = in_order(rows, self.users), in_order(codes, self.items)
-        self._codes, self.users, self.items = [], [], []
+        (rows, codes), self._codes = self._codes, []
+        users, items = map(in_order, (rows, codes), self.names())
         return rows, codes, users, items
 
 
@@ -226,17 +241,13 @@ def read_clicks(source: Source, header: Row, rows: Iterable[Row], is_said: bool)
     columns = find_columns(source, header)
     judged = judged_columns(source, header[1], is_said)
     pairs = Pairs(source)
-    users: dict[str, int] = dict.fromkeys(NO_NAME, -1)
-    items = users.copy()
     whole = full_rows(source, header, rows)
     while block := list(itertools.islice(whole, BLOCK)):
-        owners = _codes(users, (cells[columns.user] for _, cells in block))
-        codes = _codes(items, (cells[columns.item] for _, cells in block))
-        is_whole = (owners >= 0) & (codes >= 0)
-        first = pairs.count(is_whole)
+        first = pairs.add(
+            (cells[columns.user] for _, cells in block), (cells[columns.item] for _, cells in block)
+        )
         if first >= 0:
             pairs.first_dropped = f"line {block[first][0]}"
-        pairs.add(owners[is_whole], codes[is_whole])
         for column in judged:
             if column.is_open:
                 column.add(Counter(cells[column.place] for _, cells in block).items())
@@ -244,11 +255,4 @@ def read_clicks(source: Source, header: Row, rows: Iterable[Row], is_said: bool)
         raise source.error(None, "there is a header, but no line after it")
     for column in judged:
         column.warn()
-    pairs.users, pairs.items = (list(known)[len(NO_NAME) :] for known in (users, items))
     return pairs
-
-
-def _codes(known: dict[str, int], names: Iterator[str]) -> Codes:
-    """The code of each name; new ones are counted on from those that are known, without NO_NAME."""
-    n_others = len(NO_NAME)
-    return np.array([known.setdefault(name, len(known) - n_others) for name in names], np.int32)
