@@ -90,7 +90,7 @@ def make_up(clicks: pm.Clicks, truth: Simulation, alpha: float) -> pm.Posterior:
         items=clicks.items,
         users=clicks.users,
         settings={"method": "pseudo", "alpha": None, "options": {"order": "uniform"}},
-        clicks=clicks,
+        data=clicks,
         latent=np.empty((*shape, 0, n_items), np.int32),
         shares=np.full((*shape, n_clusters), 1 / n_clusters),
         chain_memberships=np.repeat(memberships[None], N_CHAINS, axis=0),
