@@ -203,7 +203,7 @@ def test_an_interrupt_from_the_keyboard_saves_the_state(tmp_path):
         [sys.executable, "-c", SCRIPT, file],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        cwd=pathlib.Path(__file__).parents[1],
+        cwd=pathlib.Path(__file__).parent,
     ) as process:
         assert process.stdout.readline() == b"now\n"
         assert not file.exists()

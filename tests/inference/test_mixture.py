@@ -550,7 +550,7 @@ def two_clusters(centers, alphas, shares, items):
         costs=np.zeros((2, n_items, n_items)),
         items=np.arange(n_items),
         settings={"method": "mcmc", "options": {"order": None}},
-        clicks=pm.Preferences.from_clicks(np.eye(n_items, dtype=bool)),
+        data=pm.Preferences.from_clicks(np.eye(n_items, dtype=bool)),
         users=np.arange(n_items),
         shares=np.array([[shares]]),
         chain_memberships=np.full((1, n_items, 2), 0.5, dtype=np.float32),
