@@ -81,6 +81,7 @@ def make_up(clicks: pm.Clicks, truth: Simulation, alpha: float) -> pm.Posterior:
     alphas = rng.normal(alpha, 0.5, (N_CHAINS, 1, n_clusters)).repeat(N_DRAWS, axis=1)
     shape, labels = (N_CHAINS, N_DRAWS), truth.labels[: clicks.n_users]
     memberships = np.eye(n_clusters, dtype=np.float32)[labels]
+    options = {"order": "uniform", "n_draws": N_DRAWS, "n_clusters": n_clusters}
     return pm.Posterior(
         consensus=draws(N_DRAWS),
         alpha=alphas,
@@ -89,7 +90,7 @@ def make_up(clicks: pm.Clicks, truth: Simulation, alpha: float) -> pm.Posterior:
         costs=np.zeros((n_clusters, n_items, n_items)),
         items=clicks.items,
         users=clicks.users,
-        settings={"method": "pseudo", "alpha": None, "options": {"order": "uniform"}},
+        settings={"method": "pseudo", "alpha": None, "options": options},
         data=clicks,
         latent=np.empty((*shape, 0, n_items), np.int32),
         shares=np.full((*shape, n_clusters), 1 / n_clusters),
