@@ -98,7 +98,7 @@ READERS = {"ours": by_us, "polars": by_polars, "DuckDB": by_duckdb}
 
 def child(reader, path):
     """Read once; print seconds, those of all processors, peak memory, and clicks."""
-    import_of = {"polars": "polars", "DuckDB": "duckdb"}.get(reader, "pseudomallows.arrow")
+    import_of = {"polars": "polars", "DuckDB": "duckdb"}.get(reader, "pseudomallows.files.arrow")
     __import__(import_of)
     started, busy = time.perf_counter(), time.process_time()
     n_clicks = READERS[reader](path)

@@ -258,17 +258,19 @@ def write_lists(clicks: pm.Clicks, path: Path) -> None:
     path.write_text(json.dumps({"fit": fitted, "new": new}))
 
 
-def measure(
-    folder: Path, kept: Path, n_items: int, n_clusters: int, alpha: float
-) -> list[list[str]]:
-    """Rows of the table, for one model."""
+def prepare(folder: Path, kept: Path, setting: tuple[int, int, float]) -> None:
+    """Write a model and the lists of clicks to ask with."""
+    n_items, n_clusters, alpha = setting
     everybody, truth = simulate(n_items, n_clusters, alpha)
     write_lists(everybody, folder / "lists.json")
     clicks = everybody.take(np.arange(N_USERS))
-    is_first = (n_items, n_clusters, alpha) == SETTINGS[0]
+    is_first = setting == SETTINGS[0]
     posterior = fit(clicks, n_clusters, kept) if is_first else make_up(clicks, truth, alpha)
     posterior.save(folder / "m.pm")
-    del posterior, everybody, truth
+
+
+def measure(folder: Path, n_items: int, n_clusters: int) -> list[list[str]]:
+    """Rows of the table, for one model."""
     words = ["serve", folder / "m.pm", "--port", PORT, "--store"]
     words += [folder / f"{n_items} {n_clusters}.sqlite", "--quiet"]
     command = [sys.executable, "-m", "pseudomallows", *map(str, words)]
@@ -277,38 +279,38 @@ def measure(
     try:
         wait_until_ready(service)
         ready = time.perf_counter() - started
-        size = figure("table_bytes") / 1e6
-        place = hold(0)
-        if place is not None:
-            for thread in os.listdir(f"/proc/{service.pid}/task"):
-                os.sched_setaffinity(int(thread), {sorted(os.sched_getaffinity(0))[0]})
-        rows = []
-        for kind in ("again", "new", "odd", "rows", "store"):
-            client = [sys.executable, __file__, "client", kind, str(folder), str(n_items)]
-            before = cpu_seconds(service.pid)
-            run = subprocess.run(
-                client, capture_output=True, text=True, check=True, preexec_fn=hold(1)
-            )
-            found = json.loads(run.stdout)
-            spent = (cpu_seconds(service.pid) - before) / found["asked"]
-            rows.append(
-                [
-                    f"{n_items} items, {n_clusters} clusters",
-                    kind,
-                    f"{found['rate']:,.0f}",
-                    f"{found['p50'] * 1e3:.1f}",
-                    f"{found['p99'] * 1e3:.1f}",
-                    str(found["failures"]),
-                    f"{spent * 1e6:,.0f}",
-                    f"{found['client'] * 1e6:.0f}",
-                    f"{size:.0f}",
-                    f"{ready:.0f}",
-                ]
-            )
-        return rows
+        hold_service(service.pid)
+        model, size = f"{n_items} items, {n_clusters} clusters", figure("table_bytes") / 1e6
+        kinds = ("again", "new", "odd", "rows", "store")
+        rows = [[model, kind, *ask_for(service.pid, kind, folder, n_items)] for kind in kinds]
+        return [[*row, f"{size:.0f}", f"{ready:.0f}"] for row in rows]
     finally:
         service.terminate()
         service.wait()
+
+
+def hold_service(pid: int) -> None:
+    """Hold all threads of the service to the first core, if there are several."""
+    if hold(0) is not None:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            os.sched_setaffinity(int(thread), {sorted(os.sched_getaffinity(0))[0]})
+
+
+def ask_for(pid: int, kind: str, folder: Path, n_items: int) -> list[str]:
+    """What a client sees, in a process of its own, and the CPU time of both for a request."""
+    client = [sys.executable, __file__, "client", kind, str(folder), str(n_items)]
+    before = cpu_seconds(pid)
+    run = subprocess.run(client, capture_output=True, text=True, check=True, preexec_fn=hold(1))
+    seen = json.loads(run.stdout)
+    spent = (cpu_seconds(pid) - before) / seen["asked"]
+    return [
+        f"{seen['rate']:,.0f}",
+        f"{seen['p50'] * 1e3:.1f}",
+        f"{seen['p99'] * 1e3:.1f}",
+        str(seen["failures"]),
+        f"{spent * 1e6:,.0f}",
+        f"{seen['client'] * 1e6:.0f}",
+    ]
 
 
 def main() -> None:
@@ -334,7 +336,8 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for setting in SETTINGS[: int(sys.argv[1]) if sys.argv[1:] else None]:
-            rows += measure(Path(folder), kept or Path(folder), *setting)
+            prepare(Path(folder), kept or Path(folder), setting)
+            rows += measure(Path(folder), *setting[:2])
             print_table(header, rows)
 
 

@@ -34,13 +34,13 @@ OPTIONAL = {  # library: the modules that import it
     "httptools": {"web.connections"},
     "jinja2": {"show.page"},
     "matplotlib": {"show.plots"},
-    "msgspec": {"web.app", "web.model", "web.openapi", "web.types"},
+    "msgspec": {"web.app", "web.handlers", "web.openapi", "web.types"},
     "pandas": {"preferences.frames"},
     "psycopg": {"web.stores.postgres"},
     "pyarrow": {"files.arrow"},
     "rich": {"cli.progress"},
     "shtab": {"cli.parser"},
-    "starlette": {"web.app", "web.guard", "web.openapi"},
+    "starlette": {"web.app", "web.endpoints", "web.guard", "web.handlers"},
     "uvicorn": {"web.connections", "web.run"},
 }
 HEAVY = {*OPTIONAL, "dask", "polars"}

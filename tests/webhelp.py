@@ -5,6 +5,7 @@ import json
 import os
 import random
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -17,7 +18,12 @@ import httpx
 import uvicorn
 
 import pseudomallows as pm
+from pseudomallows.web.app import make_app
+from pseudomallows.web.connections import Connections
 from pseudomallows.web.run import make_config
+
+TOKEN = "a token of some length"
+RIGHT = {"Authorization": f"Bearer {TOKEN}"}
 
 
 def make_model(path, method="mcmc", n_clusters=1, n_users=60, n_items=12, names=True, **more):
@@ -66,6 +72,31 @@ class Client(httpx.Client):
         self.server.should_exit = True
         self.thread.join(timeout=20)
         assert not self.thread.is_alive()
+
+
+@contextlib.contextmanager
+def client_of(model, *limits, **more):
+    """A client of the app of a model, with a new store; limits are those of connections."""
+    store = model.parent / f"{time.monotonic_ns()}.sqlite"
+    with Client(make_app(model, str(store), **more), Connections(*limits)) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def client_in(folder, address=None, **more):
+    """A client of the app of FOLDER/m.pm, which is made if need be, and FOLDER/s.sqlite."""
+    if not (folder / "m.pm").exists():
+        make_model(folder / "m.pm")
+    with Client(make_app(folder / "m.pm", address or str(folder / "s.sqlite"), **more)) as client:
+        yield client
+
+
+def wait_until(is_true, seconds=30.0):
+    """Ask until it is true."""
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def talk(port, *parts, pause=0.0, seconds=10.0, source="127.0.0.1"):
@@ -131,3 +162,69 @@ class Process:
 
     def __exit__(self, *_):
         self.kill()
+
+
+# Jobs
+
+
+def script(text):
+    """The command of a process that does something else."""
+    return (sys.executable, "-c", text)
+
+
+LONG = script('import time; print(\'{"done": 3, "total": 9}\', flush=True); time.sleep(60)')
+
+
+def wait_for_job(client, job):
+    """The answer of a job that has ended."""
+
+    def has_ended():
+        nonlocal answer
+        answer = client.get(f"/jobs/{job}").json()
+        return answer["state"] in ("done", "failed", "cancelled")
+
+    answer = None
+    wait_until(has_ended, seconds=60)
+    return answer
+
+
+def rows_of_clicks(n_rows):
+    """A file of distinct clicks, all of items that are new to the model."""
+    rows = (f"customer{n // 10:07},thing{n % 10:05}\n" for n in range(n_rows))
+    return ("user,item\n" + "".join(rows)).encode()
+
+
+# Stores
+
+
+def move(source, target):
+    """Move the files of a store."""
+    for ending in ("", "-wal", "-shm"):
+        os.replace(f"{source}{ending}", f"{target}{ending}")
+
+
+def run_sql(address, *texts):
+    """Change a store behind our back; both kinds, the first text for SQLite."""
+    if address.startswith("postgresql"):
+        import psycopg
+
+        with psycopg.connect(address, autocommit=True) as connection:
+            for text in texts:
+                connection.execute(text)
+        return
+    connection = sqlite3.connect(address)
+    for text in texts:
+        connection.execute(text)
+    connection.commit()
+    connection.close()
+
+
+def recommend_bytes(body=b'{"clicks":["item 1"],"k":2}', head=b"", host=b"localhost", length=None):
+    """The bytes of a request for recommendations."""
+    length = len(body) if length is None else length
+    return (b"POST /recommend HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n%s\r\n%s") % (
+        host,
+        length,
+        head,
+        body,
+    )

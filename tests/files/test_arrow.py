@@ -148,6 +148,26 @@ def test_the_memory_of_arrow_is_as_before(log):
     assert pa.default_memory_pool().backend_name == before
 
 
+def test_spaces_are_those_of_python():
+    letters = [chr(n) for n in range(0x110000) if not 0xD800 <= n < 0xE000]
+    trimmed = pa.compute.utf8_trim_whitespace(pa.array(letters)).to_pylist()
+    assert trimmed == [letter.strip() for letter in letters]
+
+
+@pytest.mark.parametrize("waiting", [0, 5, 1000])
+def test_names_of_many_blocks_are_joined(tmp_path, monkeypatch, waiting):
+    monkeypatch.setattr(arrow, "WAITING", waiting)
+    monkeypatch.setattr(arrow, "BLOCK", 200)
+    rng = np.random.default_rng(1)
+    rows = [(f"u{a}", f" i{b} ") for a, b in rng.integers(0, 40, (500, 2)).tolist()]
+    path = tmp_path / "x.csv"
+    path.write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in rows))
+    owners, codes, users, items = arrow.read_csv_pairs(arrow.open_source(path)).take()
+    found = zip(users[owners].tolist(), items[codes].tolist(), strict=True)
+    assert list(found) == [(user, item.strip()) for user, item in rows]
+    assert users.tolist() == sorted({user for user, _ in rows})
+
+
 # Writing in blocks
 
 

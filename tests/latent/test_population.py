@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 import naive
 import pseudomallows as pm
 from helpers import interpreted, p_value
-from pseudomallows.inference.starts import start_consensus
 from pseudomallows.kernels.footrule import latent as kernels
+from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.expected_counts import ExpectedDraw, GroupTables
+from pseudomallows.latent.metropolis import MetropolisPopulation
+from pseudomallows.latent.paper import PseudoDraw
+from pseudomallows.latent.population import finish_draws
 from pseudomallows.latent.rankings import RankingPopulation
 
 ROWS = [[0, 3, 0, 1, 0], [1, 2, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 5, 0, 0]]
@@ -106,15 +110,63 @@ def test_the_number_of_threads_and_the_blocks_change_no_bit(monkeypatch):
     assert costs(prefs, pm.Threads(2)) == one
 
 
-def test_the_start_is_the_exact_map_of_full_rankings():
-    rankings = pm.Mallows(CONSENSUS, 1.0).draw(6, rng=1)
-    law = naive.posterior(rankings.tolist(), 1.0)
-    population = RankingPopulation(pm.Preferences.from_rankings(rankings))
-    start = start_consensus(population, 1.0, np.random.default_rng(1))
-    assert law[tuple(start.tolist())] == pytest.approx(max(law.values()))
+CLICKS = {0: [0, 3], 1: [1, 2, 4], 2: [4], 3: [3]}
 
 
-def test_the_start_is_close_for_partial_rankings():
-    truth = pm.simulate_rankings(500, 12, 4, top=5, rng=1)
-    start = start_consensus(RankingPopulation(truth.preferences), 4.0, np.random.default_rng(1))
-    assert pm.footrule(start, truth.consensus) <= 12
+def clicks():
+    return pm.Preferences.from_clicks(CLICKS, items=range(5))
+
+
+def expected_draw(population, consensus):
+    tables = GroupTables(0.4, "uniform", population.click_sizes, 5)
+    return ExpectedDraw(population, consensus, tables)
+
+
+DRAWS = {  # how each kind of draw begins, and whether it moves the consensus
+    "exact rankings": (
+        lambda consensus, number: RankingPopulation(pm.Preferences.from_rankings(ROWS)).begin_draw(
+            consensus, 2.0, 5, number
+        ),
+        True,
+    ),
+    "exact clicks": (
+        lambda consensus, number: ClickPopulation(clicks()).begin_draw(consensus, 2.0, 5, number),
+        True,
+    ),
+    "metropolis": (
+        lambda consensus, number: MetropolisPopulation(clicks()).begin_draw(
+            consensus, 2.0, 5, number
+        ),
+        False,
+    ),
+    "paper": (
+        lambda consensus, number: PseudoDraw(
+            ClickPopulation(clicks()), consensus, 2.0, 5, number, "uniform"
+        ),
+        False,
+    ),
+    "expected": (
+        lambda consensus, number: expected_draw(ClickPopulation(clicks()), consensus),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_a_draw_does_not_change_the_consensus_it_is_given(kind):
+    begin, moves = DRAWS[kind]
+    given, moved = CONSENSUS.copy(), []
+    for number in range(20):
+        (found,) = finish_draws([begin(given, number)], pm.Threads(1))
+        assert (given == CONSENSUS).all()
+        assert sorted(found.consensus.tolist()) == [1, 2, 3, 4, 5]
+        moved.append((found.consensus != CONSENSUS).any())
+    assert any(moved) == moves
+
+
+@pytest.mark.parametrize("make", [ClickPopulation, MetropolisPopulation])
+def test_the_method_draw_changes_nothing_either(make):
+    given, population = CONSENSUS.copy(), make(clicks())
+    for number in range(20):
+        population.draw(given, 2.0, 5, number)
+    assert (given == CONSENSUS).all()

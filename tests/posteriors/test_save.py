@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import pseudomallows as pm
 from pseudomallows.files.atomic import write_whole
 from pseudomallows.posteriors.check_saved import ARRAYS
-from pseudomallows.web.versions import Versions
+from pseudomallows.web.models.versions import Versions
 
 
 @pytest.fixture(scope="module")

@@ -118,6 +118,22 @@ def test_ties_that_are_not_clear_are_refused(row):
         pm.Preferences.from_rankings([[1, 2, 3, 4], row])
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [[[0, 1, 1, 2], [2, 1, 0, 1]], [[0, 0, 2, 3], [0, 1, 2, 3]], [[0, 1.5, 1.5, 3], [3, 2, 1, 0]]],
+)
+def test_ties_that_start_at_zero_are_pointed_out(rows):
+    with pytest.warns(pm.ZeroBasedWarning, match="add 1 if the ranks start at 0"):
+        pm.Preferences.from_rankings(rows)
+
+
+def test_lists_of_the_first_few_do_not_seem_to_start_at_zero():
+    pm.Preferences.from_rankings([[1, 0, 0, 0], [0, 0, 0, 1]])
+    pm.Preferences.from_rankings([[1, 2, 0, 0], [0, 1, 0, 2]])
+    pm.Preferences.from_rankings([[1, 1, 0, 0], [0, 1, 0, 1]])
+    pm.Preferences.from_rankings([[0, 1, 1, 3], [1, 2, 3, 4]])
+
+
 def test_frames_and_weights_take_ties_too():
     table = {"ale": [1, 1], "gin": [2, 1], "rum": [2, None], "tea": [4, None]}
     for frame in (pd.DataFrame(table), pl.DataFrame(table)):

@@ -11,7 +11,7 @@ import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.kernels.footrule import clicks as kernels
 from pseudomallows.posteriors.posterior import Posterior
-from pseudomallows.recommendations.exact import batch_means, spread
+from pseudomallows.recommendations.exact_means import batch_means, spread
 
 N_ITEMS = 4
 RANKINGS = list(itertools.permutations(range(1, N_ITEMS + 1)))

@@ -7,25 +7,25 @@ import naive
 import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.kernels.footrule import memberships as kernels
-from pseudomallows.recommendations.memberships import MAX_STATES, Members, n_states
-from pseudomallows.web.model import Served
+from pseudomallows.recommendations.memberships import MAX_STATES, MembershipTables, n_states
+from pseudomallows.web.models.model import Model
 from webhelp import make_model
 
 
-def make_members(centers, alphas, shares=None):
-    """Members of one draw with one consensus for each cluster."""
+def make_tables(consensuses, alphas, shares=None):
+    """Tables of one draw with one consensus for each cluster."""
     alphas = np.asarray(alphas, dtype=np.float64)
     shares = np.full(len(alphas), 1 / len(alphas)) if shares is None else np.asarray(shares)
-    centers = np.asarray(centers, dtype=np.int32)[None]
-    return Members(centers, alphas[None], np.log(shares)[None])
+    consensuses = np.asarray(consensuses, dtype=np.int32)[None]
+    return MembershipTables(consensuses, alphas[None], np.log(shares)[None])
 
 
-def find(members, codes, kernel=kernels.fill_log_weights):
+def find(clusters, codes, kernel=kernels.fill_log_weights):
     """Memberships of one user, and how many exact sums they took."""
     codes, starts = np.asarray(codes, dtype=np.int32), np.array([0, len(codes)])
-    logs = np.empty((1, members.n_clusters))
-    members._make_room(len(codes))
-    n_sums = kernel(starts, codes, members._model, members._tables, members.n_clusters, logs)
+    logs = np.empty((1, clusters.n_clusters))
+    clusters._make_room(len(codes))
+    n_sums = kernel(starts, codes, clusters._model, clusters._tables, clusters.n_clusters, logs)
     return shares_of(logs[0]), n_sums
 
 
@@ -39,11 +39,11 @@ def shares_of(logs):
     return weights / weights.sum()
 
 
-def exact_logs(codes, centers, alphas):
+def exact_logs(codes, consensuses, alphas):
     """By sums over whole lines, step by step."""
-    n_items = len(centers[0])
+    n_items = len(consensuses[0])
     prefs = pm.Preferences.from_clicks([[code in set(codes) for code in range(n_items)]])
-    pairs = zip(centers, alphas, strict=True)
+    pairs = zip(consensuses, alphas, strict=True)
     return np.array([pm.click_log_likelihood(prefs, *pair)[0] for pair in pairs])
 
 
@@ -52,12 +52,12 @@ def exact_logs(codes, centers, alphas):
 @pytest.mark.parametrize("alphas", [[0.0, 2.0, 7.0], [1.0, 20.0, 60.0]])
 def test_memberships_are_those_of_the_definition(codes, alphas):
     rng = np.random.default_rng(1)
-    centers = [(rng.permutation(5) + 1).tolist() for _ in range(3)]
-    members, shares = make_members(centers, alphas, [0.2, 0.3, 0.5]), np.array([0.2, 0.3, 0.5])
-    pairs = zip(centers, alphas, strict=True)
+    consensuses = [(rng.permutation(5) + 1).tolist() for _ in range(3)]
+    clusters, shares = make_tables(consensuses, alphas, [0.2, 0.3, 0.5]), np.array([0.2, 0.3, 0.5])
+    pairs = zip(consensuses, alphas, strict=True)
     weights = shares * [naive.click_likelihood(codes, *pair) for pair in pairs]
     for kernel in (kernels.fill_log_weights, interpreted(kernels.fill_log_weights)):
-        found, _ = find(members, codes, kernel)
+        found, _ = find(clusters, codes, kernel)
         assert found == pytest.approx(
             weights / weights.sum(), rel=1e-9, abs=3 * np.exp(-kernels.FAR)
         )
@@ -84,13 +84,13 @@ def test_sums_are_those_over_whole_lines_and_below_their_bounds(n_items, alpha):
     if not hasattr(kernels.fill_log_weights, "py_func") and n_items > 40:
         pytest.skip("slow without compilation")
     rng = np.random.default_rng(2)
-    members = make_members([np.arange(1, n_items + 1)], [alpha])
+    clusters = make_tables([np.arange(1, n_items + 1)], [alpha])
     places, rows = np.empty(n_items, dtype=np.int64), np.empty((3, n_items + 4))
     part, highest = np.empty((2, 1))
     for codes in odd_clicks(n_items, rng):
         codes = codes.astype(np.int32)
-        members._make_room(len(codes))
-        model, tables = members._model, members._tables
+        clusters._make_room(len(codes))
+        model, tables = clusters._model, clusters._tables
         kernels.fill_parts(codes, model, tables, places, rows, part, highest)
         found = part[0] + kernels.sum_others(codes, 0, model, tables, places, rows)
         exact = exact_logs(codes, [np.arange(1, n_items + 1)], [alpha])[0]
@@ -105,10 +105,10 @@ def test_sums_are_those_over_whole_lines_and_below_their_bounds(n_items, alpha):
 def test_leaps_are_taken_where_they_are_exact_and_refused_where_they_are_not():
     taken, places, rows = [], np.arange(30, 180, 5), np.empty((3, 204))
     for alpha in (20.0, 4.0):
-        members = make_members([np.arange(1, 201)], [alpha])
-        members._make_room(30)
-        value = kernels.leap_others(places, 30, 0, 200, members._tables, 0, rows)
-        model = members._model
+        clusters = make_tables([np.arange(1, 201)], [alpha])
+        clusters._make_room(30)
+        value = kernels.leap_others(places, 30, 0, 200, clusters._tables, 0, rows)
+        model = clusters._model
         exact = kernels.walk_others(places, 30, 0, 200, line_of(model), rows)
         taken.append(value > -np.inf)
         if taken[-1]:
@@ -119,15 +119,15 @@ def test_leaps_are_taken_where_they_are_exact_and_refused_where_they_are_not():
 @pytest.mark.kernel
 def test_bounds_spare_sums_and_cost_no_more_than_stated():
     rng, n_items, n_clusters = np.random.default_rng(3), 60, 8
-    centers = np.array([rng.permutation(n_items) + 1 for _ in range(n_clusters)])
+    consensuses = np.array([rng.permutation(n_items) + 1 for _ in range(n_clusters)])
     alphas = np.linspace(15, 30, n_clusters)
-    members, all_sums = make_members(centers, alphas), 0
+    clusters, all_sums = make_tables(consensuses, alphas), 0
     for user in range(20):
         codes = np.sort(rng.permutation(n_items)[:4])
         if user % 2:
-            codes = np.sort(np.argsort(centers[user % n_clusters])[[0, 1, 3, 5]])
-        found, n_sums = find(members, codes)
-        exact = shares_of(exact_logs(codes, centers, alphas))
+            codes = np.sort(np.argsort(consensuses[user % n_clusters])[[0, 1, 3, 5]])
+        found, n_sums = find(clusters, codes)
+        exact = shares_of(exact_logs(codes, consensuses, alphas))
         assert np.abs(found - exact).max() < n_clusters * np.exp(-kernels.FAR)
         kept = found > 0
         assert found[kept] == pytest.approx(exact[kept], rel=2e-5)
@@ -138,8 +138,8 @@ def test_bounds_spare_sums_and_cost_no_more_than_stated():
 
 def test_tables_grow_with_the_clicks_and_the_answers_do_not_change():
     rng = np.random.default_rng(4)
-    centers = np.array([rng.permutation(80) + 1 for _ in range(3)])
-    one, other = (make_members(centers, [10.0, 20.0, 30.0]) for _ in range(2))
+    consensuses = np.array([rng.permutation(80) + 1 for _ in range(3)])
+    one, other = (make_tables(consensuses, [10.0, 20.0, 30.0]) for _ in range(2))
     few, many = np.arange(0, 80, 20), np.arange(0, 80, 3)
     before = find(one, few)[0]
     find(one, many)
@@ -151,12 +151,12 @@ def test_tables_grow_with_the_clicks_and_the_answers_do_not_change():
 @pytest.mark.kernel
 def test_a_flat_law_among_sharp_ones_is_summed_step_by_step():
     rng, alphas = np.random.default_rng(6), [0.5, 40.0]
-    centers = np.array([rng.permutation(150) + 1 for _ in range(2)])
-    members = make_members(centers, alphas)
-    assert members._sizes.max() > MAX_STATES > members._sizes.min()
-    for codes in ([3, 50, 120], np.argsort(centers[1])[:3]):
-        expected = shares_of(exact_logs(codes, centers, alphas))
-        assert find(members, np.sort(codes))[0] == pytest.approx(
+    consensuses = np.array([rng.permutation(150) + 1 for _ in range(2)])
+    clusters = make_tables(consensuses, alphas)
+    assert clusters._sizes.max() > MAX_STATES > clusters._sizes.min()
+    for codes in ([3, 50, 120], np.argsort(consensuses[1])[:3]):
+        expected = shares_of(exact_logs(codes, consensuses, alphas))
+        assert find(clusters, np.sort(codes))[0] == pytest.approx(
             expected, abs=2 * np.exp(-kernels.FAR)
         )
 
@@ -188,7 +188,7 @@ def test_shares_leave_out_the_least_and_sum_to_one():
 @pytest.mark.parametrize("more", [{}, {"method": "mcmc", "n_chains": 2}])
 def test_one_user_gets_what_many_get_to_the_bit(tmp_path, more):
     posterior = make_model(tmp_path / "m.pm", **({"method": "pseudo"} | more), n_clusters=3)
-    served, rng = Served(posterior, 1), np.random.default_rng(1)
+    served, rng = Model(posterior, 1), np.random.default_rng(1)
     n_items = posterior.n_items
     lists = [np.sort(rng.permutation(n_items)[:size]) for size in range(n_items)]
     names = {user: posterior.items[codes].tolist() for user, codes in enumerate(lists)}

@@ -7,9 +7,10 @@ from scipy import sparse
 
 import pseudomallows as pm
 from pseudomallows.kernels.groups import count_group, sum_first_chances
-from pseudomallows.recommendations import paper as pseudo_recommender
+from pseudomallows.recommendations import paper
 from pseudomallows.recommendations.recommenders import recommender_of
-from pseudomallows.recommendations.tables import Tables, first_chances, knots_of
+from pseudomallows.recommendations.tables import Sources, Tables, first_chances, knots_of
+from pseudomallows.recommendations.users import users_of
 
 
 def quietly(*arguments, **options):
@@ -92,7 +93,7 @@ def test_the_quick_way_to_few_items_has_the_bits_of_the_slow_one(monkeypatch):
         for given in ({}, {"clicks": data}):
             found = []
             for few in (1, 1000):  # any number of items is few, or none is
-                monkeypatch.setattr(pseudo_recommender, "FEW_ITEMS", few)
+                monkeypatch.setattr(paper, "FEW_ITEMS", few)
                 found.append(pm.recommend(posterior, 3, window=5, **given))
             assert (found[0].items == found[1].items).all()
             assert (found[0].probabilities == found[1].probabilities).all()
@@ -166,7 +167,7 @@ def test_tables_of_the_paper_s_law_are_close_to_it(order, lam):
 @pytest.mark.parametrize(("alpha", "k"), [(2.0, 5), (20.0, 3)])
 def test_sizes_between_those_at_hand_are_read_between_them(alpha, k):
     n_items, law = 70, (np.arange(70, dtype=np.int32)[None], np.ones(1), np.array([0, 1]))
-    tables = Tables(np.array([alpha]), (*law, np.array([0])), 0)
+    tables = Tables(np.array([alpha]), Sources(*law, np.array([0])), 0)
     sizes = [17, 31, 62, 68]
     assert all(low < size < high for size in sizes for low, high in [knots_of(size, n_items)])
     lines, ends, chances, _, _ = tables.of(k, [(0, size) for size in sizes])
@@ -180,7 +181,7 @@ def test_sizes_between_those_at_hand_are_read_between_them(alpha, k):
 @pytest.mark.parametrize(("n_items", "alpha", "window"), [(40, 40.0, 20), (60, 5.0, 25)])
 def test_windows_that_reach_near_the_end_are_not_read_between_others(n_items, alpha, window):
     law = (np.arange(n_items, dtype=np.int32)[None], np.ones(1), np.array([0, 1]))
-    tables = Tables(np.array([alpha]), (*law, np.array([0])), 0)
+    tables = Tables(np.array([alpha]), Sources(*law, np.array([0])), 0)
     sizes = [window - 1, window + 1, window + 2, 2 * window - 3]
     lines, _, chances, _, _ = tables.of(window, [(0, size) for size in sizes])
     for size in sizes:
@@ -208,7 +209,7 @@ def test_looked_up_probabilities_agree_with_counted_ones_for_other_orders(order)
 
 def test_counted_probabilities_do_not_depend_on_the_blocks(posterior, monkeypatch):
     one = pm.recommend(posterior, k=3, by="draws")
-    monkeypatch.setattr("pseudomallows.executors.blocks.__defaults__", (17,))
+    monkeypatch.setattr("pseudomallows.engines.executors.blocks.__defaults__", (17,))
     two = pm.recommend(posterior, k=3, by="draws")
     assert (one.probabilities == two.probabilities).all()
 
@@ -281,12 +282,8 @@ def test_a_user_s_rankings_are_drawn_by_the_law_of_the_recommendations(method, d
     posterior = quietly(data.preferences, method, rng=1, **alpha, **plain)
     for given in ({"users": [7]}, {"clicks": {"new": [2, 5, 9]}}):
         stated = pm.recommend(posterior, 3, max_error=0, **given)
-        seen = data.preferences.take([7])
-        if "clicks" in given:
-            seen = pm.Preferences.from_clicks(given["clicks"], items=range(15))
-        rows = np.array([7]) if "users" in given else None
-        rng = np.random.default_rng(1)
-        counts = recommender_of(posterior).draw_ranks(seen, rows, 20_000, rng)
-        first = int(seen.n_clicks[0])
+        users, rng = users_of(posterior, **given), np.random.default_rng(1)
+        counts = recommender_of(posterior).draw_ranks(users, 20_000, rng)
+        first = int(users.clicks.n_clicks[0])
         shares = counts[stated.items[0], first : first + 3].sum(axis=1) / 20_000
         assert shares == pytest.approx(stated.probabilities[0], abs=0.02)

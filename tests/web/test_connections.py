@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import ipaddress
 import json
-import resource
 import socket
 import sys
 import threading
@@ -12,32 +11,15 @@ import time
 
 import pytest
 
-from pseudomallows.cli import parser as cli
 from pseudomallows.web import connections
-from pseudomallows.web import run as serve
-from pseudomallows.web.app import make_app
-from pseudomallows.web.connections import Connections
 from pseudomallows.web.service import Limits
-from webhelp import Client, Process, make_model, talk
+from webhelp import Process, client_of, make_model, talk, wait_until
 
 ME, OTHER = "127.0.0.1", "127.0.0.2"
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 MODEL = b"GET /model HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 PARSERS = ["httptools", "h11"]
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    path = tmp_path_factory.mktemp("connections") / "m.pm"
-    make_model(path, method="pseudo", n_clusters=2)
-    return path
-
-
-@contextlib.contextmanager
-def client_of(model, *limits, **more):
-    store = model.parent / f"{time.monotonic_ns()}.sqlite"
-    with Client(make_app(model, str(store), **more), Connections(*limits)) as client:
-        yield client
+MIN_ASKED = 10  # hostile requests that must have been answered
 
 
 @pytest.fixture(params=PARSERS)
@@ -68,13 +50,6 @@ def hold(stack, port, number, first=b"", source=ME):
 
 def status_of(said):
     return int(said.split(b" ", 2)[1])
-
-
-def wait_until(is_so, seconds=30.0):
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 # How many
@@ -143,15 +118,30 @@ def test_a_busy_connection_is_kept_and_an_idle_one_is_not(model, parser, quick_l
         assert idle.recv(1) == b""
 
 
-def test_few_files_mean_few_connections(monkeypatch):
-    asked = []
-    monkeypatch.setattr(resource, "getrlimit", lambda which: (256, 700))
-    monkeypatch.setattr(resource, "setrlimit", lambda which, limits: asked.append(limits))
-    assert serve._room_for_connections() == 450
-    assert asked == [(700, 700)]
-    monkeypatch.setattr(resource, "getrlimit", lambda which: (4096, 4096))
-    assert serve._room_for_connections() == 1000
-    assert len(asked) == 1
+def test_slow_clients_do_not_stop_others_and_are_let_go(model, monkeypatch):
+    """Headers byte by byte, from many connections."""
+    monkeypatch.setattr(connections, "WAIT_SECONDS", 0.6)
+    monkeypatch.setattr(connections, "LOOK_SECONDS", 0.1)
+    with client_of(model) as client, contextlib.ExitStack() as stack:
+        slow = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", client.port), timeout=5))
+            for _ in range(50)
+        ]
+        started, dropped = time.monotonic(), 0
+        for byte in b"POST /recommend HTTP/1.1\r\nHost:":
+            for connection in list(slow):
+                try:
+                    connection.sendall(bytes([byte]))
+                except OSError:
+                    slow.remove(connection)
+                    dropped += 1
+            asked = time.monotonic()
+            assert client.post("/recommend", json={"clicks": []}).status_code == 200
+            assert time.monotonic() - asked < 2
+            time.sleep(0.05)
+        assert dropped == 50
+        assert time.monotonic() - started < 20
+        assert client.get("/healthz").status_code == 200
 
 
 # Who asks
@@ -181,16 +171,6 @@ def test_a_forged_address_does_not_help_against_the_rate(model, monkeypatch):
             from_proxy = statuses(client.port, OTHER, many).count(200)
             assert from_proxy == 30 if proxies else from_proxy < 10
             assert statuses(client.port, OTHER, forged).count(200) < 10
-
-
-def test_proxies_are_addresses(model, tmp_path, capsys):
-    for wrong in ("*", "proxy.example", "10.0.0.0/33", ""):
-        words = ["serve", str(model), "--store", str(tmp_path / "s"), "--trusted-proxies", wrong]
-        assert cli.main(words) == 1
-        assert "--trusted-proxies must be addresses" in capsys.readouterr().err
-    assert cli.main([*words[:4], "--max-connections-per-client", "0"]) == 1
-    assert "must be 1 or more" in capsys.readouterr().err
-    assert not (tmp_path / "s").exists()
 
 
 # What they send
@@ -276,7 +256,7 @@ def test_who_reads_an_answer_slowly_gets_all_of_it(model, parser, quick_looks, m
     """Long after the service has closed its side; its transport has bytes left for 2 seconds."""
     monkeypatch.setattr(connections, "TAKE_SECONDS", 1.5)
     page = b"x" * 20_000_000
-    monkeypatch.setattr("pseudomallows.web.service.Service.report_page", lambda _: page)
+    monkeypatch.setattr("pseudomallows.web.models.summary.Summary.report", lambda _: page)
     asked = b"GET /report.html HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     with client_of(model) as client, socket.create_connection((ME, client.port), 5) as slow:
         slow.sendall(asked)
@@ -291,11 +271,16 @@ def test_who_reads_an_answer_slowly_gets_all_of_it(model, parser, quick_looks, m
 
 
 class Hostile:
-    """Clients that do their worst to a service until the end."""
+    """Clients that do their worst to a service until the end, and for ten answers at least."""
 
     def __init__(self, port, n_items, end):
         self.port, self.n_items, self.end = port, n_items, end
         self.n_asked = 0
+
+    def is_over(self):
+        """A busy machine may need longer to do any harm; but not for ever."""
+        now = time.monotonic()
+        return (now > self.end and self.n_asked > MIN_ASKED) or now > self.end + 60
 
     def ask(self, body, path="/recommend"):
         with contextlib.suppress(OSError, http.client.HTTPException):
@@ -336,7 +321,7 @@ class Hostile:
 
     def go_on(self, work):
         turn = 0
-        while time.monotonic() < self.end:
+        while not self.is_over():
             work(turn)
             turn += 1
 
@@ -352,7 +337,7 @@ def check_health_under_attack(service, n_items, seconds, limit):
     for thread in threads:
         thread.start()
     longest = 0.0
-    while time.monotonic() < hostile.end:
+    while not hostile.is_over():
         started = time.monotonic()
         connection = http.client.HTTPConnection(ME, service.port, 5, source_address=(OTHER, 0))
         with contextlib.closing(connection):
@@ -363,7 +348,7 @@ def check_health_under_attack(service, n_items, seconds, limit):
     for thread in threads:
         thread.join(30)
         assert not thread.is_alive()
-    assert hostile.n_asked > 10
+    assert hostile.n_asked > MIN_ASKED
     assert longest < limit
     clicks = {"clicks": ["item 1"], "k": 3}
     assert service.ask("/recommend", clicks)[0] in (200, 503)

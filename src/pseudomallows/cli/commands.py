@@ -18,8 +18,8 @@ from ..inference.fit import fit
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.save import load
 from ..preferences.preferences import Clicks
-from ..recommendations.recommend import recommend
-from ..recommendations.to_file import DIGITS, recommend_to
+from ..recommendations.recommend import DIGITS, recommend
+from ..recommendations.to_file import recommend_to
 from ..show.report import report
 from .progress import show_progress
 from .shared import check_out, check_report, executor_of, read_clicks, read_data, say
@@ -172,8 +172,7 @@ def _recommend_to_some(options: argparse.Namespace, posterior: Fit) -> int:
     known = {str(name): name for name in posterior.users.tolist()}
     users = [known.get(user, user) for user in options.users]
     found = recommend(posterior, options.k, users=users, executor=Threads(options.threads))
-    columns = found.to_columns()
-    columns["probability"] = np.round(columns["probability"], DIGITS)
+    columns = found.to_columns(DIGITS)
     write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
     return 0
 
@@ -244,9 +243,10 @@ def report_file(options: argparse.Namespace) -> int:
     check_out(options.out, options.model, "report")
     posterior, evaluation = load(options.model), None
     if options.evaluate:
-        kind = posterior.settings.get("kind")
-        if kind != "clicks":
-            raise ValueError(f"{options.model} was fitted to {kind}: only clicks can be hidden")
+        if posterior.kind != "clicks":
+            raise ValueError(
+                f"{options.model} was fitted to {posterior.kind}: only clicks can be hidden"
+            )
         with show_progress("evaluating", options.quiet) as progress:
             evaluation = evaluate_again(
                 posterior, options.hide, options.k, rng=options.seed, progress=progress
@@ -259,13 +259,12 @@ def report_file(options: argparse.Namespace) -> int:
 def serve_model(options: argparse.Namespace) -> int:
     """Serve a model until interrupted."""
     try:
-        from ..web.run import find_token, serve
+        from ..web.run import ServeOptions, find_token, serve
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"serve needs {error.name}: pip install 'pseudomallows[web]'", name=error.name
         ) from None
-    serve(
-        options.model,
+    given = ServeOptions(
         options.host,
         options.port,
         options.store,
@@ -278,4 +277,5 @@ def serve_model(options: argparse.Namespace) -> int:
         max_of_client=options.max_connections_per_client,
         uploads=(options.upload_rows, options.upload_users, options.upload_items),
     )
+    serve(options.model, given)
     return 0

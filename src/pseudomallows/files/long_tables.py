@@ -30,7 +30,7 @@ from .source import Source
 
 NO_NAME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None"))
 MOST_VALUES = 100_000  # of a rating or a count that are told apart
-BLOCK = 1 << 14  # rows of text that are taken at a time
+BLOCK = 1 << 10  # rows of text at a time: few, so that they stay in the cache of the processor
 STEP = 1 << 20  # codes that are changed at a time
 Codes = NDArray[np.int32]
 

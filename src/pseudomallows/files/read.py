@@ -28,7 +28,7 @@ def read(
     kind: str | None = None,
     *,
     encoding: str | None = None,
-    ties: str = "error",
+    ties: str = "keep",
     rng: np.random.Generator | int | None = None,
     items: Sequence[Any] | None = None,
     quiet: bool = True,
@@ -47,14 +47,16 @@ def read(
         a sparse matrix of SciPy). "-" is standard input.
     kind : str, optional
         "rankings": one line a user, one column an item, ranks with 1 for the best, empty for not
-        ranked; "long-rankings": columns user, item, rank; "orderings": one line a user, items, best
-        first, seen from a header of places (1st, 2nd; rank1, rank2); "clicks": columns user and
-        item, all others ignored; "wide-clicks": one line a user, one column an item, above 0 for a
-        click. Default: seen from the header; what could be two things is refused.
+        ranked, equal for ties; "long-rankings": columns user, item, rank; "orderings": one line a
+        user, items, best first, seen from a header of places (1st, 2nd; rank1, rank2); "clicks":
+        columns user and item, all others ignored; "wide-clicks": one line a user, one column an
+        item, above 0 for a click. Default: seen from the header; what could be two things is
+        refused.
     encoding : str, optional
         Default: UTF-8, or UTF-16 if the file says so.
     ties : str
-        For PrefLib: "error", or "random" to break at random what cannot be kept as not known.
+        For PrefLib: "keep", or "random" to draw the order of items that tie. ("error", of older
+        calls, is the same as "keep": every tie can be kept.)
     rng : numpy.random.Generator or seed, optional
         For ``ties="random"``.
     items : sequence, optional
@@ -84,7 +86,7 @@ def read_as(
     path: str | os.PathLike[str],
     kind: str | None = None,
     encoding: str | None = None,
-    ties: str = "error",
+    ties: str = "keep",
     rng: np.random.Generator | int | None = None,
     items: Sequence[Any] | None = None,
     may_be_one_item: bool = False,
@@ -95,8 +97,8 @@ def read_as(
     """
     if kind is not None and kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    if ties not in ("error", "random"):
-        raise ValueError(f"ties must be 'error' or 'random', got {ties!r}")
+    if ties not in ("keep", "random", "error"):
+        raise ValueError(f"ties must be 'keep' or 'random', got {ties!r}")
     source = open_source(path, None if items is None else list(items))
     source = replace(source, may_be_one_item=may_be_one_item)
     if source.is_blank:

@@ -1,6 +1,7 @@
 """Tables of rankings and of clicks, one line a user, and long tables of ranks."""
 
 import warnings
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..preferences.headers import NO_ITEM, are_places, order_of_places, word
 from ..preferences.preferences import ColumnWarning, Preferences, Rankings
+from ..preferences.ties import UNCLEAR, check_tied_ranks
 from .csv_files import Row
 from .kinds import (
     MISSING,
@@ -82,27 +84,32 @@ def _check_ranks(
     source: Source, items: list[str], rows: Table, values: NDArray[np.float64]
 ) -> None:
     known = ~np.isnan(values)
-    whole = np.where(known, values == np.floor(values), True)
-    inside = np.where(known, (values >= 0) & (values <= len(items)), True)
+    ranks = np.where(known, values, 0.0)
+    is_odd = ranks != np.floor(ranks)
+    for row in np.flatnonzero(is_odd.any(axis=1)):  # items that tie may share a mean rank
+        _, places, counts = np.unique(ranks[row], return_inverse=True, return_counts=True)
+        is_odd[row] &= counts[places] == 1
     wanted = f"a rank, a whole number from 1 to {len(items)}"
-    _check_cells(source, items, rows, values, ~(whole & inside), wanted)
+    wrong = is_odd | (ranks < 0) | (ranks > len(items))
+    _check_cells(source, items, rows, values, wrong, wanted)
     zeros = (values == 0).sum(axis=1)
     if (zeros == 1).all() and (known.sum(axis=1) > 1).all():
         raise source.error(
             rows[0][0], "every user has one rank 0: ranks start at 1; leave the others empty"
         )
-    ranks = np.where(known, values, 0).astype(np.int64)
-    order = np.argsort(ranks, axis=1, kind="stable")
-    ordered = np.take_along_axis(ranks, order, axis=1)
-    twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] > 0)
-    if twice.any():
-        row, place = np.argwhere(twice)[0]
-        one, other = (items[order[row, place + i]] for i in range(2))
-        raise source.error(
-            rows[row][0],
-            f"{one!r} and {other!r} both have rank {ordered[row, place]}: each rank goes to one "
-            "item; leave equal ones empty",
-        )
+    _check_ties(source, [line for line, _ in rows], ranks)
+
+
+def _check_ties(source: Source, lines: list[int], ranks: NDArray[np.float64]) -> None:
+    """Refuse the first row whose equal ranks are not clear; that of a user is ``lines[user]``."""
+    try:
+        check_tied_ranks(ranks)
+    except ValueError:
+        for line, row in zip(lines, ranks, strict=True):
+            try:
+                check_tied_ranks([row])
+            except ValueError:
+                raise source.error(line, UNCLEAR) from None
 
 
 def _check_cells(
@@ -150,23 +157,22 @@ def read_long_rankings(source: Source, rows: Table, header: Row, columns: Column
     users = sorted({user for user, _ in cells})
     items = sorted({item for _, item in cells})
     row_of, item_of = ({n: i for i, n in enumerate(names)} for names in (users, items))
+    counts = Counter((user, rank) for (user, _), (_, rank) in cells.items())
     ranks = np.zeros((len(users), len(items)))
-    owners: dict[tuple[str, float], tuple[int, str]] = {}
+    lines: dict[str, int] = {}  # the first of each user
     for (user, item), (line, text) in cells.items():
-        value = float(text) if text and is_number(text) else float("nan")
-        if text and not (value == int(value) if abs(value) < 1e15 else False):
+        lines.setdefault(user, line)
+        if not text:
+            continue
+        value = float(text) if is_number(text) else np.nan
+        is_rank = value == np.floor(value) or counts[user, text] > 1  # a tie may have a mean rank
+        if not is_rank or np.isnan(value):
             raise source.error(line, f"wanted a rank, got {text[:40]!r}", header[1][columns.rank])
-        if text and not 1 <= value <= len(items):
+        if not 1 <= value <= len(items):
             wanted = f"a rank from 1 to {len(items)}, the number of items"
             raise source.error(line, f"wanted {wanted}, got {text}", header[1][columns.rank])
-        value = 0.0 if np.isnan(value) else value
-        other = owners.setdefault((user, value), (line, item)) if value else (line, item)
-        if other[1] != item:
-            raise source.error(
-                line,
-                f"{user!r} gives rank {text} to {item!r} and, at line {other[0]}, {other[1]!r}",
-            )
         ranks[row_of[user], item_of[item]] = value
+    _check_ties(source, [lines[user] for user in users], ranks)
     try:
         return Preferences.from_rankings(ranks, users=users, items=items)
     except ValueError as error:

@@ -60,20 +60,25 @@ def open_table(
         with open_target(path) as stream:
             stream.write((as_text(rows) + "\n").encode())
     else:
-        delimiter, is_new = "\t" if ending == ".tsv" else ",", True
-
-        def write(columns: dict[str, Any]) -> None:
-            nonlocal is_new
-            if is_new:
-                write_rows(stream, [list(columns)], delimiter)
-            is_new = False
-            cells = [_plain(column) for column in columns.values()]
-            if safe_csv:
-                cells = [[safe_cell(value) for value in column] for column in cells]
-            write_rows(stream, zip(*cells, strict=True), delimiter)
-
         with open_target(path) as stream:
-            yield write
+            yield text_writer(stream, "\t" if ending == ".tsv" else ",", safe_csv)
+
+
+def text_writer(stream: Any, delimiter: str = ",", safe_csv: bool = False) -> Write:
+    """Writes blocks of columns as separated values, with their names before the first."""
+    is_new = True
+
+    def write(columns: dict[str, Any]) -> None:
+        nonlocal is_new
+        if is_new:
+            write_rows(stream, [list(columns)], delimiter)
+        is_new = False
+        cells = [_plain(column) for column in columns.values()]
+        if safe_csv:
+            cells = [[safe_cell(value) for value in column] for column in cells]
+        write_rows(stream, zip(*cells, strict=True), delimiter)
+
+    return write
 
 
 @contextmanager

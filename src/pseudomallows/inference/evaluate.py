@@ -115,10 +115,7 @@ def evaluate(
     k = None if k is None else check_count(k, "k")
     n_bins = check_count(n_bins, "n_bins")
     rng = np.random.default_rng(rng)
-    if truth is None:
-        test = _by_hidden_clicks(prefs, hide, k, rng)
-    else:
-        test = _by_truth(prefs, truth, k)
+    test = _by_truth(prefs, truth, k) if truth is not None else _hide(prefs, hide, k, rng)
     if method == "personal" and truth is None and _is_corrected_by_halves(test, options):
         posterior, found, test = _judge_halves(test, rng, executor, options)
     else:
@@ -145,7 +142,7 @@ class _Test:
         return recommend(posterior, self.k, users=users, window=self.window, executor=executor)
 
 
-def _by_hidden_clicks(prefs: Clicks, hide: int, k: int | None, rng: np.random.Generator) -> _Test:
+def _hide(prefs: Clicks, hide: int, k: int | None, rng: np.random.Generator) -> _Test:
     """Right is what was hidden."""
     shown, hidden = hide_clicks(prefs, hide, rng)
     judged = np.flatnonzero(prefs.n_clicks > hide)

@@ -9,7 +9,7 @@ without holding anything out.
 
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -174,10 +174,6 @@ class PersonalFit(PersonalModel):
             )
         raise AttributeError(f"'PersonalFit' has no attribute {name!r}", name=name, obj=self)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what was made for recommendations: a copy makes its own."""
-        return {name: value for name, value in vars(self).items() if name != "_recommender"}
-
     @property
     def clicks(self) -> Clicks | None:
         """The clicks behind the fit."""
@@ -187,6 +183,26 @@ class PersonalFit(PersonalModel):
     def personal(self) -> "PersonalFit":
         """Itself: version 0.1 kept `item_weights` and the others under this name."""
         return self
+
+    def model(self) -> PersonalModel:
+        """The model alone, without users and data."""
+        names = [each.name for each in fields(PersonalModel)]
+        return PersonalModel(**{name: getattr(self, name) for name in names})
+
+    @property
+    def method(self) -> str:
+        """How it was fitted."""
+        return "personal"
+
+    @property
+    def kind(self) -> str:
+        """The kind of data it was fitted to."""
+        return "clicks"
+
+    @property
+    def is_full(self) -> bool:
+        """Was it fitted to full rankings only? No."""
+        return False
 
     @property
     def n_clusters(self) -> int:
@@ -239,6 +255,7 @@ INSTEAD = {
     "weights": _DRAWS,
     "log_posterior": _DRAWS,
     "latent": _DRAWS,
+    "order": _DRAWS,
     "diagnostics": _DRAWS,
     "effective_size": _DRAWS,
     "to_arviz": _DRAWS,

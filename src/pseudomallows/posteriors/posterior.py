@@ -102,9 +102,15 @@ class Posterior:
             f"{n_clusters} clusters, {n_items} items)"
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what was made for recommendations: a copy makes its own."""
-        return {name: value for name, value in vars(self).items() if name != "_recommender"}
+    @property
+    def method(self) -> str:
+        """How it was fitted."""
+        return str(self.settings["method"])
+
+    @property
+    def order(self) -> str:
+        """In which order the paper's law visits the places of a group."""
+        return self.settings["options"]["order"] or "uniform"
 
     @property
     def clicks(self) -> Clicks | None:

@@ -79,9 +79,8 @@ def fill_last_rank(ranks: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def _warn_if_zero_based(ranks: NDArray[np.int32], given: Any) -> None:
     n_users, n_items = ranks.shape
-    if n_users < 2 or n_items < 3 or np.isnan(np.asarray(given, dtype=np.float64)).any():
-        return
-    if (np.sort(ranks, axis=1) == np.arange(n_items)).all():
+    values = np.asarray(given, dtype=np.float64)
+    if n_users > 1 and n_items > 2 and (values == 0).any(axis=1).all() and _is_zero_based(values):
         warnings.warn(
             ZeroBasedWarning(
                 "every row has the ranks 0 to n - 1, and 0 means not ranked, so it is taken as the "
@@ -89,6 +88,17 @@ def _warn_if_zero_based(ranks: NDArray[np.int32], given: Any) -> None:
             ),
             stacklevel=4,
         )
+
+
+def _is_zero_based(values: NDArray[np.float64]) -> bool:
+    """Would every row be complete with 1 more? A group of zeros must be seen as one by the next
+    rank (0, 0, 2), for any list of the first few (1, 2, 0, 0) has many zeros."""
+    try:
+        firsts = check_tied_ranks(values + 1)
+    except ValueError:
+        return False
+    one_zero = (values == 0).sum(axis=1) == 1
+    return bool((one_zero | (firsts == values + 1).all(axis=1)).all() and firsts.all())
 
 
 def _columns_in_order(frame: Any, items: Sequence[Hashable] | None) -> tuple[Any, list[Hashable]]:

@@ -20,25 +20,25 @@ NOTHING = 1e-14  # part of state 0, in the eigenvectors left out, of that in the
 NEGLIGIBLE = 1e-8  # part of a state; it counts squared, for the way there and the way back
 
 
-class Members:
+class MembershipTables:
     """Some consensuses, of each cluster one a draw, and what tells which of them a user's clicks
     speak for.
 
     Parameters
     ----------
-    centers : (n_draws, n_clusters, n_items) array
-        The consensuses.
+    consensuses : (n_draws, n_clusters, n_items) array
+        ``consensuses[draw, cluster, item]`` is a rank.
     alphas, log_weights : (n_draws, n_clusters) arrays
         Concentration of each, and the log of its weight before any clicks are seen: that of the
         draw, times the cluster's share in it.
     """
 
-    def __init__(self, centers: NDArray[np.int32], alphas: Floats, log_weights: Floats):
-        self.n_draws, self.n_clusters, self.n_items = centers.shape
-        if not alphas.shape == log_weights.shape == centers.shape[:2]:
+    def __init__(self, consensuses: NDArray[np.int32], alphas: Floats, log_weights: Floats):
+        self.n_draws, self.n_clusters, self.n_items = consensuses.shape
+        if not alphas.shape == log_weights.shape == consensuses.shape[:2]:
             raise ValueError("there must be an alpha and a weight for each consensus")
         n_items = self.n_items
-        ranks = np.ascontiguousarray(centers.reshape(-1, n_items).T)
+        ranks = np.ascontiguousarray(consensuses.reshape(-1, n_items).T)
         values, law_of = np.unique(alphas, return_inverse=True)
         self._lams = values / n_items
         constants = np.array([log_partition(n_items, alpha) for alpha in values.tolist()])
@@ -151,14 +151,14 @@ def first_parts(matrices: Floats, roots: Floats, vectors: Floats) -> Floats:
         down[:, i] -= squares[:, i - 1] / _not_zero(down[:, i - 1])
         up[:, -i - 1] -= squares[:, -i] / _not_zero(up[:, -i])
     twist = np.argmin(np.abs(down + up - shifted), axis=1)[:, None]  # gap, 1, eigenvector
-    found = np.where(k[:, None] == twist, np.take_along_axis(vectors, twist, axis=1), 0.0)
+    exact = np.where(k[:, None] == twist, np.take_along_axis(vectors, twist, axis=1), 0.0)
     for i in range(1, size):
-        lower = -beside[:, i - 1, None] / _not_zero(up[:, i]) * found[:, i - 1]
-        found[:, i] = np.where(i > twist[:, 0], lower, found[:, i])
-        higher = -beside[:, -i, None] / _not_zero(down[:, -i - 1]) * found[:, -i]
-        found[:, -i - 1] = np.where(size - 1 - i < twist[:, 0], higher, found[:, -i - 1])
-    exact = found[:, 0] / np.linalg.norm(found, axis=1)
-    return np.asarray(np.where(roots > 1e-8 * roots[:, :1], exact, vectors[:, 0]))
+        lower = -beside[:, i - 1, None] / _not_zero(up[:, i]) * exact[:, i - 1]
+        exact[:, i] = np.where(i > twist[:, 0], lower, exact[:, i])
+        higher = -beside[:, -i, None] / _not_zero(down[:, -i - 1]) * exact[:, -i]
+        exact[:, -i - 1] = np.where(size - 1 - i < twist[:, 0], higher, exact[:, -i - 1])
+    parts = exact[:, 0] / np.linalg.norm(exact, axis=1)
+    return np.asarray(np.where(roots > 1e-8 * roots[:, :1], parts, vectors[:, 0]))
 
 
 def _not_zero(values: Floats) -> Floats:

@@ -1,11 +1,14 @@
-"""The probabilities of a user's next items, by the order of the user's own."""
+"""Recommendations by the order of each user's own."""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.executors import Executor
 from ..kernels.footrule.personal import correct_chances, look_up_personal
-from ..posteriors.personal import PersonalModel
+from ..posteriors.personal import PersonalFit, PersonalModel
 from ..preferences.preferences import Clicks
+from .chances import Chances, Recommender, Users
+from .exact import draw_ranks_of
 from .tables import GridTables, Table
 
 LEAST_ALPHA = 1e-3  # whose logarithm stands for that of alpha 0
@@ -74,3 +77,85 @@ class PersonalChances:
             chances,
         )
         return chances
+
+
+class PersonalRecommender(Recommender):
+    """By the scores of a personal fit; blended, if it says so, with the chances of clusters."""
+
+    def __init__(self, fit: PersonalFit, clusters: Recommender | None):
+        super().__init__(fit.items, fit.popularity_ranking(), np.empty((0, 0, 0)))
+        self._personal, self._clusters = PersonalChances(fit.model()), clusters
+
+    def chances(
+        self, users: Users, k: int, window: int, max_error: float, executor: Executor
+    ) -> Chances:
+        """From tables; the errors are not known."""
+        tables = self._personal.prepare(users.clicks, window)
+        others = None
+        if self._clusters is not None:
+            others = self._clusters.all_chances(users.clicks, window)
+
+        def table(part: slice) -> tuple[Floats, None]:
+            blend = None if others is None else others[part]
+            law = (window, users.rows, blend)
+            return self._personal.probabilities(tables, users.clicks, part, *law), None
+
+        return Chances(users, self.consensus, table, lambda: None)
+
+    def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
+        """There are no draws to count."""
+        raise ValueError("by='draws' is not there for method='personal': use by='look_up'")
+
+    def new_memberships(self, users: Users, executor: Executor) -> Floats:
+        """There are no clusters."""
+        raise ValueError(
+            "a personal fit has no clusters: each user has an order of their own; for memberships "
+            "fit with another method and n_clusters"
+        )
+
+    def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """``counts[item, rank - 1]`` of rankings drawn for one user: clicked items and others, each
+        in the order of the user's own consensus, at the alphas of the grid."""
+        personal, clicks, one = self._personal.model, users.clicks, slice(0, 1)
+        consensus = personal.rankings_of(personal.scores_for(clicks, one, users.rows))
+        alpha_weights = personal.alpha_shares_of(clicks, one, consensus)[0]
+        ordering, none = np.argsort(consensus[0]), np.empty(0, dtype=np.int32)
+        is_clicked = np.isin(ordering, clicks.codes)
+        counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
+        for group, first in ((is_clicked, 0), (~is_clicked, len(clicks.codes))):
+            size = int(group.sum())
+            if size:
+                ranks = np.tile(np.arange(1, size + 1, dtype=np.int32), (len(alpha_weights), 1))
+                mixture = (ranks, personal.alphas / self.n_items, alpha_weights)
+                drawn = draw_ranks_of(none, *mixture, n_draws, rng)
+                counts[ordering[group], first : first + size] = drawn
+        return counts
+
+    # Tables, those of the clusters too
+
+    @property
+    def _of_clusters(self) -> list[Recommender]:
+        return [] if self._clusters is None else [self._clusters]
+
+    def prepare_size(self, n_clicks: int, window: int) -> None:
+        """Make the tables for all who have that many clicks."""
+        self._personal.tables.of(window, [self.n_items - n_clicks])
+        for other in self._of_clusters:
+            other.prepare_size(n_clicks, window)
+
+    def is_ready(self, n_clicks: int, window: int) -> bool:
+        """Are they made?"""
+        is_ready = self._personal.tables.has(window, self.n_items - n_clicks)
+        return is_ready and all(other.is_ready(n_clicks, window) for other in self._of_clusters)
+
+    def table_bytes(self) -> int:
+        """Memory of the tables."""
+        return self._personal.tables.nbytes + sum(
+            other.table_bytes() for other in self._of_clusters
+        )
+
+    def drop_tables(self, window: int) -> None:
+        """Forget those of a window."""
+        self._personal.tables.drop(window)
+        for other in self._of_clusters:
+            other.drop_tables(window)

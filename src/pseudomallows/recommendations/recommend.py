@@ -1,23 +1,24 @@
 """recommend: the best unseen items for each user, with probabilities."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.executors import Executor, all_cores, blocks, check_local
-from ..kernels.groups import choose_best
-from ..posteriors.personal import Fit, check_fit
+from ..engines.executors import Executor, Threads, all_cores, blocks, check_local
+from ..posteriors.personal import Fit
 from ..posteriors.posterior import intervals_of
 from ..preferences.frames import make_frame
-from ..preferences.preferences import Clicks, Preferences, check_known, rows_of_users
 from ..rankings import check_count
-from .exact import MAX_ERROR
-from .recommenders import FillBest, Recommender, recommender_of
+from .chances import MAX_ERROR, Chances, Users
+from .recommenders import recommender_of
+from .users import check_posterior, clicks_of_one, new_users, users_of
 
 WAYS = ("look_up", "draws")
+COLUMNS = ("user", "place", "item", "probability")  # of the table, wherever it is written
+DIGITS = 6  # of a probability in a file
+ONE = Threads(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +54,13 @@ class Recommendations:
         values = zip(*(column.tolist() for column in columns.values()), strict=True)
         return [dict(zip(columns, row, strict=True)) for row in values]
 
-    def to_columns(self) -> dict[str, NDArray[Any]]:
-        """The same as columns."""
+    def to_columns(self, digits: int | None = None) -> dict[str, NDArray[Any]]:
+        """The same as columns; `digits` are those of the probabilities, default all."""
         rows, places = np.nonzero(self.items >= 0)
-        return {
-            "user": self.users[rows],
-            "place": places + 1,
-            "item": self.item_names[self.items[rows, places]],
-            "probability": self.probabilities[rows, places],
-        }
+        names = self.item_names[self.items[rows, places]]
+        chances = self.probabilities[rows, places]
+        rounded = chances if digits is None else chances.round(digits)
+        return dict(zip(COLUMNS, (self.users[rows], places + 1, names, rounded), strict=True))
 
     def to_frame(self) -> Any:
         """A pandas frame: user, place, item, probability."""
@@ -119,90 +118,59 @@ def recommend(
 
     Examples
     --------
-    >>> from pseudomallows import fit
+    >>> from pseudomallows import Preferences, fit
     >>> prefs = Preferences.from_clicks({"ann": ["tea", "rum"], "bob": ["tea"], "eve": ["ale"]})
     >>> posterior = fit(prefs, alpha=2, rng=1)
     >>> recommend(posterior, k=1, clicks={"new": ["ale"]}).to_rows()[0]["item"]
     'tea'
     """
-    known = clicks_of_fit(posterior, has_clicks=clicks is not None)
-    k = min(check_count(k, "k"), posterior.n_items)
-    window = k if window is None else min(check_count(window, "window"), posterior.n_items)
+    chosen = users_of(posterior, users, clicks)
+    k, window = check_sizes(k, window, posterior.n_items)
     if by not in WAYS:
         raise ValueError(f"by must be one of {', '.join(map(repr, WAYS))}, got {by!r}")
-    if clicks is not None and users is not None:
-        raise ValueError("give users of the fit or clicks of new users, not both")
-    check_local(executor, "recommend")
-    seen, recommender = known, recommender_of(posterior)
-    rows: NDArray[np.int64] | None = None  # of the fit
-    if clicks is not None:
-        seen = new_users(clicks, known, recommender.codes)
-    elif users is not None:
-        rows = rows_of_users(known, users)
-        seen = known.take(rows)
-    else:
-        rows = np.arange(seen.n_users)
     if not max_error >= 0:
         raise ValueError(f"max_error must be 0 or more, got {max_error!r}")
-    return best_items(posterior, seen, rows, k, window, by, executor, max_error)
-
-
-def clicks_of_fit(posterior: Fit, has_clicks: bool) -> Clicks:
-    """The clicks of a fit, of which there must be some if there are no others to answer to."""
-    check_fit(posterior)
-    if posterior.clicks is None:
-        raise ValueError("recommendations need a fit of clicks, and this posterior is of rankings")
-    if not has_clicks and not posterior.clicks.n_users:
-        raise ValueError(
-            "this posterior keeps no users, as it was fitted to parts: give their clicks, such as "
-            "clicks={'ann': ['tea']}, or, to `recommend_to`, clicks=pm.Parts(folder) "
-            "(`--clicks FOLDER`)"
-        )
-    return posterior.clicks
-
-
-def best_items(
-    posterior: Fit,
-    seen: Clicks,
-    rows: NDArray[np.int64] | None,
-    k: int,
-    window: int,
-    by: str = "look_up",
-    executor: Executor | None = None,
-    max_error: float = MAX_ERROR,
-) -> Recommendations:
-    """The best unseen items of these users; `rows` are theirs in the fit, None if they are new."""
+    check_local(executor, "recommend")
     threads, recommender = executor or all_cores(), recommender_of(posterior)
-    items = np.full((seen.n_users, k), -1, dtype=np.int64)
-    chances, errors = np.full((2, seen.n_users, k), np.nan)
-    if by == "look_up":
-        fill = recommender.begin_best(seen, rows, k, window, threads, max_error)
-    else:
-        fill = _by_draws(recommender, seen, rows, window, threads)
+    if by == "draws":
+        return best_items(recommender.counted_chances(chosen, window, threads), k, threads)
+    return best_items(recommender.chances(chosen, k, window, max_error, threads), k, threads)
+
+
+def check_sizes(k: int, window: int | None, n_items: int) -> tuple[int, int]:
+    """How many items, and of how many next ranks the probability is: at most all."""
+    k = min(check_count(k, "k"), n_items)
+    return k, k if window is None else min(check_count(window, "window"), n_items)
+
+
+def best_items(chances: Chances, k: int, executor: Executor) -> Recommendations:
+    """The k best unseen items of each user: for Python, files, the command and the service."""
+    clicks = chances.users.clicks
+    items = np.full((clicks.n_users, k), -1, dtype=np.int64)
+    probabilities, errors = np.full((2, clicks.n_users, k), np.nan)
 
     def work(part: slice) -> None:
-        fill(part, items[part], chances[part], errors[part])
+        chances.fill_best(part, items[part], probabilities[part], errors[part])
 
-    for _ in threads.map(work, blocks(seen.n_users)):
+    for _ in executor.map(work, blocks(clicks.n_users)):
         pass
-    return Recommendations(seen.users, items, chances, seen.items, errors)
+    return Recommendations(clicks.users, items, probabilities, clicks.items, errors)
 
 
-def _by_draws(
-    recommender: Recommender,
-    seen: Clicks,
-    rows: NDArray[np.int64] | None,
-    window: int,
-    executor: Executor,
-) -> FillBest:
-    """The reference: by counting draws."""
-    fill_all = recommender.begin(seen, rows, window, "draws", executor)
+def best_of_one(
+    posterior: Fit, codes: NDArray[np.int32], row: int | None, k: int
+) -> tuple[list[int], list[float], list[float] | None]:
+    """The k best items of one user, their probabilities, and the user's memberships, as a service
+    asks for them: those of `recommend` and `memberships`.
 
-    def fill(part: slice, items: Any, chances: Any, errors: Any) -> None:
-        mine = (seen.starts[part.start : part.stop + 1], seen.codes)
-        choose_best(*mine, fill_all(part), recommender.consensus, items, chances)
-
-    return fill
+    `codes` are the clicks, sorted; `row` is that of the user in the fit, None for a new user.
+    """
+    rows = None if row is None else np.array([row])
+    users = Users(clicks_of_one(codes, posterior.items), rows)
+    chances = recommender_of(posterior).chances(users, k, k, MAX_ERROR, ONE)
+    best, memberships = best_items(chances, k, ONE), chances.memberships()
+    mine = None if memberships is None else memberships[0].tolist()
+    return best.items[0].tolist(), best.probabilities[0].tolist(), mine
 
 
 def memberships(
@@ -226,18 +194,15 @@ def memberships(
 
     Examples
     --------
-    >>> from pseudomallows import fit
+    >>> from pseudomallows import Preferences, fit
     >>> log = {i: ["tea", "milk"] if i < 8 else ["ale", "rum"] for i in range(14)}
     >>> posterior = fit(Preferences.from_clicks(log), "mcmc", alpha=5, n_clusters=2, rng=1)
     >>> memberships(posterior, {"new": ["milk"]}).argmax(), posterior.labels[[0, 13]]
     (np.int64(0), array([0, 1]))
     """
-    check_fit(posterior)
-    if posterior.clicks is None:
-        raise ValueError("new users are known by clicks, and this posterior is of rankings")
-    recommender = recommender_of(posterior)
-    new = new_users(clicks, posterior.clicks, recommender.codes)
-    return recommender.memberships_of(new, executor or all_cores())
+    check_posterior(posterior)
+    new = Users(new_users(posterior, clicks), None)
+    return recommender_of(posterior).memberships(new, executor or all_cores())
 
 
 def user_intervals(
@@ -275,46 +240,17 @@ def user_intervals(
 
     Examples
     --------
-    >>> from pseudomallows import fit
+    >>> from pseudomallows import Preferences, fit
     >>> prefs = Preferences.from_clicks({"ann": ["tea", "rum"], "bob": ["tea"], "eve": ["ale"]})
     >>> user_intervals(fit(prefs, alpha=2, rng=1), "bob", rng=1)[2]    # tea, the only click
     array([1, 1], dtype=int32)
     """
-    if posterior.clicks is None:
-        raise ValueError("users are known by clicks, and this posterior is of rankings")
     if (user is None) == (clicks is None):
         raise ValueError("give a user of the fit, or the clicks of a new one")
-    rng, recommender = np.random.default_rng(rng), recommender_of(posterior)
-    rows: NDArray[np.int64] | None = None
-    if clicks is None:
-        rows = rows_of_users(posterior.clicks, [user])
-        seen = posterior.clicks.take(rows)
-    else:
-        seen = new_users(clicks, posterior.clicks, recommender.codes)
-        if seen.n_users != 1:
-            raise ValueError(f"give the clicks of one user, got {seen.n_users}")
-    counts = recommender.draw_ranks(seen, rows, check_count(n_draws, "n_draws"), rng)
+    rng = np.random.default_rng(rng)
+    chosen = users_of(posterior, None if user is None else [user], clicks)
+    if chosen.clicks.n_users != 1:
+        raise ValueError(f"give the clicks of one user, got {chosen.clicks.n_users}")
+    n_draws = check_count(n_draws, "n_draws")
+    counts = recommender_of(posterior).draw_ranks(chosen, n_draws, rng)
     return intervals_of(counts / counts.sum(axis=1, keepdims=True), probability)
-
-
-def new_users(clicks: Any, seen: Clicks, codes: dict[Any, int]) -> Clicks:
-    """Clicks of new users, on the items of the fit."""
-    if isinstance(clicks, Clicks):
-        if clicks.items.tolist() != seen.items.tolist():
-            raise ValueError("the clicks of new users must have the items of the fit, in its order")
-        return clicks
-    if not isinstance(clicks, Mapping) or hasattr(clicks, "tocsr") or len(clicks) != 1:
-        return Preferences.from_clicks(clicks, items=seen.items.tolist())
-    # one user, as a service asks: the same, without the work that pays for many users only
-    ((user, listed),) = clicks.items()
-    if isinstance(listed, str) or not isinstance(listed, Iterable):
-        raise TypeError(f"clicks of {user!r} must be a list of items, got {listed!r}")
-    names = list(listed)
-    found = [codes.get(name, -1) for name in names]
-    if -1 in found:
-        check_known(np.array(found), names, "item")
-    mine = np.array(sorted(set(found)), dtype=np.int32)
-    users = np.empty(1, dtype=object)
-    users[0] = user
-    starts, weights = np.array([0, len(mine)]), np.ones(1, dtype=np.int64)
-    return Clicks(weights, users, seen.items, starts, mine)

@@ -7,7 +7,7 @@ any number of threads may ask: more tables make a new one, which takes the place
 import math
 import threading
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,31 +24,44 @@ SMALL, RATIO = 16, 1.125  # beyond this size tables are made for sizes of this r
 Table = tuple[NDArray[Any], ...]
 
 
+class Sources(NamedTuple):
+    """Draws to be looked up; a source is those of one consensus, with one alpha.
+
+    Those of `source` are ``orderings[firsts[source]:firsts[source + 1]]``, and so their weights;
+    ``alphas[source]`` is the number of its alpha.
+    """
+
+    orderings: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    firsts: NDArray[np.int64]
+    alphas: NDArray[np.int64]
+
+
 class Tables:
-    """Tables of the paper's law, for each window, concentration and number of unseen items.
+    """Tables of the paper's law, for each window, alpha and number of unseen items.
 
     Parameters
     ----------
     alphas : array
-        Concentration of each law.
-    sources : tuple of arrays
-        The draws that will be looked up: orderings, weights, where each source begins, its law.
+        The alphas there are.
+    sources : Sources
+        The draws that will be looked up.
     order : int
         In which the places of a group are visited.
     """
 
-    def __init__(self, alphas: NDArray[np.float64], sources: tuple[NDArray[Any], ...], order: int):
+    def __init__(self, alphas: NDArray[np.float64], sources: Sources, order: int):
         self._alphas, self._sources, self._order = alphas, sources, order
-        self.n_items = sources[0].shape[1]
+        self.n_items = sources.orderings.shape[1]
         self._made: dict[int, Table] = {}
-        self._knots: dict[tuple[int, int, int], NDArray[np.float64]] = {}  # window, law, size
+        self._knots: dict[tuple[int, int, int], NDArray[np.float64]] = {}  # window, alpha, size
         self._lock = threading.Lock()
 
     def of(self, window: int, wanted: Iterable[tuple[int, int]]) -> Table:
-        """``lines[law, size]``, -1 if not made; ``ends[line]``, from which place on the chances are
-        0; ``chances[line, place]``; ``ceiling_lines[source, size]``; ``ceilings[line, item]``. The
-        tables of the `wanted` laws and sizes are made, if they are missing."""
-        pairs = sorted({(law, size) for law, size in wanted if size})
+        """``lines[alpha, size]``, -1 if not made; ``ends[line]``, from which place on the chances
+        are 0; ``chances[line, place]``; ``ceiling_lines[source, size]``; ``ceilings[line, item]``.
+        The tables of the `wanted` numbers of alphas and sizes are made, if they are missing."""
+        pairs = sorted({(alpha, size) for alpha, size in wanted if size})
         found = self._made.get(window) or self._nothing()
         if all(found[0][pair] >= 0 for pair in pairs):  # waits for no other thread
             return found
@@ -59,9 +72,9 @@ class Tables:
             made = list(all_cores().map(lambda pair: self._make_one(window, *pair), missing))
             lines, ceiling_lines = lines.copy(), ceiling_lines.copy()
             n_ceilings = len(ceilings)
-            for number, (law, size) in enumerate(missing, len(ends)):
-                lines[law, size] = number
-                mine = np.flatnonzero(self._sources[3] == law)
+            for number, (alpha, size) in enumerate(missing, len(ends)):
+                lines[alpha, size] = number
+                mine = np.flatnonzero(self._sources.alphas == alpha)
                 ceiling_lines[mine, size] = n_ceilings + np.arange(len(mine))
                 n_ceilings += len(mine)
             last_places = [int(np.flatnonzero(line)[-1]) + 1 for line, _ in made]
@@ -86,13 +99,13 @@ class Tables:
         knots = sum(knot.nbytes for knot in list(self._knots.values()))
         return knots + sum(part.nbytes for table in list(self._made.values()) for part in table)
 
-    def whole(self, window: int, size: int) -> Table | None:
-        """The tables, if those for so many unseen items are made for all laws."""
-        found = self._made.get(window)
-        return found if found is not None and found[0][:, size].min() >= 0 else None
+    def whole(self, window: int, sizes: NDArray[np.int64]) -> Table | None:
+        """The tables, if those for so many unseen items are made for all alphas."""
+        made, wanted = self._made.get(window), list({*sizes.tolist()} - {0})
+        return made if made is not None and (made[0][:, wanted] >= 0).all() else None
 
     def _nothing(self) -> Table:
-        n_items, shape = self.n_items, (len(self._sources[3]), self.n_items + 1)
+        n_items, shape = self.n_items, (len(self._sources.alphas), self.n_items + 1)
         return (
             np.full((len(self._alphas), n_items + 1), -1, dtype=np.int32),
             np.empty(0, dtype=np.int64),
@@ -101,18 +114,18 @@ class Tables:
             np.empty((0, n_items)),
         )
 
-    def _make_one(self, window: int, law: int, size: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Chances of a law, and the ceilings of its sources."""
+    def _make_one(self, window: int, alpha: int, size: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Chances by one alpha, and the ceilings of its sources."""
         line = np.zeros(self.n_items)
         low, high = self._sizes_near(window, size)
-        below, above = (self._knot(window, law, knot) for knot in (low, high))
+        below, above = (self._knot(window, alpha, knot) for knot in (low, high))
         share = (size - low) / (high - low) if high > low else 0.0
         extended = np.append(below, np.full(size - low, below[-1]))
         line[:size] = (1 - share) * extended + share * above[:size]
         line[:size] *= min(window, size) / line[:size].sum()  # so many ranks are taken in all
         np.minimum(line, 1.0, out=line)
-        orderings, weights, firsts, laws = self._sources
-        mine = np.flatnonzero(laws == law)
+        orderings, weights, firsts, alphas = self._sources
+        mine = np.flatnonzero(alphas == alpha)
         ceilings = np.zeros((len(mine), self.n_items))
         for row, source in enumerate(mine):
             own = slice(firsts[source], firsts[source + 1])
@@ -120,9 +133,11 @@ class Tables:
         return line, ceilings
 
     def _make_knots(self, window: int, pairs: list[tuple[int, int]]) -> None:
-        """The chances between which those of these laws and sizes lie, side by side."""
+        """The chances between which those of these alphas and sizes lie, side by side."""
         keys = {
-            (window, law, knot) for law, size in pairs for knot in self._sizes_near(window, size)
+            (window, alpha, knot)
+            for alpha, size in pairs
+            for knot in self._sizes_near(window, size)
         }
         missing = sorted(keys - set(self._knots))
         made = all_cores().map(lambda key: self._make_knot(*key), missing)
@@ -134,12 +149,12 @@ class Tables:
         near_end = size < 2 * window
         return (size, size) if near_end or self._order != UNIFORM else knots_of(size, self.n_items)
 
-    def _knot(self, window: int, law: int, size: int) -> NDArray[np.float64]:
-        found = self._knots.get((window, law, size))  # None, if it has just been dropped
-        return self._make_knot(window, law, size) if found is None else found
+    def _knot(self, window: int, alpha: int, size: int) -> NDArray[np.float64]:
+        kept = self._knots.get((window, alpha, size))  # None, if it has just been dropped
+        return self._make_knot(window, alpha, size) if kept is None else kept
 
-    def _make_knot(self, window: int, law: int, size: int) -> NDArray[np.float64]:
-        lam = self._alphas[law] / self.n_items
+    def _make_knot(self, window: int, alpha: int, size: int) -> NDArray[np.float64]:
+        lam = self._alphas[alpha] / self.n_items
         return first_chances(size, lam, min(window, size), self._order)
 
 
@@ -160,14 +175,14 @@ def knots_of(size: int, n_items: int) -> tuple[int, int]:
     return (size, size) if size in (low, n_items) else (low, min(high, n_items))
 
 
-def first_chances(size: int, lam: float, k: int, order: int) -> NDArray[np.float64]:
-    """Chance of each place of a group to take one of its first k ranks, under the paper's law.
+def first_chances(size: int, lam: float, window: int, order: int) -> NDArray[np.float64]:
+    """Chance of each place of a group to take one of its first `window` ranks, by the paper's law.
 
     From draws, as many as make the standard error 0.001 or less, 0.0004 for small groups. For
     uniform orders the chance never rises from a place to the next, which smooths them.
     """
     sums, squares = np.zeros((2, size))
-    law = (size, lam, order, k, sums, squares)
+    law = (size, lam, order, window, sums, squares)
     sum_first_chances(size, 0, FIRST_DRAWS, *law)
     variance = float((squares / FIRST_DRAWS - (sums / FIRST_DRAWS) ** 2).max())
     error, most = (CHEAP_ERROR, MOST_CHEAP_DRAWS) if size <= CHEAP else (TABLE_ERROR, MOST_DRAWS)
@@ -234,8 +249,8 @@ class GridTables:
     def _make_one(self, window: int, size: int) -> NDArray[np.float64]:
         chances = np.zeros((len(self._alphas), self.n_items))
         factors, none, codes = step_factors(size, 0), np.zeros(2, np.int64), np.empty(0, np.int32)
-        center, ones = np.arange(1, size + 1), np.ones(1)
+        consensus, ones = np.arange(1, size + 1), np.ones(1)
         for line, alpha in zip(chances, self._alphas, strict=True):
-            law = (center, alpha / self.n_items, min(window, size))
+            law = (consensus, alpha / self.n_items, min(window, size))
             next_rank_probabilities(none, codes, *law, ones, factors, line[None, :size])
         return chances

@@ -1,5 +1,6 @@
 """Recommendations for all users, block by block: never all of them in memory."""
 
+import io
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -7,20 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..engines.executors import Executor, Threads, blocks, is_remote
+from ..engines.executors import Executor, Threads, all_cores, blocks, is_remote
 from ..files.atomic import make_folder
 from ..files.parquet_parts import Parts, load_part
-from ..files.write import Write, check_table, open_table
+from ..files.write import Write, check_table, open_table, text_writer
 from ..posteriors.personal import Fit, PersonalFit
-from ..preferences.preferences import Clicks
-from ..rankings import check_count
-from .recommend import Recommendations, best_items, clicks_of_fit, new_users
+from .chances import MAX_ERROR, Users
+from .recommend import DIGITS, Recommendations, best_items, check_sizes
 from .recommenders import recommender_of
+from .users import check_posterior, users_of
 
-ROWS = 1 << 14  # users of a block
-DIGITS = 6  # of a probability in a file
+ROWS = 1 << 14  # users of a block in a file
+SENT_ROWS = 1 << 8  # users of a block that is sent: the reader waits for the first
 Progress = Callable[[int, int], None]
 Answered = tuple[int, tuple[str, str] | None]
 
@@ -74,46 +74,58 @@ def recommend_to(
     >>> print(file.read_text().splitlines()[0])
     user,place,item,probability
     """
-    known = clicks_of_fit(posterior, has_clicks=clicks is not None)
-    k = min(check_count(k, "k"), posterior.n_items)
-    window = k if window is None else min(check_count(window, "window"), posterior.n_items)
+    check_posterior(posterior)
+    sizes = check_sizes(k, window, posterior.n_items)
     report = progress or (lambda done, total: None)
     if isinstance(clicks, Parts):
-        return _answer_parts(posterior, clicks, Path(target), k, window, executor, report)
+        return _answer_parts(posterior, clicks, Path(target), sizes, executor, report)
     if is_remote(executor):
         raise TypeError("on a cluster, recommendations are for parts: give clicks=pm.Parts(folder)")
+    users = users_of(posterior, clicks=clicks)
     check_table(target)
-    seen, is_new = known, clicks is not None
-    if is_new:
-        seen = new_users(clicks, known, recommender_of(posterior).codes)
-    answers = _answers(posterior, seen, is_new, k, window, executor)
-    n_blocks = max(1, len(blocks(seen.n_users, ROWS)))
+    n_blocks = max(1, len(blocks(users.clicks.n_users, ROWS)))
     with open_table(target, as_json, safe_csv) as write:
-        for number, found in enumerate(answers):
-            _write(write, found)
+        for number, answer in enumerate(answers_of(posterior, users, sizes, executor)):
+            write_answer(write, answer)
             report(number + 1, n_blocks)
-    return seen.n_users
+    return users.clicks.n_users
 
 
-def _write(write: Write, found: Recommendations) -> None:
-    columns = found.to_columns()
-    columns["probability"] = np.round(columns["probability"], DIGITS)
-    write(columns)
+def csv_blocks(
+    posterior: Fit, k: int, *, safe_csv: bool = False, executor: Executor | None = None
+) -> Iterator[bytes]:
+    """The file of `recommend_to` as comma-separated text, block by block of users of the fit."""
+    stream = io.BytesIO()
+    write = text_writer(stream, safe_csv=safe_csv)
+    known = check_posterior(posterior)  # of a fit of parts without users
+    users = Users(known, np.arange(known.n_users))
+    sizes = check_sizes(k, None, posterior.n_items)
+    for answer in answers_of(posterior, users, sizes, executor, SENT_ROWS):
+        write_answer(write, answer)
+        yield stream.getvalue()
+        stream.seek(0)
+        stream.truncate()
 
 
-def _answers(
+def write_answer(write: Write, answer: Recommendations) -> None:
+    """Write some rows of the table."""
+    write(answer.to_columns(DIGITS))
+
+
+def answers_of(
     posterior: Fit,
-    seen: Clicks,
-    is_new: bool,
-    k: int,
-    window: int,
+    users: Users,
+    sizes: tuple[int, int],
     executor: Executor | None,
+    n_rows: int | None = None,
 ) -> Iterator[Recommendations]:
-    """The answers to blocks of users; of nobody, one block without rows."""
-    for part in blocks(seen.n_users, ROWS) or [slice(0, 0)]:
-        rows: NDArray[np.int64] = np.arange(part.start, part.stop)
-        block = seen.take(rows)
-        yield best_items(posterior, block, None if is_new else rows, k, window, executor=executor)
+    """The answers to blocks of `n_rows` users; of nobody, one block without rows. `sizes` are k and
+    the window."""
+    threads, recommender, (k, window) = executor or all_cores(), recommender_of(posterior), sizes
+    for part in blocks(users.clicks.n_users, n_rows or ROWS) or [slice(0, 0)]:
+        chosen = np.arange(part.start, part.stop)
+        block = Users(users.clicks.take(chosen), None if users.rows is None else users.rows[chosen])
+        yield best_items(recommender.chances(block, k, window, MAX_ERROR, threads), k, threads)
 
 
 # Parts
@@ -123,8 +135,7 @@ def _answer_parts(
     posterior: Fit,
     parts: Parts,
     folder: Path,
-    k: int,
-    window: int,
+    sizes: tuple[int, int],
     executor: Executor | None,
     report: Progress,
 ) -> int:
@@ -136,14 +147,14 @@ def _answer_parts(
     pairs = list(zip(parts.paths, targets, strict=True))
     if is_remote(executor):
         model = executor.submit(_keep, lean)
-        tasks = [(model, *pair, k, window, True) for pair in pairs]
+        tasks = [(model, *pair, sizes, True) for pair in pairs]
         counts = [executor.submit(_answer_part, task) for task in tasks]  # side by side
-        found = _results(lambda count: next(executor.map(_keep, [count])), counts)
+        answered = _results(lambda count: next(executor.map(_keep, [count])), counts)
     else:
-        mine = [(lean, *pair, k, window, False) for pair in pairs]
-        found = _results(lambda task: _answer_part(task, executor), mine)
+        mine = [(lean, *pair, sizes, False) for pair in pairs]
+        answered = _results(lambda task: _answer_part(task, executor), mine)
     ends = []
-    for number, (count, first_and_last) in enumerate(found):
+    for number, (count, first_and_last) in enumerate(answered):
         n_users += count
         ends.append(first_and_last)
         report(number + 1, n_parts)
@@ -184,16 +195,16 @@ def _keep(thing: Any) -> Any:
 
 
 def _answer_part(
-    task: tuple[Fit, str, str, int, int, bool], executor: Executor | None = None
+    task: tuple[Fit, str, str, tuple[int, int], bool], executor: Executor | None = None
 ) -> Answered:
     """Read one part, write its answers, whole or not at all; return the number of users, and the
     first and the last of them."""
-    posterior, source, target, k, window, is_alone = task
+    posterior, source, target, sizes, is_alone = task
     seen = load_part(source, [str(name) for name in posterior.items.tolist()])
     seen = replace(seen, items=posterior.items)
     threads = Threads(1) if is_alone else executor
     with open_table(target) as write:
-        for found in _answers(posterior, seen, True, k, window, threads):
-            _write(write, found)
+        for answer in answers_of(posterior, Users(seen, None), sizes, threads):
+            write_answer(write, answer)
     users = seen.users
     return len(users), (users[0], users[-1]) if len(users) else None

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from .guard import MAX_HEAD
-from .model import encode
-from .types import ErrorAnswer
+from .types import ErrorAnswer, encode
 
-MAX_CONNECTIONS, MAX_OF_CLIENT = 1000, 100
+MAX_CONNECTIONS = 1000  # a few MB in all, and within the open files that most systems grant
+MAX_OF_CLIENT = 100  # of them, so that ten clients are needed to shut others out
 ROOM = 50  # for connections beyond that, which may ask for vital addresses and are told to wait
-WAIT_SECONDS, LATE_SECONDS = 15.0, 2.0  # for a request to come whole
+WAIT_SECONDS = 15.0  # for a request to come whole
+LATE_SECONDS = 2.0  # the same, for connections beyond the limit: they hold the last places
 TAKE_SECONDS = 60.0  # for a client to take any bytes of its answer; what the kernel holds is long
 LOOK_SECONDS = 1.0  # between two looks at a connection
 
@@ -108,9 +109,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._asked = self._taken = (
-            time.monotonic()
-        )  # the last request, the last bytes of an answer
+        # when the last request came, and when bytes of an answer were last taken
+        self._asked = self._taken = time.monotonic()
         self._request: Any = None
         self._n_left = 0  # bytes of an answer that the client has not taken
         client = (transport.get_extra_info("peername") or ("",))[0]
@@ -138,6 +138,7 @@ class Connection(asyncio.Protocol):
         self._look = self.loop.call_later(LOOK_SECONDS, self._look_after)
 
     def _is_answering(self) -> bool:
+        """Is an answer on its way?"""
         return self.cycle is not None and not self.cycle.response_complete
 
     def refuse(self, status: int, words: str) -> None:

@@ -12,11 +12,10 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from .endpoints import Endpoint
 from .errors import RETRY, ServiceError
-from .model import encode
-from .openapi import Endpoint
-from .service import Buckets, Service
-from .types import ErrorAnswer
+from .service import Service
+from .types import ErrorAnswer, encode
 
 log = logging.getLogger("pseudomallows")
 Message = MutableMapping[str, Any]
@@ -40,8 +39,9 @@ HEADERS = {
 RAW_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 WORDS = {404: "there is nothing at this address", 405: "this address does not take this method"}
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-ONCE = frozenset((b"host", b"origin", b"authorization", b"content-length"))
-MAX_HEAD = 16_384  # bytes
+ONCE = frozenset((b"host", b"origin", b"authorization", b"content-length"))  # they decide
+MAX_HEAD = 16_384  # bytes; browsers send less than half of it
+FILE_SECONDS = 10  # times as long as for another body
 
 
 class Guard:
@@ -62,7 +62,7 @@ class Guard:
         self.names = frozenset(name.lower() for name in names)
         self.hosts = None if hosts is None else frozenset(map(str.lower, hosts)) | self.names
         rate = service.limits.rate
-        self.buckets = Buckets(rate) if rate > 0 else None
+        self.rate_limit = RateLimit(rate) if rate > 0 else None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """One request."""
@@ -94,6 +94,7 @@ class Guard:
             self.service.metrics.add(route, status or 500, time.perf_counter() - started)
 
     def _check(self, scope: Message) -> None:
+        """Refuse what no address takes: by its head, and by who asks how often."""
         if scope.get("http_version", "1.1") not in ("1.0", "1.1"):
             raise ServiceError(
                 400, "the service speaks HTTP/1.0 and HTTP/1.1", {"Connection": "close"}
@@ -110,7 +111,7 @@ class Guard:
         if origin and site != host and without_port(site) not in self.names:
             raise ServiceError(403, "a page of another site must not ask here (Origin)")
         client = (scope.get("client") or ("",))[0]
-        if self.buckets is not None and not self.buckets.take(client[:100]):
+        if self.rate_limit is not None and not self.rate_limit.take(client[:100]):
             raise ServiceError(429, "too many requests: wait a second", RETRY)
 
 
@@ -132,6 +133,7 @@ def _check_path(scope: Message) -> None:
 
 
 def _read_headers(scope: Message) -> dict[bytes, bytes]:
+    """The headers; those that decide must come once."""
     headers: dict[bytes, bytes] = {}
     size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
     for name, value in scope["headers"]:
@@ -165,13 +167,32 @@ def _is_late(scope: Message) -> bool:
     return bool(scope.get("state", {}).get("is_late"))
 
 
+class RateLimit:
+    """How often each client may ask: `rate` times a second, and twice as often for a moment."""
+
+    MAX_CLIENTS = 10_000  # remembered; whoever has not asked for longest is forgotten
+
+    def __init__(self, rate: float):
+        self.rate, self._clients = rate, dict[str, tuple[float, float]]()
+
+    def take(self, client: str) -> bool:
+        """May this client ask now?"""
+        now, most = time.monotonic(), max(1.0, 2 * self.rate)
+        left, last = self._clients.pop(client, (most, now))
+        left = min(most, left + (now - last) * self.rate)
+        self._clients[client] = (max(left - 1, 0.0) if left >= 1 else left, now)
+        if len(self._clients) > self.MAX_CLIENTS:
+            del self._clients[next(iter(self._clients))]
+        return left >= 1
+
+
 class _Body:
     """The body of a request, up to its limits of size and time."""
 
     def __init__(self, request: Request, endpoint: Endpoint, service: Service):
         limits, takes_file = service.limits, endpoint.takes_file
         self.most = limits.upload if takes_file else limits.body
-        self.seconds = limits.seconds * (10 if takes_file else 1)
+        self.seconds = limits.seconds * (FILE_SECONDS if takes_file else 1)
         self._receive, self._size, self._has_all = request.receive, 0, False
         self._deadline = asyncio.get_running_loop().time() + self.seconds
         length = request.headers.get("content-length", "0")
@@ -179,6 +200,7 @@ class _Body:
             raise self._too_large()
 
     async def receive(self) -> Message:
+        """The next part of the body."""
         if self._has_all:
             return await self._receive()  # waits until the client goes
         try:
@@ -194,6 +216,7 @@ class _Body:
         return message
 
     def _too_large(self) -> ServiceError:
+        """For a body beyond its limit."""
         words = f"the body must have at most {self.most:,} bytes"
         return ServiceError(413, words, {"Connection": "close"})
 
@@ -208,12 +231,14 @@ def without_port(host: str) -> str:
 
 
 def _with_ours(headers: Any, is_last: bool) -> list[tuple[bytes, bytes]]:
+    """Headers with those that every answer has; `is_last`: the connection ends with it."""
     given = {name.lower() for name, _ in headers}
     ours = [*RAW_HEADERS, (b"connection", b"close")] if is_last else RAW_HEADERS
     return [*headers, *(pair for pair in ours if pair[0] not in given)]
 
 
 def _known(error: Exception) -> ServiceError:
+    """An error in words for the client; what we did not foresee goes to the log."""
     if isinstance(error, ServiceError):
         return error
     if isinstance(error, HTTPException):
@@ -224,6 +249,7 @@ def _known(error: Exception) -> ServiceError:
 
 
 async def _send_error(error: ServiceError, send: Send) -> None:
+    """Answer with an error."""
     body = encode(ErrorAnswer(error.words))
     headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
     headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]

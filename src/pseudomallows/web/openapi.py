@@ -1,18 +1,14 @@
 """The description of the service for machines (OpenAPI 3.1) and, as a page, for people."""
 
 import html
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
 
 from .._version import __version__
+from .endpoints import Endpoint
 from .types import MAX_NAME, ErrorAnswer
 
-Handler = Callable[[Request], Awaitable[Response]]
 ERRORS = {
     400: "not understood",
     401: "no token, or a wrong one",
@@ -26,42 +22,12 @@ ERRORS = {
     503: "not for the moment",
     507: "the disk is full",
 }
-ALWAYS = (400, 408, 413, 429, 431, 503)
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """One address: what it takes, what it answers, who may ask.
-
-    The token is asked for every method but GET, unless it is said that nothing is changed.
-    """
-
-    method: str
-    path: str
-    handler: Handler
-    words: str
-    answer: Any = None  # a type, or the name of a media type
-    asks: Any = None  # the same
-    query: dict[str, Any] = field(default_factory=dict)
-    status: int = 200
-    errors: tuple[int, ...] = ()
-    changes_nothing: bool = False  # though it is no GET
-    is_vital: bool = False  # answered even if there are too many connections
-
-    @property
-    def writes(self) -> bool:
-        """Does it change anything? Then it needs the token."""
-        return self.method != "GET" and not self.changes_nothing
-
-    @property
-    def takes_file(self) -> bool:
-        """Is the body a file, which may be large?"""
-        return isinstance(self.asks, str)
+ALWAYS = (400, 408, 413, 429, 431, 503)  # the guard may answer so to any request
 
 
 def describe(endpoints: list[Endpoint]) -> dict[str, Any]:
     """The description, from the types."""
-    types = [t for e in endpoints for t in (e.answer, e.asks) if isinstance(t, type)]
+    types = [t for e in endpoints for t in (e.answers, e.asks) if isinstance(t, type)]
     every = list(dict.fromkeys([*types, ErrorAnswer]))
     refs, components = msgspec.json.schema_components(
         every, ref_template="#/components/schemas/{name}"
@@ -87,11 +53,12 @@ def describe(endpoints: list[Endpoint]) -> dict[str, Any]:
 
 
 def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
+    """One address; `schemas[type]` says where the schema of a type is."""
     operation: dict[str, Any] = {
         "summary": endpoint.words,
-        "operationId": endpoint.handler.__name__,
+        "operationId": endpoint.name,
         "parameters": _parameters(endpoint),
-        "responses": {str(endpoint.status): _content(endpoint.answer, schemas, "the answer")},
+        "responses": {str(endpoint.status): _content(endpoint.answers, schemas, "the answer")},
     }
     errors = {*ALWAYS, *endpoint.errors, *((401,) if endpoint.writes else ())}
     errors |= {422} if endpoint.query or endpoint.asks is not None else set()
@@ -106,9 +73,10 @@ def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    """Those of the query, then that of the path."""
     rows = [
-        {"name": name, "in": "query", "required": False, "schema": schema}
-        for name, schema in endpoint.query.items()
+        {"name": one.name, "in": "query", "required": False, "schema": one.schema()}
+        for one in endpoint.query
     ]
     if "{" in endpoint.path:
         name = endpoint.path.partition("{")[2].partition("}")[0]
@@ -118,6 +86,7 @@ def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
 
 
 def _content(kind: Any, schemas: dict[Any, Any], words: str) -> dict[str, Any]:
+    """A body: of a type, or of a media type."""
     if isinstance(kind, str):
         return {"description": words, "content": {kind: {"schema": {"type": "string"}}}}
     return {"description": words, "content": {"application/json": {"schema": schemas[kind]}}}
@@ -145,6 +114,7 @@ def as_page(description: dict[str, Any]) -> str:
 
 
 def _page_rows(operation: dict[str, Any]) -> list[str]:
+    """What an address takes and answers, and whether it needs the token."""
     rows = []
     if operation["parameters"]:
         names = ", ".join(html.escape(row["name"]) for row in operation["parameters"])
@@ -162,6 +132,7 @@ def _page_rows(operation: dict[str, Any]) -> list[str]:
 
 
 def _media(part: dict[str, Any]) -> str:
+    """Media type and type of a body."""
     ((media, content),) = part["content"].items()
     name = content["schema"].get("$ref", "").rpartition("/")[2]
     return f"<code>{html.escape(media)} {html.escape(name)}</code>"

@@ -7,69 +7,91 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
 
-from .app import guard_of
+from .app import app_of
 from .connections import MAX_CONNECTIONS, MAX_OF_CLIENT, ROOM, Connections, Network, make_protocol
 from .guard import LOOPBACK, MAX_HEAD, Guard
-from .intake import MOST, Most
+from .jobs.upload_file import DEFAULT_LIMITS, UploadLimits
 from .service import Limits, Service
 
 log = logging.getLogger("pseudomallows")
-MIN_TOKEN, PUBLIC_RATE = 16, 100.0
-SPARE_FILES = 200  # of the process, besides connections
+MIN_TOKEN = 16  # characters: with a limited rate, nobody guesses so many
+PUBLIC_RATE = 100.0  # requests a second from a client on another machine: more than a person makes
+SPARE_FILES = 200  # of the process, besides connections: the store, the model, pipes to jobs
+KEEP_SECONDS = 15  # for a connection without requests; that of `connections` for a first request
+END_SECONDS = 5  # for answers under way, when the service is asked to end
 
 
-def serve(
-    model: str,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    store: str = "clicks.sqlite",
-    token: str | None = None,
-    refit_every: float | None = None,
-    rate: float | None = None,
-    names: Sequence[str] = (),
-    quiet: bool = False,
-    trusted_proxies: str | None = None,
-    max_of_client: int = MAX_OF_CLIENT,
-    uploads: tuple[int, int, int] = MOST,
-) -> None:
-    """Serve a model until interrupted; `uploads`: most rows, users and new items of one."""
-    is_local = is_loopback(host)
-    if not is_local and token is None:
-        raise ValueError(
-            f"{host} can be reached from outside, so a token is needed: give --token-file, or set "
-            "PSEUDOMALLOWS_TOKEN"
-        )
-    if refit_every is not None and not refit_every > 0:
-        raise ValueError(f"--refit-every must be above 0 seconds, got {refit_every:g}")
-    if max_of_client < 1:
-        raise ValueError(f"--max-connections-per-client must be 1 or more, got {max_of_client}")
-    proxies = read_proxies(trusted_proxies)
-    if rate is None:
-        rate = 0.0 if is_local else PUBLIC_RATE
-    _set_up_log(quiet)
-    opened = _bind(host, port)
+@dataclass(frozen=True)
+class ServeOptions:
+    """How to serve a model, as `pseudomallows serve` is told; checked at once."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    store: str = "clicks.sqlite"
+    token: str | None = None
+    refit_every: float | None = None  # seconds; None: never
+    rate: float | None = None  # requests a second and client; None: any on this machine, else 100
+    names: Sequence[str] = ()  # more names by which requests may call this machine
+    quiet: bool = False
+    trusted_proxies: str | None = None  # networks with commas between them
+    max_of_client: int = MAX_OF_CLIENT  # connections
+    uploads: tuple[int, int, int] = DEFAULT_LIMITS  # most rows, users and new items of one
+
+    def __post_init__(self) -> None:
+        if not self.is_local and self.token is None:
+            raise ValueError(
+                f"{self.host} can be reached from outside, so a token is needed: give "
+                "--token-file, or set PSEUDOMALLOWS_TOKEN"
+            )
+        if self.refit_every is not None and not self.refit_every > 0:
+            raise ValueError(f"--refit-every must be above 0 seconds, got {self.refit_every:g}")
+        if self.max_of_client < 1:
+            given = self.max_of_client
+            raise ValueError(f"--max-connections-per-client must be 1 or more, got {given}")
+        read_proxies(self.trusted_proxies)
+
+    @property
+    def is_local(self) -> bool:
+        """Is the service for this machine only?"""
+        return is_loopback(self.host)
+
+    def limits(self) -> Limits:
+        """Of what clients send."""
+        rate = self.rate
+        if rate is None:
+            rate = 0.0 if self.is_local else PUBLIC_RATE
+        return Limits(rate=rate, uploads=UploadLimits(*self.uploads))
+
+
+def serve(model: str, options: ServeOptions) -> None:
+    """Serve a model until interrupted."""
+    _set_up_log(options.quiet)
+    opened = _bind(options.host, options.port)
     try:
-        limits = Limits(rate=rate, uploads=Most(*uploads))
-        service = Service(model, store, token, limits, refit_every)
-        hosts = LOOPBACK | {host} if is_local else None
-        guard = guard_of(service, hosts, frozenset(names))
-        _run(opened, guard, Connections(_room_for_connections(), max_of_client, proxies))
+        limits, every = options.limits(), options.refit_every
+        service = Service(model, options.store, options.token, limits, every)
+        hosts = LOOPBACK | {options.host} if options.is_local else None
+        app, proxies = app_of(service, hosts, frozenset(options.names)), options.trusted_proxies
+        room = _room_for_connections()
+        _run(opened, app, Connections(room, options.max_of_client, read_proxies(proxies)))
     finally:
         opened.close()
 
 
-def _run(opened: socket.socket, guard: Guard, connections: Connections) -> None:
-    served, (host, port) = guard.service.served, opened.getsockname()[:2]
-    log.info("%s, version %d", served.posterior, served.number)
-    log.info("look-up tables of %.1f MB made", served.table_bytes() / 1e6)
+def _run(opened: socket.socket, app: Guard, connections: Connections) -> None:
+    """Open the port, and answer until interrupted."""
+    model, (host, port) = app.service.model, opened.getsockname()[:2]
+    log.info("%s, version %d", model.posterior, model.number)
+    log.info("look-up tables of %.1f MB made", model.table_bytes() / 1e6)
     log.info("open http://%s:%d", host, port)
     gc.collect()
     gc.freeze()  # what is there by now stays, and need not be looked through again
-    uvicorn.Server(make_config(guard, host, port, connections)).run(sockets=[opened])
+    uvicorn.Server(make_config(app, host, port, connections)).run(sockets=[opened])
 
 
 def _room_for_connections() -> int:
@@ -102,12 +124,12 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def make_config(
-    guard: Guard, host: str, port: int, connections: Connections | None = None
+    app: Guard, host: str, port: int, connections: Connections | None = None
 ) -> uvicorn.Config:
     """How the server runs an app."""
     connections = connections or Connections()
     return uvicorn.Config(
-        guard,
+        app,
         host=host,
         port=port,
         http=make_protocol(connections),
@@ -119,8 +141,8 @@ def make_config(
         server_header=False,
         proxy_headers=bool(connections.proxies),
         forwarded_allow_ips=[str(network) for network in connections.proxies],
-        timeout_keep_alive=15,
-        timeout_graceful_shutdown=5,
+        timeout_keep_alive=KEEP_SECONDS,
+        timeout_graceful_shutdown=END_SECONDS,
         h11_max_incomplete_event_size=MAX_HEAD,
     )
 
@@ -131,18 +153,19 @@ def read_proxies(text: str | None) -> list[Network]:
     >>> read_proxies("10.0.0.2, 10.1.0.0/16")[1]
     IPv4Network('10.1.0.0/16')
     """
-    found: list[Network] = []
+    networks: list[Network] = []
     for word in text.split(",") if text is not None else []:
         try:
-            found.append(ipaddress.ip_network(word.strip()))
+            networks.append(ipaddress.ip_network(word.strip()))
         except ValueError as error:
             raise ValueError(
                 f"--trusted-proxies must be addresses, such as 10.0.0.2 or 10.0.0.0/24: {error}"
             ) from None
-    return found
+    return networks
 
 
 def _set_up_log(quiet: bool) -> None:
+    """Lines on standard error; only warnings, if quiet."""
     if not log.handlers:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("pseudomallows: %(message)s"))

@@ -3,8 +3,6 @@
 import asyncio
 import logging
 import os
-import tempfile
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,17 +10,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .._version import __version__
-from ..show.report import report
 from .errors import RETRY, ServiceError, StoreError
-from .intake import MOST, Most, check_name
-from .jobs import Job, Jobs
+from .jobs.refits import Refit, Refits
+from .jobs.upload_file import DEFAULT_LIMITS, UploadLimits
+from .jobs.uploads import Uploaded, Uploads
 from .metrics import Metrics
-from .model import Served
-from .stores.keeper import BRIEF, Keeper
-from .stores.store import open_store
-from .types import ModelAnswer
-from .uploads import Taken, Uploads
-from .versions import Versions
+from .models.model import Model
+from .models.versions import Versions
+from .stores.async_store import BRIEF, AsyncStore
+from .stores.open import open_store
+from .types import ModelAnswer, check_name
 
 log = logging.getLogger("pseudomallows")
 WATCH_SECONDS = 2.0  # between two looks for a version that another process has made
@@ -33,16 +30,16 @@ T = TypeVar("T")
 class Limits:
     """What is refused, and how long a client may take."""
 
-    body: int = 1_000_000
-    upload: int = 100_000_000
+    body: int = 1_000_000  # bytes; 10,000 clicks take less
+    upload: int = 100_000_000  # bytes, which wait on the disk
     seconds: float = 30.0  # for the body of a request; an upload has ten times as long
     rate: float = 0.0  # requests a second and client; 0: any number
-    waiting: int = 64  # slow answers that may wait
-    uploads: Most = MOST
+    waiting: int = 64  # slow answers that may wait, for two threads
+    uploads: UploadLimits = DEFAULT_LIMITS
 
 
 class Service:
-    """One model, served."""
+    """A model that answers, a store that keeps clicks, and the jobs beside them."""
 
     def __init__(
         self,
@@ -57,12 +54,12 @@ class Service:
         self.metrics = Metrics()
         newest = self.versions.newest()
         assert newest is not None
-        self.served = Served(newest[1], newest[0])
-        self._left = self.served.prepare()
+        self.model = Model(newest[1], newest[0])
+        self._left = self.model.prepare()
         self._seen = max([newest[0], *self.versions.numbers()])
-        self.keeper = Keeper(open_store(store))
-        self.uploads = Uploads(self.keeper, store, self.limits.uploads)
-        self.jobs = Jobs(self._take_version)
+        self.store = AsyncStore(open_store(store))
+        self.uploads = Uploads(self.store, store, self.limits.uploads)
+        self.refits = Refits(self._take_version)
         self._slow = ThreadPoolExecutor(2, thread_name_prefix="slow")
         self._behind = ThreadPoolExecutor(1, thread_name_prefix="behind")
         self._waiting = self._n_stored = 0
@@ -74,11 +71,11 @@ class Service:
 
     async def start(self) -> None:
         """Begin what goes on beside the requests."""
-        beside = [self._watch_versions(), self.keeper.watch(), self.uploads.clean()]
+        beside = [self._watch_versions(), self.store.watch(), self.uploads.clean()]
         if self.refit_every:
             beside.append(self._refit_now_and_then(self.refit_every))
         self._tasks += [asyncio.create_task(work) for work in beside]
-        self._behind.submit(self._make_tables, self.served)
+        self._behind.submit(self._make_tables, self.model)
 
     async def stop(self) -> None:
         """End jobs, store what waits, close."""
@@ -86,21 +83,21 @@ class Service:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.jobs.close()
+        await self.refits.close()
         for pool in (self._slow, self._behind):
             pool.shutdown(wait=False, cancel_futures=True)
         self.uploads.close()
         await asyncio.get_running_loop().run_in_executor(None, self._close_store)
 
     def _close_store(self) -> None:
-        self.keeper.close()
-        self.keeper.store.close()
+        self.store.close()
+        self.store.blocking.close()
 
-    def _make_tables(self, served: Served) -> None:
+    def _make_tables(self, model: Model) -> None:
         """The tables that were not made before the port opened."""
         left = self._left
-        while left and not self._closed and self.served is served:
-            served.prepare_size(left[0])
+        while left and not self._closed and self.model is model:
+            model.prepare_size(left[0])
             left.pop(0)
 
     # Versions
@@ -108,18 +105,18 @@ class Service:
     async def _take_version(self, number: int) -> None:
         """Load a version, make it ready, then answer from it."""
         async with self._turn:
-            if number <= self.served.number:
+            if number <= self.model.number:
                 return
             loop = asyncio.get_running_loop()
-            served, left = await loop.run_in_executor(self._behind, self._load, number)
-            self.served, self._left = served, left
+            model, left = await loop.run_in_executor(self._behind, self._load, number)
+            self.model, self._left = model, left
             self._seen = max(self._seen, number)
             log.info("version %d answers now", number)
-            self._behind.submit(self._make_tables, served)
+            self._behind.submit(self._make_tables, model)
 
-    def _load(self, number: int) -> tuple[Served, list[int]]:
-        served = Served(self.versions.load(number), number)
-        return served, served.prepare()
+    def _load(self, number: int) -> tuple[Model, list[int]]:
+        model = Model(self.versions.load(number), number)
+        return model, model.prepare()
 
     async def _watch_versions(self) -> None:
         while True:
@@ -139,62 +136,55 @@ class Service:
         while True:
             await asyncio.sleep(seconds)
             try:
-                _, changes = await self.keeper.ask(lambda store: store.counts())
-                settings = self.served.posterior.settings
+                _, changes = await self.store.ask(lambda store: store.counts())
+                settings = self.model.posterior.settings
                 known = settings.get("stored_changes", settings.get("stored_clicks", 0))
-                if changes not in (known, last) and not self.jobs.is_busy:
+                if changes not in (known, last) and not self.refits.is_busy:
                     await self.refit(None, None)
                     last = changes
             except Exception as error:
                 log.warning("no refit: %s", error)
 
-    async def refit(self, clusters: int | str | None, method: str | None) -> Job:
+    async def refit(self, clusters: int | str | None, method: str | None) -> Refit:
         """Start a refit from the newest version and the store."""
-        await self.keeper.ask(lambda store: store.check())  # a store that is gone has no clicks
-        order = {
+        await self.store.ask(lambda store: store.check())  # a store that is gone has no clicks
+        request = {
             "model": str(self.versions.model.resolve()),
-            "number": self.served.number,
+            "number": self.model.number,
             "store": self.address,
             "clusters": clusters,
             "method": method,
         }
-        return await self.jobs.start(order)
+        return await self.refits.start(request)
 
     # Clicks
 
     async def stored_clicks(self, user: str) -> list[str]:
         """What the store has of a user."""
-        found = await self.keeper.ask(lambda store: store.clicks_of([user]))
-        return found[user]
+        clicks = await self.store.ask(lambda store: store.clicks_of([user]))
+        return clicks[user]
 
     async def add_clicks(self, user: str, items: Sequence[str]) -> list[str]:
         """Store clicks; all clicks of the user, once they are safe."""
         check_name(user, "a user")
-        self.served.codes_of(items)  # an unknown item is refused
-        stored = await self.keeper.add(user, items)
+        self.model.codes_of(items)  # an unknown item is refused
+        stored = await self.store.add(user, items)
         return self.all_clicks(user, stored)
 
     def all_clicks(self, user: str, stored: Sequence[str]) -> list[str]:
         """The clicks of the fit and those of the store, each once."""
-        return list(dict.fromkeys([*self._fitted(self.served, user), *stored]))
+        return list(dict.fromkeys([*self.model.clicks_of(user), *stored]))
 
-    @staticmethod
-    def _fitted(served: Served, user: str) -> list[str]:
-        row = served.rows.get(user)
-        if row is None:
-            return []
-        return [served.item_names[code] for code in served.clicks.clicks_of(row).tolist()]
-
-    async def upload(self, path: Path) -> Taken:
+    async def upload(self, path: Path) -> Uploaded:
         """Store the clicks of a file, whole or not at all."""
-        return await self.uploads.take(path, self.served.codes.keys())
+        return await self.uploads.take(path, self.model.codes.keys())
 
     async def remove_user(self, user: str) -> int:
         """Remove all stored clicks of a user; how many there were."""
         check_name(user, "a user")
-        n_removed = await self.keeper.ask(lambda store: store.remove_user(user))
+        n_removed = await self.store.ask(lambda store: store.remove_user(user))
         if not n_removed:
-            more = "; the model's own clicks stay" if user in self.served.rows else ""
+            more = "; the model's own clicks stay" if user in self.model.rows else ""
             raise ServiceError(404, f"no clicks are stored of a user {user[:80]!r}{more}")
         return n_removed
 
@@ -220,13 +210,13 @@ class Service:
 
     async def recommend(self, names: Sequence[str], k: int) -> bytes:
         """The answer of /recommend."""
-        served = self.served
-        found = served.quick_answer(names, k)
-        if found is None:
-            codes = served.codes_of(names)
-            found = await self.slow(lambda: served.answer(codes, k))
-            served.keep((k, codes.tobytes()), found)
-        return found
+        model = self.model
+        answer = model.quick_answer(names, k)
+        if answer is None:
+            codes = model.codes_of(names)
+            answer = await self.slow(lambda: model.answer(codes, k))
+            model.answers.put((k, codes.tobytes()), answer)
+        return answer
 
     async def recommend_user(self, user: str, k: int) -> tuple[bytes, bool]:
         """The answer for a user, of the fit, of the store, or of both; and was the store asked?
@@ -236,95 +226,64 @@ class Service:
         try:
             return await self._recommend_user(user, await self.stored_clicks(user), k), True
         except StoreError:
-            if user not in self.served.rows:
+            if user not in self.model.rows:
                 raise
         return await self._recommend_user(user, [], k), False
 
     async def _recommend_user(self, user: str, stored: Sequence[str], k: int) -> bytes:
-        served = self.served
-        fitted = self._fitted(served, user)
-        new = [item for item in stored if item in served.codes and item not in set(fitted)]
+        model = self.model
+        fitted = model.clicks_of(user)
+        new = [item for item in stored if item in model.codes and item not in set(fitted)]
         if new:
             return await self.recommend([*fitted, *new], k)
-        if user not in served.rows and not stored:
+        if user not in model.rows and not stored:
             raise ServiceError(404, f"no user is named {user[:80]!r}: post some clicks first")
-        if user not in served.rows:
+        if user not in model.rows:
             return await self.recommend([], k)
-        row = served.rows[user]
+        row = model.rows[user]
         key = (k, f"row {row}".encode())
-        found = served.kept(key)
-        if found is None:
-            codes = served.clicks.clicks_of(row)
-            found = await self.slow(lambda: served.answer(codes, k, row))
-            served.keep(key, found)
-        return found
+        answer = model.answers.get(key)
+        if answer is None:
+            codes = model.clicks.clicks_of(row)
+            answer = await self.slow(lambda: model.answer(codes, k, row))
+            model.answers.put(key, answer)
+        return answer
 
     async def about(self) -> ModelAnswer:
         """The answer of /model."""
-        served, settings = self.served, self.served.posterior.settings
-        answer, why = await self.slow(served.verdict)
+        model, settings = self.model, self.model.posterior.settings
+        answer, why = await self.slow(model.summary.verdict)
         trusted: Any = answer
         return ModelAnswer(
             version=str(settings.get("version", __version__)),
             method=str(settings.get("method")),
-            model=served.number,
-            n_users=len(served.user_names),
-            n_items=len(served.item_names),
-            n_clusters=served.posterior.n_clusters,
-            n_clicks=len(served.clicks.codes),
-            alpha=served.alphas(),
+            model=model.number,
+            n_users=len(model.user_names),
+            n_items=len(model.item_names),
+            n_clusters=model.posterior.n_clusters,
+            n_clicks=len(model.clicks.codes),
+            alpha=model.summary.alphas(),
             trusted=trusted,
             why=why,
             seed=settings.get("seed"),
             has_token=self.token is not None,
         )
 
-    def report_page(self) -> bytes:
-        """The report of the model, made once for each version."""
-        served = self.served
-
-        def make() -> bytes:
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "report.html"
-                report(served.posterior, path)
-                return path.read_bytes()
-
-        page: bytes = served.once("report", make)
-        return page
-
     async def metrics_text(self) -> str:
         """The answer of /metrics."""
-        served, is_good = self.served, self.keeper.health.problem is None
+        model, is_good = self.model, self.store.health.problem is None
+        n_hits = model.answers.n_hits
         try:
-            self._n_stored = await self.keeper.ask(lambda store: store.n_clicks(), BRIEF)
+            self._n_stored = await self.store.ask(lambda store: store.n_clicks(), BRIEF)
         except StoreError:
             is_good = False
         gauges = {
-            "model_version": ("Number of the version that answers.", float(served.number)),
-            "table_bytes": ("Memory of the look-up tables.", float(served.table_bytes())),
+            "model_version": ("Number of the version that answers.", float(model.number)),
+            "table_bytes": ("Memory of the look-up tables.", float(model.table_bytes())),
             "tables_left": ("Numbers of clicks without tables yet.", float(len(self._left))),
-            "kept_answers_used": ("Answers of this version given again.", float(served.n_hits)),
-            "refit_running": ("Does a refit run?", float(self.jobs.is_busy)),
+            "kept_answers_used": ("Answers of this version given again.", float(n_hits)),
+            "refit_running": ("Does a refit run?", float(self.refits.is_busy)),
             "store_good": ("Can clicks be kept?", float(is_good)),
             "stored_clicks": ("Clicks in the store, when it last answered.", float(self._n_stored)),
         }
         return self.metrics.text(gauges)
-
-
-class Buckets:
-    """How often each client may ask: `rate` times a second, and twice as often for a moment."""
-
-    MAX_CLIENTS = 10_000
-
-    def __init__(self, rate: float):
-        self.rate, self._clients = rate, dict[str, tuple[float, float]]()
-
-    def take(self, client: str) -> bool:
-        """May this client ask now?"""
-        now, most = time.monotonic(), max(1.0, 2 * self.rate)
-        left, last = self._clients.pop(client, (most, now))
-        left = min(most, left + (now - last) * self.rate)
-        self._clients[client] = (max(left - 1, 0.0) if left >= 1 else left, now)
-        if len(self._clients) > self.MAX_CLIENTS:
-            del self._clients[next(iter(self._clients))]
-        return left >= 1

@@ -3,8 +3,14 @@
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+from msgspec.json import Encoder
 
-MAX_K, MAX_CLICKS, MAX_NAME, MAX_LISTED = 1000, 10_000, 300, 1000
+from .errors import ServiceError
+
+MAX_K, MAX_CLICKS = 1000, 10_000  # of one request: what they cost grows with both
+MAX_NAME = 300  # letters; a user and an item, of 4 bytes a letter, fit into an index of PostgreSQL
+MAX_LISTED = 1000  # rows of a list
+encode = Encoder().encode  # JSON; made once, as it is asked for with each answer
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 Names = Annotated[list[Name], Meta(max_length=MAX_CLICKS)]
 Number = Annotated[int, Meta(ge=0)]
@@ -177,3 +183,20 @@ class ErrorAnswer(Struct):
     """What was wanted and what came."""
 
     error: str
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse a name that cannot be stored."""
+    if not 1 <= len(name) <= MAX_NAME or "\0" in name or not _is_text(name):
+        raise ServiceError(
+            422, f"the name of {what} must have 1 to {MAX_NAME} letters, got {name[:40]!r}"
+        )
+
+
+def _is_text(name: str) -> bool:
+    """Can it be written as UTF-8?"""
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return False
+    return True

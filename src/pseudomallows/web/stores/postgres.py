@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import StoreError
-from .tables import EACH_ONCE, Pair, Run, Store, T
+from .store import EACH_ONCE, Pair, Run, Store, T
 
-LOCK = 7_305_011  # held while tables are made, and while uploads are finished or removed
-SERVER_SECONDS, CLIENT_SECONDS = 4.0, 6.0  # for a statement; the second, if the server is frozen
-LOOK_SECONDS = 0.5
-NAMES = {
+LOCK = 7_305_011  # any number; held while tables are made, uploads finished or removed
+SERVER_SECONDS = 4.0  # for a statement, as the server counts
+CLIENT_SECONDS = 6.0  # as we count, if the server is frozen; less than the service waits for it
+LOOK_SECONDS = 0.5  # between two looks for a statement that is late
+NAMES = {  # how PostgreSQL says what the statements of `store` leave open
     "clicks": "pseudomallows_clicks",
     "uploads": "pseudomallows_uploads",
     "uploaded": "pseudomallows_uploaded",
@@ -25,8 +26,8 @@ NAMES = {
     "without_number": "",
     "is_one": "= ANY(%s)",
 }
-PAIRS = "unnest(%s::text[], %s::text[]) AS pairs"
-OPTIONS = {
+PAIRS = "unnest(%s::text[], %s::text[]) AS pairs"  # one statement for any number of rows
+OPTIONS = {  # of the connection: the other end is given up after about CLIENT_SECONDS
     "connect_timeout": 5,
     "tcp_user_timeout": 6000,
     "keepalives_idle": 10,

@@ -1,199 +1,319 @@
-"""Where new clicks are kept: SQLite, or PostgreSQL for several machines.
+"""Where new clicks are kept: the tables and what is asked of them, in SQLite or PostgreSQL.
 
 A click that was acknowledged is on the disk: :meth:`Store.add` returns after the commit, and both
 stores wait for the disk with each commit. The order of clicks is that of their numbers, which the
 store gives; no clock is asked.
+
+Posted clicks are rows of `clicks`. Those of an upload are rows of `uploaded`, and count only while
+the upload is "done": so an upload is there whole or not at all, and can be taken away again. The
+rows of one that is "running" or "deleted" are seen by nobody. `state` is one row: how many clicks
+count, how many were added or removed so far, and the number of the last upload.
 """
 
-import os
-import sqlite3
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeVar
 
 from ..errors import StoreError
-from .tables import EACH_ONCE, Pair, Run, Store, T
 
-BUSY_SECONDS = 8.0
-NAMES = {
-    "clicks": "clicks",
-    "uploads": "uploads",
-    "uploaded": "uploaded",
-    "state": "state",
-    "user": "user",
-    "serial": "INTEGER PRIMARY KEY AUTOINCREMENT",
-    "without_number": "WITHOUT ROWID",
-    "is_one": "= %s",
+SCHEMA = 2  # 0.1 had `clicks` alone
+PAGE = 5_000  # rows read at a time: little memory, few round trips
+CLEANED = 5_000  # rows removed at a time: posted clicks wait for one such commit at most
+COLUMNS = {
+    "clicks": ("number", "{user}", "item"),
+    "uploads": ("id", "began", "stage", "users", "items", "clicks", "after"),
+    "uploaded": ("upload", "{user}", "item"),
+    "state": ("one", "schema", "clicks", "changes", "uploads"),
 }
-DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-AGAIN = "the store is busy: nothing was stored; try again"
-FULL = "the disk of the store is full: nothing was stored; free some"
-PROBLEM = "the store has a problem: nothing was stored; see the log"
-GONE = "the file of the store (or its -wal file) was deleted or replaced"
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS {clicks} (number {serial}, {user} TEXT NOT NULL, "
+    "item TEXT NOT NULL, UNIQUE ({user}, item))",
+    "CREATE TABLE IF NOT EXISTS {uploads} (id BIGINT PRIMARY KEY, began TEXT NOT NULL, "
+    "stage TEXT NOT NULL, users BIGINT NOT NULL, items BIGINT NOT NULL, clicks BIGINT NOT NULL, "
+    "after BIGINT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS {uploaded} (upload BIGINT NOT NULL, {user} TEXT NOT NULL, "
+    "item TEXT NOT NULL, PRIMARY KEY (upload, {user}, item)) {without_number}",
+    "CREATE TABLE IF NOT EXISTS {state} (one INTEGER PRIMARY KEY CHECK (one = 1), "
+    "schema INTEGER NOT NULL, clicks BIGINT NOT NULL, changes BIGINT NOT NULL, "
+    "uploads BIGINT NOT NULL)",
+)
+FIRST_STATE = "INSERT INTO {state} SELECT 1, %s, count(*), count(*), 0 FROM {clicks}"
+EACH_ONCE = "ON CONFLICT ({user}, item) DO NOTHING"
+CLICKS_OF = (
+    "SELECT {user}, item FROM (SELECT {user}, item, number AS place, 0 AS upload FROM {clicks} "
+    "WHERE {user} {is_one} UNION ALL SELECT {user}, item, after, id FROM {uploads} CROSS JOIN "
+    "{uploaded} WHERE upload = id AND stage = 'done' AND {user} {is_one}) AS known "
+    "ORDER BY place, upload, item"
+)  # CROSS JOIN: SQLite then looks up the user in each upload, and does not read through them all
+REMOVE_SOME = (
+    "DELETE FROM {uploaded} WHERE upload = %s AND ({user}, item) IN (SELECT {user}, item "
+    "FROM {uploaded} WHERE upload = %s ORDER BY {user}, item LIMIT %s)"
+)
+Pair = tuple[str, str]  # user, item
+Run = Callable[..., Any]  # a statement and its values; gives a cursor
+T = TypeVar("T")
 
 
-def open_store(address: str) -> Store:
-    """A file of SQLite, or PostgreSQL for an address that starts with ``postgresql://``.
+class Upload(NamedTuple):
+    """What an upload brought, and when."""
 
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = open_store(str(pathlib.Path(folder) / "clicks.sqlite"))
-    ...     store.add([("ann", "tea"), ("ann", "rum"), ("ann", "tea")])
-    ...     store.clicks_of(["ann"])
-    ...     store.close()
-    {'ann': ['tea', 'rum']}
-    """
-    if address.startswith(("postgresql://", "postgres://")):
-        from .postgres import PostgresStore
-
-        return PostgresStore(address)
-    return SqliteStore(address)
+    number: int
+    began: str
+    users: int
+    items: int
+    clicks: int
 
 
-class SqliteStore(Store):
-    """One file. Safe for several threads and, on one machine, for several processes."""
+class Store(ABC):
+    """Clicks of users, in the order in which they came."""
 
-    def __init__(self, path: str, max_pages: int | None = None):
-        self.where, self._path = path, os.path.abspath(path)
-        self._writing, self._reading = threading.Lock(), threading.Lock()
-        opened = []
-        try:
-            opened.append(_connect(path))
-            if max_pages is not None:
-                opened[0].execute(f"PRAGMA max_page_count = {int(max_pages)}")
-            with _transaction(opened[0], "BEGIN IMMEDIATE") as run:
-                self._refuse_others(run)
-                self._prepare(run)
-            opened.append(_connect(path))
-            opened[1].execute("PRAGMA query_only = 1")
-            opened[1].execute("SELECT clicks FROM state").fetchone()
-            self._files = self._files_now()
-        except (sqlite3.Error, OSError, ValueError) as error:
-            for connection in opened:
-                connection.close()
-            if isinstance(error, ValueError):
-                raise
-            raise ValueError(f"cannot keep clicks in {path}: {error}") from None
-        self._writer, self._reader = opened
+    where: str  # for errors
+
+    # What each kind of store does in its own way
+
+    @abstractmethod
+    def _write(self, work: Callable[[Run], T]) -> T:
+        """Do some work, all or nothing; safely on the disk when this returns."""
+
+    @abstractmethod
+    def _read(self, work: Callable[[Run], T]) -> T:
+        """Do some work that changes nothing."""
+
+    @abstractmethod
+    def _snapshot(self) -> AbstractContextManager[Run]:
+        """Read at leisure what there is at one moment."""
+
+    @abstractmethod
+    def _add_clicks(self, run: Run, pairs: Sequence[Pair]) -> int:
+        """Add clicks; how many of them are new."""
+
+    @abstractmethod
+    def _add_uploaded(self, run: Run, upload: int, pairs: Sequence[Pair]) -> None:
+        """Add clicks of an upload."""
+
+    @abstractmethod
+    def _columns(self, run: Run, table: str) -> tuple[str, ...]:
+        """The columns of a table, none if it is not there."""
+
+    @abstractmethod
+    def _user_column(self) -> str:
+        """Its name."""
+
+    def _user_values(self, users: Sequence[str]) -> Sequence[Any]:
+        """What to ask for, question by question."""
+        return users
+
+    def _alone(self, run: Run) -> None:
+        """Let no other process finish or remove uploads until the end of this transaction."""
+        return
 
     def be_lazy(self) -> None:
-        """Do not wait for the disk at each commit: the last one of an upload is another's."""
-        self._writer.execute("PRAGMA synchronous = NORMAL")
+        """Do not wait for the disk at each commit: for parts of uploads, whose last one does."""
+        return
 
-    def _refuse_others(self, run: Run) -> None:
-        """A database that is none of ours is left as it is."""
-        names = [name for (name,) in run("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        others = [name for name in names if name not in NAMES and not name.startswith("sqlite_")]
-        if others and "clicks" not in names:
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of files and connections."""
+
+    # Beginning
+
+    def _prepare(self, run: Run) -> None:
+        """Make the tables that are missing; refuse those of another schema."""
+        for table, wanted in COLUMNS.items():
+            named = tuple(name.format(user=self._user_column()) for name in wanted)
+            columns = self._columns(run, table)
+            if columns and columns != named:
+                raise ValueError(
+                    f"cannot keep clicks in {self.where}: its table {table!r} has the columns "
+                    f"{', '.join(columns)}, wanted {', '.join(named)}; give another --store"
+                )
+        for text in TABLES:
+            run(text)
+        if run("SELECT 1 FROM {state}").fetchone() is None:
+            run(FIRST_STATE, (SCHEMA,))
+        schema = run("SELECT schema FROM {state}").fetchone()[0]
+        if schema != SCHEMA:
             raise ValueError(
-                f"cannot keep clicks in {self.where}: it is a database of something else (it has a "
-                f"table {others[0]!r}); give another --store"
+                f"cannot keep clicks in {self.where}: its schema is number {schema}, and this "
+                f"program knows up to {SCHEMA}; update pseudomallows, or give another --store"
+            )
+        run(f"EXPLAIN INSERT INTO {{clicks}} ({{user}}, item) VALUES ('', '') {EACH_ONCE}")
+
+    # Clicks
+
+    def add(self, pairs: Iterable[Pair]) -> None:
+        """Keep clicks, all or none, safely on the disk when this returns."""
+        rows = list(pairs)
+        self._write(lambda run: self._count(run, self._add_clicks(run, rows)))
+
+    def _count(self, run: Run, n_new: int) -> None:
+        if n_new:
+            run(
+                "UPDATE {state} SET clicks = clicks + %s, changes = changes + %s",
+                (n_new, abs(n_new)),
             )
 
-    def _columns(self, run: Run, table: str) -> tuple[str, ...]:
-        return tuple(row[1] for row in run(f"PRAGMA table_info({table})").fetchall())
+    def clicks_of(self, users: Sequence[str]) -> dict[str, list[str]]:
+        """The clicks of some users, each once, oldest first."""
+        clicks: dict[str, dict[str, None]] = {user: {} for user in users}
 
-    def _user_column(self) -> str:
-        return "user"
+        def work(run: Run) -> None:
+            for value in self._user_values(list(clicks)):
+                for user, item in run(CLICKS_OF, (value, value)).fetchall():
+                    clicks[user][item] = None
 
-    def _write(self, work: Callable[[Run], T]) -> T:
-        with self._writing:
-            try:
-                with _transaction(self._writer, "BEGIN IMMEDIATE") as run:
-                    found = work(run)
-                    self._check_files("nothing was stored")
-            except sqlite3.Error as error:
-                raise _problem(error) from None
-            self._check_files("this may or may not have been stored")
-        return found
+        self._read(work)
+        return {user: list(items) for user, items in clicks.items()}
 
-    def _read(self, work: Callable[[Run], T]) -> T:
-        with self._reading:
-            self._check_files("nothing can be read")
-            try:
-                return work(_runner(self._reader))
-            except sqlite3.Error as error:
-                raise _problem(error) from None
+    def all_clicks(self) -> Iterator[Pair]:
+        """Every click of one moment: the posted ones, oldest first, then upload after upload.
 
-    @contextmanager
-    def _snapshot(self) -> Iterator[Run]:
-        with self._reading:
-            self._check_files("nothing can be read")
-            try:
-                with _transaction(self._reader, "BEGIN") as run:
-                    yield run
-            except sqlite3.Error as error:
-                raise _problem(error) from None
+        One that came by several ways is there several times.
+        """
+        with self._snapshot() as run:
+            yield from _pages(
+                run, "number, {user}, item", "FROM {clicks} WHERE number > %s", "number", (0,)
+            )
+            uploads = run("SELECT id FROM {uploads} WHERE stage = 'done' ORDER BY id").fetchall()
+            for (upload,) in uploads:
+                rows = f"FROM {{uploaded}} WHERE upload = {int(upload)}"
+                rows += " AND ({user}, item) > (%s, %s)"
+                yield from _pages(run, "{user}, item", rows, "{user}, item", ("", ""))
 
-    def _add_clicks(self, run: Run, pairs: Sequence[Pair]) -> int:
-        text = f"INSERT INTO clicks (user, item) VALUES (?, ?) {EACH_ONCE.format(**NAMES)}"
-        return int(self._writer.executemany(text, pairs).rowcount) if pairs else 0
+    def n_clicks(self) -> int:
+        """How many clicks there are; one that came by several ways counts several times."""
+        return self.counts()[0]
 
-    def _add_uploaded(self, run: Run, upload: int, pairs: Sequence[Pair]) -> None:
-        rows = ((upload, user, item) for user, item in pairs)
-        self._writer.executemany("INSERT INTO uploaded VALUES (?, ?, ?)", rows)
+    def counts(self) -> tuple[int, int]:
+        """How many clicks there are, and how many were added or removed so far."""
+        text = "SELECT clicks, changes FROM {state}"
+        clicks, changes = self._read(lambda run: run(text).fetchone())
+        return int(clicks), int(changes)
 
-    # The file itself
+    def remove_user(self, user: str) -> int:
+        """Remove all clicks of a user; how many there were."""
 
-    def _files_now(self) -> list[tuple[int, int]]:
-        """Which files stand at the path of the store and of its log."""
-        found = [os.stat(path) for path in (self._path, f"{self._path}-wal")]
-        return [(one.st_dev, one.st_ino) for one in found]
+        def work(run: Run) -> int:
+            self._alone(run)
+            total = int(run("DELETE FROM {clicks} WHERE {user} = %s", (user,)).rowcount)
+            for (upload,) in run("SELECT id FROM {uploads} WHERE stage = 'done'").fetchall():
+                text = "DELETE FROM {uploaded} WHERE upload = %s AND {user} = %s"
+                n = int(run(text, (upload, user)).rowcount)
+                if n:
+                    text = (
+                        "UPDATE {uploads} SET clicks = clicks - %s, users = users - 1 WHERE id = %s"
+                    )
+                    run(text, (n, upload))
+                    total += n
+            self._count(run, -total)
+            return total
 
-    def _check_files(self, outcome: str) -> None:
-        """Refuse a file that is not there any more: what is written to it is not kept."""
-        try:
-            is_same = self._files_now() == self._files
-        except OSError:
-            is_same = False
-        if not is_same:
-            reason = f"{GONE}: put it back, or start the service again"
-            raise StoreError(f"{GONE}: {outcome}", reason, detail=f"({self._path})")
+        return self._write(work)
 
-    def close(self) -> None:
-        """Let go of the file."""
-        with self._writing, self._reading:
-            self._reader.close()
-            self._writer.close()
+    def check(self, writing: bool = False) -> None:
+        """Raise an error if clicks cannot be kept; `writing` finds out by writing."""
+        if writing:
+            self._write(lambda run: run("UPDATE {state} SET changes = changes"))
+        self._read(lambda run: [run(f"SELECT 1 FROM {{{table}}} LIMIT 1") for table in COLUMNS])
+
+    # Uploads
+
+    def begin_upload(self, users: int, items: int) -> int:
+        """The number of a new upload, of which nothing is seen until it is finished."""
+        began = datetime.now(UTC).isoformat(timespec="seconds")
+
+        def work(run: Run) -> int:
+            run("UPDATE {state} SET uploads = uploads + 1")
+            number = int(run("SELECT uploads FROM {state}").fetchone()[0])
+            run(
+                "INSERT INTO {uploads} VALUES (%s, %s, 'running', %s, %s, 0, 0)",
+                (number, began, users, items),
+            )
+            return number
+
+        return self._write(work)
+
+    def add_part(self, upload: int, pairs: Sequence[Pair]) -> None:
+        """Keep some clicks of an upload; each pair must come once in an upload."""
+
+        def work(run: Run) -> None:
+            text = "UPDATE {uploads} SET clicks = clicks + %s WHERE id = %s AND stage = 'running'"
+            self._must_change(run(text, (len(pairs), upload)))
+            self._add_uploaded(run, upload, pairs)
+
+        self._write(work)
+
+    def finish_upload(self, upload: int) -> None:
+        """From now on, the clicks of an upload count."""
+
+        def work(run: Run) -> None:
+            self._alone(run)
+            last = run("SELECT coalesce(max(number), 0) FROM {clicks}").fetchone()[0]
+            text = "UPDATE {uploads} SET stage = 'done', after = %s "
+            text += "WHERE id = %s AND stage = 'running'"
+            self._must_change(run(text, (last, upload)))
+            text = "SELECT clicks FROM {uploads} WHERE id = %s"
+            self._count(run, run(text, (upload,)).fetchone()[0])
+
+        self._write(work)
+
+    def _must_change(self, cursor: Any) -> None:
+        if cursor.rowcount != 1:
+            words = "the upload was given up, and nothing of it was stored: send it again"
+            raise StoreError(words, "an upload is not in the store any more")
+
+    def remove_upload(self, upload: int, stage: str = "done") -> int | None:
+        """Let an upload count no more; how many clicks it had, None if there is none in that stage.
+
+        Its rows stay until :meth:`clean` has removed them.
+        """
+
+        def work(run: Run) -> int | None:
+            self._alone(run)
+            text = "UPDATE {uploads} SET stage = 'deleted' WHERE id = %s AND stage = %s"
+            if run(text, (upload, stage)).rowcount != 1:
+                return None
+            text = "SELECT clicks FROM {uploads} WHERE id = %s"
+            clicks = int(run(text, (upload,)).fetchone()[0])
+            self._count(run, -clicks if stage == "done" else 0)
+            return clicks
+
+        return self._write(work)
+
+    def uploads(self, most: int = 1000) -> list[Upload]:
+        """The newest uploads that count, the newest first."""
+        text = (
+            "SELECT id, began, users, items, clicks FROM {uploads} WHERE stage = 'done' "
+            "ORDER BY id DESC LIMIT %s"
+        )
+        return [Upload(*row) for row in self._read(lambda run: run(text, (most,)).fetchall())]
+
+    def left_over(self) -> dict[int, tuple[str, int]]:
+        """Stage and rows of the uploads that do not count, by number."""
+        text = "SELECT id, stage, clicks FROM {uploads} WHERE stage != 'done'"
+        rows = self._read(lambda run: run(text).fetchall())
+        return {number: (stage, clicks) for number, stage, clicks in rows}
+
+    def clean(self, upload: int) -> bool:
+        """Remove some rows of a deleted upload; are there any left?"""
+
+        def work(run: Run) -> bool:
+            text = "SELECT 1 FROM {uploads} WHERE id = %s AND stage = 'deleted'"
+            if run(text, (upload,)).fetchone() is None:
+                return False
+            if run(REMOVE_SOME, (upload, upload, CLEANED)).rowcount:
+                return True
+            run("DELETE FROM {uploads} WHERE id = %s", (upload,))
+            return False
+
+        return self._write(work)
 
 
-def _connect(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    return connection
-
-
-def _runner(connection: sqlite3.Connection) -> Run:
-    def run(text: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        return connection.execute(text.format(**NAMES).replace("%s", "?"), values)
-
-    return run
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Run]:
-    connection.execute(begin)
-    try:
-        yield _runner(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _problem(error: sqlite3.Error) -> StoreError:
-    """An error of SQLite, for the client and for the log."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    reason = f"SQLite: {error}"
-    if code == sqlite3.SQLITE_FULL:
-        return StoreError(FULL, reason, status=507)
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StoreError(AGAIN, reason)
-    if code in DAMAGED:
-        reason += "; put a good copy in its place and start the service again"
-    return StoreError(PROBLEM, reason, lasts=code in DAMAGED)
+def _pages(run: Run, columns: str, rows: str, order: str, after: tuple[Any, ...]) -> Iterator[Pair]:
+    """User and item, the last two columns, of all rows, some at a time; `order` comes first."""
+    text = f"SELECT {columns} {rows} ORDER BY {order} LIMIT {PAGE}"
+    while page := run(text, after).fetchall():
+        after = tuple(page[-1][: len(after)])
+        yield from (tuple(row[-2:]) for row in page)

@@ -1,17 +1,12 @@
-"""Fit again, in a process of its own: the clicks of the first model and the stored ones.
+"""Fit again, in a process of its own: ``python -m pseudomallows.web.jobs.refit_process``.
 
-Those that earlier versions learned from the store are taken from the store alone: what was removed
-there does not come back.
+From the clicks of the first model and the stored ones. Those that earlier versions learned from the
+store are taken from the store alone: what was removed there does not come back.
 
-The order is read as one line of JSON from standard input, so that no address of a store is seen in
-the list of processes; how far it is goes to standard output, one line of JSON each time. When
-standard input ends, the service has gone, and so does this.
+The request is one line of JSON on standard input; how far it is goes to standard output, one line
+of JSON each time. When standard input ends, the service has gone, and so does this.
 """
 
-import json
-import os
-import sys
-import threading
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -19,64 +14,59 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inference.fit import fit
-from ..inference.reproduce import fit_options
-from ..posteriors.personal import Fit
-from ..preferences.preferences import Clicks, clicks_of_pairs
-from .errors import StoreError
-from .stores.store import open_store
-from .stores.tables import Pair
-from .versions import Versions
+from ...inference.fit import fit
+from ...inference.reproduce import fit_options
+from ...posteriors.personal import Fit
+from ...preferences.preferences import Clicks, clicks_of_pairs
+from ..errors import StoreError
+from ..models.versions import Versions
+from ..stores.open import open_store
+from ..stores.store import Pair
+from .child import end_with_the_service, let_requests_go_first, read_line, say
 
 
 def main() -> int:
-    """Read the order, fit, save; the last line says the number of the version, or what failed."""
-    order = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_the_service, daemon=True).start()
-    os.nice(5)  # requests go first
+    """Read the request, fit, save; the last line says the number of the version, or what failed."""
+    request = read_line()
+    end_with_the_service()
+    let_requests_go_first()
     try:
-        versions = Versions(order["model"])
-        newest = versions.load(order["number"])
-        first = versions.load(1).clicks if order["number"] > 1 else newest.clicks
-        posterior = refit(newest, order, first, progress=_say_progress)
-        _say({"saved": versions.save(posterior)})
+        versions = Versions(request["model"])
+        newest = versions.load(request["number"])
+        first = versions.load(1).clicks if request["number"] > 1 else newest.clicks
+        posterior = refit(newest, request, first, progress=_say_progress)
+        say({"saved": versions.save(posterior)})
     except StoreError as error:
-        _say({"error": f"the store failed: {error.reason}"})
+        say({"error": f"the store failed: {error.reason}"})
         return 1
     except (ValueError, TypeError, OSError, MemoryError) as error:
-        _say({"error": str(error) or type(error).__name__})
+        say({"error": str(error) or type(error).__name__})
         return 1
     return 0
 
 
-def _end_with_the_service() -> None:
-    sys.stdin.read()
-    os._exit(3)
-
-
-def _say(what: dict[str, Any]) -> None:
-    print(json.dumps(what), flush=True)
-
-
 def _say_progress(done: int, total: int) -> None:
-    _say({"done": done, "total": total})
+    """How far it is."""
+    say({"done": done, "total": total})
 
 
-def refit(posterior: Fit, order: dict[str, Any], first: Clicks | None, progress: Any = None) -> Fit:
+def refit(
+    posterior: Fit, request: dict[str, Any], first: Clicks | None, progress: Any = None
+) -> Fit:
     """A new posterior by the options of an old one, from the first clicks and the stored ones."""
     assert first is not None
-    store = open_store(order["store"])
+    store = open_store(request["store"])
     try:
         n_stored, changes = store.counts()  # first: what comes meanwhile is for the next refit
         prefs = join_clicks(first, store.all_clicks())
     finally:
         store.close()
-    method, clusters = order.get("method"), order.get("clusters")
+    method, clusters = request.get("method"), request.get("clusters")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # whether to trust it is said at /model
-        found = fit(prefs, progress=progress, **_options(posterior, method, clusters))
-    found.settings["stored_clicks"], found.settings["stored_changes"] = n_stored, changes
-    return found
+        newer = fit(prefs, progress=progress, **_options(posterior, method, clusters))
+    newer.settings["stored_clicks"], newer.settings["stored_changes"] = n_stored, changes
+    return newer
 
 
 def _options(posterior: Fit, method: str | None, clusters: int | str | None) -> dict[str, Any]:
@@ -112,9 +102,9 @@ def join_clicks(old: Clicks, pairs: Iterable[Pair]) -> Clicks:
     codes = [old.codes.astype(np.int64)]
     new = [(users.code(user), items.code(item)) for user, item in pairs]
     if new:
-        found = np.array(new)
-        rows.append(found[:, 0])
-        codes.append(found[:, 1])
+        added = np.array(new)
+        rows.append(added[:, 0])
+        codes.append(added[:, 1])
     weights = np.ones(len(users.names), dtype=np.int64)
     weights[: old.n_users] = old.weights
     every = np.concatenate(rows), np.concatenate(codes)
@@ -130,6 +120,7 @@ class _Names:
         self._are_numbers = all(type(name) is int for name in self.names)
 
     def code(self, text: str) -> int:
+        """The code of a name; a new name comes last."""
         code = self._codes.get(text)
         if code is None:
             code = self._codes[text] = len(self.names)
@@ -137,17 +128,19 @@ class _Names:
         return code
 
     def array(self) -> NDArray[Any]:
+        """All names."""
         return as_objects(self.names)
 
 
 def as_objects(names: Sequence[Any]) -> NDArray[Any]:
     """Names as an array, each as it is."""
-    found = np.empty(len(names), dtype=object)
-    found[:] = names
-    return found
+    array = np.empty(len(names), dtype=object)
+    array[:] = names
+    return array
 
 
 def _number(text: str) -> int | str:
+    """The number, if this is how it is written."""
     try:
         number = int(text)
     except ValueError:

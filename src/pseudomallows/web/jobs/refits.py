@@ -12,17 +12,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import ServiceError
-from .types import JobAnswer
+from ..errors import ServiceError
+from ..types import JobAnswer
 
 log = logging.getLogger("pseudomallows")
-MAX_JOBS, PATIENCE = 100, 3.0  # jobs remembered; seconds to end when asked to
+MAX_REMEMBERED = 100  # jobs; a client that asks later gets 404
+PATIENCE = 3.0  # seconds to end when asked to, before it is made to
 Saved = Callable[[int], Awaitable[None]]
 
 
 @dataclass(eq=False)
-class Job:
-    """One refit, and how far it is."""
+class Refit:
+    """One refit, a job to the client, and how far it is."""
 
     name: str
     process: asyncio.subprocess.Process
@@ -41,13 +42,13 @@ class Job:
         return JobAnswer(self.name, state, self.done, self.total, round(seconds, 3), self.error)
 
 
-class Jobs:
-    """The jobs of a service. `saved` is called with the number of each new version."""
+class Refits:
+    """The refits of a service. `saved` is called with the number of each new version."""
 
-    command: Sequence[str] = (sys.executable, "-m", "pseudomallows.web.refit")
+    command: Sequence[str] = (sys.executable, "-m", "pseudomallows.web.jobs.refit_process")
 
     def __init__(self, saved: Saved):
-        self._saved, self._jobs = saved, dict[str, Job]()
+        self._saved, self._jobs = saved, dict[str, Refit]()
         self._watchers = set[asyncio.Task[None]]()
         self._starting = False
 
@@ -56,7 +57,7 @@ class Jobs:
         """Does a job run?"""
         return self._starting or any(job.state == "running" for job in self._jobs.values())
 
-    def get(self, name: str) -> Job:
+    def get(self, name: str) -> Refit:
         """One job."""
         if name not in self._jobs:
             raise ServiceError(404, f"there is no job {name[:40]!r}")
@@ -67,8 +68,8 @@ class Jobs:
         if self.is_busy:
             raise ServiceError(409, "a refit is running: wait for it, or cancel it")
 
-    async def start(self, order: dict[str, Any]) -> Job:
-        """Start a refit; see `refit` for the order."""
+    async def start(self, request: dict[str, Any]) -> Refit:
+        """Start a refit; see `refit_process` for the request."""
         self.check_free()
         self._starting = True
         try:
@@ -79,13 +80,13 @@ class Jobs:
                 stderr=asyncio.subprocess.PIPE,
                 start_new_session=True,  # Ctrl-C is for the service, which then ends this
             )
-            job = Job(secrets.token_hex(8), process)
+            job = Refit(secrets.token_hex(8), process)
             self._jobs[job.name] = job
         finally:
             self._starting = False
         assert process.stdin is not None
         with contextlib.suppress(ConnectionError):
-            process.stdin.write(json.dumps(order).encode() + b"\n")
+            process.stdin.write(json.dumps(request).encode() + b"\n")
             await process.stdin.drain()
         watcher = asyncio.create_task(self._watch(job))
         self._watchers.add(watcher)
@@ -94,11 +95,12 @@ class Jobs:
         return job
 
     def _forget(self) -> None:
+        """Drop the oldest jobs that have ended."""
         ended = [name for name, job in self._jobs.items() if job.state != "running"]
-        for name in ended[: max(0, len(self._jobs) - MAX_JOBS)]:
+        for name in ended[: max(0, len(self._jobs) - MAX_REMEMBERED)]:
             del self._jobs[name]
 
-    async def _watch(self, job: Job) -> None:
+    async def _watch(self, job: Refit) -> None:
         """Follow a job to its end; `done` only once the new version answers."""
         process = job.process
         assert process.stdout is not None
@@ -127,7 +129,8 @@ class Jobs:
             if state == "done":
                 job.done = job.total = max(job.total, 1)
 
-    def _hear(self, job: Job, line: bytes) -> None:
+    def _hear(self, job: Refit, line: bytes) -> None:
+        """Note what the process says."""
         try:
             said = json.loads(line)
             job.done, job.total = int(said.get("done", job.done)), int(said.get("total", job.total))
@@ -135,7 +138,7 @@ class Jobs:
         except (ValueError, AttributeError, TypeError):
             log.warning("refit %s said %r", job.name, line[:200])
 
-    async def cancel(self, name: str) -> Job:
+    async def cancel(self, name: str) -> Refit:
         """End a job; one that has ended stays as it is."""
         job = self.get(name)
         if job.state == "running":
@@ -153,6 +156,7 @@ class Jobs:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
+    """Ask it to end; if it does not, make it."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(number)

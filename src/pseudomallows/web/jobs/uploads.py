@@ -13,19 +13,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .errors import RETRY, ServiceError, StoreError
-from .intake import Most, read_upload, store_parts
-from .stores.keeper import Keeper
+from ..errors import RETRY, ServiceError, StoreError
+from ..stores.async_store import AsyncStore
+from .upload_file import UploadLimits, read_upload, store_parts
 
 log = logging.getLogger("pseudomallows")
-MAX_UPLOADS = 4  # under way at once, those that wait included
-SMALL = 500_000  # bytes that are read here; more are left to a process
-TAKE_SECONDS = 1800.0  # to take in one upload
-STALE_SECONDS = 60.0  # without any progress: an upload that nobody finishes
+MAX_UPLOADS = 4  # under way at once, those that wait included: each may fill the disk with 100 MB
+SMALL = 500_000  # bytes that are read here, in less time than a process takes to start
+TAKE_SECONDS = 1800.0  # to take in one upload; ten million rows take a few minutes
+STALE_SECONDS = 60.0  # without any progress: an upload that nobody finishes; parts take far less
 CLEAN_SECONDS = 5.0  # between two looks for uploads to clear away
+PAUSE = 0.05  # seconds between two steps of clearing away, for posted clicks
 
 
-class Taken(NamedTuple):
+class Uploaded(NamedTuple):
     """What an upload brought, and its number."""
 
     upload: int
@@ -38,10 +39,10 @@ class Taken(NamedTuple):
 class Uploads:
     """The uploads of a service."""
 
-    command: Sequence[str] = (sys.executable, "-m", "pseudomallows.web.intake")
+    command: Sequence[str] = (sys.executable, "-m", "pseudomallows.web.jobs.upload_process")
 
-    def __init__(self, keeper: Keeper, address: str, most: Most):
-        self.keeper, self.address, self.most = keeper, address, most
+    def __init__(self, store: AsyncStore, address: str, limits: UploadLimits):
+        self.store, self.address, self.limits = store, address, limits
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="uploads")
         self._cleaner = ThreadPoolExecutor(1, thread_name_prefix="cleaner")
         self._turn = asyncio.Lock()
@@ -61,7 +62,7 @@ class Uploads:
         finally:
             self._n_under_way -= 1
 
-    async def take(self, path: Path, known: Collection[str]) -> Taken:
+    async def take(self, path: Path, known: Collection[str]) -> Uploaded:
         """Read a file and keep its clicks, whole or not at all."""
         async with self._turn:
             is_small = path.stat().st_size <= SMALL
@@ -75,15 +76,16 @@ class Uploads:
             log.warning("upload %d: %s", taken.upload, words)
         return taken
 
-    async def _take_here(self, path: Path, known: Collection[str]) -> Taken:
+    async def _take_here(self, path: Path, known: Collection[str]) -> Uploaded:
+        """In a thread."""
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._pool, read_upload, path, self.most, known)
-        counts = found.counts()
+        clicks = await loop.run_in_executor(self._pool, read_upload, path, self.limits, known)
+        counts = clicks.counts()
         async with self._begun(*counts[:2]) as upload:
-            await self._ask(lambda store: store_parts(store, upload, found))
-        return Taken(upload, *counts, found.warnings)
+            await self._ask(lambda store: store_parts(store, upload, clicks))
+        return Uploaded(upload, *counts, clicks.warnings)
 
-    async def _take_there(self, path: Path, known: Collection[str]) -> Taken:
+    async def _take_there(self, path: Path, known: Collection[str]) -> Uploaded:
         """The same, in a process of its own."""
         process = await asyncio.create_subprocess_exec(
             *self.command,
@@ -92,12 +94,12 @@ class Uploads:
             start_new_session=True,
         )
         try:
-            order = {"path": str(path), "most": self.most, "store": self.address}
-            said = await self._tell(process, order | {"known": list(known)})
-            users, items, clicks = said["found"]
+            request = {"path": str(path), "limits": self.limits, "store": self.address}
+            said = await self._tell(process, request | {"known": list(known)})
+            users, items, clicks = said["counts"]
             async with self._begun(users, items) as upload:
                 await self._tell(process, upload)
-            return Taken(upload, users, items, clicks, said["warnings"])
+            return Uploaded(upload, users, items, clicks, said["warnings"])
         finally:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
@@ -119,7 +121,7 @@ class Uploads:
         said: dict[str, Any] = json.loads(line)
         if "reason" in said:
             error = StoreError(said["error"], said["reason"], said["status"])
-            self.keeper.health.failed(error)
+            self.store.health.failed(error)
             raise error
         if "error" in said:
             raise ServiceError(said["status"], said["error"])
@@ -143,29 +145,31 @@ class Uploads:
             self._mine.discard(upload)
 
     async def _ask(self, work: Any) -> Any:
-        return await self.keeper.ask(work, TAKE_SECONDS, self._pool)
+        """The store, for as long as an upload may take, and with nothing but uploads waiting."""
+        return await self.store.ask(work, TAKE_SECONDS, self._pool)
 
     # What is there
 
     async def remove(self, upload: int) -> int | None:
         """Remove what an upload brought; how many clicks, None if there is no such upload."""
-        return await self.keeper.ask(lambda store: store.remove_upload(upload))
+        return await self.store.ask(lambda store: store.remove_upload(upload))
 
     async def clean(self) -> None:
         """Clear away the rows of removed uploads, and uploads that nobody finishes."""
         while True:
             with contextlib.suppress(ServiceError):
-                for upload in await self.keeper.ask(self._to_clean, pool=self._cleaner):
+                for upload in await self.store.ask(self._to_clean, pool=self._cleaner):
                     step = partial(_clean_step, upload)
-                    while await self.keeper.ask(step, pool=self._cleaner):
-                        await asyncio.sleep(0.05)
+                    while await self.store.ask(step, pool=self._cleaner):
+                        await asyncio.sleep(PAUSE)
             await asyncio.sleep(CLEAN_SECONDS)
 
     def _to_clean(self, store: Any) -> list[int]:
-        now, found = time.monotonic(), store.left_over()
-        ready = [upload for upload, (stage, _) in found.items() if stage == "deleted"]
+        """Uploads whose rows may go, and among them those that nobody finishes."""
+        now, unfinished = time.monotonic(), store.left_over()
+        ready = [upload for upload, (stage, _) in unfinished.items() if stage == "deleted"]
         seen = {}
-        for upload, (stage, rows) in found.items():
+        for upload, (stage, rows) in unfinished.items():
             if stage != "running" or upload in self._mine:
                 continue
             seen[upload] = self._seen.get(upload, (rows, now))

@@ -11,11 +11,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ..posteriors.personal import Fit
-from ..posteriors.save import load
+from ...posteriors.personal import Fit
+from ...posteriors.save import load
 
 log = logging.getLogger("pseudomallows")
 NAME = re.compile(r"(\d{6,})\.pm")
+ORIGIN = "served"  # the setting that holds the digest; so it is called in files since version 0.1
 
 
 class Versions:
@@ -30,8 +31,8 @@ class Versions:
         """Numbers of the versions on the disk, without 1, the oldest first."""
         if not self.folder.is_dir():
             return []
-        found = (NAME.fullmatch(name) for name in os.listdir(self.folder))
-        return sorted(int(match[1]) for match in found if match)
+        names = (NAME.fullmatch(name) for name in os.listdir(self.folder))
+        return sorted(int(name[1]) for name in names if name)
 
     def path(self, number: int) -> Path:
         """Where a version is."""
@@ -40,7 +41,7 @@ class Versions:
     def load(self, number: int) -> Fit:
         """One version; an error if it is damaged or made from another model."""
         posterior = load(self.path(number))
-        if number > 1 and _served(posterior).get("base") != self.digest:
+        if number > 1 and _origin(posterior).get("base") != self.digest:
             raise ValueError(f"{self.path(number)} was made from another {self.model.name}")
         return posterior
 
@@ -59,7 +60,7 @@ class Versions:
 
     def save(self, posterior: Fit) -> int:
         """Write a new version, whole, and give it the next number."""
-        posterior.settings["served"] = {"base": self.digest}
+        posterior.settings[ORIGIN] = {"base": self.digest}
         self.folder.mkdir(exist_ok=True)
         draft = self.folder / f".draft-{os.getpid()}.pm"
         try:
@@ -69,6 +70,7 @@ class Versions:
             draft.unlink(missing_ok=True)
 
     def _number(self, draft: Path) -> int:
+        """Give a file that is written whole the next free number."""
         number = max([1, *self.numbers()]) + 1
         while True:
             try:
@@ -84,6 +86,7 @@ class Versions:
         return number
 
 
-def _served(posterior: Fit) -> dict[str, Any]:
-    found = posterior.settings.get("served")
-    return found if isinstance(found, dict) else {}
+def _origin(posterior: Fit) -> dict[str, Any]:
+    """From which model a version was made."""
+    origin = posterior.settings.get(ORIGIN)
+    return origin if isinstance(origin, dict) else {}

@@ -1,4 +1,4 @@
-"""Between the requests and the store: a queue for clicks, limits of time, and how the store is."""
+"""A store, asked by the requests: a queue for clicks, limits of time, and how the store is."""
 
 import asyncio
 import contextlib
@@ -12,13 +12,14 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
 from ..errors import RETRY, ServiceError, StoreError
-from .tables import Pair, Store, T
+from .store import Pair, Store, T
 
 log = logging.getLogger("pseudomallows")
-MAX_BATCH, MAX_PAIRS, MAX_WAITING = 500, 20_000, 10_000
-PATIENCE = 10.0  # seconds for an answer of the store; a broken one gets BRIEF
-BRIEF = 1.0
-CHECK_SECONDS = 2.0  # between two looks at the store
+MAX_BATCH, MAX_PAIRS = 500, 20_000  # requests and clicks of one commit: none takes long
+MAX_WAITING = 10_000  # requests; some seconds of work, and no more memory than that
+PATIENCE = 10.0  # seconds for an answer of the store
+BRIEF = 1.0  # seconds, for one that is known to be broken: requests do not pile up
+CHECK_SECONDS = 2.0  # between two looks at the store: so old may the answer of /healthz be
 LOG_SECONDS = 300.0  # before the same problem is logged again
 UNREAD = "the store has a problem: the clicks may or may not have been stored; try again"
 LATE = "the store does not answer: the clicks may not be stored; try again"
@@ -51,8 +52,8 @@ class Health:
             self._logged.clear()  # the next problem is another one, even if it is the same
 
 
-class Task:
-    """Clicks of a user to store, and who waits for it."""
+class NewClicks:
+    """Clicks of a user to store, and the request that waits for it."""
 
     def __init__(self, user: str, items: Sequence[str]):
         self.user, self.pairs = user, [(user, item) for item in items]
@@ -60,12 +61,15 @@ class Task:
         self.future: asyncio.Future[list[str]] = self.loop.create_future()
 
 
-class Keeper:
-    """One thread stores what many requests bring, all that waits in one commit."""
+class AsyncStore:
+    """A store (`blocking`) for an event loop.
+
+    One thread stores what many requests bring, all that waits in one commit; others read.
+    """
 
     def __init__(self, store: Store):
-        self.store, self.health = store, Health()
-        self._queue: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self.blocking, self.health = store, Health()
+        self._queue: queue.SimpleQueue[NewClicks | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="store", daemon=True)
         self._thread.start()
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="reader")
@@ -75,7 +79,7 @@ class Keeper:
         """Store clicks of a user; all stored clicks of the user, once they are on the disk."""
         if self._queue.qsize() >= MAX_WAITING:
             raise ServiceError(503, "too many clicks wait for the store: try again", RETRY)
-        task = Task(user, items)
+        task = NewClicks(user, items)
         self._queue.put(task)
         try:
             return await asyncio.wait_for(task.future, PATIENCE)
@@ -92,7 +96,7 @@ class Keeper:
         if seconds is None:
             seconds = PATIENCE if self.health.problem is None else BRIEF
         loop = asyncio.get_running_loop()
-        answer = loop.run_in_executor(pool or self._readers, work, self.store)
+        answer = loop.run_in_executor(pool or self._readers, work, self.blocking)
         try:
             return await asyncio.wait_for(answer, seconds)
         except TimeoutError:
@@ -122,7 +126,7 @@ class Keeper:
     def _check(self) -> None:
         is_broken = self.health.problem is not None
         try:
-            self.store.check(writing=is_broken)
+            self.blocking.check(writing=is_broken)
         except StoreError as error:
             self.health.failed(error)
         except Exception:
@@ -154,7 +158,7 @@ class Keeper:
                 with contextlib.suppress(RuntimeError):  # the loop has ended
                     loop.call_soon_threadsafe(_answer, mine, answers)
 
-    def _next_batch(self) -> list[Task] | None:
+    def _next_batch(self) -> list[NewClicks] | None:
         first = self._queue.get()
         if first is None:
             return None
@@ -171,7 +175,7 @@ class Keeper:
             n_pairs += len(task.pairs)
         return batch
 
-    def _store_batch(self, batch: list[Task]) -> dict[str, list[str]]:
+    def _store_batch(self, batch: list[NewClicks]) -> dict[str, list[str]]:
         waited_for = [task for task in batch if not task.future.done()]  # others were told no
         pairs: Sequence[Pair] = list(
             dict.fromkeys(itertools.chain.from_iterable(task.pairs for task in waited_for))
@@ -179,9 +183,9 @@ class Keeper:
         if len(waited_for) > 1:
             # sorted: two processes take the rows in the same order, and never wait in a circle
             pairs = sorted(pairs)
-        self.store.add(pairs)
+        self.blocking.add(pairs)
         try:
-            return self.store.clicks_of([task.user for task in waited_for])
+            return self.blocking.clicks_of([task.user for task in waited_for])
         except StoreError as error:
             error.words = UNREAD
             raise
@@ -194,7 +198,7 @@ class Keeper:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _answer(tasks: list[Task], answers: dict[str, list[str]] | ServiceError) -> None:
+def _answer(tasks: list[NewClicks], answers: dict[str, list[str]] | ServiceError) -> None:
     for task in tasks:
         if task.future.done():  # the client has gone
             continue

@@ -1,0 +1,136 @@
+"""What every way to recommend shares: the users who are answered, and their chances."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.executors import Executor, all_cores, blocks
+from ..kernels.groups import choose_best
+from ..preferences.preferences import Clicks
+
+MAX_ERROR = 0.005  # of a recommended probability, unless told otherwise
+Floats = NDArray[np.float64]
+Items = NDArray[np.int64]
+Block = tuple[NDArray[np.int64], NDArray[np.int32]]
+
+
+class Users(NamedTuple):
+    """Users to answer: their clicks, and their rows in the fit; None for new users."""
+
+    clicks: Clicks
+    rows: NDArray[np.int64] | None
+
+    @property
+    def is_new(self) -> bool:
+        """Are they new?"""
+        return self.rows is None
+
+    def block(self, part: slice) -> Block:
+        """Starts and codes of some of them: row r clicked ``codes[starts[r]:starts[r + 1]]``."""
+        return self.clicks.starts[part.start : part.stop + 1], self.clicks.codes
+
+
+@dataclass(frozen=True)
+class Chances:
+    """The chances of some users' items to be among their next ones.
+
+    Attributes
+    ----------
+    table : callable
+        ``table(part)`` gives ``chances[row, item]`` of a block of users, and their errors, None
+        where these are not known. What is clicked has no meaning.
+    memberships : callable
+        ``memberships()[user, cluster]``; None where there are no clusters.
+    fill_few : callable, optional
+        Where it is quicker: ``fill_few(part, items, probabilities)`` fills the best items of a
+        block alone, with the bits of `table`.
+    """
+
+    users: Users
+    consensus: NDArray[np.int32]  # of equal chances, the better rank here wins
+    table: Callable[[slice], tuple[Floats, Floats | None]]
+    memberships: Callable[[], Floats | None]
+    fill_few: Callable[[slice, Items, Floats], Any] | None = None
+
+    def fill_best(self, part: slice, items: Items, probabilities: Floats, errors: Floats) -> None:
+        """Fill the best unseen items of a block, best first; what is left stays as it is."""
+        if self.fill_few is not None:
+            self.fill_few(part, items, probabilities)
+            return
+        table, table_errors = self.table(part)
+        choose_best(*self.users.block(part), table, self.consensus, items, probabilities)
+        if table_errors is not None:
+            is_filled = items >= 0
+            of_items = np.take_along_axis(table_errors, np.maximum(items, 0), axis=1)
+            errors[is_filled] = of_items[is_filled]
+
+
+class Recommender(ABC):
+    """What recommendations need of a posterior, made once.
+
+    It holds arrays of the posterior, never the posterior, so that both go when nobody needs them.
+    """
+
+    def __init__(
+        self, items: NDArray[Any], consensus: NDArray[np.int32], chain_memberships: NDArray[Any]
+    ):
+        self.items, self.consensus = items, consensus
+        self.item_codes = {name: code for code, name in enumerate(items.tolist())}
+        self.chain_memberships = chain_memberships
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.items)
+
+    @abstractmethod
+    def chances(
+        self, users: Users, k: int, window: int, max_error: float, executor: Executor
+    ) -> Chances:
+        """The chances to be among the next `window`; where there is a Monte Carlo error, that of
+        the k best of each user is at most `max_error`."""
+
+    def all_chances(self, clicks: Clicks, window: int) -> Floats:
+        """``chances[user, item]`` of new users; what is clicked has no meaning."""
+        threads = all_cores()
+        chances = self.chances(Users(clicks, None), window, window, MAX_ERROR, threads)
+        parts = threads.map(lambda part: chances.table(part)[0], blocks(clicks.n_users))
+        return np.concatenate([np.empty((0, self.n_items)), *parts])
+
+    @abstractmethod
+    def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
+        """The same by counting draws: slow and noisy, a reference."""
+
+    @abstractmethod
+    def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """``counts[item, rank - 1]`` of rankings drawn for one user, by the law of `chances`."""
+
+    def memberships(self, users: Users, executor: Executor) -> Floats:
+        """``[user, cluster]``."""
+        if users.rows is None:
+            return self.new_memberships(users, executor)
+        return np.asarray(self.chain_memberships[:, users.rows].mean(axis=0, dtype=np.float64))
+
+    @abstractmethod
+    def new_memberships(self, users: Users, executor: Executor) -> Floats:
+        """``[user, cluster]`` of new users."""
+
+    # Tables, where there are some
+
+    def prepare_size(self, n_clicks: int, window: int) -> None:  # noqa: B027
+        """Make the tables for all who have that many clicks."""
+
+    def is_ready(self, n_clicks: int, window: int) -> bool:
+        """Are they made?"""
+        return True
+
+    def table_bytes(self) -> int:
+        """Memory of the tables."""
+        return 0
+
+    def drop_tables(self, window: int) -> None:  # noqa: B027
+        """Forget those of a window."""

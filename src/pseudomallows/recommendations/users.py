@@ -1,0 +1,66 @@
+"""Who is answered: users of the fit, by name, or new ones, by their clicks."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..posteriors.personal import Fit, check_fit
+from ..preferences.preferences import Clicks, Preferences, check_known, rows_of_users
+from .chances import Users
+from .recommenders import recommender_of
+
+
+def check_posterior(posterior: Fit) -> Clicks:
+    """The clicks of a fit of clicks; anything else is refused."""
+    check_fit(posterior)
+    if posterior.clicks is None:
+        raise ValueError("recommendations need a fit of clicks, and this posterior is of rankings")
+    return posterior.clicks
+
+
+def users_of(posterior: Fit, users: Any = None, clicks: Any = None) -> Users:
+    """Users of the fit by name, default all; or new ones by their clicks."""
+    known = check_posterior(posterior)
+    if clicks is not None and users is not None:
+        raise ValueError("give users of the fit or clicks of new users, not both")
+    if clicks is not None:
+        return Users(new_users(posterior, clicks), None)
+    if not known.n_users:
+        raise ValueError(
+            "this posterior keeps no users, as it was fitted to parts: give their clicks, such as "
+            "clicks={'ann': ['tea']}, or, to `recommend_to`, clicks=pm.Parts(folder) "
+            "(`--clicks FOLDER`)"
+        )
+    if users is None:
+        return Users(known, np.arange(known.n_users))
+    rows = rows_of_users(known, users)
+    return Users(known.take(rows), rows)
+
+
+def new_users(posterior: Fit, clicks: Any) -> Clicks:
+    """Clicks of new users, on the items of the fit."""
+    items = posterior.items
+    if isinstance(clicks, Clicks):
+        if clicks.items.tolist() != items.tolist():
+            raise ValueError("the clicks of new users must have the items of the fit, in its order")
+        return clicks
+    if not isinstance(clicks, Mapping) or hasattr(clicks, "tocsr") or len(clicks) != 1:
+        return Preferences.from_clicks(clicks, items=items.tolist())
+    # one user, as a service asks: the same, without the work that pays for many users only
+    ((user, listed),) = clicks.items()
+    if isinstance(listed, str) or not isinstance(listed, Iterable):
+        raise TypeError(f"clicks of {user!r} must be a list of items, got {listed!r}")
+    names, item_codes = list(listed), recommender_of(posterior).item_codes
+    codes = [item_codes.get(name, -1) for name in names]
+    if -1 in codes:
+        check_known(np.array(codes), names, "item")
+    return clicks_of_one(np.array(sorted(set(codes)), dtype=np.int32), items, user)
+
+
+def clicks_of_one(codes: NDArray[np.int32], items: NDArray[Any], user: Any = None) -> Clicks:
+    """The clicks of one user, by sorted codes of items."""
+    users = np.empty(1, dtype=object)
+    users[0] = user
+    return Clicks(np.ones(1, np.int64), users, items, np.array([0, len(codes)]), codes)

@@ -1,0 +1,274 @@
+"""The handlers, with their addresses: each reads, asks the service, writes."""
+
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+
+from .endpoints import Text, Whole, YesOrNo, endpoint
+from .errors import ServiceError
+from .service import Service
+from .types import (
+    MAX_K,
+    MAX_LISTED,
+    ClicksAnswer,
+    ClicksRequest,
+    ClustersAnswer,
+    ConsensusAnswer,
+    HealthAnswer,
+    ItemsAnswer,
+    JobAnswer,
+    ModelAnswer,
+    RecommendAnswer,
+    RecommendRequest,
+    RefitAnswer,
+    RefitRequest,
+    RemovedAnswer,
+    UploadAnswer,
+    UploadRow,
+    UploadsAnswer,
+    check_name,
+    encode,
+)
+
+REPORT_POLICY = (  # the report has its own scripts and styles inside: alone, they do no harm
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
+)
+STAYS = "a model that has learned from these clicks knows them until the next refit"
+K = Whole("k", 10, 1, MAX_K)
+CLUSTER = Whole("cluster", 0, 0, 10**6)  # which there are is for the model to say
+SEARCH, LIMIT = Text("search"), Whole("limit", 20, 1, MAX_LISTED)
+WITH_REFIT, RAW = YesOrNo("refit", True), YesOrNo("raw", False)
+T = TypeVar("T")
+
+# Recommendations
+
+
+@endpoint("POST", "/recommend", asks=RecommendRequest, answers=RecommendAnswer, writes=False)
+async def recommend(service: Service, request: Request) -> Response:
+    """The best items for someone's clicks."""
+    asked = await _read(request, RecommendRequest)
+    return _json(await service.recommend(asked.clicks, asked.k))
+
+
+@endpoint(
+    "GET",
+    "/users/{user}/recommendations",
+    query=(K,),
+    answers=RecommendAnswer,
+    errors=(404,),
+    writes=False,
+)
+async def recommend_user(service: Service, request: Request) -> Response:
+    """The best items for a user."""
+    k, user = K.read(request), request.path_params["user"]
+    check_name(user, "a user")
+    answer, is_whole = await service.recommend_user(user, k)
+    return _json(answer, headers=None if is_whole else {"X-Stored-Clicks": "missing"})
+
+
+@endpoint(
+    "POST",
+    "/users/{user}/clicks",
+    asks=ClicksRequest,
+    answers=ClicksAnswer,
+    errors=(507,),
+    writes=True,
+)
+async def add_clicks(service: Service, request: Request) -> Response:
+    """Keep new clicks of a user."""
+    asked, user = await _read(request, ClicksRequest), request.path_params["user"]
+    clicks = await service.add_clicks(user, asked.clicks)
+    return _json(encode(ClicksAnswer(user, clicks)))
+
+
+# The model
+
+
+@endpoint(
+    "GET", "/consensus", query=(CLUSTER,), answers=ConsensusAnswer, errors=(404,), writes=False
+)
+async def consensus(service: Service, request: Request) -> Response:
+    """The consensus of a cluster."""
+    cluster, summary = CLUSTER.read(request), service.model.summary
+    return _json(await service.slow(lambda: summary.consensus(cluster)))
+
+
+@endpoint("GET", "/clusters", answers=ClustersAnswer, writes=False)
+async def clusters(service: Service, request: Request) -> Response:
+    """The clusters."""
+    return _json(await service.slow(service.model.summary.clusters))
+
+
+@endpoint("GET", "/items", query=(SEARCH, LIMIT), answers=ItemsAnswer, writes=False)
+async def items(service: Service, request: Request) -> Response:
+    """Items by name."""
+    return _json(encode(service.model.summary.items(SEARCH.read(request), LIMIT.read(request))))
+
+
+@endpoint("GET", "/model", answers=ModelAnswer, writes=False)
+async def model(service: Service, request: Request) -> Response:
+    """What is served."""
+    return _json(encode(await service.about()))
+
+
+# How the service is
+
+
+@endpoint("GET", "/healthz", answers=HealthAnswer, writes=False, is_vital=True)
+async def healthz(service: Service, request: Request) -> Response:
+    """Does it run."""
+    problem = service.store.health.problem
+    if problem is not None:
+        raise ServiceError(503, f"clicks cannot be kept: {problem}")
+    return _json(encode(HealthAnswer("ok")))
+
+
+@endpoint("GET", "/metrics", answers="text/plain", writes=False)
+async def metrics(service: Service, request: Request) -> Response:
+    """Counts and times."""
+    return Response(await service.metrics_text(), media_type="text/plain")
+
+
+# Learning
+
+
+@endpoint(
+    "POST",
+    "/refit",
+    asks=RefitRequest,
+    answers=RefitAnswer,
+    status=202,
+    errors=(409,),
+    writes=True,
+)
+async def refit(service: Service, request: Request) -> Response:
+    """Learn from all clicks, old and new."""
+    asked = await _read(request, RefitRequest, default=b"{}")
+    started = await service.refit(asked.clusters, asked.method)
+    return _json(encode(RefitAnswer(started.name)), 202)
+
+
+@endpoint(
+    "POST",
+    "/upload",
+    query=(WITH_REFIT,),
+    asks="text/csv",
+    answers=UploadAnswer,
+    status=202,
+    errors=(409, 507),
+    writes=True,
+)
+async def upload(service: Service, request: Request) -> Response:
+    """Keep the clicks of a file, and learn from them."""
+    with_refit = WITH_REFIT.read(request)
+    if with_refit:
+        service.refits.check_free()
+    with service.uploads.place(), tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "upload.csv"
+        await _save(request, path)
+        uploaded = await service.upload(path)
+    started = await service.refit(None, None) if with_refit else None
+    return _json(encode(UploadAnswer(started.name if started else None, *uploaded)), 202)
+
+
+@endpoint("GET", "/uploads", answers=UploadsAnswer, writes=False)
+async def uploads(service: Service, request: Request) -> Response:
+    """The uploads, newest first."""
+    rows = await service.store.ask(lambda store: store.uploads())
+    return _json(encode(UploadsAnswer([UploadRow(*row) for row in rows])))
+
+
+@endpoint("DELETE", "/uploads/{upload}", answers=RemovedAnswer, errors=(404, 507), writes=True)
+async def remove_upload(service: Service, request: Request) -> Response:
+    """Remove the clicks that an upload brought."""
+    n_removed = await service.remove_upload(request.path_params["upload"])
+    return _json(encode(RemovedAnswer(n_removed, STAYS)))
+
+
+@endpoint("DELETE", "/users/{user}", answers=RemovedAnswer, errors=(404, 422, 507), writes=True)
+async def remove_user(service: Service, request: Request) -> Response:
+    """Remove the stored clicks of a user."""
+    n_removed = await service.remove_user(request.path_params["user"])
+    return _json(encode(RemovedAnswer(n_removed, STAYS)))
+
+
+@endpoint("GET", "/jobs/{job}", answers=JobAnswer, errors=(404,), writes=False)
+async def job(service: Service, request: Request) -> Response:
+    """A refit."""
+    return _json(encode(service.refits.get(request.path_params["job"]).answer()))
+
+
+@endpoint("DELETE", "/jobs/{job}", answers=JobAnswer, errors=(404,), writes=True)
+async def cancel(service: Service, request: Request) -> Response:
+    """Cancel a refit."""
+    cancelled = await service.refits.cancel(request.path_params["job"])
+    return _json(encode(cancelled.answer()))
+
+
+# Downloads
+
+
+@endpoint("GET", "/recommendations.csv", query=(K, RAW), answers="text/csv", writes=False)
+async def table(service: Service, request: Request) -> Response:
+    """The best items of all users of the model."""
+    parts = service.model.recommendations_csv(K.read(request), safe_csv=not RAW.read(request))
+    name = {"Content-Disposition": 'attachment; filename="recommendations.csv"'}
+    return StreamingResponse(_beside(service, parts), media_type="text/csv", headers=name)
+
+
+async def _beside(service: Service, parts: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Parts of an answer, each made beside the requests."""
+    while (part := await service.slow(lambda: next(parts, None))) is not None:
+        yield part
+
+
+@endpoint("GET", "/report.html", answers="text/html", writes=False)
+async def report(service: Service, request: Request) -> Response:
+    """A page about the model."""
+    page = await service.slow(service.model.summary.report)
+    headers = {
+        "Content-Disposition": 'attachment; filename="report.html"',
+        "Content-Security-Policy": REPORT_POLICY,
+    }
+    return Response(page, media_type="text/html", headers=headers)
+
+
+# Reading and writing
+
+
+def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """An answer of JSON."""
+    return Response(body, status, headers, media_type="application/json")
+
+
+async def _save(request: Request, path: Path) -> None:
+    """Write the body to a file as it comes."""
+    try:
+        with path.open("wb") as stream:
+            async for part in request.stream():
+                stream.write(part)
+    except ClientDisconnect:
+        raise ServiceError(400, "the client went before it had sent all") from None
+    except OSError as error:
+        words = f"the service cannot keep the file while it reads it: {error.strerror}"
+        raise ServiceError(507, words) from None
+
+
+async def _read(request: Request, kind: type[T], default: bytes = b"") -> T:
+    """The body as a type, or an error that says what is wrong."""
+    try:
+        body = await request.body()
+    except ClientDisconnect:
+        raise ServiceError(400, "the client went before it had sent all") from None
+    try:
+        return msgspec.json.decode(body or default, type=kind)
+    except msgspec.ValidationError as error:
+        raise ServiceError(422, f"{kind.__name__}: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ServiceError(400, f"the body must be JSON: {error}") from None

@@ -1,0 +1,1 @@
+"""What runs beside the requests: refits and uploads, in processes of their own."""

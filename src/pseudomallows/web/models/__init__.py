@@ -1,0 +1,1 @@
+"""The model that answers, and its versions on the disk."""

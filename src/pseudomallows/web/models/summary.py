@@ -1,0 +1,138 @@
+"""What a model says of itself: its consensus, clusters, items, report, and whether to trust it."""
+
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...posteriors.personal import Fit, PersonalFit
+from ...posteriors.posterior import Posterior, cp_ordering, summary_of
+from ...posteriors.verdict import judge
+from ...preferences.preferences import Clicks
+from ...show.report import report
+from ..errors import ServiceError
+from ..types import (
+    ClusterRow,
+    ClustersAnswer,
+    ConsensusAnswer,
+    ConsensusItem,
+    ItemRow,
+    ItemsAnswer,
+    encode,
+)
+
+MAX_ROWS, MAX_BINS = 100, 50  # items and bins of ranks of a consensus: as many as the page can show
+N_BEST = 3  # items by which a cluster is known
+T = TypeVar("T")
+
+
+class Summary:
+    """Answers about a model, each made at the first question and kept."""
+
+    def __init__(self, posterior: Fit, clicks: Clicks, item_names: list[str]):
+        self.posterior, self.item_names = posterior, item_names
+        self._counts = clicks.item_counts()
+        self._by_count = np.argsort(-self._counts, kind="stable").tolist()
+        self._folded = [name.casefold() for name in item_names]
+        self._making = threading.Lock()  # held for seconds: a report takes that long
+        self._made: dict[Any, Any] = {}
+
+    def _once(self, name: Any, make: Callable[[], T]) -> T:
+        """What is made at the first question, and kept."""
+        if name not in self._made:
+            with self._making:
+                if name not in self._made:
+                    self._made[name] = make()
+        made: T = self._made[name]
+        return made
+
+    def verdict(self) -> tuple[str, str]:
+        """Can it be trusted, and why."""
+
+        def make() -> tuple[str, str]:
+            verdict = judge(self.posterior)
+            return verdict.answer, f"{verdict.words} {verdict.advice}".strip()
+
+        return self._once("verdict", make)
+
+    def alphas(self) -> list[float]:
+        """Mean concentration of each cluster."""
+        if isinstance(self.posterior, PersonalFit):
+            return [self.posterior.mean_alpha]
+        means: list[float] = self.posterior.alpha.mean(axis=(0, 1)).tolist()
+        return means
+
+    def consensus(self, cluster: int) -> bytes:
+        """The answer of /consensus."""
+        if not 0 <= cluster < self.posterior.n_clusters:
+            last = self.posterior.n_clusters - 1
+            raise ServiceError(404, f"cluster must be in 0..{last}, got {cluster}")
+        posterior = self.posterior
+        if isinstance(posterior, PersonalFit):
+            raise ServiceError(
+                404,
+                "this model has no consensus, as each user has an order of their own: /items lists "
+                "the items by the number of users who clicked them",
+            )
+        return self._once(
+            ("consensus", cluster), lambda: encode(self._make_consensus(posterior, cluster))
+        )
+
+    def _make_consensus(self, posterior: Posterior, cluster: int) -> ConsensusAnswer:
+        """The best items, and the probabilities of their ranks in bins of equal width."""
+        probabilities = posterior.rank_probabilities(cluster)
+        rows = summary_of(probabilities, posterior.items)[:MAX_ROWS]
+        items = [ConsensusItem(**(row | {"item": str(row["item"])})) for row in rows]
+        code_of = {name: code for code, name in enumerate(self.item_names)}
+        codes = [code_of[item.item] for item in items]
+        n_items = posterior.n_items
+        width = -(-n_items // MAX_BINS)
+        edges = list(range(0, n_items, width))
+        binned = np.add.reduceat(probabilities[codes], edges, axis=1).round(6)
+        return ConsensusAnswer(cluster, items, binned.tolist(), [edge + 1 for edge in edges])
+
+    def clusters(self) -> bytes:
+        """The answer of /clusters."""
+        return self._once("clusters", lambda: encode(self._make_clusters()))
+
+    def _make_clusters(self) -> ClustersAnswer:
+        """Each cluster with its weight, its users and its best items."""
+        posterior, n_clusters = self.posterior, self.posterior.n_clusters
+        if isinstance(posterior, PersonalFit):  # one group, with what is clicked most
+            best = [self.item_names[code] for code in posterior.ties[:N_BEST]]
+            row = ClusterRow(0, 1.0, len(posterior.users), posterior.mean_alpha, best)
+            return ClustersAnswer([row])
+        sizes = np.bincount(posterior.labels, minlength=n_clusters).tolist()
+        weights = posterior.shares.mean(axis=(0, 1)).tolist()
+        alphas = self.alphas()
+        rows = []
+        for cluster in range(n_clusters):
+            ordering = cp_ordering(posterior.rank_probabilities(cluster))
+            best = [self.item_names[code] for code in ordering[:N_BEST].tolist()]
+            figures = weights[cluster], sizes[cluster], alphas[cluster]
+            rows.append(ClusterRow(cluster, *figures, best))
+        return ClustersAnswer(rows)
+
+    def items(self, search: str, limit: int) -> ItemsAnswer:
+        """The most clicked items whose names hold a text."""
+        wanted, rows = search.casefold(), []
+        for code in self._by_count:
+            if wanted in self._folded[code]:
+                rows.append(ItemRow(self.item_names[code], int(self._counts[code])))
+                if len(rows) == limit:
+                    break
+        return ItemsAnswer(rows)
+
+    def report(self) -> bytes:
+        """The page of /report.html."""
+
+        def make() -> bytes:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "report.html"
+                report(self.posterior, path)
+                return path.read_bytes()
+
+        return self._once("report", make)

@@ -1,0 +1,112 @@
+"""Where the bytes come from: packed, damaged, of another encoding or format, from a pipe."""
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+
+import pytest
+
+import pseudomallows as pm
+from helpers import as_text, cells_of
+
+LINES = "user,item,day\n" + "ann,tea,1\nbob,mate,2\n" * 9
+
+
+DOOR = sys.modules[pm.read.__module__]  # `files.read` is the function
+
+
+POTATOES = "user,ale,gin,rum\nann,1,2,3\nbob,3,,1\n"
+
+
+def test_standard_input(monkeypatch):
+    class Standard:
+        buffer = io.BytesIO(gzip.compress(POTATOES.encode()))
+
+    monkeypatch.setattr("sys.stdin", Standard)
+    assert pm.read("-").n_users == 2
+
+
+def test_wide_text_of_excel(put):
+    assert pm.read(put(POTATOES.replace(",", "\t").encode("utf-16"))).n_users == 2
+
+
+def test_gzip_and_tabs(put):
+    path = put(gzip.compress(POTATOES.replace(",", "\t").encode()), "data.tsv.gz")
+    assert cells_of(pm.read(path)) == cells_of(pm.read(put(POTATOES)))
+
+
+def test_bytes_that_are_no_text(put):
+    path = put("user,item\na,b\nc,d\xe9\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"line 3: this is not utf-8 text .* encoding=.latin-1"):
+        pm.read(path)
+    assert pm.read(path, encoding="latin-1").items.tolist() == ["b", "dé"]
+    with pytest.raises(ValueError, match="encoding must be a known one"):
+        pm.read(path, encoding="klingon")
+
+
+@pytest.mark.parametrize("name", ["m.pm", "m.csv", "m", "m.npz"])
+def test_a_model_is_known_for_one_whole_or_damaged(put, tmp_path, name):
+    pm.fit(pm.Preferences.from_rankings([[1, 2, 3]] * 3), alpha=1, rng=1).save(tmp_path / "m")
+    whole = (tmp_path / "m").read_bytes()
+    with pytest.raises(ValueError, match=r"saved model, not data: open it with pm\.load"):
+        pm.read(put(whole, name))
+    for end in (60, 200, len(whole) // 2, len(whole) - 1):
+        with pytest.raises(ValueError, match="this is a damaged model file"):
+            pm.read(put(whole[:end], name))
+    with pytest.raises(ValueError, match="this is a damaged model file"):
+        pm.read(put(whole[:100] + b"xxxxxxxx" + whole[108:], name))
+
+
+@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress, b"\x28\xb5\x2f\xfd".__add__])
+def test_what_is_packed_otherwise_is_told(put, pack):
+    with pytest.raises(ValueError, match=r"this is packed by (bzip2|xz|Zstandard): unpack it"):
+        pm.read(put(pack(POTATOES.encode())))
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(OSError, match=r"none\.csv"):
+        pm.read(tmp_path / "none.csv")
+
+
+def test_a_large_file_from_standard_input(monkeypatch):
+    class Standard:
+        buffer = io.BytesIO(gzip.compress(LINES.encode()))
+
+    monkeypatch.setattr("sys.stdin", Standard)
+    monkeypatch.setattr(DOOR, "LARGE", 0)
+    assert cells_of(pm.read("-")) == {"ann": ["tea"], "bob": ["mate"]}
+
+
+def test_a_broken_gzip_file_is_told_while_it_is_read(put, monkeypatch):
+    monkeypatch.setattr(DOOR, "LARGE", 0)
+    packed = gzip.compress(as_text([("user", "item"), *((n, n % 7) for n in range(9999))]))
+    with pytest.raises(ValueError, match=r"x\.csv\.gz: this gzip file is broken"):
+        pm.read(put(packed[:-2000], "x.csv.gz"))
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x"])
+def test_a_small_file_is_opened_twice(put, monkeypatch, name):
+    content, opened = POTATOES.encode(), []
+    path = put(gzip.compress(content) if name.endswith("gz") else content, name)
+
+    def count(self, *arguments):
+        opened.append(self)
+        return open(self, *arguments)
+
+    monkeypatch.setattr(type(path), "open", count)
+    pm.read(path)
+    assert len(opened) == (3 if name.endswith("gz") else 2)
+
+
+def test_what_is_no_text_is_said_before_what_is_no_table(put):
+    path = put(b"user,item\nonly one\n" + b"a,b\n" * 99999 + b"c,\xff\n")
+    with pytest.raises(ValueError, match="line 100002: this is not utf-8 text"):
+        pm.read(path)
+
+
+def test_many_blank_lines_before_the_header(put):
+    assert pm.read(put("\n" * 100_000 + POTATOES)).n_users == 2
+    with pytest.raises(ValueError, match="the file is empty"):
+        pm.read(put("\n" * 100_000))

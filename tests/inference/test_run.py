@@ -1,0 +1,55 @@
+"""A fit with one cluster is a mixture of one, chain by chain."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+from pseudomallows.inference.methods import METHODS, Plan
+from pseudomallows.inference.mixture import Mixture
+from pseudomallows.latent.registry import make_population
+
+ALPHA, N_DRAWS, WARMUP, THIN, N_CHAINS = 0.5, 6, 4, 2, 2
+OPTIONS = {"warmup": WARMUP, "thin": THIN, "n_chains": N_CHAINS}
+
+
+def preferences(kind):
+    if kind == "clicks":
+        return pm.simulate_clicks(10, 6, 1, 2, rng=1).preferences
+    return pm.simulate_rankings(10, 6, 1, top=3 if kind == "partial" else None, rng=1).preferences
+
+
+def by_hand(prefs, method, rng):
+    """``consensus[chain, draw, item]``, sweep by sweep."""
+    plan = Plan.make(prefs, METHODS[method], N_DRAWS, 1, OPTIONS, ALPHA)
+    population = make_population(prefs, pm.Threads(1))
+    consensus = np.empty((N_CHAINS, N_DRAWS, prefs.n_items), dtype=np.int32)
+    for draws, child in zip(consensus, rng.spawn(N_CHAINS), strict=True):
+        chain = Mixture.of_one(plan.method.first_cluster(population, plan, child))
+        for _ in range(WARMUP):
+            chain.sweep(adapt=True)
+        for draw in draws:
+            for _ in range(THIN):
+                chain.sweep(adapt=False)
+            draw[:] = chain.consensus[0]
+    return consensus
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [
+        *((method, kind) for method in METHODS for kind in ("partial", "clicks")),
+        ("mcmc", "full"),  # the draws of the others are independent there
+    ],
+)
+def test_a_fit_of_one_cluster_is_a_mixture_of_one(method, kind):
+    prefs = preferences(kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        posterior = pm.fit(prefs, method, ALPHA, n_draws=N_DRAWS, rng=7, **OPTIONS)
+    same, other = (by_hand(prefs, method, np.random.default_rng(seed)) for seed in (7, 8))
+    assert (posterior.consensus[:, :, 0] == same).all()
+    assert (posterior.consensus[:, :, 0] != other).any()
+    assert (posterior.shares == 1).all()
+    assert (posterior.memberships == 1).all()

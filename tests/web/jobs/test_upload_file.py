@@ -1,0 +1,57 @@
+"""The file of an upload: read, checked, stored in parts."""
+
+import pytest
+
+from pseudomallows.web.errors import ServiceError
+from pseudomallows.web.jobs import upload_file
+from pseudomallows.web.jobs.upload_file import UploadLimits, read_upload, store_parts
+from pseudomallows.web.stores.open import open_store
+
+LIMITS = UploadLimits(rows=4, users=2, items=1)
+
+
+def read(folder, text, known=("tea", "rum")):
+    path = folder / "upload.csv"
+    path.write_text(text)
+    return read_upload(path, LIMITS, known)
+
+
+def test_a_file_within_the_limits_is_read(tmp_path):
+    clicks = read(tmp_path, "user,item\nann,tea\nann,gin\nbob,rum\nbob,rum\n")
+    assert clicks.counts() == (2, 3, 3)
+    assert (sorted(clicks.users), sorted(clicks.items)) == (["ann", "bob"], ["gin", "rum", "tea"])
+    assert clicks.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("ann,tea\n" * 5, "at most 4 rows, and this has 5: .*--upload-rows 5"),
+        ("ann,tea\nbob,tea\neve,rum\n", "at most 2 users, and this has 3: .*--upload-users 3"),
+        ("ann,gin\nann,ale\n", "at most 1 items that the model .*has 2: .*--upload-items 2"),
+    ],
+)
+def test_a_file_beyond_a_limit_is_refused_with_the_option_that_allows_it(tmp_path, rows, words):
+    with pytest.raises(ServiceError, match=words) as error:
+        read(tmp_path, f"user,item\n{rows}")
+    assert error.value.status == 413
+
+
+def test_the_path_of_the_service_is_not_told(tmp_path):
+    with pytest.raises(ServiceError, match="the file") as error:
+        read(tmp_path, "user,item\nx\n")
+    assert str(tmp_path) not in error.value.words
+
+
+def test_all_parts_are_stored(tmp_path, monkeypatch):
+    monkeypatch.setattr(upload_file, "PART", 2)
+    clicks = read(tmp_path, "user,item\nann,tea\nann,rum\nbob,tea\n")
+    store, sizes = open_store(str(tmp_path / "s.sqlite")), []
+    add = store.add_part
+    store.add_part = lambda upload, pairs: sizes.append(len(pairs)) or add(upload, pairs)
+    upload = store.begin_upload(*clicks.counts()[:2])
+    store_parts(store, upload, clicks)
+    store.finish_upload(upload)
+    assert sizes == [2, 1]
+    assert sorted(store.all_clicks()) == [("ann", "rum"), ("ann", "tea"), ("bob", "tea")]
+    store.close()

@@ -1,0 +1,94 @@
+"""The store of PostgreSQL: connections that are lost or frozen."""
+
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pseudomallows.web.errors import ServiceError
+from pseudomallows.web.stores import async_store
+from pseudomallows.web.stores import postgres as postgres_module
+from pseudomallows.web.stores.open import open_store
+from webhelp import client_in, wait_until
+
+
+def test_a_lost_connection_is_made_anew(postgres):
+    import psycopg
+
+    store = open_store(postgres)
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid() "
+            "AND datname = 'postgres'"
+        )
+    with pytest.raises(ServiceError) as error:
+        store.add([("ann", "tea")])
+    assert error.value.status == 503
+    store.add([("ann", "tea")])
+    assert "tea" in store.clicks_of(["ann"])["ann"]
+    store.close()
+
+
+def test_a_frozen_connection_is_cut_and_made_anew(postgres, monkeypatch):
+    """While the process at its other end is still stopped."""
+    monkeypatch.setattr(postgres_module, "CLIENT_SECONDS", 0.5)
+    store = open_store(postgres)
+    pid = store._writer._connection.info.backend_pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(ServiceError) as error:
+            store.add([("ann", "tea")])
+        assert "did not answer within 0.5 seconds" in error.value.reason
+        store.add([("ann", "tea")])
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    store.close()
+
+
+def test_a_frozen_postgresql_is_503_in_time_and_comes_back(postgres, tmp_path, monkeypatch):
+    """Its processes are stopped, not ended: no limit of its own holds."""
+    import psycopg
+
+    monkeypatch.setattr(postgres_module, "CLIENT_SECONDS", 1.0)
+    monkeypatch.setattr(async_store, "PATIENCE", 2.0)
+    monkeypatch.setattr(async_store, "CHECK_SECONDS", 0.1)
+    add = {"clicks": ["item 1"]}
+    with client_in(tmp_path, postgres) as client:
+        assert client.post("/users/ann/clicks", json=add).status_code == 200
+        assert client.get("/users/ann/recommendations").status_code == 200
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            rows = connection.execute(
+                "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' "
+                "AND pid != pg_backend_pid()"
+            ).fetchall()
+            parent = connection.execute("SELECT pg_read_file('postmaster.pid')").fetchone()[0]
+        pids = [int(parent.split()[0]), *(pid for (pid,) in rows)]
+        try:
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            with ThreadPoolExecutor(8) as pool:
+                started = time.monotonic()
+                posts = [
+                    pool.submit(client.post, f"/users/new {n}/clicks", json=add) for n in range(8)
+                ]
+                while not all(post.done() for post in posts):
+                    asked = time.monotonic()
+                    client.get("/healthz")
+                    assert time.monotonic() - asked < 1
+                    time.sleep(0.05)
+                assert {post.result().status_code for post in posts} == {503}
+                assert time.monotonic() - started < 5
+            assert "answer" in client.get("/healthz").json()["error"]
+            started = time.monotonic()
+            answer = client.get("/users/user 1/recommendations")
+            assert (answer.status_code, answer.headers["x-stored-clicks"]) == (200, "missing")
+            assert client.get("/users/nobody/recommendations").status_code == 503
+            assert client.get("/metrics").status_code == 200
+            assert time.monotonic() - started < 5
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+        wait_until(lambda: client.get("/healthz").status_code == 200)
+        assert client.post("/users/ann/clicks", json=add).status_code == 200

@@ -1,0 +1,94 @@
+"""Endpoints: all is said at the handler, and the guard, the routes and the description follow."""
+
+import pytest
+from starlette.responses import Response
+
+from pseudomallows.web import handlers
+from pseudomallows.web.app import all_endpoints
+from pseudomallows.web.endpoints import Text, Whole, YesOrNo, endpoint, endpoints_in
+from pseudomallows.web.errors import ServiceError
+from webhelp import RIGHT, TOKEN, client_of
+
+
+class Query:
+    """A request with a query."""
+
+    def __init__(self, **given):
+        self.query_params = given
+
+
+async def shout(service, request):
+    """Say it loudly.
+
+    What is said is kept.
+    """
+    service.shouted = request.path_params["word"].upper()
+    return Response(service.shouted)
+
+
+def test_the_guard_asks_for_the_token_of_an_endpoint_of_ones_own(model, monkeypatch):
+    """Added as one would add it: a handler in the module of the handlers, and nothing else."""
+    methods, path = ("POST", "PUT", "PATCH", "DELETE"), "/shout/{word}"
+    for method in methods:
+        added = endpoint(method, path, answers="text/plain", writes=True)(shout)
+        monkeypatch.setattr(handlers, f"shout_{method}", added, raising=False)
+    free = endpoint("POST", "/whisper/{word}", answers="text/plain", writes=False)(shout)
+    monkeypatch.setattr(handlers, "whisper", free, raising=False)
+    with client_of(model, token=TOKEN) as client:
+        for method in methods:
+            for headers in ({}, {"Authorization": "Bearer another token of some length"}):
+                assert client.request(method, "/shout/hey", headers=headers).status_code == 401
+        assert not hasattr(client.app.service, "shouted")
+        for method in methods:
+            answer = client.request(method, f"/shout/{method}", headers=RIGHT)
+            assert (answer.status_code, answer.text) == (200, method)
+            assert client.app.service.shouted == method
+        assert client.post("/whisper/hey").text == "HEY"  # the twin: it does not write
+        said = client.get("/openapi.json").json()["paths"]
+        for method in methods:
+            one = said[path][method.lower()]
+            assert (one["operationId"], one["summary"]) == ("shout", "Say it loudly")
+            assert "security" in one
+            assert "401" in one["responses"]
+            label = f'route="{method} {path}",status="401"'
+            assert f"{{{label}}} 2" in client.get("/metrics").text
+        assert "security" not in said["/whisper/{word}"]["post"]
+
+
+def test_whether_it_writes_must_be_said_and_a_get_does_not():
+    with pytest.raises(TypeError, match="writes"):
+        endpoint("POST", "/shout", answers="text/plain")
+    with pytest.raises(ValueError, match="GET /shout must not write"):
+        endpoint("GET", "/shout", answers="text/plain", writes=True)(shout)
+
+
+def test_one_address_that_is_no_get_writes_nothing():
+    """Whoever adds another says so here."""
+    found = {(e.method, e.path) for e in all_endpoints() if e.method != "GET" and not e.writes}
+    assert found == {("POST", "/recommend")}
+
+
+def test_every_endpoint_has_words_and_an_address_of_its_own():
+    addresses = [(e.method, e.path) for e in all_endpoints()]
+    assert len(set(addresses)) == len(addresses) > 20
+    assert all(e.words for e in all_endpoints())
+    names = [e.name for e in endpoints_in(handlers)]
+    assert len(set(names)) == len(names)
+
+
+def test_parameters_are_read_as_they_are_described():
+    k = Whole("k", 10, 1, 1000)
+    assert k.schema() == {"type": "integer", "minimum": 1, "maximum": 1000, "default": 10}
+    assert [k.read(Query(**given)) for given in ({}, {"k": "1"}, {"k": "1000"})] == [10, 1, 1000]
+    for wrong in ("0", "1001", "-1", "+1", "1.0", "", " 1", "\u0661", "0x1", "1" * 20):
+        with pytest.raises(ServiceError, match="k must be a whole number from 1 to 1000"):
+            k.read(Query(k=wrong))
+    raw = YesOrNo("raw", False)
+    assert [raw.read(Query(**g)) for g in ({}, {"raw": "true"}, {"raw": "false"})] == [
+        False,
+        True,
+        False,
+    ]
+    with pytest.raises(ServiceError, match="raw must be true or false, got 'yes'"):
+        raw.read(Query(raw="yes"))
+    assert (Text("search").read(Query()), Text("search").read(Query(search="te"))) == ("", "te")
