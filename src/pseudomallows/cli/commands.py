@@ -244,9 +244,10 @@ def report_file(options: argparse.Namespace) -> int:
     check_out(options.out, options.model, "report")
     posterior, evaluation = load(options.model), None
     if options.evaluate:
-        kind = posterior.settings.get("kind")
-        if kind != "clicks":
-            raise ValueError(f"{options.model} was fitted to {kind}: only clicks can be hidden")
+        if posterior.kind != "clicks":
+            raise ValueError(
+                f"{options.model} was fitted to {posterior.kind}: only clicks can be hidden"
+            )
         with show_progress("evaluating", options.quiet) as progress:
             evaluation = evaluate_again(
                 posterior, options.hide, options.k, rng=options.seed, progress=progress

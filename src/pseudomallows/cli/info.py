@@ -65,7 +65,7 @@ def _about_model(fitted: Fit) -> dict[str, Any]:
     return {
         "holds": "model",
         "method": settings.get("method"),
-        "fitted to": settings.get("kind"),
+        "fitted to": fitted.kind,
         "users": len(fitted.users) or f"{settings.get('n_users', 0)}, who are not kept",
         "items": fitted.n_items,
         **(_about_personal(fitted) if isinstance(fitted, PersonalFit) else _about_draws(fitted)),

@@ -113,7 +113,7 @@ def _figures(posterior: Fit, evaluation: Evaluation | None, n_examples: int) -> 
     return {
         "fit": posterior,
         "settings": settings,
-        "kind": settings.get("kind", "rankings"),
+        "kind": posterior.kind,
         "is_full": bool(settings.get("is_full", False)),
         "n_users": int(settings.get("n_users", len(posterior.users))),
         "method": method,
