@@ -358,7 +358,7 @@ def test_workers_are_gone_for_good(parts, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sampled", "clusters"])
 def test_the_scheduler_is_gone(parts, kind, monkeypatch, tmp_path, dask):
-    """The fit ends with an error, and goes on without a cluster, or on another one."""
+    """The fit ends with an error, and goes on without workers, or on others."""
     monkeypatch.setattr(checkpoint, "PAUSE", 0)
     files = [tmp_path / "memory", tmp_path / "parts"]
     for file, prefs in zip(files, (make_clicks(), parts[2]), strict=True):
@@ -446,7 +446,7 @@ def test_the_scheduler_is_gone_while_a_task_runs():
         timer = threading.Timer(0.5, end, (scheduler,))
         timer.start()
         begin = time.monotonic()
-        with pytest.raises(pm.engines.WorkersError, match="the scheduler of the cluster is gone"):
+        with pytest.raises(pm.engines.WorkersError, match="the scheduler is gone"):
             list(dask.map(time.sleep, [60]))
         assert time.monotonic() - begin < 10
 
@@ -466,9 +466,7 @@ def test_the_scheduler_comes_back():
                 time.sleep(0.01)
 
         try:
-            with pytest.raises(
-                pm.engines.WorkersError, match="the scheduler of the cluster is gone"
-            ):
+            with pytest.raises(pm.engines.WorkersError, match="the scheduler is gone"):
                 fit(make_clicks(), "sampled", executor=dask, progress=Once(restart))
             end(workers[0])
             workers.append(start("dask_worker", address, "--nthreads", "1", "--no-nanny"))
@@ -594,15 +592,15 @@ def test_parts_are_answered_side_by_side(dask, client, parts, tmp_path):
 def test_what_a_cluster_does_not_do(dask, parts):
     prefs = make_clicks()
     rankings = pm.simulate_rankings(10, 4, 3, rng=1).preferences
-    with pytest.raises(TypeError, match="a cluster runs fits of clicks: for rankings"):
+    with pytest.raises(TypeError, match="Dask workers run fits of clicks, got rankings"):
         pm.fit(rankings, alpha=3, executor=dask)
-    with pytest.raises(TypeError, match="recommend does not run on a cluster"):
+    with pytest.raises(TypeError, match="recommend does not run on Dask workers"):
         pm.recommend(wanted("sampled"), executor=dask)
-    with pytest.raises(TypeError, match="evaluate does not run on a cluster"):
+    with pytest.raises(TypeError, match="evaluate does not run on Dask workers"):
         pm.evaluate(prefs, hide=1, executor=dask)
-    with pytest.raises(TypeError, match="'personal' does not run on a cluster"):
+    with pytest.raises(TypeError, match="'personal' does not run on Dask workers"):
         pm.fit(prefs, "personal", executor=dask)
-    with pytest.raises(TypeError, match="'metropolis' does not run on a cluster"):
+    with pytest.raises(TypeError, match="'metropolis' does not run on Dask workers"):
         pm.fit(prefs, "mcmc", augmentation="metropolis", executor=dask)
     with pytest.raises(ValueError, match="keep_latent does not go with a cluster"):
         pm.fit(prefs, alpha=3, keep_latent=["u003"], executor=dask)

@@ -1,4 +1,4 @@
-"""A cluster as executor: Dask. This module alone imports it."""
+"""Dask workers as executor. This module alone imports Dask."""
 
 import asyncio
 import itertools
@@ -18,7 +18,7 @@ try:
     from distributed.comm.core import CommClosedError
 except ModuleNotFoundError as error:  # pragma: no cover
     raise ModuleNotFoundError(
-        "a cluster needs Dask: pip install 'pseudomallows[dask]'", name=error.name
+        "workers need Dask: pip install 'pseudomallows[dask]'", name=error.name
     ) from None
 
 from .executors import WorkersError
@@ -27,18 +27,18 @@ T = TypeVar("T")
 R = TypeVar("R")
 PATIENCE = 30.0  # seconds to wait for a scheduler, and for a worker if there is none
 SILENCE = 30.0  # seconds that a scheduler may take to answer
-GLANCE = 1.0  # seconds between two looks at the cluster, while it works
-FAREWELL = 10.0  # seconds to part from a cluster
+GLANCE = 1.0  # seconds between two looks at the workers, while they work
+FAREWELL = 10.0  # seconds to part from the workers
 GONE = (CommClosedError, FutureCancelledError, FuturesCancelledError, TimeoutError)
 
 
 AGAIN = (
-    "start the cluster and the fit again (with `checkpoint`, it goes on where it was saved last)"
+    "start the workers and the fit again (with `checkpoint`, it goes on where it was saved last)"
 )
 
 
 class DaskExecutor:
-    """Runs the blocks of users of a fit on the workers of a Dask cluster.
+    """Runs the blocks of users of a fit on Dask workers.
 
     Tasks depend on nothing but their arguments, so a worker that is lost costs time only: Dask runs
     its tasks again elsewhere, and the draws keep their bits.
@@ -52,14 +52,14 @@ class DaskExecutor:
     --------
     >>> import pseudomallows as pm
     >>> prefs = pm.simulate_clicks(60, 6, alpha=4, mean_clicks=2, rng=1).preferences
-    >>> with pm.DaskExecutor("local:1") as cluster:                          # doctest: +SKIP
-    ...     posterior = pm.fit(prefs, alpha=4, rng=1, executor=cluster)
+    >>> with pm.DaskExecutor("local:1") as workers:                          # doctest: +SKIP
+    ...     posterior = pm.fit(prefs, alpha=4, rng=1, executor=workers)
     """
 
     is_remote = True
 
     def __init__(self, client: "distributed.Client | str"):
-        self._cluster: Any = None
+        self._local: Any = None
         self._is_own = isinstance(client, str)
         self._homes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._new_homes = itertools.count()
@@ -83,21 +83,21 @@ class DaskExecutor:
         begin = time.monotonic()
         while not self._n_threads():
             if time.monotonic() - begin > PATIENCE:
-                raise WorkersError("the cluster has no worker: start one with `dask worker`")
+                raise WorkersError("there is no worker: start one with `dask worker`")
             time.sleep(0.1)
 
     def _connect(self, address: str) -> "distributed.Client":
         name, _, number = address.partition(":")
         if name == "local":
             if not number.isdigit() or int(number) < 1:
-                raise ValueError(f"a local cluster is 'local:2' for two workers, got {address!r}")
-            self._cluster = distributed.LocalCluster(
+                raise ValueError(f"local workers are 'local:2' for two, got {address!r}")
+            self._local = distributed.LocalCluster(
                 n_workers=int(number),
                 threads_per_worker=1,
                 dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,  # errors of tasks come back as exceptions
             )
-            return distributed.Client(self._cluster)
+            return distributed.Client(self._local)
         try:
             return distributed.Client(address, timeout=PATIENCE)
         except (OSError, ValueError) as error:
@@ -154,7 +154,7 @@ class DaskExecutor:
                 if self._n_threads():
                     seen = time.monotonic()
                 elif time.monotonic() - seen > PATIENCE:
-                    raise WorkersError(f"the cluster has no worker left; {AGAIN}")
+                    raise WorkersError(f"there is no worker left; {AGAIN}")
             return task.result()
         finally:
             task.cancel()
@@ -166,16 +166,16 @@ class DaskExecutor:
             found = self.client.sync(ask, workers=None, callback_timeout=SILENCE)
         except TimeoutError:
             raise WorkersError(
-                f"the scheduler of the cluster has not answered for {SILENCE:.0f} seconds; {AGAIN}"
+                f"the scheduler has not answered for {SILENCE:.0f} seconds; {AGAIN}"
             ) from None
         except OSError as error:
-            raise WorkersError(f"the scheduler of the cluster is gone; {AGAIN}: {error}") from None
+            raise WorkersError(f"the scheduler is gone; {AGAIN}: {error}") from None
         return sum(found.values())
 
     def _check_scheduler(self) -> None:
         """Refuse a client that has lost it: even if it comes back, it has forgotten the shards."""
         if self.client.status != "running":
-            raise WorkersError(f"the scheduler of the cluster is gone; {AGAIN}")
+            raise WorkersError(f"the scheduler is gone; {AGAIN}")
 
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:
@@ -187,16 +187,16 @@ class DaskExecutor:
                 f"a task ended several workers, for want of memory perhaps: {error}"
             ) from None
         except GONE as error:
-            raise WorkersError(f"the scheduler of the cluster is gone; {AGAIN}: {error}") from None
+            raise WorkersError(f"the scheduler is gone; {AGAIN}: {error}") from None
 
     def close(self) -> None:
-        """End a cluster that was made here, and the client of an address; one that was given
+        """End workers that were made here, and the client of an address; one that was given
         stays open."""
         if self._is_own:
             with suppress(TimeoutError):  # of a scheduler that is frozen
                 self.client.close(timeout=FAREWELL)
-        if self._cluster is not None:
-            self._cluster.close()
+        if self._local is not None:
+            self._local.close()
 
     def __enter__(self) -> Self:
         return self

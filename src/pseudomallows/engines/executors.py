@@ -33,7 +33,7 @@ class RemoteExecutor(Executor, Protocol):
 
 
 class WorkersError(RuntimeError):
-    """The cluster that runs a fit is gone, or cannot do it."""
+    """The workers that run a fit are gone, or cannot do it."""
 
 
 def is_remote(executor: Executor | None) -> TypeGuard[RemoteExecutor]:
@@ -42,9 +42,9 @@ def is_remote(executor: Executor | None) -> TypeGuard[RemoteExecutor]:
 
 
 def check_local(executor: Executor | None, what: str) -> None:
-    """Refuse a cluster where the work is done in this process."""
+    """Refuse Dask workers where the work is done in this process."""
     if is_remote(executor):
-        raise TypeError(f"{what} does not run on a cluster: give threads, or leave executor out")
+        raise TypeError(f"{what} does not run on Dask workers: give threads, or leave executor out")
 
 
 class Threads:

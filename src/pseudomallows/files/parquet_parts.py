@@ -14,7 +14,7 @@ from .atomic import make_folder
 
 
 class Parts:
-    """A click log in Parquet files, which the workers of a cluster read themselves.
+    """A click log in Parquet files, which Dask workers read themselves.
 
     Each file has a row for each click, with columns for user and item. All clicks of a user are in
     one file, and the users rise by name from file to file, so that a fit has the same bits as one
@@ -23,7 +23,7 @@ class Parts:
     Parameters
     ----------
     source : path or list of paths
-        A folder, of which all ``*.parquet`` are taken, or files, in order. On a cluster of several
+        A folder, of which all ``*.parquet`` are taken, or files, in order. With workers on several
         machines all of them must see these paths.
     items : list, optional
         The names of all items; without it, the files are read once more to find them.

@@ -251,7 +251,7 @@ class Draw(Protocol):
     def finish(self) -> Completed: ...  # pragma: no cover
 
 
-# The tasks below run in threads, with blocks of rows, or on a cluster, with whole shards (None).
+# The tasks below run in threads, with blocks of rows, or on workers, with whole shards (None).
 
 
 def finish_draws(draws: Sequence[Draw], executor: Executor) -> list[Completed]:

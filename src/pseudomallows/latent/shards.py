@@ -1,4 +1,4 @@
-"""Clicks in shards on the workers of a cluster: what a fit needs of them travels, they do not.
+"""Clicks in shards on Dask workers: what a fit needs of them travels, they do not.
 
 A shard is a future: the outcome of a task that reads or makes it, and that runs again if its worker
 is lost. A draw goes out as a law, a consensus and a seed, and comes back as counts.
@@ -185,7 +185,7 @@ def open_parts(parts: Parts, executor: Executor | None) -> ShardedClicks:
     """Let the workers read the parts; come to know the items and how many users there are."""
     if executor is None or not is_remote(executor):
         raise TypeError(
-            "parts are read by the workers of a cluster: give executor=pm.DaskExecutor(client), or "
+            "parts are read by Dask workers: give executor=pm.DaskExecutor(client), or "
             "read them into memory with pm.read(folder)"
         )
     items = parts.items

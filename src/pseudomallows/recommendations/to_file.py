@@ -81,7 +81,7 @@ def recommend_to(
         return _answer_parts(posterior, clicks, Path(target), sizes, executor, report)
     if is_remote(executor):
         raise TypeError(
-            "on a cluster, recommendations are for parts: give clicks=pm.files.Parts(folder)"
+            "on Dask workers, recommendations are for parts: give clicks=pm.files.Parts(folder)"
         )
     users = users_of(posterior, clicks=clicks)
     check_table(target)
