@@ -350,7 +350,7 @@ def test_workers_are_gone_for_good(parts, monkeypatch):
         assert dask.n_workers == 1
         monkeypatch.setattr(engine, "PATIENCE", 1.5)
         kill = Once(functools.partial(end, workers[2]))
-        with pytest.raises(pm.engines.WorkersError, match="no worker left; start the cluster"):
+        with pytest.raises(pm.engines.WorkersError, match="no worker left; start the workers"):
             fit(make_clicks(), "sampled", executor=dask, progress=kill)
         assert time.monotonic() - kill.time < 15
 
@@ -602,7 +602,7 @@ def test_what_a_cluster_does_not_do(dask, parts):
         pm.fit(prefs, "personal", executor=dask)
     with pytest.raises(TypeError, match="'metropolis' does not run on Dask workers"):
         pm.fit(prefs, "mcmc", augmentation="metropolis", executor=dask)
-    with pytest.raises(ValueError, match="keep_latent does not go with a cluster"):
+    with pytest.raises(ValueError, match="keep_latent does not go with Dask workers"):
         pm.fit(prefs, alpha=3, keep_latent=["u003"], executor=dask)
     with pytest.raises(TypeError, match="recommendations are for parts"):
         pm.recommendations.recommend_to(wanted("sampled"), "x.csv", executor=dask)
@@ -629,7 +629,7 @@ def test_users_must_be_in_one_part(dask, parts, tmp_path):
 
 
 def test_clients_that_are_none(client):
-    with pytest.raises(ValueError, match=r"a local cluster is 'local:2' .* got 'local:x'"):
+    with pytest.raises(ValueError, match=r"local workers are 'local:2' .* got 'local:x'"):
         pm.DaskExecutor("local:x")
     with pytest.raises(ValueError, match="got 'local:0'"):
         pm.DaskExecutor("local:0")
