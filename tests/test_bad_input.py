@@ -76,7 +76,7 @@ CASES = [
     (lambda: pm.Mallows(["a", "b"], 1), "consensus must be numbers"),
     (lambda: pm.Mallows([1, 2], 1).log_probability([1, 2, 3]), "the 2 items of the consensus, got 3"),
     (lambda: pm.log_likelihood(PREFS, [1, 2], 1), "consensus must have 3 items, got 2"),
-    (lambda: pm.distributions.maximum_likelihood_alpha(RANKINGS, [1, 2]), "the same items, got 3 and 2 items"),
+    (lambda: pm.distributions.maximum_likelihood_alpha(RANKINGS, [1, 2]), "rankings must have the 2 items of the consensus, got 3"),
     (lambda: pm.Mallows([1, 2], 1).draw(-1), "n_draws must be 0 or more"),
     (lambda: pm.Mallows([1, 2], 1).draw(2.5), "n_draws must be a whole number, got 2.5"),
     # distributions from full rankings

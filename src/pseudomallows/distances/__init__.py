@@ -15,7 +15,7 @@ def get(name: str) -> Distance:
     >>> get("footrule").between([[1, 2, 3], [3, 2, 1]], [1, 2, 3])
     array([0, 4])
     """
-    if name not in DISTANCES:
+    if not isinstance(name, str) or name not in DISTANCES:
         known = ", ".join(map(repr, DISTANCES))
         raise ValueError(f"distance must be one of {known}, got {name!r}")
     return DISTANCES[name]

@@ -257,7 +257,6 @@ NO_NONE = [  # options whose default is a value
 ]
 
 
-@pytest.mark.xfail(reason="None passes the checks", strict=True)
 @pytest.mark.parametrize(("method", "kind", "n_clusters", "name"), NO_NONE)
 def test_none_is_no_value_where_the_default_is_one(method, kind, n_clusters, name):
     with pytest.raises((TypeError, ValueError), match=f"^{name} must be .*, got None"):

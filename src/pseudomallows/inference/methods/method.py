@@ -120,7 +120,8 @@ class Options:
         """Check every value, in one place."""
         for each in dataclasses.fields(self):
             value, check = getattr(self, each.name), each.metadata["check"]
-            if check is not None and value is not None:
+            is_default = value is None and each.default is None  # the data will say
+            if check is not None and not is_default:
                 object.__setattr__(self, each.name, check(value, each.name))
 
     @classmethod
