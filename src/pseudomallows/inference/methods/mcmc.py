@@ -47,7 +47,7 @@ class Mcmc(Method):
     words: ClassVar[str] = "the exact model, by a Markov chain"
     is_exact: ClassVar[bool] = True
 
-    n_chains: int = option(4, "Number of chains.", check=count())
+    n_chains: int = option(4, "Number of chains; default 4.", check=count())
     warmup: int | None = option(
         None,
         "Sweeps thrown away at the start of a chain; default half of n_draws * thin, at least 100 "

@@ -152,7 +152,7 @@ class Method(Options, ABC):
 
     is_exact: ClassVar[bool] = False
 
-    n_chains: int = option(1, "Number of chains.", check=count())
+    n_chains: int = option(1, "Number of chains; default 1.", check=count())
     warmup: int | None = option(
         None,
         "Sweeps thrown away at the start of a Markov chain; default half of n_draws * thin, at "
