@@ -110,7 +110,7 @@ class Posterior:
     @property
     def order(self) -> str:
         """In which order the paper's law visits the places of a group."""
-        return self.settings["options"]["order"] or "uniform"
+        return self.settings["options"].get("order") or "uniform"
 
     @property
     def clicks(self) -> Clicks | None:

@@ -134,7 +134,6 @@ def _upgrade(settings: dict[str, Any], data: Preferences | None) -> None:
     if not isinstance(options, dict):
         return  # the check of the settings says so
     settings.setdefault("alpha", None)
-    options.setdefault("order", None)
     if settings.get("method") != "personal":
         options.setdefault("n_clusters", 1)
     kind = "rankings" if data is None else data.kind  # only clicks are kept

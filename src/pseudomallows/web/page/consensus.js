@@ -37,7 +37,7 @@ export function renew(itsModel, itsClusters) {
 }
 
 function wordsOf({ method, n_clusters }) {
-  if (method === "personal") return "The order of all users together. Each has an order of their own; how sure this one is, is not known.";
+  if (method === "personal") return "Each user has an order of their own, so there is no consensus to show. Try it shows what comes next for a user.";
   const whose = n_clusters < 2 ? "the users" : "the users of a cluster";
   return `The order that ${whose} share, and how sure one can be of each rank.`;
 }
@@ -56,6 +56,10 @@ function choose(cluster) {
 
 async function load() {
   showTrouble(byId("consensus-trouble"), null);
+  if (model?.method === "personal") {
+    byId("heat-part").hidden = true;
+    return;
+  }
   byId("heat").setAttribute("aria-busy", "true");
   try {
     const answer = await answers((signal) => ask(`consensus?cluster=${wanted}`, { signal }));
