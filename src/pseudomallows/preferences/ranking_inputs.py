@@ -97,8 +97,9 @@ def _is_zero_based(values: NDArray[np.float64]) -> bool:
         firsts = check_tied_ranks(values + 1)
     except ValueError:
         return False
-    one_zero = (values == 0).sum(axis=1) == 1
-    return bool((one_zero | (firsts == values + 1).all(axis=1)).all() and firsts.all())
+    one_zero, has_rank = (values == 0).sum(axis=1) == 1, (values > 0).any(axis=1)
+    is_shifted = one_zero | (firsts == values + 1).all(axis=1)
+    return bool((is_shifted & has_rank).all() and firsts.all())
 
 
 def _columns_in_order(frame: Any, items: Sequence[Hashable] | None) -> tuple[Any, list[Hashable]]:
