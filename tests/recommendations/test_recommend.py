@@ -1,4 +1,7 @@
+import gc
+import pickle
 import warnings
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -8,8 +11,10 @@ from scipy import sparse
 import pseudomallows as pm
 from pseudomallows.kernels.groups import count_group, sum_first_chances
 from pseudomallows.recommendations import paper
+from pseudomallows.recommendations.recommend import COLUMNS, DIGITS, best_of_one
 from pseudomallows.recommendations.recommenders import recommender_of
 from pseudomallows.recommendations.tables import Sources, Tables, first_chances, knots_of
+from pseudomallows.recommendations.to_file import csv_blocks
 from pseudomallows.recommendations.users import users_of
 
 
@@ -287,3 +292,39 @@ def test_a_user_s_rankings_are_drawn_by_the_law_of_the_recommendations(method, d
         first = int(users.clicks.n_clicks[0])
         shares = counts[stated.items[0], first : first + 3].sum(axis=1) / 20_000
         assert shares == pytest.approx(stated.probabilities[0], abs=0.02)
+
+
+def test_a_posterior_is_not_kept_by_what_was_made_for_its_recommendations(data):
+    for method in ("pseudo", "mcmc", "personal"):
+        mine = {"n_draws": 5, "n_chains": 1} if method == "mcmc" else {}
+        posterior = quietly(data.preferences, method, rng=1, **mine)
+        before = set(vars(posterior))
+        pm.recommend(posterior, 2, clicks={"new": [1, 2]})
+        assert set(vars(posterior)) == before
+        assert pickle.loads(pickle.dumps(posterior)).n_items == 15
+        kept = [weakref.ref(thing) for thing in (posterior, recommender_of(posterior))]
+        del posterior
+        gc.collect()
+        assert [thing() for thing in kept] == [None, None]
+
+
+@pytest.mark.parametrize("row", [None, 7])
+def test_one_user_gets_the_same_as_many(posterior, data, row):
+    codes = data.preferences.clicks_of(7)
+    items, probabilities, memberships = best_of_one(posterior, codes, row, 3)
+    given = {"users": [7, 8]} if row else {"clicks": {7: codes.tolist(), 8: [2]}}
+    many = pm.recommend(posterior, 3, **given)
+    assert items == many.items[0].tolist()
+    assert probabilities == many.probabilities[0].tolist()
+    assert memberships == [1.0]
+
+
+def test_the_table_is_the_same_in_python_file_and_text(posterior, tmp_path):
+    pm.recommend_to(posterior, tmp_path / "r.csv", 2)
+    text = b"".join(csv_blocks(posterior, 2))
+    assert text == (tmp_path / "r.csv").read_bytes()
+    lines = text.decode().splitlines()
+    assert lines[0] == ",".join(COLUMNS)
+    columns = [part.tolist() for part in pm.recommend(posterior, 2).to_columns(DIGITS).values()]
+    expected = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
+    assert lines[1:] == expected

@@ -111,10 +111,11 @@ class PaperRecommender(Recommender):
         return weights.clusters if users.is_new else self.memberships(users, all_cores())
 
     def _weigh(self, users: Users, executor: Executor) -> Weights:
+        if self.n_clusters == 1:
+            ones = np.ones((users.clicks.n_users, 1))
+            return Weights(ones, ones)
         if users.rows is not None:
             return self._share_out(self.chain_memberships[:, users.rows], self.chain_weights)
-        if self.n_clusters == 1:
-            return self._share_out(np.ones((1, users.clicks.n_users, 1)), np.ones(1))
 
         def work(part: slice) -> Floats:
             return self._weigh_new(users.block(part))
@@ -137,8 +138,6 @@ class PaperRecommender(Recommender):
     def _share_out(self, by_chain: NDArray[Any], chain_weights: Floats) -> Weights:
         """``by_chain[chain, user, cluster]`` are memberships, or weights."""
         n_users, n_sources = by_chain.shape[1], len(self._sources.alphas)
-        if self.n_clusters == 1:
-            return Weights(*np.ones((2, n_users, 1)))
         weights = Weights(np.empty((n_users, n_sources)), np.empty((n_users, self.n_clusters)))
         mine = np.ascontiguousarray(by_chain, dtype=np.float64)
         share_out(mine, chain_weights, LEFT_OUT, *weights)
@@ -172,7 +171,7 @@ class PaperRecommender(Recommender):
         """The tables that users with so many clicks need; one serves all users, and all later
         calls."""
         sizes = self.n_items - n_clicks
-        made = self._tables.whole(window, sizes)
+        made = self._tables.whole(window, sizes.tolist())
         if made is not None:
             return made
         wanted = set()
@@ -189,7 +188,7 @@ class PaperRecommender(Recommender):
     def is_ready(self, n_clicks: int, window: int) -> bool:
         """Are they made?"""
         size = self.n_items - n_clicks
-        return size == 0 or self._tables.whole(window, np.array([size])) is not None
+        return size == 0 or self._tables.whole(window, [size]) is not None
 
     def table_bytes(self) -> int:
         """Memory of the tables."""

@@ -99,10 +99,12 @@ class Tables:
         knots = sum(knot.nbytes for knot in list(self._knots.values()))
         return knots + sum(part.nbytes for table in list(self._made.values()) for part in table)
 
-    def whole(self, window: int, sizes: NDArray[np.int64]) -> Table | None:
+    def whole(self, window: int, sizes: Iterable[int]) -> Table | None:
         """The tables, if those for so many unseen items are made for all alphas."""
-        made, wanted = self._made.get(window), list({*sizes.tolist()} - {0})
-        return made if made is not None and (made[0][:, wanted] >= 0).all() else None
+        made = self._made.get(window)
+        if made is None or any(made[0][:, size].min() < 0 for size in {*sizes} - {0}):
+            return None
+        return made
 
     def _nothing(self) -> Table:
         n_items, shape = self.n_items, (len(self._sources.alphas), self.n_items + 1)
