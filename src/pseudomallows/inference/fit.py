@@ -119,9 +119,14 @@ def fit(
         wanted = {"n_draws": n_draws, "n_clusters": n_clusters, "distance": distance}
         result: Fit = fit_personal(prefs, alpha, wanted, options, generator, executor, report)
     else:
-        given = options | {"distance": distance}
         call = _Call(prefs, METHODS[method], alpha, generator, executor, report)
-        result = call.fit(n_draws, n_clusters, given, checkpoint)
+        plan, curve = call.plan(n_draws, n_clusters, options | {"distance": distance})
+        file = call.open(checkpoint, plan)
+        run = call.begin(plan)
+        result = call.posterior(run, run.run(file), plan.settings(), curve)
+        warn_if_doubtful(result, run)
+        if file is not None:
+            file.remove()
     made = {
         "version": __version__,
         "seed": int(rng) if isinstance(rng, int | np.integer) else None,
@@ -155,31 +160,21 @@ class _Call:
         self.prefs, self.method, self.alpha = prefs, method, alpha
         self.rng, self.executor, self.progress = rng, executor, progress
 
-    def fit(
-        self,
-        n_draws: int | None,
-        n_clusters: int | str,
-        options: dict[str, Any],
-        checkpoint: str | os.PathLike[str] | None,
-    ) -> Posterior:
-        """Plan, run, and warn."""
+    def plan(
+        self, n_draws: int | None, n_clusters: int | str, options: dict[str, Any]
+    ) -> tuple[Plan, dict[str, Any]]:
+        """The plan, checked; and for the settings how the number of clusters was chosen."""
         if is_remote(self.executor) and options.get("keep_latent"):
             raise ValueError("keep_latent does not go with Dask workers: leave executor out")
-        extra: dict[str, Any] = {}
+        curve: dict[str, Any] = {}
         if n_clusters == "auto":
-            n_clusters, extra = self._choose(n_draws, options)
+            n_clusters, curve = self._choose(n_draws, options)
             known = self.method.option_names(Case.of(self.prefs, n_clusters))
             options = {name: value for name, value in options.items() if name in known}
         number = check_n_clusters(n_clusters, self.prefs)
         plan = Plan.make(self.prefs, self.method, n_draws, number, options, self.alpha)
         plan.check_memory(self.prefs.n_users)
-        file = self._open(checkpoint, plan)
-        run = self._begin(plan)
-        posterior = self._posterior(run, run.run(file), plan.settings(), extra)
-        warn_if_doubtful(posterior, run)
-        if file is not None:
-            file.remove()
-        return posterior
+        return plan, curve
 
     def _choose(self, n_draws: int | None, options: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """The number of clusters, and for the settings how it was chosen."""
@@ -205,7 +200,8 @@ class _Call:
             strange -= set(known)
         self.method.make(Case.of(self.prefs, 2), {name: options[name] for name in strange})
 
-    def _open(self, checkpoint: str | os.PathLike[str] | None, plan: Plan) -> Checkpoint | None:
+    def open(self, checkpoint: str | os.PathLike[str] | None, plan: Plan) -> Checkpoint | None:
+        """The checkpoint, if there is to be one."""
         if checkpoint is None:
             return None
         file = Checkpoint(checkpoint, describe_call(self.prefs, plan, self.rng))
@@ -213,7 +209,7 @@ class _Call:
             raise ValueError("augmentation='metropolis' cannot be saved in a checkpoint")
         return file
 
-    def _begin(self, plan: Plan) -> Run:
+    def begin(self, plan: Plan) -> Run:
         """The users, and an estimate of alpha where the method needs one."""
         rows = (self.prefs, np.arange(self.prefs.n_users))
         rows = self.prefs.one_row_each() if plan.case.has_clusters else rows
@@ -223,12 +219,13 @@ class _Call:
             estimate = estimate_alpha(self.prefs, how, rng=self.rng, executor=self.executor)
             plan = replace(plan, alpha=estimate)
             if estimate == 0:
-                warnings.warn(AgreementWarning(population.n_users), stacklevel=5)
+                warnings.warn(AgreementWarning(population.n_users), stacklevel=3)
         return Run(*rows, population, plan, self.rng, self.progress)
 
-    def _posterior(
-        self, run: Run, draws: dict[str, Any], options: dict[str, Any], extra: dict[str, Any]
+    def posterior(
+        self, run: Run, draws: dict[str, Any], options: dict[str, Any], curve: dict[str, Any]
     ) -> Posterior:
+        """The result, with how it was made."""
         settings = {
             "method": self.method.name,
             "distance": run.plan.method.distance,
@@ -242,7 +239,7 @@ class _Call:
         if data is not None and data.n_users < self.prefs.n_users:  # on workers, without rows
             draws["chain_memberships"] = draws["chain_memberships"][:, :0]
         names = {"items": self.prefs.items, "users": self.prefs.users}
-        return Posterior(**draws, **names, settings=settings | extra, data=data)
+        return Posterior(**draws, **names, settings=settings | curve, data=data)
 
 
 def check_n_clusters(n_clusters: Any, prefs: Preferences) -> int:

@@ -200,9 +200,16 @@ class Mixture:
             cluster.n_sweeps += 1
         for _ in range(clusters[0].n_alpha_moves):
             self._move_alphas(used, adapt)
-        self._draw_latent(used)
+        unknown = [cluster for cluster in used if not cluster.population.is_full]
+        draws = [cluster.begin_draw() for cluster in unknown]
+        for cluster, completed in zip(
+            unknown, finish_draws(draws, self.population.executor), strict=True
+        ):
+            cluster.tally, cluster.consensus = completed
         for cluster, has_users in zip(clusters, self.has_users, strict=True):
             if has_users:
+                if cluster.population.is_full:
+                    cluster.tally = cluster.population.known
                 assert cluster.tally is not None
                 cluster.move(cluster.tally)
             else:
@@ -219,18 +226,6 @@ class Mixture:
             ]
             if mine:
                 cluster.judge_alphas(mine, adapt)
-
-    def _draw_latent(self, clusters: list[Cluster]) -> None:
-        """Draw what is not known of the users, the blocks of all clusters side by side."""
-        unknown = [cluster for cluster in clusters if not cluster.population.is_full]
-        drawn = finish_draws(
-            [cluster.begin_draw() for cluster in unknown], self.population.executor
-        )
-        for cluster, completed in zip(unknown, drawn, strict=True):
-            cluster.tally, cluster.consensus = completed
-        for cluster in clusters:
-            if cluster.population.is_full:
-                cluster.tally = cluster.population.known
 
     def refresh(self, adapt: bool) -> None:
         """Draw the labels from the exact memberships, then the shares."""

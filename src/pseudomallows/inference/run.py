@@ -72,30 +72,20 @@ class Run:
 
         However it ends before its end, the state after the last sweep is saved on the way out.
         """
+        resumed = None if file is None else self._resume(file)
         try:
-            self._run_chains(file)
+            for chain, rng in enumerate(self.rng.spawn(self.plan.method.n_chains)):
+                if not self.plan.is_markov:
+                    self._draw_independent(chain, rng)
+                elif resumed is None or chain > resumed.chain:
+                    self._run_chain(chain, self._start(chain, rng), 0, file)
+                elif chain == resumed.chain:
+                    self._run_chain(chain, resumed.mixture, resumed.sweep, file)
         except BaseException:
             if file is not None and self._latest is not None:
                 file.save(self._latest)
             raise
         return self._results()
-
-    def _run_chains(self, file: Checkpoint | None) -> None:
-        resumed = None if file is None else self._resume(file)
-        for chain, rng in enumerate(self.rng.spawn(self.plan.method.n_chains)):
-            if not self.plan.is_markov:
-                self._draw_independent(chain, rng)
-                continue
-            if resumed is not None and chain < resumed.chain:
-                continue
-            if resumed is not None and chain == resumed.chain:
-                mixture, first = resumed.mixture, resumed.sweep
-            else:
-                mixture, first = self._start(chain, rng), 0
-            self._run_chain(chain, mixture, first, file)
-            if self._has_clusters:
-                self._keep_memberships(chain, mixture)
-            self._look_for_bounds(chain, mixture)
 
     def _results(self) -> dict[str, NDArray[Any]]:
         """The arrays of the posterior, the largest cluster first."""
@@ -249,6 +239,9 @@ class Run:
             if file is not None:
                 self._latest = self._to_save(chain, sweep + 1, mixture)
                 file.save_if_due(self._latest)
+        if self._has_clusters:
+            self._keep_memberships(chain, mixture)
+        self._look_for_bounds(chain, mixture)
 
     def _keep_draw(self, chain: int, draw: int, mixture: Mixture) -> None:
         self.consensus[chain, draw] = mixture.consensus

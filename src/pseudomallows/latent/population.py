@@ -1,6 +1,5 @@
 """The latent full rankings of users who are known in part: what every kind of data shares."""
 
-import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -268,8 +267,11 @@ def finish_draws(draws: Sequence[Draw], executor: Executor) -> list[Completed]:
 
 def _count(task: tuple[Law, LocalPopulation, slice | None]) -> Counts:
     law, population, rows = task
-    parts = (law.count(population, block) for block in ([rows] if rows else law.blocks(population)))
-    return functools.reduce(np.add, parts)
+    first, *others = [rows] if rows else law.blocks(population)
+    counts = law.count(population, first)
+    for block in others:
+        counts += law.count(population, block)
+    return counts
 
 
 def log_likelihoods_of(
