@@ -607,7 +607,7 @@ def test_what_a_cluster_does_not_do(dask, parts):
     with pytest.raises(TypeError, match="recommendations are for parts"):
         pm.recommendations.recommend_to(wanted("sampled"), "x.csv", executor=dask)
     for executor in (None, pm.Threads(1)):
-        with pytest.raises(TypeError, match=r"parts are read by the workers .* pm\.read"):
+        with pytest.raises(TypeError, match=r"parts are read by Dask workers.* pm\.read"):
             pm.fit(parts[2], alpha=3, executor=executor)
 
 
