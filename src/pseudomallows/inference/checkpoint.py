@@ -21,7 +21,6 @@ from ..files.archive import START, WrongFileError, open_archive, write_archive
 from ..files.atomic import check_target, write_whole
 from ..files.saved import Saved
 from ..preferences.preferences import Preferences
-from .methods.method import Plan
 
 FORMAT = "pseudomallows checkpoint"
 HEADER = "checkpoint.json"
@@ -110,7 +109,9 @@ def _take_arrays(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
     return value
 
 
-def describe_call(prefs: Preferences, plan: Plan, rng: np.random.Generator) -> dict[str, Any]:
+def describe_call(
+    prefs: Preferences, plan: dict[str, Any], rng: np.random.Generator
+) -> dict[str, Any]:
     """What tells one fit from another: data, method, options, seed; and who makes the draws."""
     if not isinstance(rng.bit_generator, np.random.PCG64):
         raise ValueError(
@@ -121,9 +122,7 @@ def describe_call(prefs: Preferences, plan: Plan, rng: np.random.Generator) -> d
     return {
         "version": __version__,
         "data": prefs.digest(),
-        "method": plan.method.name,
-        "alpha": plan.alpha,
-        "options": plan.settings(),
+        **plan,
         "seed": hashlib.sha256(state.encode()).hexdigest()[:16],
     }
 

@@ -204,7 +204,7 @@ class _Call:
         """The checkpoint, if there is to be one."""
         if checkpoint is None:
             return None
-        file = Checkpoint(checkpoint, describe_call(self.prefs, plan, self.rng))
+        file = Checkpoint(checkpoint, describe_call(self.prefs, plan.call(), self.rng))
         if not plan.method.has_exact_latent:
             raise ValueError("augmentation='metropolis' cannot be saved in a checkpoint")
         return file

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distributions.pseudo import ORDERS
 from ..files.archive import WrongFileError
-from ..latent.clicks import ORDERS
 from ..preferences.preferences import KINDS
 from ..rankings import MAX_ALPHA
 

@@ -332,6 +332,10 @@ class Plan:
         mine |= self.method.settings(self.case)
         return mine | {"keep_latent": self.kept_rows.tolist(), "samples_alpha": self.alpha is None}
 
+    def call(self) -> dict[str, Any]:
+        """What tells this plan from another."""
+        return {"method": self.method.name, "alpha": self.alpha, "options": self.settings()}
+
     def check_memory(self, n_users: int) -> None:
         """Refuse draws that cannot all be kept, before any is made."""
         available, n_chains = available_memory(), self.method.n_chains
