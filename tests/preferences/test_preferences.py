@@ -86,7 +86,7 @@ def partial_rankings(draw):
     return rows
 
 
-@pytest.mark.filterwarnings("ignore::pseudomallows.ZeroBasedWarning")
+@pytest.mark.filterwarnings("ignore::pseudomallows.preferences.ZeroBasedWarning")
 @given(partial_rankings())
 def test_known_ranks_are_kept(rows):
     prefs = pm.Preferences.from_rankings(rows)

@@ -51,7 +51,7 @@ def test_a_complete_row_is_the_order_of_its_groups_however_it_is_written(drawn, 
     assert ranks_of([row]) == [table_of(groups, n_items, "min").astype(int).tolist()]
 
 
-@pytest.mark.filterwarnings("ignore::pseudomallows.ZeroBasedWarning")
+@pytest.mark.filterwarnings("ignore::pseudomallows.preferences.ZeroBasedWarning")
 @given(grouped_items(), st.sampled_from(["min", "dense"]))
 def test_a_top_list_with_ties_is_the_same_as_a_table_and_as_lists(drawn, method):
     groups, n_items = drawn

@@ -320,7 +320,7 @@ def test_one_user_gets_the_same_as_many(posterior, data, row):
 
 
 def test_the_table_is_the_same_in_python_file_and_text(posterior, tmp_path):
-    pm.recommend_to(posterior, tmp_path / "r.csv", 2)
+    pm.recommendations.recommend_to(posterior, tmp_path / "r.csv", 2)
     text = b"".join(csv_blocks(posterior, 2))
     assert text == (tmp_path / "r.csv").read_bytes()
     lines = text.decode().splitlines()
