@@ -6,6 +6,8 @@ import pytest
 import naive
 from helpers import interpreted, p_value
 from pseudomallows.kernels import groups
+from pseudomallows.kernels.click_rows import ClickRows
+from pseudomallows.kernels.streams import Streams
 
 pytestmark = pytest.mark.kernel
 
@@ -30,11 +32,11 @@ def exact_law(name, size, lam):
 
 
 def draws(name, size, lam, n_draws, draw_group=groups.draw_group):
-    tables = groups.leap_tables(size, lam)
+    leaps = groups.leap_tables(size, lam)
     scratch, out = groups.make_scratch(size), np.empty((n_draws, size), dtype=np.int64)
     stream = np.array([5], dtype=np.uint64)
     for ranks in out:
-        draw_group(stream, size, ORDERS[name], *tables, scratch, ranks)
+        draw_group(stream, size, ORDERS[name], leaps, scratch, ranks)
     return out + 1
 
 
@@ -79,12 +81,11 @@ def test_compiled_and_interpreted_draws_are_equal(name):
 
 def test_users_draw_both_groups_and_keep_them_apart():
     ordering, n_items = np.array([3, 0, 4, 1, 2]), 5
-    starts, codes = np.array([0, 2, 2, 7]), np.array([1, 3, 0, 1, 2, 3, 4])
+    clicks = ClickRows(np.array([0, 2, 2, 7]), np.array([1, 3, 0, 1, 2, 3, 4]))
     weights, kept = np.array([2, 1, 1]), np.zeros((3, 5), dtype=np.int32)
     counts = np.zeros((5, 5), dtype=np.int64)
-    first_users = np.array([0, 2, 3])
-    args = (first_users, starts, codes, weights, ordering, 0.2, groups.UNIFORM, counts, kept)
-    groups.draw_users(1, 0, *args)
+    streams = Streams(1, 0, np.array([0, 2, 3]), weights)
+    groups.draw_users(streams, clicks, ordering, 0.2, groups.UNIFORM, counts, kept)
     assert counts.sum() == 4 * n_items
     assert (counts.sum(axis=1) == 4).all()
     assert (counts.sum(axis=0) == 4).all()
@@ -100,11 +101,13 @@ def test_look_ups_follow_their_definition():
     lines[:, [4, 6]] = [[0, 1], [2, 3]]
     ends = np.array([4, 5, 2, 6])
     chances = np.where(np.arange(6) < ends[:, None], rng.random((4, 6)), 0.0)
-    starts, codes = np.array([0, 2, 2, 8]), np.array([1, 4, 0, 1, 2, 3, 4, 5])
+    clicks = ClickRows(np.array([0, 2, 2, 8]), np.array([1, 4, 0, 1, 2, 3, 4, 5]))
     found, shares = np.zeros((3, 6)), np.array([[0.25, 0.75], [1.0, 0.0], [0.5, 0.5]])
     none = (np.empty((0, 0), dtype=np.int32), np.empty((0, 0)))
-    sources, tables = (orderings, weights, firsts, laws), (lines, ends, chances, *none)
-    groups.look_up(starts, codes, sources, tables, shares, found)
+    ranks = np.argsort(orderings, axis=1).T + 1
+    sources = groups.Sources(orderings, weights, firsts, laws, ranks)
+    tables = groups.PlaceChances(lines, ends, chances, *none)
+    groups.look_up(clicks, sources, tables, shares, found)
     for row, clicked in enumerate([{1, 4}, set(), set(range(6))]):
         for item in range(6):
             expected = 0.0
@@ -137,23 +140,23 @@ def test_the_best_by_ceilings_are_the_best_of_all_to_the_bit():
         for source, own in enumerate([slice(3), slice(3, 6)]):
             given = (orderings[own], weights[own], chances[source], size)
             groups.add_ceilings(*given, ceilings[source])
-        sources = (orderings, weights, firsts, laws)
-        tables = (lines, np.full(2, size), chances, lines, ceilings)
+        sources = groups.Sources(orderings, weights, firsts, laws, ranks)
+        tables = groups.PlaceChances(lines, np.full(2, size), chances, lines, ceilings)
         shares, table = np.array([[0.4, 0.6]]), np.zeros((1, n_items))
-        starts = np.array([0, len(mine)])
-        groups.look_up(starts, mine, sources, tables, shares, table)
+        clicks = ClickRows(np.array([0, len(mine)]), mine)
+        groups.look_up(clicks, sources, tables, shares, table)
         assert (table[0] <= shares[0] @ ceilings + 1e-15).all()
         expected, values = np.full((1, k), -1), np.full((1, k), np.nan)
-        groups.choose_best(starts, mine, table, consensus, expected, values)
+        groups.choose_best(clicks, table, consensus, expected, values)
         items, found = np.full(k, -1), np.full(k, np.nan)
-        given = (mine, ranks, sources, tables, shares[0], consensus)
+        given = (mine, sources, tables, shares[0], consensus)
         tried += groups.look_up_best(*given, items, found)
         assert items.tolist() == expected[0].tolist()
         assert np.array_equal(found, values[0], equal_nan=True)
         both, rows = np.concatenate([mine, np.arange(n_items)]), np.full((2, k), -1)
-        ends, more = np.array([0, len(mine), len(both)]), np.full((2, k), np.nan)
-        law = (ranks, sources, tables, np.repeat(shares, 2, axis=0), consensus)
-        groups.look_up_best_rows(ends, both, *law, rows, more)  # the second has clicked everything
+        two, more = ClickRows(np.array([0, len(mine), len(both)]), both), np.full((2, k), np.nan)
+        law = (sources, tables, np.repeat(shares, 2, axis=0), consensus)
+        groups.look_up_best_rows(two, *law, rows, more)  # the second has clicked everything
         assert rows.tolist() == [items.tolist(), [-1] * k]
         assert np.array_equal(more[0], found, equal_nan=True)
         assert np.isnan(more[1]).all()
@@ -162,7 +165,7 @@ def test_the_best_by_ceilings_are_the_best_of_all_to_the_bit():
 
 def test_counts_of_a_group_are_those_of_its_draws():
     counts = np.zeros((5, 5), dtype=np.int64)
-    groups.count_group(3, 5, 0.3, groups.UNIFORM, 4000, counts)
+    groups.count_group(3, groups.Group(5, 0.3, groups.UNIFORM), 4000, counts)
     exact = np.array(naive.marginals(exact_law("uniform", 5, 0.3)))
     assert np.abs(counts / 4000 - exact).max() < 0.04
     assert (counts.sum(axis=0) == 4000).all()
@@ -172,7 +175,8 @@ def chance_z_scores(order, lam, k, exact_lam):
     """Of the mean chances at `lam` against the exact ones at `exact_lam`."""
     sums, squares = np.zeros((2, 5))
     n_draws = 20_000
-    groups.sum_first_chances(7, 0, n_draws, 5, lam, groups_order(order), k, sums, squares)
+    group = groups.Group(5, lam, groups_order(order))
+    groups.sum_first_chances(7, 0, n_draws, group, k, sums, squares)
     means = sums / n_draws
     errors = np.sqrt(np.maximum(squares / n_draws - means**2, 1e-12) / n_draws)
     exact = np.array(naive.marginals(exact_law(order, 5, exact_lam)))[:, :k].sum(axis=1)
@@ -200,15 +204,15 @@ def test_chances_of_sharp_laws_stay_sums_of_all_ranks(size, lam):
     """The compiled kernel does what the interpreted one does; a place takes some rank; and of so
     sharp a law every place its own."""
     for order in (groups.UNIFORM, groups.V, groups.TOP_BOTTOM):
-        both = np.zeros((2, 2, size))
+        both, group = np.zeros((2, 2, size)), groups.Group(size, lam, order)
         for kernel, (sums, squares) in zip(
             (groups.sum_first_chances, interpreted(groups.sum_first_chances)), both, strict=True
         ):
-            kernel(1, 5, 3, size, lam, order, size, sums, squares)
+            kernel(1, 5, 3, group, size, sums, squares)
         assert both[0] == pytest.approx(np.full((2, size), 3.0))
         assert (both[0] == both[1]).all()
         firsts, squares = np.zeros((2, size))
-        groups.sum_first_chances(1, 0, 4, size, lam, order, 1, firsts, squares)
+        groups.sum_first_chances(1, 0, 4, group, 1, firsts, squares)
         if lam >= 30:
             assert firsts == pytest.approx([4.0, *([0.0] * (size - 1))])
 
@@ -233,7 +237,7 @@ def test_chances_where_few_ranks_are_free_do_not_depend_on_the_way_they_are_summ
     monkeypatch.setattr(groups, "few_weights", lambda *law: n_few.append(1) or plain(*law))
     for few, (sums, squares) in zip((groups.FEW, np.inf), both, strict=True):
         monkeypatch.setattr(groups, "FEW", few)
-        kernel(3, 0, 40, 14, 2.5, groups.TOP_BOTTOM, 4, sums, squares)
+        kernel(3, 0, 40, groups.Group(14, 2.5, groups.TOP_BOTTOM), 4, sums, squares)
         assert n_few  # also where only small totals count as few
     assert both[0] == pytest.approx(both[1], rel=1e-9)
 
@@ -247,7 +251,7 @@ def test_the_best_items_are_chosen_as_sorting_would():
         codes = np.array(list(itertools.chain(*rows)), dtype=np.int32)
         consensus = rng.permutation(7) + 1
         items, found = np.full((30, k), -1), np.full((30, k), np.nan)
-        groups.choose_best(starts, codes, chances, consensus, items, found)
+        groups.choose_best(ClickRows(starts, codes), chances, consensus, items, found)
         for row, clicked in enumerate(rows):
             unseen = [i for i in range(7) if i not in clicked]
             best = sorted(unseen, key=lambda i: (-round(chances[row, i], 12), consensus[i]))[:k]

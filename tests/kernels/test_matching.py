@@ -13,14 +13,10 @@ from pseudomallows.kernels.footrule import matching
 pytestmark = pytest.mark.kernel
 
 
-def tables(n_places, n_rows):
-    return np.empty((n_rows, n_places // 2 + 3)), np.empty(n_places + 1, dtype=np.int64)
-
-
 def log_sum(places, lam, n_rows, of=matching.sum_matchings, n_gaps=5):
     places = np.array(places)
-    table, tops = tables(len(places), n_rows)
-    return of(places, lam, matching.walk_weights(lam, len(places), n_gaps), table, tops)
+    sums = matching.room_for_sums(len(places), n_rows)
+    return of(places, lam, matching.walk_weights(lam, len(places), n_gaps), sums)
 
 
 def all_distances(places):
@@ -83,13 +79,12 @@ def long_lines(n_places, rng):
 @pytest.mark.parametrize("alpha", [1.0, 8.0, 40.0, 1000.0])
 def test_states_that_are_left_out_do_not_count(alpha):
     n_places = 90
-    weights = matching.walk_weights(alpha / n_places, n_places)
-    most = weights[3]
-    table, tops = tables(n_places, 2)
+    walk = matching.walk_weights(alpha / n_places, n_places)
+    most, sums = walk.most, matching.room_for_sums(n_places, 2)
 
     def total(places, largest):
-        line = (*weights[:3], largest)
-        return matching.sum_matchings(places, alpha / n_places, line, table, tops)
+        fewer = walk._replace(most=largest)
+        return matching.sum_matchings(places, alpha / n_places, fewer, sums)
 
     assert most < n_places // 2
     for places in long_lines(n_places, np.random.default_rng(1)):
@@ -102,13 +97,13 @@ def test_states_that_are_left_out_do_not_count(alpha):
 def draws(places, lam, n_draws, draw_matching=matching.draw_matching):
     places = np.array(places)
     n_places = len(places)
-    table, tops = tables(n_places, n_places + 1)
-    weights = matching.walk_weights(lam, n_places)
-    matching.sum_matchings(places, lam, weights, table, tops)
+    sums = matching.room_for_sums(n_places, n_places + 1)
+    walk = matching.walk_weights(lam, n_places)
+    matching.sum_matchings(places, lam, walk, sums)
     waiting = np.empty((2, n_places), dtype=np.int64)
     out, stream = np.zeros((n_draws, n_places), dtype=np.int64), np.array([7], dtype=np.uint64)
     for row in out:
-        draw_matching(stream, places, weights[1], table, tops, waiting[0], waiting[1], row)
+        draw_matching(stream, places, walk.roots, sums, waiting, row)
     return out
 
 

@@ -14,8 +14,9 @@ import naive
 import pseudomallows as pm
 from helpers import choose, interpreted, p_value
 from pseudomallows.inference import alpha as alphas
+from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import clicks as kernels
-from pseudomallows.kernels.streams import start_stream
+from pseudomallows.kernels.streams import Streams, start_stream
 from pseudomallows.latent.clicks import ClickPopulation
 from pseudomallows.latent.metropolis import MetropolisPopulation
 
@@ -46,7 +47,7 @@ def click_posterior(rows, alpha):
 
 def arrays(*rows):
     starts = np.cumsum([0, *map(len, rows)])
-    return starts, np.array(list(itertools.chain(*rows)), dtype=np.int32)
+    return ClickRows(starts, np.array(list(itertools.chain(*rows)), dtype=np.int32))
 
 
 # the data
@@ -180,13 +181,13 @@ def test_the_likelihoods_of_all_sets_of_a_size_sum_to_one(size):
 
 
 def latent_draws(clicked, alpha, n_draws, kernel=kernels.draw_click_users):
-    starts, codes = arrays(clicked)
+    clicks = arrays(clicked)
     kept, draws = np.zeros((1, 5), dtype=np.int32), np.empty((n_draws, 5), dtype=np.int64)
-    counts, shared = np.zeros((2, 5, 5), dtype=np.int64)
+    counts = np.zeros((2, 5, 5), dtype=np.int64)
     one, none = np.ones(1, dtype=np.int64), np.full(5, -1)
     for draw in range(n_draws):
-        args = (one * 0, starts, codes, one, CONSENSUS, alpha / 5, none, counts, shared, kept)
-        kernel(3, draw, *args)
+        streams = Streams(3, draw, one * 0, one)
+        kernel(streams, clicks, CONSENSUS, alpha / 5, none, counts, kept)
         draws[draw] = kept[0]
     return draws
 
@@ -203,11 +204,11 @@ def test_latent_rankings_follow_the_exact_law(clicked):
 def test_compiled_and_interpreted_kernels_are_equal():
     plain = latent_draws([0, 3], 1.5, 20, interpreted(kernels.draw_click_users))
     assert (latent_draws([0, 3], 1.5, 20) == plain).all()
-    starts, codes = arrays([0, 3], [2])
+    clicks = arrays([0, 3], [2])
     factors, results = kernels.step_factors(5, 2), []
     for kernel in (kernels.next_rank_probabilities, interpreted(kernels.next_rank_probabilities)):
         found = np.zeros((2, 5))
-        kernel(starts, codes, CONSENSUS, 0.3, 2, np.ones(2), factors, found)
+        kernel(clicks, CONSENSUS, 0.3, 2, np.ones(2), factors, found)
         results.append(found)
     assert (results[0] == results[1]).all()
 
@@ -232,11 +233,11 @@ def test_next_rank_probabilities_equal_enumeration(case):
         for item, rank in enumerate(ranking):
             if item not in clicked and n_clicks < rank <= n_clicks + k:
                 exact[item] += probability
-    starts, codes = arrays(clicked)
+    clicks = arrays(clicked)
     for n_gaps in (0, 9):  # factors made anew, and from the table
         factors, found = kernels.step_factors(n_items, n_gaps), np.zeros((1, n_items))
         kernels.next_rank_probabilities(
-            starts, codes, np.array(consensus), alpha / n_items, k, np.ones(1), factors, found
+            clicks, np.array(consensus), alpha / n_items, k, np.ones(1), factors, found
         )
         assert np.abs(found[0] - exact).max() < 1e-10
 
@@ -244,12 +245,12 @@ def test_next_rank_probabilities_equal_enumeration(case):
 def test_next_rank_probabilities_of_many_items_add_up():
     rng = np.random.default_rng(1)
     rows = [sorted(rng.permutation(300)[:size].tolist()) for size in (0, 3, 150, 290)]
-    starts, codes = arrays(*rows)
+    clicks = arrays(*rows)
     factors = kernels.step_factors(300, 64)
     for lam in (0.0, 0.01, 0.4, 30.0):
         found = np.zeros((4, 300))
         kernels.next_rank_probabilities(
-            starts, codes, rng.permutation(300) + 1, lam, 10, np.ones(4), factors, found
+            clicks, rng.permutation(300) + 1, lam, 10, np.ones(4), factors, found
         )
         assert found.sum(axis=1) == pytest.approx(np.full(4, 10.0))
         assert found.min() >= 0

@@ -10,6 +10,7 @@ import naive
 import pseudomallows as pm
 from helpers import interpreted, p_value
 from pseudomallows.kernels.footrule import latent as kernels
+from pseudomallows.kernels.streams import Streams
 from pseudomallows.latent.clicks import ClickPopulation
 from pseudomallows.latent.expected_counts import ExpectedDraw, GroupTables
 from pseudomallows.latent.metropolis import MetropolisPopulation
@@ -25,12 +26,13 @@ def latent_draws(row, alpha, n_draws, kernel=kernels.draw_latent):
     """One row of weight 1, drawn many times."""
     rankings, kept = np.array([row], dtype=np.int32), np.empty((1, 5), dtype=np.int32)
     one, none = np.ones(1, dtype=np.int64), np.full(5, -1)
-    counts, shared = np.zeros((2, 5, 5), dtype=np.int64)
+    counts = np.zeros((2, 5, 5), dtype=np.int64)
     draws = np.empty((n_draws, 5), dtype=np.int64)
     for number in range(n_draws):
-        kernel(3, number, one * 0, rankings, one, CONSENSUS, alpha / 5, none, counts, shared, kept)
+        streams = Streams(3, number, one * 0, one)
+        kernel(streams, rankings, CONSENSUS, alpha / 5, none, counts, kept)
         draws[number] = kept[0]
-    return draws, counts
+    return draws, counts[0]
 
 
 @pytest.mark.kernel

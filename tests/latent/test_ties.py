@@ -13,7 +13,7 @@ import pseudomallows as pm
 from helpers import choose, interpreted, p_value
 from pseudomallows.kernels import chain
 from pseudomallows.kernels.footrule import latent as kernels
-from pseudomallows.kernels.streams import start_stream
+from pseudomallows.kernels.streams import Streams, start_stream
 from pseudomallows.latent.rankings import RankingPopulation
 
 CONSENSUS = np.array([2, 5, 1, 3, 4], dtype=np.int32)
@@ -106,13 +106,13 @@ def latent_draws(row, alpha, n_draws, kernel=kernels.draw_latent):
     """One row of weight 1, drawn many times."""
     rankings, kept = np.array([row], dtype=np.int32), np.empty((1, 5), dtype=np.int32)
     one, partners = np.ones(1, dtype=np.int64), np.array([1, 0, 3, 2, -1])
-    counts, shared = np.zeros((2, 5, 5), dtype=np.int64)
+    counts = np.zeros((2, 5, 5), dtype=np.int64)
     draws = np.empty((n_draws, 5), dtype=np.int64)
     for number in range(n_draws):
-        law = (CONSENSUS, alpha / 5, partners, counts, shared, kept)
-        kernel(3, number, one * 0, rankings, one, *law)
+        streams = Streams(3, number, one * 0, one)
+        kernel(streams, rankings, CONSENSUS, alpha / 5, partners, counts, kept)
         draws[number] = kept[0]
-    return draws, counts, shared
+    return draws, *counts
 
 
 @pytest.mark.kernel
@@ -168,10 +168,10 @@ def test_more_users_than_are_drawn_at_once_give_the_same_bits():
     counts = np.zeros((4, 5, 5), dtype=np.int64)
     kept = np.empty((0, 5), dtype=np.int32)
     law = (CONSENSUS, 0.3, none)
-    kernels.draw_latent(3, 1, one * 7, rankings, one * many, *law, counts[0], counts[1], kept)
+    kernels.draw_latent(Streams(3, 1, one * 7, one * many), rankings, *law, counts[:2], kept)
     each = np.repeat(rankings, many, axis=0)
     ones, users = np.ones(many, dtype=np.int64), 7 + np.arange(many)
-    kernels.draw_latent(3, 1, users, each, ones, *law, counts[2], counts[3], kept)
+    kernels.draw_latent(Streams(3, 1, users, ones), each, *law, counts[2:], kept)
     assert (counts[:2] == counts[2:]).all()
 
 

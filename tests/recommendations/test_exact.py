@@ -9,6 +9,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from helpers import interpreted
+from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import clicks as kernels
 from pseudomallows.posteriors.posterior import Posterior
 from pseudomallows.recommendations.exact_means import batch_means, spread
@@ -286,17 +287,17 @@ def test_chances_of_many_laws_are_sums_of_those_of_each():
     rng, factors = np.random.default_rng(1), kernels.step_factors(6, 3)
     ranks = np.array([rng.permutation(6) + 1 for _ in range(3)], dtype=np.int32)
     lams, batches = np.array([0.2, 0.5, 1.5]), np.array([0, 1, 0])
-    starts, codes = np.array([0, 2, 2, 3]), np.array([1, 4, 0], dtype=np.int32)
+    clicks = ClickRows(np.array([0, 2, 2, 3]), np.array([1, 4, 0], dtype=np.int32))
     weights = rng.random((3, 3))
     weights[1, 2] = 0.0
     expected, found = np.zeros((2, 3, 6)), np.zeros((2, 3, 6))
     for g in range(3):
         law = (ranks[g], lams[g], 2, np.ascontiguousarray(weights[:, g]), factors)
-        kernels.next_rank_probabilities(starts, codes, *law, expected[batches[g]])
-    laws = (ranks, lams, batches, 2, weights, factors)
+        kernels.next_rank_probabilities(clicks, *law, expected[batches[g]])
+    laws = kernels.Laws(ranks, lams, batches)
     for kernel in (kernels.next_ranks_of_laws, interpreted(kernels.next_ranks_of_laws)):
         found[:] = 0.0
-        kernel(starts, codes, *laws, found)
+        kernel(clicks, laws, 2, weights, factors, found)
         assert np.array_equal(found, expected)
 
 

@@ -6,6 +6,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from helpers import interpreted
+from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import memberships as kernels
 from pseudomallows.recommendations.memberships import MAX_STATES, MembershipTables, n_states
 from pseudomallows.web.models.model import Model
@@ -22,16 +23,16 @@ def make_tables(consensuses, alphas, shares=None):
 
 def find(clusters, codes, kernel=kernels.fill_log_weights):
     """Memberships of one user, and how many exact sums they took."""
-    codes, starts = np.asarray(codes, dtype=np.int32), np.array([0, len(codes)])
+    clicks = ClickRows(np.array([0, len(codes)]), np.asarray(codes, dtype=np.int32))
     logs = np.empty((1, clusters.n_clusters))
     clusters._make_room(len(codes))
-    n_sums = kernel(starts, codes, clusters._model, clusters._tables, clusters.n_clusters, logs)
+    n_sums = kernel(clicks, clusters._model, clusters._tables, clusters.n_clusters, logs)
     return shares_of(logs[0]), n_sums
 
 
-def line_of(model):
+def walk_of(model):
     """What the walks of the first law need."""
-    return model[5][0], model[6], model[7][0], model[8][0]
+    return kernels.walk_of(model.walks, 0)
 
 
 def shares_of(logs):
@@ -96,8 +97,8 @@ def test_sums_are_those_over_whole_lines_and_below_their_bounds(n_items, alpha):
         exact = exact_logs(codes, [np.arange(1, n_items + 1)], [alpha])[0]
         assert found == pytest.approx(exact, rel=1e-12, abs=1e-9)
         assert highest[0] >= exact - 1e-9
-        n_first, _ = kernels.sort_places(codes, model[0][:, 0], places)
-        walked = kernels.walk_others(places, len(codes), n_first, n_items, line_of(model), rows)
+        n_first, _ = kernels.sort_places(codes, model.ranks[:, 0], places)
+        walked = kernels.walk_others(places, len(codes), n_first, n_items, walk_of(model), rows)
         assert part[0] + walked == pytest.approx(exact, rel=1e-12, abs=1e-9)
 
 
@@ -109,7 +110,7 @@ def test_leaps_are_taken_where_they_are_exact_and_refused_where_they_are_not():
         clusters._make_room(30)
         value = kernels.leap_others(places, 30, 0, 200, clusters._tables, 0, rows)
         model = clusters._model
-        exact = kernels.walk_others(places, 30, 0, 200, line_of(model), rows)
+        exact = kernels.walk_others(places, 30, 0, 200, walk_of(model), rows)
         taken.append(value > -np.inf)
         if taken[-1]:
             assert value == pytest.approx(exact, abs=1e-9)

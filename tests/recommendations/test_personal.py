@@ -22,6 +22,7 @@ from pseudomallows.inference.evaluate import calibrate, hide_clicks
 from pseudomallows.inference.held_out import check_held_out
 from pseudomallows.inference.item_scores import products_of, ridge_weights
 from pseudomallows.inference.methods.personal import features_of, seen_table
+from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
 from pseudomallows.posteriors.corrections import Correction
 from pseudomallows.posteriors.personal import PersonalModel
@@ -102,10 +103,8 @@ def test_likelihoods_on_the_grid_equal_enumeration():
         exact = naive.memberships(np.exp(found[row]), personal.alpha_shares)
         assert shares[row] == pytest.approx(exact)
     plain = np.empty_like(found)
-    lams, logs, weights = personal.grid
-    interpreted(kernels.personal_log_likelihoods)(
-        seen.starts, seen.codes, rankings, lams, logs, weights, plain
-    )
+    clicks = ClickRows(seen.starts, seen.codes)
+    interpreted(kernels.personal_log_likelihoods)(clicks, rankings, personal.grid, plain)
     assert (plain == found).all()
 
 
@@ -113,10 +112,11 @@ def test_likelihoods_on_the_grid_equal_enumeration():
 def test_look_ups_take_the_place_among_the_unclicked():
     rankings = np.array([[3, 1, 4, 2, 5]], dtype=np.int32)
     lines, chances = np.array([-1, -1, -1, 1, -1, 0]), np.random.default_rng(1).random((2, 2, 5))
-    tables, shares = (lines, chances), np.array([[0.25, 0.75]])
-    starts, codes = np.array([0, 2]), np.array([0, 3], dtype=np.int32)
+    tables, shares = kernels.GridChances(lines, chances), np.array([[0.25, 0.75]])
+    clicks = ClickRows(np.array([0, 2]), np.array([0, 3], dtype=np.int32))
     found, of_users, logs = np.zeros((1, 5)), np.empty((1, 2)), np.array([2.0, 4.0])
-    kernels.look_up_personal(starts, codes, rankings, tables, shares, logs, of_users, found)
+    own_laws = kernels.OwnLaws(rankings, shares)
+    kernels.look_up_personal(clicks, own_laws, tables, logs, of_users, found)
     assert of_users[0] == pytest.approx([math.log(3), 3.5])
     for place, item in enumerate([1, 2, 4]):
         assert found[0, item] == pytest.approx(shares[0] @ chances[1, :, place])
@@ -218,10 +218,11 @@ def test_the_kernel_corrects_as_the_definition_does(is_given, blended):
     expected = correction.apply(features, ~seen_table(seen, slice(0, 3)), 2)
     found = chances.copy()
     arrays = (correction.coefficients, correction.knots, correction.values)
-    given_others = others if blended else np.empty((0, 0))
-    kernels.correct_chances(
-        seen.starts, seen.codes, scores, is_given, given_others, of_users, *arrays, 2, found
+    seen_features = kernels.Features(
+        scores, is_given, others if blended else np.empty((0, 0)), of_users
     )
+    clicks = ClickRows(seen.starts, seen.codes)
+    kernels.correct_chances(clicks, seen_features, kernels.CorrectionArrays(*arrays), 2, found)
     assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -256,11 +257,9 @@ def test_last_clicks_follow_the_law_of_the_user():
     seen = clicks_of(*[[0, 2, 4]] * 3000)
     rankings = np.tile(np.array([2, 1, 5, 4, 3], dtype=np.int32), (3000, 1))
     shares = np.tile([0.5, 0.3, 0.2], (3000, 1))
-    lams, _, weights = personal.grid
-    last = np.empty(9000, dtype=bool)
-    kernels.draw_last_clicks(
-        7, 0, seen.starts, seen.codes, rankings, lams, weights, shares, 1, last
-    )
+    clicks, own_laws = ClickRows(seen.starts, seen.codes), kernels.OwnLaws(rankings, shares)
+    last, lams = np.empty(9000, dtype=bool), personal.grid.lams
+    kernels.draw_last_clicks(7, 0, clicks, own_laws, personal.grid, 1, last)
     assert (last.reshape(-1, 3).sum(axis=1) == 1).all()
     expected = np.zeros(3)
     for share, lam in zip((0.5, 0.3, 0.2), lams, strict=True):

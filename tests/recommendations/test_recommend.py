@@ -9,11 +9,11 @@ import pytest
 from scipy import sparse
 
 import pseudomallows as pm
-from pseudomallows.kernels.groups import count_group, sum_first_chances
+from pseudomallows.kernels.groups import Group, Sources, count_group, sum_first_chances
 from pseudomallows.recommendations import paper
 from pseudomallows.recommendations.recommend import COLUMNS, DIGITS, best_of_one
 from pseudomallows.recommendations.recommenders import recommender_of
-from pseudomallows.recommendations.tables import Sources, Tables, first_chances, knots_of
+from pseudomallows.recommendations.tables import Tables, first_chances, knots_of
 from pseudomallows.recommendations.to_file import csv_blocks
 from pseudomallows.recommendations.users import users_of
 
@@ -152,7 +152,7 @@ def test_a_saved_posterior_recommends_the_same(posterior, tmp_path):
 def reference_chances(size, lam, k, order, n_draws=150_000):
     """Many draws of another seed."""
     sums, squares = np.zeros((2, size))
-    sum_first_chances(99, 0, n_draws, size, lam, order, k, sums, squares)
+    sum_first_chances(99, 0, n_draws, Group(size, lam, order), k, sums, squares)
     return sums / n_draws
 
 
@@ -161,7 +161,7 @@ def reference_chances(size, lam, k, order, n_draws=150_000):
 def test_tables_of_the_paper_s_law_are_close_to_it(order, lam):
     size, k = 30, 5
     counts = np.zeros((size, size), dtype=np.int64)
-    count_group(99, size, lam, order, 100_000, counts)
+    count_group(99, Group(size, lam, order), 100_000, counts)
     found = first_chances(size, lam, k, order)
     assert np.abs(found - counts[:, :k].sum(axis=1) / 100_000).max() < 0.008  # of the counts
     expected = reference_chances(size, lam, k, order)
@@ -169,10 +169,16 @@ def test_tables_of_the_paper_s_law_are_close_to_it(order, lam):
     assert found.sum() == pytest.approx(k, abs=0.02)
 
 
+def one_source(n_items):
+    """One draw, of the items in their order."""
+    ordering = np.arange(n_items, dtype=np.int32)[None]
+    return Sources(ordering, np.ones(1), np.array([0, 1]), np.array([0]), ordering.T + 1)
+
+
 @pytest.mark.parametrize(("alpha", "k"), [(2.0, 5), (20.0, 3)])
 def test_sizes_between_those_at_hand_are_read_between_them(alpha, k):
-    n_items, law = 70, (np.arange(70, dtype=np.int32)[None], np.ones(1), np.array([0, 1]))
-    tables = Tables(np.array([alpha]), Sources(*law, np.array([0])), 0)
+    n_items = 70
+    tables = Tables(np.array([alpha]), one_source(n_items), 0)
     sizes = [17, 31, 62, 68]
     assert all(low < size < high for size in sizes for low, high in [knots_of(size, n_items)])
     lines, ends, chances, _, _ = tables.of(k, [(0, size) for size in sizes])
@@ -185,8 +191,7 @@ def test_sizes_between_those_at_hand_are_read_between_them(alpha, k):
 
 @pytest.mark.parametrize(("n_items", "alpha", "window"), [(40, 40.0, 20), (60, 5.0, 25)])
 def test_windows_that_reach_near_the_end_are_not_read_between_others(n_items, alpha, window):
-    law = (np.arange(n_items, dtype=np.int32)[None], np.ones(1), np.array([0, 1]))
-    tables = Tables(np.array([alpha]), Sources(*law, np.array([0])), 0)
+    tables = Tables(np.array([alpha]), one_source(n_items), 0)
     sizes = [window - 1, window + 1, window + 2, 2 * window - 3]
     lines, _, chances, _, _ = tables.of(window, [(0, size) for size in sizes])
     for size in sizes:

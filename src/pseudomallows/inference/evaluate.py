@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..engines.executors import Executor, blocks, check_local
+from ..kernels.click_rows import slice_clicks
 from ..kernels.groups import choose_best
 from ..posteriors.personal import Fit
 from ..preferences.hide import hide_clicks
@@ -240,9 +241,9 @@ def most_clicked(
     ranking = rank_randomly(-counts, rng)
     items = np.full((seen.n_users, k), -1)
     for rows in blocks(seen.n_users):
-        starts, size = seen.starts[rows.start : rows.stop + 1], rows.stop - rows.start
+        size = rows.stop - rows.start
         tied, unused = np.zeros((size, seen.n_items)), np.empty((size, k))
-        choose_best(starts, seen.codes, tied, ranking, items[rows], unused)
+        choose_best(slice_clicks(seen, rows), tied, ranking, items[rows], unused)
     return items
 
 

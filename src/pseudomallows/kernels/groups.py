@@ -1,14 +1,18 @@
 """The paper's law of a user's ranking (Algorithm 4): the clicked group, then the unclicked one.
 
 Inside a group of m items only their relative places in the consensus matter: the item at place s
-takes rank r, among the ranks still free, with probability proportional to exp(-lam |s - r|). Places
-and ranks of a group are numbered from 0.
+takes rank r, among the ranks still free, with probability proportional to exp(-lam |s - r|), lam
+being alpha / n_items. Places and ranks of a group are numbered from 0.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from .streams import STEP, below, mix, start_stream, uniform
+from .click_rows import clicks_of
+from .streams import STEP, below, mix, start_stream, start_user, uniform
 
 UNIFORM, V, TOP_BOTTOM = 0, 1, 2  # orders in which the places are visited
 SCAN, TRIES = 24, 16  # scan the free ranks when so few are left, or after so many tries
@@ -18,19 +22,65 @@ FEW = 1e-4  # a weight of all free ranks below which it is summed anew
 FULL, LOW_32, SHIFT_32 = np.uint64(2**32), np.uint64(2**32 - 1), np.uint64(32)
 
 
-@njit(cache=True, nogil=True)
-def leap_tables(n_items, lam):
+class Group(NamedTuple):
+    """So many items, and their law: lam, and the order in which the places are visited."""
+
+    size: int
+    lam: float
+    order: int
+
+
+class Leaps(NamedTuple):
     """Powers exp(-lam d), and an alias table (Walker 1977) of leaps from -n to n of these weights.
 
-    Cell i of the table is the leap `leaps[i, 0]` if a random number of 32 bits is below
-    `thresholds[i]`, else `leaps[i, 1]`.
+    Cell i of the table is the leap `cells[i, 0]` if a random number of 32 bits is below
+    `thresholds[i]`, else `cells[i, 1]`.
     """
+
+    powers: NDArray[np.float64]
+    thresholds: NDArray[np.uint64]
+    cells: NDArray[np.int32]
+
+
+class Sources(NamedTuple):
+    """Draws to be looked up; a source is those of one consensus, with one alpha.
+
+    Those of `source` are `orderings[firsts[source]:firsts[source + 1]]`, and so their weights;
+    `alphas[source]` is the number of its alpha; `ranks[item, draw]` are those of all draws.
+    """
+
+    orderings: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    firsts: NDArray[np.int64]
+    alphas: NDArray[np.int64]
+    ranks: NDArray[np.int32]
+
+
+class PlaceChances(NamedTuple):
+    """What is looked up: chances to be among the next ranks.
+
+    With `line = lines[alpha, size]`, `chances[line, place]` is the chance of the item at `place`
+    among `size` unclicked items, 0 from place `ends[line]` on. With
+    `line = ceiling_lines[source, size]`, `ceilings[line, item]` is a bound of the item's chance
+    under the source. A line of -1 is not made.
+    """
+
+    lines: NDArray[np.int32]
+    ends: NDArray[np.int64]
+    chances: NDArray[np.float64]
+    ceiling_lines: NDArray[np.int32]
+    ceilings: NDArray[np.float64]
+
+
+@njit(cache=True, nogil=True)
+def leap_tables(n_items, lam):
+    """The `Leaps` of groups of at most so many items."""
     powers = np.exp(-lam * np.arange(n_items + 1).astype(np.float64))
     n_cells = 2 * n_items + 1
     weights, thresholds = np.empty(n_cells), np.full(n_cells, FULL)
-    leaps, todo = np.empty((n_cells, 2), dtype=np.int32), np.empty((2, n_cells), dtype=np.int64)
+    cells, todo = np.empty((n_cells, 2), dtype=np.int32), np.empty((2, n_cells), dtype=np.int64)
     for cell in range(n_cells):
-        leaps[cell] = cell - n_items
+        cells[cell] = cell - n_items
         weights[cell] = powers[abs(cell - n_items)]
     weights *= n_cells / weights.sum()
     n_light, n_heavy = 0, 0
@@ -43,18 +93,18 @@ def leap_tables(n_items, lam):
             n_heavy += 1
     while n_light > 0 and n_heavy > 0:
         light, heavy = todo[0, n_light - 1], todo[1, n_heavy - 1]
-        thresholds[light], leaps[light, 1] = np.uint64(weights[light] * 2.0**32), leaps[heavy, 0]
+        thresholds[light], cells[light, 1] = np.uint64(weights[light] * 2.0**32), cells[heavy, 0]
         weights[heavy] -= 1.0 - weights[light]
         if weights[heavy] < 1.0:
             todo[0, n_light - 1] = heavy
             n_heavy -= 1
         else:
             n_light -= 1
-    return powers, thresholds, leaps
+    return Leaps(powers, thresholds, cells)
 
 
 @njit(cache=True, nogil=True)
-def draw_leaps(stream, thresholds, leaps, drawn):
+def draw_leaps(stream, thresholds, cells, drawn):
     """Fill `drawn` with leaps. In one go, and apart from the draws that may refuse them: no number
     here waits for another, so a processor makes several at once."""
     state, n_cells = stream[0], np.uint64(len(thresholds))
@@ -62,7 +112,7 @@ def draw_leaps(stream, thresholds, leaps, drawn):
         state += STEP
         bits = mix(state)
         cell = ((bits >> SHIFT_32) * n_cells) >> SHIFT_32
-        drawn[i] = leaps[cell, 0] if bits & LOW_32 < thresholds[cell] else leaps[cell, 1]
+        drawn[i] = cells[cell, 0] if bits & LOW_32 < thresholds[cell] else cells[cell, 1]
     stream[0] = state
 
 
@@ -91,13 +141,14 @@ def make_scratch(n_items):
 
 
 @njit(cache=True, nogil=True)
-def draw_group(stream, size, order, powers, thresholds, leaps, scratch, ranks):
-    """Fill `ranks[place]` for the places of a group.
+def draw_group(stream, size, order, leaps, scratch, ranks):
+    """Fill `ranks[place]` for the places of a group; `leaps` come from `leap_tables`.
 
     While most ranks are free, leap by a two-sided geometric and refuse what is taken or beyond the
     ends; at the end, or out of luck, scan the free ranks. `slots[n_items + rank]` is the slot of a
     free rank in `free`, else -1, as it is beyond the ends, where a leap may lead too.
     """
+    powers, thresholds, cells = leaps
     visit, free, slots, drawn = scratch[0], scratch[1], scratch[2], scratch[3, :N_LEAPS]
     first, n_used = len(slots) // 3, len(drawn)
     draw_visits(stream, order, size, visit)
@@ -108,7 +159,7 @@ def draw_group(stream, size, order, powers, thresholds, leaps, scratch, ranks):
         if n_free > SCAN:
             for _ in range(TRIES):
                 if n_used == len(drawn):
-                    draw_leaps(stream, thresholds, leaps, drawn)
+                    draw_leaps(stream, thresholds, cells, drawn)
                     n_used = 0
                 candidate = place + drawn[n_used]
                 n_used += 1
@@ -144,20 +195,21 @@ def scan_free(stream, place, n_free, free, powers):
 
 
 @njit(cache=True, nogil=True)
-def count_group(seed, size, lam, order, n_draws, counts):
+def count_group(seed, group, n_draws, counts):
     """Add `n_draws` draws of a group to `counts[place, rank]`."""
-    powers, thresholds, leaps = leap_tables(size, lam)
+    size, lam, order = group
+    leaps = leap_tables(size, lam)
     scratch, ranks = make_scratch(size), np.empty(size, dtype=np.int64)
     stream = np.empty(1, dtype=np.uint64)
     for draw in range(n_draws):
         start_stream(seed, draw, size, stream)
-        draw_group(stream, size, order, powers, thresholds, leaps, scratch, ranks)
+        draw_group(stream, size, order, leaps, scratch, ranks)
         for place in range(size):
             counts[place, ranks[place]] += 1
 
 
 @njit(cache=True, nogil=True)
-def sum_first_chances(seed, first, n_draws, size, lam, order, k, sums, squares):
+def sum_first_chances(seed, first, n_draws, group, k, sums, squares):
     """Add to `sums[place]`, over draws of a group, the chance of one of the first k ranks for the
     place when its turn comes, given the ranks that are free then; and to `squares` its square.
 
@@ -165,10 +217,11 @@ def sum_first_chances(seed, first, n_draws, size, lam, order, k, sums, squares):
     law is the same read from behind, so a draw counts twice: forwards and backwards, half each.
     `totals[place]` is the weight of all free ranks for a place, kept up to date.
     """
-    powers, thresholds, leaps = leap_tables(size, lam)
+    size, lam, order = group
+    leaps = leap_tables(size, lam)
     mirror = np.empty(2 * size - 1)  # powers of the distance to the middle
     for d in range(size):
-        mirror[size - 1 + d] = mirror[size - 1 - d] = powers[d]
+        mirror[size - 1 + d] = mirror[size - 1 - d] = leaps.powers[d]
     all_free, totals = np.zeros(size), np.empty(size)
     for rank in range(size):
         all_free += mirror[size - 1 - rank : 2 * size - 1 - rank]
@@ -178,7 +231,7 @@ def sum_first_chances(seed, first, n_draws, size, lam, order, k, sums, squares):
     both = order == UNIFORM
     for draw in range(first, first + n_draws):
         start_stream(seed, draw, size, stream)
-        draw_group(stream, size, order, powers, thresholds, leaps, scratch, ranks)
+        draw_group(stream, size, order, leaps, scratch, ranks)
         totals[:] = all_free
         chances[:] = 0.0
         free[:] = True
@@ -247,14 +300,15 @@ def split_by_clicks(ordering, clicked, clicked_items, other_items):
 
 
 @njit(cache=True, nogil=True)
-def count_positions(starts, codes, weights, consensus, firsts, counts):
+def count_positions(clicks, weights, consensus, firsts, counts):
     """Add to `counts[firsts[size] + j, position]` the users with `size` clicks whose click j, in
     the order of the consensus, has that position."""
     positions = np.empty(len(consensus), dtype=np.int64)
     for row in range(len(weights)):
-        size = starts[row + 1] - starts[row]
+        mine = clicks_of(clicks, row)
+        size = len(mine)
         for j in range(size):  # sorted as they come: users have few clicks
-            position, place = consensus[codes[starts[row] + j]] - 1, j
+            position, place = consensus[mine[j]] - 1, j
             while place > 0 and positions[place - 1] > position:
                 positions[place] = positions[place - 1]
                 place -= 1
@@ -293,57 +347,52 @@ def add_expected(positions, ordering, of_clicked, of_others, clicked_scale, othe
 
 
 @njit(cache=True, nogil=True)
-def draw_users(seed, draw, first_users, starts, codes, weights, ordering, lam, order, counts, kept):
+def draw_users(streams, clicks, ordering, lam, order, counts, kept):
     """Draw the latent ranking of every user by the paper's law and add it to `counts`.
 
-    The clicks of row `row` are `codes[starts[row]:starts[row + 1]]`; it stands for `weights[row]`
-    users, numbered from `first_users[row]`. `kept[row]` is the ranking of the last of them, if
-    `kept` has rows at all.
+    `kept[row]` is the ranking of the last user of a row, if `kept` has rows at all.
     """
-    n_items = len(ordering)
-    powers, thresholds, leaps = leap_tables(n_items, lam)
+    n_items, weights = len(ordering), streams.weights
+    leaps = leap_tables(n_items, lam)
     scratch = make_scratch(n_items)
     clicked = np.zeros(n_items, dtype=np.bool_)
     groups, ranks = np.empty((2, n_items), dtype=np.int64), np.empty(n_items, dtype=np.int64)
     stream = np.empty(1, dtype=np.uint64)
     for row in range(len(weights)):
-        clicked[codes[starts[row] : starts[row + 1]]] = True
+        clicked[clicks_of(clicks, row)] = True
         n_clicks = split_by_clicks(ordering, clicked, groups[0], groups[1])
         for user in range(weights[row]):
-            start_stream(seed, draw, first_users[row] + user, stream)
+            start_user(streams, row, user, stream)
             for group in range(2):
                 size = n_clicks if group == 0 else n_items - n_clicks
                 shift = 0 if group == 0 else n_clicks
-                draw_group(stream, size, order, powers, thresholds, leaps, scratch, ranks)
+                draw_group(stream, size, order, leaps, scratch, ranks)
                 for place in range(size):
                     counts[groups[group, place], ranks[place] + shift] += 1
                     if len(kept):
                         kept[row, groups[group, place]] = ranks[place] + shift + 1
-        clicked[codes[starts[row] : starts[row + 1]]] = False
+        clicked[clicks_of(clicks, row)] = False
 
 
 @njit(cache=True, nogil=True)
-def look_up(starts, codes, sources, tables, shares, probabilities):
+def look_up(clicks, sources, tables, shares, probabilities):
     """Add to `probabilities[row, item]` the chance of an unclicked item to be among the next ranks.
 
-    A source is some draws of a consensus, `orderings[firsts[source]:firsts[source + 1]]`, of
-    weights `weights`; it counts `shares[row, source]` times. With `line = lines[law, size]`,
-    `chances[line, place]` is the chance of the item at `place` among `size` unclicked items under
-    the source's law, 0 from place `ends[line]` on. So a user costs a look-up for each item that has
-    a chance, and each draw. Clicked items are left alone.
+    `tables` are `PlaceChances`, and a source counts `shares[row, source]` times. So a user costs a
+    look-up for each item that has a chance, and each draw. Clicked items are left alone.
     """
-    orderings, weights, firsts, laws = sources
-    lines, ends, chances, _, _ = tables
+    orderings, weights, firsts = sources.orderings, sources.weights, sources.firsts
+    alphas, lines, ends, chances = sources.alphas, tables.lines, tables.ends, tables.chances
     n_items = orderings.shape[1]
     clicked = np.zeros(n_items, dtype=np.bool_)
-    for row in range(len(starts) - 1):
-        mine = codes[starts[row] : starts[row + 1]]
+    for row in range(len(clicks.starts) - 1):
+        mine = clicks_of(clicks, row)
         size = n_items - len(mine)
         clicked[mine] = True
-        for source in range(len(laws) if size > 0 else 0):
+        for source in range(len(alphas) if size > 0 else 0):
             if shares[row, source] == 0.0:
                 continue
-            line = lines[laws[source], size]
+            line = lines[alphas[source], size]
             table, end = chances[line], ends[line]
             for draw in range(firsts[source], firsts[source + 1]):
                 share = weights[draw] * shares[row, source]
@@ -379,15 +428,13 @@ def add_ceilings(orderings, weights, chances, size, ceilings):
 
 
 @njit(cache=True, nogil=True)
-def chance_of(item, mine, ranks, sources, tables, shares, places):
-    """The chance of one item, in the same order of sums as `look_up`, so with the same bits.
-
-    `ranks[item, draw]` are those of all draws; `places` is room for one number a draw.
-    """
-    _, weights, firsts, laws = sources
-    lines, _, chances, _, _ = tables
+def chance_of(item, mine, sources, tables, shares, places):
+    """The chance of one item, in the same order of sums as `look_up`, so with the same bits;
+    `places` is room for one number a draw."""
+    ranks, weights, firsts, alphas = sources.ranks, sources.weights, sources.firsts, sources.alphas
+    lines, chances = tables.lines, tables.chances
     size, total = ranks.shape[0] - len(mine), 0.0
-    for source in range(len(laws)):
+    for source in range(len(alphas)):
         if shares[source] == 0.0:
             continue
         first, last = firsts[source], firsts[source + 1]
@@ -398,21 +445,20 @@ def chance_of(item, mine, ranks, sources, tables, shares, places):
             theirs = ranks[other, first:last]
             for draw in range(len(own)):
                 room[draw] -= theirs[draw] < own[draw]
-        table = chances[lines[laws[source], size]]
+        table = chances[lines[alphas[source], size]]
         for draw in range(len(own)):
             total += weights[first + draw] * shares[source] * table[room[draw]]
     return total
 
 
 @njit(cache=True, nogil=True)
-def look_up_best(mine, ranks, sources, tables, shares, consensus, items, probabilities):
+def look_up_best(mine, sources, tables, shares, consensus, items, probabilities):
     """Fill the best items of one user and their chances, as `look_up` and `choose_best` do, but
     look up only the items that may be among the best by their ceilings; return how many these are.
 
-    With `line = ceiling_lines[source, size]`, `ceilings[line, item]` is a bound of the item's
-    chance under the source. Items are taken from the highest bound on.
+    Items are taken from the highest bound on.
     """
-    _, _, _, ceiling_lines, ceilings = tables
+    ranks, ceiling_lines, ceilings = sources.ranks, tables.ceiling_lines, tables.ceilings
     n_items, k = len(ranks), len(items)
     bounds, places = np.zeros(n_items), np.empty(ranks.shape[1], dtype=np.int32)
     for source in range(len(shares)):
@@ -429,19 +475,18 @@ def look_up_best(mine, ranks, sources, tables, shares, consensus, items, probabi
         if bounds[item] < 0.0 or enough:
             return n_tried
         bounds[item] = -1.0
-        chance = chance_of(item, mine, ranks, sources, tables, shares, places)
+        chance = chance_of(item, mine, sources, tables, shares, places)
         n_found = insert_best(item, chance, consensus, n_found, keys, items, probabilities)
         n_tried += 1
 
 
 @njit(cache=True, nogil=True)
-def look_up_best_rows(starts, codes, ranks, sources, tables, shares, consensus, items, found):
+def look_up_best_rows(clicks, sources, tables, shares, consensus, items, found):
     """The same for every row that has an unclicked item left."""
     for row in range(len(items)):
-        mine = codes[starts[row] : starts[row + 1]]
-        if len(mine) < len(ranks):
-            law = (ranks, sources, tables, shares[row], consensus)
-            look_up_best(mine, *law, items[row], found[row])
+        mine = clicks_of(clicks, row)
+        if len(mine) < len(sources.ranks):
+            look_up_best(mine, sources, tables, shares[row], consensus, items[row], found[row])
 
 
 @njit(cache=True, nogil=True)
@@ -469,7 +514,7 @@ def insert_best(item, chance, consensus, n_found, keys, items, probabilities):
 
 
 @njit(cache=True, nogil=True)
-def choose_best(starts, codes, chances, consensus, items, probabilities):
+def choose_best(clicks, chances, consensus, items, probabilities):
     """Fill the best unseen items of each row, best first, and their chances.
 
     What is left of `items` and `probabilities` stays as it is.
@@ -477,7 +522,7 @@ def choose_best(starts, codes, chances, consensus, items, probabilities):
     n_items, k = chances.shape[1], items.shape[1]
     keys, seen = np.empty(k), np.zeros(n_items, dtype=np.bool_)
     for row in range(len(items)):
-        mine = codes[starts[row] : starts[row + 1]]
+        mine = clicks_of(clicks, row)
         seen[mine] = True
         n_found = 0
         for item in range(n_items):

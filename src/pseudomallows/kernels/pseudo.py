@@ -3,20 +3,33 @@
 `log_weights[item, rank - 1]` is -alpha / n_items * costs, or its balanced form.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from .streams import start_stream, uniform
 
 SMALL = 1e-200  # a sum of exponentials below this has lost its digits
 
 
+class RankWeights(NamedTuple):
+    """`logs[item, rank - 1]` are log weights, `table[item, rank - 1]` their exponentials with the
+    largest of each row 1, and `highests[item]` the logs of these largest."""
+
+    logs: NDArray[np.float64]
+    table: NDArray[np.float64]
+    highests: NDArray[np.float64]
+
+
 @njit(cache=True, nogil=True)
-def draw_consensus(stream, log_weights, table, highests, visit_order, free, weights, consensus):
+def draw_consensus(stream, rank_weights, visit_order, free, weights, consensus):
     """Draw a consensus, the items in `visit_order` (Algorithm 1); return its log probability.
 
-    `table` and `highests` come from `exponentials`; `free` and `weights` are scratch.
+    `rank_weights` come from `exponentials`; `free` and `weights` are scratch.
     """
+    log_weights, table, highests = rank_weights
     n_items = len(visit_order)
     log_probability = 0.0
     for rank in range(n_items):
@@ -43,12 +56,12 @@ def draw_consensus(stream, log_weights, table, highests, visit_order, free, weig
 
 @njit(cache=True, nogil=True)
 def exponentials(log_weights):
-    """exp(log_weights) with the largest of each row 1, and the logs of these largest."""
+    """The log weights with their exponentials: `RankWeights`."""
     table, highests = np.empty(log_weights.shape), np.empty(len(log_weights))
     for item in range(len(log_weights)):
         highests[item] = log_weights[item].max()
         table[item] = np.exp(log_weights[item] - highests[item])
-    return table, highests
+    return RankWeights(log_weights, table, highests)
 
 
 @njit(cache=True, nogil=True)
@@ -69,19 +82,11 @@ def draw_consensuses(seed, log_weights, visit_orders, consensus, log_probabiliti
     """Fill `consensus[draw, item]` and `log_probabilities[draw]`, given `visit_orders[draw]`."""
     n_items = len(log_weights)
     free, weights = np.empty(n_items, dtype=np.int64), np.empty(n_items)
-    table, highests = exponentials(log_weights)
-    stream = np.empty(1, dtype=np.uint64)
+    rank_weights, stream = exponentials(log_weights), np.empty(1, dtype=np.uint64)
     for draw in range(len(visit_orders)):
         start_stream(seed, draw, 0, stream)
         log_probabilities[draw] = draw_consensus(
-            stream,
-            log_weights,
-            table,
-            highests,
-            visit_orders[draw],
-            free,
-            weights,
-            consensus[draw],
+            stream, rank_weights, visit_orders[draw], free, weights, consensus[draw]
         )
 
 

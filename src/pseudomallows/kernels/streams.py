@@ -4,8 +4,11 @@ The stream of a user depends on (seed, draw, user) alone, never on the block, th
 that handles the user. The generator is splitmix64 (Steele, Lea and Flood 2014).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -13,6 +16,16 @@ MIX_2 = np.uint64(0x94D049BB133111EB)
 SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = (np.uint64(bits) for bits in (30, 27, 31, 11))
 UNIT = 2.0**-53
 CENTRE, CHAIN = 2**62, 2**62 + 1  # numbers that no user has: streams of the consensus
+
+
+class Streams(NamedTuple):
+    """The streams of some rows of users in one draw: row `row` stands for `weights[row]` users,
+    numbered from `first_users[row]`, and each of them has a stream."""
+
+    seed: int
+    draw: int
+    first_users: NDArray[np.int64]
+    weights: NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -29,6 +42,12 @@ def start_stream(seed, draw, user, stream):
     bits = mix(np.uint64(seed) + STEP)
     bits = mix(bits + np.uint64(draw) * STEP)
     stream[0] = mix(bits + np.uint64(user) * MIX_1)
+
+
+@njit(cache=True, nogil=True)
+def start_user(streams, row, user, stream):
+    """Set `stream[0]` to the start of the stream of a row's user, counted from 0."""
+    start_stream(streams.seed, streams.draw, streams.first_users[row] + user, stream)
 
 
 @njit(cache=True, nogil=True)

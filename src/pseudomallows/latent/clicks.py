@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from ..distances.footrule import log_partition
 from ..distances.tallies import Counts, Ranking
 from ..engines.executors import Executor
+from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.clicks import click_log_likelihoods, draw_click_users
 from ..kernels.groups import TOP_BOTTOM, UNIFORM, V, draw_users
+from ..kernels.streams import Streams
 from ..preferences.preferences import Clicks
 from ..rankings import orderings_of
 from .population import (
@@ -46,20 +48,9 @@ class ClickPopulation(LocalPopulation):
     def count_rows(self, rows: slice, law: ExactLaw) -> Counts:
         """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
         counts = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
-        draw_click_users(
-            law.seed,
-            law.number,
-            self.row_numbers[rows],
-            self.starts_of(rows),
-            self.clicks.codes,
-            self.row_weights[rows],
-            law.consensus,
-            law.lam,
-            law.partners,
-            counts[0],
-            counts[1],
-            np.empty((0, self.n_items), dtype=np.int32),
-        )
+        streams = Streams(law.seed, law.number, self.row_numbers[rows], self.row_weights[rows])
+        nobody, clicks = np.empty((0, self.n_items), dtype=np.int32), self.clicks_of_rows(rows)
+        draw_click_users(streams, clicks, law.consensus, law.lam, law.partners, counts, nobody)
         return counts
 
     @property
@@ -83,6 +74,10 @@ class ClickPopulation(LocalPopulation):
         """Where the clicks of some rows begin, and where the last of them end."""
         return self.clicks.starts[rows.start : rows.stop + 1]
 
+    def clicks_of_rows(self, rows: slice) -> ClickRows:
+        """The clicks of some rows, as kernels read them."""
+        return slice_clicks(self.clicks, rows)
+
     def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
         """Log probability of the clicks of some rows; see `exact_sum`."""
         values = self.row_log_likelihoods(rows, consensus, alpha)
@@ -92,7 +87,7 @@ class ClickPopulation(LocalPopulation):
         self, rows: slice, consensus: Ranking, alpha: float
     ) -> NDArray[np.float64]:
         """Log probability of the clicks of one user of each row."""
-        return log_likelihoods_of_clicks(self.starts_of(rows), self.clicks.codes, consensus, alpha)
+        return log_likelihoods_of_clicks(self.clicks_of_rows(rows), consensus, alpha)
 
     def select(self, weights: Counts, numbers: Counts) -> "ClickPopulation":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
@@ -135,23 +130,24 @@ class ClickPopulation(LocalPopulation):
 def redraw_latent(clicks: Clicks, numbers: Counts, origin: DrawOrigin) -> Ranking:
     """The latent rankings of these users, by the same streams, so with the same bits."""
     rankings = np.zeros((clicks.n_users, clicks.n_items), dtype=np.int32)
-    counts, shared = np.zeros((2, clicks.n_items, clicks.n_items), dtype=np.int64)
+    counts = np.zeros((2, clicks.n_items, clicks.n_items), dtype=np.int64)
     lam, consensus = origin.alpha / clicks.n_items, origin.consensus
-    who = (origin.seed, origin.number, numbers, clicks.starts, clicks.codes, clicks.weights)
+    streams = Streams(origin.seed, origin.number, numbers, clicks.weights)
+    rows = ClickRows(clicks.starts, clicks.codes)
     if origin.order is None:
         partners = np.full(clicks.n_items, -1)
-        draw_click_users(*who, consensus, lam, partners, counts, shared, rankings)
+        draw_click_users(streams, rows, consensus, lam, partners, counts, rankings)
     else:
-        order = ORDERS[origin.order]
-        draw_users(*who, orderings_of(consensus), lam, order, counts, rankings)
+        ordering, order = orderings_of(consensus), ORDERS[origin.order]
+        draw_users(streams, rows, ordering, lam, order, counts[0], rankings)
     return rankings
 
 
 def log_likelihoods_of_clicks(
-    starts: NDArray[np.int64], codes: Ranking, consensus: Ranking, alpha: float
+    clicks: ClickRows, consensus: Ranking, alpha: float
 ) -> NDArray[np.float64]:
     """Log probability of each row of clicks; see `click_log_likelihood`, which checks."""
-    values, n_items = np.empty(len(starts) - 1), len(consensus)
+    values, n_items = np.empty(len(clicks.starts) - 1), len(consensus)
     lam, constant = alpha / n_items, log_partition(n_items, alpha)
-    click_log_likelihoods(starts, codes, consensus, lam, constant, values)
+    click_log_likelihoods(clicks, consensus, lam, constant, values)
     return values

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import BLOCK, all_cores, blocks, is_remote
-from ..kernels.groups import add_expected, count_group, count_positions
+from ..kernels.groups import Group, add_expected, count_group, count_positions
 from ..rankings import orderings_of
 from .clicks import ORDERS, ClickPopulation
 from .population import Completed, Population, SizeCounts
@@ -50,11 +50,12 @@ class GroupTables:
         """The table of one size."""
         if size not in self._tables:
             counts, n_draws = np.zeros((size, size), dtype=np.int64), self.draws_of(size)
+            group = Group(size, self.lam, ORDERS[self.order])
             if self.order == "uniform":  # the law is the same read from behind
-                count_group(size, size, self.lam, ORDERS[self.order], n_draws // 2, counts)
+                count_group(size, group, n_draws // 2, counts)
                 counts += counts[::-1, ::-1].copy()
             else:
-                count_group(size, size, self.lam, ORDERS[self.order], n_draws, counts)
+                count_group(size, group, n_draws, counts)
             self._tables[size] = counts.astype(np.uint16)
         return self._tables[size]
 
@@ -105,14 +106,8 @@ class PositionLaw:
     def count(self, population: ClickPopulation, rows: slice) -> Counts:
         """What a block adds."""
         counts = self.no_counts()
-        count_positions(
-            population.starts_of(rows),
-            population.row_codes,
-            population.row_weights[rows],
-            self.consensus,
-            self.firsts,
-            counts,
-        )
+        clicks, weights = population.clicks_of_rows(rows), population.row_weights[rows]
+        count_positions(clicks, weights, self.consensus, self.firsts, counts)
         return counts
 
 

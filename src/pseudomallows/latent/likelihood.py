@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import distances
 from ..distances.tallies import Ranking
 from ..engines.executors import Threads, blocks
+from ..kernels.click_rows import slice_clicks
 from ..preferences.preferences import Clicks, Preferences, check_clicks, check_preferences
 from ..rankings import check_alpha
 from .clicks import log_likelihoods_of_clicks
@@ -21,7 +22,7 @@ LIKELIHOODS: dict[tuple[str, str], Callable[[Any, slice, Ranking, float], NDArra
         prefs.rankings[rows], consensus, alpha
     ),
     ("clicks", "footrule"): lambda prefs, rows, consensus, alpha: log_likelihoods_of_clicks(
-        prefs.starts[rows.start : rows.stop + 1], prefs.codes, consensus, alpha
+        slice_clicks(prefs, rows), consensus, alpha
     ),
 }
 

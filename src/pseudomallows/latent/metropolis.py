@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import Executor
 from ..kernels.footrule.clicks import swap_users
+from ..kernels.streams import Streams
 from ..preferences.preferences import Clicks
 from ..rankings import orderings_of
 from .clicks import ClickPopulation
@@ -45,18 +46,9 @@ class MetropolisPopulation(ClickPopulation):
         """Move the latent rankings of some rows; return the counts of their ranks."""
         assert self._latent is not None
         counts = np.zeros_like(self.known.counts)
-        swap_users(
-            law.seed,
-            law.number,
-            self.row_numbers[rows],
-            self.starts_of(rows),
-            self.clicks.codes,
-            law.consensus,
-            law.lam,
-            self._n_swaps,
-            self._latent[rows],
-            counts,
-        )
+        streams = Streams(law.seed, law.number, self.row_numbers[rows], self.row_weights[rows])
+        latent, clicks = self._latent[rows], self.clicks_of_rows(rows)
+        swap_users(streams, clicks, law.consensus, law.lam, self._n_swaps, latent, counts)
         return counts
 
     def _begin(self, consensus: Ranking) -> None:

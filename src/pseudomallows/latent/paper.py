@@ -6,6 +6,7 @@ import numpy as np
 
 from ..distances.tallies import Counts, Ranking, RankTally
 from ..kernels.groups import draw_users
+from ..kernels.streams import Streams
 from ..rankings import orderings_of
 from .clicks import ORDERS, ClickPopulation
 from .population import Completed, Population
@@ -28,19 +29,11 @@ class PseudoLaw:
     def count(self, population: ClickPopulation, rows: slice) -> Counts:
         """What a block adds."""
         counts = np.zeros((population.n_items, population.n_items), dtype=np.int64)
-        draw_users(
-            self.seed,
-            self.number,
-            population.row_numbers[rows],
-            population.starts_of(rows),
-            population.row_codes,
-            population.row_weights[rows],
-            self.ordering,
-            self.lam,
-            self.order,
-            counts,
-            np.empty((0, population.n_items), dtype=np.int32),
-        )
+        numbers, weights = population.row_numbers[rows], population.row_weights[rows]
+        streams = Streams(self.seed, self.number, numbers, weights)
+        clicks = population.clicks_of_rows(rows)
+        nobody = np.empty((0, population.n_items), dtype=np.int32)
+        draw_users(streams, clicks, self.ordering, self.lam, self.order, counts, nobody)
         return counts
 
 

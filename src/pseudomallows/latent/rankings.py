@@ -10,6 +10,7 @@ from ..distances.footrule import log_partition
 from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import Executor
 from ..kernels.footrule.latent import draw_latent, log_likelihoods
+from ..kernels.streams import Streams
 from ..preferences.preferences import Rankings
 from .population import (
     ExactLaw,
@@ -57,19 +58,9 @@ class RankingPopulation(LocalPopulation):
     def count_rows(self, rows: slice, law: ExactLaw) -> Counts:
         """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
         counts = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
-        draw_latent(
-            law.seed,
-            law.number,
-            self._numbers[rows],
-            self._partial[rows],
-            self._weights[rows],
-            law.consensus,
-            law.lam,
-            law.partners,
-            counts[0],
-            counts[1],
-            np.empty((0, self.n_items), dtype=np.int32),
-        )
+        streams = Streams(law.seed, law.number, self._numbers[rows], self._weights[rows])
+        nobody, rankings = np.empty((0, self.n_items), dtype=np.int32), self._partial[rows]
+        draw_latent(streams, rankings, law.consensus, law.lam, law.partners, counts, nobody)
         return counts
 
     def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:

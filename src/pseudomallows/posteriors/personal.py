@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distances.footrule import log_partition
+from ..kernels.click_rows import slice_clicks
 from ..kernels.footrule.matching import N_GAPS, grid_weights
-from ..kernels.footrule.personal import personal_log_likelihoods, weigh_alphas
+from ..kernels.footrule.personal import Grid, personal_log_likelihoods, weigh_alphas
 from ..preferences.preferences import Clicks, Preferences
 from ..rankings import orderings_of
 from .corrections import Correction
@@ -74,11 +75,11 @@ class PersonalModel:
         return float(self.alphas @ self.alpha_shares)
 
     @cached_property
-    def grid(self) -> tuple[Floats, Floats, Any]:
+    def grid(self) -> Grid:
         """For each alpha: alpha / n_items, log partition function, weights of the walks."""
         lams = self.alphas / self.n_items
         logs = np.array([log_partition(self.n_items, float(alpha)) for alpha in self.alphas])
-        return lams, logs, grid_weights(lams, self.n_items, N_GAPS)
+        return Grid(lams, logs, grid_weights(lams, self.n_items, N_GAPS))
 
     @cached_property
     def _ranks(self) -> NDArray[np.int32]:
@@ -116,8 +117,7 @@ class PersonalModel:
     def log_likelihoods(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
         """``values[row, g]``: exact log probability of a user's clicks at each alpha."""
         values = np.empty((rows.stop - rows.start, len(self.alphas)))
-        starts = seen.starts[rows.start : rows.stop + 1]
-        personal_log_likelihoods(starts, seen.codes, rankings, *self.grid, values)
+        personal_log_likelihoods(slice_clicks(seen, rows), rankings, self.grid, values)
         return values
 
     def alpha_shares_of(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor, all_cores, blocks
+from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.groups import choose_best
 from ..preferences.preferences import Clicks
 
 MAX_ERROR = 0.005  # of a recommended probability, unless told otherwise
 Floats = NDArray[np.float64]
 Items = NDArray[np.int64]
-Block = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
 class Users(NamedTuple):
@@ -29,9 +29,9 @@ class Users(NamedTuple):
         """Are they new?"""
         return self.rows is None
 
-    def block(self, part: slice) -> Block:
-        """Starts and codes of some of them: row r clicked ``codes[starts[r]:starts[r + 1]]``."""
-        return self.clicks.starts[part.start : part.stop + 1], self.clicks.codes
+    def block(self, part: slice) -> ClickRows:
+        """The clicks of some of them."""
+        return slice_clicks(self.clicks, part)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Chances:
             self.fill_few(part, items, probabilities)
             return
         table, table_errors = self.table(part)
-        choose_best(*self.users.block(part), table, self.consensus, items, probabilities)
+        choose_best(self.users.block(part), table, self.consensus, items, probabilities)
         if table_errors is not None:
             is_filled = items >= 0
             of_items = np.take_along_axis(table_errors, np.maximum(items, 0), axis=1)

@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor, blocks
+from ..kernels.click_rows import ClickRows
 from ..kernels.footrule.clicks import draw_click_users
+from ..kernels.streams import Streams
 from ..posteriors.posterior import Posterior, common_consensus
-from .chances import Block, Chances, Floats, Recommender, Users
+from .chances import Chances, Floats, Recommender, Users
 from .exact_means import ExactMeans
 
 
@@ -41,16 +43,17 @@ class ExactRecommender(Recommender):
             users, self.consensus, table, functools.partial(self.memberships, users, executor)
         )
 
-    def _count(self, first: int, clicks: Block, is_new: bool, window: int) -> Floats:
+    def _count(self, first: int, clicks: ClickRows, is_new: bool, window: int) -> Floats:
         """``chances[row, item]`` of some users, from number `first` on."""
         ranks, alphas, weights = self.means.mixture(clicks, is_new)
-        numbers, n_clicks = first + np.arange(len(weights)), np.diff(clicks[0])
+        numbers, n_clicks = first + np.arange(len(weights)), np.diff(clicks.starts)
         partners, counts = np.full(self.n_items, -1), np.zeros((2, self.n_items, self.n_items), int)
         kept = np.zeros((len(weights), self.n_items), dtype=np.int32)
         chances = np.zeros((len(weights), self.n_items))
         for g, alpha in enumerate(alphas):
-            users = (0, g, numbers, *clicks, np.ones_like(numbers))
-            draw_click_users(*users, ranks[g], alpha / self.n_items, partners, *counts, kept)
+            streams = Streams(0, g, numbers, np.ones_like(numbers))
+            law = (ranks[g], alpha / self.n_items, partners)
+            draw_click_users(streams, clicks, *law, counts, kept)
             chances += weights[:, g, None] * are_next(kept, n_clicks, window)
         return chances
 
@@ -67,7 +70,7 @@ class ExactRecommender(Recommender):
         """``counts[item, rank - 1]`` of rankings drawn for one user."""
         clicks = users.block(slice(0, 1))
         ranks, alphas, weights = self.means.mixture(clicks, users.is_new)
-        return draw_ranks_of(clicks[1], ranks, alphas / self.n_items, weights[0], n_draws, rng)
+        return draw_ranks_of(clicks.codes, ranks, alphas / self.n_items, weights[0], n_draws, rng)
 
 
 def are_next(
@@ -91,8 +94,8 @@ def draw_ranks_of(
     counts = np.zeros((2, n_items, n_items), dtype=np.int64)
     numbers, user = rng.multinomial(n_draws, weights), np.zeros(1, dtype=np.int64)
     seed, none = int(rng.integers(2**63)), np.empty((0, n_items), dtype=np.int32)
-    partners, starts = np.full(n_items, -1), np.array([0, len(codes)])
+    partners, clicks = np.full(n_items, -1), ClickRows(np.array([0, len(codes)]), codes)
     for g in np.flatnonzero(numbers).tolist():
-        who = (seed, g, user, starts, codes, numbers[g : g + 1])
-        draw_click_users(*who, ranks[g], lams[g], partners, *counts, none)
+        streams = Streams(seed, g, user, numbers[g : g + 1])
+        draw_click_users(streams, clicks, ranks[g], lams[g], partners, counts, none)
     return np.asarray(counts[0])

@@ -11,21 +11,22 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..distances.footrule import log_partition
+from ..kernels.click_rows import ClickRows
 from ..kernels.footrule.clicks import (
+    Laws,
     click_log_likelihoods,
     fill_log_likelihoods,
     next_ranks_of_laws,
     step_factors,
 )
-from ..kernels.footrule.matching import N_GAPS, grid_weights
+from ..kernels.footrule.matching import N_GAPS, Walks, grid_weights
 from ..posteriors.posterior import Posterior
-from .chances import MAX_ERROR, Block, Floats
+from .chances import MAX_ERROR, Floats
 
 FIRST_DRAWS = 32  # in the first round, over all chains; each round has twice as many as before
 LEAST_DRAWS, LEAST_BATCHES = 8.0, 3.0  # that must carry the weight for batches to tell an error
@@ -56,10 +57,10 @@ class Round:
         return np.asarray(logs[places])
 
     @functools.cached_property
-    def walks(self) -> tuple[NDArray[Any], ...]:
+    def walks(self) -> Walks:
         """What the walks of the likelihoods need; see `grid_weights`."""
         n_items = self.ranks.shape[1]
-        walks: tuple[NDArray[Any], ...] = grid_weights(self.alphas / n_items, n_items, WALK_GAPS)
+        walks: Walks = grid_weights(self.alphas / n_items, n_items, WALK_GAPS)
         return walks
 
 
@@ -77,20 +78,20 @@ class ExactMeans:
         self._lock = threading.Lock()
 
     def chances(
-        self, clicks: Block, is_new: bool, k: int, window: int, max_error: float
+        self, clicks: ClickRows, is_new: bool, k: int, window: int, max_error: float
     ) -> tuple[Floats, Floats]:
         """``chances[row, item]`` to be among the next `window`, and their errors: small enough for
         the k best of each row, if there are draws enough. Clicked items have 0."""
 
         def add(drawn: Round, weights: Floats, sums: Floats) -> None:
-            law = (drawn.ranks, drawn.alphas / self.n_items, drawn.batches)
-            next_ranks_of_laws(*clicks, *law, window, weights, self._factors, sums)
+            laws = Laws(drawn.ranks, drawn.alphas / self.n_items, drawn.batches)
+            next_ranks_of_laws(clicks, laws, window, weights, self._factors, sums)
 
         return self._mean(clicks, is_new, add, self.n_items, k, max_error)
 
-    def memberships(self, clicks: Block, max_error: float = MAX_ERROR) -> Floats:
+    def memberships(self, clicks: ClickRows, max_error: float = MAX_ERROR) -> Floats:
         """``[row, cluster]`` of new users."""
-        n_rows = len(clicks[0]) - 1
+        n_rows = len(clicks.starts) - 1
         if self.n_clusters == 1:
             return np.ones((n_rows, 1))
 
@@ -101,7 +102,7 @@ class ExactMeans:
         how = (self.n_clusters, self.n_clusters, max_error)
         return self._mean(clicks, True, add, *how)[0]
 
-    def mixture(self, clicks: Block, is_new: bool) -> tuple[NDArray[np.int32], Floats, Floats]:
+    def mixture(self, clicks: ClickRows, is_new: bool) -> tuple[NDArray[np.int32], Floats, Floats]:
         """Some hundred draws as a mixture for each row: ``ranks[g, item]``, ``alphas[g]``, and
         ``weights[row, g]``, which sum to 1."""
         rounds, log_weights, n_draws = [], [], 0
@@ -121,7 +122,7 @@ class ExactMeans:
 
     def _mean(
         self,
-        clicks: Block,
+        clicks: ClickRows,
         is_new: bool,
         add: Add,
         n_values: int,
@@ -132,7 +133,7 @@ class ExactMeans:
 
         `add` adds to ``sums[batch, row, value]`` what the draws of a round say, by their weights.
         """
-        n_rows, k = len(clicks[0]) - 1, min(k, n_values)
+        n_rows, k = len(clicks.starts) - 1, min(k, n_values)
         sums, totals = (
             np.zeros((self.n_batches, n_rows, n_values)),
             np.zeros((self.n_batches, n_rows)),
@@ -162,22 +163,22 @@ class ExactMeans:
                 break
         return means, np.where(few[:, None], careful_errors(means, errors, totals, squares), errors)
 
-    def _log_weights(self, clicks: Block, is_new: bool, drawn: Round) -> Floats:
+    def _log_weights(self, clicks: ClickRows, is_new: bool, drawn: Round) -> Floats:
         """``logs[row, g]`` of a round: for new users with the probability of their clicks, for
         users of the fit with their memberships in each draw."""
-        logs = np.empty((len(clicks[0]) - 1, len(drawn.alphas)))
+        logs = np.empty((len(clicks.starts) - 1, len(drawn.alphas)))
         if self.n_clusters == 1 and not is_new:
             logs[:] = drawn.log_weights
             return logs
         if drawn is self._rounds[0]:
             law = (drawn.ranks, drawn.alphas / self.n_items, drawn.log_partitions, drawn.walks)
-            fill_log_likelihoods(*clicks, *law, logs)
+            fill_log_likelihoods(clicks, *law, logs)
             logs += drawn.log_weights
         else:  # rarely needed: nothing is kept for them
             values = np.empty(len(logs))
             for g, (ranks, alpha) in enumerate(zip(drawn.ranks, drawn.alphas, strict=True)):
                 law_of_one = (ranks, alpha / self.n_items, drawn.log_partitions[g])
-                click_log_likelihoods(*clicks, *law_of_one, values)
+                click_log_likelihoods(clicks, *law_of_one, values)
                 logs[:, g] = values + drawn.log_weights[g]
         if not is_new:
             by_draw = logs.reshape(len(logs), -1, self.n_clusters)
@@ -247,14 +248,14 @@ def careful_errors(means: Floats, errors: Floats, totals: Floats, squares: Float
     return np.fmax(errors, spreads)
 
 
-def take_rows(clicks: Block, chosen: NDArray[np.bool_]) -> Block:
+def take_rows(clicks: ClickRows, chosen: NDArray[np.bool_]) -> ClickRows:
     """The clicks of some rows."""
     if chosen.all():
         return clicks
     starts, codes = clicks
     sizes = np.diff(starts)
     kept = codes[starts[0] : starts[-1]][np.repeat(chosen, sizes)]
-    return np.append(0, np.cumsum(sizes[chosen])), kept
+    return ClickRows(np.append(0, np.cumsum(sizes[chosen])), kept)
 
 
 def logs_of(weights: Floats) -> Floats:

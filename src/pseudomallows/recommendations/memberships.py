@@ -1,15 +1,15 @@
 """Which consensuses the clicks of a user speak for, from tables made once."""
 
 import threading
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..distances.footrule import log_partition
+from ..kernels.click_rows import ClickRows
 from ..kernels.footrule.clicks import logs_of_factorials
 from ..kernels.footrule.matching import grid_weights
-from ..kernels.footrule.memberships import N_FINE, fill_log_weights
+from ..kernels.footrule.memberships import N_FINE, Consensuses, LeapTables, fill_log_weights
 
 Floats = NDArray[np.float64]
 MAX_BYTES = 128 * 2**20  # of the tables; what they do not hold is summed step by step
@@ -41,40 +41,39 @@ class MembershipTables:
         ranks = np.ascontiguousarray(consensuses.reshape(-1, n_items).T)
         values, law_of = np.unique(alphas, return_inverse=True)
         self._lams = values / n_items
-        constants = np.array([log_partition(n_items, alpha) for alpha in values.tolist()])
+        log_partitions = np.array([log_partition(n_items, alpha) for alpha in values.tolist()])
         priors = np.ascontiguousarray(log_weights).reshape(-1)
         self._sizes = np.array([n_states(n_items, lam) for lam in self._lams])
-        laws = (law_of.reshape(-1), self._lams, constants, *grid_weights(self._lams, n_items, 0))
-        self._model = (ranks, priors, *laws, logs_of_factorials(n_items))
+        laws = (self._lams, log_partitions, grid_weights(self._lams, n_items, 0))
+        factorials = logs_of_factorials(n_items)
+        self._model = Consensuses(ranks, priors, law_of.reshape(-1), *laws, factorials)
         size = int(np.minimum(self._sizes, MAX_STATES).max())
         room = MAX_BYTES // (len(values) * bytes_of_a_gap(n_items, size))
         self._max_gaps = min(room, MAX_GAPS, n_items)
         self._lock = threading.Lock()
         self._tables = self._make(min(FIRST_GAPS, self._max_gaps))
 
-    def fill(self, starts: NDArray[np.int64], codes: NDArray[np.int32], logs: Floats) -> int:
+    def fill(self, clicks: ClickRows, logs: Floats) -> int:
         """Fill ``logs[row, g]``, log weights given the clicks of each row, g counting clusters
         fastest; return how many exact sums it took."""
-        self._make_room(int(np.diff(starts).max()))
-        n_sums: int = fill_log_weights(
-            starts, codes, self._model, self._tables, self.n_clusters, logs
-        )
+        self._make_room(int(np.diff(clicks.starts).max()))
+        n_sums: int = fill_log_weights(clicks, self._model, self._tables, self.n_clusters, logs)
         return n_sums
 
     def _make_room(self, n_clicks: int) -> None:
         """Tables for the gaps of users with so many clicks."""
         wanted = min(n_clicks + 1, self._max_gaps)
-        if wanted <= self._tables[0].shape[1]:
+        if wanted <= self._tables.rates.shape[1]:
             return
         with self._lock:
-            n_gaps = self._tables[0].shape[1]
+            n_gaps = self._tables.rates.shape[1]
             if n_gaps >= wanted:  # another thread has made them
                 return
             while n_gaps < wanted:
                 n_gaps = min(2 * n_gaps, self._max_gaps)
             self._tables = self._make(n_gaps)
 
-    def _make(self, n_gaps: int) -> tuple[NDArray[Any], ...]:
+    def _make(self, n_gaps: int) -> LeapTables:
         return make_tables(self.n_items, self._lams, self._sizes, n_gaps)
 
 
@@ -97,10 +96,8 @@ def bytes_of_a_gap(n_items: int, size: int) -> int:
     return 8 * (size * (size + n_powers + 1) + min(n_items, N_STARTS) + 3) + 2 * n_items
 
 
-def make_tables(
-    n_items: int, lams: Floats, sizes: NDArray[np.int64], n_gaps: int
-) -> tuple[NDArray[Any], ...]:
-    """The tables of `fill_memberships`: norms, for bounds, and what leaps need."""
+def make_tables(n_items: int, lams: Floats, sizes: NDArray[np.int64], n_gaps: int) -> LeapTables:
+    """The tables of `fill_log_weights`: norms, for bounds, and what leaps need."""
     n_laws, n_starts = len(lams), min(n_items, N_STARTS) + 1
     size = int(np.minimum(sizes, MAX_STATES).max())
     rates, falls = np.full((n_laws, n_gaps), np.inf), np.zeros((n_laws, n_gaps))
@@ -131,7 +128,7 @@ def make_tables(
         nothings[law] = NOTHING * abs(parts[0, 0])
         lasts = np.log(nothings[law]) / np.minimum(ratios[:, 0, 1:, None], -1e-300)
         actives[law] = 1 + (lasts > np.arange(n_items + 1)).sum(axis=1)
-    return rates, falls, starts, firsts, fine, coarse, moves, actives, nothings
+    return LeapTables(rates, falls, starts, firsts, fine, coarse, moves, actives, nothings)
 
 
 def first_parts(matrices: Floats, roots: Floats, vectors: Floats) -> Floats:

@@ -7,16 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor, all_cores, blocks
+from ..kernels.click_rows import ClickRows
 from ..kernels.footrule.memberships import share_out
-from ..kernels.groups import draw_users, look_up, look_up_best_rows
+from ..kernels.groups import PlaceChances, Sources, draw_users, look_up, look_up_best_rows
+from ..kernels.streams import Streams
 from ..latent.clicks import ORDERS
 from ..posteriors.posterior import Posterior, common_consensus
 from ..rankings import orderings_of
-from .chances import Block, Chances, Floats, Items, Recommender, Users
+from .chances import Chances, Floats, Items, Recommender, Users
 from .exact import are_next
 from .exact_means import logs_of
 from .memberships import MembershipTables
-from .tables import Sources, Table, Tables
+from .tables import Tables
 
 N_CONSENSUSES = 16  # of each cluster, over all chains, by which a new user's cluster is found
 LEFT_OUT = 0.01  # of a user's memberships, at most: clusters that would count for nearly nothing
@@ -44,7 +46,6 @@ class PaperRecommender(Recommender):
         self.chain_weights = posterior.weights.sum(axis=1)
         self._alphas, self._sources = sources_of(posterior)
         self._tables = Tables(self._alphas, self._sources, self.order)
-        self._ranks = (orderings_of(self._sources.orderings).astype(np.int32) + 1).T.copy()
         self._consensuses = some_consensuses(posterior)
 
     # Chances
@@ -58,12 +59,12 @@ class PaperRecommender(Recommender):
 
         def table(part: slice) -> tuple[Floats, None]:
             chances = np.zeros((part.stop - part.start, self.n_items))
-            look_up(*users.block(part), self._sources, tables, weights.sources[part], chances)
+            look_up(users.block(part), self._sources, tables, weights.sources[part], chances)
             return chances, None
 
         def fill_few(part: slice, items: Items, probabilities: Floats) -> None:
-            law = (self._ranks, self._sources, tables, weights.sources[part], self.consensus)
-            look_up_best_rows(*users.block(part), *law, items, probabilities)
+            law = (self._sources, tables, weights.sources[part], self.consensus)
+            look_up_best_rows(users.block(part), *law, items, probabilities)
 
         is_few = k <= self.n_items // FEW_ITEMS  # quicker than by the chances of all
         memberships = functools.partial(self._memberships, users, weights)
@@ -80,17 +81,18 @@ class PaperRecommender(Recommender):
         memberships = functools.partial(self._memberships, users, weights)
         return Chances(users, self.consensus, table, memberships)
 
-    def _count(self, first: int, clicks: Block, window: int, weights: Floats) -> Floats:
+    def _count(self, first: int, clicks: ClickRows, window: int, weights: Floats) -> Floats:
         """``chances[row, item]`` of some users, from number `first` on."""
-        numbers, n_clicks = first + np.arange(len(weights)), np.diff(clicks[0])
+        numbers, n_clicks = first + np.arange(len(weights)), np.diff(clicks.starts)
         counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
         kept = np.zeros((len(numbers), self.n_items), dtype=np.int32)
         chances = np.zeros((len(numbers), self.n_items))
-        orderings, draw_weights, firsts, _ = self._sources
+        orderings, draw_weights, firsts = self._sources[:3]
         for source, lam in enumerate(self._lams):
             for draw in range(firsts[source], firsts[source + 1]):
-                one = (source, draw - firsts[source], numbers, *clicks, np.ones_like(numbers))
-                draw_users(*one, orderings[draw], lam, self.order, counts, kept)
+                number = draw - firsts[source]
+                streams = Streams(source, number, numbers, np.ones_like(numbers))
+                draw_users(streams, clicks, orderings[draw], lam, self.order, counts, kept)
                 share = draw_weights[draw] * weights[:, source, None]
                 chances += share * are_next(kept, n_clicks, window)
         return chances
@@ -125,11 +127,11 @@ class PaperRecommender(Recommender):
         by_chain = np.concatenate(parts or [np.ones((n_chains, 0, self.n_clusters))], axis=1)
         return self._share_out(by_chain, np.ones(n_chains))
 
-    def _weigh_new(self, clicks: Block) -> Floats:
+    def _weigh_new(self, clicks: ClickRows) -> Floats:
         """``[chain, row, cluster]`` of new users: how much each chain, and its clusters, count."""
-        tables, n_rows = self._membership_tables, len(clicks[0]) - 1
+        tables, n_rows = self._membership_tables, len(clicks.starts) - 1
         logs = np.empty((n_rows, tables.n_draws * self.n_clusters))
-        tables.fill(*clicks, logs)
+        tables.fill(clicks, logs)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
         by_draw = weights.reshape(n_rows, len(self.chain_weights), -1, self.n_clusters)
@@ -153,21 +155,23 @@ class PaperRecommender(Recommender):
     def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """``counts[item, rank - 1]`` of rankings drawn for one user."""
         weights = self._weigh(users, all_cores()).sources[0]
-        orderings, draw_weights, firsts, _ = self._sources
+        orderings, draw_weights, firsts = self._sources[:3]
         sources = np.repeat(np.arange(len(weights)), np.diff(firsts))
         numbers = rng.multinomial(n_draws, weights[sources] * draw_weights)
         seed, user = int(rng.integers(2**63)), np.zeros(1, np.int64)
         counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
-        none = np.empty((0, 0), dtype=np.int32)
+        clicks, none = users.block(slice(0, 1)), np.empty((0, 0), dtype=np.int32)
         for draw in np.flatnonzero(numbers).tolist():
-            who = (seed, draw, user, *users.block(slice(0, 1)), numbers[draw : draw + 1])
+            streams = Streams(seed, draw, user, numbers[draw : draw + 1])
             lam = self._lams[sources[draw]]
-            draw_users(*who, orderings[draw], lam, self.order, counts, none)
+            draw_users(streams, clicks, orderings[draw], lam, self.order, counts, none)
         return counts
 
     # Tables
 
-    def _make_tables(self, n_clicks: NDArray[np.int64], window: int, weights: Floats) -> Table:
+    def _make_tables(
+        self, n_clicks: NDArray[np.int64], window: int, weights: Floats
+    ) -> PlaceChances:
         """The tables that users with so many clicks need; one serves all users, and all later
         calls."""
         sizes = self.n_items - n_clicks
@@ -213,7 +217,8 @@ def sources_of(posterior: Posterior) -> tuple[Floats, Sources]:
     alphas, alpha_of = np.unique(first_alphas, return_inverse=True)
     orderings = np.ascontiguousarray(orderings_of(consensus).astype(np.int32))
     firsts = n_draws * np.arange(len(by_source) + 1)
-    return alphas, Sources(orderings, np.concatenate(scaled), firsts, alpha_of)
+    ranks = np.ascontiguousarray(consensus.T, dtype=np.int32)
+    return alphas, Sources(orderings, np.concatenate(scaled), firsts, alpha_of, ranks)
 
 
 def some_consensuses(posterior: Posterior) -> tuple[NDArray[np.int32], Floats, Floats]:

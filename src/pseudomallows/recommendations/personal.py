@@ -4,12 +4,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor
-from ..kernels.footrule.personal import correct_chances, look_up_personal
+from ..kernels.click_rows import slice_clicks
+from ..kernels.footrule.personal import (
+    CorrectionArrays,
+    Features,
+    GridChances,
+    OwnLaws,
+    correct_chances,
+    look_up_personal,
+)
 from ..posteriors.personal import PersonalFit, PersonalModel
 from ..preferences.preferences import Clicks
 from .chances import Chances, Recommender, Users
 from .exact import draw_ranks_of
-from .tables import GridTables, Table
+from .tables import GridTables
 
 LEAST_ALPHA = 1e-3  # whose logarithm stands for that of alpha 0
 Floats = NDArray[np.float64]
@@ -23,12 +31,12 @@ class PersonalChances:
         self.tables = GridTables(model.n_items, model.alphas)
         self._log_alphas = np.log(np.maximum(model.alphas, LEAST_ALPHA))
 
-    def prepare(self, seen: Clicks, window: int) -> Table:
+    def prepare(self, seen: Clicks, window: int) -> GridChances:
         """The look-up tables that these users need."""
         return self.tables.of(window, np.unique(self.model.n_items - seen.n_clicks).tolist())
 
     def uncorrected(
-        self, tables: Table, seen: Clicks, rows: slice, users: NDArray[np.int64] | None
+        self, tables: GridChances, seen: Clicks, rows: slice, users: NDArray[np.int64] | None
     ) -> tuple[Floats, Floats, Floats]:
         """Probabilities by rank and alpha alone, before any correction; the scores; and what a
         correction sees of the users: ``of_users[row, feature]``, clicks and alpha.
@@ -38,17 +46,15 @@ class PersonalChances:
         model = self.model
         scores = model.scores_for(seen, rows, users)
         rankings = model.rankings_of(scores)
-        shares = model.alpha_shares_of(seen, rows, rankings)
-        starts = seen.starts[rows.start : rows.stop + 1]
+        own_laws = OwnLaws(rankings, model.alpha_shares_of(seen, rows, rankings))
         chances, of_users = np.zeros(scores.shape), np.empty((len(scores), 2))
-        look_up_personal(
-            starts, seen.codes, rankings, tables, shares, self._log_alphas, of_users, chances
-        )
+        clicks = slice_clicks(seen, rows)
+        look_up_personal(clicks, own_laws, tables, self._log_alphas, of_users, chances)
         return chances, scores, of_users
 
     def probabilities(
         self,
-        tables: Table,
+        tables: GridChances,
         seen: Clicks,
         rows: slice,
         window: int,
@@ -63,19 +69,10 @@ class PersonalChances:
         correction = self.model.correction_for(window)
         if correction is None:
             return chances
-        correct_chances(
-            seen.starts[rows.start : rows.stop + 1],
-            seen.codes,
-            scores,
-            self.model.is_given,
-            np.empty((0, 0)) if others is None else others,
-            of_users,
-            correction.coefficients,
-            correction.knots,
-            correction.values,
-            window,
-            chances,
-        )
+        blend = np.empty((0, 0)) if others is None else others
+        features = Features(scores, self.model.is_given, blend, of_users)
+        arrays = CorrectionArrays(correction.coefficients, correction.knots, correction.values)
+        correct_chances(slice_clicks(seen, rows), features, arrays, window, chances)
         return chances
 
 

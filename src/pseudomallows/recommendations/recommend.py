@@ -11,7 +11,7 @@ from ..posteriors.personal import Fit
 from ..posteriors.posterior import intervals_of
 from ..preferences.frames import make_frame
 from ..rankings import check_count
-from .chances import MAX_ERROR, Chances, Users
+from .chances import MAX_ERROR, Chances, Floats, Users
 from .recommenders import recommender_of
 from .users import check_posterior, clicks_of_one, new_users, users_of
 
@@ -146,8 +146,7 @@ def check_sizes(k: int, window: int | None, n_items: int) -> tuple[int, int]:
 def best_items(chances: Chances, k: int, executor: Executor) -> Recommendations:
     """The k best unseen items of each user: for Python, files, the command and the service."""
     clicks = chances.users.clicks
-    items = np.full((clicks.n_users, k), -1, dtype=np.int64)
-    probabilities, errors = np.full((2, clicks.n_users, k), np.nan)
+    items, probabilities, errors = _nothing(clicks.n_users, k)
 
     def work(part: slice) -> None:
         chances.fill_best(part, items[part], probabilities[part], errors[part])
@@ -155,6 +154,12 @@ def best_items(chances: Chances, k: int, executor: Executor) -> Recommendations:
     for _ in executor.map(work, blocks(clicks.n_users)):
         pass
     return Recommendations(clicks.users, items, probabilities, clicks.items, errors)
+
+
+def _nothing(n_users: int, k: int) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """Items, probabilities and errors, to be filled."""
+    items = np.full((n_users, k), -1, dtype=np.int64)
+    return items, np.full((n_users, k), np.nan), np.full((n_users, k), np.nan)
 
 
 def best_of_one(
@@ -168,9 +173,11 @@ def best_of_one(
     rows = None if row is None else np.array([row])
     users = Users(clicks_of_one(codes, posterior.items), rows)
     chances = recommender_of(posterior).chances(users, k, k, MAX_ERROR, ONE)
-    best, memberships = best_items(chances, k, ONE), chances.memberships()
+    items, probabilities, errors = _nothing(1, k)
+    chances.fill_best(slice(0, 1), items, probabilities, errors)
+    memberships = chances.memberships()
     mine = None if memberships is None else memberships[0].tolist()
-    return best.items[0].tolist(), best.probabilities[0].tolist(), mine
+    return items[0].tolist(), probabilities[0].tolist(), mine
 
 
 def memberships(

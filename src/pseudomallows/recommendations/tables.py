@@ -7,34 +7,28 @@ any number of threads may ask: more tables make a new one, which takes the place
 import math
 import threading
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import all_cores
+from ..kernels.click_rows import ClickRows
 from ..kernels.footrule.clicks import next_rank_probabilities, step_factors
-from ..kernels.groups import UNIFORM, add_ceilings, sum_first_chances
+from ..kernels.footrule.personal import GridChances
+from ..kernels.groups import (
+    UNIFORM,
+    Group,
+    PlaceChances,
+    Sources,
+    add_ceilings,
+    sum_first_chances,
+)
 
 FIRST_DRAWS = 2000  # behind a table, at least
 TABLE_ERROR, MOST_DRAWS = 0.001, 50_000  # standard error of a chance before it is smoothed
 CHEAP, CHEAP_ERROR, MOST_CHEAP_DRAWS = 64, 0.0004, 200_000  # up to this size, more draws are cheap
 SMALL, RATIO = 16, 1.125  # beyond this size tables are made for sizes of this ratio only
-
-Table = tuple[NDArray[Any], ...]
-
-
-class Sources(NamedTuple):
-    """Draws to be looked up; a source is those of one consensus, with one alpha.
-
-    Those of `source` are ``orderings[firsts[source]:firsts[source + 1]]``, and so their weights;
-    ``alphas[source]`` is the number of its alpha.
-    """
-
-    orderings: NDArray[np.int32]
-    weights: NDArray[np.float64]
-    firsts: NDArray[np.int64]
-    alphas: NDArray[np.int64]
 
 
 class Tables:
@@ -53,17 +47,16 @@ class Tables:
     def __init__(self, alphas: NDArray[np.float64], sources: Sources, order: int):
         self._alphas, self._sources, self._order = alphas, sources, order
         self.n_items = sources.orderings.shape[1]
-        self._made: dict[int, Table] = {}
+        self._made: dict[int, PlaceChances] = {}
         self._knots: dict[tuple[int, int, int], NDArray[np.float64]] = {}  # window, alpha, size
         self._lock = threading.Lock()
 
-    def of(self, window: int, wanted: Iterable[tuple[int, int]]) -> Table:
-        """``lines[alpha, size]``, -1 if not made; ``ends[line]``, from which place on the chances
-        are 0; ``chances[line, place]``; ``ceiling_lines[source, size]``; ``ceilings[line, item]``.
-        The tables of the `wanted` numbers of alphas and sizes are made, if they are missing."""
+    def of(self, window: int, wanted: Iterable[tuple[int, int]]) -> PlaceChances:
+        """The tables; those of the `wanted` numbers of alphas and sizes are made, if they are
+        missing."""
         pairs = sorted({(alpha, size) for alpha, size in wanted if size})
         found = self._made.get(window) or self._nothing()
-        if all(found[0][pair] >= 0 for pair in pairs):  # waits for no other thread
+        if all(found.lines[pair] >= 0 for pair in pairs):  # waits for no other thread
             return found
         with self._lock:
             lines, ends, chances, ceiling_lines, ceilings = self._made.get(window) or found
@@ -78,7 +71,7 @@ class Tables:
                 ceiling_lines[mine, size] = n_ceilings + np.arange(len(mine))
                 n_ceilings += len(mine)
             last_places = [int(np.flatnonzero(line)[-1]) + 1 for line, _ in made]
-            self._made[window] = (
+            self._made[window] = PlaceChances(
                 lines,
                 np.append(ends, last_places).astype(np.int64),
                 np.concatenate([chances, *(line[None] for line, _ in made)]),
@@ -99,16 +92,16 @@ class Tables:
         knots = sum(knot.nbytes for knot in list(self._knots.values()))
         return knots + sum(part.nbytes for table in list(self._made.values()) for part in table)
 
-    def whole(self, window: int, sizes: Iterable[int]) -> Table | None:
+    def whole(self, window: int, sizes: Iterable[int]) -> PlaceChances | None:
         """The tables, if those for so many unseen items are made for all alphas."""
         made = self._made.get(window)
-        if made is None or any(made[0][:, size].min() < 0 for size in {*sizes} - {0}):
+        if made is None or any(made.lines[:, size].min() < 0 for size in {*sizes} - {0}):
             return None
         return made
 
-    def _nothing(self) -> Table:
+    def _nothing(self) -> PlaceChances:
         n_items, shape = self.n_items, (len(self._sources.alphas), self.n_items + 1)
-        return (
+        return PlaceChances(
             np.full((len(self._alphas), n_items + 1), -1, dtype=np.int32),
             np.empty(0, dtype=np.int64),
             np.empty((0, n_items)),
@@ -126,8 +119,8 @@ class Tables:
         line[:size] = (1 - share) * extended + share * above[:size]
         line[:size] *= min(window, size) / line[:size].sum()  # so many ranks are taken in all
         np.minimum(line, 1.0, out=line)
-        orderings, weights, firsts, alphas = self._sources
-        mine = np.flatnonzero(alphas == alpha)
+        orderings, weights, firsts = self._sources[:3]
+        mine = np.flatnonzero(self._sources.alphas == alpha)
         ceilings = np.zeros((len(mine), self.n_items))
         for row, source in enumerate(mine):
             own = slice(firsts[source], firsts[source + 1])
@@ -184,7 +177,7 @@ def first_chances(size: int, lam: float, window: int, order: int) -> NDArray[np.
     uniform orders the chance never rises from a place to the next, which smooths them.
     """
     sums, squares = np.zeros((2, size))
-    law = (size, lam, order, window, sums, squares)
+    law = (Group(size, lam, order), window, sums, squares)
     sum_first_chances(size, 0, FIRST_DRAWS, *law)
     variance = float((squares / FIRST_DRAWS - (sums / FIRST_DRAWS) ** 2).max())
     error, most = (CHEAP_ERROR, MOST_CHEAP_DRAWS) if size <= CHEAP else (TABLE_ERROR, MOST_DRAWS)
@@ -210,16 +203,15 @@ class GridTables:
 
     def __init__(self, n_items: int, alphas: NDArray[np.float64]):
         self.n_items, self._alphas = n_items, alphas
-        self._made: dict[int, Table] = {}
+        self._made: dict[int, GridChances] = {}
         self._lock = threading.Lock()
 
-    def of(self, window: int, sizes: Iterable[int]) -> Table:
-        """``lines[size]``, -1 if not made, and ``chances[line, g, place]``: under the Mallows law
-        of `size` unclicked items at alpha `g`, the chance that the item at `place` takes one of the
-        first `window` ranks. The tables of these sizes are made, if they are missing."""
+    def of(self, window: int, sizes: Iterable[int]) -> GridChances:
+        """The chances, under the Mallows law of the unclicked items, to take one of the first
+        `window` ranks. The tables of these sizes are made, if they are missing."""
         wanted = {size for size in sizes if size}
         found = self._made.get(window) or self._nothing()
-        if all(found[0][size] >= 0 for size in wanted):  # waits for no other thread
+        if all(found.lines[size] >= 0 for size in wanted):  # waits for no other thread
             return found
         with self._lock:
             lines, chances = self._made.get(window) or self._nothing()
@@ -227,13 +219,14 @@ class GridTables:
             made = list(all_cores().map(lambda size: self._make_one(window, size), missing))
             lines = lines.copy()
             lines[missing] = len(chances) + np.arange(len(missing))
-            self._made[window] = (lines, np.concatenate([chances, *(line[None] for line in made)]))
+            more = np.concatenate([chances, *(line[None] for line in made)])
+            self._made[window] = GridChances(lines, more)
             return self._made[window]
 
     def has(self, window: int, size: int) -> bool:
         """Is the table for so many unseen items made?"""
         found = self._made.get(window)
-        return size == 0 or (found is not None and bool(found[0][size] >= 0))
+        return size == 0 or (found is not None and bool(found.lines[size] >= 0))
 
     def drop(self, window: int) -> None:
         """Forget the tables of a window."""
@@ -244,15 +237,16 @@ class GridTables:
         """Memory."""
         return sum(part.nbytes for table in list(self._made.values()) for part in table)
 
-    def _nothing(self) -> Table:
+    def _nothing(self) -> GridChances:
         lines = np.full(self.n_items + 1, -1, dtype=np.int64)
-        return lines, np.empty((0, len(self._alphas), self.n_items))
+        return GridChances(lines, np.empty((0, len(self._alphas), self.n_items)))
 
     def _make_one(self, window: int, size: int) -> NDArray[np.float64]:
         chances = np.zeros((len(self._alphas), self.n_items))
-        factors, none, codes = step_factors(size, 0), np.zeros(2, np.int64), np.empty(0, np.int32)
+        factors = step_factors(size, 0)
+        none = ClickRows(np.zeros(2, np.int64), np.empty(0, np.int32))
         consensus, ones = np.arange(1, size + 1), np.ones(1)
         for line, alpha in zip(chances, self._alphas, strict=True):
             law = (consensus, alpha / self.n_items, min(window, size))
-            next_rank_probabilities(none, codes, *law, ones, factors, line[None, :size])
+            next_rank_probabilities(none, *law, ones, factors, line[None, :size])
         return chances

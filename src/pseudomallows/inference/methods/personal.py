@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ... import distances
 from ...engines.executors import BLOCK, Executor, Threads, blocks, check_local
-from ...kernels.footrule.personal import LEAST_SCORE, draw_last_clicks
+from ...kernels.click_rows import slice_clicks
+from ...kernels.footrule.personal import LEAST_SCORE, OwnLaws, draw_last_clicks
 from ...latent.population import check_informative
 from ...posteriors.corrections import Correction
 from ...posteriors.personal import PersonalFit, PersonalModel
@@ -356,14 +357,13 @@ def _draw_last(
     model: PersonalModel, seen: Clicks, users: NDArray[np.int64], n_last: int, seed: int
 ) -> NDArray[np.bool_]:
     """For each click of these users: is it one of the last, in a draw from the user's law?"""
-    lams, _, weights = model.grid
     last = np.empty(len(seen.codes), dtype=bool)
     for rows in blocks(seen.n_users):
         rankings = model.rankings_of(model.scores_for(seen, rows, users))
-        shares = model.alpha_shares_of(seen, rows, rankings)
-        starts = seen.starts[rows.start : rows.stop + 1]
-        law = (starts, seen.codes, rankings, lams, weights, shares)
-        draw_last_clicks(seed, rows.start, *law, n_last, last[starts[0] : starts[-1]])
+        own_laws = OwnLaws(rankings, model.alpha_shares_of(seen, rows, rankings))
+        clicks = slice_clicks(seen, rows)
+        mine = last[clicks.starts[0] : clicks.starts[-1]]
+        draw_last_clicks(seed, rows.start, clicks, own_laws, model.grid, n_last, mine)
     return last
 
 

@@ -1,26 +1,41 @@
 """Exact laws of users who are known by their clicks: the clicked items have the first ranks.
 
-The clicks of row `row` are `codes[starts[row]:starts[row + 1]]`. Each user is two matchings on the
-line of `matching`: the clicked items with the first ranks, the others with the rest.
+Each user is two matchings on the line of `matching`: the clicked items with the first ranks, the
+others with the rest. lam is alpha / n_items.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from ..chain import accepts
-from ..streams import below, start_stream
+from ..click_rows import clicks_of
+from ..streams import below, start_user
 from .matching import (
     BOTH,
     ITEM,
     RANK,
     RESCALE,
     TINY,
+    Sums,
     draw_matching,
     gap_decay,
     step_both,
     sum_matchings,
+    walk_of,
     walk_weights,
 )
+
+
+class Laws(NamedTuple):
+    """Laws of users: `ranks[g, item]` of the consensus, `lams[g]`, and `batches[g]`, the batch in
+    which it counts."""
+
+    ranks: NDArray[np.int32]
+    lams: NDArray[np.float64]
+    batches: NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -52,11 +67,11 @@ def sort_places(codes, ranks, places):
 
 
 @njit(cache=True, nogil=True)
-def sum_clicked(places, n_clicks, n_first, line, rows):
+def sum_clicked(places, n_clicks, n_first, walk, rows):
     """Log of the sum over the orders of the clicked items before place `n_clicks`, `n_first` of
-    them: ranks wait for items, and k is the number of items that wait. `line` comes from
+    them: ranks wait for items, and k is the number of items that wait. `walk` comes from
     `walk_weights`."""
-    decay, roots, steps, most = line
+    decay, roots, steps, most = walk
     old, new = rows[0], rows[1]
     old[0] = 1.0
     log_sum, gap, met, top = 0.0, 0, 0, 0
@@ -94,9 +109,9 @@ def step_both_far(old, decay, roots, gap, top, new):
 
 
 @njit(cache=True, nogil=True)
-def walk_others(places, n_clicks, n_first, n_items, line, rows):
+def walk_others(places, n_clicks, n_first, n_items, walk, rows):
     """Log of the sum over the others, place by place from `n_clicks` on."""
-    decay, roots, steps, most = line
+    decay, roots, steps, most = walk
     gap, top, log_sum, met = n_clicks - n_first, 0, 0.0, n_first
     old, new = rows[0], rows[1]
     old[0] = 1.0
@@ -123,7 +138,7 @@ def walk_others(places, n_clicks, n_first, n_items, line, rows):
 
 
 @njit(cache=True, nogil=True)
-def sum_clicks(mine, ranks, lam, line, log_factorials, places, rows):
+def sum_clicks(mine, ranks, lam, walk, log_factorials, places, rows):
     """Log of the sum of exp(-lam * distance) over all rankings that put the clicked items first.
 
     A user with c clicks gave them the first c ranks. Places are those of the consensus `ranks`,
@@ -137,10 +152,10 @@ def sum_clicks(mine, ranks, lam, line, log_factorials, places, rows):
     n_first, gaps = sort_places(mine, ranks, places)
     value = log_factorials[n_clicks - n_first] - 2.0 * lam * gaps
     if n_first > 0:
-        value += sum_clicked(places, n_clicks, n_first, line, rows)
+        value += sum_clicked(places, n_clicks, n_first, walk, rows)
     else:
         value += 0.5 * log_factorials[n_clicks]
-    return value + walk_others(places, n_clicks, n_first, n_items, line, rows)
+    return value + walk_others(places, n_clicks, n_first, n_items, walk, rows)
 
 
 @njit(cache=True, nogil=True)
@@ -153,85 +168,65 @@ def logs_of_factorials(n):
 
 
 @njit(cache=True, nogil=True)
-def click_log_likelihoods(starts, codes, consensus, lam, log_partition, values):
+def click_log_likelihoods(clicks, consensus, lam, log_partition, values):
     """Fill `values[row]`: log probability that the user's first ranks are the clicked items."""
     n_items = len(consensus)
-    line, log_factorials = walk_weights(lam, n_items), logs_of_factorials(n_items)
+    walk, log_factorials = walk_weights(lam, n_items), logs_of_factorials(n_items)
     places, rows = np.empty(n_items, dtype=np.int64), np.empty((2, n_items + 4))
     for row in range(len(values)):
-        mine = codes[starts[row] : starts[row + 1]]
-        value = sum_clicks(mine, consensus, lam, line, log_factorials, places, rows)
+        mine = clicks_of(clicks, row)
+        value = sum_clicks(mine, consensus, lam, walk, log_factorials, places, rows)
         values[row] = value - log_partition
 
 
 @njit(cache=True, nogil=True)
-def fill_log_likelihoods(starts, codes, ranks, lams, log_partitions, walks, values):
+def fill_log_likelihoods(clicks, ranks, lams, log_partitions, walks, values):
     """The same for many consensuses `ranks[g]` and `lams[g]`: fill `values[row, g]`; `walks` comes
     from `grid_weights`."""
     n_items = ranks.shape[1]
-    decays, roots, steps, mosts = walks
     log_factorials = logs_of_factorials(n_items)
     places, rows = np.empty(n_items, dtype=np.int64), np.empty((2, n_items + 4))
     for g in range(len(ranks)):
-        line = (decays[g], roots, steps[g], mosts[g])
+        walk = walk_of(walks, g)
         for row in range(len(values)):
-            mine = codes[starts[row] : starts[row + 1]]
-            value = sum_clicks(mine, ranks[g], lams[g], line, log_factorials, places, rows)
+            mine = clicks_of(clicks, row)
+            value = sum_clicks(mine, ranks[g], lams[g], walk, log_factorials, places, rows)
             values[row, g] = value - log_partitions[g]
 
 
 @njit(cache=True, nogil=True)
-def draw_click_users(
-    seed,
-    draw,
-    first_users,
-    starts,
-    codes,
-    weights,
-    consensus,
-    lam,
-    partners,
-    counts,
-    shared,
-    kept,
-):
-    """Draw the latent ranking of every user exactly and add it to `counts`.
+def draw_click_users(streams, clicks, consensus, lam, partners, counts, kept):
+    """Draw the latent ranking of every user exactly and add it to `counts[0]`.
 
-    `shared` counts, in the same way, the users whose clicks do not tell the item from its partner.
-    `kept[row]` is the ranking of the last user of a row, if `kept` has rows at all.
+    `counts[1]` counts, in the same way, the users whose clicks do not tell the item from its
+    partner. `kept[row]` is the ranking of the last user of a row, if `kept` has rows at all.
     """
-    n_items = len(consensus)
-    line = walk_weights(lam, n_items)
+    n_items, weights = len(consensus), streams.weights
+    walk = walk_weights(lam, n_items)
     tables = np.empty((2, n_items + 1, n_items // 2 + 3))
     tops = np.empty((2, n_items + 1), dtype=np.int64)
     lines = np.empty((2, n_items), dtype=np.int64)
-    ordering, drawn, waiting_items, waiting_ranks = np.empty((4, n_items), dtype=np.int64)
+    ordering, drawn = np.empty((2, n_items), dtype=np.int64)
+    waiting = np.empty((2, n_items), dtype=np.int64)
+    everyone, shared = counts[0], counts[1]
     clicked = np.zeros(n_items, dtype=np.bool_)
     stream = np.empty(1, dtype=np.uint64)
     for item in range(n_items):
         ordering[consensus[item] - 1] = item
     for row in range(len(weights)):
-        mine = codes[starts[row] : starts[row + 1]]
+        mine = clicks_of(clicks, row)
         clicked[mine] = True
         mark_clicks(mine, consensus, lines[0], lines[1])
         for group in range(2):
-            sum_matchings(lines[group], lam, line, tables[group], tops[group])
+            sum_matchings(lines[group], lam, walk, Sums(tables[group], tops[group]))
         for user in range(weights[row]):
-            start_stream(seed, draw, first_users[row] + user, stream)
+            start_user(streams, row, user, stream)
             for group in range(2):
-                draw_matching(
-                    stream,
-                    lines[group],
-                    line[1],
-                    tables[group],
-                    tops[group],
-                    waiting_items,
-                    waiting_ranks,
-                    drawn,
-                )
+                sums = Sums(tables[group], tops[group])
+                draw_matching(stream, lines[group], walk.roots, sums, waiting, drawn)
             for place in range(n_items):
                 item, rank = ordering[place], drawn[place]
-                counts[item, rank - 1] += 1
+                everyone[item, rank - 1] += 1
                 partner = partners[item]
                 if partner >= 0 and clicked[item] == clicked[partner]:
                     shared[item, rank - 1] += 1
@@ -241,7 +236,7 @@ def draw_click_users(
 
 
 @njit(cache=True, nogil=True)
-def swap_users(seed, draw, first_users, starts, codes, consensus, lam, n_swaps, latent, counts):
+def swap_users(streams, clicks, consensus, lam, n_swaps, latent, counts):
     """Metropolis steps on the latent rankings, as in the paper, and their `counts`.
 
     Each step exchanges the ranks of two items, both clicked or both not, of one user.
@@ -249,8 +244,8 @@ def swap_users(seed, draw, first_users, starts, codes, consensus, lam, n_swaps, 
     n_items = len(consensus)
     stream, clicked = np.empty(1, dtype=np.uint64), np.zeros(n_items, dtype=np.bool_)
     for row in range(len(latent)):
-        start_stream(seed, draw, first_users[row], stream)
-        mine, ranks = codes[starts[row] : starts[row + 1]], latent[row]
+        start_user(streams, row, 0, stream)
+        mine, ranks = clicks_of(clicks, row), latent[row]
         clicked[mine] = True
         for _ in range(n_swaps):
             one, other = below(stream, n_items), below(stream, n_items)
@@ -265,69 +260,123 @@ def swap_users(seed, draw, first_users, starts, codes, consensus, lam, n_swaps, 
 
 
 @njit(cache=True, nogil=True)
-def next_rank_probabilities(starts, codes, consensus, lam, k, shares, factors, probabilities):
+def next_rank_probabilities(clicks, consensus, lam, k, shares, factors, probabilities):
     """Add to `probabilities[row, item]` the exact chance of one of the k ranks after the clicks.
 
     Times `shares[row]`, the weight of this consensus; clicked items are left alone. `factors` comes
     from `step_factors`.
     """
-    room = next_rank_room(len(consensus), factors)
-    decay = fill_ordering(consensus, lam, room)
-    for row in range(len(starts) - 1):
+    room = next_rank_room(len(consensus))
+    fill_ordering(consensus, room.ordering)
+    steps = steps_of(lam, len(consensus), factors)
+    for row in range(len(clicks.starts) - 1):
         if shares[row] > 0.0:
-            mine = codes[starts[row] : starts[row + 1]]
-            add_next_ranks(
-                mine, consensus, decay, k, shares[row], factors, room, probabilities[row]
-            )
+            mine, out = clicks_of(clicks, row), probabilities[row]
+            add_next_ranks(mine, consensus, k, shares[row], steps, room, out)
 
 
 @njit(cache=True, nogil=True)
-def next_ranks_of_laws(starts, codes, ranks, lams, batches, k, weights, factors, sums):
-    """The same for many consensuses: add to `sums[batches[g], row, item]` the chance under
-    consensus `ranks[g]` and `lams[g]`, times `weights[row, g]`."""
-    room = next_rank_room(ranks.shape[1], factors)
+def next_ranks_of_laws(clicks, laws, k, weights, factors, sums):
+    """The same for many laws: add to `sums[batch, row, item]` the chance under each law g of the
+    batch, times `weights[row, g]`."""
+    ranks, lams, batches = laws
+    n_items = ranks.shape[1]
+    room = next_rank_room(n_items)
     for g in range(len(ranks)):
-        decay = fill_ordering(ranks[g], lams[g], room)
-        for row in range(len(starts) - 1):
+        fill_ordering(ranks[g], room.ordering)
+        steps = steps_of(lams[g], n_items, factors)
+        for row in range(len(clicks.starts) - 1):
             if weights[row, g] > 0.0:
-                mine, out = codes[starts[row] : starts[row + 1]], sums[batches[g], row]
-                add_next_ranks(mine, ranks[g], decay, k, weights[row, g], factors, room, out)
+                mine, out = clicks_of(clicks, row), sums[batches[g], row]
+                add_next_ranks(mine, ranks[g], k, weights[row, g], steps, room, out)
+
+
+class Line(NamedTuple):
+    """A line of items and ranks: `places[p]` says what stands at place p; before it, `tops[p]` is
+    the largest state, and `gaps[p]` the number of open items minus that of open ranks."""
+
+    places: NDArray[np.int64]
+    tops: NDArray[np.int64]
+    gaps: NDArray[np.int64]
+
+
+class Steps(NamedTuple):
+    """The factors of the steps of one lam: `decay[k]` of a state; `factors[gap, :, k]` come from
+    `step_factors`, and `spare` is room for those of a gap that is not among them."""
+
+    decay: NDArray[np.float64]
+    factors: NDArray[np.float64]
+    spare: NDArray[np.float64]
+
+
+class Backward(NamedTuple):
+    """From each state before place p to the end: `sums[p, k + 1]` is the weight of all walks,
+    `hits[p, k + 1]` of those on which a given open item takes one of the ranks in the window.
+
+    Both include the decay of their state, and are divided by `totals[p]`. Where no item is open,
+    the second is of no meaning, and of no use.
+    """
+
+    sums: NDArray[np.float64]
+    hits: NDArray[np.float64]
+    totals: NDArray[np.float64]
+
+
+class Forward(NamedTuple):
+    """Up to one place: `mass[k + 1]` is the weight of all walks to a state, `marked[k + 1]` the
+    same times the number of ranks in the window that are open."""
+
+    mass: NDArray[np.float64]
+    marked: NDArray[np.float64]
+
+
+class NextRankRoom(NamedTuple):
+    """Room for `add_next_ranks`: `clicked[p]` marks the line of the clicked items, `line` is that
+    of the others, `chances[p]` are those of the item at place p, which is `ordering[p]`."""
+
+    clicked: NDArray[np.int64]
+    line: Line
+    backward: Backward
+    masses: NDArray[np.float64]
+    chances: NDArray[np.float64]
+    ordering: NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
-def next_rank_room(n_items, factors):
-    """Room for `add_next_ranks`."""
+def next_rank_room(n_items):
+    """Make that room."""
     tables = np.zeros((2, n_items + 1, n_items // 2 + 5))
-    lines = np.empty((3, n_items), dtype=np.int64)
-    states = np.empty((2, n_items + 1), dtype=np.int64)
-    masses, both = np.zeros((5, n_items // 2 + 8)), np.empty((2, n_items))
-    return tables, lines, states, masses, both, np.empty(factors.shape[1:])
+    clicked, places, ordering = np.empty((3, n_items), dtype=np.int64)
+    tops, gaps = np.empty((2, n_items + 1), dtype=np.int64)
+    masses, totals, chances = np.zeros((5, n_items // 2 + 8)), np.empty(n_items), np.empty(n_items)
+    line, backward = Line(places, tops, gaps), Backward(tables[0], tables[1], totals)
+    return NextRankRoom(clicked, line, backward, masses, chances, ordering)
 
 
 @njit(cache=True, nogil=True)
-def fill_ordering(consensus, lam, room):
-    """Put the ordering of a consensus into the room; return the decay of its states."""
-    ordering = room[1][2]
+def fill_ordering(consensus, ordering):
+    """Fill `ordering[place]`, the items in the order of a consensus."""
     for item in range(len(consensus)):
         ordering[consensus[item] - 1] = item
-    return gap_decay(lam, len(consensus) // 2 + 3)
 
 
 @njit(cache=True, nogil=True)
-def add_next_ranks(mine, consensus, decay, k, share, factors, room, probabilities):
+def steps_of(lam, n_items, factors):
+    """The `Steps` of one lam; `factors` come from `step_factors`."""
+    return Steps(gap_decay(lam, n_items // 2 + 3), factors, np.empty(factors.shape[1:]))
+
+
+@njit(cache=True, nogil=True)
+def add_next_ranks(mine, consensus, k, share, steps, room, probabilities):
     """One user and one consensus of `next_rank_probabilities`."""
-    tables, lines, states, masses, both, spare = room
-    sums, hits, places, others, ordering = tables[0], tables[1], lines[0], lines[1], lines[2]
-    tops, gaps, totals, chances = states[0], states[1], both[0], both[1]
-    mark_clicks(mine, consensus, places, others)
-    bound_states(others, tops, gaps)
+    clicked, line, backward, masses, chances, ordering = room
+    mark_clicks(mine, consensus, clicked, line.places)
+    bound_states(line)
     window = (len(mine), len(mine) + k)
-    sum_backwards(others, tops, gaps, window, decay, factors, spare, sums, hits, totals)
-    match_forwards(
-        others, tops, gaps, window, decay, factors, spare, sums, hits, totals, masses, chances
-    )
+    sum_backwards(line, window, steps, backward)
+    match_forwards(line, window, steps, backward, masses, chances)
     for place in range(len(consensus)):
-        if others[place] & ITEM:
+        if line.places[place] & ITEM:
             probabilities[ordering[place]] += share * chances[place]
 
 
@@ -368,17 +417,18 @@ def step_factors(n_items, n_gaps):
 
 
 @njit(cache=True, nogil=True)
-def factors_of(gap, factors, spare):
+def factors_of(gap, steps):
     """The factors of a gap: from the table, or made anew."""
-    if gap < len(factors):
-        return factors[gap]
-    fill_factors(gap, spare)
-    return spare
+    if gap < len(steps.factors):
+        return steps.factors[gap]
+    fill_factors(gap, steps.spare)
+    return steps.spare
 
 
 @njit(cache=True, nogil=True)
-def bound_states(places, tops, gaps):
-    """Fill, before each place, the largest state and open items minus open ranks."""
+def bound_states(line):
+    """Fill the largest states and the gaps of a line."""
+    places, tops, gaps = line
     n_pairs, items, ranks = 0, 0, 0
     for p in range(len(places)):
         n_pairs += places[p] & ITEM
@@ -391,14 +441,11 @@ def bound_states(places, tops, gaps):
 
 
 @njit(cache=True, nogil=True)
-def sum_backwards(places, tops, gaps, window, decay, factors, spare, sums, hits, totals):
-    """From each state before place p to the end: the weight of all walks, and of those on which a
-    given open item takes one of the ranks in the window.
-
-    `sums[p, k + 1]` and `hits[p, k + 1]` include the decay of their state, and are divided by
-    `totals[p]`. Where no item is open, the second is of no meaning, and of no use.
-    """
-    n_places = len(places)
+def sum_backwards(line, window, steps, backward):
+    """Fill `backward`, from the end of the line to its beginning."""
+    places, tops, gaps = line
+    sums, hits, totals = backward
+    decay, n_places = steps.decay, len(places)
     sums[n_places, :4] = 0.0
     hits[n_places, :4] = 0.0
     sums[n_places, 1] = 1.0
@@ -407,7 +454,7 @@ def sum_backwards(places, tops, gaps, window, decay, factors, spare, sums, hits,
         hit = 1.0 if window[0] <= p < window[1] else 0.0
         after, after_hits, now, now_hits = sums[p + 1], hits[p + 1], sums[p], hits[p]
         if place == BOTH:
-            table = factors_of(gap, factors, spare)
+            table = factors_of(gap, steps)
             weigh(after, table[OPEN], table[STAY], table[CLOSE], decay, top, now)
             weigh(after_hits, table[OPEN], table[APART], table[OTHERS], decay, top, now_hits)
             for k in range(top + 1 if hit else 0):
@@ -449,15 +496,15 @@ def scale_states(top, p, one, other):
 
 
 @njit(cache=True, nogil=True)
-def match_forwards(
-    places, tops, gaps, window, decay, factors, spare, sums, hits, totals, masses, chances
-):
+def match_forwards(line, window, steps, backward, masses, chances):
     """Fill `chances[p]`: the item at place p takes one of the ranks in the window.
 
     It may take such a rank that is open, stand together with one, or open and take one later.
-    `mass[k + 1]` is the weight of all walks to a state, `marked[k + 1]` the same times the number
-    of such ranks that are open.
+    `masses` is room for two of `Forward`, and for one row more.
     """
+    places, tops, gaps = line
+    sums, hits, totals = backward
+    decay = steps.decay
     masses[:] = 0.0
     mass, marked, new_mass, new_marked, terms = masses
     mass[1] = 1.0
@@ -466,8 +513,9 @@ def match_forwards(
         place, gap, top, new_top = places[p], gaps[p], tops[p], tops[p + 1]
         hit = 1.0 if window[0] <= p < window[1] else 0.0
         if place == BOTH:
-            table = factors_of(gap, factors, spare)
-            weigh_item(sums[p + 1], hits[p + 1], hit, table, top, mass, marked, terms)
+            table = factors_of(gap, steps)
+            here = Forward(mass, marked)
+            weigh_item(sums[p + 1], hits[p + 1], hit, table, top, here, terms)
             chances[p] = sum_terms(terms, top + 1) / weight
             weigh(mass, table[OPEN], table[STAY], table[CLOSE], decay, new_top, new_mass)
             weigh(marked, table[LEFT], table[APART], table[CLOSE], decay, new_top, new_marked)
@@ -492,12 +540,13 @@ def match_forwards(
 
 
 @njit(cache=True, nogil=True)
-def weigh_item(after, after_hits, hit, table, top, mass, marked, terms):
+def weigh_item(after, after_hits, hit, table, top, forward, terms):
     """Fill `terms[k]`: the weight of the walks through state k on which the item of a place with an
     item and a rank takes a rank in the window."""
     size = top + 1
     low, same = after[:size], after[1 : size + 1]
     same_hits, high_hits = after_hits[1 : size + 1], after_hits[2 : size + 2]
+    mass, marked = forward
     here, marks, out = mass[1 : size + 1], marked[1 : size + 1], terms[:size]
     opens, items, taken = table[OPEN], table[ITEMS], table[TAKEN]
     for k in range(size):

@@ -1,12 +1,15 @@
-"""Latent full rankings of users known in part: these items share these ranks, no more is known."""
+"""Latent full rankings of users known in part: these items share these ranks, no more is known.
+
+lam is alpha / n_items.
+"""
 
 import numpy as np
 from numba import njit
 
 from ..chain import accepts
 from ..costs import footrule_costs
-from ..streams import below, start_stream, uniform
-from .matching import ITEM, RANK, draw_matching, sum_matchings, walk_weights
+from ..streams import below, start_user, uniform
+from .matching import ITEM, RANK, draw_matching, room_for_sums, sum_matchings, walk_weights
 
 AT_ONCE = 1024  # users of a row who are drawn tie by tie: their streams must be kept meanwhile
 
@@ -60,37 +63,32 @@ def known_distance(ranks, sizes, consensus):
 def log_likelihoods(rankings, consensus, lam, log_partition, values):
     """Fill `values[user]`: log probability that the user's known ranks and ties are as they are."""
     n_items = len(consensus)
-    line = walk_weights(lam, n_items)
-    table = np.empty((2, n_items // 2 + 3))
-    tops, sizes = np.empty((2, n_items + 1), dtype=np.int64)
-    places = np.empty(n_items, dtype=np.int64)
+    walk, sums = walk_weights(lam, n_items), room_for_sums(n_items, 2)
+    sizes, places = np.empty(n_items + 1, dtype=np.int64), np.empty(n_items, dtype=np.int64)
     for user in range(len(rankings)):
         ranks, log_sum = rankings[user], 0.0
         count_sizes(ranks, sizes)
         for rank in range(n_items + 1):
             if is_open(rank, sizes[rank]):
                 first, end = mark_places(ranks, sizes, rank, consensus, places)
-                log_sum += sum_matchings(places[first:end], lam, line, table, tops)
+                log_sum += sum_matchings(places[first:end], lam, walk, sums)
         values[user] = log_sum - lam * known_distance(ranks, sizes, consensus) - log_partition
 
 
 @njit(cache=True, nogil=True)
-def draw_latent(
-    seed, draw, first_users, rankings, weights, consensus, lam, partners, counts, shared, kept
-):
-    """Draw the latent ranking of every user and add its unknown part to `counts`.
+def draw_latent(streams, rankings, consensus, lam, partners, counts, kept):
+    """Draw the latent ranking of every user and add its unknown part to `counts[0]`.
 
-    Row `row` stands for `weights[row]` users, numbered from `first_users[row]`; each has a stream
-    of its own. `shared` counts, in the same way, the users for whom the item's partner may have the
-    same ranks: both tie, or both have none. `kept[row]` is the ranking of the last of them, if
+    `counts[1]` counts, in the same way, the users for whom the item's partner may have the same
+    ranks: both tie, or both have none. `kept[row]` is the ranking of the last user of a row, if
     `kept` has rows at all.
     """
-    n_items = len(consensus)
-    line = walk_weights(lam, n_items)
-    table = np.empty((n_items + 1, n_items // 2 + 3))
-    tops, sizes = np.empty((2, n_items + 1), dtype=np.int64)
-    places, ordering, drawn, waiting_items, waiting_ranks = np.empty((5, n_items), dtype=np.int64)
-    streams = np.empty((AT_ONCE, 1), dtype=np.uint64)
+    n_items, weights = len(consensus), streams.weights
+    walk, sums = walk_weights(lam, n_items), room_for_sums(n_items, n_items + 1)
+    sizes, waiting = np.empty(n_items + 1, dtype=np.int64), np.empty((2, n_items), dtype=np.int64)
+    places, ordering, drawn = np.empty((3, n_items), dtype=np.int64)
+    everyone, shared = counts[0], counts[1]
+    own_streams = np.empty((AT_ONCE, 1), dtype=np.uint64)
     for item in range(n_items):
         ordering[consensus[item] - 1] = item
     for row in range(len(rankings)):
@@ -101,28 +99,19 @@ def draw_latent(
         for done in range(0, weights[row], AT_ONCE):
             n_users = min(AT_ONCE, weights[row] - done)
             for user in range(n_users):
-                start_stream(seed, draw, first_users[row] + done + user, streams[user])
+                start_user(streams, row, done + user, own_streams[user])
             for rank in range(n_items + 1):
                 if not is_open(rank, sizes[rank]):
                     continue
                 first, end = mark_places(ranks, sizes, rank, consensus, places)
                 here = places[first:end]
-                sum_matchings(here, lam, line, table, tops)
+                sum_matchings(here, lam, walk, sums)
                 for user in range(n_users):
-                    draw_matching(
-                        streams[user],
-                        here,
-                        line[1],
-                        table,
-                        tops,
-                        waiting_items,
-                        waiting_ranks,
-                        drawn,
-                    )
+                    draw_matching(own_streams[user], here, walk.roots, sums, waiting, drawn)
                     for place in range(first, end):
                         if places[place] & ITEM:
                             item, got = ordering[place], drawn[place - first] + first - 1
-                            counts[item, got] += 1
+                            everyone[item, got] += 1
                             if partners[item] >= 0 and ranks[partners[item]] == rank:
                                 shared[item, got] += 1
                             if len(kept):

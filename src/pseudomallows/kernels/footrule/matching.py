@@ -1,4 +1,5 @@
-"""Matchings on a line: items at places, ranks at places, weight exp(-lam * sum |item - rank|).
+"""Matchings on a line: items at places, ranks at places, weight exp(-lam * sum |item - rank|), lam
+being alpha / n_items.
 
 Walk along the line. `open items` wait for a rank further on, `open ranks` for an item; their
 numbers differ by a known amount, the gap, so the state is one number: `k`, the smaller of the two.
@@ -8,8 +9,11 @@ distance. States are weighed by sqrt(open items! * open ranks!), which keeps the
 With an item and a rank at every place this is the footrule Mallows distribution itself.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from ..streams import below, start_stream, uniform
 
@@ -20,6 +24,38 @@ RESCALE = 16  # every so many places a row of the table is scaled to unit sum
 TINY = 1e-290
 N_GAPS = 64  # whose steps are tabulated
 NEGLIGIBLE = 1e-18  # part of the sum that goes through a state
+
+
+class Walk(NamedTuple):
+    """What all walks of one lam share.
+
+    `decay[k]` is exp(-2 lam k), `roots[i]` the square root of i. `steps[gap, :, k]`, for the first
+    gaps: the factors with which state k at a place with an item and a rank comes from the states k,
+    k - 1 and k + 1, the gap's decay included. `most` is the largest state that counts.
+    """
+
+    decay: NDArray[np.float64]
+    roots: NDArray[np.float64]
+    steps: NDArray[np.float64]
+    most: int
+
+
+class Walks(NamedTuple):
+    """The same for each lam of several: `decays[g]`, `roots` of all, `steps[g]` and `mosts[g]`."""
+
+    decays: NDArray[np.float64]
+    roots: NDArray[np.float64]
+    steps: NDArray[np.float64]
+    mosts: NDArray[np.int64]
+
+
+class Sums(NamedTuple):
+    """Sums along a line: `table[p, k]` is that of state k before place p, and `tops[p]` the largest
+    state there. With two rows of the table, when only the whole sum is wanted, they are used in
+    turn."""
+
+    table: NDArray[np.float64]
+    tops: NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -36,35 +72,36 @@ def gap_decay(lam, n):
 
 @njit(cache=True, nogil=True)
 def walk_weights(lam, n_places, n_gaps=N_GAPS):
-    """What all walks of at most `n_places` share: decay, square roots, the factors of a step, and
-    the largest state that counts.
-
-    `steps[gap, :, k]`, for the first gaps: the factors with which state k at a place with an item
-    and a rank comes from the states k, k - 1 and k + 1, the gap's decay included.
-    """
+    """The `Walk` of at most `n_places`."""
     width = n_places // 2 + 3
     decay, roots = gap_decay(lam, width), square_roots(n_places + n_gaps + 4)
     steps = np.zeros((n_gaps, 3, width))
     for gap in range(n_gaps):
         fill_steps(decay, roots, gap, steps[gap])
-    return decay, roots, steps, largest_state(decay, roots, n_places)
+    return Walk(decay, roots, steps, largest_state(decay, roots, n_places))
 
 
 @njit(cache=True, nogil=True)
 def grid_weights(lams, n_items, n_gaps):
-    """The same for each lam of several."""
+    """The `Walks` of several lams."""
     _, roots, steps, _ = walk_weights(lams[0], n_items, n_gaps)
     decays = np.empty((len(lams), n_items // 2 + 4))
     all_steps = np.empty((len(lams), *steps.shape))
     mosts = np.empty(len(lams), dtype=np.int64)
     for g in range(len(lams)):
         decays[g], _, all_steps[g], mosts[g] = walk_weights(lams[g], n_items, n_gaps)
-    return decays, roots, all_steps, mosts
+    return Walks(decays, roots, all_steps, mosts)
+
+
+@njit(cache=True, nogil=True)
+def walk_of(walks, g):
+    """The walk of one lam."""
+    return Walk(walks.decays[g], walks.roots, walks.steps[g], walks.mosts[g])
 
 
 @njit(cache=True, nogil=True)
 def fill_steps(decay, roots, gap, steps):
-    """The factors of one gap; see `walk_weights`."""
+    """The factors of one gap; see `Walk`."""
     for k in range(steps.shape[1]):
         steps[0, k] = decay[k] * (1.0 + 2.0 * k + gap)
         steps[1, k] = decay[k] * (roots[k] * roots[k + gap])
@@ -113,14 +150,19 @@ def step_both(old, steps, top, new):
 
 
 @njit(cache=True, nogil=True)
-def sum_matchings(places, lam, weights, table, tops):
-    """Log of the sum of the weights of all matchings; fills `table` for `draw_matching`.
+def room_for_sums(n_places, n_rows):
+    """Room for the sums along a line, with so many rows of the table."""
+    return Sums(np.empty((n_rows, n_places // 2 + 3)), np.empty(n_places + 1, dtype=np.int64))
 
-    `places[p]` says what stands at place p. Row p of `table` holds the states before place p, and
-    `tops[p]` the largest of them; with two rows, when only the sum is wanted, they are used in
-    turn. `weights` comes from `walk_weights`.
+
+@njit(cache=True, nogil=True)
+def sum_matchings(places, lam, walk, sums):
+    """Log of the sum of the weights of all matchings; fills `sums` for `draw_matching`.
+
+    `places[p]` says what stands at place p. `walk` comes from `walk_weights`.
     """
-    decay, roots, steps, most = weights
+    decay, roots, steps, most = walk
+    table, tops = sums
     n_places, mask = len(places), 1 if len(table) == 2 else -1
     n_pairs = 0
     for p in range(n_places):
@@ -166,13 +208,15 @@ def sum_matchings(places, lam, weights, table, tops):
 
 
 @njit(cache=True, nogil=True)
-def draw_matching(stream, places, roots, table, tops, waiting_items, waiting_ranks, ranks):
-    """Draw a matching from the `table` of `sum_matchings`: the item at place p takes `ranks[p]`.
+def draw_matching(stream, places, roots, sums, waiting, ranks):
+    """Draw a matching from the sums of `sum_matchings`: the item at place p takes `ranks[p]`.
 
-    Walks the line backwards. `waiting_items` and `waiting_ranks` hold the places of those whose
-    partner stands further ahead on the walk; a newcomer takes any of them with equal probability.
-    Ranks are places plus one.
+    Walks the line backwards. `waiting[0]`, of items, and `waiting[1]`, of ranks, hold the places of
+    those whose partner stands further ahead on the walk; a newcomer takes any of them with equal
+    probability. Ranks are places plus one.
     """
+    table, tops = sums
+    waiting_items, waiting_ranks = waiting[0], waiting[1]
     k, gap, signed_gap = 0, 0, 0
     n_items, n_ranks = 0, 0  # how many wait
     for p in range(len(places) - 1, -1, -1):
@@ -240,14 +284,10 @@ def draw_matching(stream, places, roots, table, tops, waiting_items, waiting_ran
 def draw_mallows(seed, n_items, lam, draws):
     """Fill `draws[draw, item]` with rankings of the footrule Mallows distribution around 1..n."""
     places = np.full(n_items, BOTH)
-    weights = walk_weights(lam, n_items, 1)
-    table = np.empty((n_items + 1, n_items // 2 + 3))
-    tops = np.empty(n_items + 1, dtype=np.int64)
-    sum_matchings(places, lam, weights, table, tops)
-    waiting_items, waiting_ranks = np.empty((2, n_items), dtype=np.int64)
+    walk, sums = walk_weights(lam, n_items, 1), room_for_sums(n_items, n_items + 1)
+    sum_matchings(places, lam, walk, sums)
+    waiting = np.empty((2, n_items), dtype=np.int64)
     stream = np.empty(1, dtype=np.uint64)
     for draw in range(len(draws)):
         start_stream(seed, draw, 0, stream)
-        draw_matching(
-            stream, places, weights[1], table, tops, waiting_items, waiting_ranks, draws[draw]
-        )
+        draw_matching(stream, places, walk.roots, sums, waiting, draws[draw])

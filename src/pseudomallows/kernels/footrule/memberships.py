@@ -9,10 +9,15 @@ if states are scaled by the root of their decay. In the basis of its eigenvector
 one leap, a power of each eigenvalue, and `fall` leads from the basis of a gap to that of the next.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from ..click_rows import clicks_of
 from .clicks import sort_places, sum_clicked, walk_others
+from .matching import Walks, walk_of
 
 FAR = 14.0  # in log: clusters so far behind the best get no membership
 ROUNDING = 1e-15  # relative error of a step between bases, generously
@@ -20,13 +25,49 @@ MAX_ERROR = 1e-9  # a sum that leaps may miss by more, relatively, is made step 
 N_FINE = 16  # a leap is one of so many, and a multiple
 
 
+class Consensuses(NamedTuple):
+    """The consensuses that clicks may speak for, g counting clusters fastest.
+
+    `ranks[item, g]`; `priors[g]`, the log of the weight; `law_of[g]`, the law; and for each law
+    `lams`, that is alpha / n_items, `log_partitions`, and the walks, from `grid_weights`.
+    `log_factorials` are those of whole numbers.
+    """
+
+    ranks: NDArray[np.int32]
+    priors: NDArray[np.float64]
+    law_of: NDArray[np.int64]
+    lams: NDArray[np.float64]
+    log_partitions: NDArray[np.float64]
+    walks: Walks
+    log_factorials: NDArray[np.float64]
+
+
+class LeapTables(NamedTuple):
+    """What leaps need, for each law, and their bounds.
+
+    `rates[law, gap]` is the log of the norm of `both`, inf of a law without tables;
+    `falls[law, gap]` the norm of `fall`; `starts[law, gap, d]` the log of that of state 0 after d
+    places. `firsts[law, gap, j]` is the part of state 0 in eigenvector j; `fine[law, gap, d, j]`
+    and `coarse[law, gap, d, j]` are powers d, and `N_FINE` times d, of its eigenvalue, relative to
+    the largest; `moves[law, gap, i, j]` what `fall` makes of eigenvector i of the gap: a part of
+    eigenvector j of the next; `actives[law, gap, d]` how many eigenvectors still count after a leap
+    of d: the powers of the others are below `nothings[law]`.
+    """
+
+    rates: NDArray[np.float64]
+    falls: NDArray[np.float64]
+    starts: NDArray[np.float64]
+    firsts: NDArray[np.float64]
+    fine: NDArray[np.float64]
+    coarse: NDArray[np.float64]
+    moves: NDArray[np.float64]
+    actives: NDArray[np.int16]
+    nothings: NDArray[np.float64]
+
+
 @njit(cache=True, nogil=True)
 def bound_others(places, n_clicks, n_first, n_items, rates, falls, starts):
-    """A bound, from above, of the log of the sum over the others: by norms.
-
-    `rates[gap]` is the log of the norm of `both`, `falls[gap]` the norm of `fall`, `starts[gap, d]`
-    the log of that of state 0 after d places. A law without tables has rates of inf.
-    """
+    """A bound, from above, of the log of the sum over the others, by the norms of one law."""
     gap, last, norm = n_clicks - n_first, starts.shape[1] - 1, 1.0
     if gap >= len(rates) or rates[0] == np.inf:
         return np.inf
@@ -68,14 +109,10 @@ def move(weights, old, n_old, n_new, new):
 
 @njit(cache=True, nogil=True)
 def leap_others(places, n_clicks, n_first, n_items, tables, law, rows):
-    """Log of the sum over the others; -inf if rounding may have spoilt it.
-
-    `firsts[gap, j]` is the part of state 0 in eigenvector j, `moves[gap, i, j]` what `fall` makes
-    of eigenvector i of the gap: a part of eigenvector j of the next, and `actives[gap, d]` how many
-    eigenvectors still count after a leap of d: the powers of the others are below `nothings`.
-    """
-    rates, falls, firsts, fine = tables[0][law], tables[1][law], tables[3][law], tables[4][law]
-    coarse, moves, actives, nothings = tables[5][law], tables[6][law], tables[7][law], tables[8]
+    """Log of the sum over the others; -inf if rounding may have spoilt it."""
+    rates, falls, firsts = tables.rates[law], tables.falls[law], tables.firsts[law]
+    fine, coarse, moves = tables.fine[law], tables.coarse[law], tables.moves[law]
+    actives, nothings = tables.actives[law], tables.nothings
     gap, at = n_clicks - n_first, n_clicks
     old, new, last = rows[0], rows[1], rows[2]
     distance = (places[n_first] if gap > 0 else n_items) - at
@@ -107,63 +144,58 @@ def leap_others(places, n_clicks, n_first, n_items, tables, law, rows):
 
 
 @njit(cache=True, nogil=True)
-def fill_parts(mine, model, tables, places, rows, parts, highest):
+def fill_parts(mine, consensuses, tables, places, rows, parts, highest):
     """Fill `parts[g]`, all of the log likelihood but the sum over the others, and `highest[g]`, a
     bound of the whole."""
-    ranks, priors, law_of, lams, constants, decays, roots, steps, mosts, log_factorials = model
-    rates, falls, starts = tables[0], tables[1], tables[2]
+    ranks, priors, law_of, lams, log_partitions, walks, log_factorials = consensuses
+    rates, falls, starts = tables.rates, tables.falls, tables.starts
     n_items, n_clicks = len(ranks), len(mine)
     for g in range(len(parts)):
         law = law_of[g]
         n_first, gaps = sort_places(mine, ranks[:, g], places)
         part = log_factorials[n_clicks - n_first] - 2.0 * lams[law] * gaps
         if n_first > 0:
-            line = (decays[law], roots, steps[law], mosts[law])
-            part += sum_clicked(places, n_clicks, n_first, line, rows)
+            part += sum_clicked(places, n_clicks, n_first, walk_of(walks, law), rows)
         else:
             part += 0.5 * log_factorials[n_clicks]
-        parts[g] = part + priors[g] - constants[law]
+        parts[g] = part + priors[g] - log_partitions[law]
         highest[g] = parts[g] + bound_others(
             places, n_clicks, n_first, n_items, rates[law], falls[law], starts[law]
         )
 
 
 @njit(cache=True, nogil=True)
-def sum_others(mine, g, model, tables, places, rows):
+def sum_others(mine, g, consensuses, tables, places, rows):
     """Log of the sum over the others, by leaps or by steps."""
-    ranks, _, law_of, _, _, decays, roots, steps, mosts, _ = model
-    law, n_clicks, n_items = law_of[g], len(mine), len(ranks)
+    ranks, law = consensuses.ranks, consensuses.law_of[g]
+    n_clicks, n_items = len(mine), len(ranks)
     n_first, _ = sort_places(mine, ranks[:, g], places)
-    rates = tables[0][law]
+    rates = tables.rates[law]
     if n_clicks - n_first < len(rates) and rates[0] < np.inf:
         value = leap_others(places, n_clicks, n_first, n_items, tables, law, rows)
         if value > -np.inf:
             return value
-    line = (decays[law], roots, steps[law], mosts[law])
-    return walk_others(places, n_clicks, n_first, n_items, line, rows)
+    walk = walk_of(consensuses.walks, law)
+    return walk_others(places, n_clicks, n_first, n_items, walk, rows)
 
 
 @njit(cache=True, nogil=True)
-def fill_log_weights(starts, codes, model, tables, n_clusters, logs):
+def fill_log_weights(clicks, consensuses, tables, n_clusters, logs):
     """Fill `logs[row, g]`: log of the weight of consensus g, times the probability of the clicks of
     the row's user under it; return how many exact sums it took.
-
-    The model has `ranks[item, g]` of the consensuses, g counting clusters fastest; `priors[g]`, the
-    log of the weight; `law_of[g]`, the law; and for each law its `lams`, log partition functions,
-    and what its walks need (see `grid_weights`); and `log_factorials` of whole numbers.
 
     Of the clusters of one draw, those with the highest bounds are taken first, until the bound is
     `FAR` below the best so far: the others together have less than n_clusters * exp(-FAR) of the
     user's membership, and get -inf.
     """
-    n_items, n_all = model[0].shape
+    n_items, n_all = consensuses.ranks.shape
     n_sums = 0
     places = np.empty(n_items, dtype=np.int64)
     rows = np.empty((3, n_items + 4))
     parts, highest = np.empty((2, n_all))
-    for row in range(len(starts) - 1):
-        mine, values = codes[starts[row] : starts[row + 1]], logs[row]
-        fill_parts(mine, model, tables, places, rows, parts, highest)
+    for row in range(len(clicks.starts) - 1):
+        mine, values = clicks_of(clicks, row), logs[row]
+        fill_parts(mine, consensuses, tables, places, rows, parts, highest)
         values[:] = -np.inf
         for first in range(0, n_all, n_clusters):
             best = -np.inf
@@ -173,7 +205,7 @@ def fill_log_weights(starts, codes, model, tables, n_clusters, logs):
                     g = other if highest[other] > highest[g] else g
                 if highest[g] < best - FAR:
                     break
-                values[g] = parts[g] + sum_others(mine, g, model, tables, places, rows)
+                values[g] = parts[g] + sum_others(mine, g, consensuses, tables, places, rows)
                 highest[g] = -np.inf
                 best = max(best, values[g])
                 n_sums += 1

@@ -1,29 +1,80 @@
-"""Users with a consensus of their own each: exact laws of their clicks, on a grid of alphas."""
+"""Users with a consensus of their own each: exact laws of their clicks, on a grid of alphas.
+
+lam is alpha / n_items.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from ..click_rows import clicks_of
 from ..streams import start_stream, uniform
 from .clicks import logs_of_factorials, mark_clicks, sum_clicks
-from .matching import draw_matching, sum_matchings
+from .matching import Walks, draw_matching, room_for_sums, sum_matchings, walk_of
 
 LEAST_SCORE = 1e-3  # where the logarithm of a score ends
 TIE_BREAK = 1e-9  # slope of a correction where its map is flat: what has better features is first
 
 
+class Grid(NamedTuple):
+    """A grid of alphas: `lams[g]`, `log_partitions[g]`, and their walks, from `grid_weights`."""
+
+    lams: NDArray[np.float64]
+    log_partitions: NDArray[np.float64]
+    walks: Walks
+
+
+class OwnLaws(NamedTuple):
+    """The law of each user: `rankings[row, item]` is the user's own consensus, `shares[row, g]` the
+    share of each alpha of a grid."""
+
+    rankings: NDArray[np.int32]
+    shares: NDArray[np.float64]
+
+
+class GridChances(NamedTuple):
+    """With `line = lines[size]`, `chances[line, g, place]` is the chance, at alpha g of a grid, of
+    the item at `place` among `size` unclicked ones to be among the next; -1 is no line."""
+
+    lines: NDArray[np.int64]
+    chances: NDArray[np.float64]
+
+
+class Features(NamedTuple):
+    """What a correction sees besides the chances: `scores[row, item]`, and whether they were given;
+    `others[row, item]`, the chances of clusters, or no rows; `of_users[row, feature]`, whose
+    coefficients stand before the constant."""
+
+    scores: NDArray[np.float64]
+    is_given: bool
+    others: NDArray[np.float64]
+    of_users: NDArray[np.float64]
+
+
+class CorrectionArrays(NamedTuple):
+    """A correction: `coefficients[feature]`, the constant last; and the maps from the logistic
+    scale to probabilities, `knots[0]` and `values[0]` of the best items, then those of the rest."""
+
+    coefficients: NDArray[np.float64]
+    knots: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
 @njit(cache=True, nogil=True)
-def personal_log_likelihoods(starts, codes, rankings, lams, log_partitions, weights, values):
+def personal_log_likelihoods(clicks, rankings, grid, values):
     """Fill `values[row, g]`: log probability of a user's clicks, given the user's own consensus
-    `rankings[row]` and each lam of a grid; `weights` comes from `grid_weights`."""
+    `rankings[row]` and each alpha of the grid."""
     n_items = rankings.shape[1]
-    decays, roots, steps, mosts = weights
+    lams, log_partitions, walks = grid
     log_factorials = logs_of_factorials(n_items)
     places, rows = np.empty(n_items, dtype=np.int64), np.empty((2, n_items + 4))
     for row in range(len(values)):
-        mine = codes[starts[row] : starts[row + 1]]
+        mine = clicks_of(clicks, row)
         for g in range(len(lams)):
-            line = (decays[g], roots, steps[g], mosts[g])
-            value = sum_clicks(mine, rankings[row], lams[g], line, log_factorials, places, rows)
+            walk = walk_of(walks, g)
+            value = sum_clicks(mine, rankings[row], lams[g], walk, log_factorials, places, rows)
             values[row, g] = value - log_partitions[g]
 
 
@@ -39,17 +90,16 @@ def weigh_alphas(values, prior):
 
 
 @njit(cache=True, nogil=True)
-def draw_last_clicks(seed, first, starts, codes, rankings, lams, weights, shares, n_last, last):
+def draw_last_clicks(seed, first, clicks, own_laws, grid, n_last, last):
     """Mark in `last`, one place for each click, those of the `n_last` last ranks of a draw.
 
-    The ranks of a user's clicks are drawn exactly, given the user's own consensus and a lam drawn
-    from `shares[row]`; `weights` comes from `grid_weights`.
+    The ranks of a user's clicks are drawn exactly, given the user's own consensus and an alpha
+    drawn from the user's shares; users are numbered from `first`.
     """
-    n_items = rankings.shape[1]
-    decays, roots, steps, mosts = weights
-    table = np.empty((n_items + 1, n_items // 2 + 3))
-    tops = np.empty(n_items + 1, dtype=np.int64)
-    places, others, drawn, waiting_items, waiting_ranks = np.empty((5, n_items), dtype=np.int64)
+    rankings, shares = own_laws
+    n_items, lams, starts = rankings.shape[1], grid.lams, clicks.starts
+    sums, waiting = room_for_sums(n_items, n_items + 1), np.empty((2, n_items), dtype=np.int64)
+    places, others, drawn = np.empty((3, n_items), dtype=np.int64)
     stream = np.empty(1, dtype=np.uint64)
     for row in range(len(rankings)):
         start_stream(seed, 0, first + row, stream)
@@ -57,31 +107,30 @@ def draw_last_clicks(seed, first, starts, codes, rankings, lams, weights, shares
         while g < len(lams) - 1 and level >= shares[row, g]:
             level -= shares[row, g]
             g += 1
-        mine = codes[starts[row] : starts[row + 1]]
+        mine = clicks_of(clicks, row)
         mark_clicks(mine, rankings[row], places, others)
-        line = (decays[g], roots, steps[g], mosts[g])
-        sum_matchings(places, lams[g], line, table, tops)
-        draw_matching(stream, places, roots, table, tops, waiting_items, waiting_ranks, drawn)
+        walk = walk_of(grid.walks, g)
+        sum_matchings(places, lams[g], walk, sums)
+        draw_matching(stream, places, walk.roots, sums, waiting, drawn)
         for place in range(len(mine)):
             rank = drawn[rankings[row, mine[place]] - 1]
             last[starts[row] - starts[0] + place] = rank > len(mine) - n_last
 
 
 @njit(cache=True, nogil=True)
-def look_up_personal(starts, codes, rankings, tables, shares, logs, of_users, probabilities):
+def look_up_personal(clicks, own_laws, tables, logs, of_users, probabilities):
     """Fill `probabilities[row, item]`: chance of an unclicked item to be among the next ranks.
 
-    With `line = lines[size]`, `chances[line, g, place]` is that chance, at one alpha of the grid,
-    for the item at `place` among `size` unclicked ones; an alpha counts `shares[row, g]`. Clicked
-    items are left alone. Also fills `of_users[row]`: the log of the clicks plus 1, and the mean of
-    `logs`, those of alpha.
+    `tables` are `GridChances`. Clicked items are left alone. Also fills `of_users[row]`: the log of
+    the clicks plus 1, and the mean of `logs`, those of alpha.
     """
+    rankings, shares = own_laws
     lines, chances = tables
     n_items = rankings.shape[1]
     clicked, ordering = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.int64)
     mixed = np.empty(n_items)
     for row in range(len(rankings)):
-        mine = codes[starts[row] : starts[row + 1]]
+        mine = clicks_of(clicks, row)
         size = n_items - len(mine)
         clicked[mine] = True
         mixed[:size] = 0.0
@@ -154,19 +203,15 @@ def interpolate(x, knots, values):
 
 
 @njit(cache=True, nogil=True)
-def correct_chances(
-    starts, codes, scores, is_given, others, of_users, coefficients, knots, values, n_best, chances
-):
-    """Replace `chances[row, item]` by what comes true: `Correction.apply` in one go.
-
-    `others` may have no rows; `of_users[row, feature]` are the features of the users, whose
-    coefficients stand before the constant.
-    """
+def correct_chances(clicks, features, correction, n_best, chances):
+    """Replace `chances[row, item]` by what comes true: `Correction.apply` in one go."""
+    scores, is_given, others, of_users = features
+    coefficients, knots, values = correction
     n_items = scores.shape[1]
     clicked, scale = np.zeros(n_items, dtype=np.bool_), np.empty(n_items)
     n_own = of_users.shape[1]
     for row in range(len(scores)):
-        mine = codes[starts[row] : starts[row + 1]]
+        mine = clicks_of(clicks, row)
         clicked[mine] = True
         constant = coefficients[-1]
         for feature in range(n_own):
