@@ -32,7 +32,7 @@ from pseudomallows.latent.expected_counts import ExpectedDraw, GroupTables
 from pseudomallows.latent.paper import PseudoDraw
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.latent.shards import shard_clicks
-from pseudomallows.preferences.preferences import Clicks
+from pseudomallows.preferences import Clicks
 from pseudomallows.recommendations.to_file import recommend_to
 from timing import print_table, race, words
 

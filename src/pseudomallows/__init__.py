@@ -27,7 +27,7 @@ from .posteriors.diagnostics import ConvergenceWarning
 from .posteriors.personal import PersonalFit
 from .posteriors.posterior import Posterior
 from .posteriors.save import load
-from .preferences.preferences import Clicks, Preferences, Rankings
+from .preferences import Clicks, Preferences, Rankings
 from .rankings import footrule
 from .recommendations.recommend import recommend
 from .show.report import report

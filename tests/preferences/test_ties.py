@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 import naive
 import pseudomallows as pm
-from pseudomallows.preferences.preferences import KINDS
+from pseudomallows.preferences import KINDS
 
 
 @st.composite

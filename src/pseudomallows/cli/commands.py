@@ -17,7 +17,7 @@ from ..inference.evaluate_again import evaluate_again
 from ..inference.fit import fit
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.save import load
-from ..preferences.preferences import Clicks
+from ..preferences import Clicks
 from ..recommendations.recommend import DIGITS, recommend
 from ..recommendations.to_file import recommend_to
 from ..show.report import report

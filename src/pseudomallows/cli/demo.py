@@ -18,7 +18,7 @@ from ..inference.evaluate import Evaluation, evaluate
 from ..inference.fit import fit
 from ..posteriors.diagnostics import ConvergenceWarning
 from ..posteriors.posterior import Posterior
-from ..preferences.preferences import Clicks
+from ..preferences import Clicks
 from ..recommendations.recommend import recommend
 from ..show.report import report
 from .progress import show_progress

@@ -10,7 +10,7 @@ from typing import cast
 from ..engines.executors import Executor, Threads
 from ..files.atomic import check_target
 from ..files.read import read_as
-from ..preferences.preferences import Clicks, Rankings
+from ..preferences import Clicks, Rankings
 
 
 def say(options: argparse.Namespace, words: str) -> None:

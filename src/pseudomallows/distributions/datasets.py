@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from ..preferences.preferences import Clicks, Preferences, Rankings
+from ..preferences import Clicks, Preferences, Rankings
 from ..rankings import check_count, check_number
 from .mallows import Mallows
 

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import distances
 from ..distances.distance import alpha_for_distance
-from ..preferences.preferences import check_weights
+from ..preferences import check_weights
 from ..rankings import (
     check_alpha,
     check_count,

@@ -15,7 +15,7 @@ from ..distances.tallies import RankTally
 from ..kernels import pseudo as kernels
 from ..kernels.groups import TOP_BOTTOM, UNIFORM, V
 from ..kernels.subsets import posterior_by_subsets, pseudo_by_subsets
-from ..preferences.preferences import check_weights
+from ..preferences import check_weights
 from ..rankings import (
     as_array,
     check_alpha,

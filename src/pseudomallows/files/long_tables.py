@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..preferences.headers import (
-    find_column,
-    has_low,
-    is_number,
-    judging_column,
-    other_columns,
-)
-from ..preferences.preferences import (
+from ..preferences import (
     Clicks,
     DroppedRowsWarning,
     check_weights,
     clicks_of_pairs,
     rows_of_pairs,
     warn_of_column,
+)
+from ..preferences.headers import (
+    find_column,
+    has_low,
+    is_number,
+    judging_column,
+    other_columns,
 )
 from .csv_files import Row, check_header, full_rows
 from .source import Source

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..preferences.preferences import Clicks, check_clicks, check_known
+from ..preferences import Clicks, check_clicks, check_known
 from ..rankings import check_count
 from .atomic import make_folder
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..preferences.preferences import Preferences, Rankings
+from ..preferences import Preferences, Rankings
 from .source import Source
 
 COMPLETE = (".soc", ".toc")

@@ -11,7 +11,7 @@ from ..distributions.mallows import Mallows
 from ..engines.executors import Executor
 from ..latent.population import Population, check_informative, log_likelihoods_of
 from ..latent.registry import make_population
-from ..preferences.preferences import Clicks, Preferences, SizeTable, check_preferences
+from ..preferences import Clicks, Preferences, SizeTable, check_preferences
 from .clusters import ExactCluster, Proposals
 from .mixture import Mixture
 from .starts import HIGHEST_ALPHA, best_alpha, is_unbounded, start_consensus

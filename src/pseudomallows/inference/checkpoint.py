@@ -20,7 +20,7 @@ from .._version import __version__
 from ..files.archive import START, WrongFileError, open_archive, write_archive
 from ..files.atomic import check_target, write_whole
 from ..files.saved import Saved
-from ..preferences.preferences import Preferences
+from ..preferences import Preferences
 
 FORMAT = "pseudomallows checkpoint"
 HEADER = "checkpoint.json"

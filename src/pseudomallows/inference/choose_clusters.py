@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..engines.executors import Executor
 from ..latent.population import Population
 from ..latent.registry import make_population
-from ..preferences.preferences import Preferences, check_preferences
+from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
 from .mixture import row_log_likelihoods
 from .starts import find_start

@@ -10,8 +10,8 @@ from ..engines.executors import Executor, blocks, check_local
 from ..kernels.click_rows import slice_clicks
 from ..kernels.groups import choose_best
 from ..posteriors.personal import Fit
+from ..preferences import Clicks, check_clicks
 from ..preferences.hide import hide_clicks
-from ..preferences.preferences import Clicks, check_clicks
 from ..rankings import check_count, check_rankings, rank_randomly
 from ..recommendations.recommend import Recommendations, recommend
 from .fit import fit

@@ -15,7 +15,7 @@ from ..latent.shards import open_parts
 from ..posteriors.diagnostics import AgreementWarning
 from ..posteriors.personal import Fit
 from ..posteriors.posterior import Posterior
-from ..preferences.preferences import Preferences, check_preferences
+from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
 from .alpha import estimate_alpha
 from .checkpoint import Checkpoint, describe_call

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..preferences.preferences import Clicks, DroppedRowsWarning, Preferences, rows_of_pairs
+from ..preferences import Clicks, DroppedRowsWarning, Preferences, rows_of_pairs
 
 
 def check_held_out(held_out: Any, prefs: Clicks) -> Clicks:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..engines.executors import BLOCK, Executor, blocks
 from ..kernels.footrule.personal import nonnegative_weights
 from ..posteriors.personal import clicks_matrix
-from ..preferences.preferences import Clicks
+from ..preferences import Clicks
 
 MAX_SCORE = 1e100  # beyond it, sums of squares overflow
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..files.saved import Saved
 from ..latent.population import Population
-from ..preferences.preferences import Preferences
+from ..preferences import Preferences
 from ..rankings import MAX_ALPHA
 from .checkpoint import Checkpoint
 from .clusters import Cluster

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..distributions.pseudo import PseudoMallows, draw_v_ranking
 from ..distributions.scores import FLOOR, rank_divergence, share_of_ranks
 from ..kernels.subsets import posterior_by_subsets, pseudo_by_likely_subsets
-from ..preferences.preferences import Preferences
+from ..preferences import Preferences
 from ..rankings import as_array, check_count, check_rankings, orderings_of, rank_randomly
 from .fit import fit
 

@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 
 from ..distances.footrule import log_partition
 from ..distances.tallies import Counts, Ranking
+from ..distributions.pseudo import ORDERS
 from ..engines.executors import Executor
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.clicks import click_log_likelihoods, draw_click_users
-from ..kernels.groups import TOP_BOTTOM, UNIFORM, V, draw_users
+from ..kernels.groups import draw_users
 from ..kernels.streams import Streams
-from ..preferences.preferences import Clicks
+from ..preferences import Clicks
 from ..rankings import orderings_of
 from .population import (
     DrawOrigin,
@@ -23,8 +24,6 @@ from .population import (
     exact_sum,
     principal_components,
 )
-
-ORDERS = {"uniform": UNIFORM, "v": V, "top_bottom": TOP_BOTTOM}
 
 
 class ClickPopulation(LocalPopulation):

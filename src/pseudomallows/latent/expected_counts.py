@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distances.tallies import Counts, Ranking, RankTally
+from ..distributions.pseudo import ORDERS
 from ..engines.executors import BLOCK, all_cores, blocks, is_remote
 from ..kernels.groups import Group, add_expected, count_group, count_positions
 from ..rankings import orderings_of
-from .clicks import ORDERS, ClickPopulation
+from .clicks import ClickPopulation
 from .population import Completed, Population, SizeCounts
 
 FEWEST_DRAWS, MOST_DRAWS = 2**11, 2**15  # behind each table

@@ -10,7 +10,7 @@ from .. import distances
 from ..distances.tallies import Ranking
 from ..engines.executors import Threads, blocks
 from ..kernels.click_rows import slice_clicks
-from ..preferences.preferences import Clicks, Preferences, check_clicks, check_preferences
+from ..preferences import Clicks, Preferences, check_clicks, check_preferences
 from ..rankings import check_alpha
 from .clicks import log_likelihoods_of_clicks
 from .population import check_consensus

@@ -10,7 +10,7 @@ from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import Executor
 from ..kernels.footrule.clicks import swap_users
 from ..kernels.streams import Streams
-from ..preferences.preferences import Clicks
+from ..preferences import Clicks
 from ..rankings import orderings_of
 from .clicks import ClickPopulation
 from .population import Completed, Draw, DrawOrigin, Population

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..distances.tallies import Counts, Ranking, RankTally
+from ..distributions.pseudo import ORDERS
 from ..kernels.groups import draw_users
 from ..kernels.streams import Streams
 from ..rankings import orderings_of
-from .clicks import ORDERS, ClickPopulation
+from .clicks import ClickPopulation
 from .population import Completed, Population
 
 

@@ -14,7 +14,7 @@ from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import BLOCK, Executor, Threads, blocks
 from ..kernels.footrule.latent import pair_ranks, swap_partners
 from ..kernels.streams import CENTRE, start_stream
-from ..preferences.preferences import Preferences
+from ..preferences import Preferences
 from ..rankings import check_ranking
 
 UNITS, LOWEST_VALUE = 2**30, 2.0**27  # of sums of log probabilities, and of one user's

@@ -11,7 +11,7 @@ from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import Executor
 from ..kernels.footrule.latent import draw_latent, log_likelihoods
 from ..kernels.streams import Streams
-from ..preferences.preferences import Rankings
+from ..preferences import Rankings
 from .population import (
     ExactLaw,
     LocalPopulation,

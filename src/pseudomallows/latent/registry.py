@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..engines.executors import Executor, is_remote
-from ..preferences.preferences import Preferences, check_preferences
+from ..preferences import Preferences, check_preferences
 from .clicks import ClickPopulation
 from .population import Population, check_informative
 from .rankings import RankingPopulation

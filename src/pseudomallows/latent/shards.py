@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..distances.tallies import Counts
 from ..engines.executors import Executor, RemoteExecutor, Threads, is_remote
 from ..files.parquet_parts import Parts, item_names, load_part
-from ..preferences.preferences import Clicks, Preferences, SizeTable
+from ..preferences import Clicks, Preferences, SizeTable
 from .clicks import ClickPopulation
 from .population import Population, SizeCounts, check_informative
 

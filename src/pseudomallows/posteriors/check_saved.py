@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..distributions.pseudo import ORDERS
 from ..files.archive import WrongFileError
-from ..preferences.preferences import KINDS
+from ..preferences import KINDS
 from ..rankings import MAX_ALPHA
 
 ARRAYS = {

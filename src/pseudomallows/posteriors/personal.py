@@ -20,7 +20,7 @@ from ..distances.footrule import log_partition
 from ..kernels.click_rows import slice_clicks
 from ..kernels.footrule.matching import N_GAPS, grid_weights
 from ..kernels.footrule.personal import Grid, personal_log_likelihoods, weigh_alphas
-from ..preferences.preferences import Clicks, Preferences
+from ..preferences import Clicks, Preferences
 from ..rankings import orderings_of
 from .corrections import Correction
 from .posterior import Posterior

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..distances.tallies import best_assignment
 from ..distributions.scores import share_of_ranks
+from ..preferences import Clicks, Preferences
 from ..preferences.frames import make_frame
-from ..preferences.preferences import Clicks, Preferences
 from ..rankings import orderings_of
 from .diagnostics import effective_size, rhat, weighted_effective_size
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ..files.archive import START, Archive, WrongFileError, open_archive, write_archive
 from ..files.atomic import write_whole
-from ..preferences.preferences import KINDS, Preferences
+from ..preferences import KINDS, Preferences
 from .check_saved import (
     ARRAYS,
     CLUSTER_ARRAYS,

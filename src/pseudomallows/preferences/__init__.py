@@ -1,23 +1,37 @@
-"""What is known of the users."""
+"""What is known of the users, checked once, then trusted."""
 
+from .blocks import KINDS, Clicks, Rankings, SizeTable, check_clicks
+from .click_inputs import clicks_of_pairs, rows_of_pairs, warn_of_column
 from .preferences import (
-    KINDS,
-    Clicks,
+    MAX_WEIGHT,
     ColumnWarning,
     DroppedRowsWarning,
     IgnoredColumnWarning,
     Preferences,
-    Rankings,
     ZeroBasedWarning,
+    check_known,
+    check_preferences,
+    check_weights,
+    rows_of_users,
 )
 
 __all__ = [
     "KINDS",
+    "MAX_WEIGHT",
     "Clicks",
     "ColumnWarning",
     "DroppedRowsWarning",
     "IgnoredColumnWarning",
     "Preferences",
     "Rankings",
+    "SizeTable",
     "ZeroBasedWarning",
+    "check_clicks",
+    "check_known",
+    "check_preferences",
+    "check_weights",
+    "clicks_of_pairs",
+    "rows_of_pairs",
+    "rows_of_users",
+    "warn_of_column",
 ]

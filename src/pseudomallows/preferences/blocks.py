@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .base import MAX_WEIGHT, Preferences, index_of
+from .preferences import MAX_WEIGHT, Preferences, index_of
 from .ties import block_sizes, check_tied_ranks
 
 SHAPES = ("full", "partial", "with ties")  # of a row of rankings

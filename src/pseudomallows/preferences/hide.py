@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..rankings import check_count
-from .preferences import Clicks
+from .blocks import Clicks
 
 
 def hide_clicks(

@@ -1,37 +1,359 @@
-"""Preferences: what is known of the users, checked once, then trusted."""
+"""What every kind of preferences shares: users, items, weights, and the questions it answers."""
 
-from .base import (
-    MAX_WEIGHT,
-    ColumnWarning,
-    DroppedRowsWarning,
-    IgnoredColumnWarning,
-    Preferences,
-    ZeroBasedWarning,
-    check_known,
-    check_preferences,
-    check_weights,
-    rows_of_users,
-)
-from .blocks import KINDS, Clicks, Rankings, SizeTable, check_clicks
-from .click_inputs import clicks_of_pairs, rows_of_pairs, warn_of_column
+import hashlib
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-__all__ = [
-    "KINDS",
-    "MAX_WEIGHT",
-    "Clicks",
-    "ColumnWarning",
-    "DroppedRowsWarning",
-    "IgnoredColumnWarning",
-    "Preferences",
-    "Rankings",
-    "SizeTable",
-    "ZeroBasedWarning",
-    "check_clicks",
-    "check_known",
-    "check_preferences",
-    "check_weights",
-    "clicks_of_pairs",
-    "rows_of_pairs",
-    "rows_of_users",
-    "warn_of_column",
-]
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..rankings import as_array, numeric_table
+
+if TYPE_CHECKING:
+    from .blocks import Clicks, Rankings, SizeTable
+
+MAX_WEIGHT = 1e9  # in all; costs of as many users still fit into 64 bits
+
+
+class ZeroBasedWarning(UserWarning):
+    """Every row has the ranks 0 to n - 1: 0 means not ranked, so the best would become the last."""
+
+
+class ColumnWarning(UserWarning):
+    """A column of a table that may mean more than is made of it."""
+
+
+class IgnoredColumnWarning(ColumnWarning):
+    """A column of a table of clicks that may say which rows are none."""
+
+
+class DroppedRowsWarning(UserWarning):
+    """Rows that say nothing here: without a user or an item, or with one that the fit lacks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Preferences(ABC):
+    """What is known of the users.
+
+    Make one with :meth:`from_rankings`, :meth:`from_orderings` or :meth:`from_clicks`; the result
+    is of the class :class:`Rankings` or :class:`Clicks`. A row stands for ``weights[user]`` people.
+    """
+
+    kind: ClassVar[str]  # "rankings" or "clicks"
+    ARRAYS: ClassVar[dict[str, Any]]  # the types of the arrays of `to_arrays`, by their names
+
+    weights: NDArray[np.int64]
+    users: NDArray[Any]
+    items: NDArray[Any]
+
+    @staticmethod
+    def from_rankings(
+        rankings: Any,
+        *,
+        weights: ArrayLike | None = None,
+        users: Sequence[Hashable] | None = None,
+        items: Sequence[Hashable] | None = None,
+    ) -> "Rankings":
+        """Full, partial or tied rankings, one row a user.
+
+        Parameters
+        ----------
+        rankings : (n_users, n_items) array_like or data frame
+            ``rankings[user, item]`` is a rank, 1 for the best; 0 or NaN means not ranked. Items of
+            equal rank tie: their order is not known. A tie may be written by the first of its ranks
+            (1, 2, 2, 4), their mean (1, 2.5, 2.5, 4), or the number of the group (1, 2, 2, 3);
+            where all items are ranked, also by the last (1, 3, 3, 4). The columns of a data frame
+            name the items, the index of a pandas frame the users, if it has no name twice.
+        weights : (n_users,) array_like of int, optional
+            How many people gave each ranking.
+        users, items : sequence, optional
+            Names, in row and column order. For a data frame, `items` are its columns in the order
+            that is wanted; to give them other names, use :meth:`rename`.
+
+        Examples
+        --------
+        >>> prefs = Preferences.from_rankings([[1, 2, 3], [1, 0, 0]], items=["ale", "gin", "rum"])
+        >>> prefs
+        Rankings(2 users, 3 items; 1 full, 1 partial)
+
+        Equal ranks are a tie; what is not ranked takes the ranks that are left:
+
+        >>> Preferences.from_rankings([[1, 2, 2, 3], [1.5, 1.5, 0, 0]]).rankings
+        array([[1, 2, 2, 4],
+               [1, 1, 0, 0]], dtype=int32)
+        """
+        from .ranking_inputs import rankings_of_table
+
+        return rankings_of_table(rankings, weights, users, items)
+
+    @staticmethod
+    def from_orderings(
+        orderings: Any,
+        *,
+        weights: ArrayLike | None = None,
+        users: Sequence[Hashable] | None = None,
+        items: Sequence[Hashable] | None = None,
+    ) -> "Rankings":
+        """Lists of items, best first, one a user; shorter lists are top-k lists.
+
+        A list, tuple or set of items within a list is a tie: their order is not known. (A tuple
+        that is among `items` is the name of an item.)
+
+        Without `items`, the items are all that appear in a list, sorted where they can be. Missing
+        entries (None or NaN) at the end of a list are dropped. If the columns of a data frame name
+        places (rank1, 2nd, third), these count, in whatever order the columns stand, and a column
+        "user" names the users; if none does, the columns are taken as they stand.
+
+        Examples
+        --------
+        >>> prefs = Preferences.from_orderings([["rum", "ale", "gin"], ["gin"]])
+        >>> prefs.items
+        array(['ale', 'gin', 'rum'], dtype=object)
+        >>> prefs.rankings
+        array([[2, 3, 1],
+               [0, 1, 0]], dtype=int32)
+
+        Ann likes rum most, and does not tell ale from gin:
+
+        >>> Preferences.from_orderings([["rum", ["ale", "gin"], "tea"]], users=["ann"]).rankings
+        array([[2, 2, 1, 4]], dtype=int32)
+        """
+        from .ranking_inputs import rankings_of_lists
+
+        return rankings_of_lists(orderings, weights, users, items)
+
+    @staticmethod
+    def from_clicks(
+        clicks: Any,
+        *,
+        weights: ArrayLike | None = None,
+        users: Sequence[Hashable] | None = None,
+        items: Sequence[Hashable] | None = None,
+    ) -> "Clicks":
+        """Clicks: which items each user has chosen, without any order.
+
+        Parameters
+        ----------
+        clicks : SciPy sparse matrix, (n_users, n_items) array_like, long data frame, or dict
+            In a matrix, every number above 0 is a click, however large: repeated clicks count once.
+            A long frame (pandas or polars) has a row for each click, with columns "user" and
+            "item", or the other names that :func:`read` knows, such as userId and movieId; other
+            columns are ignored, with a warning if they look like ratings or counts. A dict is
+            {user: [item, ...]}, or has these columns as keys. Pairs of numbers are refused, as they
+            look like a matrix of two items: give a frame or a dict.
+        weights : (n_users,) array_like of int, optional
+            How many people each row stands for.
+        users, items : sequence, optional
+            Names. With a long frame or a dict, they fix the order, and may hold users and items
+            that appear nowhere; without them, they are those that appear, sorted where they can be.
+
+        Examples
+        --------
+        >>> prefs = Preferences.from_clicks([[1, 0, 1], [0, 0, 1]], items=["ale", "gin", "rum"])
+        >>> prefs
+        Clicks(2 users, 3 items; 3 clicks)
+        >>> prefs.clicks_of(0)
+        array([0, 2], dtype=int32)
+        """
+        from .click_inputs import clicks_of_anything
+
+        return clicks_of_anything(clicks, weights, users, items)
+
+    def kept(self) -> "Preferences | None":
+        """What a posterior keeps of the data, to recommend from; nothing of rankings."""
+        return None
+
+    @property
+    def n_users(self) -> int:
+        """Number of rows."""
+        return len(self.users)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.items)
+
+    @property
+    @abstractmethod
+    def is_row_full(self) -> NDArray[np.bool_]:
+        """Of which users everything is known."""
+
+    @property
+    @abstractmethod
+    def is_informative(self) -> NDArray[np.bool_]:
+        """Which rows say anything."""
+
+    @property
+    def is_full(self) -> np.bool_:
+        """Is everything known of the users who say anything?"""
+        return np.all(self.is_row_full | ~self.is_informative)
+
+    @property
+    @abstractmethod
+    def shape_words(self) -> str:
+        """What the data are, for messages: "full rankings", "clicks"."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, int | float]:
+        """Figures of the data, by words; users and items come first."""
+
+    @abstractmethod
+    def take(self, rows: ArrayLike) -> "Preferences":
+        """Some of the rows, by number or by mask."""
+
+    @abstractmethod
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """All but the names, as the arrays of a file; their names and types are `ARRAYS`."""
+
+    @classmethod
+    @abstractmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], users: NDArray[Any], items: NDArray[Any]
+    ) -> "Preferences":
+        """The data of such arrays; a ValueError says what is wrong with them."""
+
+    @abstractmethod
+    def contents(self) -> Iterable[Any]:
+        """Bytes that no other data with as many users and the same items have."""
+
+    def digest(self) -> str:
+        """A short text that tells these data from any other; names of users do not count.
+
+        >>> one, other = (Preferences.from_rankings([ranks]) for ranks in ([1, 2], [2, 1]))
+        >>> one.digest() == other.digest()
+        False
+        """
+        digest = hashlib.sha256(str([self.n_users, *self.items.tolist()]).encode())
+        for part in self.contents():
+            digest.update(part)
+        return digest.hexdigest()[:16]
+
+    def by_size(self) -> "SizeTable | None":
+        """Users and clicks by the number of clicks; None where there are no clicks."""
+        return None
+
+    def one_row_each(self) -> tuple["Preferences", NDArray[np.int64]]:
+        """The same with a row for each person, and the row here that each comes from.
+
+        A row of weight 0 stays, with weight 0.
+        """
+        owners = np.repeat(np.arange(self.n_users), np.maximum(self.weights, 1))
+        return replace(self.take(owners), weights=np.minimum(self.weights, 1)[owners]), owners
+
+    def rename(
+        self, *, users: Sequence[Hashable] | None = None, items: Sequence[Hashable] | None = None
+    ) -> Self:
+        """The same with other names.
+
+        >>> Preferences.from_rankings([[1, 2]]).rename(items=["tea", "mate"]).items
+        array(['tea', 'mate'], dtype=object)
+        """
+        new_users = self.users if users is None else check_names(users, self.n_users, "users")
+        new_items = self.items if items is None else check_names(items, self.n_items, "items")
+        return replace(self, users=new_users, items=new_items)
+
+
+def index_of(rows: ArrayLike) -> NDArray[Any]:
+    """Numbers or a mask; an empty list is of numbers."""
+    chosen = np.asarray(rows)
+    return chosen if chosen.size else chosen.astype(np.int64)
+
+
+def check_preferences(prefs: Any) -> None:
+    """Refuse anything else."""
+    if not isinstance(prefs, Preferences):
+        raise TypeError(
+            f"prefs must be Preferences, got {type(prefs).__name__}: "
+            "use pm.Preferences.from_rankings, from_orderings or from_clicks"
+        )
+
+
+def check_n_items(n_items: int) -> None:
+    if n_items < 2:
+        raise ValueError(f"a ranking needs at least 2 items, got {n_items}")
+
+
+def check_weights(weights: ArrayLike | None, n_users: int) -> NDArray[np.int64]:
+    """Return weights as whole numbers, 1 each if None, or say what is wrong with them."""
+    if weights is None:
+        return np.ones(n_users, dtype=np.int64)
+    given = as_array(weights, "weights")
+    if given.shape != (n_users,):
+        raise ValueError(f"weights must have one number a user ({n_users}), got {given.shape}")
+    values = numeric_table(given[None], "weights", "whole numbers")[0]
+    wrong = ~((values >= 0) & (values <= MAX_WEIGHT) & (values == np.floor(values)))
+    if wrong.any():
+        user = int(wrong.argmax())
+        raise ValueError(
+            f"weights[{user}] must be a whole number, 0 or more (how many people gave this "
+            f"ranking), and at most {MAX_WEIGHT:.0e}, got {values[user]}; {int(wrong.sum())} of "
+            f"{n_users} are wrong"
+        )
+    if values.sum() > MAX_WEIGHT:
+        raise ValueError(f"weights must sum to at most {MAX_WEIGHT:.0e}, got {values.sum():.3g}")
+    return values.astype(np.int64)
+
+
+def check_names(
+    names: Sequence[Hashable] | NDArray[Any] | None, count: int | None, what: str
+) -> NDArray[Any]:
+    """Names as an array, all different; numbers if there are none."""
+    if names is None:
+        return np.arange(count or 0)
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise TypeError(f"{what} must be a list of names, got {names!r}")
+    listed = [name.item() if isinstance(name, np.generic) else name for name in names]
+    if count is not None and len(listed) != count:
+        raise ValueError(f"{what} must have {count} names, got {len(listed)}")
+    if len(set(listed)) != len(listed):
+        twice = Counter(listed).most_common(1)[0][0]
+        raise ValueError(f"{what} must have different names, got {twice!r} twice")
+    return object_array(listed)
+
+
+def object_array(listed: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array
+
+
+def rows_of_users(prefs: Preferences, users: Any) -> NDArray[np.int64]:
+    """The rows of users, by name; one name alone is one user."""
+    if isinstance(users, Sized) and not isinstance(users, str) and not len(users):
+        return np.empty(0, dtype=np.int64)
+    rows = {name: row for row, name in enumerate(prefs.users.tolist())}
+    if isinstance(users, str) or not isinstance(users, Iterable) or _is_key(users, rows):
+        users = [users]
+    unknown = [name for name in users if not _is_key(name, rows)]
+    if unknown:
+        shown, name = f"{prefs.users[:3].tolist()}"[1:-1], unknown[0]
+        alike = next((user for user in rows if str(user) == str(name)), None)
+        advice = f"the first are {shown}" if alike is None else f"did you mean {alike!r}?"
+        raise ValueError(f"no user is named {name!r}; {advice}")
+    return np.array([rows[name] for name in users], dtype=np.int64)
+
+
+def _is_key(name: Any, known: Mapping[Any, Any]) -> bool:
+    try:
+        return name in known
+    except TypeError:  # a list or an array, which is no name
+        return False
+
+
+def check_known(codes: NDArray[np.int64], names: Any, what: str) -> None:
+    """Refuse names that have no code, and say which."""
+    unknown = list(dict.fromkeys(name for name, code in zip(names, codes, strict=True) if code < 0))
+    if unknown:
+        more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+        shown = ", ".join(repr(name) for name in unknown[:3])
+        raise ValueError(
+            f"unknown {what}: {shown}{more}; known are those of the fit, or of {what}s="
+        )
+
+
+def is_missing(value: Hashable) -> bool:
+    """None, NaN, or a missing value of pandas, which equals nothing."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .base import ZeroBasedWarning, check_n_items, check_names, check_weights, is_missing
 from .blocks import Rankings
 from .headers import USER, are_places, order_of_places, place_of, refuse_pairs, word
+from .preferences import ZeroBasedWarning, check_n_items, check_names, check_weights, is_missing
 from .ties import block_sizes, check_tied_ranks
 
 

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distributions.pseudo import ORDERS
 from ..engines.executors import Executor, all_cores, blocks
 from ..kernels.click_rows import ClickRows
 from ..kernels.footrule.memberships import share_out
 from ..kernels.groups import PlaceChances, Sources, draw_users, look_up, look_up_best_rows
 from ..kernels.streams import Streams
-from ..latent.clicks import ORDERS
 from ..posteriors.posterior import Posterior, common_consensus
 from ..rankings import orderings_of
 from .chances import Chances, Floats, Items, Recommender, Users

@@ -14,7 +14,7 @@ from ..kernels.footrule.personal import (
     look_up_personal,
 )
 from ..posteriors.personal import PersonalFit, PersonalModel
-from ..preferences.preferences import Clicks
+from ..preferences import Clicks
 from .chances import Chances, Recommender, Users
 from .exact import draw_ranks_of
 from .tables import GridTables

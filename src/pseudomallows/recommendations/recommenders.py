@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
-from ..preferences.preferences import Clicks
+from ..preferences import Clicks
 from .chances import Recommender
 from .exact import ExactRecommender
 from .paper import PaperRecommender

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..posteriors.personal import Fit, check_fit
-from ..preferences.preferences import Clicks, Preferences, check_known, rows_of_users
+from ..preferences import Clicks, Preferences, check_known, rows_of_users
 from .chances import Users
 from .recommenders import recommender_of
 

@@ -20,7 +20,7 @@ from ..inference.reproduce import call_of
 from ..posteriors.personal import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior, cp_ordering, mean_ranks_of, summary_of
 from ..posteriors.verdict import judge
-from ..preferences.preferences import Clicks
+from ..preferences import Clicks
 from ..rankings import check_count
 from ..recommendations.recommend import recommend
 from .pictures import calibration, heat

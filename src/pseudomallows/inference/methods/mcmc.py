@@ -11,7 +11,7 @@ from ...engines.executors import Executor, check_local
 from ...latent.metropolis import MetropolisPopulation
 from ...latent.population import Population, check_informative
 from ...posteriors.posterior import Posterior
-from ...preferences.preferences import Clicks, Preferences
+from ...preferences import Clicks, Preferences
 from ...rankings import rank_randomly
 from ..clusters import ExactCluster, Proposals
 from ..priors import FLAT, Prior, default_prior

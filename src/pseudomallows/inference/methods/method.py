@@ -18,7 +18,7 @@ from ...latent.population import Population
 from ...latent.registry import make_population
 from ...posteriors.diagnostics import ADVICE, CLUSTER_ADVICE
 from ...posteriors.posterior import Posterior
-from ...preferences.preferences import Preferences, rows_of_users
+from ...preferences import Preferences, rows_of_users
 from ...rankings import check_count, check_number
 from ..clusters import Cluster
 

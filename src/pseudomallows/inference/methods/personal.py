@@ -17,8 +17,8 @@ from ...latent.population import check_informative
 from ...posteriors.corrections import Correction
 from ...posteriors.personal import PersonalFit, PersonalModel
 from ...posteriors.posterior import Posterior
+from ...preferences import Clicks, Preferences, rows_of_users
 from ...preferences.hide import hide_clicks, without_clicks
-from ...preferences.preferences import Clicks, Preferences, rows_of_users
 from ...rankings import check_number
 from ...recommendations.personal import PersonalChances
 from ...recommendations.recommenders import chances_of

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...inference.fit import fit
 from ...inference.reproduce import fit_options
 from ...posteriors.personal import Fit
-from ...preferences.preferences import Clicks, clicks_of_pairs
+from ...preferences import Clicks, clicks_of_pairs
 from ..errors import StoreError
 from ..models.versions import Versions
 from ..stores.open import open_store

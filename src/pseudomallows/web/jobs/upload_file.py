@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...files.read import read_as
-from ...preferences.preferences import Clicks, ColumnWarning, DroppedRowsWarning
+from ...preferences import Clicks, ColumnWarning, DroppedRowsWarning
 from ..errors import ServiceError
 from ..stores.store import Pair, Store
 from ..types import check_name

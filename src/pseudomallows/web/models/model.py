@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...engines.executors import Threads
 from ...posteriors.personal import Fit
-from ...preferences.preferences import Clicks
+from ...preferences import Clicks
 from ...recommendations.recommend import best_of_one
 from ...recommendations.recommenders import recommender_of
 from ...recommendations.to_file import csv_blocks

@@ -11,7 +11,7 @@ import numpy as np
 from ...posteriors.personal import Fit, PersonalFit
 from ...posteriors.posterior import Posterior, cp_ordering, summary_of
 from ...posteriors.verdict import judge
-from ...preferences.preferences import Clicks
+from ...preferences import Clicks
 from ...show.report import report
 from ..errors import ServiceError
 from ..types import (
