@@ -23,6 +23,7 @@ ROOMS = (  # a room imports rooms above it, and `kernels`
     "recommendations",
     "inference",
     "show",
+    "plots",
     "web",
     "cli",
     "__main__",
@@ -115,3 +116,15 @@ def test_every_public_name_is_there_and_documented():
             assert getattr(pseudomallows, name).__doc__
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         pseudomallows.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["datasets", "diagnostics", "plots", "scores"])
+def test_public_modules_can_be_imported_from(name):
+    script = f"import pseudomallows.{name} as m, pseudomallows as pm; assert m is pm.{name}"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("name", sorted(pseudomallows.MOVED))
+def test_names_of_version_0_1_lead_to_their_new_places(name):
+    with pytest.warns(DeprecationWarning, match=f"pseudomallows.{name} is now pseudomallows"):
+        assert getattr(pseudomallows, name).__doc__

@@ -5,6 +5,7 @@ The names here are what most people need. Each room has more: `pm.preferences`, 
 """
 
 import importlib
+import sys
 import warnings
 from typing import Any
 
@@ -31,6 +32,11 @@ from .preferences import Clicks, Preferences, Rankings
 from .rankings import footrule
 from .recommendations.recommend import recommend
 from .show.report import report
+
+for _name, _module in (("datasets", datasets), ("diagnostics", diagnostics), ("scores", scores)):
+    sys.modules[f"{__name__}.{_name}"] = (
+        _module  # so that `from pseudomallows.datasets import` works
+    )
 
 __all__ = [
     "Clicks",

@@ -165,7 +165,7 @@ def test_a_tuple_among_the_items_is_a_name():
     ("ordering", "message"),
     [
         (["a", ["b", "a"]], r"orderings\[0\] has 'a' twice"),
-        (["a", ["b", None], "c"], "missing entry before its end"),
+        (["a", ["b", None], "c"], "missing entry in a tie"),
         (["a", [], "c"], "missing entry before its end"),
         (["a", ["b", ["c", "d"]]], r"a tie within a tie: \['c', 'd'\]"),
     ],
@@ -264,3 +264,14 @@ def test_a_saved_user_has_clicked_an_item_once():
     arrays = prefs.to_arrays() | {"click_codes": np.array([2, 2, 3])}
     with pytest.raises(ValueError, match="clicked an item twice"):
         KINDS["clicks"].from_arrays(arrays, prefs.users, prefs.items)
+
+
+def test_half_ranks_anywhere_make_all_ranks_means():
+    """As pandas ranks by default: three first ones and one that is not ranked are 2, 2, 2, NaN."""
+    found = pm.Preferences.from_rankings([[2, 2, 2, np.nan], [1.5, 1.5, 3, 4]]).rankings
+    np.testing.assert_array_equal(found, [[1, 1, 1, 4], [1, 1, 3, 4]])
+
+
+def test_a_missing_entry_in_a_tie_is_refused():
+    with pytest.raises(ValueError, match=r"orderings\[0\] has a missing entry in a tie"):
+        pm.Preferences.from_orderings([["x", ["y", None]], ["y", "x", "z"]])

@@ -3,13 +3,14 @@
 To add one: a file here, a line in `DISTANCES`, and its definition in ``tests/naive.py``.
 """
 
-from .distance import Distance
+from .distance import Distance, PriceDistance
 from .footrule import FOOTRULE
 
-DISTANCES: dict[str, Distance] = {FOOTRULE.name: FOOTRULE}
+DISTANCES: dict[str, PriceDistance] = {FOOTRULE.name: FOOTRULE}
+__all__ = ["DISTANCES", "FOOTRULE", "Distance", "PriceDistance", "get"]
 
 
-def get(name: str) -> Distance:
+def get(name: str) -> PriceDistance:
     """The distance of that name, or an error that says which there are.
 
     >>> get("footrule").between([[1, 2, 3], [3, 2, 1]], [1, 2, 3])

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .tallies import Tally
+from .tallies import Prices, RankTally, Tally
 
 
 class Distance(Protocol):
@@ -43,6 +43,14 @@ class Distance(Protocol):
         ...  # pragma: no cover
 
     def tally(self, n_items: int) -> Tally:
+        """A tally of no users."""
+        ...  # pragma: no cover
+
+
+class PriceDistance(Distance, Prices, Protocol):
+    """A distance that is a sum over items of a price for two ranks."""
+
+    def tally(self, n_items: int) -> RankTally:
         """A tally of no users."""
         ...  # pragma: no cover
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .. import distances
 from ..distances.distance import find_root
 from ..distances.footrule import FOOTRULE
 from ..distributions.mallows import Mallows
@@ -30,6 +31,7 @@ def estimate_alpha(
     *,
     rng: np.random.Generator | int | None = None,
     executor: Executor | None = None,
+    distance: str = "footrule",
 ) -> float:
     """Estimate alpha from what is known of the users.
 
@@ -45,6 +47,8 @@ def estimate_alpha(
         likelihood given each of them; its noise is a tenth or so of the standard error.
     rng : numpy.random.Generator or seed, optional
         Used by "likelihood" only.
+    distance : str
+        "footrule"; of another one the alpha is estimated by "likelihood".
 
     Examples
     --------
@@ -56,11 +60,13 @@ def estimate_alpha(
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
     check_preferences(prefs)
+    if method == "similarity" and distances.get(distance).name != "footrule":
+        raise ValueError(f"method='similarity' is of the footrule: for {distance} use 'likelihood'")
     table = prefs.by_size() if method == "similarity" else None
     if table is not None:
         check_informative(prefs.is_informative)
         return _finite(_alpha_by_click_similarity(table))
-    population = make_population(prefs, executor)
+    population = make_population(prefs, executor, distance)
     if method == "similarity":
         return _finite(_alpha_by_similarity(population))
     return _finite(_alpha_by_likelihood(population, np.random.default_rng(rng)))

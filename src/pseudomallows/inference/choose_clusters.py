@@ -79,6 +79,7 @@ def choose_clusters(
     rng: np.random.Generator | int | None = None,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
+    distance: str = "footrule",
 ) -> ClusterCurve:
     """Choose the number of clusters by the exact likelihood of users held out.
 
@@ -101,6 +102,8 @@ def choose_clusters(
         Source of randomness.
     progress : callable, optional
         Called as ``progress(done, total)``; the end may come early.
+    distance : str
+        "footrule".
 
     Examples
     --------
@@ -112,7 +115,7 @@ def choose_clusters(
     rng = np.random.default_rng(rng)
     alpha = None if alpha is None else check_alpha(alpha)
     check_preferences(prefs)
-    population = make_population(prefs.one_row_each()[0], executor)
+    population = make_population(prefs.one_row_each()[0], executor, distance)
     rows = rng.permutation(population.n_rows)[:MAX_ROWS]
     weights = np.zeros_like(population.row_weights)
     weights[rows] = population.row_weights[rows]

@@ -1,6 +1,7 @@
 """fit: one door to every method."""
 
 import os
+import textwrap
 import time
 import warnings
 from dataclasses import replace
@@ -186,6 +187,7 @@ class _Call:
             rng=self.rng,
             executor=self.executor,
             progress=self.progress,
+            distance=options["distance"],
         )
         return curve.chosen, {"curve": curve.as_settings()}
 
@@ -215,8 +217,12 @@ class _Call:
         rows = self.prefs.one_row_each() if plan.case.has_clusters else rows
         population = plan.method.population(rows[0], self.executor)
         if self.alpha is None and not plan.method.is_exact and not plan.case.has_clusters:
-            how = "likelihood" if plan.case.is_partial else "similarity"
-            estimate = estimate_alpha(self.prefs, how, rng=self.rng, executor=self.executor)
+            distance = plan.method.distance
+            by_likelihood = plan.case.is_partial or distance != "footrule"
+            how = "likelihood" if by_likelihood else "similarity"
+            estimate = estimate_alpha(
+                self.prefs, how, rng=self.rng, executor=self.executor, distance=distance
+            )
             plan = replace(plan, alpha=estimate)
             if estimate == 0:
                 warnings.warn(AgreementWarning(population.n_users), stacklevel=3)
@@ -257,4 +263,6 @@ def check_n_clusters(n_clusters: Any, prefs: Preferences) -> int:
 
 
 if fit.__doc__ is not None:  # not with python -OO
-    fit.__doc__ += "\n" + describe_options(ALL_METHODS.values())
+    _lines = describe_options(ALL_METHODS.values()).splitlines()
+    _wrapped = [textwrap.fill(line, 88, subsequent_indent=" " * 4) for line in _lines]
+    fit.__doc__ += textwrap.indent("\n" + "\n".join(_wrapped), "    ")

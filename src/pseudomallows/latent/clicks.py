@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.footrule import log_partition
+from ..distances.footrule import FOOTRULE, log_partition
 from ..distances.tallies import Counts, Ranking
 from ..distributions.pseudo import ORDERS
 from ..engines.executors import Executor
@@ -33,7 +33,7 @@ class ClickPopulation(LocalPopulation):
         self, prefs: Clicks, executor: Executor | None = None, numbers: Counts | None = None
     ):
         informative = prefs.is_informative
-        super().__init__(prefs.n_items, executor)
+        super().__init__(prefs.n_items, executor, FOOTRULE)  # no other has an exact law
         self.clicks = prefs if informative.all() else prefs.take(informative)
         self._set_rows(self.clicks.weights, numbers)
         self.mean_ranks = -self.clicks.item_counts().astype(np.float64)  # most clicked, rank 1

@@ -14,7 +14,8 @@ from ..preferences import Clicks, Preferences, check_clicks, check_preferences
 from ..rankings import check_alpha
 from .clicks import log_likelihoods_of_clicks
 from .population import check_consensus
-from .rankings import log_likelihoods_of_rankings
+from .rankings import log_likelihoods_of_full, log_likelihoods_of_rankings
+from .registry import check_full
 
 # How likely the rows of a slice are, by the kind of data and the distance
 LIKELIHOODS: dict[tuple[str, str], Callable[[Any, slice, Ranking, float], NDArray[np.float64]]] = {
@@ -45,7 +46,10 @@ def log_likelihood(
     """
     check_preferences(prefs)
     center, alpha = check_consensus(consensus, prefs), check_alpha(alpha)
-    of_rows = LIKELIHOODS[prefs.kind, distances.get(distance).name]
+    kind = distances.get(distance)
+    of_rows = LIKELIHOODS.get((prefs.kind, kind.name))
+    if of_rows is None:
+        return log_likelihoods_of_full(check_full(prefs, kind).rankings, center, alpha, kind)
     parts = Threads().map(lambda rows: of_rows(prefs, rows, center, alpha), blocks(prefs.n_users))
     return np.concatenate(list(parts))
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..distances.footrule import FOOTRULE, Footrule
+from ..distances import PriceDistance
 from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import BLOCK, Executor, Threads, blocks
 from ..kernels.footrule.latent import pair_ranks, swap_partners
@@ -33,7 +33,7 @@ class Population(ABC):
     row_numbers: Counts  # of the first user of each of them; streams go by these
     click_sizes: "SizeCounts"  # of clicks, also of the users from whom these were selected
 
-    def __init__(self, n_items: int, executor: Executor | None, distance: Footrule = FOOTRULE):
+    def __init__(self, n_items: int, executor: Executor | None, distance: PriceDistance):
         self.n_items, self.distance = n_items, distance
         self.executor = Threads() if executor is None else executor
         self.known = distance.tally(n_items)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances import FOOTRULE, PriceDistance
 from ..distances.footrule import log_partition
 from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import Executor
@@ -25,11 +26,15 @@ class RankingPopulation(LocalPopulation):
     """Rankings, full, partial or tied."""
 
     def __init__(
-        self, prefs: Rankings, executor: Executor | None = None, numbers: Counts | None = None
+        self,
+        prefs: Rankings,
+        executor: Executor | None = None,
+        numbers: Counts | None = None,
+        distance: PriceDistance = FOOTRULE,
     ):
         informative = prefs.is_informative
         check_informative(informative)
-        super().__init__(prefs.n_items, executor)
+        super().__init__(prefs.n_items, executor, distance)
         self._prefs = prefs.take(informative)
         self._set_rows(self._prefs.weights, numbers)
         full = self._prefs.is_row_full
@@ -83,12 +88,32 @@ class RankingPopulation(LocalPopulation):
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
         chosen = weights > 0
         prefs = replace(self._prefs.take(chosen), weights=weights[chosen])
-        return RankingPopulation(prefs, self.executor, numbers[chosen])
+        return type(self)(prefs, self.executor, numbers[chosen], self.distance)
 
     def features(self, n_features: int) -> NDArray[np.float64]:
         """Principal components of the ranks, unknown ones as the mean of what they may be."""
         filled = self._prefs.filled_ranks()
         return principal_components(filled - filled.mean(axis=0), n_features)
+
+
+class FullPopulation(RankingPopulation):
+    """Full rankings, with any distance: nothing is latent."""
+
+    def row_log_likelihoods(
+        self, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of one user of each row."""
+        rankings = self._prefs.rankings[rows]
+        return log_likelihoods_of_full(rankings, consensus, alpha, self.distance)
+
+
+def log_likelihoods_of_full(
+    rankings: Ranking, consensus: Ranking, alpha: float, distance: PriceDistance
+) -> NDArray[np.float64]:
+    """Log probability of each row of full rankings, by any distance."""
+    n_items = len(consensus)
+    away = distance.between(rankings, consensus)
+    return np.asarray(-alpha / n_items * away - distance.log_partition(n_items, alpha))
 
 
 def log_likelihoods_of_rankings(

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from .. import distances
+from ..distances import PriceDistance
 from ..engines.executors import Executor, is_remote
 from ..preferences import Preferences, check_preferences
 from .clicks import ClickPopulation
 from .population import Population, check_informative
-from .rankings import RankingPopulation
+from .rankings import FullPopulation, RankingPopulation
 from .shards import ShardedClicks, shard_clicks
 
 EXACT: dict[tuple[str, str], Any] = {
@@ -21,17 +23,28 @@ def make_population(
 ) -> Population:
     """The users of a fit, here or on workers."""
     check_preferences(prefs)
+    kind = distances.get(distance)
     if isinstance(prefs, ShardedClicks):
         return prefs.population
     check_informative(prefs.is_informative)
-    if (prefs.kind, distance) not in EXACT:
-        known = ", ".join(repr(name) for kind, name in EXACT if kind == prefs.kind)
-        raise ValueError(f"distance={distance!r} is not built for {prefs.kind}: use one of {known}")
-    if not is_remote(executor):
-        population: Population = EXACT[prefs.kind, distance](prefs, executor)
-        return population
-    if prefs.kind not in ON_WORKERS:
+    if (prefs.kind, kind.name) not in EXACT:
+        return FullPopulation(check_full(prefs, kind), executor, distance=kind)
+    if is_remote(executor) and prefs.kind in ON_WORKERS:
+        shared: Population = ON_WORKERS[prefs.kind](prefs, executor)
+        return shared
+    if is_remote(executor):
         known = ", ".join(ON_WORKERS)
         raise TypeError(f"Dask workers run fits of {known}, got {prefs.kind}: leave executor out")
-    shared: Population = ON_WORKERS[prefs.kind](prefs, executor)
-    return shared
+    population: Population = EXACT[prefs.kind, kind.name](prefs, executor)
+    return population
+
+
+def check_full(prefs: Any, distance: PriceDistance) -> Any:
+    """Refuse users known in part, where no exact law is known of them."""
+    if prefs.kind != "rankings" or not prefs.is_full:
+        known = ", ".join(repr(name) for kind, name in EXACT if kind == prefs.kind)
+        raise ValueError(
+            f"distance={distance.name!r} takes full rankings, got {prefs.shape_words}: use one of "
+            f"{known}"
+        )
+    return prefs

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances.footrule import FOOTRULE
 from ..distances.tallies import Counts
 from ..engines.executors import Executor, RemoteExecutor, Threads, is_remote
 from ..files.parquet_parts import Parts, item_names, load_part
@@ -38,7 +39,7 @@ class ShardedPopulation(Population):
         n_items: int,
         executor: RemoteExecutor,
     ):
-        super().__init__(n_items, executor)
+        super().__init__(n_items, executor, FOOTRULE)
         self._shards, self._remote = list(shards), executor
         self._ends = np.cumsum([len(part) for part in weights])
         self._set_rows(np.concatenate(weights), np.concatenate(numbers))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances import DISTANCES
 from ..distributions.pseudo import ORDERS
 from ..files.archive import WrongFileError
 from ..preferences import KINDS
@@ -126,6 +127,7 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "stored_clicks": not _is_count(settings.get("stored_clicks", 0)),
         "seconds": not _is_number(settings.get("seconds", 0.0)),
         "kind": settings.get("kind") not in tuple(KINDS),
+        "distance": settings.get("distance") not in tuple(DISTANCES),
         "is_full": type(settings.get("is_full")) is not bool,
         "order": options.get("order") not in (None, *ORDERS),
         "keep_latent": not isinstance(kept, list)

@@ -134,6 +134,7 @@ def _upgrade(settings: dict[str, Any], data: Preferences | None) -> None:
     if not isinstance(options, dict):
         return  # the check of the settings says so
     settings.setdefault("alpha", None)
+    settings.setdefault("distance", "footrule")
     if settings.get("method") != "personal":
         options.setdefault("n_clusters", 1)
     kind = "rankings" if data is None else data.kind  # only clicks are kept

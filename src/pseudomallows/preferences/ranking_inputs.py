@@ -165,6 +165,9 @@ def _groups_of(ordering: Any, user: int, known: set[Hashable]) -> list[list[Hash
         groups.pop()
     if not all(groups):
         raise ValueError(f"orderings[{user}] has a missing entry before its end: {groups[:12]}")
+    within = [group for group in groups if len(group) > 1 and any(_is_gap(x, known) for x in group)]
+    if within:
+        raise ValueError(f"orderings[{user}] has a missing entry in a tie: {within[0]!r}")
     nested = [item for group in groups for item in group if _is_tie(item, known)]
     if nested:
         raise TypeError(f"orderings[{user}] has a tie within a tie: {nested[0]!r}")
@@ -177,7 +180,12 @@ def _group_of(entry: Any, known: set[Hashable]) -> list[Hashable]:
     if isinstance(entry, set | frozenset):
         listed.sort(key=repr)  # their own order differs from run to run
     plain = [item.item() if isinstance(item, np.generic) else item for item in listed]
-    return [] if any(not _is_tie(item, known) and is_missing(item) for item in plain) else plain
+    return [] if all(_is_gap(item, known) for item in plain) else plain
+
+
+def _is_gap(item: Any, known: set[Hashable]) -> bool:
+    """Is it a missing entry?"""
+    return not _is_tie(item, known) and is_missing(item)
 
 
 def _is_tie(entry: Any, known: set[Hashable]) -> bool:

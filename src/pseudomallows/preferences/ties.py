@@ -41,7 +41,7 @@ def check_tied_ranks(values: ArrayLike, name: str = "rankings") -> NDArray[np.in
     halves = (ranks != np.floor(ranks)).any(axis=1)
     refuse(halves & ~tied, "ranks are whole numbers; only items that tie can share a mean rank")
     if tied.any():
-        firsts = _first_ranks(ranks[tied])
+        firsts = _first_ranks(ranks[tied], by_means=bool(halves.any()))
         unclear = np.zeros(len(ranks), dtype=bool)
         unclear[tied] = np.isnan(firsts).any(axis=1)
         refuse(unclear, UNCLEAR)
@@ -60,15 +60,16 @@ def block_sizes(rankings: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.bincount(cells.ravel(), minlength=n_users * (n_items + 1))[cells]
 
 
-def _first_ranks(ranks: Ranks) -> Ranks:
+def _first_ranks(ranks: Ranks, by_means: bool) -> Ranks:
     """The first rank of each item's tie, by the first way of writing that fits; NaN if none does.
 
-    With half ranks in the row, these are means, and no other way is tried. Where all items are
-    ranked, every way that fits gives the same order of groups. Where some are not, a rank must say
-    which ranks are left to them, so an odd tie may not be written by its mean, nor any by its last.
+    With half ranks anywhere in the table, all are means, and no other way is tried. Where all items
+    are ranked, every way that fits gives the same order of groups. Where some are not, a rank must
+    say which ranks are left to them, so without a half rank in the table an odd tie may not be
+    written by its mean, nor any by its last.
     """
     groups = _Groups(ranks)
-    half = (ranks != np.floor(ranks)).any(axis=1)
+    half = np.full(len(ranks), by_means)
     complete = (ranks > 0).all(axis=1)
     ways = (
         (ranks, ~half),

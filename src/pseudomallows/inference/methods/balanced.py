@@ -1,15 +1,11 @@
 """Method "balanced": Pseudo-Mallows with a price for each rank, and importance weights."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..clusters import PseudoMoves
-from .method import Case, option
+from .method import Case, flag, option
 from .pseudo import PseudoMethod
-
-
-def _flag(value: Any, name: str) -> bool:
-    return bool(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +21,7 @@ class Balanced(PseudoMethod):
         True,
         "Correct the approximation by importance weights. On full rankings the draws carry them; "
         "on partial ones each sweep chooses by them.",
-        check=_flag,
+        check=flag,
     )
 
     def default_draws(self, case: Case) -> int:

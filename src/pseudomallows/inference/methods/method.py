@@ -78,6 +78,13 @@ def above_0(value: Any, name: str) -> float:
     return number
 
 
+def flag(value: Any, name: str) -> bool:
+    """A check for True and False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def one_of(*known: str) -> Callable[[Any, str], str]:
     """A check for names."""
 

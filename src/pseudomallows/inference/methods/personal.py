@@ -25,7 +25,7 @@ from ...recommendations.recommenders import chances_of
 from ..corrections import learn_correction
 from ..held_out import check_held_out
 from ..item_scores import given_scores, products_of, ridge_weights
-from .method import Case, Options, option
+from .method import Case, Options, flag, option
 
 ALPHAS = np.geomspace(0.75, 64, 8)  # ratio 1.9
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
@@ -40,18 +40,12 @@ Floats = NDArray[np.float64]
 Others = Callable[[Clicks, int], Floats]
 
 
-def _flag(value: Any, name: str) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
-    return value
-
-
 @dataclass(frozen=True, kw_only=True)
 class Personal(Options):
     """Every user has a consensus of their own: the ranking of scores from their other clicks."""
 
     name: ClassVar[str] = "personal"
-    words: ClassVar[str] = "personal: an order of each user's own"
+    words: ClassVar[str] = "an order of each user's own"
 
     ridge: float | None = option(
         None,
@@ -60,9 +54,7 @@ class Personal(Options):
         "are hidden.",
         check=check_number,
     )
-    nonnegative: bool = option(
-        True, "Weights of 0 or more only.", check=lambda value, _: bool(value)
-    )
+    nonnegative: bool = option(True, "Weights of 0 or more only.", check=flag)
     scores: Any = option(
         None,
         "Scores of your own, (n_users, n_items), or a function that learns them from a sparse "
@@ -83,7 +75,7 @@ class Personal(Options):
         "were the last is drawn from the law of each, so that the map is the identity where the "
         "law is right. An array of scores cannot be learnt again without the hidden clicks: "
         "if it was learnt from them, give False.",
-        check=_flag,
+        check=flag,
     )
     with_clusters: Posterior | None = option(
         None,

@@ -1,0 +1,118 @@
+"""A distance that one adds by the guide: a file with a class, and a line in the registry."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import naive
+import pseudomallows as pm
+from pseudomallows.distances import DISTANCES
+from pseudomallows.distances.tallies import RankTally
+
+N_ITEMS = 4
+ALL = np.array(list(itertools.permutations(range(1, N_ITEMS + 1))))
+
+
+class Squares:
+    """Spearman's distance, by enumeration: for few items only."""
+
+    name = "squares"
+
+    def between(self, rankings, other):
+        return ((np.asarray(rankings, np.int64) - np.asarray(other)) ** 2).sum(axis=-1)
+
+    def _weights(self, n_items, alpha):
+        return np.exp(-alpha / n_items * self.between(ALL, np.arange(1, n_items + 1)))
+
+    def log_partition(self, n_items, alpha):
+        return math.log(self._weights(n_items, alpha).sum())
+
+    def expected(self, n_items, alpha):
+        weights = self._weights(n_items, alpha)
+        return float(weights @ self.between(ALL, np.arange(1, n_items + 1)) / weights.sum())
+
+    def draw(self, n_items, alpha, n_draws, seed):
+        weights = self._weights(n_items, alpha)
+        chosen = np.random.default_rng(seed).choice(len(ALL), n_draws, p=weights / weights.sum())
+        return ALL[chosen].astype(np.int32)
+
+    def costs(self, counts):
+        ranks = np.arange(len(counts))
+        return counts @ (ranks[:, None] - ranks) ** 2
+
+    def tally(self, n_items):
+        return RankTally(self, np.zeros((n_items, n_items), dtype=np.int64))
+
+
+@pytest.fixture
+def squares(monkeypatch):
+    monkeypatch.setitem(DISTANCES, "squares", Squares())
+    return pm.Mallows([2, 1, 3, 4], 1.0, "squares").draw(60, rng=1)
+
+
+def posterior_of(rankings, alpha, distance):
+    """``[consensus]``: exact posterior over `ALL`, a flat prior."""
+    totals = np.array([sum(getattr(naive, distance)(r, c) for r in rankings) for c in ALL.tolist()])
+    logs = -alpha / N_ITEMS * totals
+    weights = np.exp(logs - logs.max())
+    return weights / weights.sum()
+
+
+def rank_probabilities(weights):
+    return np.stack([weights @ (rank == ALL) for rank in range(1, N_ITEMS + 1)], axis=1)
+
+
+def test_likelihoods_are_those_of_the_distance(squares):
+    prefs = pm.Preferences.from_rankings(squares[:10])
+    found = pm.log_likelihood(prefs, [1, 2, 3, 4], 1.0, "squares")
+    np.testing.assert_allclose(
+        found, pm.Mallows([1, 2, 3, 4], 1.0, "squares").log_probability(squares[:10])
+    )
+    assert not np.allclose(found, pm.log_likelihood(prefs, [1, 2, 3, 4], 1.0))
+
+
+@pytest.mark.parametrize("method", ["mcmc", "balanced"])
+def test_an_exact_method_has_the_posterior_of_the_distance(squares, method):
+    rankings, alpha = squares[:6].tolist(), 0.3
+    prefs = pm.Preferences.from_rankings(rankings)
+    fit = pm.fit(prefs, method, alpha, n_draws=4000, distance="squares", rng=1)
+    assert fit.settings["distance"] == "squares"
+    found = fit.rank_probabilities()
+    right = rank_probabilities(posterior_of(rankings, alpha, "spearman"))
+    wrong = rank_probabilities(posterior_of(rankings, alpha, "footrule"))
+    assert np.abs(found - right).max() < 0.03
+    assert np.abs(found - wrong).max() > 0.06
+
+
+@pytest.mark.parametrize("method", ["pseudo", "balanced", "mcmc"])
+@pytest.mark.parametrize("n_clusters", [1, 2])
+@pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.AlphaWarning")
+def test_alpha_is_that_of_the_distance(squares, method, n_clusters):
+    centers = ([2, 1, 3, 4], [3, 4, 2, 1])[:n_clusters]
+    draws = [pm.Mallows(c, 1.0, "squares").draw(400, rng=k) for k, c in enumerate(centers)]
+    prefs = pm.Preferences.from_rankings(np.concatenate(draws))
+    options = {"n_draws": 200, "n_clusters": n_clusters, "rng": 3}
+    right = pm.fit(prefs, method, distance="squares", **options).alpha.mean(axis=(0, 1))
+    wrong = pm.fit(prefs, method, **options).alpha.mean(axis=(0, 1))
+    assert (np.abs(right - 1.0) < 0.3).all()
+    assert (np.abs(wrong - 1.0) > 0.5).all()
+
+
+def test_what_has_no_exact_law_is_refused(squares):
+    for prefs in (
+        pm.Preferences.from_rankings([[1, 2, 0, 0], [1, 0, 0, 2]]),
+        pm.Preferences.from_clicks([[1, 0, 0, 0], [1, 1, 0, 0]]),
+    ):
+        for call in (
+            lambda prefs=prefs: pm.fit(prefs, "mcmc", 1, distance="squares"),
+            lambda prefs=prefs: pm.log_likelihood(prefs, [1, 2, 3, 4], 1, "squares"),
+        ):
+            with pytest.raises(
+                ValueError, match=r"'squares' takes full rankings, got .*'footrule'"
+            ):
+                call()
+    with pytest.raises(ValueError, match="'similarity' is of the footrule"):
+        pm.estimate_alpha(pm.Preferences.from_rankings(squares), distance="squares")
