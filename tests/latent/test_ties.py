@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import naive
 import pseudomallows as pm
 from helpers import choose, interpreted, p_value
-from pseudomallows.kernels import chain
 from pseudomallows.kernels.footrule import latent as kernels
 from pseudomallows.kernels.streams import Streams, start_stream
 from pseudomallows.latent.rankings import RankingPopulation
@@ -146,11 +145,9 @@ def test_compiled_and_interpreted_draws_are_equal():
 
 
 def costs(rows, weights=None, executor=None):
-    consensus = CONSENSUS.copy()
     prefs = pm.Preferences.from_rankings(rows, weights=weights)
-    return RankingPopulation(prefs, executor).draw(
-        consensus, 2.0, 5, 1
-    ).tolist(), consensus.tolist()
+    found = RankingPopulation(prefs, executor).draw(CONSENSUS, 2.0, 5, 1)
+    return found.tally.costs.tolist(), found.consensus.tolist()
 
 
 def test_a_weight_gives_the_same_bits_as_repeated_rows():
@@ -196,9 +193,9 @@ def ends_of_sweeps(alpha):
     latent = RankingPopulation(pm.Preferences.from_rankings(TIED), pm.Threads(1))
     stream = np.empty(1, dtype=np.uint64)
     for number, consensus in enumerate(ends):
-        drawn = latent.draw(consensus, alpha, 11, number)
+        tally, consensus[:] = latent.draw(consensus, alpha, 11, number)
         start_stream(11, number, 2**62 + 1, stream)
-        chain.move_consensus(stream, drawn, alpha / 4, chain.SWAP, 1, 3, consensus)
+        tally.move(stream, alpha / 4, 3, consensus)
     return p_value(ends, law)
 
 

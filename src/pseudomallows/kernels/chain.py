@@ -1,6 +1,7 @@
 """Moves of the exact Markov chain. They see `costs` alone, so their time is free of the users.
 
-`ordering[rank - 1]` is the item of that rank, kept in step with `consensus`.
+`ordering[rank - 1]` is the item of that rank, kept in step with `consensus`; lam is
+alpha / n_items.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """The footrule Mallows distribution around 1..n: partition function, mean distance, marginals.
 
 The walk of `matching` with an item and a rank at every place: from k open pairs to k + 1 with
-weight k + 1, to k with 2 k + 1, to k - 1 with k; then exp(-2 lam k).
+weight k + 1, to k with 2 k + 1, to k - 1 with k; then exp(-2 lam k), lam being alpha / n_items.
 """
 
 import numpy as np
