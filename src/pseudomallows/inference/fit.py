@@ -110,7 +110,7 @@ def fit(
     if isinstance(prefs, Parts):
         prefs = open_parts(prefs, executor)
     check_preferences(prefs)
-    if method not in ALL_METHODS:
+    if not isinstance(method, str) or method not in ALL_METHODS:
         known = ", ".join(map(repr, ALL_METHODS))
         raise ValueError(f"method must be one of {known}, got {method!r}")
     alpha = None if alpha is None else check_alpha(alpha)
