@@ -158,7 +158,9 @@ def test_users_must_rise(tmp_path):
         [("ann", "eve"), ("bob", "bob"), None, None],
         [("eve", "zoe"), None, None, ("ann", "bob")],
     ):
-        with pytest.raises(ValueError, match=r"does not come after .* cut the log with pm\.files\.split"):
+        with pytest.raises(
+            ValueError, match=r"not come after .* cut the log with pm\.files\.split"
+        ):
             parts.check_order(wrong)
 
 
