@@ -149,23 +149,13 @@ class Roles(griffe.Extension):
         """Change the docstring of a module, class or function."""
         if obj.docstring:
             text = ROLE.sub(lambda found: _link(found[1]), obj.docstring.value)
-            text = OPTIONS.sub(lambda found: _as_list(found[0]), text)
             plain, heading, examples = text.partition("\nExamples\n---")
             obj.docstring.value = PROMPTS.sub(r"```pycon\n\1\n```", plain) + heading + examples
 
 
 ROLE = re.compile(r":(?:func|class|meth|attr):`([^`]+)`")
-OPTIONS = re.compile(r"^\*\*options\n(?:(?: {4}.*)?\n)+", re.MULTILINE)
 PROMPTS = re.compile(r"^(>>> .*(?:\n.+)*)", re.MULTILINE)  # code outside of "Examples"
-OPTION = re.compile(r"^ {4}(\w+(?:, \w+)*)(?: : (.+))?$", re.MULTILINE)
 HOMES = ("", "Preferences.", "Posterior.")  # where a name without a class may belong
-
-
-def _as_list(options: str) -> str:
-    """The options of `fit`, one point each."""
-    return OPTION.sub(
-        lambda found: f"    - `{found[1]}`" + (f" ({found[2]})" if found[2] else "") + "  ", options
-    )
 
 
 def _link(name: str) -> str:

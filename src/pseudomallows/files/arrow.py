@@ -453,19 +453,6 @@ def name_of(value: Any) -> str:
     return str(value).strip()
 
 
-def write_parquet(stream: IO[bytes], columns: dict[str, Any]) -> None:
-    """Write columns as a Parquet file; names of several kinds become text."""
-    arrays = {name: _as_array(values) for name, values in columns.items()}
-    pq.write_table(pa.table(arrays), stream)
-
-
-def _as_array(values: Any) -> Any:
-    try:
-        return pa.array(np.asarray(values).tolist())
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return pa.array([str(value) for value in values])
-
-
 class ParquetRows:
     """A Parquet file that is written block by block, and appears once it is whole.
 

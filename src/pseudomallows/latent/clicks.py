@@ -52,11 +52,6 @@ class ClickPopulation(LocalPopulation):
         draw_click_users(streams, clicks, law.consensus, law.lam, law.partners, counts, nobody)
         return counts
 
-    @property
-    def row_starts(self) -> NDArray[np.int64]:
-        """Where the clicks of each row begin in `row_codes`."""
-        return self.clicks.starts
-
     @functools.cached_property
     def click_sizes(self) -> SizeCounts:  # type: ignore[override]
         """How many users have how many clicks; also of those from whom these were selected."""

@@ -220,13 +220,14 @@ def _text(name: Any) -> str:
 
 
 def _series(posterior: Posterior, item: Any, cluster: int) -> Any:
+    draws = posterior.alpha if item is None else posterior.consensus
     posterior.check_cluster(cluster)
     if item is None:
-        return posterior.alpha[:, :, cluster]
+        return draws[:, :, cluster]
     names = posterior.items.tolist()
     if item not in names:
         raise ValueError(f"no item is named {item!r}; the first are {names[:5]}")
-    return posterior.consensus[:, :, cluster, names.index(item)]
+    return draws[:, :, cluster, names.index(item)]
 
 
 def _series_name(item: Any) -> str:
