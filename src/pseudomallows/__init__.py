@@ -102,7 +102,7 @@ def __getattr__(name: str) -> Any:
     """Import `plots` and `DaskExecutor`, and their libraries, when they are first asked for; and
     find names of version 0.1 that have moved."""
     if name == "plots":
-        return importlib.import_module(".show.plots", __name__)
+        return importlib.import_module(".plots", __name__)
     if name == "DaskExecutor":
         return importlib.import_module(".engines.dask", __name__).DaskExecutor
     if name in MOVED:

@@ -1,7 +1,23 @@
-"""`pseudomallows.plots` is `pseudomallows.show.plots`."""
+"""Figures: `pm.plots.heat`, `pm.plots.intervals` and others; see `pseudomallows.show.plots`."""
 
-import sys
+from .show.plots import (
+    certainty,
+    elbow,
+    heat,
+    intervals,
+    rank_histograms,
+    reliability,
+    shares,
+    trace,
+)
 
-from .show import plots
-
-sys.modules[__name__] = plots
+__all__ = [
+    "certainty",
+    "elbow",
+    "heat",
+    "intervals",
+    "rank_histograms",
+    "reliability",
+    "shares",
+    "trace",
+]

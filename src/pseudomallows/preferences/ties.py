@@ -63,18 +63,21 @@ def block_sizes(rankings: NDArray[np.int32]) -> NDArray[np.int64]:
 def _first_ranks(ranks: Ranks, by_means: bool) -> Ranks:
     """The first rank of each item's tie, by the first way of writing that fits; NaN if none does.
 
-    With half ranks anywhere in the table, all are means, and no other way is tried. Where all items
-    are ranked, every way that fits gives the same order of groups. Where some are not, a rank must
-    say which ranks are left to them, so without a half rank in the table an odd tie may not be
-    written by its mean, nor any by its last.
+    Half ranks in a row are means, and no other way is tried there; with some anywhere in the table
+    (`by_means`) the other rows are tried as means first. Where all items are ranked, every way that
+    fits gives the same order of groups. Where some are not, a rank must say which ranks are left to
+    them, so without a half rank in the table an odd tie may not be written by its mean, nor any by
+    its last.
     """
     groups = _Groups(ranks)
-    half = np.full(len(ranks), by_means)
+    half = (ranks != np.floor(ranks)).any(axis=1)
     complete = (ranks > 0).all(axis=1)
+    means = ranks - (groups.sizes - 1) / 2
     ways = (
+        (means, half | by_means),
         (ranks, ~half),
         (np.where(ranks == groups.numbers, groups.n_before + 1.0, np.nan), ~half),
-        (ranks - (groups.sizes - 1) / 2, half | complete),
+        (means, complete),
         (ranks - groups.sizes + 1, ~half & complete),
     )
     chosen = np.full(ranks.shape, np.nan)
