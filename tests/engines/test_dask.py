@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import os
 import signal
 import socket
@@ -31,6 +32,13 @@ FITS = {
     "mcmc": {"method": "mcmc", "n_draws": 4, "warmup": 4, "thin": 1, "n_chains": 1},
     "clusters": {"n_clusters": 2, "n_draws": 4, "warmup": 2, "refresh": 2},
 }
+
+
+@pytest.fixture(autouse=True)
+def _no_client_left_to_collect():
+    """A client of an earlier test that is collected while another one starts its loop waits for a
+    lock that its own thread holds, for ever."""
+    gc.collect()
 
 
 @functools.cache
