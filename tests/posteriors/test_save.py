@@ -62,16 +62,6 @@ def test_names_that_cannot_be_written_are_refused_before_anything_is_written(pos
     assert os.listdir(tmp_path) == []
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path):
-    target = tmp_path / "x"
-    target.write_bytes(b"old")
-    with pytest.raises(RuntimeError), write_whole(target) as stream:  # noqa: PT012
-        stream.write(b"half")
-        raise RuntimeError
-    assert target.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["x"]
-
-
 def test_a_file_has_the_usual_permissions(path):
     mask = os.umask(0)
     os.umask(mask)
