@@ -216,7 +216,7 @@ class _Call:
         rows = (self.prefs, np.arange(self.prefs.n_users))
         rows = self.prefs.one_row_each() if plan.case.has_clusters else rows
         population = plan.method.population(rows[0], self.executor)
-        if self.alpha is None and not plan.method.is_exact and not plan.case.has_clusters:
+        if self.alpha is None and not plan.method.samples_alpha and not plan.case.has_clusters:
             distance = plan.method.distance
             by_likelihood = plan.case.is_partial or distance != "footrule"
             how = "likelihood" if by_likelihood else "similarity"

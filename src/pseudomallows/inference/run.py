@@ -11,11 +11,9 @@ from ..files.saved import Saved
 from ..latent.population import Population
 from ..preferences import Preferences
 from ..rankings import MAX_ALPHA
+from .chains import Chain, Earlier, make_chains
 from .checkpoint import Checkpoint
-from .clusters import Cluster
 from .methods.method import Plan
-from .mixture import Mixture
-from .starts import PREPARATION, StartCluster, is_unbounded, prepare
 
 N_LEADERS = 4  # exact consensuses kept of each chain of a mixture of rough ones
 Progress = Callable[[int, int], None]
@@ -27,7 +25,7 @@ class _Place:
 
     chain: int
     sweep: int
-    mixture: Mixture
+    mixture: Chain
 
 
 class Run:
@@ -60,6 +58,7 @@ class Run:
         self.leaders: list[NDArray[np.int32]] = []
         self.unbounded = np.zeros((n_chains, n_clusters), dtype=np.bool_)
         self._warmup, self._thin = plan.warmup, plan.thin
+        self._chains = make_chains(population, plan)
         self._n_done = 0
         self._latest: dict[str, Any] | None = None  # state between two sweeps, for a checkpoint
 
@@ -114,36 +113,13 @@ class Run:
         self.costs += self.population.known.costs * self.plan.n_draws
         self._progress(chain + 1, self.plan.method.n_chains)
 
-    def _start(self, chain: int, rng: np.random.Generator) -> Mixture:
+    def _start(self, chain: int, rng: np.random.Generator) -> Chain:
         """The first state of a chain."""
-        plan, population = self.plan, self.population
-        if not self._has_clusters:
-            return Mixture.of_one(plan.method.first_cluster(population, plan, rng))
-        prior, n_clusters = plan.method.share_prior, plan.case.n_clusters
-        start = prepare(population, n_clusters, plan.alpha, prior, rng, self._report)
-        clusters = [
-            plan.method.cluster(first.population, first.consensus.copy(), first.alpha, plan, child)
-            for first, child in zip(start.clusters, rng.spawn(n_clusters), strict=True)
-        ]
-        mixture = self._mixture(clusters, start.shares, rng, start.clusters)
-        known = self.memberships[0][self.prefs.is_informative]
-        mixture.begin(known if chain > 0 else None)
-        return mixture
-
-    def _mixture(
-        self,
-        clusters: list[Cluster],
-        shares: NDArray[np.float64],
-        rng: np.random.Generator,
-        leaders: list[Cluster],
-    ) -> Mixture:
-        method = self.plan.method
-        how = (method.refresh, method.share_prior, rng)
-        mixture = Mixture(
-            self.population, clusters, shares, *how, leaders if method.is_led else None
-        )
-        mixture.first_refresh = self._warmup
-        return mixture
+        earlier = None
+        if chain > 0 and self._has_clusters:
+            memberships = self.memberships[0][self.prefs.is_informative]
+            earlier = Earlier(memberships, self.consensus[0, -1], self.alphas[0, -1])
+        return self._chains.start(earlier, rng, self._report)
 
     def _resume(self, file: Checkpoint) -> _Place | None:
         """Take up what was saved."""
@@ -154,29 +130,14 @@ class Run:
             n_chains, n_sweeps = self.plan.method.n_chains, self.plan.n_sweeps
             chain, sweep = saved.count("chain", 0, n_chains - 1), saved.count("sweep", 1, n_sweeps)
             self._fill(saved.part("filled"), chain, sweep)
-            mixture = self._any_mixture()
+            mixture = self._chains.empty()
             mixture.resume(saved.part("state"))
             if mixture.n_sweeps != sweep:
                 saved.refuse("sweep", "must be that of the state")
             saved.check_all_used()
-        preparation = PREPARATION if self._has_clusters else 0
+        preparation = self._chains.preparation
         self._n_done = chain * (self.plan.n_sweeps + preparation) + preparation + sweep
         return _Place(chain, sweep, mixture)
-
-    def _any_mixture(self) -> Mixture:
-        """One to be filled from a file."""
-        rng, number = np.random.default_rng(0), self.plan.case.n_clusters  # its state comes from it
-        first = np.arange(1, self.population.n_items + 1, dtype=np.int32)
-        new, plan = self.plan.method.cluster, self.plan
-        clusters = [new(self.population, first, 1.0, plan, rng) for _ in range(number)]
-        if number == 1:
-            return Mixture.of_one(clusters[0])
-        leaders: list[Cluster] = []
-        for _ in range(number):
-            leader = StartCluster(self.population, first, 1.0, True, rng)
-            leader.is_sampled = True
-            leaders.append(leader)
-        return self._mixture(clusters, np.full(number, 1 / number), rng, leaders)
 
     def _fill(self, saved: Saved, chain: int, sweep: int) -> None:
         """Take the arrays from a file; what is not drawn yet is never looked at."""
@@ -220,7 +181,7 @@ class Run:
             filled |= {"shares": self.shares, "memberships": self.memberships}
         return filled
 
-    def _to_save(self, chain: int, sweep: int, mixture: Mixture) -> dict[str, Any]:
+    def _to_save(self, chain: int, sweep: int, mixture: Chain) -> dict[str, Any]:
         """What a checkpoint keeps; of the arrays, only what is not drawn yet will change."""
         filled = self._filled()
         if self._has_clusters and self.plan.method.is_led:
@@ -228,7 +189,7 @@ class Run:
             filled["leaders"] = np.array(self.leaders, np.int32).reshape(shape)
         return {"chain": chain, "sweep": sweep, "filled": filled, "state": mixture.to_save()}
 
-    def _run_chain(self, chain: int, mixture: Mixture, first: int, file: Checkpoint | None) -> None:
+    def _run_chain(self, chain: int, mixture: Chain, first: int, file: Checkpoint | None) -> None:
         """Sweeps of a Markov chain, and the draws that are kept."""
         for sweep in range(first, self.plan.n_sweeps):
             mixture.sweep(adapt=sweep < self._warmup)
@@ -243,7 +204,7 @@ class Run:
             self._keep_memberships(chain, mixture)
         self._look_for_bounds(chain, mixture)
 
-    def _keep_draw(self, chain: int, draw: int, mixture: Mixture) -> None:
+    def _keep_draw(self, chain: int, draw: int, mixture: Chain) -> None:
         self.consensus[chain, draw] = mixture.consensus
         self.alphas[chain, draw] = mixture.alpha
         self.log_posterior[chain, draw] = mixture.log_posterior()
@@ -252,21 +213,19 @@ class Run:
         if len(self.kept_users):
             self.latents[chain, draw] = mixture.latent_of(self.kept_users)
 
-    def _keep_memberships(self, chain: int, mixture: Mixture) -> None:
+    def _keep_memberships(self, chain: int, mixture: Chain) -> None:
         """Those of users who say nothing are the shares."""
         self.memberships[chain] = self.shares[chain].mean(axis=0)
         self.memberships[chain, self.prefs.is_informative] = mixture.mean_memberships
         if mixture.is_led:
             self.leaders.append(mixture.some_leaders(N_LEADERS))
 
-    def _look_for_bounds(self, chain: int, mixture: Mixture) -> None:
+    def _look_for_bounds(self, chain: int, mixture: Chain) -> None:
         """Note the clusters whose alpha, unless it was given, nothing in the data bounds."""
         if self.plan.alpha is None and self.plan.method.has_exact_latent:
-            for place, cluster in enumerate(mixture.clusters):
-                has_users = mixture.has_users[place]
-                self.unbounded[chain, place] = not has_users or is_unbounded(cluster)
+            self.unbounded[chain] = self._chains.unbounded(mixture)
 
     def _report(self) -> None:
         self._n_done += 1
-        length = self.plan.n_sweeps + (PREPARATION if self._has_clusters else 0)
+        length = self.plan.n_sweeps + self._chains.preparation
         self._progress(self._n_done, self.plan.method.n_chains * length)

@@ -160,7 +160,7 @@ def find_start(
     exact memberships, exact latent rankings, the best consensus by assignment. From the end on the
     consensus is sampled, since the best one would have too large an alpha.
     """
-    some = _some_rows(population, n_clusters, rng)
+    some = some_rows(population, n_clusters, rng)
     features = some.features(min(n_clusters, population.n_items - 1))
     guesses = [
         _guess(some, features, n_clusters, alpha, share_prior, child)
@@ -207,9 +207,8 @@ def _run(mixture: Mixture, n_sweeps: int, report: Callable[[], None]) -> None:
         report()
 
 
-def _some_rows(
-    population: Population, n_clusters: int, rng: np.random.Generator
-) -> LocalPopulation:
+def some_rows(population: Population, n_clusters: int, rng: np.random.Generator) -> LocalPopulation:
+    """Rows enough to guess the clusters from, at hand."""
     n_rows = max(START_ROWS, START_ROWS_EACH * n_clusters)
     if population.n_rows <= n_rows:
         return population.gather(population.row_weights)

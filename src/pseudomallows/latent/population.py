@@ -67,6 +67,10 @@ class Population(ABC):
         """Where the rows of such a cut lie: in which rows of what is at hand, or in which shards,
         each whole."""
 
+    def slices(self, cut: list[slice]) -> list[slice]:
+        """Which rows lie at each of the `places` of such a cut."""
+        return cut
+
     def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of the rows that are full."""
         return 0.0

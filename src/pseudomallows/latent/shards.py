@@ -60,6 +60,11 @@ class ShardedPopulation(Population):
         """The shards, each whole."""
         return [(shard, None) for shard in self._shards]
 
+    def slices(self, cut: list[slice]) -> list[slice]:
+        """The rows of each shard."""
+        edges = [0, *self._ends.tolist()]
+        return [slice(first, end) for first, end in itertools.pairwise(edges)]
+
     def _select(self, weights: Counts, numbers: Counts) -> list[tuple[Any, Counts, Counts]]:
         """Shards of the rows of weight above 0, their weights, their numbers."""
         found, first = [], 0

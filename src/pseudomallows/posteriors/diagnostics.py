@@ -78,40 +78,48 @@ class EffectiveSizeWarning(UserWarning):
         )
 
 
-def rhat(draws: NDArray[np.floating]) -> float:
-    """Rank-normalised split R-hat of ``draws[chain, draw]`` (Vehtari et al. 2021).
+def rhat(draws: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Rank-normalised split R-hat of ``draws[chain, draw, ...]`` (Vehtari et al. 2021).
 
     A quantity that never moves has 1; one that is constant in each chain but not across them,
     infinity; fewer than 4 draws, NaN.
     """
     if draws.shape[1] < 4:
-        return np.nan
+        return np.full(draws.shape[2:], np.nan)
     halves = _split(draws)
-    folded = np.abs(halves - np.median(halves))
-    return max(_plain_rhat(_normal_scores(x)) for x in (halves, folded))
+    folded = np.abs(halves - np.median(halves, axis=(0, 1)))
+    return np.maximum(_plain_rhat(_normal_scores(halves)), _plain_rhat(_normal_scores(folded)))
 
 
-def effective_size(draws: NDArray[np.floating]) -> float:
-    """Bulk effective sample size of ``draws[chain, draw]`` (Vehtari et al. 2021), as ArviZ has it.
+def effective_size(draws: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Bulk effective sample size of ``draws[chain, draw, ...]`` (Vehtari et al. 2021), as ArviZ has
+    it.
 
     A quantity that never moves counts in full; one that is constant in each chain but not across
     them counts once a chain. NaN for fewer than 4 draws.
     """
-    if draws.shape[1] < 4:
-        return np.nan
-    if np.ptp(_split(draws)) == 0:
-        return float(draws.size)
-    if (np.ptp(draws, axis=1) == 0).all():
-        return float(len(draws))
-    scores = _normal_scores(_split(draws))
-    n_chains, n_draws = scores.shape
-    covariances = np.mean([_autocovariance(chain) for chain in scores], axis=0)
+    n_chains, n_draws, *shape = draws.shape
+    if n_draws < 4:
+        return np.full(shape, np.nan)
+    columns = draws.reshape(n_chains, n_draws, -1)
+    sizes = _effective_sizes(_normal_scores(_split(columns)))
+    sizes[(np.ptp(columns, axis=1) == 0).all(axis=0)] = n_chains
+    sizes[np.ptp(_split(columns), axis=(0, 1)) == 0] = n_chains * n_draws
+    return sizes.reshape(shape)
+
+
+def _effective_sizes(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of ``scores[chain, draw, column]``; of a column that never moves it has no meaning."""
+    n_chains, n_draws, _ = scores.shape
+    covariances = _autocovariance(scores).mean(axis=0)
     within = covariances[0] * n_draws / (n_draws - 1)
-    total = covariances[0] + scores.mean(axis=1).var(ddof=1)
-    correlations = 1 - (within - covariances) / total
+    total = covariances[0] + scores.mean(axis=1).var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlations = 1 - (within - covariances) / total
     correlations[0] = 1.0
     n_used = n_chains * n_draws
-    return float(n_used / max(_correlation_time(correlations), 1 / np.log10(n_used)))
+    times = np.array([_correlation_time(column) for column in np.nan_to_num(correlations.T)])
+    return n_used / np.maximum(times, 1 / np.log10(n_used))
 
 
 def _correlation_time(correlations: NDArray[np.float64]) -> float:
@@ -135,24 +143,38 @@ def _split(draws: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def _normal_scores(draws: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Normal quantiles of the ranks among all draws of a quantity; ties share the mean rank."""
     from scipy.special import ndtri
 
-    _, places, counts = np.unique(draws, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places].reshape(draws.shape)  # ties share
-    return np.asarray(ndtri((ranks - 0.375) / (draws.size + 0.25)))
+    n_draws = draws.shape[0] * draws.shape[1]
+    flat = draws.reshape(n_draws, -1)
+    order = np.argsort(flat, axis=0, kind="stable")
+    values, places = np.take_along_axis(flat, order, axis=0), np.arange(n_draws)[:, None]
+    is_new = values[1:] != values[:-1]
+    border = np.ones((1, flat.shape[1]), dtype=bool)
+    firsts = np.where(np.concatenate([border, is_new]), places, 0)
+    lasts = np.where(np.concatenate([is_new, border]), places, n_draws)
+    firsts = np.maximum.accumulate(firsts, axis=0)
+    lasts = np.minimum.accumulate(lasts[::-1], axis=0)[::-1]
+    ranks = np.empty(flat.shape)
+    np.put_along_axis(ranks, order, 1 + (firsts + lasts) / 2, axis=0)
+    return np.asarray(ndtri((ranks - 0.375) / (n_draws + 0.25))).reshape(draws.shape)
 
 
-def _plain_rhat(scores: NDArray[np.float64]) -> float:
+def _plain_rhat(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     n_draws = scores.shape[1]
-    within = scores.var(axis=1, ddof=1).mean()
-    between = n_draws * scores.mean(axis=1).var(ddof=1)
-    if (np.ptp(scores, axis=1) == 0).all():
-        return 1.0 if np.ptp(scores) == 0 else np.inf
-    return float(np.sqrt((between / within + n_draws - 1) / n_draws))
+    within = scores.var(axis=1, ddof=1).mean(axis=0)
+    between = n_draws * scores.mean(axis=1).var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.sqrt((between / within + n_draws - 1) / n_draws)
+    is_constant = (np.ptp(scores, axis=1) == 0).all(axis=0)
+    apart = np.where(np.ptp(scores, axis=(0, 1)) == 0, 1.0, np.inf)
+    return np.asarray(np.where(is_constant, apart, found))
 
 
-def _autocovariance(chain: NDArray[np.float64]) -> NDArray[np.float64]:
-    n_draws = len(chain)
+def _autocovariance(chains: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``covariances[chain, lag, ...]``."""
+    n_draws = chains.shape[1]
     size = 1 << (2 * n_draws - 1).bit_length()
-    spectrum = np.fft.rfft(chain - chain.mean(), size)
-    return np.fft.irfft(np.abs(spectrum) ** 2, size)[:n_draws] / n_draws
+    spectrum = np.fft.rfft(chains - chains.mean(axis=1, keepdims=True), size, axis=1)
+    return np.fft.irfft(np.abs(spectrum) ** 2, size, axis=1)[:, :n_draws] / n_draws

@@ -213,14 +213,13 @@ class Posterior:
         self.check_cluster(cluster)
         ranks = self.consensus[:, :, cluster].astype(np.float64)
         scale = self.effective_size / self.weights.size
-        columns = [ranks[:, :, item] for item in range(self.n_items)]
         alpha = self.alpha[:, :, cluster]
         is_fixed = bool((np.ptp(alpha, axis=1) == 0).all())  # estimated, by each chain for itself
         return Diagnostics(
-            np.array([rhat(column) for column in columns]),
-            np.array([scale * effective_size(column) for column in columns]),
-            1.0 if is_fixed else rhat(alpha),
-            scale * (alpha.size if is_fixed else effective_size(alpha)),
+            rhat(ranks),
+            scale * effective_size(ranks),
+            1.0 if is_fixed else float(rhat(alpha)),
+            scale * float(alpha.size if is_fixed else effective_size(alpha)),
         )
 
     def to_frame(self, cluster: int = 0, probability: float = 0.95) -> Any:

@@ -4,12 +4,13 @@ To add one: a file here, and a line in `METHODS`.
 """
 
 from .balanced import Balanced
+from .matched import Matched
 from .mcmc import Mcmc
 from .method import Case, Method, Options, Plan
 from .personal import Personal
 from .pseudo import Pseudo
 
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Pseudo, Balanced, Mcmc)}
+METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Pseudo, Balanced, Mcmc, Matched)}
 ALL_METHODS: dict[str, type[Options]] = {**METHODS, Personal.name: Personal}
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "METHODS",
     "Balanced",
     "Case",
+    "Matched",
     "Mcmc",
     "Method",
     "Options",

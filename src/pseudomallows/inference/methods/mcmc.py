@@ -1,4 +1,4 @@
-"""Method "mcmc": the exact posterior, by Markov chains."""
+"""Method "mcmc": the exact posterior, by Markov chains; for clicks, on the matched law."""
 
 import math
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...distances.tallies import MOVES, Ranking
+from ...distances.tallies import Ranking
 from ...engines.executors import Executor, check_local
 from ...latent.metropolis import MetropolisPopulation
 from ...latent.population import Population, check_informative
@@ -14,12 +14,11 @@ from ...posteriors.posterior import Posterior
 from ...preferences import Clicks, Preferences
 from ...rankings import rank_randomly
 from ..clusters import ExactCluster, Proposals
-from ..priors import FLAT, Prior, default_prior
 from ..starts import best_alpha, start_consensus
-from .method import Case, Method, Plan, above_0, clicks_only, count, one_of, option
+from .method import Case, Plan, clicks_only, count, one_of, option
+from .sampler import Sampler
 
-STARTS = ("map", "random")
-AUGMENTATIONS = ("exact", "metropolis")
+AUGMENTATIONS = ("matched", "exact", "metropolis")
 N_ALPHA_MOVES = 5  # in a sweep of full rankings, where one costs nothing
 
 
@@ -27,61 +26,20 @@ def _one_cluster_of_clicks(case: Case) -> bool:
     return clicks_only(case) and not case.has_clusters
 
 
-def _check_prior(prior: Any, name: str) -> Prior:
-    if isinstance(prior, str) and prior == "flat":
-        return FLAT
-    try:
-        shape, rate = prior
-    except (TypeError, ValueError):
-        raise TypeError(
-            f'alpha_prior must be (shape, rate) of a gamma, or "flat", got {prior!r}'
-        ) from None
-    return above_0(shape, "alpha_prior shape"), above_0(rate, "alpha_prior rate")
-
-
 @dataclass(frozen=True, kw_only=True)
-class Mcmc(Method):
-    """Metropolis steps on the consensus and on alpha, with exact latent rankings between."""
+class Mcmc(Sampler):
+    """Metropolis steps on the consensus and on alpha. For clicks, stretches of them on the matched
+    law are accepted by the exact one; else exact latent rankings are drawn between."""
 
     name: ClassVar[str] = "mcmc"
     words: ClassVar[str] = "the exact model, by a Markov chain"
     is_exact: ClassVar[bool] = True
 
-    n_chains: int = option(4, "Number of chains; default 4.", check=count())
-    warmup: int | None = option(
-        None,
-        "Sweeps thrown away at the start of a chain; default half of n_draws * thin, at least 100 "
-        "(with clusters a fifth, at least 50).",
-        check=count(0),
-    )
-    thin: int | None = option(
-        None,
-        "Sweeps for each draw that is kept; default 1 for full rankings, else 5.",
-        check=count(),
-    )
-    move: str = option(
-        "swap", 'Proposals: "swap" (default) or "leap_and_shift".', check=one_of(*MOVES)
-    )
-    leap: int | None = option(
-        None, "How far a leap goes, in places; default n_items / 5.", check=count()
-    )
-    n_moves: int | None = option(None, "Proposals in a sweep; default 10 n_items.", check=count())
-    alpha_prior: Any = option(
-        None,
-        "Gamma prior of alpha, (shape, rate). The default, (2, 2 / n_items + 1 / 20), has a mean "
-        'of n_items for few items and of 40 for many; "flat" is (1, 0.001), nearly flat.',
-        check=_check_prior,
-    )
-    start: str = option(
-        "map",
-        '"map" (default) or "random".',
-        lambda case: not case.has_clusters,
-        one_of(*STARTS),
-    )
     augmentation: str = option(
-        "exact",
-        'Latent rankings: "exact" (default), or "metropolis", the paper\'s opponent.',
-        _one_cluster_of_clicks,
+        "matched",
+        'Latent rankings: "matched" (default) sums them out; "exact" draws them in each sweep; '
+        '"metropolis", for one cluster, is the paper\'s opponent.',
+        clicks_only,
         one_of(*AUGMENTATIONS),
     )
     n_swaps: int = option(
@@ -93,19 +51,22 @@ class Mcmc(Method):
 
     def other_defaults(self, case: Case) -> dict[str, Any]:
         """Proposals and prior by the number of items."""
-        leap = max(1, case.n_items // 5) if self.leap is None else self.leap
-        n_moves = 10 * case.n_items if self.n_moves is None else self.n_moves
-        prior = default_prior(case.n_items) if self.alpha_prior is None else self.alpha_prior
-        return {"leap": min(leap, case.n_items - 1), "n_moves": n_moves, "alpha_prior": prior}
+        if self.augmentation == "metropolis" and case.has_clusters:
+            raise ValueError("augmentation='metropolis' is for one cluster: use 'matched'")
+        return super().other_defaults(case)
 
-    def is_markov(self, case: Case) -> bool:
-        """Always."""
-        return True
+    def is_matched(self, case: Case) -> bool:
+        """Clicks, unless their latent rankings are to be drawn."""
+        return case.has_clicks and self.augmentation == "matched"
+
+    def default_draws(self, case: Case) -> int:
+        """Draws after a correction are nearly independent."""
+        return 100 if self.is_matched(case) else 200
 
     @property
     def has_exact_latent(self) -> bool:
         """Not with swaps."""
-        return self.augmentation == "exact"
+        return self.augmentation != "metropolis"
 
     def population(self, prefs: Preferences, executor: Executor | None) -> Population:
         """The users as this method needs them."""
@@ -152,14 +113,10 @@ class Mcmc(Method):
         The mean gap between the mode and a draw is at most the entropy, so at most log n! for the
         consensus; a chain whose mean gap is larger has not found the bulk of the posterior.
         """
-        if not self.has_exact_latent or plan.case.has_clusters:
+        if not self.has_exact_latent or plan.case.has_clusters or self.is_matched(plan.case):
             return []
         from_map = replace(self, start="map")
         best = from_map.first_cluster(population, plan, np.random.default_rng(0)).log_posterior()
         limit = best - math.lgamma(posterior.n_items + 1) - 10
         means = posterior.log_posterior.mean(axis=1)
         return np.flatnonzero(means < limit).tolist()
-
-    def settings(self, case: Case) -> dict[str, Any]:
-        """The options as plain values."""
-        return super().settings(case) | {"alpha_prior": list(self.alpha_prior)}

@@ -1,7 +1,7 @@
 """What every method with draws has: options that say for which data they are, and a plan."""
 
 import dataclasses
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -123,6 +123,11 @@ class Options:
     name: ClassVar[str]
     words: ClassVar[str]  # for the report
 
+    @staticmethod
+    def is_for(case: Case) -> bool:
+        """Is the method for such data?"""
+        return True
+
     def __post_init__(self) -> None:
         """Check every value, in one place."""
         for each in dataclasses.fields(self):
@@ -140,6 +145,8 @@ class Options:
     @classmethod
     def make(cls, case: Case, options: dict[str, Any]) -> Self:
         """The method with these options, or an error that says which is wrong."""
+        if not cls.is_for(case):
+            raise ValueError(f"method={cls.name!r} is not for {case}: use 'mcmc', which is exact")
         known = cls.option_names(case)
         strange = sorted(set(options) - set(known))
         if strange:
@@ -158,6 +165,7 @@ class Method(Options, ABC):
     """
 
     is_exact: ClassVar[bool] = False
+    samples_alpha: ClassVar[bool] = False
 
     n_chains: int = option(1, "Number of chains; default 1.", check=count())
     warmup: int | None = option(
@@ -234,6 +242,10 @@ class Method(Options, ABC):
         """Are the draws of a chain, or independent?"""
         return chains_only(case)
 
+    def is_matched(self, case: Case) -> bool:
+        """Do the chains run on the matched law of clicks?"""
+        return False
+
     @property
     def has_exact_latent(self) -> bool:
         """Are latent rankings summed out exactly where alpha moves?"""
@@ -262,13 +274,12 @@ class Method(Options, ABC):
         """What to do about chains that do not agree."""
         return CLUSTER_ADVICE if case.has_clusters else ADVICE
 
-    @abstractmethod
     def first_cluster(
         self, population: Population, plan: "Plan", rng: np.random.Generator
     ) -> Cluster:
-        """Where a chain with one cluster begins."""
+        """Where a chain with one cluster begins, unless it runs on the matched law."""
+        raise NotImplementedError
 
-    @abstractmethod
     def cluster(
         self,
         population: Population,
@@ -277,7 +288,8 @@ class Method(Options, ABC):
         plan: "Plan",
         rng: np.random.Generator,
     ) -> Cluster:
-        """A cluster that moves by this method."""
+        """A cluster that moves by this method, unless it runs on the matched law."""
+        raise NotImplementedError
 
     def settings(self, case: Case) -> dict[str, Any]:
         """The options as plain values."""

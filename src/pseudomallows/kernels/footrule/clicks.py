@@ -38,6 +38,15 @@ class Laws(NamedTuple):
     batches: NDArray[np.int64]
 
 
+class MixedLaws(NamedTuple):
+    """The laws of clusters: `ranks[cluster, item]` of the consensus, `lams[cluster]`, and the logs
+    of their partition functions."""
+
+    ranks: NDArray[np.int32]
+    lams: NDArray[np.float64]
+    log_partitions: NDArray[np.float64]
+
+
 @njit(cache=True, nogil=True)
 def mark_clicks(mine, consensus, places, others):
     """Mark the line of the clicked items and, as its complement, that of the others."""
@@ -192,6 +201,21 @@ def fill_log_likelihoods(clicks, ranks, lams, log_partitions, walks, values):
             mine = clicks_of(clicks, row)
             value = sum_clicks(mine, ranks[g], lams[g], walk, log_factorials, places, rows)
             values[row, g] = value - log_partitions[g]
+
+
+@njit(cache=True, nogil=True)
+def own_log_likelihoods(clicks, rows, labels, laws, walks, values):
+    """Fill `values[place]`: log probability of the clicks of `rows[place]` under the law
+    `labels[place]`; see `MixedLaws`. `walks` comes from `grid_weights`."""
+    ranks, lams, log_partitions = laws
+    n_items = ranks.shape[1]
+    log_factorials = logs_of_factorials(n_items)
+    places, sums = np.empty(n_items, dtype=np.int64), np.empty((2, n_items + 4))
+    for place in range(len(rows)):
+        mine, g = clicks_of(clicks, rows[place]), labels[place]
+        walk = walk_of(walks, g)
+        value = sum_clicks(mine, ranks[g], lams[g], walk, log_factorials, places, sums)
+        values[place] = value - log_partitions[g]
 
 
 @njit(cache=True, nogil=True)

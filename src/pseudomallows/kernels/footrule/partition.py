@@ -61,16 +61,19 @@ def step_sums(old, old_d, decay, gap, top, new, new_d):
 
 @njit(cache=True, nogil=True)
 def walk_probabilities(n_items, lam, ups, stays, downs):
-    """Probabilities of the steps of the walk: `ups[t, k]` from k open pairs before place t."""
-    half = n_items // 2
-    decay = gap_decay(lam, half + 2)
+    """Probabilities of the steps of the walk: `ups[t, k]` from k open pairs before place t.
+
+    States beyond the last but two columns are left out.
+    """
+    most = ups.shape[1] - 3
+    decay = gap_decay(lam, most + 2)
     # sums[t, k]: all walks from k, just before it pays for its gap, to the end; t steps from it.
-    sums = np.zeros((n_items + 1, half + 3))
+    sums = np.zeros((n_items + 1, most + 3))
     sums[0, 0] = 1.0
     for t in range(1, n_items + 1):
         before, now = sums[t - 1], sums[t]
         total = 0.0
-        for k in range(min(t, n_items - t) + 1):
+        for k in range(min(t, n_items - t, most) + 1):
             weight = before[k] * decay[k] * (2 * k + 1) + before[k + 1] * decay[k + 1] * (k + 1)
             if k > 0:
                 weight += before[k - 1] * decay[k - 1] * k
@@ -79,7 +82,7 @@ def walk_probabilities(n_items, lam, ups, stays, downs):
         now /= total
     for t in range(n_items):
         here, ahead = sums[n_items - t], sums[n_items - t - 1]
-        for k in range(min(t, n_items - t) + 1):
+        for k in range(min(t, n_items - t, most) + 1):
             up = ahead[k + 1] * decay[k + 1] * (k + 1)
             stay = ahead[k] * decay[k] * (2 * k + 1)
             down = ahead[k - 1] * decay[k - 1] * k if k > 0 else 0.0

@@ -1,0 +1,171 @@
+"""How the chains of a fit begin, each with its clusters."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..distances.tallies import Ranking
+from ..files.saved import Saved
+from ..latent.matched import ClusterLaws
+from ..latent.population import Population
+from .clusters import Cluster
+from .matched import MatchedMixture, MatchedProposals
+from .matched_starts import PREPARATION as MATCHED_PREPARATION
+from .matched_starts import MatchedStart
+from .methods.method import Plan
+from .mixture import Mixture
+from .starts import PREPARATION, StartCluster, is_unbounded, prepare
+
+Floats = NDArray[np.float64]
+
+
+class Earlier(NamedTuple):
+    """What the first chain has found, so that the clusters of a later one take its order: its
+    ``memberships[row, cluster]``, and its last draw."""
+
+    memberships: NDArray[Any]
+    consensus: Ranking
+    alpha: Floats
+
+
+class Chain(Protocol):
+    """A Markov chain in the making: clusters, each with its consensus and alpha."""
+
+    n_sweeps: int
+    shares: Floats
+
+    @property
+    def consensus(self) -> Ranking: ...  # pragma: no cover
+    @property
+    def alpha(self) -> Floats: ...  # pragma: no cover
+    @property
+    def costs(self) -> NDArray[Any]: ...  # pragma: no cover
+    @property
+    def mean_memberships(self) -> Floats: ...  # pragma: no cover
+    @property
+    def is_led(self) -> bool: ...  # pragma: no cover
+    def some_leaders(self, number: int) -> Ranking: ...  # pragma: no cover
+    def sweep(self, adapt: bool) -> None: ...  # pragma: no cover
+    def log_posterior(self) -> float: ...  # pragma: no cover
+    def latent_of(self, users: NDArray[np.int64]) -> Ranking: ...  # pragma: no cover
+    def to_save(self) -> dict[str, Any]: ...  # pragma: no cover
+    def resume(self, saved: Saved) -> None: ...  # pragma: no cover
+
+
+class Chains(Protocol):
+    """What makes the chains of a fit."""
+
+    preparation: int  # sweeps before a chain begins, for the progress
+
+    def start(
+        self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
+    ) -> Chain:
+        """A chain at its start."""
+        ...  # pragma: no cover
+
+    def empty(self) -> Chain:
+        """One to be filled from a file."""
+        ...  # pragma: no cover
+
+    def unbounded(self, chain: Any) -> list[bool]:
+        """Does nothing in the data bound the alpha of each cluster?"""
+        ...  # pragma: no cover
+
+
+def make_chains(population: Population, plan: Plan) -> Chains:
+    """The chains of a plan: on the matched law of clicks, or on latent rankings."""
+    is_matched = plan.method.is_matched(plan.case)
+    return MatchedChains(population, plan) if is_matched else LatentChains(population, plan)
+
+
+class LatentChains:
+    """Chains that draw latent rankings in each sweep, or need none."""
+
+    def __init__(self, population: Population, plan: Plan):
+        self._population, self._plan = population, plan
+        self.preparation = PREPARATION if plan.case.has_clusters else 0
+
+    def start(
+        self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
+    ) -> Mixture:
+        """A chain at its start."""
+        plan, population = self._plan, self._population
+        if not plan.case.has_clusters:
+            return Mixture.of_one(plan.method.first_cluster(population, plan, rng))
+        prior, n_clusters = plan.method.share_prior, plan.case.n_clusters
+        start = prepare(population, n_clusters, plan.alpha, prior, rng, report)
+        clusters = [
+            plan.method.cluster(first.population, first.consensus.copy(), first.alpha, plan, child)
+            for first, child in zip(start.clusters, rng.spawn(n_clusters), strict=True)
+        ]
+        mixture = self._mixture(clusters, start.shares, rng, start.clusters)
+        mixture.begin(None if earlier is None else earlier.memberships)
+        return mixture
+
+    def _mixture(
+        self,
+        clusters: list[Cluster],
+        shares: Floats,
+        rng: np.random.Generator,
+        leaders: list[Cluster],
+    ) -> Mixture:
+        method = self._plan.method
+        how = (method.refresh, method.share_prior, rng)
+        mixture = Mixture(
+            self._population, clusters, shares, *how, leaders if method.is_led else None
+        )
+        mixture.first_refresh = self._plan.warmup
+        return mixture
+
+    def empty(self) -> Mixture:
+        """One to be filled from a file."""
+        rng, number = np.random.default_rng(0), self._plan.case.n_clusters  # its state comes later
+        first = np.arange(1, self._population.n_items + 1, dtype=np.int32)
+        new, plan = self._plan.method.cluster, self._plan
+        clusters = [new(self._population, first, 1.0, plan, rng) for _ in range(number)]
+        if number == 1:
+            return Mixture.of_one(clusters[0])
+        leaders: list[Cluster] = []
+        for _ in range(number):
+            leader = StartCluster(self._population, first, 1.0, True, rng)
+            leader.is_sampled = True
+            leaders.append(leader)
+        return self._mixture(clusters, np.full(number, 1 / number), rng, leaders)
+
+    def unbounded(self, chain: Mixture) -> list[bool]:
+        """Does nothing in the data bound the alpha of each cluster?"""
+        pairs = zip(chain.clusters, chain.has_users, strict=True)
+        return [not has_users or is_unbounded(cluster) for cluster, has_users in pairs]
+
+
+class MatchedChains:
+    """Chains on the matched law of clicks, which need no latent rankings."""
+
+    def __init__(self, population: Population, plan: Plan):
+        self._n_clusters, self._method = plan.case.n_clusters, plan.method
+        self.preparation = MATCHED_PREPARATION if plan.case.has_clusters else 0
+        method: Any = plan.method  # with a prior of alpha, and a start
+        proposals = MatchedProposals(method.move, method.leap, method.n_moves)
+        how = (plan.alpha, proposals, method.alpha_prior, method.share_prior, method.is_exact)
+        self._start, self._from = MatchedStart(population, *how), method.start
+
+    def start(
+        self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
+    ) -> MatchedMixture:
+        """A chain at its start."""
+        if self._n_clusters == 1:
+            return self._start.one(self._from, rng)
+        chain = self._start.clusters(self._n_clusters, rng, report)
+        if earlier is not None:
+            chain.follow(ClusterLaws(earlier.consensus, earlier.alpha))
+        return chain
+
+    def empty(self) -> MatchedMixture:
+        """One to be filled from a file."""
+        return self._start.empty(self._n_clusters, np.random.default_rng(0))
+
+    def unbounded(self, chain: MatchedMixture) -> list[bool]:
+        """Does nothing in the data bound the alpha of each cluster?"""
+        return chain.unbounded()

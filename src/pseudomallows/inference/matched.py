@@ -1,0 +1,542 @@
+"""Chains on clicks by the matched law, with or without the exact correction.
+
+A cluster moves for a stretch by swaps and steps of alpha that leave its matched posterior as it is,
+which costs no visit to the users. Then the whole stretch is accepted by how much more the exact
+likelihood changed than the matched one: a surrogate transition, after which the exact posterior is
+left as it is. Labels are proposed by the matched law too, and accepted by the exact one.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..distances.tallies import Counts, Ranking
+from ..engines.executors import all_cores, is_remote
+from ..files.saved import Saved
+from ..kernels.streams import CHAIN, start_stream, uniform
+from ..latent.clicks import redraw_latent
+from ..latent.matched import (
+    AlphaCurve,
+    ClusterLaws,
+    MatchedTables,
+    MatchedUsers,
+    Relabel,
+    SizeTally,
+)
+from ..latent.population import DrawOrigin, Population
+from ..rankings import MAX_ALPHA, rank_randomly
+from .clusters import LOWEST_ALPHA, MAX_SWEEPS, TARGET_ACCEPTANCE
+from .priors import Prior, log_density
+
+N_ALPHA_STEPS = 5  # before the swaps of a stretch, and after them: the same there and back
+FIRST_MOVES, LEAST_MOVES, MOST_MOVES = 100.0, 1.0, 200.0  # swaps of a stretch, for each item
+TARGET_STRETCHES = 0.6  # of the stretches are to be accepted, unless all may be as long as can be
+KEEP_EVERY = 5  # sweeps between two exact memberships, which cost more than a sweep
+CLIMB = 0.5  # of log alpha, in a search for the best
+SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall in log likelihood
+
+
+class Stretch(NamedTuple):
+    """Where a stretch of moves on the matched posterior leads, and how its log likelihood changes
+    on the way."""
+
+    consensus: Ranking
+    alpha: float
+    change: float
+
+
+class MatchedProposals(NamedTuple):
+    """The Metropolis proposals of a stretch; without `n_moves` the warmup finds how many."""
+
+    move: str = "swap"
+    leap: int = 1
+    n_moves: int | None = None
+
+
+class MatchedCluster:
+    """A consensus and its alpha, that move on the matched posterior of the cluster's users."""
+
+    tally: SizeTally
+
+    def __init__(
+        self,
+        consensus: Ranking,
+        alpha: float,
+        proposals: MatchedProposals,
+        prior: Prior | None,  # of alpha; None: alpha is given
+        rng: np.random.Generator,
+    ):
+        self.consensus, self.alpha, self.rng = consensus, alpha, rng
+        self._prior, self._proposals = prior, proposals
+        self.seed = int(rng.integers(2**63))
+        self.n_sweeps = 0
+        self.log_step = math.log(0.1)
+        self.log_moves = math.log(proposals.n_moves or FIRST_MOVES * len(consensus))
+        self.log_likelihood = math.nan  # exact, of what is known of the users
+        self._stream = np.empty(1, dtype=np.uint64)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Is alpha given?"""
+        return self._prior is None
+
+    @property
+    def has_users(self) -> bool:
+        """Is anyone in the cluster?"""
+        return not self.tally.is_empty
+
+    @property
+    def origin(self) -> DrawOrigin:
+        """Of the latent rankings that go with the state."""
+        return DrawOrigin(self.consensus.copy(), self.alpha, self.seed, self.n_sweeps)
+
+    def log_prior(self) -> float:
+        """Log prior density of alpha, if it is sampled."""
+        return 0.0 if self._prior is None else log_density(self._prior, self.alpha)
+
+    def to_save(self) -> dict[str, Any]:
+        """What a checkpoint keeps between two sweeps."""
+        return {
+            "consensus": self.consensus.copy(),
+            "alpha": float(self.alpha),
+            "seed": self.seed,
+            "n_sweeps": self.n_sweeps,
+            "log_step": self.log_step,
+            "log_moves": self.log_moves,
+            "rng": self.rng.bit_generator.state,
+        }
+
+    def resume(self, saved: Saved) -> None:
+        """Go on from there."""
+        n_items = len(self.consensus)
+        self.consensus = saved.rankings("consensus", (n_items,))
+        self.alpha = saved.number("alpha", 0.0, MAX_ALPHA)
+        self.seed = saved.count("seed", 0, 2**63 - 1)
+        self.n_sweeps = saved.count("n_sweeps", 0, MAX_SWEEPS)
+        self.log_step = saved.number("log_step", -700.0, 700.0)
+        self.log_moves = saved.number("log_moves", 0.0, 700.0)
+        self.rng = saved.generator("rng")
+
+    def stretch(self, adapt: bool) -> Stretch:
+        """Steps of alpha, swaps, steps of alpha: palindromic, so reversible as a whole."""
+        self.n_sweeps += 1
+        before = self.tally.curve(self.consensus)
+        alpha = self._step_alpha(before, self.alpha, adapt)
+        consensus = self.consensus.copy()
+        start_stream(self.seed, self.n_sweeps, CHAIN, self._stream)
+        n_moves, how = round(math.exp(self.log_moves)), self._proposals
+        self.tally.move(self._stream, alpha, n_moves, consensus, how.move, how.leap)
+        after = self.tally.curve(consensus)
+        alpha = self._step_alpha(after, alpha, adapt)
+        return Stretch(consensus, alpha, after(alpha) - before(self.alpha))
+
+    def _step_alpha(self, curve: AlphaCurve, alpha: float, adapt: bool) -> float:
+        """A random walk on log alpha."""
+        if self._prior is None:
+            return alpha
+        here = curve(alpha) + log_density(self._prior, alpha) + math.log(alpha)
+        for _ in range(N_ALPHA_STEPS):
+            step = math.exp(self.log_step) * self.rng.standard_normal()
+            new = alpha * math.exp(min(max(step, -50.0), 50.0))
+            accepted = False
+            if LOWEST_ALPHA <= new <= MAX_ALPHA:
+                there = curve(new) + log_density(self._prior, new) + math.log(new)
+                accepted = math.log1p(-self.rng.random()) < there - here
+            if accepted:
+                alpha, here = new, there
+            if adapt:
+                self.log_step += self._rate * (accepted - TARGET_ACCEPTANCE)
+        return alpha
+
+    @property
+    def _rate(self) -> float:
+        """How much one more sweep teaches."""
+        return 1 / math.sqrt(1 + self.n_sweeps)
+
+    def take(self, stretch: Stretch) -> None:
+        """Go there."""
+        self.consensus, self.alpha = stretch.consensus, stretch.alpha
+
+    def judge(self, stretch: Stretch, proposed: float, adapt: bool) -> bool:
+        """Accept the stretch, or not, by the exact log likelihood where it leads."""
+        log_ratio = proposed - self.log_likelihood - stretch.change
+        accepted = math.log1p(-self.rng.random()) < log_ratio
+        if accepted:
+            self.take(stretch)
+            self.log_likelihood = proposed
+        if adapt and self._proposals.n_moves is None:
+            n_items = len(self.consensus)
+            low, high = math.log(LEAST_MOVES * n_items), math.log(MOST_MOVES * n_items)
+            change = 2 * self._rate * (min(1.0, math.exp(min(log_ratio, 0.0))) - TARGET_STRETCHES)
+            self.log_moves = min(max(self.log_moves + change, low), high)
+        return accepted
+
+    def wander(self) -> None:
+        """A move without any users: the consensus anywhere, alpha by its prior."""
+        self.n_sweeps += 1
+        self.consensus = rank_randomly(np.zeros(len(self.consensus)), self.rng)
+        if self._prior is not None:
+            shape, rate = self._prior
+            drawn = self.rng.gamma(shape) / rate
+            self.alpha = float(min(max(drawn, LOWEST_ALPHA), MAX_ALPHA))
+        self.log_likelihood = 0.0
+
+    def climb(self) -> None:
+        """Take the best consensus at this alpha, then the best alpha, by the matched posterior."""
+        self.consensus = self.tally.best(self.alpha)
+        if self._prior is not None:
+            curve, prior = self.tally.curve(self.consensus), self._prior
+            self.alpha = best_on_grid(
+                lambda alpha: curve(alpha) + log_density(prior, alpha), self.alpha
+            )
+
+
+def best_on_grid(value: Any, alpha: float) -> float:
+    """Where a function of alpha with one top is highest, to a tenth of a step or so.
+
+    >>> round(best_on_grid(lambda alpha: -((math.log(alpha) - 2) ** 2), 1.0), 6) == round(
+    ...     math.exp(2), 6
+    ... )
+    True
+    """
+    place = round(math.log(alpha) / CLIMB)
+    found: dict[int, float] = {}
+
+    def at(near: int) -> float:
+        if near not in found:
+            found[near] = value(math.exp(near * CLIMB))
+        return found[near]
+
+    lowest, highest = round(math.log(1e-2) / CLIMB), round(math.log(1e4) / CLIMB)
+    while place < highest and at(place + 1) > at(place):
+        place += 1
+    while place > lowest and at(place - 1) > at(place):
+        place -= 1
+    bend = at(place - 1) - 2 * at(place) + at(place + 1)
+    step = (at(place - 1) - at(place + 1)) / (2 * bend) if bend < 0 else 0.0
+    return math.exp((place + min(max(step, -1.0), 1.0)) * CLIMB)
+
+
+class Snapshot(NamedTuple):
+    """``consensus[cluster, item]``, ``alpha[cluster]``, ``shares[cluster]`` and ``labels[row]``."""
+
+    consensus: Ranking
+    alpha: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    labels: NDArray[np.int32]
+
+
+class MatchedMixture:
+    """One chain: clusters, each with its consensus and alpha, and users with labels.
+
+    One cluster alone is a mixture without labels, whose tally never changes. With `is_corrected`
+    the exact posterior is left as it is, else the matched one.
+    """
+
+    is_led = False
+
+    def __init__(
+        self,
+        population: Population,
+        tables: MatchedTables,
+        clusters: Sequence[MatchedCluster],
+        shares: NDArray[np.float64],
+        share_prior: float,
+        is_corrected: bool,
+        rng: np.random.Generator,
+    ):
+        self.population, self.tables = population, tables
+        self.clusters, self.shares, self._rng = list(clusters), shares, rng
+        self._share_prior, self.is_corrected = share_prior, is_corrected
+        self._seed = int(rng.integers(2**63))
+        self._users = MatchedUsers(population, tables, len(self.clusters))
+        self._reference: ClusterLaws | None = None
+        self._log_posterior = math.nan
+        self.matched_log_likelihood = math.nan  # without correction, the labels summed out
+        self.n_sweeps = self._n_kept = 0
+        remote = is_remote(population.executor)
+        self._executor = all_cores() if remote else population.executor
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters, empty ones included."""
+        return len(self.clusters)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.population.n_items
+
+    @property
+    def consensus(self) -> Ranking:
+        """``consensus[cluster, item]``."""
+        return np.stack([cluster.consensus for cluster in self.clusters])
+
+    @property
+    def alpha(self) -> NDArray[np.float64]:
+        """``alpha[cluster]``."""
+        return np.array([cluster.alpha for cluster in self.clusters])
+
+    @property
+    def costs(self) -> NDArray[np.float64]:
+        """``costs[cluster, item, rank - 1]``: minus the matched log likelihood."""
+        return np.stack([cluster.tally.costs(cluster.alpha) for cluster in self.clusters])
+
+    @property
+    def has_users(self) -> list[bool]:
+        """Is anyone in each cluster?"""
+        return [cluster.has_users for cluster in self.clusters]
+
+    @property
+    def mean_memberships(self) -> NDArray[np.float64]:
+        """``memberships[row, cluster]``: mean over the sweeps that kept them, if any did."""
+        if self._n_kept:
+            return self._users.gather_memberships() / self._n_kept
+        labels = self._users.gather_labels()
+        return np.eye(self.n_clusters)[labels]
+
+    def laws(self) -> ClusterLaws:
+        """The exact laws of the clusters."""
+        return ClusterLaws(self.consensus, self.alpha)
+
+    def log_posterior(self) -> float:
+        """Log posterior density, labels and latent rankings summed out: exact, or matched; NaN in
+        sweeps that do not compute it."""
+        return self._log_posterior
+
+    def begin(self, labels: NDArray[np.int32]) -> None:
+        """Take first labels."""
+        for cluster, tally in zip(self.clusters, self._users.begin(labels), strict=True):
+            cluster.tally = tally
+
+    def follow(self, reference: ClusterLaws) -> None:
+        """From now on the clusters take the order in which they agree best with these."""
+        self._reference, self._reference_weights = reference, self._log_weights(reference)
+
+    def know_likelihoods(self) -> None:
+        """Compute the exact log likelihoods of the users where the chain stands."""
+        values = self._users.log_likelihoods(self.laws())
+        for cluster, value in zip(self.clusters, values, strict=True):
+            cluster.log_likelihood = value
+
+    def sweep(self, adapt: bool) -> None:
+        """Move every cluster, given its users; then draw labels and shares."""
+        self.n_sweeps += 1
+        if self._reference is None and not adapt:
+            self.follow(self.laws())
+        accepted = self._move(adapt)
+        if self.n_clusters == 1:
+            cluster = self.clusters[0]
+            if not self.is_corrected:
+                cluster.log_likelihood = cluster.tally.curve(cluster.consensus)(cluster.alpha)
+            self._log_posterior = cluster.log_likelihood + cluster.log_prior()
+        else:
+            if adapt:
+                self._fill_empty()
+            every = KEEP_EVERY if self.is_corrected else 1
+            self._draw_labels(accepted, keeps=not adapt and self.n_sweeps % every == 0)
+
+    def _move(self, adapt: bool) -> NDArray[np.bool_]:
+        """Move the clusters; return whose proposals were taken."""
+        used = [cluster for cluster in self.clusters if cluster.has_users]
+        self.tables.prepare(np.array([cluster.alpha for cluster in used]))
+        stretches = list(self._executor.map(lambda cluster: cluster.stretch(adapt), used))
+        taken = np.array(self.has_users)
+        if not self.is_corrected:
+            for cluster, stretch in zip(used, stretches, strict=True):
+                cluster.take(stretch)
+        else:
+            taken[taken] = self._judge(used, stretches, adapt)
+        for cluster in self.clusters:
+            if not cluster.has_users:
+                cluster.wander()
+        return taken
+
+    def _judge(
+        self, used: list[MatchedCluster], stretches: list[Stretch], adapt: bool
+    ) -> list[bool]:
+        if any(math.isnan(cluster.log_likelihood) for cluster in used):
+            self.know_likelihoods()
+            self._users.take_proposed()
+        proposals = dict(zip(map(id, used), stretches, strict=True))
+        there = [proposals.get(id(cluster), cluster) for cluster in self.clusters]
+        laws = ClusterLaws(
+            np.stack([each.consensus for each in there]), np.array([each.alpha for each in there])
+        )
+        values = self._users.log_likelihoods(laws)
+        known = [value for value, c in zip(values, self.clusters, strict=True) if c.has_users]
+        return [
+            cluster.judge(stretch, value, adapt)
+            for cluster, stretch, value in zip(used, stretches, known, strict=True)
+        ]
+
+    def _draw_labels(self, accepted: NDArray[np.bool_], keeps: bool) -> None:
+        """Let the users draw their labels, given the clusters of which some were just accepted;
+        then draw the shares."""
+        order = self._best_order()
+        self.clusters = [self.clusters[number] for number in order]
+        self.shares = self.shares[order]
+        laws = self.laws()
+        with np.errstate(divide="ignore"):
+            log_shares = np.maximum(np.log(self.shares), -1e300)
+        weights, exact = self._log_weights(laws), laws if self.is_corrected else None
+        how = Relabel(self._seed, self.n_sweeps, order, weights, log_shares, exact, keeps)
+        drawn = self._users.relabel(how, accepted)
+        for cluster, tally, value in zip(self.clusters, drawn.tallies, drawn.values, strict=True):
+            cluster.tally = tally
+            cluster.log_likelihood = value if self.is_corrected else math.nan
+        self._log_posterior, self.matched_log_likelihood = math.nan, drawn.log_likelihood
+        if keeps:
+            self._n_kept += 1
+            self._log_posterior = drawn.log_likelihood
+            self._log_posterior += (self._share_prior - 1) * float(log_shares.sum())
+            self._log_posterior += sum(cluster.log_prior() for cluster in self.clusters)
+        sizes = np.array([int(tally.n_users.sum()) for tally in drawn.tallies])
+        self.shares = self._rng.dirichlet(self._share_prior + sizes)
+
+    def _log_weights(self, laws: ClusterLaws) -> NDArray[np.float64]:
+        """``log_weights[size, item, cluster]`` of the matched law."""
+        pairs = zip(laws.ranks, laws.alphas.tolist(), strict=True)
+        parts = [self.tables.at(alpha)[:, ranks - 1] for ranks, alpha in pairs]
+        return np.ascontiguousarray(np.stack(parts, axis=2))
+
+    def _best_order(self) -> Counts:
+        """The order of the clusters in which their users are best explained by the reference."""
+        if self._reference is None:
+            return np.arange(self.n_clusters)
+        from scipy.optimize import linear_sum_assignment
+
+        counts = np.stack([cluster.tally.counts for cluster in self.clusters])
+        scores = np.tensordot(self._reference_weights, counts, ((0, 1), (1, 2)))
+        return np.asarray(linear_sum_assignment(-scores)[1])
+
+    def _fill_empty(self) -> None:
+        """Give an empty cluster a broad law, which takes in the users that the others explain
+        worst."""
+        empty = [cluster for cluster in self.clusters if not cluster.has_users]
+        if not empty:
+            return
+        used = [cluster for cluster in self.clusters if cluster.has_users]
+        alpha = float(np.median([cluster.alpha for cluster in used])) / 2
+        everyone = used[0].tally
+        for cluster in used[1:]:
+            everyone = everyone + cluster.tally
+        for cluster in empty:
+            cluster.consensus = everyone.best(alpha)
+            if not cluster.is_fixed:
+                cluster.alpha = alpha
+        self.shares = np.maximum(self.shares, 1 / self.n_clusters)
+        self.shares = self.shares / self.shares.sum()
+
+    def unbounded(self) -> list[bool]:
+        """``[cluster]``: does nothing in the data bound its alpha from above?
+
+        That is so if some consensus leaves no user in disagreement: then the likelihood does not
+        fall from the present alpha to infinity. The matched law is too kind there, so it knows
+        where it is worth while to ask the exact one.
+        """
+        sharp = [max(SHARP * self.population.n_items, 10 * c.alpha) for c in self.clusters]
+        sharpest = [c.tally.best(a) for c, a in zip(self.clusters, sharp, strict=True)]
+        found = []
+        for cluster, alpha, best in zip(self.clusters, sharp, sharpest, strict=True):
+            here = cluster.tally.curve(cluster.consensus)(cluster.alpha)
+            found.append(cluster.tally.curve(best)(alpha) >= here - FALL)
+        if not any(found):
+            return found
+        present = self._users.log_likelihoods(self.laws())
+        then = self._users.log_likelihoods(ClusterLaws(np.stack(sharpest), np.array(sharp)))
+        limits = zip(found, present, then, strict=True)
+        return [is_near and after >= before - FALL for is_near, before, after in limits]
+
+    def some_leaders(self, number: int) -> Ranking:
+        """There are none."""
+        raise TypeError("the draws of the matched law are their own leaders")
+
+    def moved_to(self, population: Population) -> "MatchedMixture":
+        """The same clusters for other users, whose labels are drawn by the matched law."""
+        how = (self.clusters, self.shares, self._share_prior, False, self._rng)
+        new = MatchedMixture(population, self.tables, *how)
+        new.begin(np.zeros(population.n_rows, dtype=np.int32))
+        new._draw_labels(np.zeros(self.n_clusters, dtype=bool), keeps=False)
+        return new
+
+    def latent_of(self, users: NDArray[np.int64]) -> Ranking:
+        """Latent rankings of some users, drawn given the state, each in the cluster of its label;
+        a user who says nothing has a label by the shares."""
+        if self.n_clusters == 1:
+            return self.population.latent_of(users, self.clusters[0].origin)
+        labels = self._users.gather_labels()
+        found = np.empty((len(users), self.population.n_items), dtype=np.int32)
+        stream = np.empty(1, dtype=np.uint64)
+        for place, user in enumerate(users):
+            clicks, number, row = self.population.row_of(int(user))
+            if row is None:
+                start_stream(self._seed, self.n_sweeps, number, stream)
+                edges = np.cumsum(self.shares)
+                label = int(np.searchsorted(edges, uniform(stream) * edges[-1], "right"))
+            else:
+                label = int(labels[row])
+            clicks = replace(clicks, weights=np.ones(1, dtype=np.int64))
+            origin = self.clusters[label].origin
+            found[place] = redraw_latent(clicks, np.array([number]), origin)[0]
+        return found
+
+    def snapshot(self) -> "Snapshot":
+        """Where the chain stands."""
+        return Snapshot(self.consensus, self.alpha, self.shares, self._users.gather_labels())
+
+    def restore(self, snapshot: "Snapshot", matched_log_likelihood: float) -> None:
+        """Go back there."""
+        self.begin(snapshot.labels)
+        self.shares, self.matched_log_likelihood = snapshot.shares, matched_log_likelihood
+        for number, cluster in enumerate(self.clusters):
+            cluster.consensus = snapshot.consensus[number].copy()
+            cluster.alpha = float(snapshot.alpha[number])
+
+    def to_save(self) -> dict[str, Any]:
+        """What a checkpoint keeps between two sweeps."""
+        kept: dict[str, Any] = {
+            "clusters": [cluster.to_save() for cluster in self.clusters],
+            "n_sweeps": self.n_sweeps,
+        }
+        if self.n_clusters == 1:
+            return kept
+        kept |= {"shares": self.shares, "seed": self._seed, "rng": self._rng.bit_generator.state}
+        kept |= {"labels": self._users.gather_labels(), "n_kept": self._n_kept}
+        kept["memberships"] = self._users.gather_memberships()
+        laws = self.laws() if self._reference is None else self._reference
+        kept |= {"has_reference": int(self._reference is not None)}
+        return kept | {"reference_ranks": laws.ranks, "reference_alphas": laws.alphas}
+
+    def resume(self, saved: Saved) -> None:
+        """Go on from there."""
+        for cluster, part in zip(
+            self.clusters, saved.parts("clusters", self.n_clusters), strict=True
+        ):
+            cluster.resume(part)
+        self.n_sweeps = saved.count("n_sweeps", 0, MAX_SWEEPS)
+        if self.n_clusters == 1:
+            self.begin(np.zeros(self.population.n_rows, dtype=np.int32))
+            return
+        shape = (self.population.n_rows, self.n_clusters)
+        self.shares = saved.array("shares", np.float64, (self.n_clusters,))
+        saved.check_shares("shares", self.shares)
+        self._seed = saved.count("seed", 0, 2**63 - 1)
+        self._rng = saved.generator("rng")
+        labels = saved.array("labels", np.int32, shape[:1])
+        saved.check_range("labels", labels, 0, self.n_clusters - 1)
+        self._n_kept = saved.count("n_kept", 0, MAX_SWEEPS)
+        memberships = saved.array("memberships", np.float64, shape)
+        if self._n_kept:
+            saved.check_shares("memberships", memberships, self._n_kept)
+        ranks = saved.rankings("reference_ranks", (self.n_clusters, self.population.n_items))
+        alphas = saved.array("reference_alphas", np.float64, (self.n_clusters,))
+        saved.check_range("reference_alphas", alphas, 0, MAX_ALPHA)
+        if saved.count("has_reference", 0, 1):
+            self.follow(ClusterLaws(ranks, alphas))
+        self.begin(labels)
+        self._users.remember(memberships)

@@ -1,0 +1,25 @@
+"""Method "matched": clicks by the matched law alone, which never visits the users again."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .method import Case, clicks_only
+from .sampler import Sampler
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matched(Sampler):
+    """A chain on the matched law of clicks, without the exact correction of "mcmc". It says how far
+    the two are apart."""
+
+    name: ClassVar[str] = "matched"
+    words: ClassVar[str] = "the matched law of clicks, which is very nearly exact"
+
+    @staticmethod
+    def is_for(case: Case) -> bool:
+        """Clicks only."""
+        return clicks_only(case)
+
+    def is_matched(self, case: Case) -> bool:
+        """Always."""
+        return True

@@ -1,0 +1,97 @@
+"""What the methods that sample alpha along with the consensus share."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ...distances.tallies import MOVES
+from ..priors import FLAT, Prior, default_prior
+from .method import Case, Method, above_0, count, one_of, option
+
+STARTS = ("map", "random")
+
+
+def _check_prior(prior: Any, name: str) -> Prior:
+    if isinstance(prior, str) and prior == "flat":
+        return FLAT
+    try:
+        shape, rate = prior
+    except (TypeError, ValueError):
+        raise TypeError(
+            f'alpha_prior must be (shape, rate) of a gamma, or "flat", got {prior!r}'
+        ) from None
+    return above_0(shape, "alpha_prior shape"), above_0(rate, "alpha_prior rate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampler(Method):
+    """Metropolis steps on the consensus and on alpha, which has a prior."""
+
+    samples_alpha: ClassVar[bool] = True
+
+    n_chains: int = option(4, "Number of chains; default 4.", check=count())
+    warmup: int | None = option(
+        None,
+        "Sweeps thrown away at the start of a chain; default half of n_draws * thin, at least 100 "
+        "(with clusters a fifth, at least 50; for clicks a quarter, at least 20).",
+        check=count(0),
+    )
+    thin: int | None = option(
+        None,
+        "Sweeps for each draw that is kept; default 1 for full rankings and for clicks, else 5.",
+        check=count(),
+    )
+    move: str = option(
+        "swap", 'Proposals: "swap" (default) or "leap_and_shift".', check=one_of(*MOVES)
+    )
+    leap: int | None = option(
+        None, "How far a leap goes, in places; default n_items / 5.", check=count()
+    )
+    n_moves: int | None = option(
+        None,
+        "Proposals in a sweep; default 10 n_items, and for clicks as many as the warmup finds best "
+        "between two corrections, at most 200 n_items.",
+        check=count(),
+    )
+    alpha_prior: Any = option(
+        None,
+        "Gamma prior of alpha, (shape, rate). The default, (2, 2 / n_items + 1 / 20), has a mean "
+        'of n_items for few items and of 40 for many; "flat" is (1, 0.001), nearly flat.',
+        check=_check_prior,
+    )
+    start: str = option(
+        "map",
+        '"map" (default) or "random".',
+        lambda case: not case.has_clusters,
+        one_of(*STARTS),
+    )
+
+    def other_defaults(self, case: Case) -> dict[str, Any]:
+        """Proposals and prior by the number of items."""
+        if self.is_matched(case) and self.refresh is not None:
+            raise ValueError("refresh: the labels of clusters of clicks are drawn in every sweep")
+        leap = max(1, case.n_items // 5) if self.leap is None else self.leap
+        n_moves = None if self.is_matched(case) else 10 * case.n_items
+        n_moves = n_moves if self.n_moves is None else self.n_moves
+        prior = default_prior(case.n_items) if self.alpha_prior is None else self.alpha_prior
+        return {"leap": min(leap, case.n_items - 1), "n_moves": n_moves, "alpha_prior": prior}
+
+    def is_markov(self, case: Case) -> bool:
+        """Always."""
+        return True
+
+    def default_thin(self, case: Case) -> int:
+        """A sweep on the matched law is worth a draw."""
+        return 1 if self.is_matched(case) else super().default_thin(case)
+
+    def default_warmup(self, case: Case, n_sweeps: int) -> int:
+        """The matched law is a good start."""
+        quarter = max(20, n_sweeps // 4)
+        return quarter if self.is_matched(case) else super().default_warmup(case, n_sweeps)
+
+    def default_refresh(self, case: Case) -> int:
+        """Labels by the matched law are cheap."""
+        return 1 if self.is_matched(case) else super().default_refresh(case)
+
+    def settings(self, case: Case) -> dict[str, Any]:
+        """The options as plain values."""
+        return super().settings(case) | {"alpha_prior": list(self.alpha_prior)}
