@@ -49,6 +49,7 @@ class Chain(Protocol):
     def some_leaders(self, number: int) -> Ranking: ...  # pragma: no cover
     def sweep(self, adapt: bool) -> None: ...  # pragma: no cover
     def log_posterior(self) -> float: ...  # pragma: no cover
+    def difference(self) -> float: ...  # pragma: no cover
     def latent_of(self, users: NDArray[np.int64]) -> Ranking: ...  # pragma: no cover
     def to_save(self) -> dict[str, Any]: ...  # pragma: no cover
     def resume(self, saved: Saved) -> None: ...  # pragma: no cover

@@ -6,10 +6,12 @@ import numpy as np
 
 from ..posteriors.diagnostics import (
     EFFECTIVE_SIZE_LIMIT,
+    LEAST_EFFECTIVE_SHARE,
     RHAT_LIMIT,
     AlphaWarning,
     ConvergenceWarning,
     EffectiveSizeWarning,
+    MatchedWarning,
 )
 from ..posteriors.posterior import Posterior
 from .run import Run
@@ -34,6 +36,9 @@ def _doubts_of_chains(posterior: Posterior, run: Run) -> list[UserWarning]:
     if unbounded:
         medians = np.median(posterior.alpha, axis=(0, 1))[unbounded].tolist()
         doubts.append(AlphaWarning(unbounded, medians, posterior.n_clusters))
+    matched = posterior.settings.get("matched")
+    if matched is not None and matched["effective_share"] < LEAST_EFFECTIVE_SHARE:
+        doubts.append(MatchedWarning(matched["effective_share"], len(matched["differences"])))
     clusters = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
     worst = max(diagnostics.worst_rhat for diagnostics in clusters)
     least = min(diagnostics.least_effective_size for diagnostics in clusters)

@@ -245,7 +245,8 @@ class _Call:
         if data is not None and data.n_users < self.prefs.n_users:  # on workers, without rows
             draws["chain_memberships"] = draws["chain_memberships"][:, :0]
         names = {"items": self.prefs.items, "users": self.prefs.users}
-        return Posterior(**draws, **names, settings=settings | curve, data=data)
+        settings |= curve | run.checks()
+        return Posterior(**draws, **names, settings=settings, data=data)
 
 
 def check_n_clusters(n_clusters: Any, prefs: Preferences) -> int:

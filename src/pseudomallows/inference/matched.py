@@ -381,8 +381,7 @@ class MatchedMixture:
         self.clusters = [self.clusters[number] for number in order]
         self.shares = self.shares[order]
         laws = self.laws()
-        with np.errstate(divide="ignore"):
-            log_shares = np.maximum(np.log(self.shares), -1e300)
+        log_shares = self._log_shares()
         weights, exact = self._log_weights(laws), laws if self.is_corrected else None
         how = Relabel(self._seed, self.n_sweeps, order, weights, log_shares, exact, keeps)
         drawn = self._users.relabel(how, accepted)
@@ -397,6 +396,10 @@ class MatchedMixture:
             self._log_posterior += sum(cluster.log_prior() for cluster in self.clusters)
         sizes = np.array([int(tally.n_users.sum()) for tally in drawn.tallies])
         self.shares = self._rng.dirichlet(self._share_prior + sizes)
+
+    def _log_shares(self) -> NDArray[np.float64]:
+        with np.errstate(divide="ignore"):
+            return np.maximum(np.log(self.shares), -1e300)
 
     def _log_weights(self, laws: ClusterLaws) -> NDArray[np.float64]:
         """``log_weights[size, item, cluster]`` of the matched law."""
@@ -431,6 +434,14 @@ class MatchedMixture:
                 cluster.alpha = alpha
         self.shares = np.maximum(self.shares, 1 / self.n_clusters)
         self.shares = self.shares / self.shares.sum()
+
+    def difference(self) -> float:
+        """Exact minus matched log likelihood of all users where the chain stands, their labels
+        summed out."""
+        laws, order = self.laws(), np.arange(self.n_clusters)
+        how = (order, self._log_weights(laws), self._log_shares(), laws, False)
+        exact, matched = self._users.compare(Relabel(self._seed, self.n_sweeps, *how))
+        return exact - matched + sum(cluster.tally.log_sets for cluster in self.clusters)
 
     def unbounded(self) -> list[bool]:
         """``[cluster]``: does nothing in the data bound its alpha from above?

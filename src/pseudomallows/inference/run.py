@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distributions.scores import weighted_effective_size
 from ..files.saved import Saved
 from ..latent.population import Population
 from ..preferences import Preferences
@@ -15,6 +16,7 @@ from .chains import Chain, Earlier, make_chains
 from .checkpoint import Checkpoint
 from .methods.method import Plan
 
+N_CHECKS = 3  # draws of each chain on which the matched law is compared with the exact one
 N_LEADERS = 4  # exact consensuses kept of each chain of a mixture of rough ones
 Progress = Callable[[int, int], None]
 
@@ -57,6 +59,7 @@ class Run:
         self.memberships = np.ones((n_chains, prefs.n_users, n_clusters), dtype=np.float32)
         self.leaders: list[NDArray[np.int32]] = []
         self.unbounded = np.zeros((n_chains, n_clusters), dtype=np.bool_)
+        self.differences = np.full((n_chains, N_CHECKS), np.nan)
         self._warmup, self._thin = plan.warmup, plan.thin
         self._chains = make_chains(population, plan)
         self._n_done = 0
@@ -105,6 +108,15 @@ class Run:
             "chain_memberships": memberships,
             "leaders": leaders[:, :, order],
         }
+
+    def checks(self) -> dict[str, Any]:
+        """For the settings of a posterior: how far the matched law is from the exact one, if it
+        stands for it."""
+        found = self.differences[np.isfinite(self.differences)]
+        if not len(found):
+            return {}
+        share = weighted_effective_size(np.exp(found - found.max())) / len(found)
+        return {"matched": {"differences": found.tolist(), "effective_share": share}}
 
     def _draw_independent(self, chain: int, rng: np.random.Generator) -> None:
         """Full rankings: all draws at once (Algorithm 3, or balanced)."""
@@ -155,6 +167,7 @@ class Run:
         self.consensus, self.alphas, self.costs, self.log_posterior, self.unbounded = (
             given[name] for name in ("consensus", "alphas", "costs", "log_posterior", "unbounded")
         )
+        self.differences = given.get("differences", self.differences)
         if "latents" in given:
             saved.check_rankings("latents", given["latents"][drawn])
             self.latents = given["latents"]
@@ -177,6 +190,8 @@ class Run:
         }
         if len(self.kept_users):
             filled["latents"] = self.latents
+        if self.plan.method.is_checked:
+            filled["differences"] = self.differences
         if self._has_clusters:
             filled |= {"shares": self.shares, "memberships": self.memberships}
         return filled
@@ -212,6 +227,10 @@ class Run:
         self.shares[chain, draw] = mixture.shares
         if len(self.kept_users):
             self.latents[chain, draw] = mixture.latent_of(self.kept_users)
+        check, left = divmod(draw + 1, max(1, self.plan.n_draws // N_CHECKS))
+        if self.plan.method.is_checked and left == 0 and check <= N_CHECKS:
+            self.differences = self.differences.copy()
+            self.differences[chain, check - 1] = mixture.difference()
 
     def _keep_memberships(self, chain: int, mixture: Chain) -> None:
         """Those of users who say nothing are the shares."""

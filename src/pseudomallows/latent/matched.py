@@ -304,6 +304,12 @@ class MatchedUsers:
         """The laws of the latest `log_likelihoods` are those of the clusters."""
         self._run(_take_proposed, [None] * len(self._places))
 
+    def compare(self, how: Relabel) -> tuple[float, float]:
+        """Exact and matched log likelihood of all users, their labels summed out."""
+        summaries = self._run(_compare, [how] * len(self._places))
+        exact, matched = (sum(each.sums[k] for each in summaries) / UNITS for k in range(2))
+        return exact, matched
+
     def relabel(self, how: Relabel, accepted: NDArray[np.bool_]) -> "Relabelled":
         """Take the proposals of the accepted clusters, then draw the labels."""
         summaries = self._run(_relabel, [(how, accepted)] * len(self._places))
@@ -401,6 +407,19 @@ def _take_proposed(
     population: ClickPopulation, rows: slice | None, sizes: Counts, old: LabelledRows, message: None
 ) -> LabelledRows:
     return replace(old, values=old.proposed)
+
+
+def _compare(
+    population: ClickPopulation, rows: slice | None, sizes: Counts, old: LabelledRows, how: Relabel
+) -> LabelledRows:
+    assert how.laws is not None
+    users = _Rows(population, rows, sizes, old.memberships.shape[1])
+    matched = users.matched_logs(how)
+    values = users.log_likelihoods(np.arange(users.n_rows), old.labels, how.laws)
+    exact = users.exact_logs(how, how.laws, matched, old.labels, values)
+    both = [np.logaddexp.reduce(logs, axis=1) for logs in (exact, matched)]
+    sums = [exact_sum(log_sums, users.weights) for log_sums in both]
+    return replace(old, summary=Summary(np.zeros((1, 1, 1), np.int64), sums, 0))
 
 
 def _remember(

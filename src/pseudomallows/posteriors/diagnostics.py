@@ -8,11 +8,13 @@ from ..distributions.scores import weighted_effective_size as weighted_effective
 
 RHAT_LIMIT = 1.05
 EFFECTIVE_SIZE_LIMIT = 50.0
+LEAST_EFFECTIVE_SHARE = 0.5  # of the draws of the matched law, by their exact weights
 
 ADVICE = "raise n_draws, warmup or thin"
 SLOW_ADVICE = (
-    "the consensus of Algorithm 5 moves slowly, since it sees its own latent rankings, so its "
-    "intervals are too short: use method='mcmc' or 'balanced', or try sigma above 0"
+    "this is the paper's Algorithm 5, whose consensus hardly moves, so its intervals are too "
+    "short: use method='mcmc', which is exact and takes seconds, or 'matched', which is faster "
+    "still"
 )
 CLUSTER_ADVICE = (
     "raise n_draws or thin; if the chains have found different clusters (compare "
@@ -75,6 +77,19 @@ class EffectiveSizeWarning(UserWarning):
             f"the weights of {n_draws} draws are worth {effective_size:.1f} equal ones (want "
             f"{EFFECTIVE_SIZE_LIMIT:.0f} or more): raise n_draws, leave the weights out "
             "(weighted=False), or use method='mcmc'"
+        )
+
+
+class MatchedWarning(UserWarning):
+    """The matched law is not near enough to the exact one: `n_draws` draws, weighed by the exact
+    likelihood, are worth `effective_share` of them."""
+
+    def __init__(self, effective_share: float, n_draws: int):
+        self.effective_share, self.n_draws = effective_share, n_draws
+        super().__init__(
+            f"by the exact likelihood {n_draws} draws of the matched law are worth "
+            f"{effective_share:.0%} of their number (want {LEAST_EFFECTIVE_SHARE:.0%} or more): "
+            "use method='mcmc', which corrects them"
         )
 
 

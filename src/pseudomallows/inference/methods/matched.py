@@ -14,6 +14,7 @@ class Matched(Sampler):
 
     name: ClassVar[str] = "matched"
     words: ClassVar[str] = "the matched law of clicks, which is very nearly exact"
+    is_checked: ClassVar[bool] = True
 
     @staticmethod
     def is_for(case: Case) -> bool:

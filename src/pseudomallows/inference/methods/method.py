@@ -166,6 +166,7 @@ class Method(Options, ABC):
 
     is_exact: ClassVar[bool] = False
     samples_alpha: ClassVar[bool] = False
+    is_checked: ClassVar[bool] = False  # are some draws compared with the exact likelihood?
 
     n_chains: int = option(1, "Number of chains; default 1.", check=count())
     warmup: int | None = option(
