@@ -1,5 +1,6 @@
 """choose_clusters: how many clusters describe unseen users best."""
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from ..latent.population import Population
 from ..latent.registry import make_population
 from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
+from .matched_starts import start_matched
 from .mixture import row_log_likelihoods
 from .starts import find_start
 
@@ -124,13 +126,12 @@ def choose_clusters(
     if largest is not None:
         most = min(check_count(largest, "largest"), max(1, len(rows) // N_FOLDS))
     folds = np.array_split(rows, N_FOLDS) if len(rows) >= 2 * N_FOLDS else [rows]
+    starts = start_matched if prefs.kind == "clicks" else find_start
+    start = functools.partial(starts, alpha=alpha, share_prior=share_prior, rng=rng)
     tried, scores, to_try = [], [], list(_growing(most))
     for n_clusters in to_try:
         tried.append(n_clusters)
-        parts = [
-            _held_out_scores(population, rows, fold, n_clusters, alpha, share_prior, rng)
-            for fold in folds
-        ]
+        parts = [_held_out_scores(population, rows, fold, n_clusters, start) for fold in folds]
         scores.append(np.concatenate(parts))
         if progress is not None:
             progress(len(tried), len(to_try))
@@ -153,18 +154,16 @@ def _held_out_scores(
     rows: NDArray[np.int64],
     fold: NDArray[np.int64],
     n_clusters: int,
-    alpha: float | None,
-    share_prior: float,
-    rng: np.random.Generator,
+    start: Callable[[Population, int], Any],
 ) -> NDArray[np.float64]:
     """Log of the mean likelihood of each user of a fold, over clusters learnt from the others."""
     others = np.setdiff1d(rows, fold) if len(fold) < len(rows) else rows
-    mixture = find_start(_only(population, others), n_clusters, alpha, share_prior, rng)
+    mixture = start(_only(population, others), n_clusters)
     users, logs = _only(population, fold), []
     for _ in range(N_SNAPSHOTS):
         mixture.sweep(adapt=True)
         mixture.sweep(adapt=True)
-        clusters = [(cluster.consensus, cluster.alpha) for cluster in mixture.clusters]
+        clusters = list(zip(mixture.consensus, mixture.alpha.tolist(), strict=True))
         values = row_log_likelihoods(users, clusters) + np.log(mixture.shares)
         logs.append(np.logaddexp.reduce(values, axis=1))
     return np.asarray(np.logaddexp.reduce(logs, axis=0) - math.log(N_SNAPSHOTS))

@@ -114,7 +114,7 @@ class MatchedCluster:
         """Go on from there."""
         n_items = len(self.consensus)
         self.consensus = saved.rankings("consensus", (n_items,))
-        self.alpha = saved.number("alpha", 0.0, MAX_ALPHA)
+        self.alpha = saved.number("alpha", 0.0 if self.is_fixed else LOWEST_ALPHA, MAX_ALPHA)
         self.seed = saved.count("seed", 0, 2**63 - 1)
         self.n_sweeps = saved.count("n_sweeps", 0, MAX_SWEEPS)
         self.log_step = saved.number("log_step", -700.0, 700.0)
@@ -283,8 +283,10 @@ class MatchedMixture:
 
     @property
     def costs(self) -> NDArray[np.float64]:
-        """``costs[cluster, item, rank - 1]``: minus the matched log likelihood."""
-        return np.stack([cluster.tally.costs(cluster.alpha) for cluster in self.clusters])
+        """``costs[cluster, item, rank - 1]``: minus the matched log likelihood, over that of the
+        item's best rank."""
+        costs = np.stack([cluster.tally.costs(cluster.alpha) for cluster in self.clusters])
+        return np.asarray(costs - costs.min(axis=2, keepdims=True))
 
     @property
     def has_users(self) -> list[bool]:
@@ -312,6 +314,10 @@ class MatchedMixture:
         """Take first labels."""
         for cluster, tally in zip(self.clusters, self._users.begin(labels), strict=True):
             cluster.tally = tally
+
+    def count_from_here(self) -> None:
+        """From now on sweeps count, with random numbers of their own."""
+        self.n_sweeps, self._seed = 0, int(self._rng.integers(2**63))
 
     def follow(self, reference: ClusterLaws) -> None:
         """From now on the clusters take the order in which they agree best with these."""

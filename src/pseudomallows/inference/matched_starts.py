@@ -11,7 +11,7 @@ from ..latent.matched import MatchedTables
 from ..latent.population import LocalPopulation, Population
 from ..rankings import rank_randomly
 from .matched import FIRST_MOVES, MatchedCluster, MatchedMixture, MatchedProposals
-from .priors import Prior
+from .priors import Prior, default_prior
 from .starts import some_rows
 
 FIRST_ALPHA = 5.0
@@ -56,6 +56,7 @@ class MatchedStart:
         for _ in range(N_CLIMBS):
             cluster.climb()
         self._sweep(mixture, N_SWEEPS, lambda: None)
+        mixture.count_from_here()
         return mixture
 
     def empty(self, n_clusters: int, rng: np.random.Generator) -> MatchedMixture:
@@ -99,6 +100,7 @@ class MatchedStart:
         self._sweep(best, LAST_SWEEPS, report)
         for cluster in best.clusters:
             cluster.log_moves = math.log(self._proposals.n_moves or FIRST_MOVES * best.n_items)
+        best.count_from_here()
         return best
 
     def _split(
@@ -167,3 +169,18 @@ def guess_labels(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of empty clusters, which the mixture fills
         return np.asarray(kmeans2(features, n_clusters, minit="++", iter=20, seed=rng)[1])
+
+
+def start_matched(
+    population: Population,
+    n_clusters: int,
+    alpha: float | None,
+    share_prior: float,
+    rng: np.random.Generator,
+) -> MatchedMixture:
+    """A chain on the matched law, without correction, where its clusters are a good guess."""
+    prior = default_prior(population.n_items)
+    start = MatchedStart(population, alpha, MatchedProposals(), prior, share_prior, False)
+    if n_clusters == 1:
+        return start.one("map", rng)
+    return start.clusters(n_clusters, rng, lambda: None)
