@@ -17,15 +17,15 @@ import naive
 import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.engines.executors import Threads
+from pseudomallows.evaluation.evaluate import calibrate, hide_clicks
 from pseudomallows.inference.corrections import learn_correction, monotone_map
-from pseudomallows.inference.evaluate import calibrate, hide_clicks
-from pseudomallows.inference.held_out import check_held_out
 from pseudomallows.inference.item_scores import products_of, ridge_weights
 from pseudomallows.inference.methods.personal import features_of, seen_table
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
 from pseudomallows.posteriors.corrections import Correction
 from pseudomallows.posteriors.personal import PersonalModel
+from pseudomallows.preferences.held_out import check_held_out
 from pseudomallows.recommendations.personal import PersonalChances
 from pseudomallows.recommendations.tables import GridTables
 

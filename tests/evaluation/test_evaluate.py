@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.inference.evaluate import calibrate, hide_clicks, most_clicked
+from pseudomallows.evaluation.evaluate import calibrate, hide_clicks, most_clicked
 
 
 def quietly(*arguments, **options):
