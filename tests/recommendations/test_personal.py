@@ -25,7 +25,6 @@ from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
 from pseudomallows.posteriors.corrections import Correction
 from pseudomallows.posteriors.personal import PersonalModel
-from pseudomallows.preferences.held_out import check_held_out
 from pseudomallows.recommendations.personal import PersonalChances
 from pseudomallows.recommendations.tables import GridTables
 
@@ -636,14 +635,3 @@ def test_a_table_in_the_making_is_not_ready_and_holds_nobody_up(monkeypatch):
 def ask(chances, seen, window=4):
     tables = chances.prepare(seen, window)
     return chances.probabilities(tables, seen, slice(0, 1), window)
-
-
-def test_later_clicks_on_one_item_are_clicks_of_the_fit():
-    data = simulated()
-    items, users = data.preferences.items.tolist(), data.preferences.users.tolist()
-    later = {user: [items[0]] for user in users}
-    held_out = check_held_out(later, data.preferences)
-    assert held_out.n_items == data.preferences.n_items
-    assert held_out.n_clicks.tolist() == [1] * len(users)
-    with pytest.raises(ValueError, match="held_out must have items of the fit, such as"):
-        check_held_out({users[0]: ["unknown"]}, data.preferences)
