@@ -17,7 +17,7 @@ import naive
 import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.engines.executors import Threads
-from pseudomallows.evaluation.evaluate import calibrate, hide_clicks
+from pseudomallows.evaluation.evaluate import calibrate
 from pseudomallows.inference.corrections import learn_correction, monotone_map
 from pseudomallows.inference.item_scores import products_of, ridge_weights
 from pseudomallows.inference.methods.personal import features_of, seen_table
@@ -25,6 +25,7 @@ from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
 from pseudomallows.posteriors.corrections import Correction
 from pseudomallows.posteriors.personal import PersonalModel
+from pseudomallows.preferences.hide import hide_clicks
 from pseudomallows.recommendations.personal import PersonalChances
 from pseudomallows.recommendations.tables import GridTables
 
