@@ -23,7 +23,7 @@ def test_simulated_files_are_read_again(here):
         assert run("simulate", what, "--users", 9, "--items", 5, "--seed", 1, *out) == 0
         assert isinstance(pm.read(f"{what}.csv"), kind)
         truth = pm.read("truth.csv")
-        assert truth.is_full.all()
+        assert truth.is_full
     top = ["--top", 2, "--out", "top.csv"]
     assert run("simulate", "rankings", "--users", 9, "--items", 5, "--seed", 1, *top) == 0
     assert (pm.read("top.csv").rankings > 0).sum(axis=1).tolist() == [2] * 9
