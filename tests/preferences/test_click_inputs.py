@@ -56,6 +56,17 @@ def test_a_dict_of_columns_is_checked_as_a_frame_is():
         pm.Preferences.from_clicks({"user": [1, 2], "movie": [1, 2], "track": [1, 2]})
 
 
+def test_names_of_several_kinds_keep_their_order():
+    prefs = pm.Preferences.from_clicks({"user": ["b", 3, "b"], "item": [7, "x", "x"]})
+    assert (prefs.users.tolist(), prefs.items.tolist()) == (["b", 3], [7, "x"])
+    assert prefs.codes.tolist() == [0, 1, 1]
+
+
+def test_a_column_of_times_is_no_judgement():
+    times = pd.to_datetime(["1969-01-01"] * 4)
+    assert pm.Preferences.from_clicks(pd.DataFrame(FRAME | {"x": times})).n_users == 2
+
+
 def test_users_may_be_named_as_columns_are():
     prefs = pm.Preferences.from_clicks({"judge": ["a", "b"], "page": ["a"], "ann": ["b"]})
     assert prefs.users.tolist() == ["judge", "page", "ann"]
@@ -148,6 +159,9 @@ def test_names_may_hold_users_and_items_without_clicks():
         ([[1, np.nan]], {}, r"got nan at \[0, 1\]"),
         (sparse.csr_array([[1, -2.0]]), {}, r"got -2.0"),
         ([["a", "b"]], {}, "clicks must be numbers"),
+        (np.zeros((2, 2, 2), bool), {}, r"a table of users and items, got shape \(2, 2, 2\)"),
+        (sparse.csr_array((0, 3)), {}, "clicks is empty: it has no users"),
+        (sparse.csr_array([[1j, 0]]), {}, "got complex ones"),
         ([], {}, "clicks is empty"),
         ([["a", "b"], ["c"]], {}, "the same number of items"),
         (np.array([[1j, 0]]), {}, "clicks must be numbers"),
