@@ -241,14 +241,18 @@ def figure(name: str) -> float:
 
 def wait_until_ready(service: subprocess.Popen[bytes]) -> None:
     """Until the port is open and all tables are made."""
+    last = "tables are left to make"
     while service.poll() is None:
         try:
             if figure("tables_left") == 0:
                 return
-        except OSError:
-            pass
+        except OSError as error:  # the port is not open yet, or another has it
+            last = str(error)
         time.sleep(0.3)
-    raise RuntimeError(f"the service ended with code {service.returncode}, before it was ready")
+    raise RuntimeError(
+        f"the service ended with code {service.returncode} before it was ready; the last that was "
+        f"heard of it: {last}"
+    )
 
 
 def write_lists(clicks: pm.Clicks, path: Path) -> None:

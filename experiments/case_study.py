@@ -34,8 +34,8 @@ from scipy.sparse import csr_matrix
 import paper
 import pseudomallows as pm
 from accuracy_clicks import best_items, count_latent, metropolis_chain, sweeps
+from pseudomallows.evaluation.evaluate import calibrate, most_clicked
 from pseudomallows.inference.alpha import expected_click_similarity, mean_click_similarity
-from pseudomallows.inference.evaluate import calibrate, most_clicked
 from pseudomallows.preferences.hide import hide_clicks
 
 RETAIL = {"n_items": 200, "min_purchases": 13, "n_users": None, "hide": 10}

@@ -15,6 +15,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -168,13 +169,12 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def _value(text: str) -> Any:
+    """A cell: an int, else a float, else the text itself; None where it is empty."""
     if not text:
         return None
     for kind in (int, float):
-        try:
+        with suppress(ValueError):  # text such as "mcmc" is no number, and stays as it is
             return kind(text)
-        except ValueError:
-            pass
     return text
 
 

@@ -22,6 +22,7 @@ ROOMS = (  # a room imports rooms above it, and `kernels`
     "posteriors",
     "recommendations",
     "inference",
+    "evaluation",
     "show",
     "plots",
     "web",

@@ -1,7 +1,8 @@
 """Learn what people prefer, and how sure one can be of it, from rankings and clicks.
 
 The names here are what most people need. Each room has more: `pm.preferences`, `pm.files`,
-`pm.distances`, `pm.distributions`, `pm.recommendations`, `pm.inference`, `pm.diagnostics`.
+`pm.distances`, `pm.distributions`, `pm.recommendations`, `pm.inference`, `pm.evaluation`,
+`pm.diagnostics`.
 """
 
 import importlib
@@ -9,7 +10,16 @@ import sys
 import warnings
 from typing import Any
 
-from . import distances, distributions, engines, files, inference, preferences, recommendations
+from . import (
+    distances,
+    distributions,
+    engines,
+    evaluation,
+    files,
+    inference,
+    preferences,
+    recommendations,
+)
 from ._version import __version__
 from .distributions import datasets, scores
 from .distributions.datasets import simulate_clicks, simulate_rankings
@@ -17,10 +27,10 @@ from .distributions.mallows import Mallows
 from .distributions.pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .distributions.scores import marginal_divergence
 from .engines.executors import Threads
+from .evaluation.evaluate import evaluate
 from .files.read import read
 from .inference.alpha import estimate_alpha
 from .inference.choose_clusters import choose_clusters
-from .inference.evaluate import evaluate
 from .inference.fit import fit
 from .latent.likelihood import click_log_likelihood, log_likelihood
 from .posteriors import diagnostics
@@ -87,7 +97,7 @@ MOVED = {  # names of version 0.1 and their new places; to be removed after vers
     "split": (files, "files.split"),
     "maximum_likelihood_alpha": (distributions, "distributions.maximum_likelihood_alpha"),
     "ClusterCurve": (inference, "inference.ClusterCurve"),
-    "Evaluation": (inference, "inference.Evaluation"),
+    "Evaluation": (evaluation, "evaluation.Evaluation"),
     "scores_from": (inference, "inference.scores_from"),
     "Search": (inference, "inference.Search"),
     "search": (inference, "inference.search"),

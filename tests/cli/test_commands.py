@@ -23,7 +23,7 @@ def test_simulated_files_are_read_again(here):
         assert run("simulate", what, "--users", 9, "--items", 5, "--seed", 1, *out) == 0
         assert isinstance(pm.read(f"{what}.csv"), kind)
         truth = pm.read("truth.csv")
-        assert truth.is_full.all()
+        assert truth.is_full
     top = ["--top", 2, "--out", "top.csv"]
     assert run("simulate", "rankings", "--users", 9, "--items", 5, "--seed", 1, *top) == 0
     assert (pm.read("top.csv").rankings > 0).sum(axis=1).tolist() == [2] * 9
@@ -213,3 +213,27 @@ def test_safe_csv_has_no_formula(here, name, ending):
     unmarked = [[c[1:] if c[:1] == "'" and c != "'quoted" else c for c in row] for row in safe]
     assert unmarked == plain
     assert any(cell[:1] in ("=", "@") for row in plain for cell in row)
+
+
+def test_a_terminal_gets_an_aligned_table(model, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert run("consensus", model) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["cluster", "item", "rank", "lowest", "highest", "mean"]
+    assert len(rows) == 8
+    assert {row[head.index("rank") :].split()[0] for row in rows} == {*"12345678"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fit", "c.csv", "--out", "x.pm", "--checkpoint", "x"], "--checkpoint needs --seed"),
+        (["recommend", "m.pm", "--clicks", "."], ". is a folder: --out must be a folder too"),
+        (["report", "r.pm", "--evaluate", "--out", "r.html"], "only clicks can be hidden"),
+        (["serve", "r.pm"], "the service recommends from clicks, and this model is of rankings"),
+    ],
+)
+def test_what_a_command_cannot_do_is_said_before_the_work(model, capsys, arguments, words):
+    pm.fit(pm.Preferences.from_rankings([[1, 2, 3]]), alpha=1, rng=1).save("r.pm")
+    assert run(*arguments) == 1
+    assert words in capsys.readouterr().err

@@ -13,3 +13,11 @@ def test_info(clicks, model, capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["holds"], found["method"], found["seed"]) == ("model", "mcmc", 1)
     assert found["worst R-hat"] < 1.05
+
+
+def test_info_of_rankings_shows_the_first_user(here, capsys):
+    (here / "r.csv").write_text("user,tea,mate,rum,gin\nann,2,1,,3\nbob,1,2,3,4\n")
+    assert run("info", "r.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["holds"], found["users"], found["full"]) == ("rankings", 2, 2)
+    assert found["first user"] == "ann: mate, tea, gin"

@@ -1,5 +1,6 @@
 """The bar of long work."""
 
+import io
 import os
 import pty
 import subprocess
@@ -36,3 +37,18 @@ def test_a_pipe_sees_none(capsys):
     with show_progress("fitting") as progress:
         assert progress is None
     assert capsys.readouterr().err == ""
+
+
+def test_the_bar_knows_how_far_it_is(monkeypatch):
+    pytest.importorskip("rich")
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with show_progress("fitting") as progress:
+        progress(1, 4)
+        progress(3, 4)
+    assert "fitting" in terminal.getvalue()
+    assert "75%" in terminal.getvalue()
+    with show_progress("fitting", quiet=True) as progress:
+        assert progress is None

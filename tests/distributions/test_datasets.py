@@ -172,7 +172,7 @@ def test_fruits_are_the_same_at_each_call():
     prefs = fruits()
     assert (prefs.rankings == fruits().rankings).all()
     assert prefs.items.tolist() == FRUITS
-    assert prefs.is_full.all()
+    assert prefs.is_full
     assert sorted(SWEET) == sorted(TART) == FRUITS
 
 

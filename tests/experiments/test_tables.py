@@ -262,3 +262,11 @@ def test_the_pseudo_mallows_is_farther_from_the_truth_than_the_map(made):
         for method in ("Pseudo-Mallows", "MAP by assignment")
     )
     assert own > 1.5 * best
+
+
+def test_cells_come_back_as_numbers_where_they_are_numbers(tmp_path):
+    rows = [{"whole": 3, "real": -1.5e-7, "text": "mcmc", "none": ""}]
+    paper.write_rows(rows, tmp_path / "x.csv", SEED, "smallest")
+    (found,) = paper.read_rows(tmp_path / "x.csv")
+    assert {name: found[name] for name in rows[0]} == rows[0] | {"none": None}
+    assert type(found["whole"]) is int

@@ -267,34 +267,6 @@ def test_three_clusters_of_top_lists_are_found(method):
     check_clusters(posterior, tops(), 0.95, [6, 6, 9])
 
 
-def test_the_number_of_clusters_is_found():
-    curve = pm.choose_clusters(full().preferences, rng=1)
-    assert curve.chosen == 3
-    assert curve.means.argmax() + 1 == 3
-    assert curve.n_clusters.tolist() == [1, 2, 3, 4, 5]  # two more, then it stops
-    posterior = quietly(full().preferences, "mcmc", n_clusters="auto", n_chains=2, rng=1)
-    assert posterior.n_clusters == 3
-    assert posterior.settings["curve"]["chosen"] == 3
-
-
-@pytest.mark.slow
-def test_the_number_of_clusters_of_clicks_is_found():
-    assert pm.choose_clusters(clicked().preferences, rng=1).chosen == 3
-
-
-def test_one_population_is_not_cut_into_pieces():
-    data = pm.simulate_rankings(200, 10, 4, rng=2)
-    assert pm.choose_clusters(data.preferences, rng=1).chosen == 1
-
-
-@pytest.mark.parametrize("n_users", [1, 2, 5, 20])
-def test_tiny_data_have_one_cluster(n_users):
-    prefs = pm.simulate_rankings(n_users, 6, 3, rng=1).preferences
-    curve = pm.choose_clusters(prefs, rng=1)
-    assert curve.chosen == 1
-    assert quietly(prefs, alpha=3, n_clusters="auto", n_draws=5, rng=1).n_clusters == 1
-
-
 @pytest.mark.slow
 def test_probabilities_are_calibrated():
     options = {"n_clusters": 3, "n_chains": 2, "n_draws": 50, "rng": 1}
@@ -454,16 +426,6 @@ def test_an_alpha_that_is_estimated_is_no_matter_of_convergence():
     found = posterior.diagnostics()
     assert found.alpha_rhat == 1.0
     assert found.alpha_effective_size == pytest.approx(150)
-
-
-def test_auto_checks_its_options_first_and_drops_those_without_effect():
-    prefs = pm.simulate_rankings(100, 6, 4, rng=2).preferences
-    posterior = quietly(prefs, "mcmc", n_clusters="auto", share_prior=0.5, refresh=2, rng=1)
-    assert posterior.n_clusters == 1
-    with pytest.raises(TypeError, match="has no option 'nchains'"):
-        pm.fit(prefs, "mcmc", n_clusters="auto", nchains=2)
-    with pytest.raises(ValueError, match="share_prior must be above 0"):
-        pm.fit(prefs, "mcmc", n_clusters="auto", share_prior=0)
 
 
 def test_latent_rankings_of_users_who_say_nothing_change_nothing():

@@ -15,7 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pseudomallows as pm
+from pseudomallows.distances.tallies import MOVES
 from pseudomallows.files.atomic import write_whole
+from pseudomallows.inference.methods import ALL_METHODS
+from pseudomallows.inference.methods.mcmc import AUGMENTATIONS, STARTS
+from pseudomallows.inference.methods.pseudo import UPDATES
+from pseudomallows.posteriors import check_saved
 from pseudomallows.posteriors.check_saved import ARRAYS
 from pseudomallows.web.models.versions import Versions
 
@@ -39,6 +44,7 @@ def test_a_saved_posterior_comes_back_whole(posterior, path):
         assert getattr(again, name).dtype == getattr(posterior, name).dtype
     assert np.isnan(again.log_posterior).all()
     assert again.items.tolist() == list("abcdé")
+    assert (again.n_users, again.n_items) == (30, 5)
     assert again.settings == posterior.settings
     assert again.point_consensus("map").tolist() == posterior.point_consensus("map").tolist()
     assert os.listdir(path.parent) == ["a posterior.pm"]
@@ -275,6 +281,15 @@ FORGED = [
     (lambda h, m: h["settings"].update(kind="magic"), "settings: kind is 'magic'"),
     (lambda h, m: h["settings"].update(is_full=1), "settings: is_full is 1"),
     (lambda h, m: h["settings"].update(method="personal"), "settings: method is 'personal'"),
+    (
+        lambda h, m: h["settings"].update(method="magic"),
+        "was fitted with method='magic', and this version knows 'pseudo', .* only: update",
+    ),
+    (
+        lambda h, m: h["settings"]["options"].update(move="jump"),
+        "was fitted with move='jump', and this version knows 'swap', 'leap_and_shift' only",
+    ),
+    (lambda h, m: h["settings"]["options"].update(update="z"), "was fitted with update='z'"),
     (lambda h, m: h["settings"].update(alpha=math.nan), "settings: alpha is nan"),
     (lambda h, m: h["settings"]["options"].update(order="z"), "settings: order is 'z'"),
     (lambda h, m: h["settings"].update(seed="x"), "settings: seed is 'x'"),
@@ -314,6 +329,14 @@ def test_what_is_forged_is_named(tmp_path, change, message):
     with pytest.raises(ValueError, match=message) as caught:
         pm.load(path)
     assert str(caught.value).startswith(str(path))
+
+
+def test_a_saved_fit_may_have_every_method_and_name_that_fit_knows():
+    assert set(check_saved.METHODS) == set(ALL_METHODS)
+    known = {"move": MOVES, "start": STARTS, "augmentation": AUGMENTATIONS, "update": UPDATES}
+    assert {name: set(names) for name, names in check_saved.NAMED.items()} == {
+        name: set(names) for name, names in known.items()
+    }
 
 
 @pytest.mark.parametrize("options", [{}, {"ridge": "x"}, {"ridge": -1}])

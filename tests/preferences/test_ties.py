@@ -12,7 +12,6 @@ from scipy.stats import rankdata
 
 import naive
 import pseudomallows as pm
-from pseudomallows.preferences import KINDS
 
 
 @st.composite
@@ -182,97 +181,6 @@ def test_a_tuple_among_the_items_is_a_name():
 def test_lists_with_ties_are_checked(ordering, message):
     with pytest.raises((ValueError, TypeError), match=message):
         pm.Preferences.from_orderings([ordering])
-
-
-def test_a_row_of_ties_is_not_full_and_one_tie_of_all_says_nothing():
-    prefs = pm.Preferences.from_rankings(
-        [[1, 2, 2], [1, 1, 1], [1, 2, 3], [1, 0, 0]], weights=[1, 1, 1, 0]
-    )
-    assert prefs.is_row_full.tolist() == [False, False, True, False]
-    assert prefs.is_row_tied.tolist() == [True, True, False, False]
-    assert prefs.is_informative.tolist() == [True, False, True, False]
-    assert not prefs.is_full
-    assert prefs.take([1, 2]).is_full
-    assert repr(prefs) == "Rankings(4 users, 3 items; 1 full, 1 partial, 2 with ties)"
-    with pytest.raises(ValueError, match="no user says anything"):
-        pm.fit(prefs.take([1]))
-
-
-# What every kind of data answers
-
-SAMPLES = {
-    "rankings": pm.Preferences.from_rankings([[1, 2, 2, 4], [1, 0, 0, 0]], weights=[1, 3]),
-    "clicks": pm.Preferences.from_clicks([[1, 0, 1, 0], [0, 0, 0, 1]], weights=[1, 3]),
-}
-OTHERS = {
-    "rankings": [[[1, 3, 2, 4], [1, 0, 0, 0]], [[1, 2, 2, 4], [0, 1, 0, 0]]],
-    "clicks": [[[1, 0, 0, 0], [0, 0, 0, 1]], [[0, 0, 0, 1], [1, 0, 1, 0]]],
-}
-
-
-def test_every_kind_has_a_sample():
-    assert set(SAMPLES) == set(KINDS)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_answers_for_itself(kind):
-    prefs = SAMPLES[kind]
-    facts = prefs.facts()
-    assert prefs.kind == kind
-    assert type(prefs) is KINDS[kind]
-    assert list(facts)[:3] == ["users", "items", "people"]
-    assert (facts["users"], facts["items"], facts["people"]) == (2, 4, 4)
-    assert all(type(value) in (int, float) for value in facts.values())
-    assert prefs.shape_words in ("rankings with ties", "clicks")
-    assert not prefs.is_full
-    assert prefs.is_row_full.shape == prefs.is_informative.shape == (2,)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_arrays_of_a_kind_bring_it_back(kind):
-    prefs = SAMPLES[kind]
-    arrays = prefs.to_arrays()
-    assert {name: array.dtype for name, array in arrays.items()} == prefs.ARRAYS
-    again = KINDS[kind].from_arrays(arrays, prefs.users, prefs.items)
-    assert again.digest() == prefs.digest()
-    assert repr(again) == repr(prefs)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_other_data_have_another_digest(kind):
-    prefs, make = SAMPLES[kind], getattr(pm.Preferences, f"from_{kind}")
-    others = [make(rows, weights=[1, 3]) for rows in OTHERS[kind]]
-    others += [make(OTHERS[kind][0]), prefs.rename(items=list("abcd")), prefs.take([0])]
-    digests = {each.digest() for each in (prefs, *others)}
-    assert len(digests) == 1 + len(others)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_arrays_that_are_wrong_are_refused(kind):
-    prefs = SAMPLES[kind]
-    arrays = prefs.to_arrays()
-    for name, array in arrays.items():
-        wrong = [array[:-1], array.astype(float), array - 10, array + 2**30, array[None]]
-        for each in wrong:
-            with pytest.raises(ValueError):
-                KINDS[kind].from_arrays(arrays | {name: each}, prefs.users, prefs.items)
-        rest = {other: arrays[other] for other in arrays if other != name}
-        with pytest.raises(ValueError, match=f"no array '{name}'"):
-            KINDS[kind].from_arrays(rest, prefs.users, prefs.items)
-
-
-def test_saved_ties_must_have_their_first_rank():
-    prefs = SAMPLES["rankings"]
-    arrays = prefs.to_arrays() | {"ranking_ranks": np.array([[1, 2, 2, 3], [1, 0, 0, 0]])}
-    with pytest.raises(ValueError, match="the first of their ranks"):
-        KINDS["rankings"].from_arrays(arrays, prefs.users, prefs.items)
-
-
-def test_a_saved_user_has_clicked_an_item_once():
-    prefs = SAMPLES["clicks"]
-    arrays = prefs.to_arrays() | {"click_codes": np.array([2, 2, 3])}
-    with pytest.raises(ValueError, match="clicked an item twice"):
-        KINDS["clicks"].from_arrays(arrays, prefs.users, prefs.items)
 
 
 def test_half_ranks_anywhere_make_all_ranks_means():

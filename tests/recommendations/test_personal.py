@@ -17,15 +17,15 @@ import naive
 import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.engines.executors import Threads
+from pseudomallows.evaluation.evaluate import calibrate
 from pseudomallows.inference.corrections import learn_correction, monotone_map
-from pseudomallows.inference.evaluate import calibrate, hide_clicks
-from pseudomallows.inference.held_out import check_held_out
 from pseudomallows.inference.item_scores import products_of, ridge_weights
 from pseudomallows.inference.methods.personal import features_of, seen_table
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
 from pseudomallows.posteriors.corrections import Correction
 from pseudomallows.posteriors.personal import PersonalModel
+from pseudomallows.preferences.hide import hide_clicks
 from pseudomallows.recommendations.personal import PersonalChances
 from pseudomallows.recommendations.tables import GridTables
 
@@ -636,14 +636,3 @@ def test_a_table_in_the_making_is_not_ready_and_holds_nobody_up(monkeypatch):
 def ask(chances, seen, window=4):
     tables = chances.prepare(seen, window)
     return chances.probabilities(tables, seen, slice(0, 1), window)
-
-
-def test_later_clicks_on_one_item_are_clicks_of_the_fit():
-    data = simulated()
-    items, users = data.preferences.items.tolist(), data.preferences.users.tolist()
-    later = {user: [items[0]] for user in users}
-    held_out = check_held_out(later, data.preferences)
-    assert held_out.n_items == data.preferences.n_items
-    assert held_out.n_clicks.tolist() == [1] * len(users)
-    with pytest.raises(ValueError, match="held_out must have items of the fit, such as"):
-        check_held_out({users[0]: ["unknown"]}, data.preferences)

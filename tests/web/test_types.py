@@ -1,9 +1,11 @@
 """Names that can be stored, and answers as JSON."""
 
+import msgspec
 import pytest
 
+from pseudomallows.inference.methods import ALL_METHODS
 from pseudomallows.web.errors import ServiceError
-from pseudomallows.web.types import MAX_NAME, ErrorAnswer, check_name, encode
+from pseudomallows.web.types import MAX_NAME, ErrorAnswer, RefitRequest, check_name, encode
 
 
 @pytest.mark.parametrize("name", ["x", "ü ☕", "a/b", "x" * MAX_NAME])
@@ -22,3 +24,14 @@ def test_what_no_store_takes_is_refused(name):
 
 def test_answers_are_json():
     assert encode(ErrorAnswer('no "x"')) == rb'{"error":"no \"x\""}'
+
+
+@pytest.mark.parametrize("method", ALL_METHODS)
+def test_a_refit_may_name_every_method(method):
+    asked = msgspec.json.decode(encode({"method": method}), type=RefitRequest)
+    assert asked.method == method
+
+
+def test_a_refit_may_name_no_other_method():
+    with pytest.raises(msgspec.ValidationError, match="Invalid enum value 'magic'"):
+        msgspec.json.decode(b'{"method": "magic"}', type=RefitRequest)

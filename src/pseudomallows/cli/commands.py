@@ -9,11 +9,11 @@ import numpy as np
 
 from ..distributions.datasets import simulate_clicks, simulate_rankings
 from ..engines.executors import Threads
+from ..evaluation.evaluate import Evaluation, evaluate
+from ..evaluation.evaluate_again import evaluate_again
 from ..files.parquet_parts import Parts, split
 from ..files.read import read
 from ..files.write import as_text, check_table, write_table
-from ..inference.evaluate import Evaluation, evaluate
-from ..inference.evaluate_again import evaluate_again
 from ..inference.fit import fit
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.save import load

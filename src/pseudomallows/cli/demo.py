@@ -12,9 +12,9 @@ from typing import Any, cast
 import numpy as np
 
 from ..distributions import datasets
+from ..evaluation.evaluate import Evaluation, evaluate
 from ..files.atomic import make_folder
 from ..files.write import write_table
-from ..inference.evaluate import Evaluation, evaluate
 from ..inference.fit import fit
 from ..posteriors.diagnostics import ConvergenceWarning
 from ..posteriors.posterior import Posterior

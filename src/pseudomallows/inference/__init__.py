@@ -1,17 +1,14 @@
 """From preferences to a posterior."""
 
 from .choose_clusters import ClusterCurve, choose_clusters
-from .evaluate import Evaluation, evaluate
 from .fit import fit
 from .item_scores import scores_from
 from .visit_order_search import Search, search
 
 __all__ = [
     "ClusterCurve",
-    "Evaluation",
     "Search",
     "choose_clusters",
-    "evaluate",
     "fit",
     "scores_from",
     "search",

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distances import DISTANCES
+from ..distances.tallies import MOVES
 from ..distributions.pseudo import ORDERS
 from ..files.archive import WrongFileError
 from ..preferences import KINDS
@@ -34,7 +35,18 @@ FLAGS = (  # among the options
 )
 LEAST = {"n_draws": 1, "n_chains": 1, "n_clusters": 1, "warmup": 0, "thin": 1, "refresh": 1}
 LEAST |= {"n_swaps": 1, "leap": 1, "n_moves": 1, "n_alpha_moves": 1}
-NAMED = ("augmentation", "update", "move", "start")  # options that are names
+METHODS = (
+    "pseudo",
+    "balanced",
+    "mcmc",
+    "personal",
+)  # those of `inference.methods`
+NAMED = {  # options that are names, and these names
+    "augmentation": ("exact", "metropolis"),
+    "update": ("sampled", "expected"),
+    "move": tuple(MOVES),
+    "start": ("map", "random"),
+}
 
 
 def check_shapes(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
@@ -116,6 +128,8 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
     method, options = settings.get("method"), settings.get("options")
     if not isinstance(method, str) or (method == "personal") != is_personal:
         raise WrongFileError(f"has damaged settings: method is {method!r}")
+    if method not in METHODS:
+        raise WrongFileError(_unknown("method", method, METHODS))
     if not isinstance(options, dict):
         raise WrongFileError("has damaged settings: there are no options")
     kept = options.get("keep_latent", [])
@@ -144,7 +158,7 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
 
 
 def check_options(options: dict[str, Any], n_clusters: int) -> None:
-    """Refuse options of the wrong type or size; which names a method knows, `fit` says."""
+    """Refuse options of the wrong type or size, or with a name that is not known."""
     wrong = {
         name: not _is_count(value := options.get(name, least)) or value < least
         for name, least in LEAST.items()
@@ -162,6 +176,17 @@ def check_options(options: dict[str, Any], n_clusters: int) -> None:
     wrong["n_draws"] |= "n_draws" not in options
     for name in (name for name, is_wrong in wrong.items() if is_wrong):
         raise WrongFileError(f"has damaged settings: {name} is {options.get(name)!r}")
+    for name in NAMED.keys() & options.keys():
+        if options[name] not in NAMED[name]:
+            raise WrongFileError(_unknown(name, options[name], NAMED[name]))
+
+
+def _unknown(what: str, name: str, known: tuple[str, ...]) -> str:
+    """A name that a newer version may know."""
+    return (
+        f"was fitted with {what}={name!r}, and this version knows {', '.join(map(repr, known))} "
+        "only: update pseudomallows"
+    )
 
 
 def _is_count(value: Any, or_none: bool = False) -> bool:

@@ -161,7 +161,7 @@ class PersonalFit(PersonalModel):
     clusters: Posterior | None = None
 
     def __repr__(self) -> str:
-        return f"PersonalFit({len(self.users)} users, {self.n_items} items)"
+        return f"PersonalFit({self.n_users} users, {self.n_items} items)"
 
     def __getattr__(self, name: str) -> Any:
         """What a posterior of draws has, and a personal fit has not: say what to ask instead."""
@@ -203,6 +203,11 @@ class PersonalFit(PersonalModel):
     def is_full(self) -> bool:
         """Was it fitted to full rankings only? No."""
         return False
+
+    @property
+    def n_users(self) -> int:
+        """Number of users."""
+        return len(self.users)
 
     @property
     def n_clusters(self) -> int:

@@ -128,6 +128,11 @@ class Posterior:
         return bool(self.settings.get("is_full", False))
 
     @property
+    def n_users(self) -> int:
+        """Number of rows of `users`; a fit of parts on workers keeps none."""
+        return len(self.users)
+
+    @property
     def n_items(self) -> int:
         """Number of items."""
         return self.consensus.shape[-1]

@@ -187,9 +187,9 @@ class Preferences(ABC):
         """Which rows say anything."""
 
     @property
-    def is_full(self) -> np.bool_:
+    def is_full(self) -> bool:
         """Is everything known of the users who say anything?"""
-        return np.all(self.is_row_full | ~self.is_informative)
+        return bool(np.all(self.is_row_full | ~self.is_informative))
 
     @property
     @abstractmethod

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..evaluation.evaluate import Evaluation
 from ..inference.choose_clusters import ClusterCurve
-from ..inference.evaluate import Evaluation
 from ..posteriors.posterior import Posterior
 from ..rankings import check_count, orderings_of
 

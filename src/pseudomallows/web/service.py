@@ -260,7 +260,7 @@ class Service:
             model=model.number,
             n_users=len(model.user_names),
             n_items=len(model.item_names),
-            n_clusters=model.posterior.n_clusters,
+            n_clusters=model.summary.n_clusters,
             n_clicks=len(model.clicks.codes),
             alpha=model.summary.alphas(),
             trusted=trusted,

@@ -1,10 +1,11 @@
 """What goes in and out of the service, as types; the description for others is made from them."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 from msgspec.json import Encoder
 
+from ..inference.methods import ALL_METHODS
 from .errors import ServiceError
 
 MAX_K, MAX_CLICKS = 1000, 10_000  # of one request: what they cost grows with both
@@ -14,6 +15,10 @@ encode = Encoder().encode  # JSON; made once, as it is asked for with each answe
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 Names = Annotated[list[Name], Meta(max_length=MAX_CLICKS)]
 Number = Annotated[int, Meta(ge=0)]
+if TYPE_CHECKING:  # a type checker takes literals only
+    MethodName = str
+else:
+    MethodName = Literal[tuple(ALL_METHODS)]
 
 
 class RecommendRequest(Struct, forbid_unknown_fields=True):
@@ -33,7 +38,7 @@ class RefitRequest(Struct, forbid_unknown_fields=True):
     """How to fit again; null: as before."""
 
     clusters: Annotated[int, Meta(ge=1, le=1000)] | Literal["auto"] | None = None
-    method: Literal["pseudo", "balanced", "mcmc", "personal"] | None = None
+    method: MethodName | None = None
 
 
 class Recommendation(Struct):
@@ -87,7 +92,7 @@ class ClusterRow(Struct):
 
 
 class ClustersAnswer(Struct):
-    """The clusters."""
+    """The clusters; none, where each user has an order of their own."""
 
     clusters: list[ClusterRow]
 

@@ -18,12 +18,12 @@ from ...posteriors.corrections import Correction
 from ...posteriors.personal import PersonalFit, PersonalModel
 from ...posteriors.posterior import Posterior
 from ...preferences import Clicks, Preferences, rows_of_users
+from ...preferences.held_out import check_held_out
 from ...preferences.hide import hide_clicks, without_clicks
 from ...rankings import check_number
 from ...recommendations.personal import PersonalChances
 from ...recommendations.recommenders import chances_of
 from ..corrections import learn_correction
-from ..held_out import check_held_out
 from ..item_scores import given_scores, products_of, ridge_weights
 from .method import Case, Options, flag, option
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...evaluation.reproduce import fit_options
 from ...inference.fit import fit
-from ...inference.reproduce import fit_options
 from ...posteriors.personal import Fit
 from ...preferences import Clicks, clicks_of_pairs
 from ..errors import StoreError

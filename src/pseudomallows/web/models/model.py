@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.executors import Threads
-from ...posteriors.personal import Fit
+from ...posteriors.personal import Fit, PersonalFit
 from ...preferences import Clicks
 from ...recommendations.recommend import best_of_one
 from ...recommendations.recommenders import recommender_of
@@ -62,9 +62,14 @@ class Model:
         codes = np.zeros(1, dtype=np.int32)
         if self.clicks.n_users:  # none are kept of a fit of parts
             codes = self.clicks.clicks_of(int(np.argmax(self.clicks.n_clicks > 0)))
-        for _ in range(2):  # the first compiles
-            self.best(codes, WINDOW)
+        for k in (WINDOW, WINDOW, *self._corrected_window()):  # the first of each kind compiles
+            self.best(codes, k)
         return left
+
+    def _corrected_window(self) -> list[int]:
+        """A window whose probabilities are corrected, by kernels of their own, if there is one."""
+        fit = self.posterior
+        return list(fit.corrections)[:1] if isinstance(fit, PersonalFit) else []
 
     def _sizes_at_hand(self) -> list[int]:
         """How many clicks users have, the commonest first; none at all is asked for too."""

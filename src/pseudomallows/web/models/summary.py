@@ -34,6 +34,7 @@ class Summary:
 
     def __init__(self, posterior: Fit, clicks: Clicks, item_names: list[str]):
         self.posterior, self.item_names = posterior, item_names
+        self._clusters = posterior.clusters if isinstance(posterior, PersonalFit) else posterior
         self._counts = clicks.item_counts()
         self._by_count = np.argsort(-self._counts, kind="stable").tolist()
         self._folded = [name.casefold() for name in item_names]
@@ -65,18 +66,22 @@ class Summary:
         means: list[float] = self.posterior.alpha.mean(axis=(0, 1)).tolist()
         return means
 
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters /clusters has."""
+        return 0 if self._clusters is None else self._clusters.n_clusters
+
     def consensus(self, cluster: int) -> bytes:
         """The answer of /consensus."""
-        if not 0 <= cluster < self.posterior.n_clusters:
-            last = self.posterior.n_clusters - 1
-            raise ServiceError(404, f"cluster must be in 0..{last}, got {cluster}")
-        posterior = self.posterior
-        if isinstance(posterior, PersonalFit):
+        posterior = self._clusters
+        if posterior is None:
             raise ServiceError(
                 404,
                 "this model has no consensus, as each user has an order of their own: /items lists "
                 "the items by the number of users who clicked them",
             )
+        if not 0 <= cluster < self.n_clusters:
+            raise ServiceError(404, f"cluster must be in 0..{self.n_clusters - 1}, got {cluster}")
         return self._once(
             ("consensus", cluster), lambda: encode(self._make_consensus(posterior, cluster))
         )
@@ -99,17 +104,16 @@ class Summary:
         return self._once("clusters", lambda: encode(self._make_clusters()))
 
     def _make_clusters(self) -> ClustersAnswer:
-        """Each cluster with its weight, its users and its best items."""
-        posterior, n_clusters = self.posterior, self.posterior.n_clusters
-        if isinstance(posterior, PersonalFit):  # one group, with what is clicked most
-            best = [self.item_names[code] for code in posterior.ties[:N_BEST]]
-            row = ClusterRow(0, 1.0, len(posterior.users), posterior.mean_alpha, best)
-            return ClustersAnswer([row])
-        sizes = np.bincount(posterior.labels, minlength=n_clusters).tolist()
+        """Each cluster with its weight, its users and its best items; a personal model has those
+        that it is blended with."""
+        posterior = self._clusters
+        if posterior is None:
+            return ClustersAnswer([])
+        sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters).tolist()
         weights = posterior.shares.mean(axis=(0, 1)).tolist()
-        alphas = self.alphas()
+        alphas = posterior.alpha.mean(axis=(0, 1)).tolist()
         rows = []
-        for cluster in range(n_clusters):
+        for cluster in range(posterior.n_clusters):
             ordering = cp_ordering(posterior.rank_probabilities(cluster))
             best = [self.item_names[code] for code in ordering[:N_BEST].tolist()]
             figures = weights[cluster], sizes[cluster], alphas[cluster]

@@ -37,7 +37,8 @@ export function renew(itsModel, itsClusters) {
 }
 
 function wordsOf({ method, n_clusters }) {
-  if (method === "personal") return "Each user has an order of their own, so there is no consensus to show. Try it shows what comes next for a user.";
+  if (!n_clusters) return "Each user has an order of their own, so there is no consensus to show. “Try it” shows what comes next for a user.";
+  if (method === "personal") return "Each user has an order of their own; these are the clusters that it is blended with.";
   const whose = n_clusters < 2 ? "the users" : "the users of a cluster";
   return `The order that ${whose} share, and how sure one can be of each rank.`;
 }
@@ -56,7 +57,7 @@ function choose(cluster) {
 
 async function load() {
   showTrouble(byId("consensus-trouble"), null);
-  if (model?.method === "personal") {
+  if (!model?.n_clusters) {
     byId("heat-part").hidden = true;
     return;
   }

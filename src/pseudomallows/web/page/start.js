@@ -1,6 +1,7 @@
 // Start: what the model knows, in a sentence and a picture, and whether to trust it.
 
 import { bar, byId, count, make, many, named, percent } from "./dom.js";
+import { ask } from "./service.js";
 
 const METHODS = {
   pseudo: "Pseudo-Mallows, a fast approximation",
@@ -8,13 +9,19 @@ const METHODS = {
   mcmc: "the exact model, by a Markov chain",
   personal: "personal: an order of each user's own",
 };
+const N_POPULAR = 3; // items shown where there are no clusters
 const ANSWERS = { yes: "yes", "with care": "care", no: "no" };
 
+let told = null; // the model that is shown
+
 export function renew(model, clusters) {
+  told = model;
   byId("start-title").textContent = `What ${many(model.n_users, "user prefers", "users prefer")}`;
   byId("knows").textContent = sentence(model);
   tellTrust(model);
-  drawClusters(clusters);
+  if (model.n_clusters) drawClusters(clusters);
+  else drawPopular(model);
+  byId("to-consensus").hidden = !model.n_clusters;
   tellFacts(model);
   for (const id of ["verdict", "start-actions", "about"]) byId(id).hidden = false;
 }
@@ -38,21 +45,31 @@ function tellTrust(model) {
 }
 
 function drawClusters(clusters) {
-  const place = byId("clusters");
-  place.removeAttribute("aria-busy");
-  place.replaceChildren();
-  if (!clusters.length) return;
   const several = clusters.length > 1;
-  place.append(make("h2", { text: several ? "The groups, and what they like best" : "What they like best" }));
   const largest = Math.max(...clusters.map((each) => each.share));
   const sorted = [...clusters].sort((one, other) => other.share - one.share);
   const cards = sorted.map((each) => clusterCard(each, several, largest));
-  place.append(make("ul", { class: several ? "groups" : "groups one" }, ...cards));
+  fillCards(several ? "The groups, and what they like best" : "What they like best", cards);
 }
 
+// An order for each user: what is clicked most is all that can be said of everybody.
+async function drawPopular(model) {
+  const { items } = await ask(`items?limit=${N_POPULAR}`).catch(() => ({ items: [] }));
+  if (model !== told) return;
+  const card = make("li", { class: "card" }, bestList(items.map(({ item }) => item)));
+  fillCards("What is clicked most", items.length ? [card] : []);
+}
+
+function fillCards(title, cards) {
+  const list = make("ul", { class: cards.length > 1 ? "groups" : "groups one" }, ...cards);
+  byId("clusters").removeAttribute("aria-busy");
+  byId("clusters").replaceChildren(...(cards.length ? [make("h2", { text: title }), list] : []));
+}
+
+const bestList = (items) => make("ol", { class: "best" }, ...items.map((item) => make("li", {}, named(item, 48))));
+
 function clusterCard(cluster, several, largest) {
-  const best = cluster.best.map((item) => make("li", {}, named(item, 48)));
-  const list = make("ol", { class: "best" }, ...best);
+  const list = bestList(cluster.best);
   if (!several) return make("li", { class: "card" }, list);
   const link = make("a", { href: `#consensus/${cluster.cluster}`, text: `Cluster ${cluster.cluster}` });
   const size = make("span", { class: "soft", text: `${percent(cluster.share)}, ${many(cluster.users, "user")}` });
@@ -61,10 +78,11 @@ function clusterCard(cluster, several, largest) {
 }
 
 function tellFacts(model) {
+  const ownOrder = model.method === "personal";
   const alpha = (model.alpha ?? []).map((each) => Number(each).toFixed(1)).join(", ");
   const facts = [
     ["Method", METHODS[model.method] ?? model.method],
-    ["How closely users keep to their consensus (alpha; 0 is pure chance)", alpha],
+    [`How closely users keep to their ${ownOrder ? "own order" : "consensus"} (alpha; 0 is pure chance)`, alpha],
     ["Number of the model", model.model],
     ["Seed", model.seed ?? "none"],
     ["Version of pseudomallows", model.version],

@@ -34,6 +34,9 @@ export function prepare(itsRefresh) {
 export function renew(itsModel) {
   model = itsModel;
   byId("token-part").hidden = !model.has_token;
+  const isPersonal = model.method === "personal"; // learnt again without clusters
+  byId("n-clusters-part").hidden = isPersonal;
+  if (isPersonal) byId("n-clusters").value = "";
   const groups = model.n_clusters > 1 ? `, in ${many(model.n_clusters, "cluster")}` : "";
   byId("now-words").textContent =
     `Model ${model.model}: ${many(model.n_users, "user")}${groups}, ${many(model.n_items, "item")}, ` +

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..preferences import Clicks, DroppedRowsWarning, Preferences, rows_of_pairs
+from .blocks import Clicks
+from .click_inputs import rows_of_pairs
+from .preferences import DroppedRowsWarning, Preferences
 
 
 def check_held_out(held_out: Any, prefs: Clicks) -> Clicks:

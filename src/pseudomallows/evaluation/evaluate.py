@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..engines.executors import Executor, blocks, check_local
+from ..inference.fit import fit
+from ..inference.methods.personal import MIN_USERS
 from ..kernels.click_rows import slice_clicks
 from ..kernels.groups import choose_best
 from ..posteriors.personal import Fit
@@ -14,8 +16,6 @@ from ..preferences import Clicks, check_clicks
 from ..preferences.hide import hide_clicks
 from ..rankings import check_count, check_rankings, rank_randomly
 from ..recommendations.recommend import Recommendations, recommend
-from .fit import fit
-from .methods.personal import MIN_USERS
 
 
 @dataclass(frozen=True, eq=False)

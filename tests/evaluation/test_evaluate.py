@@ -4,30 +4,13 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.inference.evaluate import calibrate, hide_clicks, most_clicked
+from pseudomallows.evaluation.evaluate import calibrate, most_clicked
 
 
 def quietly(*arguments, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
         return pm.evaluate(*arguments, **options)
-
-
-def test_hidden_clicks_are_clicks_and_the_rest_is_shown():
-    prefs = pm.simulate_clicks(200, 20, 3, 6, rng=1).preferences
-    shown, hidden = hide_clicks(prefs, 3, np.random.default_rng(1))
-    for user in range(200):
-        before, left = set(prefs.clicks_of(user)), set(shown.clicks_of(user))
-        gone = set(np.flatnonzero(hidden[user]))
-        assert left | gone == before
-        assert not left & gone
-        assert len(gone) == (3 if len(before) > 3 else 0)
-
-
-def test_every_click_is_hidden_equally_often():
-    prefs = pm.Preferences.from_clicks({u: [0, 1, 2, 3] for u in range(4000)}, items=range(6))
-    hidden = hide_clicks(prefs, 1, np.random.default_rng(1))[1]
-    assert (np.abs(hidden.sum(axis=0)[:4] - 1000) < 120).all()
 
 
 def test_popularity_recommends_the_most_clicked_unseen_items():

@@ -1,0 +1,64 @@
+"""Blocks of rows, and the threads that run them."""
+
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pseudomallows.engines import executors
+from pseudomallows.engines.executors import Threads, blocks, check_local, is_remote
+
+
+class Elsewhere(Threads):
+    """It says that it runs in other processes."""
+
+    is_remote = True
+
+
+@given(st.integers(0, 1000), st.integers(1, 300))
+def test_blocks_have_every_row_once_and_in_order(n_rows, size):
+    cut = blocks(n_rows, size)
+    assert [row for part in cut for row in range(part.start, part.stop)] == list(range(n_rows))
+    assert all(part.stop - part.start == size for part in cut[:-1])
+    assert all(part.start < part.stop for part in cut)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_results_keep_their_order(n_threads):
+    assert list(Threads(n_threads).map(abs, range(-50, 0))) == list(range(50, 0, -1))
+
+
+def test_two_threads_run_at_once():
+    meeting = threading.Barrier(2, timeout=20)  # nobody gets past it alone
+    assert sorted(Threads(2).map(lambda _: meeting.wait(), range(2))) == [0, 1]
+
+
+def test_errors_of_a_block_come_through():
+    with pytest.raises(ZeroDivisionError):
+        list(Threads(2).map(lambda number: 1 / number, [1, 0, 2]))
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5])
+def test_the_number_of_threads_is_checked(wrong):
+    with pytest.raises((ValueError, TypeError), match="n_threads must be"):
+        Threads(wrong)
+
+
+def test_all_cores_are_those_this_process_may_use(monkeypatch):
+    monkeypatch.setattr(executors.os, "sched_getaffinity", lambda _: {0, 3, 4})
+    assert Threads().n_threads == 3
+    monkeypatch.delattr(executors.os, "sched_getaffinity")  # as on a Mac
+    monkeypatch.setattr(executors.os, "cpu_count", lambda: None)
+    assert Threads().n_threads == 1
+    assert executors.all_cores() is executors.all_cores()
+
+
+def test_what_runs_here_only_refuses_other_processes():
+    assert is_remote(Elsewhere())
+    assert not is_remote(Threads(1))
+    assert not is_remote(None)
+    check_local(Threads(1), "this")
+    check_local(None, "this")
+    with pytest.raises(TypeError, match="this does not run on Dask workers: give threads"):
+        check_local(Elsewhere(), "this")

@@ -1,0 +1,72 @@
+"""Which data get which population, and what is refused where nothing exact is known."""
+
+import pytest
+
+import pseudomallows as pm
+from pseudomallows import distances
+from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.likelihood import LIKELIHOODS
+from pseudomallows.latent.rankings import RankingPopulation
+from pseudomallows.latent.registry import EXACT, check_full, make_population
+from pseudomallows.preferences import KINDS
+
+
+class Elsewhere:
+    """An executor of other processes that is never asked to run anything."""
+
+    is_remote = True
+
+
+RANKINGS = [[1, 2, 3], [2, 1, 3]]
+
+
+@pytest.mark.parametrize(
+    ("prefs", "expected"),
+    [
+        (pm.Preferences.from_rankings(RANKINGS), RankingPopulation),
+        (pm.Preferences.from_rankings([[1, 0, 0], [1, 1, 3]]), RankingPopulation),
+        (pm.Preferences.from_clicks([[1, 0, 0], [0, 1, 1]]), ClickPopulation),
+    ],
+    ids=["full", "partial", "clicks"],
+)
+def test_the_kind_of_data_says_the_population(prefs, expected):
+    population = make_population(prefs, None)
+    assert type(population) is expected
+    assert (population.n_rows, population.n_items) == (2, 3)
+
+
+def test_what_can_be_drawn_exactly_has_an_exact_likelihood_too():
+    assert EXACT.keys() == LIKELIHOODS.keys()
+    assert {kind for kind, _ in EXACT} == set(KINDS)
+    assert {distance for _, distance in EXACT} <= set(distances.DISTANCES)
+
+
+@pytest.mark.parametrize(
+    ("prefs", "words"),
+    [
+        (pm.Preferences.from_rankings([[1, 0, 0]]), "got partial rankings"),
+        (pm.Preferences.from_rankings([[1, 1, 3]]), "got rankings with ties"),
+        (pm.Preferences.from_clicks([[1, 0, 0]]), "got clicks"),
+    ],
+    ids=["partial", "ties", "clicks"],
+)
+def test_users_known_in_part_need_an_exact_law(prefs, words):
+    class Unknown:
+        name = "unknown"
+
+    wanted = f"distance='unknown' takes full rankings, {words}: use one of 'footrule'"
+    with pytest.raises(ValueError, match=wanted):
+        check_full(prefs, Unknown)
+    assert check_full(full := pm.Preferences.from_rankings(RANKINGS), Unknown) is full
+
+
+def test_workers_take_no_rankings():
+    with pytest.raises(TypeError, match="Dask workers run fits of clicks, got rankings"):
+        make_population(pm.Preferences.from_rankings(RANKINGS), Elsewhere())
+
+
+def test_data_that_say_nothing_and_what_is_no_data_are_refused():
+    with pytest.raises(ValueError, match="no user says anything"):
+        make_population(pm.Preferences.from_clicks([[0, 0], [1, 1]]), None)
+    with pytest.raises(TypeError, match="prefs must be Preferences, got list"):
+        make_population(RANKINGS, None)
