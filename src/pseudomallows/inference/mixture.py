@@ -93,8 +93,12 @@ class Mixture:
     @property
     def costs(self) -> Counts:
         """``costs[cluster, item, rank - 1]`` of the latest draws; 0 for an empty cluster."""
-        none = np.zeros((self.population.n_items, self.population.n_items), dtype=np.int64)
-        return np.stack([none if c.tally is None else c.tally.costs for c in self.clusters])
+        shape = (self.n_clusters, self.population.n_items, self.population.n_items)
+        costs = np.zeros(shape, dtype=np.int64)
+        for mine, cluster in zip(costs, self.clusters, strict=True):
+            if cluster.tally is not None:
+                mine[:] = cluster.tally.costs
+        return costs
 
     @property
     def mean_memberships(self) -> Memberships:
@@ -194,38 +198,42 @@ class Mixture:
 
     def _move(self, clusters: list[Cluster], adapt: bool) -> None:
         """Alpha given the consensus, latent rankings given both, consensus given the latent."""
-        pairs = zip(clusters, self.has_users, strict=True)
-        used = [cluster for cluster, has_users in pairs if has_users]
-        for cluster in used:
+        unknown = []
+        for cluster, has_users in zip(clusters, self.has_users, strict=True):
+            if not has_users:
+                continue
             cluster.n_sweeps += 1
-        for _ in range(clusters[0].n_alpha_moves):
-            self._move_alphas(used, adapt)
-        unknown = [cluster for cluster in used if not cluster.population.is_full]
-        draws = [cluster.begin_draw() for cluster in unknown]
-        for cluster, completed in zip(
-            unknown, finish_draws(draws, self.population.executor), strict=True
-        ):
-            cluster.tally, cluster.consensus = completed
+            if cluster.population.is_full:
+                cluster.move_alpha(adapt)
+                cluster.tally = cluster.population.known
+            else:
+                unknown.append(cluster)
+        if unknown:
+            self._move_side_by_side(unknown, adapt)
         for cluster, has_users in zip(clusters, self.has_users, strict=True):
             if has_users:
-                if cluster.population.is_full:
-                    cluster.tally = cluster.population.known
                 assert cluster.tally is not None
                 cluster.move(cluster.tally)
             else:
                 cluster.tally = None
                 cluster.wander()
 
+    def _move_side_by_side(self, clusters: list[Cluster], adapt: bool) -> None:
+        """Alphas and latent rankings: the blocks of rows of all clusters at once."""
+        for _ in range(clusters[0].n_alpha_moves):
+            self._move_alphas(clusters, adapt)
+        draws = [cluster.begin_draw() for cluster in clusters]
+        completed = finish_draws(draws, self.population.executor)
+        for cluster, mine in zip(clusters, completed, strict=True):
+            cluster.tally, cluster.consensus = mine
+
     def _move_alphas(self, clusters: list[Cluster], adapt: bool) -> None:
-        tries = [(cluster, alpha) for cluster in clusters for alpha in cluster.alphas_to_try()]
-        points = [(cluster.population, cluster.consensus, alpha) for cluster, alpha in tries]
-        values = log_likelihoods_of(points, self.population.executor)
-        for cluster in clusters:
-            mine = [
-                value for (other, _), value in zip(tries, values, strict=True) if other is cluster
-            ]
-            if mine:
-                cluster.judge_alphas(mine, adapt)
+        tries = [(cluster, cluster.alphas_to_try()) for cluster in clusters]
+        points = [(c.population, c.consensus, alpha) for c, alphas in tries for alpha in alphas]
+        values = iter(log_likelihoods_of(points, self.population.executor))
+        for cluster, alphas in tries:
+            if alphas:
+                cluster.judge_alphas([next(values) for _ in alphas], adapt)
 
     def refresh(self, adapt: bool) -> None:
         """Draw the labels from the exact memberships, then the shares."""

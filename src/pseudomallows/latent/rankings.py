@@ -38,12 +38,12 @@ class RankingPopulation(LocalPopulation):
         self._prefs = prefs.take(informative)
         self._set_rows(self._prefs.weights, numbers)
         full = self._prefs.is_row_full
-        self._partial = self._prefs.rankings[~full]
-        self._weights, self._numbers = self.row_weights[~full], self.row_numbers[~full]
+        others = self._prefs.take(~full)
+        self._partial, self._weights = others.rankings, others.weights
+        self._numbers = self.row_numbers[~full]
         self._n_full = int(self.row_weights[full].sum())
-        known = self._prefs.known_ranks()
-        self._full = self._tally(known[full], self.row_weights[full])
-        self.known = self._full + self._tally(known[~full], self._weights)
+        self._full = self._tally(self._prefs.rankings[full], self.row_weights[full])
+        self.known = self._full + self._tally(others.known_ranks(), self._weights)
 
     def _tally(self, rankings: Ranking, weights: Counts) -> RankTally:
         tally = self.distance.tally(self.n_items)
@@ -78,6 +78,12 @@ class RankingPopulation(LocalPopulation):
     ) -> NDArray[np.float64]:
         """Log probability of what is known of one user of each row, full or not."""
         return log_likelihoods_of_rankings(self._prefs.rankings[rows], consensus, alpha)
+
+    def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
+        """Log probability of all that is known, given consensus and alpha; exact."""
+        if self.is_full:
+            return self.full_log_likelihood(consensus, alpha)
+        return super().log_likelihood(consensus, alpha)
 
     def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of the rows that are full."""
