@@ -19,8 +19,8 @@ def find_ties(ranks, consensus, sizes, places):
     """How many ranks, from 0 on, to look at for items whose order is not known; 0 is that of the
     items without a rank.
 
-    It is 1 if no items tie: then `sizes[0]` alone is filled, and `places` marked as for rank 0. Else
-    `sizes[rank]` is how many items have the rank.
+    It is 1 if no items tie: then `sizes[0]` alone is filled, and `places` is marked as for rank 0.
+    Else `sizes[rank]` is how many items have the rank.
     """
     if mark_unranked(ranks, consensus, sizes, places):
         sizes[:] = 0
