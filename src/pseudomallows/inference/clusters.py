@@ -78,10 +78,11 @@ class Cluster(ABC):
 
     def move_alpha(self, adapt: bool) -> None:
         """All steps of alpha in a sweep, where nothing is latent: they wait for nobody."""
+        log_likelihood = self.population.log_likelihood_by_alpha(self.consensus)
         for _ in range(self.n_alpha_moves):
-            likelihood, alphas = self.population.log_likelihood, self.alphas_to_try()
+            alphas = self.alphas_to_try()
             if alphas:
-                self.judge_alphas([likelihood(self.consensus, alpha) for alpha in alphas], adapt)
+                self.judge_alphas([log_likelihood(alpha) for alpha in alphas], adapt)
 
     def log_prior(self, alpha: float) -> float:
         """Log prior density of alpha, if it is sampled."""

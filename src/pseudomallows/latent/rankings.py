@@ -79,12 +79,6 @@ class RankingPopulation(LocalPopulation):
         """Log probability of what is known of one user of each row, full or not."""
         return log_likelihoods_of_rankings(self._prefs.rankings[rows], consensus, alpha)
 
-    def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
-        """Log probability of all that is known, given consensus and alpha; exact."""
-        if self.is_full:
-            return self.full_log_likelihood(consensus, alpha)
-        return super().log_likelihood(consensus, alpha)
-
     def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of the rows that are full."""
         constant = self.distance.log_partition(self.n_items, alpha)
@@ -100,17 +94,6 @@ class RankingPopulation(LocalPopulation):
         """Principal components of the ranks, unknown ones as the mean of what they may be."""
         filled = self._prefs.filled_ranks()
         return principal_components(filled - filled.mean(axis=0), n_features)
-
-
-class FullPopulation(RankingPopulation):
-    """Full rankings, with any distance: nothing is latent."""
-
-    def row_log_likelihoods(
-        self, rows: slice, consensus: Ranking, alpha: float
-    ) -> NDArray[np.float64]:
-        """Log probability of one user of each row."""
-        rankings = self._prefs.rankings[rows]
-        return log_likelihoods_of_full(rankings, consensus, alpha, self.distance)
 
 
 def log_likelihoods_of_full(
