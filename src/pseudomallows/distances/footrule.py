@@ -8,7 +8,7 @@ import functools
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..kernels.costs import footrule_costs
+from ..kernels.costs import footrule_costs, footrule_distances
 from ..kernels.footrule import partition as kernels
 from ..kernels.footrule.matching import draw_mallows
 from .tallies import Counts, RankTally
@@ -21,6 +21,11 @@ class Footrule:
 
     def between(self, rankings: ArrayLike, other: ArrayLike) -> NDArray[np.int64]:
         """Distance of each row of `rankings` from `other`, or from its row there."""
+        rankings, other = np.asarray(rankings), np.asarray(other)
+        if rankings.ndim == 2 and other.ndim == 1 and rankings.dtype == other.dtype == np.int32:
+            distances = np.empty(len(rankings), dtype=np.int64)  # the users of a fit: no copies
+            footrule_distances(rankings, other, distances)
+            return distances
         return np.asarray(np.abs(np.asarray(rankings, np.int64) - np.asarray(other)).sum(axis=-1))
 
     def log_partition(self, n_items: int, alpha: float) -> float:

@@ -76,6 +76,14 @@ class Cluster(ABC):
         """Move alpha, given these log likelihoods."""
         raise NotImplementedError
 
+    def move_alpha(self, adapt: bool) -> None:
+        """All steps of alpha in a sweep, where nothing is latent: they wait for nobody."""
+        log_likelihood = self.population.log_likelihood_by_alpha(self.consensus)
+        for _ in range(self.n_alpha_moves):
+            alphas = self.alphas_to_try()
+            if alphas:
+                self.judge_alphas([log_likelihood(alpha) for alpha in alphas], adapt)
+
     def log_prior(self, alpha: float) -> float:
         """Log prior density of alpha, if it is sampled."""
         return 0.0

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distances.tallies import Counts, Ranking
-from ..engines.executors import BLOCK, blocks
+from ..engines.executors import blocks
 from ..files.saved import Saved
-from ..kernels.mixture import draw_labels
+from ..kernels.mixture import draw_labels, fill_log_sums, fill_overlaps
 from ..kernels.streams import start_stream, uniform
 from ..latent.clicks import redraw_latent
 from ..latent.population import LocalPopulation, Population, finish_draws, log_likelihoods_of
@@ -93,8 +93,12 @@ class Mixture:
     @property
     def costs(self) -> Counts:
         """``costs[cluster, item, rank - 1]`` of the latest draws; 0 for an empty cluster."""
-        none = np.zeros((self.population.n_items, self.population.n_items), dtype=np.int64)
-        return np.stack([none if c.tally is None else c.tally.costs for c in self.clusters])
+        shape = (self.n_clusters, self.population.n_items, self.population.n_items)
+        costs = np.zeros(shape, dtype=np.int64)
+        for mine, cluster in zip(costs, self.clusters, strict=True):
+            if cluster.tally is not None:
+                mine[:] = cluster.tally.costs
+        return costs
 
     @property
     def mean_memberships(self) -> Memberships:
@@ -198,38 +202,42 @@ class Mixture:
 
     def _move(self, clusters: list[Cluster], adapt: bool) -> None:
         """Alpha given the consensus, latent rankings given both, consensus given the latent."""
-        pairs = zip(clusters, self.has_users, strict=True)
-        used = [cluster for cluster, has_users in pairs if has_users]
-        for cluster in used:
+        unknown = []
+        for cluster, has_users in zip(clusters, self.has_users, strict=True):
+            if not has_users:
+                continue
             cluster.n_sweeps += 1
-        for _ in range(clusters[0].n_alpha_moves):
-            self._move_alphas(used, adapt)
-        unknown = [cluster for cluster in used if not cluster.population.is_full]
-        draws = [cluster.begin_draw() for cluster in unknown]
-        for cluster, completed in zip(
-            unknown, finish_draws(draws, self.population.executor), strict=True
-        ):
-            cluster.tally, cluster.consensus = completed
+            if cluster.population.is_full:
+                cluster.move_alpha(adapt)
+                cluster.tally = cluster.population.known
+            else:
+                unknown.append(cluster)
+        if unknown:
+            self._move_side_by_side(unknown, adapt)
         for cluster, has_users in zip(clusters, self.has_users, strict=True):
             if has_users:
-                if cluster.population.is_full:
-                    cluster.tally = cluster.population.known
                 assert cluster.tally is not None
                 cluster.move(cluster.tally)
             else:
                 cluster.tally = None
                 cluster.wander()
 
+    def _move_side_by_side(self, clusters: list[Cluster], adapt: bool) -> None:
+        """Alphas and latent rankings: the blocks of rows of all clusters at once."""
+        for _ in range(clusters[0].n_alpha_moves):
+            self._move_alphas(clusters, adapt)
+        draws = [cluster.begin_draw() for cluster in clusters]
+        completed = finish_draws(draws, self.population.executor)
+        for cluster, mine in zip(clusters, completed, strict=True):
+            cluster.tally, cluster.consensus = mine
+
     def _move_alphas(self, clusters: list[Cluster], adapt: bool) -> None:
-        tries = [(cluster, alpha) for cluster in clusters for alpha in cluster.alphas_to_try()]
-        points = [(cluster.population, cluster.consensus, alpha) for cluster, alpha in tries]
-        values = log_likelihoods_of(points, self.population.executor)
-        for cluster in clusters:
-            mine = [
-                value for (other, _), value in zip(tries, values, strict=True) if other is cluster
-            ]
-            if mine:
-                cluster.judge_alphas(mine, adapt)
+        tries = [(cluster, cluster.alphas_to_try()) for cluster in clusters]
+        points = [(c.population, c.consensus, alpha) for c, alphas in tries for alpha in alphas]
+        values = iter(log_likelihoods_of(points, self.population.executor))
+        for cluster, alphas in tries:
+            if alphas:
+                cluster.judge_alphas([next(values) for _ in alphas], adapt)
 
     def refresh(self, adapt: bool) -> None:
         """Draw the labels from the exact memberships, then the shares."""
@@ -253,8 +261,10 @@ class Mixture:
         reference = self._total if self._n_total else self._reference
         if reference is not None:
             order = self._best_order(memberships, reference)
-            self._reorder(order)
-            counts, logs, memberships = counts[:, order], logs[:, order], memberships[:, order]
+            if (order[1:] < order[:-1]).any():  # they would change places
+                self._reorder(order)
+                counts, logs = np.take(counts, order, axis=1), np.take(logs, order, axis=1)
+                memberships = np.take(memberships, order, axis=1)
         self._latest = memberships
         if not adapt:
             self._total = self._total + memberships  # not in place: a checkpoint may hold it
@@ -266,25 +276,24 @@ class Mixture:
         for number, leader in enumerate(self._leaders):
             value = float((counts[:, number] * logs[:, number]).sum())
             leader.log_likelihood = None if math.isnan(value) else value
-        self.shares = self._rng.dirichlet(self._share_prior + counts.sum(axis=0))
+        self.shares = self._rng.dirichlet(self._share_prior + np.array(self.sizes))
         if not self.is_led and not adapt:
             log_shares = np.log(np.maximum(self.shares, 1e-300))
-            values = np.logaddexp.reduce(logs + log_shares, axis=1)
-            self._log_posterior = float((self.population.row_weights * values).sum())
+            fill_log_sums(logs, log_shares, log_sums)
+            self._log_posterior = float((self.population.row_weights * log_sums).sum())
             self._log_posterior += (self._share_prior - 1) * float(log_shares.sum())
             self._log_posterior += sum(c.log_prior(c.alpha) for c in self.clusters)
 
     def share_out(self, counts: Counts) -> None:
         """Give each cluster its users."""
         self.counts = counts
-        before = np.cumsum(counts, axis=1) - counts  # users of the row in the clusters before
-        self.has_users = (counts.sum(axis=0) > 0).tolist()
-        for number, has_users in enumerate(self.has_users):
-            if has_users:
-                numbers = self.population.row_numbers + before[:, number]
-                mine = self.population.select(counts[:, number], numbers)
-                for cluster in (self.clusters[number], self._leaders[number]):
-                    cluster.population, cluster.log_likelihood = mine, None
+        parts = self.population.share_out(counts, [each.population for each in self.clusters])
+        self.sizes = [0 if part is None else part.n_users for part in parts]
+        self.has_users = [part is not None for part in parts]
+        for part, *both in zip(parts, self.clusters, self._leaders, strict=True):
+            if part is not None:
+                for cluster in both:
+                    cluster.population, cluster.log_likelihood = part, None
 
     def latent_of(self, users: NDArray[np.int64]) -> Ranking:
         """The latest latent rankings of some users of clicks, each in the cluster of its label.
@@ -315,9 +324,9 @@ class Mixture:
         """The order of the clusters that agrees best with the memberships of reference."""
         from scipy.optimize import linear_sum_assignment
 
-        weights = self.population.row_weights
-        overlap = np.einsum("r,rj,rk->jk", weights, reference, memberships, optimize=False)
-        return np.asarray(linear_sum_assignment(-overlap)[1])
+        overlaps = np.empty((self.n_clusters, self.n_clusters))
+        fill_overlaps(self.population.row_weights, reference, memberships, overlaps)
+        return np.asarray(linear_sum_assignment(-overlaps)[1])
 
     def _reorder(self, order: NDArray[np.int64]) -> None:
         self.clusters = [self.clusters[number] for number in order]
@@ -352,9 +361,8 @@ def row_log_likelihoods(
     population: Population, clusters: Sequence[tuple[Ranking, float]]
 ) -> NDArray[np.float64]:
     """``values[row, cluster]``: log probability of what is known of a user, in each cluster."""
-    tasks = [
-        (*place, clusters) for place in population.places(blocks(population.n_rows, BLOCK // 2))
-    ]
+    cut = blocks(population.n_rows, population.rows_at_once)
+    tasks = [(*place, clusters) for place in population.places(cut)]
     return np.concatenate(list(population.executor.map(_row_log_likelihoods, tasks)))
 
 

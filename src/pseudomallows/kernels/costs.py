@@ -40,3 +40,23 @@ def total_cost(costs, consensus):
     for item in range(len(consensus)):
         total += costs[item, consensus[item] - 1]
     return total
+
+
+@njit(cache=True, nogil=True)
+def recount_ranks(rankings, before, after, counts):
+    """Bring `counts` of `count_ranks` from the weights `before` to those `after`."""
+    for user in range(len(rankings)):
+        change = after[user] - before[user]
+        if change != 0:
+            for item in range(rankings.shape[1]):
+                counts[item, rankings[user, item] - 1] += change
+
+
+@njit(cache=True, nogil=True)
+def footrule_distances(rankings, other, distances):
+    """Fill `distances[user]`: footrule between the user's ranking and another one."""
+    for user in range(len(rankings)):
+        ranks, distance = rankings[user], 0
+        for item in range(len(ranks)):
+            distance += abs(ranks[item] - other[item])
+        distances[user] = distance

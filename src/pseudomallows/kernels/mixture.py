@@ -1,4 +1,4 @@
-"""Labels of users: which cluster each belongs to."""
+"""Labels of users: which cluster each belongs to, and how likely all of them are."""
 
 import numpy as np
 from numba import njit
@@ -17,18 +17,42 @@ def draw_labels(seed, draw, first_users, weights, memberships, counts, log_sums)
     n_clusters = memberships.shape[1]
     stream = np.empty(1, dtype=np.uint64)
     for row in range(len(weights)):
-        chances = memberships[row]
-        highest, total = chances.max(), 0.0
+        chances, labels = memberships[row], counts[row]
+        highest, total = chances[0], 0.0
+        for cluster in range(1, n_clusters):
+            highest = max(highest, chances[cluster])
         for cluster in range(n_clusters):
             chances[cluster] = np.exp(chances[cluster] - highest)
             total += chances[cluster]
-        chances /= total
+        for cluster in range(n_clusters):
+            chances[cluster] /= total
+            labels[cluster] = 0
         log_sums[row] = highest + np.log(total)
-        counts[row] = 0
         for user in range(weights[row]):
             start_stream(seed, draw, first_users[row] + user, stream)
             u, label = uniform(stream), 0
             while label < n_clusters - 1 and u >= chances[label]:
                 u -= chances[label]
                 label += 1
-            counts[row, label] += 1
+            labels[label] += 1
+
+
+@njit(cache=True, nogil=True)
+def fill_overlaps(weights, reference, memberships, overlaps):
+    """Fill `overlaps[k, j]`: how many users are in cluster k of the reference and in j now."""
+    n_clusters = memberships.shape[1]
+    overlaps[:] = 0.0
+    for row in range(len(weights)):
+        for k in range(n_clusters):
+            for j in range(n_clusters):
+                overlaps[k, j] += weights[row] * reference[row, k] * memberships[row, j]
+
+
+@njit(cache=True, nogil=True)
+def fill_log_sums(log_likelihoods, log_shares, log_sums):
+    """Fill `log_sums[row]`: log probability of a user of the row, the label summed out."""
+    for row in range(len(log_sums)):
+        total = log_likelihoods[row, 0] + log_shares[0]
+        for cluster in range(1, len(log_shares)):
+            total = np.logaddexp(total, log_likelihoods[row, cluster] + log_shares[cluster])
+        log_sums[row] = total

@@ -1,8 +1,9 @@
 """The latent full rankings of users who are known in part: what every kind of data shares."""
 
+import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -32,6 +33,7 @@ class Population(ABC):
     row_weights: Counts  # of the rows that say anything
     row_numbers: Counts  # of the first user of each of them; streams go by these
     click_sizes: "SizeCounts"  # of clicks, also of the users from whom these were selected
+    rows_at_once = BLOCK // 2  # in a task that finds the likelihood of each row
 
     def __init__(self, n_items: int, executor: Executor | None, distance: PriceDistance):
         self.n_items, self.distance = n_items, distance
@@ -83,6 +85,17 @@ class Population(ABC):
     def select(self, weights: Counts, numbers: Counts) -> "Population":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
 
+    def share_out(
+        self, counts: Counts, before: Sequence["Population"]
+    ) -> list["Population | None"]:
+        """The users of each cluster, ``counts[row, cluster]`` of each row; None if it has none.
+
+        `before` are the users of the clusters so far, from which most may stay.
+        """
+        firsts = self.row_numbers[:, None] + np.cumsum(counts, axis=1) - counts
+        pairs = zip(counts.T, firsts.T, strict=True)
+        return [self.select(mine, numbers) if mine.any() else None for mine, numbers in pairs]
+
     @abstractmethod
     def gather(self, weights: Counts) -> "LocalPopulation":
         """The same rows, at hand whatever they were before."""
@@ -111,6 +124,10 @@ class Population(ABC):
     def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of all that is known, given consensus and alpha; exact."""
         return log_likelihoods_of([(self, consensus, alpha)], self.executor)[0]
+
+    def log_likelihood_by_alpha(self, consensus: Ranking) -> Callable[[float], float]:
+        """The same as a function of alpha, for a consensus that stays meanwhile."""
+        return functools.partial(self.log_likelihood, consensus)
 
     def for_chain(self) -> "Population":
         """The latent rankings as one chain keeps them; nothing to keep where draws are exact."""

@@ -38,12 +38,12 @@ class RankingPopulation(LocalPopulation):
         self._prefs = prefs.take(informative)
         self._set_rows(self._prefs.weights, numbers)
         full = self._prefs.is_row_full
-        self._partial = self._prefs.rankings[~full]
-        self._weights, self._numbers = self.row_weights[~full], self.row_numbers[~full]
+        others = self._prefs.take(~full)
+        self._partial, self._weights = others.rankings, others.weights
+        self._numbers = self.row_numbers[~full]
         self._n_full = int(self.row_weights[full].sum())
-        known = self._prefs.known_ranks()
-        self._full = self._tally(known[full], self.row_weights[full])
-        self.known = self._full + self._tally(known[~full], self._weights)
+        self._full = self._tally(self._prefs.rankings[full], self.row_weights[full])
+        self.known = self._full + self._tally(others.known_ranks(), self._weights)
 
     def _tally(self, rankings: Ranking, weights: Counts) -> RankTally:
         tally = self.distance.tally(self.n_items)
@@ -94,17 +94,6 @@ class RankingPopulation(LocalPopulation):
         """Principal components of the ranks, unknown ones as the mean of what they may be."""
         filled = self._prefs.filled_ranks()
         return principal_components(filled - filled.mean(axis=0), n_features)
-
-
-class FullPopulation(RankingPopulation):
-    """Full rankings, with any distance: nothing is latent."""
-
-    def row_log_likelihoods(
-        self, rows: slice, consensus: Ranking, alpha: float
-    ) -> NDArray[np.float64]:
-        """Log probability of one user of each row."""
-        rankings = self._prefs.rankings[rows]
-        return log_likelihoods_of_full(rankings, consensus, alpha, self.distance)
 
 
 def log_likelihoods_of_full(

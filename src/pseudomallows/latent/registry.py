@@ -1,4 +1,7 @@
-"""Which law is exact for which data: (kind of data, distance) to the population of a fit."""
+"""Which law is exact for which data: (kind of data, distance) to the population of a fit.
+
+Full rankings need none.
+"""
 
 from typing import Any
 
@@ -7,8 +10,9 @@ from ..distances import PriceDistance
 from ..engines.executors import Executor, is_remote
 from ..preferences import Preferences, check_preferences
 from .clicks import ClickPopulation
+from .full_rankings import FullPopulation
 from .population import Population, check_informative
-from .rankings import FullPopulation, RankingPopulation
+from .rankings import RankingPopulation
 from .shards import ShardedClicks, shard_clicks
 
 EXACT: dict[tuple[str, str], Any] = {
@@ -35,7 +39,8 @@ def make_population(
     if is_remote(executor):
         known = ", ".join(ON_WORKERS)
         raise TypeError(f"Dask workers run fits of {known}, got {prefs.kind}: leave executor out")
-    population: Population = EXACT[prefs.kind, kind.name](prefs, executor)
+    law: Any = FullPopulation if prefs.is_full else EXACT[prefs.kind, kind.name]
+    population: Population = law(prefs, executor)
     return population
 
 

@@ -220,7 +220,7 @@ class Clicks(Preferences):
     @property
     def n_clicks(self) -> NDArray[np.int64]:
         """Number of clicks of each user."""
-        return np.diff(self.starts)
+        return self.starts[1:] - self.starts[:-1]  # as `np.diff`, which is slow for one user
 
     @property
     def is_informative(self) -> NDArray[np.bool_]:

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,8 +33,7 @@ class Users(NamedTuple):
         return slice_clicks(self.clicks, part)
 
 
-@dataclass(frozen=True)
-class Chances:
+class Chances(NamedTuple):
     """The chances of some users' items to be among their next ones.
 
     Attributes
@@ -56,14 +54,16 @@ class Chances:
     memberships: Callable[[], Floats | None]
     fill_few: Callable[[slice, Items, Floats], Any] | None = None
 
-    def fill_best(self, part: slice, items: Items, probabilities: Floats, errors: Floats) -> None:
+    def fill_best(
+        self, part: slice, items: Items, probabilities: Floats, errors: Floats | None = None
+    ) -> None:
         """Fill the best unseen items of a block, best first; what is left stays as it is."""
         if self.fill_few is not None:
             self.fill_few(part, items, probabilities)
             return
         table, table_errors = self.table(part)
         choose_best(self.users.block(part), table, self.consensus, items, probabilities)
-        if table_errors is not None:
+        if errors is not None and table_errors is not None:
             is_filled = items >= 0
             of_items = np.take_along_axis(table_errors, np.maximum(items, 0), axis=1)
             errors[is_filled] = of_items[is_filled]

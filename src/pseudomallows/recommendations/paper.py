@@ -63,10 +63,12 @@ class PaperRecommender(Recommender):
             return chances, None
 
         def fill_few(part: slice, items: Items, probabilities: Floats) -> None:
-            law = (self._sources, tables, weights.sources[part], self.consensus)
-            look_up_best_rows(users.block(part), *law, items, probabilities)
+            given = (tuple(users.block(part)), tuple(self._sources), tuple(tables))
+            own = (weights.sources[part], self.consensus, items, probabilities)
+            look_up_best_rows(*given, *own)
 
-        is_few = k <= self.n_items // FEW_ITEMS  # quicker than by the chances of all
+        # quicker than by the chances of all, for one user whatever k is
+        is_few = users.clicks.n_users == 1 or k <= self.n_items // FEW_ITEMS
         memberships = functools.partial(self._memberships, users, weights)
         return Chances(users, self.consensus, table, memberships, fill_few if is_few else None)
 
@@ -110,11 +112,13 @@ class PaperRecommender(Recommender):
 
     def _memberships(self, users: Users, weights: Weights) -> Floats:
         """Those of `memberships`, from weights at hand."""
-        return weights.clusters if users.is_new else self.memberships(users, all_cores())
+        at_hand = users.is_new or self.n_clusters == 1
+        return weights.clusters if at_hand else self.memberships(users, all_cores())
 
     def _weigh(self, users: Users, executor: Executor) -> Weights:
         if self.n_clusters == 1:
-            ones = np.ones((users.clicks.n_users, 1))
+            ones = np.empty((users.clicks.n_users, 1))
+            ones.fill(1.0)  # `np.ones` takes twice as long for one user
             return Weights(ones, ones)
         if users.rows is not None:
             return self._share_out(self.chain_memberships[:, users.rows], self.chain_weights)
@@ -174,13 +178,12 @@ class PaperRecommender(Recommender):
     ) -> PlaceChances:
         """The tables that users with so many clicks need; one serves all users, and all later
         calls."""
-        sizes = self.n_items - n_clicks
-        made = self._tables.whole(window, sizes.tolist())
+        made = self._tables.whole(window, n_clicks.tolist())
         if made is not None:
             return made
         wanted = set()
         for source, alpha in enumerate(self._sources.alphas.tolist()):
-            own = np.unique(sizes[weights[:, source] > 0])
+            own = np.unique(self.n_items - n_clicks[weights[:, source] > 0])
             wanted |= {(alpha, size) for size in own.tolist()}
         return self._tables.of(window, wanted)
 
@@ -191,8 +194,7 @@ class PaperRecommender(Recommender):
 
     def is_ready(self, n_clicks: int, window: int) -> bool:
         """Are they made?"""
-        size = self.n_items - n_clicks
-        return size == 0 or self._tables.whole(window, [size]) is not None
+        return n_clicks == self.n_items or self._tables.whole(window, [n_clicks]) is not None
 
     def table_bytes(self) -> int:
         """Memory of the tables."""

@@ -18,7 +18,7 @@ from .users import check_posterior, clicks_of_one, new_users, users_of
 WAYS = ("look_up", "draws")
 COLUMNS = ("user", "place", "item", "probability")  # of the table, wherever it is written
 DIGITS = 6  # of a probability in a file
-ONE = Threads(1)
+ONE, ONE_USER = Threads(1), slice(0, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,8 @@ def check_sizes(k: int, window: int | None, n_items: int) -> tuple[int, int]:
 def best_items(chances: Chances, k: int, executor: Executor) -> Recommendations:
     """The k best unseen items of each user: for Python, files, the command and the service."""
     clicks = chances.users.clicks
-    items, probabilities, errors = _nothing(clicks.n_users, k)
+    items, probabilities = _nothing(clicks.n_users, k)
+    errors = np.full_like(probabilities, np.nan)
 
     def work(part: slice) -> None:
         chances.fill_best(part, items[part], probabilities[part], errors[part])
@@ -156,10 +157,12 @@ def best_items(chances: Chances, k: int, executor: Executor) -> Recommendations:
     return Recommendations(clicks.users, items, probabilities, clicks.items, errors)
 
 
-def _nothing(n_users: int, k: int) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """Items, probabilities and errors, to be filled."""
-    items = np.full((n_users, k), -1, dtype=np.int64)
-    return items, np.full((n_users, k), np.nan), np.full((n_users, k), np.nan)
+def _nothing(n_users: int, k: int) -> tuple[NDArray[np.int64], Floats]:
+    """Items and probabilities, to be filled."""
+    items, probabilities = np.empty((n_users, k), dtype=np.int64), np.empty((n_users, k))
+    items.fill(-1)
+    probabilities.fill(np.nan)
+    return items, probabilities
 
 
 def best_of_one(
@@ -173,8 +176,8 @@ def best_of_one(
     rows = None if row is None else np.array([row])
     users = Users(clicks_of_one(codes, posterior.items), rows)
     chances = recommender_of(posterior).chances(users, k, k, MAX_ERROR, ONE)
-    items, probabilities, errors = _nothing(1, k)
-    chances.fill_best(slice(0, 1), items, probabilities, errors)
+    items, probabilities = _nothing(1, k)
+    chances.fill_best(ONE_USER, items, probabilities)
     memberships = chances.memberships()
     mine = None if memberships is None else memberships[0].tolist()
     return items[0].tolist(), probabilities[0].tolist(), mine

@@ -7,7 +7,7 @@ any number of threads may ask: more tables make a new one, which takes the place
 import math
 import threading
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,13 @@ CHEAP, CHEAP_ERROR, MOST_CHEAP_DRAWS = 64, 0.0004, 200_000  # up to this size, m
 SMALL, RATIO = 16, 1.125  # beyond this size tables are made for sizes of this ratio only
 
 
+class _Made(NamedTuple):
+    """The tables of a window, and the numbers of clicks for which they are made at all alphas."""
+
+    tables: PlaceChances
+    n_clicks: frozenset[int]
+
+
 class Tables:
     """Tables of the paper's law, for each window, alpha and number of unseen items.
 
@@ -47,7 +54,7 @@ class Tables:
     def __init__(self, alphas: NDArray[np.float64], sources: Sources, order: int):
         self._alphas, self._sources, self._order = alphas, sources, order
         self.n_items = sources.orderings.shape[1]
-        self._made: dict[int, PlaceChances] = {}
+        self._made: dict[int, _Made] = {}
         self._knots: dict[tuple[int, int, int], NDArray[np.float64]] = {}  # window, alpha, size
         self._lock = threading.Lock()
 
@@ -55,11 +62,11 @@ class Tables:
         """The tables; those of the `wanted` numbers of alphas and sizes are made, if they are
         missing."""
         pairs = sorted({(alpha, size) for alpha, size in wanted if size})
-        found = self._made.get(window) or self._nothing()
+        found = self._of(window)
         if all(found.lines[pair] >= 0 for pair in pairs):  # waits for no other thread
             return found
         with self._lock:
-            lines, ends, chances, ceiling_lines, ceilings = self._made.get(window) or found
+            lines, ends, chances, ceiling_lines, ceilings = self._of(window)
             missing = [pair for pair in pairs if lines[pair] < 0]
             self._make_knots(window, missing)
             made = list(all_cores().map(lambda pair: self._make_one(window, *pair), missing))
@@ -71,14 +78,16 @@ class Tables:
                 ceiling_lines[mine, size] = n_ceilings + np.arange(len(mine))
                 n_ceilings += len(mine)
             last_places = [int(np.flatnonzero(line)[-1]) + 1 for line, _ in made]
-            self._made[window] = PlaceChances(
+            tables = PlaceChances(
                 lines,
                 np.append(ends, last_places).astype(np.int64),
                 np.concatenate([chances, *(line[None] for line, _ in made)]),
                 ceiling_lines,
                 np.concatenate([ceilings, *(more for _, more in made)]),
             )
-            return self._made[window]
+            n_clicks = self.n_items - np.flatnonzero((lines >= 0).all(axis=0))
+            self._made[window] = _Made(tables, frozenset([*n_clicks.tolist(), self.n_items]))
+            return tables
 
     def drop(self, window: int) -> None:
         """Forget the tables of a window."""
@@ -90,16 +99,18 @@ class Tables:
     def nbytes(self) -> int:
         """Memory."""
         knots = sum(knot.nbytes for knot in list(self._knots.values()))
-        return knots + sum(part.nbytes for table in list(self._made.values()) for part in table)
+        all_made = list(self._made.values())
+        return knots + sum(part.nbytes for made in all_made for part in made.tables)
 
-    def whole(self, window: int, sizes: Iterable[int]) -> PlaceChances | None:
-        """The tables, if those for so many unseen items are made for all alphas."""
+    def whole(self, window: int, n_clicks: Iterable[int]) -> PlaceChances | None:
+        """The tables, if those of users with so many clicks are made for all alphas."""
         made = self._made.get(window)
-        if made is None or any(made.lines[:, size].min() < 0 for size in {*sizes} - {0}):
-            return None
-        return made
+        return made.tables if made is not None and made.n_clicks.issuperset(n_clicks) else None
 
-    def _nothing(self) -> PlaceChances:
+    def _of(self, window: int) -> PlaceChances:
+        """What is made so far."""
+        if window in self._made:
+            return self._made[window].tables
         n_items, shape = self.n_items, (len(self._sources.alphas), self.n_items + 1)
         return PlaceChances(
             np.full((len(self._alphas), n_items + 1), -1, dtype=np.int32),

@@ -11,6 +11,8 @@ from ..preferences import Clicks, Preferences, check_known, rows_of_users
 from .chances import Users
 from .recommenders import recommender_of
 
+ONE_WEIGHT = np.ones(1, dtype=np.int64)
+
 
 def check_posterior(posterior: Fit) -> Clicks:
     """The clicks of a fit of clicks; anything else is refused."""
@@ -63,4 +65,4 @@ def clicks_of_one(codes: NDArray[np.int32], items: NDArray[Any], user: Any = Non
     """The clicks of one user, by sorted codes of items."""
     users = np.empty(1, dtype=object)
     users[0] = user
-    return Clicks(np.ones(1, np.int64), users, items, np.array([0, len(codes)]), codes)
+    return Clicks(ONE_WEIGHT, users, items, np.array([0, len(codes)]), codes)

@@ -15,11 +15,39 @@ AT_ONCE = 1024  # users of a row who are drawn tie by tie: their streams must be
 
 
 @njit(cache=True, nogil=True)
-def count_sizes(ranks, sizes):
-    """Fill `sizes[rank]`: how many items have the rank; 0 is that of the items without one."""
-    sizes[:] = 0
+def find_ties(ranks, consensus, sizes, places):
+    """How many ranks, from 0 on, to look at for items whose order is not known; 0 is that of the
+    items without a rank.
+
+    It is 1 if no items tie: then `sizes[0]` alone is filled, and `places` is marked as for rank 0.
+    Else `sizes[rank]` is how many items have the rank.
+    """
+    if mark_unranked(ranks, consensus, sizes, places):
+        sizes[:] = 0
+        for item in range(len(ranks)):
+            sizes[ranks[item]] += 1
+        return len(sizes)
+    return 1
+
+
+@njit(cache=True, nogil=True)
+def mark_unranked(ranks, consensus, sizes, places):
+    """Mark the items without a rank, and the ranks that nobody has; `sizes[0]` is their number.
+
+    Return whether items tie: a rank that several have is taken off several times.
+    """
+    n_unranked, marks = len(ranks), 0
+    for place in range(len(places)):
+        places[place] = ITEM | RANK
     for item in range(len(ranks)):
-        sizes[ranks[item]] += 1
+        if ranks[item] > 0:
+            places[consensus[item] - 1] -= ITEM
+            places[ranks[item] - 1] -= RANK
+            n_unranked -= 1
+    for place in range(len(places)):
+        marks |= places[place]
+    sizes[0] = n_unranked
+    return marks < 0
 
 
 @njit(cache=True, nogil=True)
@@ -50,11 +78,12 @@ def mark_places(ranks, sizes, rank, consensus, places):
 
 
 @njit(cache=True, nogil=True)
-def known_distance(ranks, sizes, consensus):
-    """Distance between the ranks that are known, one item each, and the consensus."""
+def known_distance(ranks, sizes, n_ranks, consensus):
+    """Distance between the ranks that are known, one item each, and the consensus; `n_ranks` comes
+    from `find_ties`."""
     distance = 0
     for item in range(len(ranks)):
-        if not is_open(ranks[item], sizes[ranks[item]]):
+        if ranks[item] > 0 and (n_ranks == 1 or sizes[ranks[item]] == 1):
             distance += abs(ranks[item] - consensus[item])
     return distance
 
@@ -67,12 +96,15 @@ def log_likelihoods(rankings, consensus, lam, log_partition, values):
     sizes, places = np.empty(n_items + 1, dtype=np.int64), np.empty(n_items, dtype=np.int64)
     for user in range(len(rankings)):
         ranks, log_sum = rankings[user], 0.0
-        count_sizes(ranks, sizes)
-        for rank in range(n_items + 1):
+        n_ranks = find_ties(ranks, consensus, sizes, places)
+        for rank in range(n_ranks):
             if is_open(rank, sizes[rank]):
-                first, end = mark_places(ranks, sizes, rank, consensus, places)
+                first, end = 0, n_items
+                if n_ranks > 1:
+                    first, end = mark_places(ranks, sizes, rank, consensus, places)
                 log_sum += sum_matchings(places[first:end], lam, walk, sums)
-        values[user] = log_sum - lam * known_distance(ranks, sizes, consensus) - log_partition
+        distance = known_distance(ranks, sizes, n_ranks, consensus)
+        values[user] = log_sum - lam * distance - log_partition
 
 
 @njit(cache=True, nogil=True)
@@ -93,17 +125,19 @@ def draw_latent(streams, rankings, consensus, lam, partners, counts, kept):
         ordering[consensus[item] - 1] = item
     for row in range(len(rankings)):
         ranks = rankings[row]
-        count_sizes(ranks, sizes)
+        n_ranks = find_ties(ranks, consensus, sizes, places)
         if len(kept) and weights[row]:
             kept[row] = ranks
         for done in range(0, weights[row], AT_ONCE):
             n_users = min(AT_ONCE, weights[row] - done)
             for user in range(n_users):
                 start_user(streams, row, done + user, own_streams[user])
-            for rank in range(n_items + 1):
+            for rank in range(n_ranks):
                 if not is_open(rank, sizes[rank]):
                     continue
-                first, end = mark_places(ranks, sizes, rank, consensus, places)
+                first, end = 0, n_items
+                if n_ranks > 1:
+                    first, end = mark_places(ranks, sizes, rank, consensus, places)
                 here = places[first:end]
                 sum_matchings(here, lam, walk, sums)
                 for user in range(n_users):
@@ -114,8 +148,10 @@ def draw_latent(streams, rankings, consensus, lam, partners, counts, kept):
                             everyone[item, got] += 1
                             if partners[item] >= 0 and ranks[partners[item]] == rank:
                                 shared[item, got] += 1
-                            if len(kept):
-                                kept[row, item] = got + 1
+                if len(kept):  # `drawn` is that of the last user
+                    for place in range(first, end):
+                        if places[place] & ITEM:
+                            kept[row, ordering[place]] = drawn[place - first] + first
 
 
 @njit(cache=True, nogil=True)
