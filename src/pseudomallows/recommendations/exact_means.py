@@ -27,12 +27,14 @@ from ..kernels.footrule.next_ranks import (
 from ..posteriors.posterior import Posterior
 from .chances import MAX_ERROR, Floats
 
-FIRST_DRAWS = 8  # in the first round, over all chains, one for each batch; then 8, 16, 32, ...
-LEAST_DRAWS, LEAST_BATCHES = 8.0, 3.0  # that must carry the weight for batches to tell an error
+FIRST_DRAWS = 4  # in the first round, over all chains; then 4, 8, 16, ...
+LEAST_DRAWS, LEAST_BATCHES = 3.0, 3.0  # that must carry the weight for batches to tell an error
+SURE_DRAWS = 6.0  # the spread of fewer is known badly: their error must be half as large
 N_BATCHES = 8  # over all chains, from whose spread the error is known
 LEAST_WEIGHT = 1e-3  # of the mean: what weighs less is left out, unless no error is allowed
 ROUND_BYTES, KEPT_BYTES = 2**25, 2**27  # of what the walks of draws share: of a round, of all kept
-LEAST_MEMBERSHIP = 1e-4  # of a user in a cluster: one with less is left out
+LEAST_MEMBERSHIP = 1e-4  # of a user of the fit in a cluster: one with less is left out
+LEAST_SHARE = 1e-5  # the same of a new user, by the draws of the first round alone
 ROUGH = 0.02  # of the window: where so little is left, chances fall off as they did before
 LOWEST = -1e300  # log of a weight, if no draw so far has any
 MIXTURE_DRAWS = 256  # behind the rankings drawn for one user
@@ -94,13 +96,14 @@ class Tally:
         self.squares += (by_draw**2).sum(axis=1)
 
     def means(self, k: int) -> tuple[Floats, Floats, Floats]:
-        """``means[row, value]``, their errors, and the worst of those of the k largest means; none
-        is known, and the worst is infinite, where few draws carry the weight."""
+        """``means[row, value]``, their errors, and how large those of the k largest means may be:
+        twice the worst, if it is known badly, or infinite, where few draws carry the weight."""
         shape = self.sums.shape[1:]
         means, errors, worst = np.empty(shape), np.empty(shape), np.empty(len(self.squares))
         fill_batch_means(self.sums, self.totals, min(k, shape[1]), means, errors, worst)
         total, n_batches = effective_number(self.totals)
         few = (total**2 < LEAST_DRAWS * self.squares) | (n_batches < LEAST_BATCHES)
+        worst[total**2 < SURE_DRAWS * self.squares] *= 2
         if few.any():
             careful = careful_errors(means, errors, self.totals, self.squares)
             errors[few], worst[few] = careful[few], np.inf
@@ -212,7 +215,7 @@ class ExactMeans:
         by_draw = weights.reshape(len(weights), -1, self.n_clusters)
         shares = by_draw.sum(axis=1) / np.maximum(by_draw.sum(axis=(1, 2)), 1e-300)[:, None]
         is_unknown = by_draw.sum(axis=(1, 2)) == 0  # no draw so far has any weight
-        return np.asarray((shares >= LEAST_MEMBERSHIP) | is_unknown[:, None])
+        return np.asarray((shares >= LEAST_SHARE) | is_unknown[:, None])
 
     def _log_weights(
         self, clicks: ClickRows, is_new: bool, drawn: Round, wanted: NDArray[np.bool_]

@@ -550,13 +550,13 @@ def fill_batch_means(sums, totals, k, means, errors, worst):
     `sums[batch, row, value]` are sums of weights times values, `totals[batch, row]` of weights.
     """
     n_batches, n_rows, n_values = sums.shape
-    scale = n_batches / (n_batches - 1.0) if n_batches > 1 else np.nan
     for row in range(n_rows):
-        mean, error, total = means[row], errors[row], 1e-300
+        mean, error, total, n_used = means[row], errors[row], 1e-300, 0
         mean[:] = 0.0
         error[:] = 0.0
         for batch in range(n_batches):
             total += totals[batch, row]
+            n_used += totals[batch, row] > 0.0
             mine = sums[batch, row]
             for i in range(n_values):
                 mean[i] += mine[i]
@@ -566,6 +566,7 @@ def fill_batch_means(sums, totals, k, means, errors, worst):
             mine, weight = sums[batch, row], totals[batch, row]
             for i in range(n_values):
                 error[i] += (mine[i] - weight * mean[i]) ** 2
+        scale = n_used / (n_used - 1.0) if n_used > 1 else np.nan
         for i in range(n_values):
             error[i] = np.sqrt(scale * error[i]) / total
         least = np.partition(mean, n_values - k)[n_values - k]
