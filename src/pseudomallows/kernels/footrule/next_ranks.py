@@ -409,7 +409,7 @@ def walk_tail(first, left, rough, walk, marks, chances):
         mark_both(marks, i, steps, 0, size)
         now_left = dot(marks, 1 - i, tails, p + 1, size) / weight
         chances[p] = max(left - now_left, 0.0)
-        if now_left <= rough and (len(chances) - p) * chances[p] >= FAR * left:
+        if now_left <= rough and (len(chances) - p) * chances[p] > FAR * left:
             fall_off(p + 1, now_left, now_left / left, chances)
             return
         left = now_left
