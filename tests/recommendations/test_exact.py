@@ -243,6 +243,26 @@ def test_draws_are_taken_until_the_error_is_small():
     assert far.max() < 0.03
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [1, 3, 5, 10])
+def test_stated_probabilities_come_true(alpha):
+    """Calibration on simulated clicks, with the true next three of each user."""
+    data = pm.simulate_clicks(500, 50, alpha, 5, rng=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        posterior = pm.fit(data.preferences, "mcmc", n_draws=100, n_chains=2, warmup=100, rng=1)
+    found = pm.recommend(posterior, 3)
+    n_clicks = data.preferences.n_clicks[:, None]
+    ranks = np.take_along_axis(data.rankings, found.items, axis=1)
+    hits = ((ranks > n_clicks) & (ranks <= n_clicks + 3)).ravel()
+    stated = found.probabilities.ravel()
+    bins = np.minimum((10 * stated).astype(int), 9)
+    gaps = np.bincount(bins, weights=stated - hits, minlength=10)
+    assert np.abs(gaps).sum() / len(stated) <= 0.02
+    wrong = np.bincount(bins, weights=np.minimum(1.25 * stated, 1) - hits, minlength=10)
+    assert np.abs(wrong).sum() / len(stated) > 0.02  # the twin: a quarter too much
+
+
 def test_one_user_gets_the_bits_of_many():
     data = pm.simulate_clicks(40, 8, [4, 6], 3, rng=1)
     with warnings.catch_warnings():
