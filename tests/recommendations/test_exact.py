@@ -9,10 +9,16 @@ import pytest
 import naive
 import pseudomallows as pm
 from helpers import interpreted
+from pseudomallows.distances.footrule import log_partition
 from pseudomallows.kernels.click_rows import ClickRows
-from pseudomallows.kernels.footrule import clicks as kernels
+from pseudomallows.kernels.footrule import next_ranks as kernels
+from pseudomallows.kernels.footrule.clicks import (
+    click_log_likelihoods,
+    next_rank_probabilities,
+    step_factors,
+)
 from pseudomallows.posteriors.posterior import Posterior
-from pseudomallows.recommendations.exact_means import batch_means, spread
+from pseudomallows.recommendations.exact_means import ROUGH, spread
 
 N_ITEMS = 4
 RANKINGS = list(itertools.permutations(range(1, N_ITEMS + 1)))
@@ -237,6 +243,26 @@ def test_draws_are_taken_until_the_error_is_small():
     assert far.max() < 0.03
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [1, 3, 5, 10])
+def test_stated_probabilities_come_true(alpha):
+    """Calibration on simulated clicks, with the true next three of each user."""
+    data = pm.simulate_clicks(500, 50, alpha, 5, rng=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        posterior = pm.fit(data.preferences, "mcmc", n_draws=100, n_chains=2, warmup=100, rng=1)
+    found = pm.recommend(posterior, 3)
+    n_clicks = data.preferences.n_clicks[:, None]
+    ranks = np.take_along_axis(data.rankings, found.items, axis=1)
+    hits = ((ranks > n_clicks) & (ranks <= n_clicks + 3)).ravel()
+    stated = found.probabilities.ravel()
+    bins = np.minimum((10 * stated).astype(int), 9)
+    gaps = np.bincount(bins, weights=stated - hits, minlength=10)
+    assert np.abs(gaps).sum() / len(stated) <= 0.02
+    wrong = np.bincount(bins, weights=np.minimum(1.25 * stated, 1) - hits, minlength=10)
+    assert np.abs(wrong).sum() / len(stated) > 0.02  # the twin: a quarter too much
+
+
 def test_one_user_gets_the_bits_of_many():
     data = pm.simulate_clicks(40, 8, [4, 6], 3, rng=1)
     with warnings.catch_warnings():
@@ -282,31 +308,119 @@ def test_beginnings_of_a_spread_are_even(number):
             assert gaps.max() <= 4 * number / first
 
 
+def some_clicks(rng, n_items, n_rows):
+    """Rows with any number of clicks, from none to all."""
+    rows = [rng.permutation(n_items)[: rng.integers(n_items + 1)] for _ in range(n_rows)]
+    starts = np.append(0, np.cumsum([len(row) for row in rows]))
+    return rows, ClickRows(starts, np.concatenate([*rows, []]).astype(np.int32))
+
+
+def walked_chances(clicks, ranks, lams, window, rough=0.0, run=kernels.next_ranks_of_laws):
+    """``chances[g, row, item]`` under each law."""
+    used, numbers = np.unique(lams, return_inverse=True)
+    laws = kernels.Laws(ranks, lams, numbers, np.arange(len(lams)))
+    n_rows, n_items = len(clicks.starts) - 1, ranks.shape[1]
+    sums, walks = np.zeros((len(lams), n_rows, n_items)), kernels.make_walks(used, n_items)
+    run(clicks, laws, window, rough, np.ones((n_rows, len(lams))), walks, sums)
+    return sums
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.7, 3.0, 20.0])
+def test_walked_chances_equal_enumeration(alpha):
+    """Five items, whatever is clicked and whatever the window is."""
+    rng, n_items = np.random.default_rng(5), 5
+    rows, clicks = some_clicks(rng, n_items, 12)
+    ranks = np.array([rng.permutation(n_items) + 1 for _ in range(2)], dtype=np.int32)
+    for window in (1, 3, 5):
+        found = walked_chances(clicks, ranks, np.full(2, alpha / n_items), window)
+        wrong = walked_chances(clicks, ranks, np.full(2, (alpha + 0.5) / n_items), window)
+        expected = np.zeros_like(found)
+        for g, row in np.ndindex(2, len(rows)):
+            mine = rows[row].tolist()
+            expected[g, row] = next_chances(mine, tuple(ranks[g].tolist()), alpha, window)
+            expected[g, row, mine] = 0.0
+        assert np.abs(found - expected).max() < 1e-9
+        assert np.abs(wrong - expected).max() > 1e-5 or window == 5  # the twin: another alpha
+
+
+@pytest.mark.parametrize(("n_items", "lam"), [(30, 0.0), (40, 0.1), (60, 0.5), (25, 4.0)])
+def test_walked_chances_are_those_of_the_sums_over_the_whole_line(n_items, lam):
+    """Also with more clicks than steps are tabulated for; and they add up to the window."""
+    rng, factors = np.random.default_rng(1), step_factors(n_items, 64)
+    rows, clicks = some_clicks(rng, n_items, 40)
+    ranks = (rng.permutation(n_items) + 1).astype(np.int32)[None]
+    n_clicks = np.array([len(row) for row in rows])
+    for window in (1, 7, n_items):
+        expected = np.zeros((len(rows), n_items))
+        law = (ranks[0], lam, window, np.ones(len(rows)), factors)
+        next_rank_probabilities(clicks, *law, expected)
+        found = walked_chances(clicks, ranks, np.array([lam]), window)[0]
+        assert np.abs(found - expected).max() < 1e-8
+        assert found.sum(axis=1) == pytest.approx(np.minimum(window, n_items - n_clicks))
+        rough = walked_chances(clicks, ranks, np.array([lam]), window, ROUGH * window)[0]
+        assert np.abs(rough - expected).max() < 1e-3
+        assert rough.sum(axis=1) == pytest.approx(np.minimum(window, n_items - n_clicks))
+
+
+def test_gaps_without_a_table_have_steps_of_their_own():
+    """All clicks on the last of many items."""
+    n_items, n_clicks = 200, 80
+    clicks = ClickRows(np.array([0, n_clicks]), np.arange(120, 200, dtype=np.int32))
+    ranks, expected = np.arange(1, n_items + 1, dtype=np.int32)[None], np.zeros((1, n_items))
+    assert n_clicks > kernels.MAX_GAPS
+    law = (ranks[0], 0.01, 5, np.ones(1), step_factors(n_items, 64))
+    next_rank_probabilities(clicks, *law, expected)
+    found = walked_chances(clicks, ranks, np.array([0.01]), 5)[0]
+    assert np.abs(found - expected).max() < 1e-9
+
+
+def test_walked_likelihoods_are_those_of_the_clicks():
+    rng = np.random.default_rng(2)
+    for n_items in (1, 6, 90):
+        _, clicks = some_clicks(rng, n_items, 20)
+        lams = np.array([0.0, 0.03, 0.4, 5.0])
+        ranks = np.array([rng.permutation(n_items) + 1 for _ in lams], dtype=np.int32)
+        laws = kernels.Laws(ranks, lams, np.arange(4), np.zeros(4, dtype=np.int64))
+        found, expected = np.empty((20, 4)), np.empty(20)
+        wanted = np.ones((20, 1), dtype=bool)
+        kernels.fill_log_likelihoods(clicks, laws, kernels.make_walks(lams, n_items), wanted, found)
+        for g, lam in enumerate(lams):
+            law = (ranks[g], lam, log_partition(n_items, lam * n_items))
+            click_log_likelihoods(clicks, *law, expected)
+            assert found[:, g] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_clusters_that_are_not_wanted_are_left_out():
+    clicks = ClickRows(np.array([0, 1, 2]), np.array([0, 3], dtype=np.int32))
+    ranks = np.array([[1, 2, 3, 4], [4, 3, 2, 1]] * 2, dtype=np.int32)
+    laws = kernels.Laws(ranks, np.full(4, 0.5), np.zeros(4, np.int64), np.zeros(4, np.int64))
+    wanted, found = np.array([[True, False], [True, True]]), np.empty((2, 4))
+    kernels.fill_log_likelihoods(
+        clicks, laws, kernels.make_walks(np.array([0.5]), 4), wanted, found
+    )
+    assert np.isfinite(found).tolist() == [[True, False] * 2, [True, True] * 2]
+
+
 @pytest.mark.kernel
-def test_chances_of_many_laws_are_sums_of_those_of_each():
-    rng, factors = np.random.default_rng(1), kernels.step_factors(6, 3)
-    ranks = np.array([rng.permutation(6) + 1 for _ in range(3)], dtype=np.int32)
-    lams, batches = np.array([0.2, 0.5, 1.5]), np.array([0, 1, 0])
-    clicks = ClickRows(np.array([0, 2, 2, 3]), np.array([1, 4, 0], dtype=np.int32))
-    weights = rng.random((3, 3))
-    weights[1, 2] = 0.0
-    expected, found = np.zeros((2, 3, 6)), np.zeros((2, 3, 6))
-    for g in range(3):
-        law = (ranks[g], lams[g], 2, np.ascontiguousarray(weights[:, g]), factors)
-        kernels.next_rank_probabilities(clicks, *law, expected[batches[g]])
-    laws = kernels.Laws(ranks, lams, batches)
-    for kernel in (kernels.next_ranks_of_laws, interpreted(kernels.next_ranks_of_laws)):
-        found[:] = 0.0
-        kernel(clicks, laws, 2, weights, factors, found)
-        assert np.array_equal(found, expected)
+def test_compiled_walks_have_the_bits_of_interpreted_ones():
+    rng = np.random.default_rng(1)
+    _, clicks = some_clicks(rng, 20, 4)
+    ranks = np.array([rng.permutation(20) + 1 for _ in range(3)], dtype=np.int32)
+    lams, run = np.array([0.2, 0.5, 0.2]), kernels.next_ranks_of_laws
+    for rough in (0.0, 0.1):
+        how = (clicks, ranks, lams, 3, rough)
+        assert np.array_equal(walked_chances(*how), walked_chances(*how, interpreted(run)))
 
 
 def test_batch_means_of_unequal_weights():
     rng = np.random.default_rng(1)
     sums, totals = rng.random((5, 2, 3)), rng.random((5, 2))
-    means, errors = batch_means(sums, totals)
+    means, errors, worst = np.empty((2, 3)), np.empty((2, 3)), np.empty(2)
+    kernels.fill_batch_means(sums, totals, 2, means, errors, worst)
     for row, value in np.ndindex(2, 3):
         mean = sums[:, row, value].sum() / totals[:, row].sum()
         parts = (sums[:, row, value] - totals[:, row] * mean) / totals[:, row].sum()
         assert means[row, value] == pytest.approx(mean)
         assert errors[row, value] == pytest.approx(np.sqrt(5 / 4 * (parts**2).sum()))
+    best = np.argsort(means, axis=1)[:, 1:]
+    assert worst == pytest.approx(np.take_along_axis(errors, best, axis=1).max(axis=1))

@@ -39,10 +39,11 @@ METHODS = (
     "pseudo",
     "balanced",
     "mcmc",
+    "matched",
     "personal",
 )  # those of `inference.methods`
 NAMED = {  # options that are names, and these names
-    "augmentation": ("exact", "metropolis"),
+    "augmentation": ("matched", "exact", "metropolis"),
     "update": ("sampled", "expected"),
     "move": tuple(MOVES),
     "start": ("map", "random"),

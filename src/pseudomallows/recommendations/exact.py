@@ -27,11 +27,16 @@ class ExactRecommender(Recommender):
         """As many draws as the error wants."""
 
         def table(part: slice) -> tuple[Floats, Floats]:
-            return self.means.chances(users.block(part), users.is_new, k, window, max_error)
+            known = None if users.rows is None else self._known(users.rows[part])
+            return self.means.chances(users.block(part), known, k, window, max_error)
 
         return Chances(
             users, self.consensus, table, functools.partial(self.memberships, users, executor)
         )
+
+    def _known(self, rows: NDArray[np.int64]) -> Floats:
+        """``[row, cluster]``: memberships of users of the fit, in the chain where they are most."""
+        return np.asarray(self.chain_memberships[:, rows].max(axis=0))
 
     def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
         """From one ranking of each user for each draw."""

@@ -15,53 +15,104 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.footrule import log_partition
 from ..kernels.click_rows import ClickRows
-from ..kernels.footrule.clicks import (
+from ..kernels.footrule.next_ranks import (
     Laws,
-    click_log_likelihoods,
+    Walks,
+    fill_batch_means,
     fill_log_likelihoods,
+    make_walks,
     next_ranks_of_laws,
-    step_factors,
 )
-from ..kernels.footrule.matching import N_GAPS, Walks, grid_weights
 from ..posteriors.posterior import Posterior
 from .chances import MAX_ERROR, Floats
 
-FIRST_DRAWS = 32  # in the first round, over all chains; each round has twice as many as before
-LEAST_DRAWS, LEAST_BATCHES = 8.0, 3.0  # that must carry the weight for batches to tell an error
+FIRST_DRAWS = 4  # in the first round, over all chains; then 4, 8, 16, ...
+LEAST_DRAWS, LEAST_BATCHES = 3.0, 3.0  # that must carry the weight for batches to tell an error
+SURE_DRAWS = 6.0  # the spread of fewer is known badly: their error must be half as large
 N_BATCHES = 8  # over all chains, from whose spread the error is known
 LEAST_WEIGHT = 1e-3  # of the mean: what weighs less is left out, unless no error is allowed
-WALK_GAPS = 16  # whose steps are tabulated for the draws of the first round
+ROUND_BYTES, KEPT_BYTES = 2**25, 2**27  # of what the walks of draws share: of a round, of all kept
+LEAST_MEMBERSHIP = 1e-4  # of a user of the fit in a cluster: one with less is left out
+LEAST_SHARE = 1e-5  # the same of a new user, by the draws of the first round alone
+ROUGH = 0.02  # of the window: where so little is left, chances fall off as they did before
 LOWEST = -1e300  # log of a weight, if no draw so far has any
 MIXTURE_DRAWS = 256  # behind the rankings drawn for one user
 
-Add = Callable[["Round", Floats, Floats], None]
+Add = Callable[["Round", ClickRows, Floats, Floats], None]
 
 
 @dataclass(frozen=True)
 class Round:
-    """Some draws of the posterior: ``ranks[g, item]``, g counting clusters fastest."""
+    """Some draws of the posterior: ``laws.ranks[g, item]``, g counting clusters fastest."""
 
-    ranks: NDArray[np.int32]
+    laws: Laws
     alphas: Floats
     log_weights: Floats  # of the draw, times the cluster's share in it
-    batches: NDArray[np.int64]
+    lams: Floats  # of the walks
+    kept_walks: Walks | None
 
-    @functools.cached_property
-    def log_partitions(self) -> Floats:
-        """One for each alpha."""
-        n_items = self.ranks.shape[1]
-        values, places = np.unique(self.alphas, return_inverse=True)
-        logs = np.array([log_partition(n_items, alpha) for alpha in values.tolist()])
-        return np.asarray(logs[places])
-
-    @functools.cached_property
+    @property
     def walks(self) -> Walks:
-        """What the walks of the likelihoods need; see `grid_weights`."""
-        n_items = self.ranks.shape[1]
-        walks: Walks = grid_weights(self.alphas / n_items, n_items, WALK_GAPS)
-        return walks
+        """What the walks of the laws share."""
+        if self.kept_walks is not None:
+            return self.kept_walks
+        made: Walks = make_walks(self.lams, self.laws.ranks.shape[1])
+        return made
+
+
+@dataclass
+class Tally:
+    """What some rows have of the draws so far: ``sums[batch, row, value]`` of weights times values,
+    ``totals[batch, row]`` of weights, ``squares[row]`` of the draws' weights. All weights are
+    relative to the largest so far, whose log is ``heights[row]``."""
+
+    sums: Floats
+    totals: Floats
+    squares: Floats
+    heights: Floats
+
+    @staticmethod
+    def of_nothing(n_batches: int, n_rows: int, n_values: int) -> "Tally":
+        """Before the first draw."""
+        sums, totals = np.zeros((n_batches, n_rows, n_values)), np.zeros((n_batches, n_rows))
+        return Tally(sums, totals, np.zeros(n_rows), np.full(n_rows, LOWEST))
+
+    def weigh(self, logs: Floats) -> Floats:
+        """``weights[row, g]`` of more draws; a draw may suit a user far better than all before."""
+        higher = np.maximum(self.heights, logs.max(axis=1))
+        falls = np.exp(self.heights - higher)
+        if (falls < 1).any():
+            self.sums *= falls[:, None]
+            self.totals *= falls
+            self.squares *= falls**2
+        self.heights = higher
+        return np.asarray(np.exp(logs - higher[:, None]))
+
+    def count(self, weights: Floats, batches: NDArray[np.int64], n_clusters: int) -> None:
+        """Add the weights of draws."""
+        np.add.at(self.totals, batches, weights.T)
+        by_draw = weights.reshape(len(weights), -1, n_clusters).sum(axis=2)
+        self.squares += (by_draw**2).sum(axis=1)
+
+    def means(self, k: int) -> tuple[Floats, Floats, Floats]:
+        """``means[row, value]``, their errors, and how large those of the k largest means may be:
+        twice the worst, if it is known badly, or infinite, where few draws carry the weight."""
+        shape = self.sums.shape[1:]
+        means, errors, worst = np.empty(shape), np.empty(shape), np.empty(len(self.squares))
+        fill_batch_means(self.sums, self.totals, min(k, shape[1]), means, errors, worst)
+        total, n_batches = effective_number(self.totals)
+        few = (total**2 < LEAST_DRAWS * self.squares) | (n_batches < LEAST_BATCHES)
+        worst[total**2 < SURE_DRAWS * self.squares] *= 2
+        if few.any():
+            careful = careful_errors(means, errors, self.totals, self.squares)
+            errors[few], worst[few] = careful[few], np.inf
+        return means, errors, worst
+
+    def take(self, rows: NDArray[np.bool_]) -> "Tally":
+        """That of some rows."""
+        kept = self.squares[rows], self.heights[rows]
+        return Tally(self.sums[:, rows], self.totals[:, rows], *kept)
 
 
 class ExactMeans:
@@ -73,21 +124,24 @@ class ExactMeans:
         self.n_chains, self.n_draws, self.n_clusters, self.n_items = posterior.consensus.shape
         self._segments = max(1, min(N_BATCHES // self.n_chains, self.n_draws))
         self.n_batches = self.n_chains * self._segments
-        self._factors = np.asarray(step_factors(self.n_items, N_GAPS))
         self._rounds: list[Round] = []
+        self._kept_bytes = 0
         self._lock = threading.Lock()
 
     def chances(
-        self, clicks: ClickRows, is_new: bool, k: int, window: int, max_error: float
+        self, clicks: ClickRows, known: Floats | None, k: int, window: int, max_error: float
     ) -> tuple[Floats, Floats]:
         """``chances[row, item]`` to be among the next `window`, and their errors: small enough for
-        the k best of each row, if there are draws enough. Clicked items have 0."""
+        the k best of each row, if there are draws enough. Clicked items have 0.
 
-        def add(drawn: Round, weights: Floats, sums: Floats) -> None:
-            laws = Laws(drawn.ranks, drawn.alphas / self.n_items, drawn.batches)
-            next_ranks_of_laws(clicks, laws, window, weights, self._factors, sums)
+        `known` are the memberships of users of the fit; None for new ones.
+        """
+        rough = ROUGH * window if max_error > 0 else 0.0
 
-        return self._mean(clicks, is_new, add, self.n_items, k, max_error)
+        def add(drawn: Round, mine: ClickRows, weights: Floats, sums: Floats) -> None:
+            next_ranks_of_laws(mine, drawn.laws, window, rough, weights, drawn.walks, sums)
+
+        return self._mean(clicks, known, add, self.n_items, k, max_error)
 
     def memberships(self, clicks: ClickRows, max_error: float = MAX_ERROR) -> Floats:
         """``[row, cluster]`` of new users."""
@@ -95,27 +149,28 @@ class ExactMeans:
         if self.n_clusters == 1:
             return np.ones((n_rows, 1))
 
-        def add(drawn: Round, weights: Floats, sums: Floats) -> None:
-            by_draw = weights.reshape(n_rows, -1, self.n_clusters).transpose(1, 0, 2)
-            np.add.at(sums, drawn.batches[:: self.n_clusters], by_draw)
+        def add(drawn: Round, mine: ClickRows, weights: Floats, sums: Floats) -> None:
+            by_draw = weights.reshape(len(weights), -1, self.n_clusters).transpose(1, 0, 2)
+            np.add.at(sums, drawn.laws.batches[:: self.n_clusters], by_draw)
 
         how = (self.n_clusters, self.n_clusters, max_error)
-        return self._mean(clicks, True, add, *how)[0]
+        return self._mean(clicks, None, add, *how)[0]
 
     def mixture(self, clicks: ClickRows, is_new: bool) -> tuple[NDArray[np.int32], Floats, Floats]:
         """Some hundred draws as a mixture for each row: ``ranks[g, item]``, ``alphas[g]``, and
         ``weights[row, g]``, which sum to 1."""
         rounds, log_weights, n_draws = [], [], 0
+        wanted = np.ones((len(clicks.starts) - 1, self.n_clusters), dtype=bool)
         for drawn in self._all_rounds():
             rounds.append(drawn)
-            log_weights.append(self._log_weights(clicks, is_new, drawn))
+            log_weights.append(self._log_weights(clicks, is_new, drawn, wanted))
             n_draws += len(drawn.alphas) // self.n_clusters
             if n_draws >= MIXTURE_DRAWS:
                 break
         logs = np.concatenate(log_weights, axis=1)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         return (
-            np.concatenate([drawn.ranks for drawn in rounds]),
+            np.concatenate([drawn.laws.ranks for drawn in rounds]),
             np.concatenate([drawn.alphas for drawn in rounds]),
             weights / weights.sum(axis=1, keepdims=True),
         )
@@ -123,63 +178,56 @@ class ExactMeans:
     def _mean(
         self,
         clicks: ClickRows,
-        is_new: bool,
+        known: Floats | None,
         add: Add,
         n_values: int,
         k: int,
         max_error: float,
     ) -> tuple[Floats, Floats]:
-        """``means[row, value]`` and their errors, round by round.
+        """``means[row, value]`` and their errors, round by round, until they are small.
 
         `add` adds to ``sums[batch, row, value]`` what the draws of a round say, by their weights.
         """
-        n_rows, k = len(clicks.starts) - 1, min(k, n_values)
-        sums, totals = (
-            np.zeros((self.n_batches, n_rows, n_values)),
-            np.zeros((self.n_batches, n_rows)),
-        )
-        squares, heights = np.zeros(n_rows), np.full(n_rows, LOWEST)
+        n_rows, is_new = len(clicks.starts) - 1, known is None
         means, errors = np.zeros((2, n_rows, n_values))
-        is_open, few = np.ones((2, n_rows), dtype=bool)
+        left, tally = np.arange(n_rows), Tally.of_nothing(self.n_batches, n_rows, n_values)
+        wanted = np.ones((n_rows, self.n_clusters), dtype=bool)
+        if known is not None and max_error > 0:
+            wanted = known >= LEAST_MEMBERSHIP
         for drawn in self._all_rounds():
-            logs = np.full((n_rows, len(drawn.alphas)), -np.inf)
-            logs[is_open] = self._log_weights(take_rows(clicks, is_open), is_new, drawn)
-            higher = np.maximum(heights, logs.max(axis=1))
-            falls = np.exp(heights - higher)  # a draw may suit a user far better than all before
-            sums, totals, squares = sums * falls[:, None], totals * falls, squares * falls**2
-            heights, weights = higher, np.exp(logs - higher[:, None])
+            weights = tally.weigh(self._log_weights(clicks, is_new, drawn, wanted))
             if max_error > 0:
                 weights[weights < LEAST_WEIGHT * weights.mean(axis=1, keepdims=True)] = 0.0
-            add(drawn, weights, sums)
-            np.add.at(totals, drawn.batches, weights.T)
-            squares += (weights.reshape(n_rows, -1, self.n_clusters).sum(axis=2) ** 2).sum(axis=1)
-            means, errors = batch_means(sums, totals)
-            n_equal = effective_number(totals)
-            few = (n_equal[0] ** 2 < LEAST_DRAWS * squares) | (n_equal[1] < LEAST_BATCHES)
-            best = np.argpartition(means, n_values - k, axis=1)[:, n_values - k :]
-            worst = np.take_along_axis(errors, best, axis=1).max(axis=1)
-            is_open &= ~(worst <= max_error) | few | (max_error == 0)
+                wanted = wanted & self._has_members(weights) if is_new else wanted
+            add(drawn, clicks, weights, tally.sums)
+            tally.count(weights, drawn.laws.batches, self.n_clusters)
+            means[left], errors[left], worst = tally.means(k)
+            is_open = ~(worst <= max_error) | (max_error == 0)
             if not is_open.any():
                 break
-        return means, np.where(few[:, None], careful_errors(means, errors, totals, squares), errors)
+            if not is_open.all():
+                left, wanted, tally = left[is_open], wanted[is_open], tally.take(is_open)
+                clicks = take_rows(clicks, is_open)
+        return means, errors
 
-    def _log_weights(self, clicks: ClickRows, is_new: bool, drawn: Round) -> Floats:
+    def _has_members(self, weights: Floats) -> NDArray[np.bool_]:
+        """``[row, cluster]``: does the cluster count in any of the draws?"""
+        by_draw = weights.reshape(len(weights), -1, self.n_clusters)
+        shares = by_draw.sum(axis=1) / np.maximum(by_draw.sum(axis=(1, 2)), 1e-300)[:, None]
+        is_unknown = by_draw.sum(axis=(1, 2)) == 0  # no draw so far has any weight
+        return np.asarray((shares >= LEAST_SHARE) | is_unknown[:, None])
+
+    def _log_weights(
+        self, clicks: ClickRows, is_new: bool, drawn: Round, wanted: NDArray[np.bool_]
+    ) -> Floats:
         """``logs[row, g]`` of a round: for new users with the probability of their clicks, for
-        users of the fit with their memberships in each draw."""
+        users of the fit with their memberships in each draw; only the `wanted` clusters count."""
         logs = np.empty((len(clicks.starts) - 1, len(drawn.alphas)))
         if self.n_clusters == 1 and not is_new:
             logs[:] = drawn.log_weights
             return logs
-        if drawn is self._rounds[0]:
-            law = (drawn.ranks, drawn.alphas / self.n_items, drawn.log_partitions, drawn.walks)
-            fill_log_likelihoods(clicks, *law, logs)
-            logs += drawn.log_weights
-        else:  # rarely needed: nothing is kept for them
-            values = np.empty(len(logs))
-            for g, (ranks, alpha) in enumerate(zip(drawn.ranks, drawn.alphas, strict=True)):
-                law_of_one = (ranks, alpha / self.n_items, drawn.log_partitions[g])
-                click_log_likelihoods(clicks, *law_of_one, values)
-                logs[:, g] = values + drawn.log_weights[g]
+        fill_log_likelihoods(clicks, drawn.laws, drawn.walks, wanted, logs)
+        logs += drawn.log_weights
         if not is_new:
             by_draw = logs.reshape(len(logs), -1, self.n_clusters)
             all_clusters = np.logaddexp.reduce(by_draw, axis=2, keepdims=True)
@@ -192,43 +240,34 @@ class ExactMeans:
         """Made when they are needed, and kept."""
         order, number, first = spread(self.n_draws), 0, 0
         while first < self.n_draws:
-            last = min(max(2 * first, -(-FIRST_DRAWS // self.n_chains)), self.n_draws)
+            last = max(min(2 * first, first + self._most_draws), -(-FIRST_DRAWS // self.n_chains))
+            last = min(last, self.n_draws)
             with self._lock:
                 if number == len(self._rounds):
                     self._rounds.append(self._make_round(order[first:last]))
             yield self._rounds[number]
             first, number = last, number + 1
 
+    @functools.cached_property
+    def _most_draws(self) -> int:
+        """Draws of each chain in a round, whose walks must have room."""
+        flattest: Walks = make_walks(np.array([self._alpha.min() / self.n_items]), self.n_items)
+        of_a_draw = flattest.tails.nbytes * self.n_clusters * self.n_chains
+        return max(1, ROUND_BYTES // of_a_draw)
+
     def _make_round(self, draws: NDArray[np.int64]) -> Round:
         segments = draws * self._segments // self.n_draws
         batches = np.arange(self.n_chains)[:, None] * self._segments + segments
-        return Round(
-            np.ascontiguousarray(self._consensus[:, draws].reshape(-1, self.n_items)),
-            np.ascontiguousarray(self._alpha[:, draws]).reshape(-1),
-            logs_of(self._weights[:, draws]).reshape(-1),
-            np.repeat(batches.reshape(-1), self.n_clusters),
-        )
-
-
-def batch_means(sums: Floats, totals: Floats) -> tuple[Floats, Floats]:
-    """Means of weighted sums over all batches, and errors, from how the batches differ.
-
-    ``sums[batch, row, value]`` are sums of weights times values, ``totals[batch, row]`` of weights.
-
-    >>> means, errors = batch_means(np.array([[[3.0]], [[1.0]]]), np.array([[1.0], [1.0]]))
-    >>> float(means[0, 0]), float(errors[0, 0])
-    (2.0, 1.0)
-    """
-    n_batches, total = len(sums), np.full(sums.shape[1:], 1e-300)
-    means, squares = np.zeros((2, *sums.shape[1:]))
-    for mine, weight in zip(sums, totals, strict=True):  # one by one: the same bits for any rows
-        means += mine
-        total += weight[:, None]
-    means /= total
-    for mine, weight in zip(sums, totals, strict=True):
-        squares += (mine - weight[:, None] * means) ** 2
-    scale = n_batches / (n_batches - 1) if n_batches > 1 else np.nan
-    return means, np.sqrt(scale * squares) / total
+        alphas = np.ascontiguousarray(self._alpha[:, draws]).reshape(-1)
+        lams, numbers = np.unique(alphas / self.n_items, return_inverse=True)
+        ranks = np.ascontiguousarray(self._consensus[:, draws].reshape(-1, self.n_items))
+        of_laws = np.repeat(batches.reshape(-1), self.n_clusters)
+        laws = Laws(ranks, alphas / self.n_items, numbers.reshape(-1), of_laws)
+        walks = None
+        if self._kept_bytes < KEPT_BYTES:
+            walks = make_walks(lams, self.n_items)
+            self._kept_bytes += walks.tails.nbytes
+        return Round(laws, alphas, logs_of(self._weights[:, draws]).reshape(-1), lams, walks)
 
 
 def effective_number(totals: Floats) -> tuple[Floats, Floats]:

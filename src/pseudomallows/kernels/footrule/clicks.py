@@ -24,18 +24,8 @@ from .matching import (
     gap_decay,
     step_both,
     sum_matchings,
-    walk_of,
     walk_weights,
 )
-
-
-class Laws(NamedTuple):
-    """Laws of users: `ranks[g, item]` of the consensus, `lams[g]`, and `batches[g]`, the batch in
-    which it counts."""
-
-    ranks: NDArray[np.int32]
-    lams: NDArray[np.float64]
-    batches: NDArray[np.int64]
 
 
 class MixedLaws(NamedTuple):
@@ -189,21 +179,6 @@ def click_log_likelihoods(clicks, consensus, lam, log_partition, values):
 
 
 @njit(cache=True, nogil=True)
-def fill_log_likelihoods(clicks, ranks, lams, log_partitions, walks, values):
-    """The same for many consensuses `ranks[g]` and `lams[g]`: fill `values[row, g]`; `walks` comes
-    from `grid_weights`."""
-    n_items = ranks.shape[1]
-    log_factorials = logs_of_factorials(n_items)
-    places, rows = np.empty(n_items, dtype=np.int64), np.empty((2, n_items + 4))
-    for g in range(len(ranks)):
-        walk = walk_of(walks, g)
-        for row in range(len(values)):
-            mine = clicks_of(clicks, row)
-            value = sum_clicks(mine, ranks[g], lams[g], walk, log_factorials, places, rows)
-            values[row, g] = value - log_partitions[g]
-
-
-@njit(cache=True, nogil=True)
 def own_log_likelihoods(clicks, rows, labels, laws, walks, values):
     """Fill `values[place]`: log probability of the clicks of `rows[place]` under the law
     `labels[place]`; see `MixedLaws`. `walks` comes from `grid_weights`."""
@@ -297,22 +272,6 @@ def next_rank_probabilities(clicks, consensus, lam, k, shares, factors, probabil
         if shares[row] > 0.0:
             mine, out = clicks_of(clicks, row), probabilities[row]
             add_next_ranks(mine, consensus, k, shares[row], steps, room, out)
-
-
-@njit(cache=True, nogil=True)
-def next_ranks_of_laws(clicks, laws, k, weights, factors, sums):
-    """The same for many laws: add to `sums[batch, row, item]` the chance under each law g of the
-    batch, times `weights[row, g]`."""
-    ranks, lams, batches = laws
-    n_items = ranks.shape[1]
-    room = next_rank_room(n_items)
-    for g in range(len(ranks)):
-        fill_ordering(ranks[g], room.ordering)
-        steps = steps_of(lams[g], n_items, factors)
-        for row in range(len(clicks.starts) - 1):
-            if weights[row, g] > 0.0:
-                mine, out = clicks_of(clicks, row), sums[batches[g], row]
-                add_next_ranks(mine, ranks[g], k, weights[row, g], steps, room, out)
 
 
 class Line(NamedTuple):
