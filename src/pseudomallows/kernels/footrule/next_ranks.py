@@ -218,13 +218,13 @@ def step_click_back(sums, p, base, roots, gap, size):
 
 
 @njit(cache=True, nogil=True)
-def hit_both_back(sums, p, base, steps, gap, inverses, size, hits):
+def hit_both_back(sums, p, base, steps, gap, inverses, hits):
     """Backwards over an item and a rank of the window: a given open item takes this rank, or
     another; `inverses` begin with that of the gap."""
     low, same, high, out = hits[p + 1], hits[p + 1, 1:], hits[p + 1, 2:], hits[p, 1:]
     all_low, all_same, apart, decay = sums[p + 1], sums[p + 1, 1:], steps[gap, APART], base[DECAY]
     from_low, from_high = steps[gap, LOW], steps[gap, LOW, 1:]
-    for k in range(size):
+    for k in range(base.shape[1] - 1):
         value = from_high[k] * high[k] + apart[k] * same[k] + decay[k] * all_same[k]
         out[k] = value + from_low[k] * (low[k] + (all_low[k] - low[k]) * inverses[k])
 
@@ -240,13 +240,13 @@ def hit_click_back(sums, p, base, roots, gap, size, hits):
 
 
 @njit(cache=True, nogil=True)
-def weigh_items(sums, hits, p, base, steps, number, gap, size, terms):
+def weigh_items(sums, hits, p, base, steps, gap, terms):
     """The weight of the walks on which the item of a place p of the window takes one of its ranks:
     in row 0 that of the place, or a later one; in row 1 a given one that is open."""
     low, same, hit, high_hit = sums[p + 1], sums[p + 1, 1:], hits[p + 1, 1:], hits[p + 1, 2:]
-    decay, from_low, from_high = base[DECAY], steps[number, LOW], steps[number, LOW, 1:]
+    decay, from_low, from_high = base[DECAY], steps[LOW], steps[LOW, 1:]
     own, opened = terms[0, 1:], terms[1, 1:]
-    for k in range(size):
+    for k in range(base.shape[1] - 1):
         here = decay[k] * same[k]
         own[k] = here + decay[k] * (k + gap) * hit[k] + from_high[k] * high_hit[k]
         opened[k] = here + from_low[k] / max(k, 1.0) * low[k]
@@ -327,7 +327,7 @@ def hit_back(n_clicks, n_first, end, walk, room):
             number = step_number(gap, walk)
             hit_click_back(sums, p, base, roots, gap, size, hits)
         else:
-            hit_both_back(sums, p, base, steps, number, inverses[gap:], size, hits)
+            hit_both_back(sums, p, base, steps, number, inverses[gap:], hits)
         if scales[p] != 1.0:
             divide(hits, p, size, scales[p])
     return hits[n_clicks, 1] / sums[n_clicks, 1]
@@ -357,7 +357,7 @@ def cross_window(n_clicks, n_first, end, walk, room):
             gap -= 1
             number = step_number(gap, walk)
         else:
-            weigh_items(sums, hits, p, base, steps, number, gap, size, terms)
+            weigh_items(sums, hits, p, base, steps[number], gap, terms)
             chance = dot(masses, i, terms, 0, size) + dot(marks, i, terms, 1, size)
             chances[p] = chance / weight
             step_both(masses, i, steps, number, size, masses, 1 - i)
