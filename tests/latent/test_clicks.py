@@ -54,7 +54,7 @@ def arrays(*rows):
         (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0, 0]])), "one user only"),
         (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), alpha=1, order="up"), "order must be one of 'uniform', 'v', 'top_bottom'"),
         (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), alpha=1, keep_latent=["x"]), "no user is named 'x'; the first are 0"),
-        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), "mcmc", 1, augmentation="gibbs"), "augmentation must be one of 'exact', 'metropolis'"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), "mcmc", 1, augmentation="gibbs"), "augmentation must be one of 'matched', 'exact', 'metropolis'"),
         (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]], weights=[2]), "mcmc", 1, augmentation="metropolis"), "needs rows of weight 1"),
         (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), alpha=1, move="swap"), "method='pseudo' on clicks has no option 'move'"),
         (lambda: pm.simulate_clicks(5, 6, 1, distribution="gamma"), "one of 'poisson', 'exponential', got 'gamma'"),

@@ -330,7 +330,7 @@ class MatchedMixture:
             cluster.log_likelihood = value
 
     def sweep(self, adapt: bool) -> None:
-        """Move every cluster, given its users; then draw labels and shares."""
+        """Move every cluster, given its users; then draw the shares, and the labels given them."""
         self.n_sweeps += 1
         if self._reference is None and not adapt:
             self.follow(self.laws())
@@ -341,6 +341,8 @@ class MatchedMixture:
                 cluster.log_likelihood = cluster.tally.curve(cluster.consensus)(cluster.alpha)
             self._log_posterior = cluster.log_likelihood + cluster.log_prior()
         else:
+            sizes = [int(cluster.tally.n_users.sum()) for cluster in self.clusters]
+            self.shares = self._rng.dirichlet(self._share_prior + np.array(sizes))
             if adapt:
                 self._fill_empty()
             every = KEEP_EVERY if self.is_corrected else 1
@@ -381,8 +383,8 @@ class MatchedMixture:
         ]
 
     def _draw_labels(self, accepted: NDArray[np.bool_], keeps: bool) -> None:
-        """Let the users draw their labels, given the clusters of which some were just accepted;
-        then draw the shares."""
+        """Let the users draw their labels, given the shares and the clusters, of which some were
+        just accepted."""
         order = self._best_order()
         self.clusters = [self.clusters[number] for number in order]
         self.shares = self.shares[order]
@@ -400,8 +402,6 @@ class MatchedMixture:
             self._log_posterior = drawn.log_likelihood
             self._log_posterior += (self._share_prior - 1) * float(log_shares.sum())
             self._log_posterior += sum(cluster.log_prior() for cluster in self.clusters)
-        sizes = np.array([int(tally.n_users.sum()) for tally in drawn.tallies])
-        self.shares = self._rng.dirichlet(self._share_prior + sizes)
 
     def _log_shares(self) -> NDArray[np.float64]:
         with np.errstate(divide="ignore"):

@@ -24,6 +24,7 @@ from .matching import (
     gap_decay,
     step_both,
     sum_matchings,
+    walk_of,
     walk_weights,
 )
 
