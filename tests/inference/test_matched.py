@@ -26,7 +26,7 @@ from pseudomallows.latent.registry import make_population
 
 FOUR = ((0,), (0, 1), (1, 2), (0, 1, 2), (3,), (0, 2))
 FIVE = ((0, 1), (0,), (1, 2, 3), (0, 1, 2), (4, 0), (0, 3), (1,))
-SPLIT = ((0, 1),) * 8 + ((3, 4),) * 8  # half the users far from any consensus of the others
+SPLIT = ((0, 4),) * 5 + ((1,),) * 6 + ((0, 1, 2, 3),) * 5 + ((1, 2, 3),) * 5  # many far from any
 
 
 def quietly(*arguments, **options):
@@ -144,7 +144,7 @@ def test_consensus_and_alpha_follow_the_exact_posterior(rows, n_items, how):
 
 
 def test_another_prior_is_told_from_the_right_one():
-    posterior = quietly(preferences(FIVE, 5), "mcmc", alpha_prior=(2.0, 0.6), **LONG)
+    posterior = quietly(preferences(FIVE, 5), "mcmc", alpha_prior=(2.0, 1.5), **LONG)
     law = exact_law(FIVE, 5, GRID, default_prior(5))
     assert max(alpha_errors(posterior, law)) > 6
 
@@ -160,10 +160,10 @@ def test_the_correction_makes_up_for_tables_that_are_wrong(how, monkeypatch):
 
 
 def test_without_correction_wrong_tables_have_a_wrong_posterior(monkeypatch):
-    distort(monkeypatch)
+    distort(monkeypatch, 0.4)
     law = exact_law(FIVE, 5, GRID, default_prior(5))
     posterior = quietly(preferences(FIVE, 5), "matched", **LONG)
-    assert max(alpha_errors(posterior, law)) > 10
+    assert max(alpha_errors(posterior, law)) > 6
 
 
 def test_a_correction_that_forgets_the_change_of_the_matched_law_is_caught(monkeypatch):
@@ -192,7 +192,7 @@ def split_p_value(method):
 
 
 def test_the_corrected_chain_is_exact_where_the_matched_law_is_not():
-    """Of two opposite halves of users, those far from a consensus are taken too kindly."""
+    """Users far from a consensus are taken too kindly: here the total variation is 0.24."""
     assert split_p_value("mcmc") > 1e-4
     assert split_p_value("matched") < 1e-10
 
@@ -303,9 +303,9 @@ def test_the_warmup_finds_how_many_moves_are_best(monkeypatch):
     good = after.pop()
     assert good > matched.FIRST_MOVES * 20
     lengths.clear()
-    distort(monkeypatch, 0.8)
+    distort(monkeypatch, 0.5)
     quietly(prefs, "mcmc", **options)
-    assert lengths[-1][1] < good / 3
+    assert lengths[-1][1] < good / 2
     lengths.clear()
     quietly(prefs, "mcmc", n_moves=77, **options)
     assert {length for adapt, length in lengths if not adapt} == {77}
@@ -333,19 +333,20 @@ def test_the_best_place_is_the_best_by_enumeration():
 
 def test_the_difference_is_the_exact_minus_the_matched_log_likelihood():
     rng = np.random.default_rng(1)
-    centers, alphas, shares = [(1, 2, 3, 4, 5), (5, 4, 3, 2, 1)], [3.0, 8.0], [0.7, 0.3]
-    chain = mixture_of(SPLIT[6:11], 5, centers, alphas, None, rng, shares=shares)
-    chain.begin(np.zeros(5, dtype=np.int32))
+    rows = [(0, 1), (3, 4), (2,), (0, 3), (2, 3, 4), (1, 4)]
+    centers, alphas, shares = [(1, 2, 3, 4, 5), (2, 1, 3, 5, 4)], [3.0, 8.0], [0.7, 0.3]
+    chain = mixture_of(rows, 5, centers, alphas, None, rng, shares=shares)
+    chain.begin(np.zeros(6, dtype=np.int32))
     exact = matched_value = 0.0
-    for row in SPLIT[6:11]:
+    for row in rows:
         values, near = [], []
         for center, alpha in zip(centers, alphas, strict=True):
             values.append(naive.click_likelihood(row, center, alpha))
-            table = chain.tables.at(alpha)[0]
+            table = chain.tables.at(alpha)[len(row) - 1]
             near.append(math.exp(sum(table[center[i] - 1] for i in row)) / math.comb(5, len(row)))
         exact += math.log(np.dot(values, shares))
         matched_value += math.log(np.dot(near, shares))
-    assert abs(exact - matched_value) > 0.01
+    assert abs(exact - matched_value) > 0.1
     assert chain.difference() == pytest.approx(exact - matched_value, abs=1e-4)
 
 
@@ -463,7 +464,7 @@ def geweke(prior_rate, factor=1.0, is_corrected=True, n_draws=400, n_sweeps=5):
             mixture.sweep(adapt=False)
         after.append(statistics(mixture, rows))
     pairs = zip(np.transpose(before), np.transpose(after), strict=True)
-    values = [stats.ks_2samp(one, other).pvalue for one, other in pairs]
+    values = [stats.ks_2samp(one, other, method="asymp").pvalue for one, other in pairs]
     return dict(zip(STATISTICS, values, strict=True))
 
 
@@ -485,13 +486,22 @@ def test_sweeps_of_clusters_under_another_prior_do_not():
     assert min(geweke(1.6).values()) < 1e-3
 
 
+@functools.cache
+def larger_share(one, other):
+    """Mean of the larger of two shares from a Dirichlet law."""
+    law = stats.beta(one, other)
+    places = (np.arange(4000) + 0.5) / 4000
+    shares = law.ppf(places)
+    return float(np.maximum(shares, 1 - shares).mean())
+
+
 def test_one_long_run_has_the_exact_posterior_of_labels_shares_and_memberships():
     rng, law, prior = np.random.default_rng(3), mixture_law(), SETTING["prior"]
     centers = [(1, 2, 3), (3, 2, 1)]
     options = {"share_prior": prior, "n_moves": 20}
     mixture = mixture_of(TINY, 3, centers, [SETTING["alpha"]] * 2, None, rng, **options)
     mixture.begin(np.zeros(4, dtype=np.int32))
-    n_sweeps, pairs, largest, kept = 4000, np.zeros((4, 4)), [], []
+    n_sweeps, pairs, largest, kept = 3000, np.zeros((4, 4)), [], []
     for _ in range(n_sweeps):
         mixture.sweep(adapt=False)
         labels = mixture._users.gather_labels()
@@ -502,17 +512,13 @@ def test_one_long_run_has_the_exact_posterior_of_labels_shares_and_memberships()
     for (_, labels), probability in law.items():
         exact += probability * (np.array(labels)[:, None] == labels)
         sizes = prior + np.bincount(labels, minlength=2)
-        mean_largest += probability * stats.beta.expect(
-            lambda share: np.maximum(share, 1 - share), tuple(sizes), lb=0, ub=1
-        )
+        mean_largest += probability * larger_share(*sizes)
     error = 5 * math.sqrt(3 * 0.25 / n_sweeps)
     assert np.abs(pairs / n_sweeps - exact).max() < error
     assert np.mean(largest) == pytest.approx(mean_largest, abs=error / 2)
     assert np.isfinite(kept).sum() == n_sweeps // matched.KEEP_EVERY
     memberships = mixture.mean_memberships
     assert memberships.sum(axis=1) == pytest.approx(np.ones(4))
-    counted = pairs[0] / n_sweeps  # a user is with itself
-    assert counted[0] == 1
 
 
 def test_memberships_are_means_of_the_exact_ones(monkeypatch):
@@ -550,7 +556,7 @@ def test_an_empty_cluster_follows_its_prior():
         alphas.append(empty.alpha)
     assert p_value(centers, dict.fromkeys(naive.all_rankings(3), 1 / 6)) > 1e-4
     assert stats.kstest(alphas, stats.gamma(3.0, scale=2.0).cdf).pvalue > 1e-4
-    assert stats.kstest(alphas, stats.gamma(3.0, scale=2.2).cdf).pvalue < 1e-3
+    assert stats.kstest(alphas, stats.gamma(3.0, scale=2.5).cdf).pvalue < 1e-3
 
 
 def test_an_empty_cluster_takes_in_users_in_the_warmup():
