@@ -72,9 +72,11 @@ def variation(one: paper.Array, other: paper.Array) -> float:
 
 def expected_variation(law: paper.Array, n_draws: int) -> float:
     """Mean total variation between a law and independent draws from it (de Moivre)."""
-    most = np.floor(n_draws * law) + 1
-    deviations = 2 * most * stats.binom.pmf(most, n_draws, law) * (1 - law)
-    return 0.5 * float(deviations.sum()) / n_draws
+    rare = 1e-9  # below it a draw deviates when it is there at all
+    usual = law[law > rare]
+    most = np.floor(n_draws * usual) + 1
+    deviations = 2 * most * stats.binom.pmf(most, n_draws, usual) * (1 - usual)
+    return float(0.5 * deviations.sum() / n_draws + law[law <= rare].sum())
 
 
 def share_of_chain(

@@ -98,6 +98,18 @@ def test_interrupted_fits_go_on(method, n_clusters, tmp_path, monkeypatch):
         assert not file.exists()
 
 
+@pytest.mark.parametrize(("method", "n_clusters"), KINDS)
+def test_a_posterior_comes_back_whole(method, n_clusters, tmp_path):
+    whole, _ = wanted(method, n_clusters)
+    whole.save(tmp_path / "x.pm")
+    again = pm.load(tmp_path / "x.pm")
+    assert_same(again, whole)
+    assert (again.costs >= 0).all()
+    for cluster in range(n_clusters):
+        best = whole.point_consensus("map", cluster)
+        assert (again.point_consensus("map", cluster) == best).all()
+
+
 def test_users_of_one_row_are_the_same_as_rows():
     prefs = data()
     rows = np.repeat(np.arange(prefs.n_users), prefs.weights)
