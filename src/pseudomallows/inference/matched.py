@@ -283,8 +283,8 @@ class MatchedMixture:
 
     @property
     def costs(self) -> NDArray[np.float64]:
-        """``costs[cluster, item, rank - 1]``: minus the matched log likelihood, over that of the
-        item's best rank."""
+        """``costs[cluster, item, rank - 1]``: minus the matched log likelihood, but for a constant
+        of each item, so that none is below 0."""
         costs = np.stack([cluster.tally.costs(cluster.alpha) for cluster in self.clusters])
         return np.asarray(costs - costs.min(axis=2, keepdims=True))
 
@@ -315,8 +315,9 @@ class MatchedMixture:
         for cluster, tally in zip(self.clusters, self._users.begin(labels), strict=True):
             cluster.tally = tally
 
-    def count_from_here(self) -> None:
-        """From now on sweeps count, with random numbers of their own."""
+    def count_anew(self) -> None:
+        """Count sweeps from here, those before being a start; with another seed, so that no random
+        number comes twice."""
         self.n_sweeps, self._seed = 0, int(self._rng.integers(2**63))
 
     def follow(self, reference: ClusterLaws) -> None:

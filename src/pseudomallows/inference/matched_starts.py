@@ -56,7 +56,7 @@ class MatchedStart:
         for _ in range(N_CLIMBS):
             cluster.climb()
         self._sweep(mixture, N_SWEEPS, lambda: None)
-        mixture.count_from_here()
+        mixture.count_anew()
         return mixture
 
     def empty(self, n_clusters: int, rng: np.random.Generator) -> MatchedMixture:
@@ -98,9 +98,9 @@ class MatchedStart:
         self._split(best, some, rng)
         best = best.moved_to(self.population)
         self._sweep(best, LAST_SWEEPS, report)
+        best.count_anew()
         for cluster in best.clusters:
             cluster.log_moves = math.log(self._proposals.n_moves or FIRST_MOVES * best.n_items)
-        best.count_from_here()
         return best
 
     def _split(

@@ -85,7 +85,8 @@ def match_weights(wanted, size, log_binomial, log_weights):
     """Change `log_weights`, a guess, until an item is drawn with the log odds `wanted`.
 
     They are left such that the sum over all sets of `size` items is exp(log_binomial), the number
-    of these sets. Return the largest error that is left, of log odds.
+    of these sets. Return the largest error that is left, of log odds. Something must be left to
+    chance: not all log odds may be beyond 30.
     """
     n_items = len(wanted)
     chances, residuals = np.empty(n_items), np.empty(n_items)

@@ -30,7 +30,7 @@ from .population import UNITS, Population, exact_sum
 STEP = 0.1  # of log alpha between two tables
 POINTS = (-2, -1, 0, 1, 2, 3)  # tables around an alpha, from which the one of an alpha is read
 DIVISORS = tuple(math.prod(point - other for other in POINTS if other != point) for point in POINTS)
-LOWEST = 0.01  # alpha below which the log weights are as good as proportional to it
+LOWEST = 0.003  # alpha below which the log weights are as good as proportional to it
 SHARPEST = 8.0  # alpha / n_items from which they are linear in it: what is left is exp(-16)
 N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on tasks
 FAR = 10.0  # a cluster whose matched log probability is so far below the best has no share
@@ -42,8 +42,8 @@ class MatchedTables:
     """Log weights of the matched law, for some numbers of clicks and any alpha.
 
     They are made on a grid of log alpha and read between six of its points, as weights over alpha,
-    which hardly bend: the error is below 1e-6 of a log weight. They are scaled so that the weights
-    of all sets of c items sum to their number, n over c, at any alpha.
+    which hardly bend: the error is below 2e-6, times one plus the size of the log weight. They are
+    scaled so that the weights of all sets of c items sum to their number, n over c, at any alpha.
     """
 
     def __init__(self, n_items: int, sizes: Counts, executor: Executor | None = None):

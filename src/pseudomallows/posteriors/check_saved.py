@@ -164,6 +164,7 @@ def check_options(options: dict[str, Any], n_clusters: int) -> None:
         name: not _is_count(value := options.get(name, least)) or value < least
         for name, least in LEAST.items()
     }
+    wrong["n_moves"] &= options.get("n_moves") is not None  # the warmup finds how many
     wrong |= {name: not isinstance(options.get(name, ""), str) for name in NAMED}
     wrong |= {
         name: not _is_number(options.get(name, 1)) or options.get(name, 1) < 0

@@ -33,7 +33,8 @@ class TaggedWalk(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def tagged_walk(n_items, lam):
-    """The `TaggedWalk` of one lam, which is alpha / n_items."""
+    """The `TaggedWalk` of one lam, which is alpha / n_items and at most 300: beyond that no walk is
+    left but one."""
     roots, decay = square_roots(n_items + 4), gap_decay(lam, n_items // 2 + 3)
     width = min(largest_state(decay, roots, n_items) + 2, n_items // 2) + 3
     ups, stays, downs, opens, joins = np.zeros((5, n_items + 1, width))

@@ -1,0 +1,101 @@
+"""Where chains on the matched law start."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import naive
+import pseudomallows as pm
+from pseudomallows.distributions.scores import rand_index
+from pseudomallows.inference.matched import MatchedProposals
+from pseudomallows.inference.matched_starts import MatchedStart, guess_labels
+from pseudomallows.inference.priors import default_prior
+from pseudomallows.latent.registry import make_population
+
+
+@functools.cache
+def clicked():
+    return pm.simulate_clicks(600, 20, [8, 8, 8], 5, sizes=[300, 200, 100], rng=1)
+
+
+def start_of(prefs, alpha=None, is_corrected=True, **options):
+    population = make_population(prefs, pm.Threads(1))
+    proposals = MatchedProposals(**options)
+    prior = default_prior(population.n_items)
+    return MatchedStart(population, alpha, proposals, prior, 1.0, is_corrected)
+
+
+def test_one_cluster_starts_near_the_best_place():
+    data = pm.simulate_clicks(200, 12, 6, 3, rng=1)
+    chain = start_of(data.preferences).one("map", np.random.default_rng(1))
+    assert chain.alpha[0] == pytest.approx(6, rel=0.3)
+    assert naive.footrule(chain.consensus[0], data.consensus) <= 12
+    assert chain.is_corrected
+    other = start_of(data.preferences).one("random", np.random.default_rng(1))
+    assert naive.footrule(other.consensus[0], data.consensus) > 12
+
+
+def test_an_alpha_that_is_given_stays():
+    prefs = pm.simulate_clicks(100, 12, [6, 6], 3, rng=1).preferences
+    start = start_of(prefs, 3.5)
+    assert (start.one("map", np.random.default_rng(1)).alpha == 3.5).all()
+    assert (start.clusters(2, np.random.default_rng(1), lambda: None).alpha == 3.5).all()
+
+
+def test_clusters_start_near_the_true_ones():
+    chain = start_of(clicked().preferences).clusters(3, np.random.default_rng(2), lambda: None)
+    labels = chain.snapshot().labels
+    informative = clicked().preferences.is_informative
+    assert rand_index(labels, clicked().labels[informative]) > 0.7
+    assert chain.is_corrected
+    assert sum(int(cluster.tally.n_users.sum()) for cluster in chain.clusters) == len(labels)
+
+
+def test_splits_mend_two_clusters_that_were_taken_for_one():
+    """Two labels on one true cluster, and one on two: sweeps alone stay there."""
+    data, start = clicked(), start_of(clicked().preferences, is_corrected=False)
+    truth = data.labels[data.preferences.is_informative]
+    wrong = np.where(truth == 0, 0, 1).astype(np.int32)
+    wrong[np.flatnonzero(truth == 0)[::2]] = 2
+    chain = start.empty(3, np.random.default_rng(1))
+    chain.begin(wrong)
+    for cluster in chain.clusters:
+        cluster.climb()
+    for _ in range(8):
+        chain.sweep(adapt=True)
+    before = chain.matched_log_likelihood
+    start._split(chain, start.population, np.random.default_rng(1))
+    assert chain.matched_log_likelihood >= before
+    assert rand_index(chain.snapshot().labels, truth) > 0.7
+
+
+def test_a_chain_goes_back_to_where_it_was():
+    start = start_of(clicked().preferences, is_corrected=False)
+    chain = start.empty(3, np.random.default_rng(1))
+    chain.begin((np.arange(chain.population.n_rows) % 3).astype(np.int32))
+    chain.sweep(adapt=True)
+    there, counts = chain.snapshot(), chain.clusters[1].tally.counts
+    chain.sweep(adapt=True)
+    assert (chain.snapshot().labels != there.labels).any()
+    chain.restore(there, -1.0)
+    for name, array in chain.snapshot()._asdict().items():
+        assert (array == getattr(there, name)).all()
+    assert (chain.clusters[1].tally.counts == counts).all()
+    assert chain.matched_log_likelihood == -1.0
+
+
+def test_labels_are_guessed_from_features():
+    rng = np.random.default_rng(1)
+    truth = np.repeat([0, 1], 30)
+    features = rng.normal(size=(60, 2)) + 20 * truth[:, None]
+    assert rand_index(guess_labels(features, 2, rng), truth) == 1.0
+
+
+@pytest.mark.parametrize("n_clusters", [2, 5])
+def test_more_clusters_than_users_are_no_trouble(n_clusters):
+    prefs = pm.Preferences.from_clicks({0: [0], 1: [1], 2: [0, 1], 3: [2]}, items=range(4))
+    chain = start_of(prefs).clusters(n_clusters, np.random.default_rng(1), lambda: None)
+    assert chain.n_clusters == n_clusters
+    chain.sweep(adapt=False)
+    assert chain.shares.sum() == pytest.approx(1)
