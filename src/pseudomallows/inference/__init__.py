@@ -4,6 +4,7 @@ from .choose_clusters import ClusterCurve, choose_clusters
 from .evaluate import Evaluation, evaluate
 from .fit import fit
 from .item_scores import scores_from
+from .update import update
 from .visit_order_search import Search, search
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "fit",
     "scores_from",
     "search",
+    "update",
 ]

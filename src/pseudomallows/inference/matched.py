@@ -283,8 +283,10 @@ class MatchedMixture:
 
     @property
     def costs(self) -> NDArray[np.float64]:
-        """``costs[cluster, item, rank - 1]``: minus the matched log likelihood."""
-        return np.stack([cluster.tally.costs(cluster.alpha) for cluster in self.clusters])
+        """``costs[cluster, item, rank - 1]``: minus the matched log likelihood, over that of the
+        item's best rank."""
+        costs = np.stack([cluster.tally.costs(cluster.alpha) for cluster in self.clusters])
+        return np.asarray(costs - costs.min(axis=2, keepdims=True))
 
     @property
     def has_users(self) -> list[bool]:
@@ -472,8 +474,14 @@ class MatchedMixture:
         how = (self.clusters, self.shares, self._share_prior, False, self._rng)
         new = MatchedMixture(population, self.tables, *how)
         new.begin(np.zeros(population.n_rows, dtype=np.int32))
-        new._draw_labels(np.zeros(self.n_clusters, dtype=bool), keeps=False)
+        new.relabel()
         return new
+
+    def relabel(self) -> None:
+        """Draw all labels by the matched law, given the clusters."""
+        is_corrected, self.is_corrected = self.is_corrected, False
+        self._draw_labels(np.zeros(self.n_clusters, dtype=bool), keeps=False)
+        self.is_corrected = is_corrected
 
     def latent_of(self, users: NDArray[np.int64]) -> Ranking:
         """Latent rankings of some users, drawn given the state, each in the cluster of its label;
