@@ -131,8 +131,8 @@ def _kept_clicks(posterior: Fit) -> Clicks:
     """The clicks of a fit, or what to do without them."""
     if posterior.kind != "clicks":
         raise ValueError(
-            "update is for fits of clicks, and this one is of rankings, which are not kept: fit all "
-            "rankings anew"
+            "update is for fits of clicks, and this one is of rankings, which are not kept: fit "
+            "all rankings anew"
         )
     clicks = posterior.clicks
     if clicks is None or not clicks.n_users:

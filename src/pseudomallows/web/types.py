@@ -33,7 +33,7 @@ class RefitRequest(Struct, forbid_unknown_fields=True):
     """How to fit again; null: as before."""
 
     clusters: Annotated[int, Meta(ge=1, le=1000)] | Literal["auto"] | None = None
-    method: Literal["pseudo", "balanced", "mcmc", "personal"] | None = None
+    method: Literal["pseudo", "balanced", "mcmc", "matched", "personal"] | None = None
 
 
 class Recommendation(Struct):
@@ -120,6 +120,7 @@ class ModelAnswer(Struct):
     why: str
     seed: int | None
     has_token: bool
+    updates: int  # refits since the last fit anew, by which its chains went on
 
 
 class HealthAnswer(Struct):
@@ -169,7 +170,7 @@ class RemovedAnswer(Struct):
 
 
 class JobAnswer(Struct):
-    """How far a job is."""
+    """How far a job is, and how it learns: chains go on ("update"), or begin anew ("fit")."""
 
     job: str
     state: Literal["running", "done", "failed", "cancelled"]
@@ -177,6 +178,7 @@ class JobAnswer(Struct):
     total: Number
     seconds: float
     error: str | None
+    how: Literal["update", "fit"] | None  # null until the clicks are read
 
 
 class ErrorAnswer(Struct):

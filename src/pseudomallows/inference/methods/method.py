@@ -298,7 +298,7 @@ class Method(Options, ABC):
 
 
 class LastDraw(NamedTuple):
-    """Where a chain stood: ``consensus[cluster, item]``, ``alpha[cluster]``, ``shares[cluster]``."""
+    """A draw of a chain: ``consensus[cluster, item]``, ``alpha[cluster]``, ``shares[cluster]``."""
 
     consensus: Ranking
     alpha: NDArray[np.float64]
