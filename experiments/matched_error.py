@@ -133,7 +133,9 @@ def means(rows: list[paper.Row]) -> list[paper.Row]:
             mean = {name: float(np.mean(paper.column(some, name))) for name in COLUMNS}
             worst = max(paper.column(some, "matched"))
             least = min(paper.column(some, "effective_share"))
-            found.append({"n_items": n_items, "alpha": alpha, "worst": worst, "least": least} | mean)
+            found.append(
+                {"n_items": n_items, "alpha": alpha, "worst": worst, "least": least} | mean
+            )
     return found
 
 

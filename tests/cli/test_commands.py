@@ -49,6 +49,37 @@ def test_the_command_says_what_the_function_says(clicks, model, capsys):
     assert found["accuracy"] == result.accuracy
 
 
+def test_an_update_adds_clicks_to_a_model(clicks, model, here, capsys):
+    known = pm.load(model)
+    lines = [f"zoe,{known.items[0]}", f"{known.users[3]},{known.items[1]}"]
+    Path("later.csv").write_text("\n".join(["user,item", *lines]) + "\n")
+    capsys.readouterr()
+    assert run("update", model, "later.csv", "--out", "newer.pm", "--seed", 2) == 0
+    assert "its chains went on" in capsys.readouterr().err
+    found = pm.load("newer.pm")
+    more = {"zoe": [known.items[0]], known.users[3]: [known.items[1]]}
+    expected = known.update(more, rng=2)
+    assert (found.consensus == expected.consensus).all()
+    assert found.users.tolist() == [*known.users.tolist(), "zoe"]
+    assert run("update", "newer.pm", "later.csv", "--out", "third.pm", "--draws", 30) == 0
+    assert pm.load("third.pm").consensus.shape[1] == 30
+    Path("strange.csv").write_text("user,item\nzoe,gold\n")
+    assert run("update", model, "strange.csv", "--out", "fourth.pm") == 1
+    assert "does not know: 'gold'; " in capsys.readouterr().err
+    assert not Path("fourth.pm").exists()
+    assert run("update", model, "later.csv", "--out", "later.csv") == 1
+
+
+def test_names_of_a_model_that_are_numbers_are_found_by_their_text(here):
+    prefs = pm.simulate_clicks(60, 8, 5, 3, rng=1).preferences
+    pm.fit(prefs, "matched", n_draws=50, rng=1).save("m.pm")
+    Path("later.csv").write_text("user,item\n7,3\n99,3\n")
+    assert run("update", "m.pm", "later.csv", "--out", "n.pm", "--seed", 2) == 0
+    found = pm.load("n.pm")
+    assert 3 in found.data.clicks_of(7)
+    assert found.users.tolist() == [*range(60), 99]
+
+
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz", ".json", ".parquet"])
 def test_tables_by_the_ending_of_their_name(model, ending):
     assert run("recommend", model, "--k", 1, "--out", f"r{ending}") == 0

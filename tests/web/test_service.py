@@ -34,6 +34,7 @@ def test_requests_go_on_while_a_refit_takes_over(tmp_path):
             done = wait_for_job(client, job["job"])
             assert done["state"] == "done", done
             assert done["done"] == done["total"] > 0
+            assert done["how"] == "fit"  # for there are new items
         finally:
             stop.set()
             thread.join()
@@ -47,6 +48,22 @@ def test_requests_go_on_while_a_refit_takes_over(tmp_path):
         assert [r["item"] for r in answer["recommendations"]] == [r["item"] for r in expected]
     with client_in(tmp_path) as client:  # it comes back with the newest
         assert client.get("/model").json()["model"] == 2
+
+
+def test_a_refit_after_new_clicks_goes_on(tmp_path):
+    """And says so, in the answer of the job and of the model."""
+    with client_in(tmp_path) as client:
+        assert client.get("/model").json()["updates"] == 0
+        for number in (1, 2):
+            client.post("/users/zoe/clicks", json={"clicks": [f"item {number}"]})
+            done = wait_for_job(client, client.post("/refit").json()["job"])
+            assert (done["state"], done["how"]) == ("done", "update")
+            found = client.get("/model").json()
+            assert (found["model"], found["updates"]) == (number + 1, number)
+            assert found["n_users"] == 61
+        done = wait_for_job(client, client.post("/refit", json={"clusters": 2}).json()["job"])
+        assert (done["state"], done["how"]) == ("done", "fit")
+        assert client.get("/model").json()["updates"] == 0
 
 
 def test_a_version_of_another_process_is_taken_into_use(tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from ..files.parquet_parts import Parts, split
 from ..files.read import read
 from ..files.write import as_text, check_table, write_table
 from ..inference.fit import fit
+from ..inference.update import update
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.save import load
 from ..preferences import Clicks
@@ -22,7 +23,15 @@ from ..recommendations.recommend import DIGITS, recommend
 from ..recommendations.to_file import recommend_to
 from ..show.report import report
 from .progress import show_progress
-from .shared import check_out, check_report, executor_of, read_clicks, read_data, say
+from .shared import (
+    check_out,
+    check_report,
+    clicks_for,
+    executor_of,
+    read_clicks,
+    read_data,
+    say,
+)
 
 
 def simulate(options: argparse.Namespace) -> int:
@@ -89,6 +98,27 @@ def fit_file(options: argparse.Namespace) -> int:
     posterior.save(options.out)
     seconds = posterior.settings["seconds"]
     say(options, f"{posterior} in {seconds:.1f} s, saved as {options.out}")
+    return 0
+
+
+def update_file(options: argparse.Namespace) -> int:
+    """Add the clicks of a file to a model, and save the new one."""
+    check_out(options.out, options.file)
+    posterior = load(options.model)
+    more = clicks_for(posterior, options)
+    with show_progress("updating", options.quiet) as progress:
+        newer = update(
+            posterior,
+            more,
+            n_draws=options.draws,
+            rng=options.seed,
+            progress=progress,
+            executor=Threads(options.threads),
+        )
+    newer.save(options.out)
+    went_on = "its chains went on" if "updates" in newer.settings else "fitted anew"
+    seconds = newer.settings["seconds"]
+    say(options, f"{newer}, {went_on}, in {seconds:.1f} s, saved as {options.out}")
     return 0
 
 

@@ -72,8 +72,10 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pseudomallows {__version__}")
     adders = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_demo, _simulate, _split, _fit, _consensus, _recommend, _evaluate, _report, _info):
+    for add in (_demo, _simulate, _split, _fit, _update, _consensus, _recommend, _evaluate):
         add(adders)
+    _report(adders)
+    _info(adders)
     _serve(adders)
     _completion(adders)
     return parser
@@ -163,6 +165,24 @@ def _fit(adders: Any) -> None:
     )
     add_dask(parser)
     add_method_words(parser)
+
+
+def _update(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "update",
+        commands.update_file,
+        "Add clicks to a model, of new users or of the same ones. The chains of mcmc and matched "
+        "go on from where they stood; other models of clicks are fitted anew. Saves a new model.",
+        "pseudomallows update model.pm later.csv --out newer.pm --seed 2",
+    )
+    add_saved(parser)
+    parser.add_argument("file", metavar="FILE", help="more clicks, - for standard input")
+    parser.add_argument("--encoding", help="encoding of the text (UTF-8)")
+    parser.add_argument("--out", required=True, metavar="MODEL", help="where to save the new model")
+    parser.add_argument("--draws", type=count, metavar="N", help="draws (as many as before)")
+    add_seed(parser)
+    add_threads(parser)
 
 
 def _split(adders: Any) -> None:

@@ -3,13 +3,16 @@
 import argparse
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
+
+from numpy.typing import NDArray
 
 from ..engines.executors import Executor, Threads
 from ..files.atomic import check_target
 from ..files.read import read_as
+from ..posteriors.personal import Fit
 from ..preferences import Clicks, Rankings
 
 
@@ -33,6 +36,28 @@ def read_clicks(options: argparse.Namespace, command: str) -> Clicks:
     if prefs.kind != "clicks":
         raise TypeError(f"{command} needs clicks, and {options.file} holds {prefs.kind}")
     return cast(Clicks, prefs)
+
+
+def clicks_for(posterior: Fit, options: argparse.Namespace) -> Clicks:
+    """The clicks of a file that are to be added to a model, whose names may be numbers."""
+    prefs, _ = read_as(options.file, "clicks", options.encoding, may_be_one_item=True)
+    users, items = (_as_known(names) for names in (posterior.users, posterior.items))
+    renamed = prefs.rename(
+        users=[users(name) for name in prefs.users], items=[items(name) for name in prefs.items]
+    )
+    return cast(Clicks, renamed)
+
+
+def _as_known(names: NDArray[Any]) -> Callable[[str], Any]:
+    """What turns text into a name like these: a number, if all of them are."""
+    known = {str(name): name for name in names.tolist()}
+    are_numbers = all(type(name) is int for name in known.values())
+
+    def name_of(text: str) -> Any:
+        is_number = are_numbers and text.isdecimal() and str(int(text)) == text
+        return known.get(text, int(text) if is_number else text)
+
+    return name_of
 
 
 def check_out(path: str, source: str, what: str = "model") -> None:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from ..inference.reproduce import fit_options
 from ..posteriors.personal import Fit, PersonalFit
 from .evaluate import Evaluation, evaluate
-from .reproduce import fit_options
 
 
 def evaluate_again(posterior: Fit, hide: int, k: int | None, **more: Any) -> Evaluation:

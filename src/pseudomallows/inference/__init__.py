@@ -3,6 +3,7 @@
 from .choose_clusters import ClusterCurve, choose_clusters
 from .fit import fit
 from .item_scores import scores_from
+from .update import update
 from .visit_order_search import Search, search
 
 __all__ = [
@@ -12,4 +13,5 @@ __all__ = [
     "fit",
     "scores_from",
     "search",
+    "update",
 ]

@@ -77,8 +77,9 @@ class Chains(Protocol):
 
 def make_chains(population: Population, plan: Plan) -> Chains:
     """The chains of a plan: on the matched law of clicks, or on latent rankings."""
-    is_matched = plan.method.is_matched(plan.case)
-    return MatchedChains(population, plan) if is_matched else LatentChains(population, plan)
+    if not plan.method.is_matched(plan.case):
+        return LatentChains(population, plan)
+    return (GrownChains if plan.last_draws else MatchedChains)(population, plan)
 
 
 class LatentChains:
@@ -170,3 +171,21 @@ class MatchedChains:
     def unbounded(self, chain: MatchedMixture) -> list[bool]:
         """Does nothing in the data bound the alpha of each cluster?"""
         return chain.unbounded()
+
+
+class GrownChains(MatchedChains):
+    """Chains on the matched law that go on, each from a draw of a chain on fewer clicks."""
+
+    def __init__(self, population: Population, plan: Plan):
+        super().__init__(population, plan)
+        self.preparation = 0
+        self._reference, self._left = plan.last_draws[0], iter(plan.last_draws)
+
+    def start(
+        self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
+    ) -> MatchedMixture:
+        """The next chain; its clusters keep the order of the first one."""
+        chain = self._start.go_on(next(self._left), rng)
+        if self._n_clusters > 1:
+            chain.follow(ClusterLaws(self._reference.consensus, self._reference.alpha))
+        return chain

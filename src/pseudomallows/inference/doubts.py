@@ -17,10 +17,10 @@ from ..posteriors.posterior import Posterior
 from .run import Run
 
 
-def warn_if_doubtful(posterior: Posterior, run: Run) -> None:
+def warn_if_doubtful(posterior: Posterior, run: Run, stacklevel: int = 3) -> None:
     """Warn, on behalf of the caller of `fit`."""
     for doubt in (_doubts_of_chains if run.plan.is_markov else _doubts_of_weights)(posterior, run):
-        warnings.warn(doubt, stacklevel=3)
+        warnings.warn(doubt, stacklevel=stacklevel)
 
 
 def _doubts_of_weights(posterior: Posterior, run: Run) -> list[UserWarning]:

@@ -114,13 +114,13 @@ def fit(
         known = ", ".join(map(repr, ALL_METHODS))
         raise ValueError(f"method must be one of {known}, got {method!r}")
     alpha = None if alpha is None else check_alpha(alpha)
-    generator, report = np.random.default_rng(rng), progress or _no_progress
+    generator, report = np.random.default_rng(rng), progress or no_progress
     _check_checkpoint(checkpoint, method, rng is not None)
     if method == "personal":
         wanted = {"n_draws": n_draws, "n_clusters": n_clusters, "distance": distance}
         result: Fit = fit_personal(prefs, alpha, wanted, options, generator, executor, report)
     else:
-        call = _Call(prefs, METHODS[method], alpha, generator, executor, report)
+        call = Call(prefs, METHODS[method], alpha, generator, executor, report)
         plan, curve = call.plan(n_draws, n_clusters, options | {"distance": distance})
         file = call.open(checkpoint, plan)
         run = call.begin(plan)
@@ -128,16 +128,20 @@ def fit(
         warn_if_doubtful(result, run)
         if file is not None:
             file.remove()
-    made = {
+    return replace(result, settings=result.settings | made_by(rng, started))
+
+
+def no_progress(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+def made_by(rng: Any, started: float) -> dict[str, Any]:
+    """For the settings of a fit: who made it, with what seed, and in how many seconds."""
+    return {
         "version": __version__,
         "seed": int(rng) if isinstance(rng, int | np.integer) else None,
         "seconds": round(time.perf_counter() - started, 3),
     }
-    return replace(result, settings=result.settings | made)
-
-
-def _no_progress(done: int, total: int) -> None:
-    pass
 
 
 def _check_checkpoint(checkpoint: Any, method: str, has_seed: bool) -> None:
@@ -146,7 +150,7 @@ def _check_checkpoint(checkpoint: Any, method: str, has_seed: bool) -> None:
         raise ValueError(f"a checkpoint of method={method!r} {why}")
 
 
-class _Call:
+class Call:
     """A call of `fit` for draws."""
 
     def __init__(

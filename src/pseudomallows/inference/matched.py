@@ -479,8 +479,14 @@ class MatchedMixture:
         how = (self.clusters, self.shares, self._share_prior, False, self._rng)
         new = MatchedMixture(population, self.tables, *how)
         new.begin(np.zeros(population.n_rows, dtype=np.int32))
-        new._draw_labels(np.zeros(self.n_clusters, dtype=bool), keeps=False)
+        new.relabel()
         return new
+
+    def relabel(self) -> None:
+        """Draw all labels by the matched law, given the clusters."""
+        is_corrected, self.is_corrected = self.is_corrected, False
+        self._draw_labels(np.zeros(self.n_clusters, dtype=bool), keeps=False)
+        self.is_corrected = is_corrected
 
     def latent_of(self, users: NDArray[np.int64]) -> Ranking:
         """Latent rankings of some users, drawn given the state, each in the cluster of its label;

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ..latent.matched import MatchedTables
 from ..latent.population import LocalPopulation, Population
 from ..rankings import rank_randomly
-from .matched import FIRST_MOVES, MatchedCluster, MatchedMixture, MatchedProposals
+from .matched import FIRST_MOVES, MatchedCluster, MatchedMixture, MatchedProposals, Snapshot
+from .methods.method import LastDraw
 from .priors import Prior, default_prior
 from .starts import some_rows
 
@@ -57,6 +58,15 @@ class MatchedStart:
             cluster.climb()
         self._sweep(mixture, N_SWEEPS, lambda: None)
         mixture.count_anew()
+        return mixture
+
+    def go_on(self, last: LastDraw, rng: np.random.Generator) -> MatchedMixture:
+        """From a draw of another chain, on data that are much like those of these users."""
+        mixture = self.empty(len(last.alpha), rng)
+        labels = np.zeros(self.population.n_rows, dtype=np.int32)
+        mixture.restore(Snapshot(last.consensus, last.alpha, last.shares, labels), math.nan)
+        if mixture.n_clusters > 1:
+            mixture.relabel()
         return mixture
 
     def empty(self, n_clusters: int, rng: np.random.Generator) -> MatchedMixture:

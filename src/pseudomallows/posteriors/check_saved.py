@@ -139,6 +139,7 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "alpha": alpha is not None and not (_is_number(alpha) and 0 <= alpha <= MAX_ALPHA),
         "seed": not _is_count(settings.get("seed", 0), or_none=True),
         "n_users": not _is_count(settings.get("n_users", 0)),
+        "updates": not _is_count(settings.get("updates", 0)),
         "stored_clicks": not _is_count(settings.get("stored_clicks", 0)),
         "seconds": not _is_number(settings.get("seconds", 0.0)),
         "kind": settings.get("kind") not in tuple(KINDS),
@@ -163,6 +164,7 @@ def check_options(options: dict[str, Any], n_clusters: int) -> None:
     wrong = {
         name: not _is_count(value := options.get(name, least)) or value < least
         for name, least in LEAST.items()
+        if name != "n_moves" or options.get(name) is not None  # None: found in the warmup
     }
     wrong["n_moves"] &= options.get("n_moves") is not None  # the warmup finds how many
     wrong |= {name: not isinstance(options.get(name, ""), str) for name in NAMED}

@@ -9,9 +9,10 @@ without holding anything out.
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,6 +160,8 @@ class PersonalFit(PersonalModel):
     data: Preferences | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     clusters: Posterior | None = None
+
+    update: ClassVar[Callable[..., Any]]  # :func:`pseudomallows.inference.update`
 
     def __repr__(self) -> str:
         return f"PersonalFit({self.n_users} users, {self.n_items} items)"

@@ -1,9 +1,10 @@
 """Posterior: what a fit with draws of a consensus returns."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +94,8 @@ class Posterior:
         default_factory=lambda: np.ones((1, 0, 1), np.float32)
     )
     leaders: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int32))
+
+    update: ClassVar[Callable[..., Any]]  # :func:`pseudomallows.inference.update`
 
     def __repr__(self) -> str:
         n_chains, n_draws, n_clusters, n_items = self.consensus.shape

@@ -2,6 +2,7 @@
 
 from .blocks import KINDS, Clicks, Rankings, SizeTable, check_clicks
 from .click_inputs import clicks_of_pairs, rows_of_pairs, warn_of_column
+from .join import join_clicks
 from .preferences import (
     MAX_WEIGHT,
     ColumnWarning,
@@ -31,6 +32,7 @@ __all__ = [
     "check_preferences",
     "check_weights",
     "clicks_of_pairs",
+    "join_clicks",
     "rows_of_pairs",
     "rows_of_users",
     "warn_of_column",

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..distributions.mallows import Mallows
 from ..evaluation.evaluate import Evaluation
-from ..evaluation.reproduce import call_of
 from ..files.atomic import write_whole
 from ..inference.methods import ALL_METHODS
+from ..inference.reproduce import call_of
 from ..posteriors.personal import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior, cp_ordering, mean_ranks_of, summary_of
 from ..posteriors.verdict import judge

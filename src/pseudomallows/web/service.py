@@ -267,6 +267,7 @@ class Service:
             why=why,
             seed=settings.get("seed"),
             has_token=self.token is not None,
+            updates=settings.get("updates", 0),
         )
 
     async def metrics_text(self) -> str:

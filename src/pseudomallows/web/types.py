@@ -125,6 +125,7 @@ class ModelAnswer(Struct):
     why: str
     seed: int | None
     has_token: bool
+    updates: int  # refits since the last fit anew, by which its chains went on
 
 
 class HealthAnswer(Struct):
@@ -174,7 +175,7 @@ class RemovedAnswer(Struct):
 
 
 class JobAnswer(Struct):
-    """How far a job is."""
+    """How far a job is, and how it learns: chains go on ("update"), or begin anew ("fit")."""
 
     job: str
     state: Literal["running", "done", "failed", "cancelled"]
@@ -182,6 +183,7 @@ class JobAnswer(Struct):
     total: Number
     seconds: float
     error: str | None
+    how: Literal["update", "fit"] | None  # null until the clicks are read
 
 
 class ErrorAnswer(Struct):

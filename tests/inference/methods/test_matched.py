@@ -169,9 +169,7 @@ def test_it_warns_where_it_is_far_from_the_exact_law(monkeypatch):
     with pytest.warns(pm.diagnostics.MatchedWarning, match="use method='mcmc'") as caught:
         fit("matched", 1)
     warning = next(
-        each.message
-        for each in caught
-        if isinstance(each.message, pm.diagnostics.MatchedWarning)
+        each.message for each in caught if isinstance(each.message, pm.diagnostics.MatchedWarning)
     )
     assert warning.n_draws == 6
     assert warning.effective_share == pytest.approx(1 / 3, abs=0.02)

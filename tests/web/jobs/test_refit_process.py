@@ -4,6 +4,7 @@ import io
 import json
 import os
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -56,6 +57,41 @@ def test_a_refit_is_the_fit_of_all_clicks(tmp_path):
     assert isinstance(again, pm.PersonalFit)
     with pytest.raises(ValueError, match="has no clusters"):
         refit(posterior, request | {"method": "personal", "clusters": 2}, posterior.clicks)
+
+
+@pytest.mark.parametrize(
+    ("request_of", "how"),
+    [
+        ({}, "update"),
+        ({"clusters": 2, "method": "mcmc"}, "update"),
+        ({"clusters": 3}, "fit"),
+        ({"clusters": "auto"}, "fit"),
+        ({"method": "matched"}, "fit"),
+        ({"item": "lead"}, "fit"),
+    ],
+)
+def test_chains_go_on_where_they_can(tmp_path, capsys, request_of, how):
+    posterior = make_model(tmp_path / "m.pm", n_clusters=2)
+    store = open_store(str(tmp_path / "s.sqlite"))
+    item = request_of.get("item", "item 2")
+    store.add([("zoe", "item 1"), ("zoe", item), ("user 1", "item 5")])
+    request = {"store": str(tmp_path / "s.sqlite"), **request_of}
+    found = refit(posterior, request, posterior.clicks)
+    assert json.loads(capsys.readouterr().out.splitlines()[0]) == {"how": how}
+    prefs = join_clicks(posterior.clicks, store.all_clicks())
+    store.close()
+    assert found.data.digest() == prefs.digest()
+    assert found.users.tolist()[-1] == "zoe"
+    assert found.settings.get("updates", 0) == (how == "update")
+    if how == "update":
+        more = {"zoe": ["item 1", "item 2"], "user 1": ["item 5"]}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pm.ConvergenceWarning)
+            expected = posterior.update(more, rng=2)
+        assert np.array_equal(found.consensus, expected.consensus)
+        found.save(tmp_path / "m2.pm")
+        again = refit(pm.load(tmp_path / "m2.pm"), request, posterior.clicks)
+        assert (again.settings["updates"], again.settings["seed"]) == (2, 3)
 
 
 def test_removed_clicks_do_not_come_back_by_a_refit(tmp_path, monkeypatch, capsys):

@@ -2,9 +2,9 @@
 
 import dataclasses
 from abc import ABC
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -297,6 +297,14 @@ class Method(Options, ABC):
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
 
+class LastDraw(NamedTuple):
+    """A draw of a chain: ``consensus[cluster, item]``, ``alpha[cluster]``, ``shares[cluster]``."""
+
+    consensus: Ranking
+    alpha: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+
 @dataclass(frozen=True)
 class Plan:
     """A fit, planned: the method with all of its options, and what every method needs."""
@@ -306,6 +314,7 @@ class Plan:
     n_draws: int
     alpha: float | None  # None: sampled, or estimated for each cluster
     kept_rows: NDArray[np.int64]  # of the users whose latent rankings are kept
+    last_draws: Sequence[LastDraw] = ()  # of each chain that goes on; none: they begin anew
 
     @classmethod
     def make(

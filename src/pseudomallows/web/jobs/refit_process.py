@@ -1,7 +1,8 @@
 """Fit again, in a process of its own: ``python -m pseudomallows.web.jobs.refit_process``.
 
 From the clicks of the first model and the stored ones. Those that earlier versions learned from the
-store are taken from the store alone: what was removed there does not come back.
+store are taken from the store alone: what was removed there does not come back. If the chains of
+the newest version can go on with these clicks, they do.
 
 The request is one line of JSON on standard input; how far it is goes to standard output, one line
 of JSON each time. When standard input ends, the service has gone, and so does this.
@@ -14,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...evaluation.reproduce import fit_options
 from ...inference.fit import fit
+from ...inference.reproduce import fit_options
+from ...inference.update import can_go_on, fit_again
 from ...posteriors.personal import Fit
 from ...preferences import Clicks, clicks_of_pairs
 from ..errors import StoreError
@@ -62,11 +64,28 @@ def refit(
     finally:
         store.close()
     method, clusters = request.get("method"), request.get("clusters")
+    is_update = _is_as_before(posterior, method, clusters) and can_go_on(posterior, prefs)
+    say({"how": "update" if is_update else "fit"})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # whether to trust it is said at /model
-        newer = fit(prefs, progress=progress, **_options(posterior, method, clusters))
+        if is_update:
+            newer = fit_again(posterior, prefs, rng=_next_seed(posterior), progress=progress)
+        else:
+            newer = fit(prefs, progress=progress, **_options(posterior, method, clusters))
     newer.settings["stored_clicks"], newer.settings["stored_changes"] = n_stored, changes
     return newer
+
+
+def _is_as_before(posterior: Fit, method: str | None, clusters: int | str | None) -> bool:
+    """Is the same method asked for, with as many clusters?"""
+    is_same = method in (None, posterior.settings["method"])
+    return is_same and clusters in (None, posterior.n_clusters)
+
+
+def _next_seed(posterior: Fit) -> int | None:
+    """Chains do not go on with the random numbers that made them."""
+    seed = posterior.settings.get("seed")
+    return None if seed is None else seed + 1
 
 
 def _options(posterior: Fit, method: str | None, clusters: int | str | None) -> dict[str, Any]:

@@ -31,6 +31,7 @@ class Refit:
     done: int = 0
     total: int = 0
     error: str | None = None
+    how: str | None = None
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None
     saved: int | None = None
@@ -39,7 +40,9 @@ class Refit:
         """For the client."""
         seconds = (self.ended or time.monotonic()) - self.started
         state: Any = self.state
-        return JobAnswer(self.name, state, self.done, self.total, round(seconds, 3), self.error)
+        how: Any = self.how
+        progress = (self.done, self.total, round(seconds, 3))
+        return JobAnswer(self.name, state, *progress, self.error, how)
 
 
 class Refits:
@@ -135,6 +138,7 @@ class Refits:
             said = json.loads(line)
             job.done, job.total = int(said.get("done", job.done)), int(said.get("total", job.total))
             job.error, job.saved = said.get("error", job.error), said.get("saved", job.saved)
+            job.how = said.get("how", job.how)
         except (ValueError, AttributeError, TypeError):
             log.warning("refit %s said %r", job.name, line[:200])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.evaluation.reproduce import call_of
+from pseudomallows.inference.reproduce import call_of
 
 
 def rankings():

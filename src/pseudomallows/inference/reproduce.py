@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ..inference.methods import METHODS, Case
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
+from .methods import METHODS, Case
 
 
 def call_of(posterior: Fit) -> str:

@@ -1,0 +1,156 @@
+"""update: more users, or more clicks of the same users, without starting anew."""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..engines.executors import Executor
+from ..posteriors.personal import Fit, PersonalFit, check_fit
+from ..posteriors.posterior import Posterior
+from ..preferences import Clicks, join_clicks
+from .doubts import warn_if_doubtful
+from .fit import Call, fit, made_by, no_progress
+from .methods import METHODS, Case
+from .methods.method import LastDraw, Plan
+from .reproduce import fit_options
+from .run import Progress
+
+WARMUP = 20  # sweeps of a chain that goes on: it starts near, and a sweep is worth a draw
+
+
+def update(
+    posterior: Fit,
+    more: Any,
+    *,
+    n_draws: int | None = None,
+    rng: np.random.Generator | int | None = None,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+) -> Fit:
+    """The posterior of the clicks of a fit and of more clicks together; the old one stays as it is.
+
+    With the method and the options of the fit. By "mcmc" (unless latent rankings are drawn) and
+    "matched" each chain goes on from its last draw, with a warmup of 20 sweeps, in the clusters
+    that there are: the result is that of a fit of all clicks, within Monte Carlo error. Fits of
+    clicks by other methods, which have no such chains, are made anew. A fit of rankings, or of
+    parts, keeps no data, and is refused: fit all data anew.
+
+    Parameters
+    ----------
+    posterior : Posterior or PersonalFit
+        A fit of clicks, from `fit`, from a file, or from an update.
+    more : Clicks, or anything that :meth:`Preferences.from_clicks` takes
+        Users are known by their names: a known one has the old clicks and the new ones, and a new
+        one comes after the old ones. A matrix has the users 0, 1, ...; to say that they are new
+        ones, make it clicks with names (``users=``). Items must be those of the fit: one more
+        changes the law of all, so that calls for a fit anew.
+    n_draws : int, optional
+        Draws kept from each chain; default as many as before.
+    rng, progress, executor : optional
+        As for :func:`fit`. Give another seed than that of the fit.
+
+    Returns
+    -------
+    Posterior or PersonalFit
+        With all users. Its settings say under "updates" how often chains went on; the largest
+        cluster is the first, as after a fit.
+
+    Examples
+    --------
+    >>> import pseudomallows as pm
+    >>> prefs = pm.simulate_clicks(60, 8, alpha=8, mean_clicks=3, rng=1).preferences
+    >>> posterior = pm.fit(prefs, method="mcmc", rng=1)
+    >>> newer = posterior.update({"ann": [0, 4], 7: [1, 2]}, rng=2)
+    >>> newer.data
+    Clicks(62 users, 8 items; 183 clicks)
+    >>> newer.consensus.shape == posterior.consensus.shape
+    True
+    """
+    check_fit(posterior)
+    prefs = join_clicks(_kept_clicks(posterior), more)
+    return fit_again(
+        posterior, prefs, n_draws=n_draws, rng=rng, progress=progress, executor=executor
+    )
+
+
+def fit_again(
+    posterior: Fit,
+    prefs: Clicks,
+    *,
+    n_draws: int | None = None,
+    rng: np.random.Generator | int | None = None,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+) -> Fit:
+    """The fit of other clicks with the options of a posterior, whose chains go on if they can."""
+    given = fit_options(posterior) | ({} if n_draws is None else {"n_draws": n_draws})
+    report = progress or no_progress
+    if not can_go_on(posterior, prefs):
+        _refuse_data(given)
+        method = posterior.settings["method"]
+        return fit(prefs, method, rng=rng, progress=report, executor=executor, **given)
+    assert isinstance(posterior, Posterior)
+    started, alpha = time.perf_counter(), given.pop("alpha", None)
+    call = Call(
+        prefs, METHODS[posterior.method], alpha, np.random.default_rng(rng), executor, report
+    )
+    n_draws, _ = given.pop("n_draws"), given.pop("n_clusters")
+    usual, _ = call.plan(n_draws, posterior.n_clusters, given)
+    run = call.begin(_going_on(usual, posterior))
+    settings = posterior.settings
+    kept = {"curve": settings["curve"]} if "curve" in settings else {}
+    found = call.posterior(run, run.run(), usual.settings(), kept)
+    warn_if_doubtful(found, run, stacklevel=4)  # of whom calls `update`
+    updates = {"updates": settings.get("updates", 0) + 1}
+    return replace(found, settings=found.settings | made_by(rng, started) | updates)
+
+
+def can_go_on(posterior: Fit, prefs: Clicks) -> bool:
+    """Can the chains of a posterior go on with these clicks?"""
+    if not isinstance(posterior, Posterior) or posterior.method not in METHODS:
+        return False
+    case = Case.of(prefs, posterior.n_clusters)
+    options = {"augmentation": posterior.settings["options"].get("augmentation")}
+    known = METHODS[posterior.method].option_names(case)
+    mine = {name: value for name, value in options.items() if name in known}
+    is_matched = METHODS[posterior.method](**mine).is_matched(case)
+    return is_matched and prefs.items.tolist() == posterior.items.tolist()
+
+
+def _going_on(usual: Plan, posterior: Posterior) -> Plan:
+    """The plan of a fit, for chains that go on: the warmup is short."""
+    method = replace(usual.method, warmup=min(WARMUP, usual.warmup))
+    chains = zip(posterior.consensus, posterior.alpha, posterior.shares, strict=True)
+    last_draws = [LastDraw(*(draws[-1] for draws in chain)) for chain in chains]
+    return replace(usual, method=method, last_draws=last_draws)
+
+
+def _kept_clicks(posterior: Fit) -> Clicks:
+    """The clicks of a fit, or what to do without them."""
+    if posterior.kind != "clicks":
+        raise ValueError(
+            "update is for fits of clicks, and this one is of rankings, which are not kept: fit "
+            "all rankings anew"
+        )
+    clicks = posterior.clicks
+    if clicks is None or not clicks.n_users:
+        raise ValueError(
+            "this posterior keeps no users, as it was fitted to parts: add the new clicks to the "
+            "parts and fit them anew"
+        )
+    return clicks
+
+
+def _refuse_data(given: dict[str, Any]) -> None:
+    unknown = [name for name, value in given.items() if repr(value) == "..."]
+    if unknown:
+        raise ValueError(
+            f"this model was fitted with {unknown[0]}=..., data of its own that it does not keep: "
+            "fit all clicks anew, with it"
+        )
+
+
+Posterior.update = update  # that room stands above, and may not import this one
+PersonalFit.update = update
