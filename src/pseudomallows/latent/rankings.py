@@ -41,8 +41,9 @@ class RankingPopulation(LocalPopulation):
         others = self._prefs.take(~full)
         self._partial, self._weights = others.rankings, others.weights
         self._numbers = self.row_numbers[~full]
-        self._n_full = int(self.row_weights[full].sum())
-        self._full = self._tally(self._prefs.rankings[full], self.row_weights[full])
+        full_weights = np.where(full, self.row_weights, 0)  # so that no ranking is copied
+        self._n_full = int(full_weights.sum())
+        self._full = self._tally(self._prefs.rankings, full_weights)
         self.known = self._full + self._tally(others.known_ranks(), self._weights)
 
     def _tally(self, rankings: Ranking, weights: Counts) -> RankTally:
