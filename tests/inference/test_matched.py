@@ -522,19 +522,19 @@ def test_one_long_run_has_the_exact_posterior_of_labels_shares_and_memberships()
 
 
 def test_memberships_are_means_of_the_exact_ones(monkeypatch):
-    """At fixed clusters and shares they are those of one sweep, by enumeration."""
-    rng, alphas, shares = np.random.default_rng(3), [1.5, 4.0], np.array([0.3, 0.7])
+    """At fixed clusters they are those of one sweep and its shares, by enumeration."""
+    rng, alphas = np.random.default_rng(3), [1.5, 4.0]
     centers = [(1, 2, 3), (3, 2, 1)]
     monkeypatch.setattr(MatchedMixture, "_move", lambda self, adapt: np.zeros(2, dtype=bool))
     monkeypatch.setattr(matched, "KEEP_EVERY", 1)
-    mixture = mixture_of(TINY, 3, centers, alphas, None, rng, shares=shares)
+    mixture = mixture_of(TINY, 3, centers, alphas, None, rng)
     mixture.begin(np.array([0, 1, 0, 1], dtype=np.int32))
     mixture.know_likelihoods()
     mixture._users.take_proposed()
     mixture._reference = None
     mixture.sweep(adapt=False)
     order = [int(np.flatnonzero((mixture.consensus == c).all(axis=1))[0]) for c in centers]
-    total = 0.0
+    total, shares = 0.0, mixture.shares[order]
     for user, row in enumerate(TINY):
         values = [naive.click_likelihood(row, *law) for law in zip(centers, alphas, strict=True)]
         exact = naive.memberships(values, shares)
