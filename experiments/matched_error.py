@@ -4,7 +4,7 @@ The consensus of five to seven items at a known alpha: total variation of the ma
 itself; of draws from it with importance weights; and of the draws of the corrected chain (method
 "mcmc"). Draws are never nearer than chance allows, so the mean total variation of as many
 independent exact draws stands beside. The effective share of the weights says how much of the
-draws is left. Two minutes in the reduced setting.
+draws is left. Five minutes in the reduced setting.
 """
 
 import itertools
@@ -133,7 +133,9 @@ def means(rows: list[paper.Row]) -> list[paper.Row]:
             mean = {name: float(np.mean(paper.column(some, name))) for name in COLUMNS}
             worst = max(paper.column(some, "matched"))
             least = min(paper.column(some, "effective_share"))
-            found.append({"n_items": n_items, "alpha": alpha, "worst": worst, "least": least} | mean)
+            found.append(
+                {"n_items": n_items, "alpha": alpha, "worst": worst, "least": least} | mean
+            )
     return found
 
 

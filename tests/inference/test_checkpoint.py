@@ -33,6 +33,7 @@ FITS = {
     "estimated": ("clicks", {"update": "expected", "n_chains": 2, **SHORT}),
     "balanced": ("partial", {"method": "balanced", **SHORT}),
     "mcmc": ("clicks", {"method": "mcmc", "n_chains": 2, **SHORT}),
+    "matched": ("clicks", {"method": "matched", "keep_latent": [3, 5], "n_chains": 2, **SHORT}),
     "full mcmc": ("full", {"method": "mcmc", "n_chains": 2, **SHORT}),
     "clusters": ("clicks", {"n_clusters": 2, "n_chains": 2, "refresh": 2, **SHORT}),
     "expected clusters": (
@@ -41,6 +42,7 @@ FITS = {
     ),
     "ranked clusters": ("partial", {"n_clusters": 2, "refresh": 1, **SHORT}),
     "exact clusters": ("clicks", {"method": "mcmc", "n_clusters": 2, "n_chains": 1, **SHORT}),
+    "matched clusters": ("clicks", {"method": "matched", "n_clusters": 2, "n_chains": 2, **SHORT}),
     "many clusters": ("few", {"method": "mcmc", "n_clusters": 5, "n_chains": 1, **SHORT}),
 }
 

@@ -578,9 +578,7 @@ def clicked():
 
 @pytest.mark.parametrize("method", ["mcmc", "matched"])
 def test_chains_have_their_clusters_in_one_order(method):
-    posterior = quietly(
-        clicked().preferences, method, n_clusters=2, n_chains=3, n_draws=20, rng=1
-    )
+    posterior = quietly(clicked().preferences, method, n_clusters=2, n_chains=3, n_draws=20, rng=1)
     assert rand_index(posterior.labels, clicked().labels) > 0.8
     for cluster, consensus in enumerate(clicked().consensus):
         own = np.abs(posterior.consensus[:, :, cluster] - consensus).sum(axis=-1)

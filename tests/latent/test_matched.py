@@ -249,9 +249,9 @@ def test_exact_log_likelihoods_of_clusters_are_those_of_their_users():
     users, laws = users_of(preferences(), 3), ClusterLaws(CENTERS, ALPHAS)
     tallies = users.begin(LABELS)
     for cluster, tally in enumerate(tallies):
-        assert tally.n_users.sum() == (LABELS == cluster).sum()
+        assert tally.n_users.sum() == (cluster == LABELS).sum()
     logs = exact_logs() - np.log(SHARES)
-    wanted = [logs[LABELS == cluster, cluster].sum() for cluster in range(3)]
+    wanted = [logs[cluster == LABELS, cluster].sum() for cluster in range(3)]
     assert users.log_likelihoods(laws) == pytest.approx(wanted)
 
 
