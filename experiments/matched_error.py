@@ -4,7 +4,7 @@ The consensus of five to seven items at a known alpha: total variation of the ma
 itself; of draws from it with importance weights; and of the draws of the corrected chain (method
 "mcmc"). Draws are never nearer than chance allows, so the mean total variation of as many
 independent exact draws stands beside. The effective share of the weights says how much of the
-draws is left. Two minutes in the reduced setting.
+draws is left. Five minutes in the reduced setting.
 """
 
 import itertools

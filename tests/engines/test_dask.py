@@ -31,6 +31,8 @@ FITS = {
     "expected": {"n_draws": 6, "update": "expected"},  # alpha is estimated
     "mcmc": {"method": "mcmc", "n_draws": 4, "warmup": 4, "thin": 1, "n_chains": 1},
     "clusters": {"n_clusters": 2, "n_draws": 4, "warmup": 2, "refresh": 2},
+    "exact clusters": {"method": "mcmc", "n_clusters": 2, "n_draws": 6, "warmup": 2, "n_chains": 1},
+    "matched": {"method": "matched", "n_draws": 4, "warmup": 4, "n_chains": 1},
 }
 
 
@@ -57,6 +59,7 @@ def make_clicks(n_users=120, n_items=8):
 def fit(prefs, kind, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.AlphaWarning)  # of one cluster too many
         return pm.fit(prefs, rng=3, **FITS[kind], **options)
 
 

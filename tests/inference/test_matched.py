@@ -133,7 +133,9 @@ CHAINS = {
 
 
 @pytest.mark.parametrize("how", CHAINS)
-@pytest.mark.parametrize(("rows", "n_items"), [(FOUR, 4), (FIVE, 5)], ids=["four", "five"])
+@pytest.mark.parametrize(
+    ("rows", "n_items"), [pytest.param(FOUR, 4, marks=pytest.mark.slow), (FIVE, 5)]
+)
 def test_consensus_and_alpha_follow_the_exact_posterior(rows, n_items, how):
     options = LONG | ({"thin": 4} if how == "few moves" else {}) | CHAINS[how]
     prior = options.get("alpha_prior", default_prior(n_items))
@@ -149,6 +151,7 @@ def test_another_prior_is_told_from_the_right_one():
     assert max(alpha_errors(posterior, law)) > 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["default", "few moves"])
 def test_the_correction_makes_up_for_tables_that_are_wrong(how, monkeypatch):
     distort(monkeypatch)
@@ -233,7 +236,7 @@ def test_it_agrees_with_latent_rankings_drawn_one_by_one():
     prefs = pm.simulate_clicks(100, 12, 5, 3, rng=1).preferences
     new = quietly(prefs, "mcmc", n_draws=1000, rng=1)
     old = quietly(prefs, "mcmc", n_draws=2000, thin=5, augmentation="exact", rng=2)
-    sizes = [each.diagnostics().effective_size.min() for each in (new, old)]
+    sizes = [each.diagnostics().least_effective_size for each in (new, old)]
     error = 4 * math.sqrt(0.25 * sum(1 / size for size in sizes))
     assert min(sizes) > 100
     assert np.abs(new.rank_probabilities() - old.rank_probabilities()).max() < error

@@ -166,7 +166,6 @@ def check_options(options: dict[str, Any], n_clusters: int) -> None:
         for name, least in LEAST.items()
         if name != "n_moves" or options.get(name) is not None  # None: found in the warmup
     }
-    wrong["n_moves"] &= options.get("n_moves") is not None  # the warmup finds how many
     wrong |= {name: not isinstance(options.get(name, ""), str) for name in NAMED}
     wrong |= {
         name: not _is_number(options.get(name, 1)) or options.get(name, 1) < 0

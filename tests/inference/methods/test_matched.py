@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import pseudomallows as pm
 from pseudomallows.inference import checkpoint, run
@@ -217,3 +218,41 @@ def test_methods_on_clicks_have_short_defaults():
         settings = quietly(data(), method, n_draws=20, rng=1).settings["options"]
         assert (settings["n_chains"], settings["thin"], settings["warmup"]) == (4, 1, 20)
         assert settings["n_moves"] is None
+
+
+# simulation-based calibration
+
+
+PRIOR = (4.0, 0.8)
+
+
+def calibration(n_sets, factor=1.0, seed=7):
+    """p-values of the places of the true alpha (times a factor) and of the true rank of an item
+    among the draws, truths coming from the prior."""
+    rng, places = np.random.default_rng(seed), []
+    for _ in range(n_sets):
+        alpha, consensus = rng.gamma(PRIOR[0]) / PRIOR[1], rng.permutation(8) + 1
+        ranks = pm.Mallows(consensus, factor * alpha).draw(40, rng)
+        prefs = pm.Preferences.from_clicks(ranks <= rng.integers(1, 5, 40)[:, None])
+        options = {"n_chains": 1, "n_draws": 39, "thin": 3, "warmup": 60}
+        posterior = quietly(prefs, "mcmc", alpha_prior=PRIOR, rng=rng, **options)
+        pairs = [(alpha, posterior.alpha[0, :, 0])]
+        pairs += [(consensus[0], posterior.consensus[0, :, 0, 0])]
+        places.append(
+            [
+                rng.integers((draws < truth).sum(), (draws <= truth).sum(), endpoint=True)
+                for truth, draws in pairs
+            ]
+        )
+    bins = np.array(places) // 5  # 40 places
+    return [stats.chisquare(np.bincount(each, minlength=8)).pvalue for each in bins.T]
+
+
+@pytest.mark.slow
+def test_the_corrected_chain_is_calibrated():
+    assert min(calibration(160)) > 1e-4
+
+
+@pytest.mark.slow
+def test_data_of_another_alpha_are_caught():
+    assert calibration(160, factor=1.5)[0] < 1e-4
