@@ -7,6 +7,7 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.inference import update as as_function
+from pseudomallows.inference.reproduce import call_of
 from pseudomallows.posteriors.diagnostics import effective_size
 
 FAR = 4.5  # standard errors; of a few hundred comparisons none should be so far apart
@@ -119,6 +120,7 @@ def test_settings_are_those_of_the_fit():
     assert more.settings["updates"] == 2
     assert more.users.tolist()[-1] == "zoe"
     assert "updates" not in old.settings
+    assert call_of(more) == "posterior.update(more, n_draws=40, rng=3)"
 
 
 def test_kept_latent_rankings_and_a_chosen_number_of_clusters_stay():

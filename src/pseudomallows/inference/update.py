@@ -64,7 +64,7 @@ def update(
     >>> posterior = pm.fit(prefs, method="mcmc", rng=1)
     >>> newer = posterior.update({"ann": [0, 4], 7: [1, 2]}, rng=2)
     >>> newer.data
-    Clicks(62 users, 8 items; 183 clicks)
+    Clicks(61 users, 8 items; 176 clicks)
     >>> newer.consensus.shape == posterior.consensus.shape
     True
     """

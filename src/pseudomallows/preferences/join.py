@@ -80,7 +80,8 @@ def _check_weights(new: Clicks, weights: NDArray[np.int64]) -> None:
         row = int(wrong.argmax())
         raise ValueError(
             f"more has the user {new.users[row]!r} with weight {new.weights[row]}, and the fit "
-            f"with {weights[row]}; give {weights[row]}, or 1; {int(wrong.sum())} users have this problem"
+            f"with {weights[row]}; give {weights[row]}, or 1; {int(wrong.sum())} users have this "
+            "problem"
         )
 
 
