@@ -114,7 +114,7 @@ def test_settings_are_those_of_the_fit():
     assert (newer.settings["updates"], newer.settings["seed"]) == (1, 2)
     assert newer.settings["alpha"] == 5
     assert (newer.alpha == 5).all()
-    assert seen[-1] == (100, 100)  # 2 chains of 20 + 30 sweeps
+    assert seen[-1] == (80, 80)  # 2 chains of 10 + 30 sweeps
     more = newer.update({"zoe": [1, 2]}, n_draws=40, rng=3)
     assert more.consensus.shape == (2, 40, 1, 8)
     assert more.settings["updates"] == 2
