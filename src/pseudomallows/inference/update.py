@@ -17,7 +17,7 @@ from .methods.method import LastDraw, Plan
 from .reproduce import fit_options
 from .run import Progress
 
-WARMUP = 10  # sweeps of a chain that goes on: twice those after which twice the users are met
+WARMUP = 10  # sweeps of a chain that goes on; with twice the users, 5 lead to the bulk
 
 
 def update(
