@@ -72,9 +72,10 @@ def main():
         for method in ("mcmc", "matched"):
             posterior = pm.fit(small, method, n_clusters=len(CASES[name][2][:2]), n_draws=10, rng=1)
             posterior.update({"new": [1, 2]}, rng=1)
-    rows = [compare(name, method, options.seed) for name in names for method in ("mcmc", "matched")]
-    heads = ["case", "method", "update", "fit anew", "ratio", "apart", "same labels", "R-hat"]
-    print_table(heads, rows)
+    heads = ["case", "method", "draws", "update", "fit anew", "ratio", "apart", "same labels"]
+    for name in names:
+        tables = [compare(name, method, options.seed) for method in ("mcmc", "matched")]
+        print_table(heads, [row for table in tables for row in table])
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.inference import update as as_function
+from pseudomallows.inference.reproduce import call_of
 from pseudomallows.posteriors.diagnostics import effective_size
 
 FAR = 4.5  # standard errors; of a few hundred comparisons none should be so far apart
@@ -113,12 +114,13 @@ def test_settings_are_those_of_the_fit():
     assert (newer.settings["updates"], newer.settings["seed"]) == (1, 2)
     assert newer.settings["alpha"] == 5
     assert (newer.alpha == 5).all()
-    assert seen[-1] == (100, 100)  # 2 chains of 20 + 30 sweeps
+    assert seen[-1] == (80, 80)  # 2 chains of 10 + 30 sweeps
     more = newer.update({"zoe": [1, 2]}, n_draws=40, rng=3)
     assert more.consensus.shape == (2, 40, 1, 8)
     assert more.settings["updates"] == 2
     assert more.users.tolist()[-1] == "zoe"
     assert "updates" not in old.settings
+    assert call_of(more) == "posterior.update(more, n_draws=40, rng=3)"
 
 
 def test_kept_latent_rankings_and_a_chosen_number_of_clusters_stay():

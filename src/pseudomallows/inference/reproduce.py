@@ -18,6 +18,9 @@ def call_of(posterior: Fit) -> str:
     "pm.fit(prefs, method='pseudo', alpha=3.0, n_draws=200, n_clusters=1, sigma=0.5, rng=1)"
     """
     settings, options = posterior.settings, fit_options(posterior)
+    if "updates" in settings:  # its draws go on from those of another
+        n_draws, seed = options["n_draws"], settings.get("seed")
+        return f"posterior.update(more, n_draws={n_draws!r}, rng={seed!r})"
     given = {"method": settings.get("method")} | options | {"rng": settings.get("seed")}
     return f"pm.fit({', '.join(['prefs', *(f'{key}={value!r}' for key, value in given.items())])})"
 
