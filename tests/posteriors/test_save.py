@@ -18,8 +18,9 @@ import pseudomallows as pm
 from pseudomallows.distances.tallies import MOVES
 from pseudomallows.files.atomic import write_whole
 from pseudomallows.inference.methods import ALL_METHODS
-from pseudomallows.inference.methods.mcmc import AUGMENTATIONS, STARTS
+from pseudomallows.inference.methods.mcmc import AUGMENTATIONS
 from pseudomallows.inference.methods.pseudo import UPDATES
+from pseudomallows.inference.methods.sampler import STARTS
 from pseudomallows.posteriors import check_saved
 from pseudomallows.posteriors.check_saved import ARRAYS
 from pseudomallows.web.models.versions import Versions

@@ -27,7 +27,7 @@ from ..kernels.footrule.next_ranks import (
 from ..posteriors.posterior import Posterior
 from .chances import MAX_ERROR, Floats
 
-FIRST_DRAWS = 4  # in the first round, over all chains; then 4, 8, 16, ...
+FIRST_DRAWS = 32  # in the first round, over all chains; fewer may all be alike by chance
 LEAST_DRAWS, LEAST_BATCHES = 3.0, 3.0  # that must carry the weight for batches to tell an error
 SURE_DRAWS = 6.0  # the spread of fewer is known badly: their error must be half as large
 N_BATCHES = 8  # over all chains, from whose spread the error is known
