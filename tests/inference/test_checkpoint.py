@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import pseudomallows as pm
 from pseudomallows.files import archive as archive_module
 from pseudomallows.files import saved
-from pseudomallows.inference import checkpoint, clusters
+from pseudomallows.inference import checkpoint, clusters, matched
 
 ARRAYS = ("consensus", "alpha", "shares", "costs", "weights", "log_posterior", "leaders")
 ARRAYS += ("latent", "chain_memberships")
@@ -168,7 +168,7 @@ def test_a_fit_that_breaks_off_saves_its_last_sweep(kind, file, monkeypatch):
     assert seen == [n_steps - 1, n_steps]
 
 
-@pytest.mark.parametrize("kind", ["sampled", "mcmc", "clusters"])
+@pytest.mark.parametrize("kind", ["sampled", "latent mcmc", "clusters"])
 def test_a_fit_that_breaks_off_in_the_middle_of_a_sweep(kind, file, monkeypatch):
     monkeypatch.setattr(checkpoint, "PAUSE", 1000)
     note, n_notes = clusters.Cluster._note_origin, 0
@@ -185,6 +185,29 @@ def test_a_fit_that_breaks_off_in_the_middle_of_a_sweep(kind, file, monkeypatch)
         last = None
         fit(kind)
         last, n_notes = n_notes, 0
+        with pytest.raises(KeyboardInterrupt):
+            fit(kind, checkpoint=file)
+    assert file.exists()
+    assert_same(fit(kind, checkpoint=file), wanted(kind)[0])
+
+
+@pytest.mark.parametrize("kind", ["mcmc", "exact clusters", "matched clusters"])
+def test_a_matched_fit_that_breaks_off_in_the_middle_of_a_sweep(kind, file, monkeypatch):
+    monkeypatch.setattr(checkpoint, "PAUSE", 1000)
+    move, n_moves = matched.MatchedMixture._move, 0
+
+    def break_off(self, adapt):
+        nonlocal n_moves
+        n_moves += 1
+        if n_moves == last:
+            raise KeyboardInterrupt
+        return move(self, adapt)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(matched.MatchedMixture, "_move", break_off)
+        last = None
+        fit(kind)
+        last, n_moves = n_moves, 0
         with pytest.raises(KeyboardInterrupt):
             fit(kind, checkpoint=file)
     assert file.exists()

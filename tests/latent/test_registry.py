@@ -5,6 +5,7 @@ import pytest
 import pseudomallows as pm
 from pseudomallows import distances
 from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.full_rankings import FullPopulation
 from pseudomallows.latent.likelihood import LIKELIHOODS
 from pseudomallows.latent.rankings import RankingPopulation
 from pseudomallows.latent.registry import EXACT, check_full, make_population
@@ -23,7 +24,7 @@ RANKINGS = [[1, 2, 3], [2, 1, 3]]
 @pytest.mark.parametrize(
     ("prefs", "expected"),
     [
-        (pm.Preferences.from_rankings(RANKINGS), RankingPopulation),
+        (pm.Preferences.from_rankings(RANKINGS), FullPopulation),
         (pm.Preferences.from_rankings([[1, 0, 0], [1, 1, 3]]), RankingPopulation),
         (pm.Preferences.from_clicks([[1, 0, 0], [0, 1, 1]]), ClickPopulation),
     ],

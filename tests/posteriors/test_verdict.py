@@ -100,3 +100,12 @@ def test_a_personal_fit_is_judged_by_its_chances():
         verdict = judge(fit, error)
         assert verdict.answer == answer
         assert f"off by {error:.1%}" in verdict.words
+
+
+@pytest.mark.parametrize(("share", "answer"), [(0.9, "yes"), (0.4, "with care")])
+def test_the_matched_law_is_judged_by_the_exact_one(chain, share, answer):
+    settings = chain.settings | {"matched": {"differences": [0.1], "effective_share": share}}
+    found = judge(replace(chain, settings=settings))
+    assert found.answer == answer
+    assert ("draws by their exact weights", f"{share:.0%}", "50% or more") in found.checks
+    assert ("mcmc" in found.advice) == (answer != "yes")

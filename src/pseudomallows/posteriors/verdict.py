@@ -5,7 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .diagnostics import ADVICE, CLUSTER_ADVICE, EFFECTIVE_SIZE_LIMIT, RHAT_LIMIT, SLOW_ADVICE
+from .diagnostics import (
+    ADVICE,
+    CLUSTER_ADVICE,
+    EFFECTIVE_SIZE_LIMIT,
+    LEAST_EFFECTIVE_SHARE,
+    RHAT_LIMIT,
+    SLOW_ADVICE,
+)
 from .personal import Fit, PersonalFit
 from .posterior import Posterior
 
@@ -71,6 +78,13 @@ def _judge_chains(posterior: Posterior) -> Verdict:
         ("draws", f"{posterior.weights.size:,}", ""),
     ]
     answer, words = _answer(worst, least, wanted)
+    matched = posterior.settings.get("matched")
+    if matched is not None:
+        share, limit = matched["effective_share"], LEAST_EFFECTIVE_SHARE
+        checks.append(("draws by their exact weights", f"{share:.0%}", f"{limit:.0%} or more"))
+        if share < limit and answer == "yes":
+            answer, words = "with care", "The draws have settled, but not on the exact law."
+            return Verdict(answer, words, "Use method='mcmc'.", checks, CHAIN_NOTE)
     if answer != "no" and len(posterior.consensus) == 1:
         words += " There is one chain only; several (n_chains=4) would be a stronger check."
     advice = "" if answer == "yes" else _advice(posterior)

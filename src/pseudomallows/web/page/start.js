@@ -7,6 +7,7 @@ const METHODS = {
   pseudo: "Pseudo-Mallows, a fast approximation",
   balanced: "balanced Pseudo-Mallows, an approximation whose draws make up for its error",
   mcmc: "the exact model, by a Markov chain",
+  matched: "the matched law of clicks, which is very nearly exact",
   personal: "personal: an order of each user's own",
 };
 const N_POPULAR = 3; // items shown where there are no clusters

@@ -1,0 +1,113 @@
+"""Clicks by the matched law: effective draws a second, against latent rankings and Algorithm 5.
+
+(a) 2,801 users, 200 items; (b) the shipped purchases, 1,846 x 200. In each, one run of: "mcmc" and
+its recommendations for all, "matched", "mcmc" that draws latent rankings (augmentation="exact",
+200 draws of 2 chains) and "pseudo". R-hat and effective size are the worst of all items and alpha.
+(c) 7,872 users, 200 items, 17 clusters: "mcmc" and "matched", one chain, with recommendations and
+the adjusted Rand index against the truth. (d) a million users, 200 items: "matched".
+
+Takes about fifteen minutes; `--cases 1` takes (a) alone.
+"""
+
+import time
+import warnings
+
+import numpy as np
+
+import pseudomallows as pm
+from timing import arguments, print_table, words
+
+ONE = {
+    "mcmc": {"method": "mcmc"},
+    "matched": {"method": "matched"},
+    "latent rankings": {"method": "mcmc", "augmentation": "exact", "n_chains": 2},
+    "pseudo": {"method": "pseudo"},
+}
+
+
+def timed(work):
+    started = time.perf_counter()
+    found = work()
+    return time.perf_counter() - started, found
+
+
+def worst(posterior):
+    """The largest R-hat, and the smallest effective size, over clusters, items and alpha."""
+    found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
+    return max(d.worst_rhat for d in found), min(d.least_effective_size for d in found)
+
+
+def rand_index(labels, others):
+    """The adjusted Rand index of two clusterings."""
+    counts = np.zeros((labels.max() + 1, others.max() + 1))
+    np.add.at(counts, (labels, others), 1)
+    n_pairs, rows, columns, everyone = (
+        (n * (n - 1) / 2).sum()
+        for n in (counts, counts.sum(axis=1), counts.sum(axis=0), counts.sum())
+    )
+    expected = rows * columns / everyone
+    return (n_pairs - expected) / ((rows + columns) / 2 - expected)
+
+
+def one_cluster(prefs, seed):
+    print(f"\n{prefs}, one cluster")
+    rows, speed = [], {}
+    for name, options in ONE.items():
+        seconds, posterior = timed(lambda options=options: pm.fit(prefs, rng=seed, **options))
+        answers, _ = timed(lambda posterior=posterior: pm.recommend(posterior, 10))
+        rhat, size = worst(posterior)
+        speed[name] = size / seconds
+        ratio = f"{speed['mcmc'] / speed[name]:,.0f} x"
+        sizes = f"{posterior.weights.size}", f"{rhat:.3f}", f"{size:.0f}", f"{speed[name]:.2f}"
+        rows.append([name, words(seconds), words(answers), *sizes, ratio])
+    heads = ["method", "fit", "recommend all", "draws", "R-hat", "effective", "a second", "mcmc is"]
+    print_table(heads, rows)
+
+
+def clusters(seed):
+    data = pm.simulate_clicks(7872, 200, [10.0] * 17, 17, rng=seed)
+    print(f"\n{data.preferences}, 17 clusters, one chain")
+    rows = []
+    for method, n_draws in (("mcmc", 200), ("matched", 400)):
+        options = {"n_clusters": 17, "n_chains": 1, "n_draws": n_draws, "rng": seed}
+        seconds, posterior = timed(lambda: pm.fit(data.preferences, method, **options))  # noqa: B023
+        answers, _ = timed(lambda posterior=posterior: pm.recommend(posterior, 10))
+        rhat, size = worst(posterior)
+        index = rand_index(data.labels, posterior.labels)
+        found = f"{n_draws}", f"{rhat:.3f}", f"{size:.0f}", f"{index:.4f}"
+        rows.append([method, words(seconds), words(answers), *found])
+    print_table(["method", "fit", "recommend all", "draws", "R-hat", "effective", "Rand"], rows)
+
+
+def million(seed):
+    prefs = pm.simulate_clicks(1_000_000, 200, 10.0, 10, rng=seed).preferences
+    seconds, posterior = timed(lambda: pm.fit(prefs, "matched", n_draws=50, rng=seed))
+    rhat, size = worst(posterior)
+    share = posterior.settings["matched"]["effective_share"]
+    answers, _ = timed(lambda: pm.recommend(posterior, 10))
+    heads = ["users", "fit", "recommend all", "R-hat", "effective", "share by exact weights"]
+    found = f"{rhat:.3f}", f"{size:.0f}", f"{share:.0%}"
+    print_table(heads, [["1,000,000", words(seconds), words(answers), *found]])
+
+
+def main():
+    options = arguments(__doc__, seed=1, cases=4)
+    warnings.simplefilter("ignore")  # the table says what they would
+    small = pm.simulate_clicks(200, 20, [5.0, 5.0], 5, rng=1).preferences
+    for each in ONE.values():  # compile
+        for n_clusters in (1, 2):
+            pm.recommend(pm.fit(small, n_clusters=n_clusters, n_draws=4, rng=1, **each), 3)
+    cases = [
+        lambda: one_cluster(
+            pm.simulate_clicks(2801, 200, 10.0, 12, rng=options.seed).preferences, options.seed
+        ),
+        lambda: one_cluster(pm.datasets.online_retail(min_purchases=13), options.seed),
+        lambda: clusters(options.seed),
+        lambda: million(options.seed),
+    ]
+    for case in cases[: options.cases]:
+        case()
+
+
+if __name__ == "__main__":
+    main()
