@@ -100,7 +100,7 @@ class Trial:
     def by_exact(self, n_draws: int) -> tuple[paper.Array, paper.Array, paper.Array]:
         """Our chain."""
         population = ClickPopulation(self.prefs, THREAD)
-        chain = exact_chain(self.prefs, population, self.alpha, self.rng)
+        chain = exact_chain(self.prefs, population, self.alpha, self.rng, augmentation="exact")
         draws = sweeps(chain, n_draws, n_draws)
         return draws, *self.recommend("mcmc", draws)
 

@@ -114,23 +114,23 @@ def make_walks(lams, n_items):
         for k in range(sizes[g]):
             bases[g, DECAY, k] = np.exp(-2.0 * lams[g] * k)
             bases[g, BESIDE, k] = np.exp(-lams[g] * (2 * k - 1)) * roots[k] if k > 0 else 0.0
-        fill_steps(bases[g], roots, 0, steps[0])
+        fill_even_steps(bases[g], roots, 0, steps[0])
         fill_tails(steps, sizes[g], tails[g], scales[g], logs[g])
     return Walks(sizes, bases, roots, inverses, tails, scales, logs)
 
 
 @njit(cache=True, nogil=True)
-def walk_of(walks, g, n_gaps):
+def even_walk_of(walks, g, n_gaps):
     """The walk of one law, with the steps of so many gaps."""
     sizes, bases, roots, inverses, tails, scales, logs = walks
     steps = np.zeros((n_gaps + 1, 4, bases.shape[2]))
     for gap in range(n_gaps):
-        fill_steps(bases[g], roots, gap, steps[gap])
+        fill_even_steps(bases[g], roots, gap, steps[gap])
     return Walk(sizes[g], bases[g], roots, inverses, tails[g], scales[g], logs[g], steps)
 
 
 @njit(cache=True, nogil=True)
-def fill_steps(base, roots, gap, steps):
+def fill_even_steps(base, roots, gap, steps):
     """The steps of one gap; see `Walk`."""
     last = base.shape[1] - 1
     for k in range(last + 1):
@@ -147,7 +147,7 @@ def step_number(gap, walk):
     last = len(walk.steps) - 1
     if gap < last:
         return gap
-    fill_steps(walk.base, walk.roots, gap, walk.steps[last])
+    fill_even_steps(walk.base, walk.roots, gap, walk.steps[last])
     return last
 
 
@@ -156,7 +156,7 @@ def fill_tails(steps, size, tails, scales, logs):
     """Fill the tails of one law, from the end of the line on."""
     tails[-1, 1] = 1.0
     for p in range(len(tails) - 2, -1, -1):
-        step_both(tails, p + 1, steps, 0, size, tails, p)
+        step_both_evenly(tails, p + 1, steps, 0, size, tails, p)
         scales[p] = scale_down(p, size, tails)
         logs[p] = logs[p + 1] + np.log(scales[p])
 
@@ -175,7 +175,7 @@ def scale_down(p, size, states):
 
 
 @njit(cache=True, nogil=True)
-def step_both(old, i, steps, gap, size, new, j):
+def step_both_evenly(old, i, steps, gap, size, new, j):
     """Over an item and a rank, forwards or backwards."""
     low, same, high, out = old[i], old[i, 1:], old[i, 2:], new[j, 1:]
     stay, from_low, from_high = steps[gap, STAY], steps[gap, LOW], steps[gap, LOW, 1:]
@@ -301,7 +301,7 @@ def sum_back(n_clicks, n_first, end, walk, room):
             number = step_number(gap, walk)
             step_click_back(sums, p, base, roots, gap, size)
         else:
-            step_both(sums, p + 1, steps, number, size, sums, p)
+            step_both_evenly(sums, p + 1, steps, number, size, sums, p)
         scales[p] = scale_down(p, size, sums)
         if scales[p] != 1.0:
             log_sum += np.log(scales[p])
@@ -360,7 +360,7 @@ def cross_window(n_clicks, n_first, end, walk, room):
             weigh_items(sums, hits, p, base, steps[number], gap, terms)
             chance = dot(masses, i, terms, 0, size) + dot(marks, i, terms, 1, size)
             chances[p] = chance / weight
-            step_both(masses, i, steps, number, size, masses, 1 - i)
+            step_both_evenly(masses, i, steps, number, size, masses, 1 - i)
             mark_both(marks, i, steps, number, size)
             add_marks(masses, i, base, steps, number, size, marks)
         if p % RESCALE == 0 or p + 1 == end:
@@ -428,7 +428,7 @@ def fall_off(first, left, ratio, chances):
 
 
 @njit(cache=True, nogil=True)
-def fill_chances(n_clicks, n_first, window, rough, walk, room):
+def fill_next_chances(n_clicks, n_first, window, rough, walk, room):
     """Fill `chances[p]` of the items from place c on; return that of those before it."""
     end = min(n_clicks + window, len(room.places))
     behind, _ = sum_back(n_clicks, n_first, end, walk, room)
@@ -440,7 +440,7 @@ def fill_chances(n_clicks, n_first, window, rough, walk, room):
 
 
 @njit(cache=True, nogil=True)
-def add_chances(early, n_clicks, share, ordering, room, sums):
+def add_next_chances(early, n_clicks, share, ordering, room, sums):
     """Add the chances of the unclicked items, times a share, to `sums[item]`."""
     met, places, chances = 0, room.places, room.chances
     for p in range(len(ordering)):
@@ -469,17 +469,17 @@ def next_ranks_of_laws(clicks, laws, window, rough, weights, walks, sums):
     ranks, _, numbers, batches = laws
     n_items, n_gaps = ranks.shape[1], min(most_clicks(clicks), MAX_GAPS) + 1
     room, ordering = room_for(walks), np.empty(n_items, dtype=np.int64)
-    walk, number = walk_of(walks, 0, n_gaps), 0
+    walk, number = even_walk_of(walks, 0, n_gaps), 0
     for g in range(len(ranks)):
         if numbers[g] != number:
-            walk, number = walk_of(walks, numbers[g], n_gaps), numbers[g]
+            walk, number = even_walk_of(walks, numbers[g], n_gaps), numbers[g]
         fill_ordering(ranks[g], ordering)
         for row in range(len(clicks.starts) - 1):
             mine, share = clicks_of(clicks, row), weights[row, g]
             if share > 0.0 and len(mine) < n_items:
                 n_first, _ = sort_places(mine, ranks[g], room.places)
-                early = fill_chances(len(mine), n_first, window, rough, walk, room)
-                add_chances(early, len(mine), share, ordering, room, sums[batches[g], row])
+                early = fill_next_chances(len(mine), n_first, window, rough, walk, room)
+                add_next_chances(early, len(mine), share, ordering, room, sums[batches[g], row])
 
 
 # The probability of the clicks
@@ -500,7 +500,7 @@ def sum_clicks_back(n_clicks, n_first, walk, room):
     for p in range(n_clicks - 1, -1, -1):
         i = p & 1
         if met >= 0 and places[met] == p:
-            step_both(masses, i, steps, number, size, masses, 1 - i)
+            step_both_evenly(masses, i, steps, number, size, masses, 1 - i)
             met -= 1
         else:
             step_click(masses, i, base, roots, gap, size)
@@ -522,10 +522,10 @@ def fill_log_likelihoods(clicks, laws, walks, wanted, values):
     ranks, lams, numbers, _ = laws
     n_items, n_gaps = ranks.shape[1], min(most_clicks(clicks), MAX_GAPS) + 1
     room, log_factorials = room_for(walks), logs_of_factorials(n_items)
-    walk, number = walk_of(walks, 0, n_gaps), 0
+    walk, number = even_walk_of(walks, 0, n_gaps), 0
     for g in range(len(ranks)):
         if numbers[g] != number:
-            walk, number = walk_of(walks, numbers[g], n_gaps), numbers[g]
+            walk, number = even_walk_of(walks, numbers[g], n_gaps), numbers[g]
         log_partition = walk.logs[0] + np.log(walk.tails[0, 1])
         for row in range(len(clicks.starts) - 1):
             values[row, g] = -np.inf
