@@ -9,7 +9,9 @@ import pytest
 
 import naive
 import pseudomallows as pm
+from pseudomallows.kernels.footrule.clicks import own_log_likelihoods
 from pseudomallows.latent import matched
+from pseudomallows.latent.clicks import ClickPopulation
 from pseudomallows.latent.matched import (
     LOWEST,
     SHARPEST,
@@ -361,3 +363,21 @@ def test_labels_do_not_depend_on_blocks_or_threads(monkeypatch):
     for other in found[1:]:
         for one, same in zip(found[0], other, strict=True):
             assert np.array_equal(one, same)
+
+
+@pytest.mark.kernel
+def test_each_row_has_the_likelihood_of_its_own_cluster():
+    rng = np.random.default_rng(4)
+    prefs = pm.Preferences.from_clicks(rng.random((12, 9)) < 0.4)
+    population = ClickPopulation(prefs, pm.Threads(1))
+    ranks = np.array([rng.permutation(9) + 1 for _ in range(3)], dtype=np.int32)
+    laws = ClusterLaws(ranks, np.array([0.5, 4.0, 30.0]))
+    labels = rng.integers(0, 3, population.n_rows).astype(np.int32)
+    rows, found = np.arange(population.n_rows)[::-1].copy(), np.empty(population.n_rows)
+    clicks = population.clicks_of_rows(slice(0, population.n_rows))
+    own_log_likelihoods(clicks, rows, labels, laws.mixed, laws.walks, found)
+    for place, row in enumerate(rows):
+        label = labels[place]
+        law = (ranks[label], float(laws.alphas[label]))
+        expected = population.row_log_likelihoods(slice(row, row + 1), *law)
+        assert found[place] == pytest.approx(expected[0], rel=1e-12)

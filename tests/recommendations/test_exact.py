@@ -343,6 +343,7 @@ def test_walked_chances_equal_enumeration(alpha):
         assert np.abs(wrong - expected).max() > 1e-5 or window == 5  # the twin: another alpha
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize(("n_items", "lam"), [(30, 0.0), (40, 0.1), (60, 0.5), (25, 4.0)])
 def test_walked_chances_are_those_of_the_sums_over_the_whole_line(n_items, lam):
     """Also with more clicks than steps are tabulated for; and they add up to the window."""
@@ -362,6 +363,7 @@ def test_walked_chances_are_those_of_the_sums_over_the_whole_line(n_items, lam):
         assert rough.sum(axis=1) == pytest.approx(np.minimum(window, n_items - n_clicks))
 
 
+@pytest.mark.kernel
 def test_gaps_without_a_table_have_steps_of_their_own():
     """All clicks on the last of many items."""
     n_items, n_clicks = 200, 80
@@ -374,6 +376,7 @@ def test_gaps_without_a_table_have_steps_of_their_own():
     assert np.abs(found - expected).max() < 1e-9
 
 
+@pytest.mark.kernel
 def test_walked_likelihoods_are_those_of_the_clicks():
     rng = np.random.default_rng(2)
     for n_items in (1, 6, 90):
@@ -390,6 +393,7 @@ def test_walked_likelihoods_are_those_of_the_clicks():
             assert found[:, g] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.kernel
 def test_clusters_that_are_not_wanted_are_left_out():
     clicks = ClickRows(np.array([0, 1, 2]), np.array([0, 3], dtype=np.int32))
     ranks = np.array([[1, 2, 3, 4], [4, 3, 2, 1]] * 2, dtype=np.int32)
@@ -412,6 +416,7 @@ def test_compiled_walks_have_the_bits_of_interpreted_ones():
         assert np.array_equal(walked_chances(*how), walked_chances(*how, interpreted(run)))
 
 
+@pytest.mark.kernel
 def test_batch_means_of_unequal_weights():
     rng = np.random.default_rng(1)
     sums, totals = rng.random((5, 2, 3)), rng.random((5, 2))
