@@ -81,7 +81,7 @@ def test_comparisons_are_refused(names):
 
 @pytest.mark.parametrize("names", [["user", "chosen", "item"], ["winner", "tea"], ["a", "b"]])
 def test_other_tables_are_no_comparisons(names):
-    headers.refuse_pairs(names)
+    assert headers.refuse_pairs(names) is None
 
 
 def test_a_table_with_users_and_two_sides_may_be_of_comparisons():

@@ -181,7 +181,9 @@ def test_it_does_not_warn_where_it_is_near(monkeypatch):
     monkeypatch.setattr(MatchedMixture, "difference", lambda self: next(values))
     with warnings.catch_warnings():
         warnings.simplefilter("error", pm.diagnostics.MatchedWarning)
-        fit("matched", 1)
+        found = fit("matched", 1)
+    assert found.settings["matched"]["differences"] == [0.0, 0.5, 0.9] * 2
+    assert 0.5 < found.settings["matched"]["effective_share"] < 1
 
 
 def test_it_is_for_clicks_only():
