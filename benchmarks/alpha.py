@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.inference.starts import HIGHEST_ALPHA, best_alpha, start_consensus
+from pseudomallows.inference.chains.starts import HIGHEST_ALPHA, best_alpha, start_consensus
 from pseudomallows.latent.registry import make_population
 from timing import arguments, print_table, race, words
 

@@ -15,8 +15,8 @@ from functools import partial
 import numpy as np
 
 import pseudomallows as pm
+from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.inference.methods import Mcmc, Plan
-from pseudomallows.inference.mixture import Mixture
 from pseudomallows.latent.rankings import RankingPopulation
 from timing import arguments, best_of, print_table, race, words
 

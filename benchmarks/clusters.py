@@ -21,10 +21,10 @@ import numpy as np
 
 import pseudomallows as pm
 from pseudomallows.distributions.scores import rand_index
+from pseudomallows.inference.chains.mixture import Mixture
+from pseudomallows.inference.chains.starts import prepare
 from pseudomallows.inference.methods.mcmc import Mcmc
 from pseudomallows.inference.methods.method import Plan
-from pseudomallows.inference.mixture import Mixture
-from pseudomallows.inference.starts import prepare
 from pseudomallows.latent.full_rankings import FullPopulation
 from pseudomallows.latent.rankings import RankingPopulation
 from timing import arguments, print_table, race, words

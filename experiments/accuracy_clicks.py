@@ -30,8 +30,8 @@ import pseudomallows as pm
 from accuracy_rankings import exact_chain
 from pseudomallows.distributions.datasets import Simulation
 from pseudomallows.evaluation.evaluate import calibrate, most_clicked
-from pseudomallows.inference.clusters import PseudoCluster, PseudoMoves
-from pseudomallows.inference.mixture import Mixture
+from pseudomallows.inference.chains.clusters import PseudoCluster, PseudoMoves
+from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.latent.clicks import ClickPopulation
 from pseudomallows.latent.metropolis import MetropolisPopulation
 from pseudomallows.rankings import rank_randomly

@@ -27,8 +27,8 @@ from numba import njit
 import paper
 import pseudomallows as pm
 from pseudomallows.distributions.scores import share_of_ranks
+from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.inference.methods import Mcmc, Plan
-from pseudomallows.inference.mixture import Mixture
 from pseudomallows.kernels.chain import accepts, choices
 from pseudomallows.kernels.streams import below, start_stream
 from pseudomallows.latent.population import Population

@@ -23,7 +23,9 @@ from hypothesis import strategies as st
 import pseudomallows as pm
 from pseudomallows.files import archive as archive_module
 from pseudomallows.files import saved
-from pseudomallows.inference import checkpoint, clusters, matched
+from pseudomallows.inference import checkpoint
+from pseudomallows.inference.chains import clusters
+from pseudomallows.inference.chains.matched_mixture import MatchedMixture
 
 ARRAYS = ("consensus", "alpha", "shares", "costs", "weights", "log_posterior", "leaders")
 ARRAYS += ("latent", "chain_memberships")
@@ -194,7 +196,7 @@ def test_a_fit_that_breaks_off_in_the_middle_of_a_sweep(kind, file, monkeypatch)
 @pytest.mark.parametrize("kind", ["mcmc", "exact clusters", "matched clusters"])
 def test_a_matched_fit_that_breaks_off_in_the_middle_of_a_sweep(kind, file, monkeypatch):
     monkeypatch.setattr(checkpoint, "PAUSE", 1000)
-    move, n_moves = matched.MatchedMixture._move, 0
+    move, n_moves = MatchedMixture._move, 0
 
     def break_off(self, adapt):
         nonlocal n_moves
@@ -204,7 +206,7 @@ def test_a_matched_fit_that_breaks_off_in_the_middle_of_a_sweep(kind, file, monk
         return move(self, adapt)
 
     with monkeypatch.context() as patch:
-        patch.setattr(matched.MatchedMixture, "_move", break_off)
+        patch.setattr(MatchedMixture, "_move", break_off)
         last = None
         fit(kind)
         last, n_moves = n_moves, 0

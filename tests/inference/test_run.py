@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
+from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.inference.methods import METHODS, Plan
-from pseudomallows.inference.mixture import Mixture
 from pseudomallows.latent.registry import make_population
 
 ALPHA, N_DRAWS, WARMUP, THIN, N_CHAINS = 0.5, 6, 4, 2, 2

@@ -18,9 +18,9 @@ import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.engines.executors import Threads
 from pseudomallows.evaluation.evaluate import calibrate
-from pseudomallows.inference.corrections import learn_correction, monotone_map
-from pseudomallows.inference.item_scores import products_of, ridge_weights
 from pseudomallows.inference.methods.personal import features_of, seen_table
+from pseudomallows.inference.personal.corrections import learn_correction, monotone_map
+from pseudomallows.inference.personal.item_scores import products_of, ridge_weights
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
 from pseudomallows.posteriors.corrections import Correction

@@ -2,7 +2,7 @@
 
 from .choose_clusters import ClusterCurve, choose_clusters
 from .fit import fit
-from .item_scores import scores_from
+from .personal.item_scores import scores_from
 from .update import update
 from .visit_order_search import Search, search
 

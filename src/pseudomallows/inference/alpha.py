@@ -13,9 +13,9 @@ from ..engines.executors import Executor
 from ..latent.population import Population, check_informative, log_likelihoods_of
 from ..latent.registry import make_population
 from ..preferences import Clicks, Preferences, SizeTable, check_preferences
-from .clusters import ExactCluster, Proposals
-from .mixture import Mixture
-from .starts import HIGHEST_ALPHA, best_alpha, is_unbounded, start_consensus
+from .chains.clusters import ExactCluster, Proposals
+from .chains.mixture import Mixture
+from .chains.starts import HIGHEST_ALPHA, best_alpha, is_unbounded, start_consensus
 
 METHODS = ("similarity", "likelihood")
 LEAST_ALPHA = 0.01  # of "likelihood"; what is below is 0

@@ -14,9 +14,9 @@ from ..latent.population import Population
 from ..latent.registry import make_population
 from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
-from .matched_starts import start_matched
-from .mixture import row_log_likelihoods
-from .starts import find_start
+from .chains.matched_starts import start_matched
+from .chains.mixture import row_log_likelihoods
+from .chains.starts import find_start
 
 N_FOLDS, N_SNAPSHOTS = 3, 5
 MAX_ROWS = 4000  # more users than these change little, and are left out

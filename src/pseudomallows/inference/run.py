@@ -12,7 +12,7 @@ from ..files.saved import Saved
 from ..latent.population import Population
 from ..preferences import Preferences
 from ..rankings import MAX_ALPHA
-from .chains import Chain, Earlier, make_chains
+from .chains.make_chains import Chain, Earlier, make_chains
 from .checkpoint import Checkpoint
 from .methods.method import Plan
 

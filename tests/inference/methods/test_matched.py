@@ -10,8 +10,8 @@ from scipy import stats
 
 import pseudomallows as pm
 from pseudomallows.inference import checkpoint, run
-from pseudomallows.inference.matched import MatchedMixture
-from pseudomallows.latent import matched
+from pseudomallows.inference.chains.matched_mixture import MatchedMixture
+from pseudomallows.latent.matched import users as matched_users
 
 ARRAYS = ("consensus", "alpha", "shares", "costs", "weights", "log_posterior")
 ARRAYS += ("latent", "chain_memberships")
@@ -61,8 +61,8 @@ def assert_same(found, other):
 def test_threads_and_blocks_leave_no_trace(method, n_clusters, monkeypatch):
     whole, _ = wanted(method, n_clusters)
     assert_same(fit(method, n_clusters, executor=pm.Threads(2)), whole)
-    monkeypatch.setattr(matched, "N_BLOCKS", 13)
-    monkeypatch.setattr(matched, "BLOCK", 1)
+    monkeypatch.setattr(matched_users, "N_BLOCKS", 13)
+    monkeypatch.setattr(matched_users, "BLOCK", 1)
     assert_same(fit(method, n_clusters, executor=pm.Threads(2)), whole)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..clusters import PseudoMoves
+from ..chains.clusters import PseudoMoves
 from .method import Case, flag, option
 from .pseudo import PseudoMethod
 

@@ -13,8 +13,8 @@ from ...latent.population import Population, check_informative
 from ...posteriors.posterior import Posterior
 from ...preferences import Clicks, Preferences
 from ...rankings import rank_randomly
-from ..clusters import ExactCluster, Proposals
-from ..starts import best_alpha, start_consensus
+from ..chains.clusters import ExactCluster, Proposals
+from ..chains.starts import best_alpha, start_consensus
 from .method import Case, Plan, clicks_only, count, one_of, option
 from .sampler import Sampler
 

@@ -20,7 +20,7 @@ from ...posteriors.diagnostics import ADVICE, CLUSTER_ADVICE
 from ...posteriors.posterior import Posterior
 from ...preferences import Preferences, rows_of_users
 from ...rankings import check_count, check_number
-from ..clusters import Cluster
+from ..chains.clusters import Cluster
 
 
 @dataclass(frozen=True)

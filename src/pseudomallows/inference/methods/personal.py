@@ -23,8 +23,8 @@ from ...preferences.hide import hide_clicks, without_clicks
 from ...rankings import check_number
 from ...recommendations.personal import PersonalChances
 from ...recommendations.recommenders import chances_of
-from ..corrections import learn_correction
-from ..item_scores import given_scores, products_of, ridge_weights
+from ..personal.corrections import learn_correction
+from ..personal.item_scores import given_scores, products_of, ridge_weights
 from .method import Case, Options, flag, option
 
 ALPHAS = np.geomspace(0.75, 64, 8)  # ratio 1.9

@@ -12,7 +12,7 @@ from ...latent.population import Population
 from ...posteriors.diagnostics import SLOW_ADVICE
 from ...posteriors.posterior import Posterior
 from ...rankings import check_number, rank_randomly
-from ..clusters import PseudoCluster, PseudoMoves
+from ..chains.clusters import PseudoCluster, PseudoMoves
 from .method import Case, Method, Plan, clicks_only, one_of, option
 
 UPDATES = ("sampled", "expected")

@@ -6,15 +6,16 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.tallies import Ranking
-from ..files.saved import Saved
-from ..latent.matched import ClusterLaws
-from ..latent.population import Population
+from ...distances.tallies import Ranking
+from ...files.saved import Saved
+from ...latent.matched.users import ClusterLaws
+from ...latent.population import Population
+from ..methods.method import Plan
 from .clusters import Cluster
-from .matched import MatchedMixture, MatchedProposals
+from .matched_cluster import MatchedProposals
+from .matched_mixture import MatchedMixture
 from .matched_starts import PREPARATION as MATCHED_PREPARATION
 from .matched_starts import MatchedStart
-from .methods.method import Plan
 from .mixture import Mixture
 from .starts import PREPARATION, StartCluster, is_unbounded, prepare
 

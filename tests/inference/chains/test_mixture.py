@@ -10,9 +10,9 @@ import naive
 import pseudomallows as pm
 from helpers import interpreted, p_value
 from pseudomallows.distributions.scores import rand_index
-from pseudomallows.inference.clusters import ExactCluster, Proposals
-from pseudomallows.inference.mixture import Mixture, row_log_likelihoods
-from pseudomallows.inference.starts import StartCluster, find_start
+from pseudomallows.inference.chains.clusters import ExactCluster, Proposals
+from pseudomallows.inference.chains.mixture import Mixture, row_log_likelihoods
+from pseudomallows.inference.chains.starts import StartCluster, find_start
 from pseudomallows.kernels import mixture as kernels
 from pseudomallows.latent import registry
 from pseudomallows.latent.rankings import RankingPopulation

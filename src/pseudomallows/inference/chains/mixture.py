@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.tallies import Counts, Ranking
-from ..engines.executors import blocks
-from ..files.saved import Saved
-from ..kernels.mixture import draw_labels, fill_log_sums, fill_overlaps
-from ..kernels.streams import start_stream, uniform
-from ..latent.clicks import redraw_latent
-from ..latent.population import LocalPopulation, Population, finish_draws, log_likelihoods_of
-from ..rankings import rank_randomly
+from ...distances.tallies import Counts, Ranking
+from ...engines.executors import blocks
+from ...files.saved import Saved
+from ...kernels.mixture import draw_labels, fill_log_sums, fill_overlaps
+from ...kernels.streams import start_stream, uniform
+from ...latent.clicks import redraw_latent
+from ...latent.population import LocalPopulation, Population, finish_draws, log_likelihoods_of
+from ...rankings import rank_randomly
 from .clusters import MAX_SWEEPS, Cluster
 
 Memberships = NDArray[np.float64]

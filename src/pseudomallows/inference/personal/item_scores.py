@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engines.executors import BLOCK, Executor, blocks
-from ..kernels.footrule.personal import nonnegative_weights
-from ..posteriors.personal import clicks_matrix
-from ..preferences import Clicks
+from ...engines.executors import BLOCK, Executor, blocks
+from ...kernels.footrule.personal import nonnegative_weights
+from ...posteriors.personal import clicks_matrix
+from ...preferences import Clicks
 
 MAX_SCORE = 1e100  # beyond it, sums of squares overflow
 Floats = NDArray[np.float64]

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..distances.tallies import Ranking, RankTally
-from ..distributions.pseudo import PseudoMallows
-from ..files.saved import Saved
-from ..kernels.streams import CHAIN, start_stream
-from ..latent.expected_counts import ExpectedDraw, GroupTables, check_tables
-from ..latent.paper import PseudoDraw
-from ..latent.population import Draw, DrawOrigin, Population
-from ..rankings import MAX_ALPHA, rank_randomly
-from .priors import Prior, log_density
+from ...distances.tallies import Ranking, RankTally
+from ...distributions.pseudo import PseudoMallows
+from ...files.saved import Saved
+from ...kernels.streams import CHAIN, start_stream
+from ...latent.expected_counts import ExpectedDraw, GroupTables, check_tables
+from ...latent.paper import PseudoDraw
+from ...latent.population import Draw, DrawOrigin, Population
+from ...rankings import MAX_ALPHA, rank_randomly
+from ..priors import Prior, log_density
 
 MAX_SWEEPS = 2**50  # nobody can make so many
 N_CANDIDATES = 20  # among which a sweep of "balanced" chooses

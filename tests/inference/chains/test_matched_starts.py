@@ -8,8 +8,8 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows.distributions.scores import rand_index
-from pseudomallows.inference.matched import MatchedProposals
-from pseudomallows.inference.matched_starts import MatchedStart, guess_labels
+from pseudomallows.inference.chains.matched_cluster import MatchedProposals
+from pseudomallows.inference.chains.matched_starts import MatchedStart, guess_labels
 from pseudomallows.inference.priors import default_prior
 from pseudomallows.latent.registry import make_population
 

@@ -10,18 +10,11 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows.kernels.footrule.clicks import own_log_likelihoods
-from pseudomallows.latent import matched
 from pseudomallows.latent.clicks import ClickPopulation
-from pseudomallows.latent.matched import (
-    LOWEST,
-    SHARPEST,
-    STEP,
-    ClusterLaws,
-    MatchedTables,
-    MatchedUsers,
-    Relabel,
-    SizeTally,
-)
+from pseudomallows.latent.matched import tables as matched_tables
+from pseudomallows.latent.matched import users as matched_users
+from pseudomallows.latent.matched.tables import LOWEST, SHARPEST, STEP, MatchedTables, SizeTally
+from pseudomallows.latent.matched.users import ClusterLaws, MatchedUsers, Relabel
 from pseudomallows.latent.registry import make_population
 
 CLICKS = [[0, 2], [1], [2, 3], [2], [0, 1, 3], [2, 0], [4]]
@@ -82,8 +75,8 @@ def test_tables_of_fifty_items_err_absolutely_by_1e_5():
 
 def test_fewer_points_would_err_more(monkeypatch):
     tables = MatchedTables(50, np.array([1, 25]))
-    monkeypatch.setattr(matched, "POINTS", (0, 1))
-    monkeypatch.setattr(matched, "DIVISORS", (-1, 1))
+    monkeypatch.setattr(matched_tables, "POINTS", (0, 1))
+    monkeypatch.setattr(matched_tables, "DIVISORS", (-1, 1))
     assert relative_error(tables, math.exp(2.05)) > 1e-4
 
 
@@ -151,8 +144,8 @@ def test_tallies_add_up_over_blocks_and_weights_count_as_rows(monkeypatch):
     prefs = pm.simulate_clicks(700, 6, 4, 2, rng=1).preferences
     whole = tally_of(prefs).counts
     for n_blocks, block in ((1, 10_000), (50, 1)):
-        monkeypatch.setattr(matched, "N_BLOCKS", n_blocks)
-        monkeypatch.setattr(matched, "BLOCK", block)
+        monkeypatch.setattr(matched_users, "N_BLOCKS", n_blocks)
+        monkeypatch.setattr(matched_users, "BLOCK", block)
         users = users_of(prefs)
         assert len(users._places) == n_blocks
         tally = users.begin(np.zeros(users.population.n_rows, dtype=np.int32))[0]
@@ -351,8 +344,8 @@ def test_labels_do_not_depend_on_blocks_or_threads(monkeypatch):
     prefs = pm.simulate_clicks(700, 5, [4, 8, 9], 2, rng=1).preferences
     laws, found = ClusterLaws(CENTERS, ALPHAS), []
     for n_blocks, block, n_threads in ((8, 256, 1), (8, 256, 2), (40, 1, 2)):
-        monkeypatch.setattr(matched, "N_BLOCKS", n_blocks)
-        monkeypatch.setattr(matched, "BLOCK", block)
+        monkeypatch.setattr(matched_users, "N_BLOCKS", n_blocks)
+        monkeypatch.setattr(matched_users, "BLOCK", block)
         users = users_of(prefs, 3, pm.Threads(n_threads))
         users.begin(np.arange(users.population.n_rows, dtype=np.int32) % 3)
         users.log_likelihoods(laws)

@@ -8,8 +8,8 @@ import pytest
 
 import naive
 import pseudomallows as pm
+from pseudomallows.inference.chains.starts import best_alpha, is_unbounded, start_consensus
 from pseudomallows.inference.priors import FLAT, default_prior
-from pseudomallows.inference.starts import best_alpha, is_unbounded, start_consensus
 from pseudomallows.latent.rankings import RankingPopulation
 from pseudomallows.latent.registry import make_population
 

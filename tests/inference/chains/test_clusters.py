@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.inference.clusters import ExactCluster, Proposals, PseudoCluster, PseudoMoves
-from pseudomallows.inference.mixture import Mixture
+from pseudomallows.inference.chains.clusters import (
+    ExactCluster,
+    Proposals,
+    PseudoCluster,
+    PseudoMoves,
+)
+from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.inference.priors import log_density
 from pseudomallows.latent.registry import make_population
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..posteriors.corrections import Correction, best_of
+from ...posteriors.corrections import Correction, best_of
 
 N_KNOTS = 40  # of a monotone map, at most; for each, 25 hits or more
 Floats = NDArray[np.float64]

@@ -13,15 +13,15 @@ import naive
 import pseudomallows as pm
 from helpers import p_value
 from pseudomallows.distributions.scores import rand_index
-from pseudomallows.inference import matched
-from pseudomallows.inference.matched import (
+from pseudomallows.inference.chains import matched_cluster, matched_mixture
+from pseudomallows.inference.chains.matched_cluster import (
     MatchedCluster,
-    MatchedMixture,
     MatchedProposals,
     best_on_grid,
 )
+from pseudomallows.inference.chains.matched_mixture import MatchedMixture
 from pseudomallows.inference.priors import default_prior
-from pseudomallows.latent.matched import MatchedTables
+from pseudomallows.latent.matched.tables import MatchedTables
 from pseudomallows.latent.registry import make_population
 
 FOUR = ((0,), (0, 1), (1, 2), (0, 1, 2), (3,), (0, 2))
@@ -304,7 +304,7 @@ def test_the_warmup_finds_how_many_moves_are_best(monkeypatch):
     after = {length for adapt, length in lengths if not adapt}
     assert len(after) == 1  # no more changes
     good = after.pop()
-    assert good > matched.FIRST_MOVES * 20
+    assert good > matched_cluster.FIRST_MOVES * 20
     lengths.clear()
     distort(monkeypatch, 0.5)
     quietly(prefs, "mcmc", **options)
@@ -519,7 +519,7 @@ def test_one_long_run_has_the_exact_posterior_of_labels_shares_and_memberships()
     error = 5 * math.sqrt(3 * 0.25 / n_sweeps)
     assert np.abs(pairs / n_sweeps - exact).max() < error
     assert np.mean(largest) == pytest.approx(mean_largest, abs=error / 2)
-    assert np.isfinite(kept).sum() == n_sweeps // matched.KEEP_EVERY
+    assert np.isfinite(kept).sum() == n_sweeps // matched_mixture.KEEP_EVERY
     memberships = mixture.mean_memberships
     assert memberships.sum(axis=1) == pytest.approx(np.ones(4))
 
@@ -529,7 +529,7 @@ def test_memberships_are_means_of_the_exact_ones(monkeypatch):
     rng, alphas = np.random.default_rng(3), [1.5, 4.0]
     centers = [(1, 2, 3), (3, 2, 1)]
     monkeypatch.setattr(MatchedMixture, "_move", lambda self, adapt: np.zeros(2, dtype=bool))
-    monkeypatch.setattr(matched, "KEEP_EVERY", 1)
+    monkeypatch.setattr(matched_mixture, "KEEP_EVERY", 1)
     mixture = mixture_of(TINY, 3, centers, alphas, None, rng)
     mixture.begin(np.array([0, 1, 0, 1], dtype=np.int32))
     mixture.know_likelihoods()

@@ -7,12 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..latent.matched import MatchedTables
-from ..latent.population import LocalPopulation, Population
-from ..rankings import rank_randomly
-from .matched import FIRST_MOVES, MatchedCluster, MatchedMixture, MatchedProposals, Snapshot
-from .methods.method import LastDraw
-from .priors import Prior, default_prior
+from ...latent.matched.tables import MatchedTables
+from ...latent.population import LocalPopulation, Population
+from ...rankings import rank_randomly
+from ..methods.method import LastDraw
+from ..priors import Prior, default_prior
+from .matched_cluster import FIRST_MOVES, MatchedCluster, MatchedProposals
+from .matched_mixture import MatchedMixture, Snapshot
 from .starts import some_rows
 
 FIRST_ALPHA = 5.0

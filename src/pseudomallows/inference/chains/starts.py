@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.distance import alpha_for_distance
-from ..distances.tallies import Ranking, RankTally
-from ..kernels.streams import CHAIN, start_stream
-from ..latent.population import LocalPopulation, Population
-from ..rankings import rank_randomly
+from ...distances.distance import alpha_for_distance
+from ...distances.tallies import Ranking, RankTally
+from ...kernels.streams import CHAIN, start_stream
+from ...latent.population import LocalPopulation, Population
+from ...rankings import rank_randomly
+from ..priors import Prior, default_prior, log_density
 from .clusters import Cluster
 from .mixture import Mixture
-from .priors import Prior, default_prior, log_density
 
 HIGHEST_ALPHA = 1e4  # where the search for an alpha ends, if not all is known
 N_DRAWS = 10  # rounds of latent rankings for a first consensus

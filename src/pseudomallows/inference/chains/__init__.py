@@ -1,0 +1,1 @@
+"""Markov chains: clusters of users, how they move, and where they start."""

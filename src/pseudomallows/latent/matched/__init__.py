@@ -1,0 +1,1 @@
+"""Clicks without latent rankings: the matched law, additive over items; the exact one beside."""
