@@ -1,0 +1,180 @@
+"""Users known by blocks, items that share ranks, where a sum over full rankings has a closed form.
+
+`ranks[item]` is what is known of a user: equal ranks are a tie, whose items share the ranks from
+there on, and items of rank 0 share the ranks that are left. lam is alpha / n_items.
+
+Kendall: pairs in different blocks are known, and within a block of m items the sum over their
+orders is that of a Mallows law of m items, so the likelihood needs the known pairs and the sizes.
+
+Hamming: an item costs lam unless it has its consensus rank, so its weight is q + (1 - q) [it has],
+q = exp(-lam). Multiplied out, k of the f items that can have their consensus rank are fixed there,
+and the m - k others go anywhere: the sum is that over k of C(f, k) (1 - q)^k q^(m - k) (m - k)!.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from .streams import below, start_user, uniform
+
+
+@njit(cache=True, nogil=True)
+def count_inversions(ranks, ordering, tree):
+    """Known pairs of a user that a consensus has in the other order: a sum over the items, in
+    the order of the consensus, of those before them that have a larger rank."""
+    n_items, total = len(ranks), 0
+    tree[:] = 0
+    for place in range(n_items):
+        rank = ranks[ordering[place]]
+        total += place
+        at = rank
+        while at > 0:
+            total -= tree[at]
+            at -= at & -at
+        at = rank
+        while at <= n_items:
+            tree[at] += 1
+            at += at & -at
+    return total
+
+
+@njit(cache=True, nogil=True)
+def bucket_log_likelihoods(rankings, ordering, lam, log_factorials, values):
+    """Fill `values[user]` under Kendall, where no rank is 0.
+
+    `log_factorials[m]` is the log partition function of m items, at this lam.
+    """
+    n_items = len(ordering)
+    tree, sizes = np.empty(n_items + 1, np.int64), np.empty(n_items + 1, np.int64)
+    for user in range(len(rankings)):
+        ranks = rankings[user]
+        value = -lam * count_inversions(ranks, ordering, tree) - log_factorials[n_items]
+        sizes[:] = 0
+        for item in range(n_items):
+            sizes[ranks[item]] += 1
+        for rank in range(1, n_items + 1):
+            value += log_factorials[sizes[rank]]
+        values[user] = value
+
+
+@njit(cache=True, nogil=True)
+def fixed_log_weights(n_fit, size, lam, log_weights):
+    """Fill `log_weights[k]` with the term of k fixed items; return the log of the sum."""
+    log_free = np.log(-np.expm1(-lam)) if lam > 0.0 else -np.inf
+    highest = -np.inf
+    for k in range(n_fit + 1):
+        value = math.lgamma(n_fit + 1) - math.lgamma(k + 1) - math.lgamma(n_fit - k + 1)
+        value += math.lgamma(size - k + 1) - (size - k) * lam
+        if k > 0:
+            value += k * log_free
+        log_weights[k] = value
+        highest = max(highest, value)
+    total = 0.0
+    for k in range(n_fit + 1):
+        total += np.exp(log_weights[k] - highest)
+    return highest + np.log(total)
+
+
+@njit(cache=True, nogil=True)
+def block_of_ranks(ranks, owners):
+    """Fill `owners[rank - 1]` with the block of each rank: the first rank of its tie, or 0."""
+    owners[:] = 0
+    n_items = len(ranks)
+    counts = np.zeros(n_items + 1, dtype=np.int64)
+    for item in range(n_items):
+        counts[ranks[item]] += 1
+    for rank in range(1, n_items + 1):
+        for place in range(rank - 1, rank - 1 + counts[rank]):
+            owners[place] = rank
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def count_fitting(ranks, consensus, owners, n_fit):
+    """Fill `n_fit[block]`: items whose consensus rank is one of their block's."""
+    n_fit[:] = 0
+    for item in range(len(ranks)):
+        if owners[consensus[item] - 1] == ranks[item]:
+            n_fit[ranks[item]] += 1
+
+
+@njit(cache=True, nogil=True)
+def hamming_log_likelihoods(rankings, consensus, lam, log_partition, values):
+    """Fill `values[user]` under Hamming."""
+    n_items = len(consensus)
+    owners, n_fit = np.empty(n_items, np.int64), np.empty(n_items + 1, np.int64)
+    log_weights = np.empty(n_items + 1)
+    for user in range(len(rankings)):
+        sizes = block_of_ranks(rankings[user], owners)
+        count_fitting(rankings[user], consensus, owners, n_fit)
+        value = -log_partition
+        for block in range(n_items + 1):
+            if sizes[block] > 0:
+                value += fixed_log_weights(n_fit[block], sizes[block], lam, log_weights)
+        values[user] = value
+
+
+@njit(cache=True, nogil=True)
+def draw_hamming_latent(streams, rankings, consensus, lam, latent):
+    """Fill `latent[user, item]` with full rankings, drawn given what is known, under Hamming."""
+    n_items = len(consensus)
+    owners, n_fit = np.empty(n_items, np.int64), np.empty(n_items + 1, np.int64)
+    log_weights, stream = np.empty(n_items + 1), np.empty(1, dtype=np.uint64)
+    free = np.empty(n_items, np.int64)
+    for user in range(len(rankings)):
+        start_user(streams, user, 0, stream)
+        sizes = block_of_ranks(rankings[user], owners)
+        count_fitting(rankings[user], consensus, owners, n_fit)
+        for block in range(n_items + 1):
+            if sizes[block] > 0:
+                log_sum = fixed_log_weights(n_fit[block], sizes[block], lam, log_weights)
+                n_fixed = draw_term(stream, log_weights, log_sum, n_fit[block])
+                ranks, mine = rankings[user], latent[user]
+                fix_items(stream, ranks, block, consensus, n_fit[block], n_fixed, owners, mine)
+                fill_others(stream, ranks, block, owners, free, mine)
+
+
+@njit(cache=True, nogil=True)
+def draw_term(stream, log_weights, log_sum, last):
+    """Draw a number 0..last by its weight."""
+    left = uniform(stream)
+    for k in range(last):
+        left -= np.exp(log_weights[k] - log_sum)
+        if left < 0.0:
+            return k
+    return last
+
+
+@njit(cache=True, nogil=True)
+def fix_items(stream, ranks, block, consensus, n_fit, n_fixed, owners, latent):
+    """Give `n_fixed` of the `n_fit` items that can have it their consensus rank, which is then
+    nobody's; the other items of the block have rank 0."""
+    for item in range(len(ranks)):
+        if ranks[item] != block:
+            continue
+        latent[item] = 0
+        if owners[consensus[item] - 1] == block:
+            if below(stream, n_fit) < n_fixed:
+                latent[item] = consensus[item]
+                n_fixed -= 1
+            n_fit -= 1
+    for item in range(len(ranks)):
+        if ranks[item] == block and latent[item] > 0:
+            owners[latent[item] - 1] = -1
+
+
+@njit(cache=True, nogil=True)
+def fill_others(stream, ranks, block, owners, free, latent):
+    """Give the items of the block without a rank those that are left of it, at random."""
+    n_free = 0
+    for place in range(len(ranks)):
+        if owners[place] == block:
+            free[n_free] = place + 1
+            n_free += 1
+    for item in range(len(ranks)):
+        if ranks[item] == block and latent[item] == 0:
+            chosen = below(stream, n_free)
+            n_free -= 1
+            latent[item] = free[chosen]
+            free[chosen] = free[n_free]

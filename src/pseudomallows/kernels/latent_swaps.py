@@ -1,0 +1,117 @@
+"""Latent rankings that a chain keeps, moved by exchanges of items whose order is not known.
+
+`ranks[item]` is what is known of a user: equal ranks are a tie, whose items share the ranks from
+there on, and items of rank 0 share the ranks that are left. `latent[item]` is a full ranking that
+agrees with it. Around a consensus it is seen as `seats[place]`: the rank less 1 of the item at that
+place of the consensus, so that the distance is that between `seats` and 0, 1, 2, ....
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from .chain import accepts, choose_pair
+from .streams import start_user
+from .ulam import longest_rise
+
+PRICED, KENDALL, CAYLEY, ULAM = 0, 1, 2, 3
+
+
+class SwapLaw(NamedTuple):
+    """What a move looks at: the code of the distance, `prices[rank - 1, other - 1]` if it is
+    PRICED, and lam, which is alpha / n_items."""
+
+    kind: int
+    prices: NDArray[np.int64]
+    lam: float
+
+
+@njit(cache=True, nogil=True)
+def swap_latent(streams, rankings, consensus, law, n_swaps, latent):
+    """Move the latent ranking of each row, by `n_swaps` proposals for each of its open items."""
+    n_items = len(consensus)
+    stream, scratch = np.empty(1, dtype=np.uint64), np.empty((5, n_items), dtype=np.int64)
+    seats, holders, open_ranks, places, tails = scratch
+    starts = np.empty(n_items + 2, dtype=np.int64)
+    for place in range(n_items):
+        places[place] = place
+    for row in range(len(rankings)):
+        start_user(streams, row, 0, stream)
+        for item in range(n_items):
+            seats[consensus[item] - 1] = latent[row, item] - 1
+            holders[latent[row, item] - 1] = item
+        list_blocks(rankings[row], holders, starts, open_ranks)
+        for item in range(n_items):
+            holders[latent[row, item] - 1] = consensus[item] - 1
+        rise = longest_rise(seats, places, tails) if law.kind == ULAM else 0
+        for block in range(n_items + 1):
+            mine = open_ranks[starts[block] : starts[block + 1]]
+            if len(mine) > 1:
+                rise = swap_block(stream, law, n_swaps, mine, seats, holders, places, tails, rise)
+        for item in range(n_items):
+            latent[row, item] = seats[consensus[item] - 1] + 1
+
+
+@njit(cache=True, nogil=True)
+def list_blocks(ranks, holders, starts, open_ranks):
+    """Fill `open_ranks` with all ranks less 1, block by block, rising in each; those of the items
+    of rank r stand from `starts[r]` to `starts[r + 1]`. `holders[rank - 1]` has the rank now."""
+    starts[:] = 0
+    for item in range(len(ranks)):
+        starts[ranks[item] + 1] += 1
+    for rank in range(len(ranks) + 1):
+        starts[rank + 1] += starts[rank]
+    for rank in range(len(ranks)):
+        block = ranks[holders[rank]]
+        open_ranks[starts[block]] = rank
+        starts[block] += 1
+    for rank in range(len(ranks), 0, -1):
+        starts[rank] = starts[rank - 1]
+    starts[0] = 0
+
+
+@njit(cache=True, nogil=True)
+def swap_block(stream, law, n_swaps, mine, seats, holders, places, tails, rise):
+    """Exchange items of one block, whose ranks less 1 are `mine`; return the longest rise, if
+    the law is Ulam's. The proposal looks at ranks alone, so it is the same there and back."""
+    n_mine = len(mine)
+    log_reach = np.log(n_mine)
+    for _ in range(n_swaps * n_mine):
+        low, high = choose_pair(stream, n_mine, log_reach)
+        if high >= n_mine:
+            continue
+        one, other = holders[mine[low]], holders[mine[high]]
+        if law.kind == ULAM:
+            seats[one], seats[other] = seats[other], seats[one]
+            proposed = longest_rise(seats, places, tails)
+            if accepts(stream, law.lam * (proposed - rise)):
+                rise = proposed
+                holders[mine[low]], holders[mine[high]] = other, one
+            else:
+                seats[one], seats[other] = seats[other], seats[one]
+        elif accepts(stream, -law.lam * change_by_swap(law, seats, one, other)):
+            seats[one], seats[other] = seats[other], seats[one]
+            holders[mine[low]], holders[mine[high]] = other, one
+    return rise
+
+
+@njit(cache=True, nogil=True)
+def change_by_swap(law, seats, one, other):
+    """How much the distance grows if two places of the consensus exchange their seats."""
+    here, there = seats[one], seats[other]
+    if law.kind == PRICED:
+        prices = law.prices
+        change = prices[one, there] + prices[other, here]
+        return change - prices[one, here] - prices[other, there]
+    if law.kind == CAYLEY:  # a cycle falls in two, or two become one
+        place = here
+        while place != one and place != other:
+            place = seats[place]
+        return -1 if place == other else 1
+    low, high = min(here, there), max(here, there)
+    between = 0
+    for place in range(min(one, other) + 1, max(one, other)):
+        between += low < seats[place] < high
+    return (1 + 2 * between) * (1 if (one < other) == (here < there) else -1)

@@ -1,0 +1,146 @@
+"""Users who put items in buckets, one before the other, under Kendall: nothing need be latent.
+
+Full rankings, ties, top-k lists: the known pairs and the sizes of the buckets say all.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..distances.kendall import KENDALL
+from ..distances.tallies import Counts, Ranking
+from ..engines.executors import Executor
+from ..kernels.blocks import bucket_log_likelihoods
+from ..preferences import Rankings
+from ..preferences.ties import block_sizes
+from ..rankings import orderings_of
+from .full_rankings import FullPopulation
+from .population import LocalPopulation, check_informative
+
+
+class BucketPopulation(FullPopulation):
+    """Rankings with ties, where items without a rank are a tie too; under Kendall."""
+
+    def __init__(
+        self, prefs: Rankings, executor: Executor | None = None, numbers: Counts | None = None
+    ):
+        check_informative(prefs.is_informative)
+        LocalPopulation.__init__(self, prefs.n_items, executor, KENDALL)
+        said = prefs.take(prefs.is_informative)
+        self._prefs = replace(said, rankings=close_gaps(said.rankings))
+        self._set_rows(self._prefs.weights, numbers)
+        self._n_full = int(self.row_weights.sum())
+        self.known = self._full = self._tally(self._prefs.rankings, self.row_weights)
+        self._bucket_rows, self._bucket_sizes = _tied_buckets(self._prefs.rankings)
+
+    def select(self, weights: Counts, numbers: Counts) -> "BucketPopulation":
+        """The rows of weight above 0 alone, with these weights and numbers of first users."""
+        chosen = weights > 0
+        prefs = replace(self._prefs.take(chosen), weights=weights[chosen])
+        return BucketPopulation(prefs, self.executor, numbers[chosen])
+
+    @property
+    def has_ties(self) -> bool:
+        """Are there buckets of several items? Then the mean distance does not tell alpha."""
+        return len(self._bucket_rows) > 0
+
+    def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
+        """Log probability of all that is known, given consensus and alpha."""
+        return self.log_likelihood_by_alpha(consensus)(alpha)
+
+    def log_likelihood_by_alpha(self, consensus: Ranking) -> Callable[[float], float]:
+        """The same as a function of alpha."""
+        n_items, n_users, distance = self.n_items, self._n_full, self.known.distance(consensus)
+        weights = self.row_weights[self._bucket_rows]
+        counts = np.bincount(self._bucket_sizes, weights, n_items + 1)
+
+        def value(alpha: float) -> float:
+            sums = log_factorials(n_items, alpha)
+            return float(-alpha / n_items * distance - n_users * sums[-1] + counts @ sums)
+
+        return value
+
+    def row_log_likelihoods(
+        self, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of one user of each row."""
+        return log_likelihoods_of_buckets(self._prefs.rankings[rows], consensus, alpha)
+
+
+def log_factorials(n_items: int, alpha: float) -> NDArray[np.float64]:
+    """``[m]``: log partition function of Kendall for m of the items, 0 to all of them.
+
+    >>> np.exp(log_factorials(4, 0.0)).round(6).tolist()
+    [1.0, 1.0, 2.0, 6.0, 24.0]
+    """
+    lam, sizes = alpha / n_items, np.arange(1, n_items + 1)
+    if lam == 0:
+        terms = np.log(sizes)
+    else:
+        terms = np.log(np.expm1(-lam * sizes) / np.expm1(-lam))
+    return np.concatenate([[0.0], np.cumsum(terms)])
+
+
+def log_likelihoods_of_buckets(
+    rankings: Ranking, consensus: Ranking, alpha: float
+) -> NDArray[np.float64]:
+    """Log probability of each row, whose ranks of 0 are a tie."""
+    values, n_items = np.empty(len(rankings)), len(consensus)
+    sums, ordering = log_factorials(n_items, alpha), orderings_of(consensus)
+    bucket_log_likelihoods(close_gaps(rankings), ordering, alpha / n_items, sums, values)
+    return values
+
+
+def has_buckets_only(rankings: Ranking) -> bool:
+    """Are the ranks that items of rank 0 share in one piece, in every row?
+
+    >>> has_buckets_only(np.array([[1, 0, 0], [0, 0, 3], [1, 1, 0]])), has_buckets_only(
+    ...     np.array([[0, 2, 0]])
+    ... )
+    (True, False)
+    """
+    closed, missing = close_gaps(rankings), rankings == 0
+    n_missing = missing.sum(axis=1)
+    last = np.where(missing, closed, 0).max(axis=1) + n_missing - 1
+    taken = (rankings > 0) & (rankings <= last[:, None])
+    return bool(((last - n_missing) == taken.sum(axis=1))[n_missing > 0].all())
+
+
+def close_gaps(rankings: Ranking) -> Ranking:
+    """The same with the first rank that is left in place of 0.
+
+    >>> close_gaps(np.array([[1, 0, 0], [2, 2, 0]], dtype=np.int32))
+    array([[1, 2, 2],
+           [2, 2, 1]], dtype=int32)
+    """
+    missing = rankings == 0
+    if not missing.any():
+        return rankings
+    n_items = rankings.shape[1]
+    ends = np.where(missing, 0, rankings + block_sizes(rankings))  # the rank behind a tie
+    is_taken = np.zeros((len(rankings), n_items + 2), dtype=np.int64)
+    rows = np.arange(len(rankings))[:, None]
+    is_first = ~missing & _is_first_of_tie(rankings)
+    np.add.at(is_taken, (np.broadcast_to(rows, rankings.shape)[is_first], rankings[is_first]), 1)
+    np.add.at(is_taken, (np.broadcast_to(rows, rankings.shape)[is_first], ends[is_first]), -1)
+    left = np.cumsum(is_taken, axis=1)[:, 1 : n_items + 1] == 0
+    return np.where(missing, left.argmax(axis=1)[:, None] + 1, rankings).astype(np.int32)
+
+
+def _is_first_of_tie(rankings: Ranking) -> NDArray[np.bool_]:
+    order = np.argsort(rankings, axis=1, kind="stable")
+    in_order = np.take_along_axis(rankings, order, axis=1)
+    is_first = np.ones(rankings.shape, dtype=bool)
+    is_first[:, 1:] = in_order[:, 1:] != in_order[:, :-1]
+    result = np.empty_like(is_first)
+    np.put_along_axis(result, order, is_first, axis=1)
+    return result
+
+
+def _tied_buckets(rankings: Ranking) -> tuple[Counts, Counts]:
+    """Row and size of each bucket of several items."""
+    sizes = block_sizes(rankings)
+    is_bucket = (sizes > 1) & _is_first_of_tie(rankings)
+    return np.nonzero(is_bucket)[0], sizes[is_bucket]
