@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances.tallies import rank_tally
 from ..distributions.scores import weighted_effective_size
 from ..files.saved import Saved
 from ..latent.population import Population
@@ -122,7 +123,7 @@ class Run:
         """Full rankings: all draws at once (Algorithm 3, or balanced)."""
         draws = self.plan.method.draw_all(self.population, self.plan, rng)
         self.consensus[chain, :, 0], self.log_weights[chain] = draws.rankings, draws.log_weights
-        self.costs += self.population.known.costs * self.plan.n_draws
+        self.costs += rank_tally(self.population.known).costs * self.plan.n_draws
         self._progress(chain + 1, self.plan.method.n_chains)
 
     def _start(self, chain: int, rng: np.random.Generator) -> Chain:

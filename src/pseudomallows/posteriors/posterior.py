@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances import DISTANCES, adds_up
 from ..distances.tallies import best_assignment
 from ..distributions.scores import share_of_ranks
 from ..preferences import Clicks, Preferences
@@ -196,6 +197,12 @@ class Posterior:
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
         if kind == "map":
             self.check_cluster(cluster)
+            distance = self.settings.get("distance", "footrule")
+            if distance in DISTANCES and not adds_up(DISTANCES[distance]):
+                raise ValueError(
+                    f"kind='map' needs a distance that adds up over items, and this fit has "
+                    f"{distance!r}: use 'cp' or 'mean'"
+                )
             return best_assignment(self.costs[cluster])
         probabilities = self.rank_probabilities(cluster)
         if kind == "mean":

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...distances.tallies import Counts, Ranking
+from ...distances.tallies import Counts, Ranking, RankTally
 from ...engines.executors import blocks
 from ...files.saved import Saved
 from ...kernels.mixture import draw_labels, fill_log_sums, fill_overlaps
@@ -92,11 +92,12 @@ class Mixture:
 
     @property
     def costs(self) -> Counts:
-        """``costs[cluster, item, rank - 1]`` of the latest draws; 0 for an empty cluster."""
+        """``costs[cluster, item, rank - 1]`` of the latest draws; 0 for an empty cluster, and by a
+        distance that does not add up over items."""
         shape = (self.n_clusters, self.population.n_items, self.population.n_items)
         costs = np.zeros(shape, dtype=np.int64)
         for mine, cluster in zip(costs, self.clusters, strict=True):
-            if cluster.tally is not None:
+            if isinstance(cluster.tally, RankTally):
                 mine[:] = cluster.tally.costs
         return costs
 
