@@ -29,7 +29,7 @@ def test_every_distance_has_its_definition_and_every_definition_its_distance():
 
 
 def test_a_distance_that_is_not_there_is_refused_with_those_that_are():
-    with pytest.raises(ValueError, match="one of 'footrule', .*'ulam', got 'manhattan'"):
+    with pytest.raises(ValueError, match=r"one of 'footrule', .*'ulam', got 'manhattan'"):
         distances.get("manhattan")
 
 

@@ -26,7 +26,7 @@ def law_of(n_items, alpha):
 
 def test_it_is_found_by_its_name():
     assert distances.get("footrule") is FOOTRULE
-    with pytest.raises(ValueError, match="distance must be one of 'footrule', .* got 'manhattan'"):
+    with pytest.raises(ValueError, match=r"distance must be one of 'footrule', .* got 'manhattan'"):
         distances.get("manhattan")
 
 

@@ -8,8 +8,9 @@ from .distance import Distance, PriceDistance, adds_up
 from .footrule import FOOTRULE
 from .hamming import HAMMING
 from .kendall import KENDALL
+from .ulam import ULAM
 
-ALL: tuple[Distance, ...] = (FOOTRULE, KENDALL, CAYLEY, HAMMING)
+ALL: tuple[Distance, ...] = (FOOTRULE, KENDALL, CAYLEY, HAMMING, ULAM)
 DISTANCES: dict[str, Distance] = {distance.name: distance for distance in ALL}
 __all__ = [
     "DISTANCES",
@@ -50,6 +51,7 @@ def price_of(distance: Distance) -> PriceDistance:
     if not adds_up(distance):
         known = ", ".join(repr(other) for other, each in DISTANCES.items() if adds_up(each))
         raise ValueError(
-            f"distance={distance.name!r} does not add up over items: use one of {known}, or method='mcmc'"
+            f"distance={distance.name!r} does not add up over items: use one of {known}, or "
+            "method='mcmc'"
         )
     return distance

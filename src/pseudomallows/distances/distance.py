@@ -7,6 +7,7 @@ from typing import Protocol, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..kernels.costs import count_ranks
 from .tallies import Counts, Prices, RankTally, Tally
 
 
@@ -113,6 +114,22 @@ def means_if_one_stays(n_items: int, chance: float) -> NDArray[np.float64]:
     ranks = np.arange(1, n_items + 1)
     others = (ranks.sum() - ranks) / max(n_items - 1, 1)
     return np.asarray(ranks + chance * (others - ranks))
+
+
+def symmetric_shares(draws: NDArray[np.int32]) -> NDArray[np.float64]:
+    """``shares[item, rank - 1]`` of draws around 1, 2, ..., made as symmetric as their law is: items
+    and ranks can be exchanged, and both can be counted from the other end.
+
+    >>> symmetric_shares(np.array([[2, 3, 1]], dtype=np.int32))
+    array([[0. , 0.5, 0.5],
+           [0.5, 0. , 0.5],
+           [0.5, 0.5, 0. ]])
+    """
+    n_items = draws.shape[1]
+    counts = np.zeros((n_items, n_items), dtype=np.int64)
+    count_ranks(draws, np.ones(len(draws), dtype=np.int64), counts)
+    both = counts + counts.T
+    return np.asarray((both + both[::-1, ::-1]) / (4 * len(draws)))
 
 
 def alpha_for_distance(distance: Distance, n_items: int, mean: float) -> float:

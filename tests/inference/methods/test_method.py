@@ -284,7 +284,7 @@ def test_users_to_keep_must_be_there():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_distance_that_is_not_there_is_refused_with_those_that_are(method):
-    with pytest.raises(ValueError, match="distance must be one of 'footrule', .* got 'manhattan'"):
+    with pytest.raises(ValueError, match=r"distance must be one of 'footrule', .* got 'manhattan'"):
         pm.fit(data("clicks" if method == "matched" else "full"), method, distance="manhattan")
 
 

@@ -1,0 +1,123 @@
+"""Ulam's distance: the fewest items that must move to another place; see `kernels.ulam`."""
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..kernels import lists
+from ..kernels import ulam as kernels
+from .distance import Exact, compare_rows, symmetric_shares
+from .tallies import ListTally
+
+MOST_ITEMS = 60  # whose shapes are counted: 966,467
+MOST_ENUMERATED = 10  # items whose rankings are gone through for the law of each rank
+N_DRAWS = 40_000  # for the law of each rank of more items
+
+
+class Ulam(Exact):
+    """Exact up to 60 items: shapes of tableaux are counted, and there are a million of them.
+
+    The distance itself is found for any number of items.
+    """
+
+    name = "ulam"
+
+    def between(self, rankings: ArrayLike, other: ArrayLike) -> NDArray[np.int64]:
+        """Distance of each row of `rankings` from `other`, or from its row there."""
+        return compare_rows(kernels.ulam_distances, rankings, other)
+
+    def log_partition(self, n_items: int, alpha: float) -> float:
+        """Log of the sum over all rankings of exp(-alpha / n_items * distance); to 60 items."""
+        return _law(n_items, alpha)[0]
+
+    def expected(self, n_items: int, alpha: float) -> float:
+        """Mean distance of a Mallows draw from its consensus; to 60 items."""
+        law = _law(n_items, alpha)[1]
+        return float(law @ np.arange(n_items))
+
+    def draw(self, n_items: int, alpha: float, n_draws: int, seed: int) -> NDArray[np.int32]:
+        """Mallows draws around 1, 2, ..., exact and independent; to 60 items.
+
+        A shape by its weight, two random tableaux of it, Robinson-Schensted backwards.
+        """
+        draws, shapes = np.empty((n_draws, n_items), dtype=np.int32), _shapes(n_items)
+        sums = np.cumsum(_law(n_items, alpha)[1])
+        kernels.draw_ulam(seed, sums, shapes.sums, shapes.starts, shapes.numbers, draws)
+        return draws
+
+    def rank_probabilities(self, n_items: int, alpha: float) -> NDArray[np.float64]:
+        """``probabilities[item, rank - 1]`` of a Mallows draw around 1, 2, ....
+
+        Exact to 10 items, by going through all rankings once. To 60 items by 40,000 exact draws,
+        always the same ones, each counted in four ways that have the same law (the ranking, its
+        inverse, and both from the other end): the standard error is 0.0025 at most.
+        """
+        if n_items <= MOST_ENUMERATED:
+            counts = _ranks_by_distance(n_items)
+            weights = np.exp(-alpha / n_items * np.arange(n_items))
+            return np.asarray(np.tensordot(weights, counts, 1) / (weights @ counts[:, 0].sum(1)))
+        draws = self.draw(n_items, alpha, N_DRAWS, seed=0)
+        return symmetric_shares(draws)
+
+    def expected_ranks(self, n_items: int, alpha: float) -> NDArray[np.float64]:
+        """Mean rank of each item of a Mallows draw around 1, 2, ...: see `rank_probabilities`."""
+        return np.asarray(self.rank_probabilities(n_items, alpha) @ np.arange(1, n_items + 1))
+
+    def tally(self, n_items: int) -> ListTally:
+        """A tally of no users."""
+        return ListTally.empty(lists.ULAM, n_items)
+
+
+ULAM = Ulam()
+
+
+class Shapes(NamedTuple):
+    """What is known of all shapes of a number of items, whatever alpha.
+
+    `log_counts[distance]` is the log of the number of rankings at that distance. The shapes of a
+    distance begin at `starts[distance]`; `sums[shape]` are running sums of their shares.
+    `numbers[total, width]` are the partitions of `total` into rows of at most `width`.
+    """
+
+    log_counts: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    numbers: NDArray[np.int64]
+
+
+@functools.lru_cache(maxsize=4)
+def _shapes(n_items: int) -> Shapes:
+    if n_items > MOST_ITEMS:
+        raise ValueError(
+            f"distance='ulam' has its partition function and draws for up to {MOST_ITEMS} items, "
+            f"got {n_items}: use another distance, or fewer items"
+        )
+    numbers = np.empty((n_items + 1, n_items + 1), dtype=np.int64)
+    kernels.count_shapes(n_items, numbers)
+    log_counts, log_shares = np.empty(n_items), np.empty(numbers[n_items, n_items])
+    kernels.weigh_shapes(n_items, log_shares, log_counts)
+    sizes = [numbers[distance, n_items - distance] for distance in range(n_items)]
+    starts = np.cumsum([0, *sizes])
+    sums = np.empty(len(log_shares))
+    for distance, log_count in enumerate(log_counts):
+        part = slice(starts[distance], starts[distance + 1])
+        np.cumsum(np.exp(log_shares[part] - log_count), out=sums[part])
+    return Shapes(log_counts, starts, sums, numbers)
+
+
+@functools.lru_cache(maxsize=64)  # a chain asks for the same alpha again and again
+def _law(n_items: int, alpha: float) -> tuple[float, NDArray[np.float64]]:
+    """The log partition function, and the probability of each distance."""
+    logs = _shapes(n_items).log_counts - alpha / n_items * np.arange(n_items)
+    log_sum = float(np.logaddexp.reduce(logs))
+    return log_sum, np.exp(logs - log_sum)
+
+
+@functools.lru_cache(maxsize=4)
+def _ranks_by_distance(n_items: int) -> NDArray[np.int64]:
+    """``counts[distance, item, rank - 1]`` rankings."""
+    counts = np.empty((n_items, n_items, n_items), dtype=np.int64)
+    kernels.count_ranks_by_rise(n_items, counts)
+    return counts

@@ -1,0 +1,88 @@
+"""Ulam's distance against its definition, by enumeration, and known counts of rankings."""
+
+import math
+
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+from distance_checks import DistanceChecks
+from helpers import interpreted
+from pseudomallows.distances import ulam
+from pseudomallows.distances.ulam import ULAM
+from pseudomallows.kernels import ulam as kernels
+
+pytestmark = pytest.mark.kernel
+IS_COMPILED = interpreted(kernels.draw_ulam) is not kernels.draw_ulam
+
+
+class TestUlam(DistanceChecks):
+    distance = ULAM
+    draw_alphas = (1.5, 2.2)
+
+    def test_without_concentration_all_rankings_are_alike(self):
+        if IS_COMPILED:  # or else it takes too long
+            super().test_without_concentration_all_rankings_are_alike()
+
+    def test_with_the_largest_alpha_there_is_one_ranking(self):
+        if IS_COMPILED:
+            super().test_with_the_largest_alpha_there_is_one_ranking()
+
+
+def test_shapes_have_as_many_tableaux_as_one_can_count():
+    logs = np.array([math.lgamma(i + 1) for i in range(13)])
+    for rows, exact in (([3, 2], 5), ([2, 2, 1], 5), ([4], 1), ([1, 1, 1], 1), ([4, 2, 1], 35)):
+        found = kernels.log_tableaux(np.array(rows), len(rows), logs)
+        assert math.exp(found) == pytest.approx(exact)
+
+
+def test_all_shapes_are_numbered_as_they_come():
+    n_items, numbers = 12, np.empty((13, 13), dtype=np.int64)
+    kernels.count_shapes(n_items, numbers)
+    rows, again = np.zeros(n_items, dtype=np.int64), np.zeros(n_items, dtype=np.int64)
+    rows[0], n_rows, number = n_items, 1, 0
+    while n_rows:
+        assert rows[:n_rows].sum() == n_items
+        assert kernels.shape_of(number, numbers, n_items, again) == n_rows
+        assert (again[:n_rows] == rows[:n_rows]).all()
+        n_rows, number = kernels.next_shape(rows, n_rows), number + 1
+    assert number == numbers[n_items, n_items] == 77
+
+
+def test_rankings_without_a_rise_of_three_are_counted_by_catalan_numbers():
+    for n_items in (5, 9, 14):
+        counts = np.exp(ulam._shapes(n_items).log_counts)
+        assert counts.sum() == pytest.approx(math.factorial(n_items))
+        assert counts[0] == pytest.approx(1)
+        assert counts[1] == pytest.approx((n_items - 1) ** 2)
+        catalan = math.comb(2 * n_items, n_items) / (n_items + 1)
+        assert counts[-2:].sum() == pytest.approx(catalan)
+
+
+def test_the_rank_of_more_items_is_within_the_stated_error():
+    """At one size the same law by enumeration and by draws."""
+    exact = ULAM.rank_probabilities(7, 3.0)
+    shares = ulam.symmetric_shares(ULAM.draw(7, 3.0, 40_000, seed=0))
+    assert np.abs(shares - exact).max() < 4 * 0.0025
+    assert np.abs(shares - ULAM.rank_probabilities(7, 6.0)).max() > 4 * 0.0025
+    found = ULAM.rank_probabilities(12, 2.0) if IS_COMPILED else shares
+    assert found.sum(axis=0) == pytest.approx(np.ones(len(found)))
+    assert found == pytest.approx(found.T)
+
+
+@pytest.mark.slow
+def test_sixty_items_are_the_most():
+    counts = ulam._shapes(60).log_counts
+    assert np.logaddexp.reduce(counts) == pytest.approx(math.lgamma(61), rel=1e-12)
+    draws = ULAM.draw(60, 100.0, 2000, seed=1)
+    away = ULAM.between(draws, np.arange(1, 61))
+    assert abs(away.mean() - ULAM.expected(60, 100.0)) < 5 * away.std() / math.sqrt(2000)
+
+
+def test_more_than_sixty_items_have_a_distance_only():
+    up = np.arange(1, 10_001)
+    assert ULAM.between(up, np.roll(up, 1)) == 1
+    assert ULAM.between(up, up[::-1]) == 9999
+    law = pm.Mallows(np.arange(1, 62), 1.0, "ulam")
+    with pytest.raises(ValueError, match="up to 60 items, got 61: use another distance"):
+        law.draw(1)
