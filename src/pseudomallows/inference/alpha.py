@@ -175,6 +175,11 @@ def _alpha_by_likelihood(population: Population, rng: np.random.Generator) -> fl
 
     That is too large: the consensus that fits best fits the noise too.
     """
+    if not population.sums_out:
+        raise ValueError(
+            f"users known in part by {population.distance.name} have no exact likelihood to "
+            "estimate alpha from: give alpha, or use method='mcmc', which samples it"
+        )
     consensus = start_consensus(population, 1.0, rng)
     alpha = best_alpha(population, consensus)
     proposals = Proposals("swap", 1, 10 * population.n_items)

@@ -118,6 +118,11 @@ def choose_clusters(
     alpha = None if alpha is None else check_alpha(alpha)
     check_preferences(prefs)
     population = make_population(prefs.one_row_each()[0], executor, distance)
+    if not population.sums_out:
+        raise ValueError(
+            f"users known in part by {distance} have no exact likelihood to choose the number of "
+            "clusters by: give n_clusters as a number"
+        )
     rows = rng.permutation(population.n_rows)[:MAX_ROWS]
     weights = np.zeros_like(population.row_weights)
     weights[rows] = population.row_weights[rows]
@@ -126,7 +131,8 @@ def choose_clusters(
     if largest is not None:
         most = min(check_count(largest, "largest"), max(1, len(rows) // N_FOLDS))
     folds = np.array_split(rows, N_FOLDS) if len(rows) >= 2 * N_FOLDS else [rows]
-    starts = start_matched if prefs.kind == "clicks" else find_start
+    is_matched = prefs.kind == "clicks" and distance == "footrule"
+    starts = start_matched if is_matched else find_start
     start = functools.partial(starts, alpha=alpha, share_prior=share_prior, rng=rng)
     tried, scores, to_try = [], [], list(_growing(most))
     for n_clusters in to_try:

@@ -124,6 +124,11 @@ def fit(
         plan, curve = call.plan(n_draws, n_clusters, options | {"distance": distance})
         file = call.open(checkpoint, plan)
         run = call.begin(plan)
+        if file is not None and not run.population.sums_out:
+            raise ValueError(
+                "a chain that keeps latent rankings (augmentation='metropolis', or users known in "
+                f"part by {distance}) cannot be saved in a checkpoint: leave it out"
+            )
         result = call.posterior(run, run.run(file), plan.settings(), curve)
         warn_if_doubtful(result, run)
         if file is not None:
@@ -210,10 +215,7 @@ class Call:
         """The checkpoint, if there is to be one."""
         if checkpoint is None:
             return None
-        file = Checkpoint(checkpoint, describe_call(self.prefs, plan.call(), self.rng))
-        if not plan.method.has_exact_latent:
-            raise ValueError("augmentation='metropolis' cannot be saved in a checkpoint")
-        return file
+        return Checkpoint(checkpoint, describe_call(self.prefs, plan.call(), self.rng))
 
     def begin(self, plan: Plan) -> Run:
         """The users, and an estimate of alpha where the method needs one."""
@@ -243,6 +245,7 @@ class Call:
             "n_users": run.population.n_users,
             "kind": run.plan.case.kind,
             "is_full": run.plan.case.is_full,
+            "latent": "summed out" if run.plan.is_matched else run.population.how_latent,
             "options": options,
         }
         data = self.prefs.kept()

@@ -242,7 +242,7 @@ class Run:
 
     def _look_for_bounds(self, chain: int, mixture: Chain) -> None:
         """Note the clusters whose alpha, unless it was given, nothing in the data bounds."""
-        if self.plan.alpha is None and self.plan.method.has_exact_latent:
+        if self.plan.alpha is None and self.population.sums_out:
             self.unbounded[chain] = self._chains.unbounded(mixture)
 
     def _report(self) -> None:

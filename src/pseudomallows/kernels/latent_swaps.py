@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .chain import accepts, choose_pair
+from .chain import accepts, choose_pair, exchange_places
 from .streams import start_user
 from .ulam import longest_rise
 
@@ -21,11 +21,13 @@ PRICED, KENDALL, CAYLEY, ULAM = 0, 1, 2, 3
 
 class SwapLaw(NamedTuple):
     """What a move looks at: the code of the distance, `prices[rank - 1, other - 1]` if it is
-    PRICED, and lam, which is alpha / n_items."""
+    PRICED, lam, which is alpha / n_items, and whether the distance stays as it is, too, if two
+    ranks are exchanged in both rankings (Cayley, Hamming)."""
 
     kind: int
     prices: NDArray[np.int64]
     lam: float
+    is_two_sided: bool
 
 
 @njit(cache=True, nogil=True)
@@ -115,3 +117,70 @@ def change_by_swap(law, seats, one, other):
     for place in range(min(one, other) + 1, max(one, other)):
         between += low < seats[place] < high
     return (1 + 2 * between) * (1 if (one < other) == (here < there) else -1)
+
+
+@njit(cache=True, nogil=True)
+def swap_together(stream, rankings, law, n_moves, latent, consensus):
+    """Exchange two items in the consensus, and with them in the latent ranking of each user who has
+    not told them apart: that leaves these users' distances as they are, so that the others decide.
+    If the distance is two-sided, so do users whose two items at the same ranks are not told apart.
+
+    Without it a consensus would hardly move: latent rankings have been drawn around it.
+    """
+    n_items = len(consensus)
+    ordering, seats, places, tails = np.empty((4, n_items), dtype=np.int64)
+    for item in range(n_items):
+        ordering[consensus[item] - 1] = item
+        places[item] = item
+    partners, log_reach = np.empty((len(latent), 2), dtype=np.int64), np.log(n_items)
+    for _ in range(n_moves):
+        low, high = choose_pair(stream, n_items, log_reach)
+        if high >= n_items:
+            continue
+        one, other, change = ordering[low], ordering[high], 0
+        for row in range(len(latent)):
+            partners[row] = find_partners(law, rankings[row], latent[row], low, high, one, other)
+            if partners[row, 0] < 0:
+                change += change_around(law, latent[row], ordering, low, high, seats, places, tails)
+        if accepts(stream, -law.lam * change):
+            exchange_places(low, high, consensus, ordering)
+            for row in range(len(latent)):
+                first, second = partners[row]
+                if first >= 0:
+                    here = latent[row, first]
+                    latent[row, first] = latent[row, second]
+                    latent[row, second] = here
+
+
+@njit(cache=True, nogil=True)
+def find_partners(law, known, ranks, low, high, one, other):
+    """Two items of a user whose ranks are exchanged along with the consensus; -1 for none."""
+    if known[one] == known[other]:
+        return one, other
+    if not law.is_two_sided:
+        return -1, -1
+    first, second = -1, -1
+    for item in range(len(ranks)):
+        if ranks[item] == low + 1:
+            first = item
+        elif ranks[item] == high + 1:
+            second = item
+    if known[first] == known[second]:
+        return first, second
+    return -1, -1
+
+
+@njit(cache=True, nogil=True)
+def change_around(law, ranks, ordering, low, high, seats, places, tails):
+    """How much the distance of a ranking grows if two places of the consensus exchange items."""
+    if law.kind == PRICED:
+        here, there, prices = ranks[ordering[low]] - 1, ranks[ordering[high]] - 1, law.prices
+        change = prices[low, there] + prices[high, here]
+        return change - prices[low, here] - prices[high, there]
+    for place in range(len(ordering)):
+        seats[place] = ranks[ordering[place]] - 1
+    if law.kind != ULAM:
+        return change_by_swap(law, seats, low, high)
+    rise = longest_rise(seats, places, tails)
+    seats[low], seats[high] = seats[high], seats[low]
+    return rise - longest_rise(seats, places, tails)

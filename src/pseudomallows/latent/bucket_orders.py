@@ -23,6 +23,8 @@ from .population import LocalPopulation, check_informative
 class BucketPopulation(FullPopulation):
     """Rankings with ties, where items without a rank are a tie too; under Kendall."""
 
+    how_latent = "summed out by a closed form"
+
     def __init__(
         self, prefs: Rankings, executor: Executor | None = None, numbers: Counts | None = None
     ):
@@ -42,9 +44,9 @@ class BucketPopulation(FullPopulation):
         return BucketPopulation(prefs, self.executor, numbers[chosen])
 
     @property
-    def has_ties(self) -> bool:
-        """Are there buckets of several items? Then the mean distance does not tell alpha."""
-        return len(self._bucket_rows) > 0
+    def is_alpha_by_distance(self) -> bool:
+        """Not if there are buckets of several items."""
+        return not len(self._bucket_rows)
 
     def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of all that is known, given consensus and alpha."""
@@ -76,10 +78,7 @@ def log_factorials(n_items: int, alpha: float) -> NDArray[np.float64]:
     [1.0, 1.0, 2.0, 6.0, 24.0]
     """
     lam, sizes = alpha / n_items, np.arange(1, n_items + 1)
-    if lam == 0:
-        terms = np.log(sizes)
-    else:
-        terms = np.log(np.expm1(-lam * sizes) / np.expm1(-lam))
+    terms = np.log(sizes) if lam == 0 else np.log(np.expm1(-lam * sizes) / np.expm1(-lam))
     return np.concatenate([[0.0], np.cumsum(terms)])
 
 

@@ -17,6 +17,7 @@ class FullPopulation(RankingPopulation):
     """Full rankings, by any distance. A row of weight 0 counts for nobody: the users of a cluster
     are all rows, most of them of weight 0, so that nothing is copied when a user moves."""
 
+    how_latent = "none: everything is known"
     rows_at_once = 2**14  # so few steps for each that fewer rows are not worth a thread
 
     @property

@@ -5,7 +5,7 @@ by exchanges of items whose order is not known, which are accepted by Metropolis
 """
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,20 @@ from numpy.typing import NDArray
 from .. import distances
 from ..distances import Distance
 from ..distances.distance import adds_up
-from ..distances.tallies import Counts, Ranking, Tally
+from ..distances.tallies import Counts, Ranking
 from ..engines.executors import Executor
 from ..kernels.blocks import draw_hamming_latent, hamming_log_likelihoods
-from ..kernels.latent_swaps import CAYLEY, KENDALL, PRICED, ULAM, SwapLaw, swap_latent
-from ..kernels.streams import Streams
+from ..kernels.latent_swaps import (
+    CAYLEY,
+    KENDALL,
+    PRICED,
+    ULAM,
+    SwapLaw,
+    swap_latent,
+    swap_together,
+)
+from ..kernels.streams import CENTRE, Streams, start_stream
 from ..preferences import Clicks, Preferences, Rankings
-from .bucket_orders import close_gaps
 from .population import (
     Completed,
     Draw,
@@ -33,6 +40,7 @@ from .population import (
 from .rankings import log_likelihoods_of_full
 
 N_SWAPS = 2  # proposals for each open item of a user in a sweep
+TWO_SIDED = ("cayley", "hamming")  # an exchange of two ranks in both rankings changes nothing
 CODES = {"kendall": KENDALL, "cayley": CAYLEY, "ulam": ULAM}
 
 
@@ -51,28 +59,24 @@ def as_rankings(prefs: Preferences) -> Rankings:
     return Rankings(prefs.weights, prefs.users, prefs.items, rankings)
 
 
-@dataclass
-class LatentStore:
-    """``latent[row, item]``: the full rankings of all users of a chain, whatever their cluster."""
-
-    latent: Ranking | None = None
-
-
 class KeptPopulation(LocalPopulation):
     """Rankings or clicks with a latent ranking for each user, which moves by exchanges."""
 
-    is_exact = False  # are latent rankings summed out where alpha and the labels move?
+    sums_out = False
+    how_latent = "moved by exchanges in each sweep (Metropolis)"
 
-    def __init__(
-        self, prefs: Preferences, executor: Executor | None = None, *, distance: Distance
-    ):
+    def __init__(self, prefs: Preferences, executor: Executor | None = None, *, distance: Distance):
         super().__init__(prefs.n_items, executor, distance)
         check_informative(prefs.is_informative)
         each = as_rankings(prefs.one_row_each()[0])
         self._prefs = each.take(each.is_informative)
         self._set_rows(self._prefs.weights, None)
         self._rows = np.arange(len(self.row_weights))  # in the store
-        self._store = LatentStore()
+        self._store = self._empty_store()
+
+    def _empty_store(self) -> Ranking:
+        """``latent[row, item]`` of all users of a chain, whatever their cluster; 0 at first."""
+        return np.zeros((len(self._rows), self.n_items), dtype=np.int32)
 
     @property
     def n_unknown(self) -> int:
@@ -87,7 +91,7 @@ class KeptPopulation(LocalPopulation):
     def for_chain(self) -> "KeptPopulation":
         """Latent rankings of its own for each chain."""
         new = copy.copy(self)
-        new._store = LatentStore()
+        new._store = self._empty_store()
         return new
 
     def select(self, weights: Counts, numbers: Counts) -> "KeptPopulation":
@@ -109,40 +113,41 @@ class KeptPopulation(LocalPopulation):
 
     def _begin(self, consensus: Ranking) -> None:
         """At first: the items of each tie in the order of the consensus."""
-        if self._store.latent is None:
-            latent = np.zeros((int(self._rows.max()) + 1, self.n_items), dtype=np.int32)
-            self._store.latent = latent
-        new = self._rows[(self._latent() == 0).all(axis=1)]
+        new = np.flatnonzero(self._store[self._rows, 0] == 0)
         if len(new):
-            mine = self._prefs.rankings[np.isin(self._rows, new)]
-            self._store.latent[new] = in_order_of(mine, consensus)
+            self._store[self._rows[new]] = in_order_of(self._prefs.rankings[new], consensus)
 
-    def _latent(self, rows: slice = slice(None)) -> Ranking:
-        """The latent rankings of some rows."""
-        assert self._store.latent is not None
-        return np.asarray(self._store.latent[self._rows[rows]])
-
-    def move_rows(self, rows: slice, law: "KeptLaw") -> Tally:
-        """Move the latent rankings of some rows; return their tally."""
-        latent = self._latent(rows)
+    def move_rows(self, rows: slice, law: "KeptLaw") -> None:
+        """Move the latent rankings of some rows."""
+        latent = self._store[self._rows[rows]]
         streams = Streams(law.seed, law.number, self.row_numbers[rows], self.row_weights[rows])
         self.move_latent(streams, self._prefs.rankings[rows], law, latent)
-        assert self._store.latent is not None
-        self._store.latent[self._rows[rows]] = latent
-        tally = self.distance.tally(self.n_items)
-        tally.add(latent, self.row_weights[rows])
-        return tally
+        self._store[self._rows[rows]] = latent
 
     def move_latent(
         self, streams: Streams, rankings: Ranking, law: "KeptLaw", latent: Ranking
     ) -> None:
         """Move latent rankings in place."""
+        swap_latent(streams, rankings, law.consensus, self._swaps(law), N_SWAPS, latent)
+
+    def _swaps(self, law: "KeptLaw") -> SwapLaw:
+        """The law as kernels read it."""
+        kind, prices = CODES.get(self.distance.name, PRICED), np.zeros((1, 1), dtype=np.int64)
         if adds_up(self.distance):
-            kind, prices = PRICED, self.distance.prices(self.n_items)
-        else:
-            kind, prices = CODES[self.distance.name], np.zeros((1, 1), dtype=np.int64)
-        how = SwapLaw(kind, prices, law.alpha / self.n_items)
-        swap_latent(streams, rankings, law.consensus, how, N_SWAPS, latent)
+            prices = self.distance.prices(self.n_items)
+        is_two_sided = self.distance.name in TWO_SIDED
+        return SwapLaw(kind, prices, law.alpha / self.n_items, is_two_sided)
+
+    def move_together(self, law: "KeptLaw") -> Completed:
+        """Move the consensus and the latent rankings together; the tally of the latter."""
+        stream, consensus = np.empty(1, dtype=np.uint64), law.consensus.copy()
+        start_stream(law.seed, law.number, CENTRE, stream)
+        latent, rankings = self._store[self._rows], self._prefs.rankings
+        swap_together(stream, rankings, self._swaps(law), self.n_items, latent, consensus)
+        self._store[self._rows] = latent
+        tally = self.distance.tally(self.n_items)
+        tally.add(latent, self.row_weights)
+        return Completed(tally, consensus)
 
     def count_rows(self, rows: slice, law: Any) -> Counts:
         """Nobody asks: latent rankings are not drawn exactly here."""
@@ -167,17 +172,19 @@ class KeptPopulation(LocalPopulation):
     ) -> NDArray[np.float64]:
         """Log probability of the latent ranking of each row."""
         self._begin(consensus)
-        return log_likelihoods_of_full(self._latent(rows), consensus, alpha, self.distance)
+        latent = self._store[self._rows[rows]]
+        return log_likelihoods_of_full(latent, consensus, alpha, self.distance)
 
     def latent_of(self, users: NDArray[np.int64], origin: Any) -> Ranking:
         """The latent rankings that the chain holds."""
-        return self._latent()[users]
+        return np.asarray(self._store[self._rows[users]])
 
 
 class HammingPopulation(KeptPopulation):
     """Under Hamming: latent rankings are drawn anew, and summed out in likelihoods."""
 
-    is_exact = True
+    sums_out = True
+    how_latent = "drawn anew in each sweep, exactly"
 
     def move_latent(
         self, streams: Streams, rankings: Ranking, law: "KeptLaw", latent: Ranking
@@ -244,21 +251,19 @@ class KeptLaw:
         return population.count_blocks()
 
     def count(self, population: KeptPopulation, rows: slice) -> Any:
-        """What a block adds: a tally."""
-        return population.move_rows(rows, self)
+        """Move the latent rankings of a block; they are counted at the end."""
+        population.move_rows(rows, self)
 
 
 class KeptDraw:
-    """The latent rankings of one sweep, in the making; the consensus stays where it is."""
+    """The latent rankings of one sweep, in the making."""
 
     def __init__(self, population: KeptPopulation, law: KeptLaw):
         self.population, self.law = population, law
-        self._tally: Any = population.distance.tally(population.n_items)
 
     def add(self, part: Any) -> None:
-        """Add the tally of a block."""
-        self._tally = self._tally + part
+        """A block has moved."""
 
     def finish(self) -> Completed:
-        """The tally, once all blocks are added."""
-        return Completed(self._tally, self.law.consensus)
+        """The tally, once all blocks have moved, and a consensus that has moved along with it."""
+        return self.population.move_together(self.law)

@@ -20,6 +20,9 @@ from .population import Completed, Draw, DrawOrigin, Population
 class MetropolisPopulation(ClickPopulation):
     """Latent rankings that a chain keeps and changes by swaps, as in the paper's opponent."""
 
+    sums_out = False
+    how_latent = "moved by exchanges in each sweep (Metropolis)"
+
     def __init__(self, prefs: Clicks, executor: Executor | None = None, n_swaps: int = 1):
         if (prefs.weights > 1).any():
             raise ValueError("augmentation='metropolis' needs rows of weight 1: repeat the rows")

@@ -34,6 +34,8 @@ class Population(ABC):
     row_numbers: Counts  # of the first user of each of them; streams go by these
     click_sizes: "SizeCounts"  # of clicks, also of the users from whom these were selected
     rows_at_once = BLOCK // 2  # in a task that finds the likelihood of each row
+    sums_out = True  # are latent rankings summed out where alpha and labels move?
+    how_latent = "drawn anew in each sweep, exactly"  # are latent rankings; for the report
 
     def __init__(self, n_items: int, executor: Executor | None, distance: Distance):
         self.n_items, self.distance = n_items, distance
@@ -63,6 +65,11 @@ class Population(ABC):
     def is_full(self) -> bool:
         """Is everything known?"""
         return self.n_unknown == 0
+
+    @property
+    def is_alpha_by_distance(self) -> bool:
+        """Is the likeliest alpha that of the mean distance between users and consensus?"""
+        return self.is_full
 
     @abstractmethod
     def places(self, cut: list[slice]) -> list[tuple[Any, slice | None]]:

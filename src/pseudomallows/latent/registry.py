@@ -1,7 +1,4 @@
-"""Which law is exact for which data: (kind of data, distance) to the population of a fit.
-
-Full rankings need none.
-"""
+"""The users of a fit, by the kind of data and the distance: by an exact law where there is one."""
 
 from typing import Any
 
@@ -9,8 +6,10 @@ from .. import distances
 from ..distances import Distance
 from ..engines.executors import Executor, is_remote
 from ..preferences import Preferences, check_preferences
+from .bucket_orders import BucketPopulation, has_buckets_only
 from .clicks import ClickPopulation
 from .full_rankings import FullPopulation
+from .kept_rankings import HammingPopulation, KeptPopulation
 from .population import Population, check_informative
 from .rankings import RankingPopulation
 from .shards import ShardedClicks, shard_clicks
@@ -19,7 +18,7 @@ EXACT: dict[tuple[str, str], Any] = {
     ("rankings", "footrule"): RankingPopulation,
     ("clicks", "footrule"): ClickPopulation,
 }
-ON_WORKERS: dict[str, Any] = {"clicks": shard_clicks}
+ON_WORKERS: dict[tuple[str, str], Any] = {("clicks", "footrule"): shard_clicks}
 
 
 def make_population(
@@ -31,25 +30,27 @@ def make_population(
     if isinstance(prefs, ShardedClicks):
         return prefs.population
     check_informative(prefs.is_informative)
-    if (prefs.kind, kind.name) not in EXACT:
-        return FullPopulation(check_full(prefs, kind), executor, distance=kind)
-    if is_remote(executor) and prefs.kind in ON_WORKERS:
-        shared: Population = ON_WORKERS[prefs.kind](prefs, executor)
-        return shared
     if is_remote(executor):
-        known = ", ".join(ON_WORKERS)
-        raise TypeError(f"Dask workers run fits of {known}, got {prefs.kind}: leave executor out")
-    law: Any = FullPopulation if prefs.is_full else EXACT[prefs.kind, kind.name]
-    population: Population = law(prefs, executor)
-    return population
+        if (prefs.kind, kind.name) not in ON_WORKERS:
+            known = ", ".join(f"{data} by {name}" for data, name in ON_WORKERS)
+            raise TypeError(
+                f"Dask workers run fits of {known}, got {prefs.kind} by {kind.name}: "
+                "leave executor out"
+            )
+        shared: Population = ON_WORKERS[prefs.kind, kind.name](prefs, executor)
+        return shared
+    return _local(prefs, executor, kind)
 
 
-def check_full(prefs: Any, distance: Distance) -> Any:
-    """Refuse users known in part, where no exact law is known of them."""
-    if prefs.kind != "rankings" or not prefs.is_full:
-        known = ", ".join(repr(name) for kind, name in EXACT if kind == prefs.kind)
-        raise ValueError(
-            f"distance={distance.name!r} takes full rankings, got {prefs.shape_words}: use one of "
-            f"{known}"
-        )
-    return prefs
+def _local(prefs: Any, executor: Executor | None, distance: Distance) -> Population:
+    """Users at hand; where no exact law is known of users known in part, by exchanges."""
+    if prefs.is_full:
+        return FullPopulation(prefs, executor, distance=distance)
+    if (prefs.kind, distance.name) in EXACT:
+        law: Population = EXACT[prefs.kind, distance.name](prefs, executor)
+        return law
+    if distance.name == "hamming":
+        return HammingPopulation(prefs, executor, distance=distance)
+    if distance.name == "kendall" and prefs.kind == "rankings" and has_buckets_only(prefs.rankings):
+        return BucketPopulation(prefs, executor)
+    return KeptPopulation(prefs, executor, distance=distance)

@@ -94,21 +94,23 @@ class LatentChains:
         self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
     ) -> Mixture:
         """A chain at its start."""
-        plan, population = self._plan, self._population
+        plan = self._plan
         if not plan.case.has_clusters:
-            return Mixture.of_one(plan.method.first_cluster(population, plan, rng))
+            return Mixture.of_one(plan.method.first_cluster(self._population, plan, rng))
+        population = self._population.for_chain()
         prior, n_clusters = plan.method.share_prior, plan.case.n_clusters
         start = prepare(population, n_clusters, plan.alpha, prior, rng, report)
         clusters = [
             plan.method.cluster(first.population, first.consensus.copy(), first.alpha, plan, child)
             for first, child in zip(start.clusters, rng.spawn(n_clusters), strict=True)
         ]
-        mixture = self._mixture(clusters, start.shares, rng, start.clusters)
+        mixture = self._mixture(population, clusters, start.shares, rng, start.clusters)
         mixture.begin(None if earlier is None else earlier.memberships)
         return mixture
 
     def _mixture(
         self,
+        population: Population,
         clusters: list[Cluster],
         shares: Floats,
         rng: np.random.Generator,
@@ -116,9 +118,7 @@ class LatentChains:
     ) -> Mixture:
         method = self._plan.method
         how = (method.refresh, method.share_prior, rng)
-        mixture = Mixture(
-            self._population, clusters, shares, *how, leaders if method.is_led else None
-        )
+        mixture = Mixture(population, clusters, shares, *how, leaders if method.is_led else None)
         mixture.first_refresh = self._plan.warmup
         return mixture
 
@@ -135,7 +135,7 @@ class LatentChains:
             leader = StartCluster(self._population, first, 1.0, True, rng)
             leader.is_sampled = True
             leaders.append(leader)
-        return self._mixture(clusters, np.full(number, 1 / number), rng, leaders)
+        return self._mixture(self._population, clusters, np.full(number, 1 / number), rng, leaders)
 
     def unbounded(self, chain: Mixture) -> list[bool]:
         """Does nothing in the data bound the alpha of each cluster?"""

@@ -56,7 +56,7 @@ def best_alpha(
         penalty = 0.0 if prior is None else log_density(prior, alpha)
         return -population.log_likelihood(consensus, alpha) - penalty
 
-    if population.is_full and prior is None:
+    if population.is_alpha_by_distance and prior is None:
         mean = population.known.distance(consensus) / population.n_users
         return alpha_for_distance(population.distance, population.n_items, mean)
     best = minimize_scalar(

@@ -18,6 +18,7 @@ from ..chains.starts import best_alpha, start_consensus
 from .method import Case, Plan, clicks_only, count, one_of, option
 from .sampler import Sampler
 
+MATCHED = ("footrule",)  # distances of clicks whose law adds up over items
 AUGMENTATIONS = ("matched", "exact", "metropolis")
 N_ALPHA_MOVES = 5  # in a sweep of full rankings, where one costs nothing
 
@@ -56,21 +57,16 @@ class Mcmc(Sampler):
         return super().other_defaults(case)
 
     def is_matched(self, case: Case) -> bool:
-        """Clicks, unless their latent rankings are to be drawn."""
-        return case.has_clicks and self.augmentation == "matched"
+        """Clicks, unless their latent rankings are to be drawn, or their distance needs them."""
+        return case.has_clicks and self.augmentation == "matched" and self.distance in MATCHED
 
     def default_draws(self, case: Case) -> int:
         """Draws after a correction are nearly independent."""
         return 100 if self.is_matched(case) else 200
 
-    @property
-    def has_exact_latent(self) -> bool:
-        """Not with swaps."""
-        return self.augmentation != "metropolis"
-
     def population(self, prefs: Preferences, executor: Executor | None) -> Population:
         """The users as this method needs them."""
-        if self.has_exact_latent:
+        if self.augmentation != "metropolis" or self.distance != "footrule":
             return super().population(prefs, executor)
         check_local(executor, "augmentation='metropolis'")
         check_informative(prefs.is_informative)
@@ -113,7 +109,7 @@ class Mcmc(Sampler):
         The mean gap between the mode and a draw is at most the entropy, so at most log n! for the
         consensus; a chain whose mean gap is larger has not found the bulk of the posterior.
         """
-        if not self.has_exact_latent or plan.case.has_clusters or self.is_matched(plan.case):
+        if not population.sums_out or plan.case.has_clusters or self.is_matched(plan.case):
             return []
         from_map = replace(self, start="map")
         best = from_map.first_cluster(population, plan, np.random.default_rng(0)).log_posterior()

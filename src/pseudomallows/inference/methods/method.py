@@ -247,11 +247,6 @@ class Method(Options, ABC):
         """Do the chains run on the matched law of clicks?"""
         return False
 
-    @property
-    def has_exact_latent(self) -> bool:
-        """Are latent rankings summed out exactly where alpha moves?"""
-        return True
-
     def population(self, prefs: Preferences, executor: Executor | None) -> Population:
         """The users as this method needs them."""
         return make_population(prefs, executor, self.distance)
@@ -354,6 +349,11 @@ class Plan:
     def is_markov(self) -> bool:
         """Are the draws of a chain, or independent?"""
         return self.method.is_markov(self.case)
+
+    @property
+    def is_matched(self) -> bool:
+        """Do the chains run on a law of clicks that adds up over items?"""
+        return self.method.is_matched(self.case)
 
     def settings(self) -> dict[str, Any]:
         """For the settings of a posterior."""
