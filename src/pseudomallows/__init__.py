@@ -31,6 +31,7 @@ from .evaluation.evaluate import evaluate
 from .files.read import read
 from .inference.alpha import estimate_alpha
 from .inference.choose_clusters import choose_clusters
+from .inference.choose_distance import choose_distance
 from .inference.fit import fit
 from .latent.likelihood import click_log_likelihood, log_likelihood
 from .posteriors import diagnostics
@@ -61,6 +62,7 @@ __all__ = [
     "Threads",
     "__version__",
     "choose_clusters",
+    "choose_distance",
     "click_log_likelihood",
     "datasets",
     "diagnostics",

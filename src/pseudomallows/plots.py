@@ -2,6 +2,7 @@
 
 from .show.plots import (
     certainty,
+    distances,
     elbow,
     heat,
     intervals,
@@ -13,6 +14,7 @@ from .show.plots import (
 
 __all__ = [
     "certainty",
+    "distances",
     "elbow",
     "heat",
     "intervals",

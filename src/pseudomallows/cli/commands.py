@@ -14,6 +14,7 @@ from ..evaluation.evaluate_again import evaluate_again
 from ..files.parquet_parts import Parts, split
 from ..files.read import read
 from ..files.write import as_text, check_table, write_table
+from ..inference.choose_distance import choose_distance
 from ..inference.fit import fit
 from ..inference.update import update
 from ..posteriors.personal import Fit, PersonalFit
@@ -41,11 +42,21 @@ def simulate(options: argparse.Namespace) -> int:
     alpha = [options.alpha] * options.clusters
     if options.what == "clicks":
         data = simulate_clicks(
-            options.users, options.items, alpha, options.mean_clicks, rng=options.seed
+            options.users,
+            options.items,
+            alpha,
+            options.mean_clicks,
+            distance=options.distance,
+            rng=options.seed,
         )
     else:
         data = simulate_rankings(
-            options.users, options.items, alpha, top=options.top, rng=options.seed
+            options.users,
+            options.items,
+            alpha,
+            top=options.top,
+            distance=options.distance,
+            rng=options.seed,
         )
     width, height = (len(str(n)) for n in (options.items, options.users))
     items = [f"item {place + 1:0{width}}" for place in range(options.items)]
@@ -71,6 +82,27 @@ def _wide(users: list[str], items: list[str], rankings: Any) -> dict[str, Any]:
         for place, item in enumerate(items)
     }
     return {"user": users} | columns
+
+
+def compare_distances(options: argparse.Namespace) -> int:
+    """Which distance describes unseen users best, as a table, the best first."""
+    check_table(options.out)
+    prefs = read_data(options)
+    with show_progress("comparing", options.quiet) as progress:
+        found = choose_distance(prefs, rng=options.seed, progress=progress)
+    order = np.argsort(-found.means, kind="stable")
+    means, errors = found.means[order].round(4), found.errors[order].round(4)
+    table = {
+        "distance": [found.distances[place] for place in order],
+        "log_likelihood": means.tolist(),
+        "behind_best": (means[0] - means).round(4).tolist(),
+        "standard_error": errors.tolist(),
+        "is_exact": ["yes" if np.isinf(found.effective_sizes[place]) else "no" for place in order],
+    }
+    write_table(table, options.out)
+    rivals = f"; not told from it: {', '.join(found.rivals)}" if found.rivals else ""
+    say(options, f"{found.chosen} describes unseen users best{rivals}")
+    return 0
 
 
 def fit_file(options: argparse.Namespace) -> int:

@@ -74,10 +74,8 @@ def make_parser() -> argparse.ArgumentParser:
     adders = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for add in (_demo, _simulate, _split, _fit, _update, _consensus, _recommend, _evaluate):
         add(adders)
-    _report(adders)
-    _info(adders)
-    _serve(adders)
-    _completion(adders)
+    for add in (_distances, _report, _info, _serve, _completion):
+        add(adders)
     return parser
 
 
@@ -136,7 +134,26 @@ def _simulate(adders: Any) -> None:
     parser.add_argument(
         "--top", type=count, metavar="N", help="for rankings: show the first N ranks"
     )
+    _add_distance(parser)
     parser.add_argument("--truth", metavar="FILE", help="write the full rankings too")
+    parser.add_argument("--out", default="-", metavar="FILE", help="where to write (-)")
+    add_seed(parser)
+
+
+def _add_distance(parser: argparse.ArgumentParser) -> None:
+    words = "between a user and the consensus (footrule)"
+    parser.add_argument("--distance", choices=DISTANCES, default="footrule", help=words)
+
+
+def _distances(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "distances",
+        commands.compare_distances,
+        "Compare distances: which one describes unseen users best? Writes a table.",
+        "pseudomallows distances rankings.csv --seed 1",
+    )
+    add_data(parser)
     parser.add_argument("--out", default="-", metavar="FILE", help="where to write (-)")
     add_seed(parser)
 
@@ -152,7 +169,7 @@ def _fit(adders: Any) -> None:
     parser.add_argument("--out", required=True, metavar="MODEL", help="where to save the model")
     add_data(parser)
     add_model(parser)
-    parser.add_argument("--distance", choices=DISTANCES, default="footrule", help="(footrule)")
+    _add_distance(parser)
     parser.add_argument(
         "--update",
         choices=UPDATES,

@@ -19,6 +19,11 @@ class Distance(Protocol):
         """What it is called in `fit`, in settings and in files."""
         ...  # pragma: no cover
 
+    @property
+    def most_items(self) -> float:
+        """How many items it can take; infinite if any number."""
+        ...  # pragma: no cover
+
     def between(self, rankings: ArrayLike, other: ArrayLike) -> NDArray[np.int64]:
         """Distance of each row of `rankings` from `other`, or from its row there."""
         ...  # pragma: no cover
@@ -66,6 +71,8 @@ class PriceDistance(Distance, Prices, Protocol):
 
 class Exact:
     """What distances have in common whose partition function is exact."""
+
+    most_items = math.inf
 
     def log_partition_error(self, n_items: int, alpha: float) -> float:
         """How far off `log_partition` may be: it is exact."""

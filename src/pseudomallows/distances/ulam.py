@@ -23,6 +23,7 @@ class Ulam(Exact):
     """
 
     name = "ulam"
+    most_items = MOST_ITEMS
 
     def between(self, rankings: ArrayLike, other: ArrayLike) -> NDArray[np.int64]:
         """Distance of each row of `rankings` from `other`, or from its row there."""

@@ -143,6 +143,7 @@ def simulate_rankings(
     *,
     top: int | None = None,
     sizes: Sequence[int] | None = None,
+    distance: str = "footrule",
     rng: np.random.Generator | int | None = None,
 ) -> Simulation:
     """Simulate users whose rankings are Mallows around a random consensus.
@@ -157,6 +158,8 @@ def simulate_rankings(
         Each user shows the first `top` ranks only.
     sizes : sequence of int, optional
         Users of each cluster; default: as equal as can be.
+    distance : str
+        That of the Mallows distributions.
     rng : numpy.random.Generator or seed, optional
         Source of randomness.
 
@@ -174,7 +177,7 @@ def simulate_rankings(
     centers = [(rng.permutation(n_items) + 1).astype(np.int32) for _ in alphas]
     clusters = zip(centers, alphas, sizes, strict=True)
     rankings = np.concatenate(
-        [Mallows(center, value).draw(size, rng) for center, value, size in clusters]
+        [Mallows(center, value, distance).draw(size, rng) for center, value, size in clusters]
     )
     labels = np.repeat(np.arange(len(sizes)), sizes)
     if len(alphas) > 1:
@@ -209,6 +212,7 @@ def simulate_clicks(
     min_clicks: int = 1,
     max_clicks: int | None = None,
     sizes: Sequence[int] | None = None,
+    distance: str = "footrule",
     rng: np.random.Generator | int | None = None,
 ) -> Simulation:
     """Simulate users who click the first items of their latent rankings, as the paper does.
@@ -230,6 +234,8 @@ def simulate_clicks(
         The ends; default 1 and n_items - 3.
     sizes : sequence of int, optional
         Users of each cluster; default: as equal as can be.
+    distance : str
+        That of the Mallows distributions.
     rng : numpy.random.Generator or seed, optional
         Source of randomness.
 
@@ -241,7 +247,7 @@ def simulate_clicks(
     (2, 20)
     """
     rng = np.random.default_rng(rng)
-    truth = simulate_rankings(n_users, n_items, alpha, sizes=sizes, rng=rng)
+    truth = simulate_rankings(n_users, n_items, alpha, sizes=sizes, distance=distance, rng=rng)
     highest = max(n_items - 3, 1) if max_clicks is None else check_count(max_clicks, "max_clicks")
     lowest = check_count(min_clicks, "min_clicks", 0)
     if not lowest <= highest <= n_items:

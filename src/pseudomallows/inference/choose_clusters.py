@@ -23,8 +23,28 @@ MAX_ROWS = 4000  # more users than these change little, and are left out
 USERS_EACH, MAX_CLUSTERS = 25, 40  # at least so many users for each cluster
 
 
+class HeldOutScores:
+    """How well each of several models describes unseen users: ``scores[model, user]``, the log
+    likelihood of a user under a model learnt from other users."""
+
+    scores: NDArray[np.float64]
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Mean score of each model."""
+        return np.asarray(self.scores.mean(axis=1))
+
+    @property
+    def errors(self) -> NDArray[np.float64]:
+        """Standard error of each mean's distance from the best, user by user; 0 for the best."""
+        if self.scores.shape[1] < 2:
+            return np.zeros(len(self.scores))
+        lost = self.scores[self.means.argmax()] - self.scores
+        return np.asarray(lost.std(axis=1, ddof=1) / math.sqrt(lost.shape[1]))
+
+
 @dataclass(frozen=True, eq=False)
-class ClusterCurve:
+class ClusterCurve(HeldOutScores):
     """How well each number of clusters describes unseen users.
 
     Attributes
@@ -37,19 +57,6 @@ class ClusterCurve:
 
     n_clusters: NDArray[np.int64]
     scores: NDArray[np.float64]
-
-    @property
-    def means(self) -> NDArray[np.float64]:
-        """Mean score of each number of clusters."""
-        return np.asarray(self.scores.mean(axis=1))
-
-    @property
-    def errors(self) -> NDArray[np.float64]:
-        """Standard error of each mean's distance from the best, user by user; 0 for the best."""
-        if self.scores.shape[1] < 2:
-            return np.zeros(len(self.scores))
-        lost = self.scores[self.means.argmax()] - self.scores
-        return np.asarray(lost.std(axis=1, ddof=1) / math.sqrt(lost.shape[1]))
 
     @property
     def chosen(self) -> int:

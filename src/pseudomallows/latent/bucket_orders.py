@@ -44,6 +44,11 @@ class BucketPopulation(FullPopulation):
         return BucketPopulation(prefs, self.executor, numbers[chosen])
 
     @property
+    def n_unknown(self) -> int:
+        """None: what is not known is summed out."""
+        return 0
+
+    @property
     def is_alpha_by_distance(self) -> bool:
         """Not if there are buckets of several items."""
         return not len(self._bucket_rows)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..evaluation.evaluate import Evaluation
 from ..inference.choose_clusters import ClusterCurve
+from ..inference.choose_distance import DistanceScores
 from ..posteriors.posterior import Posterior
 from ..rankings import check_count, orderings_of
 
@@ -191,6 +192,25 @@ def elbow(curve: ClusterCurve | Posterior, ax: "Axes | None" = None) -> "Axes":
         title=f"{chosen} clusters chosen" if chosen > 1 else "One cluster chosen",
     )
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    return ax
+
+
+def distances(scores: DistanceScores, ax: "Axes | None" = None) -> "Axes":
+    """How far each distance stays behind the best one in describing an unseen user.
+
+    Takes what :func:`choose_distance` returns. A bar is two standard errors of the difference.
+    """
+    ax = _axes(ax, width=6.4, height=0.6 + 0.4 * len(scores.distances))
+    order = np.argsort(scores.means, kind="stable")
+    behind = scores.means[order] - scores.means.max()
+    names = [scores.distances[place] for place in order]
+    how = {"color": COLOUR, "fmt": "o", "capsize": 3}
+    ax.errorbar(behind, names, xerr=2 * scores.errors[order], **how)
+    ax.axvline(0, color="0.5", linestyle=":", linewidth=1)
+    ax.set(
+        xlabel="log likelihood of an unseen user, against the best distance",
+        title=f"{scores.chosen.capitalize()} describes these people best",
+    )
     return ax
 
 

@@ -21,6 +21,14 @@ class Matched(Sampler):
         """Clicks only."""
         return clicks_only(case)
 
+    def check_distance(self, case: Case) -> None:
+        """The matched law is one of the footrule; others need none, or have none."""
+        if self.distance != "footrule":
+            raise ValueError(
+                f"method='matched' is of the footrule, got distance={self.distance!r}: use "
+                "method='mcmc'"
+            )
+
     def is_matched(self, case: Case) -> bool:
         """Always."""
         return True

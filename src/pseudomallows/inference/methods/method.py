@@ -199,7 +199,14 @@ class Method(Options, ABC):
         "a sweep, before the consensus moved.",
         clicks_only,
     )
-    distance: str = option("footrule", 'Distance: "footrule".', check=distance_name)
+    distance: str = option(
+        "footrule",
+        'Distance: "footrule" (default), "spearman", "kendall", "cayley", "hamming" or "ulam".',
+        check=distance_name,
+    )
+
+    def check_distance(self, case: Case) -> None:
+        """Refuse a distance that the method cannot use for such data."""
 
     def resolved(self, case: Case, n_draws: int) -> Self:
         """The same with a value for every option, those of None by what the data are."""
@@ -324,6 +331,7 @@ class Plan:
         """The plan of a call of `fit`, or an error that says which option is wrong."""
         case = Case.of(prefs, n_clusters)
         chosen = method.make(case, options)
+        chosen.check_distance(case)
         draws = check_count(chosen.default_draws(case) if n_draws is None else n_draws, "n_draws")
         rows = rows_of_users(prefs, chosen.keep_latent)
         return cls(chosen.resolved(case, draws), case, draws, alpha, rows)

@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ... import distances
+from ...distances import price_of
 from ...distances.tallies import Ranking, rank_tally
 from ...distributions.pseudo import ORDERS, PseudoMallows, WeightedDraws
 from ...latent.population import Population
@@ -20,6 +22,10 @@ UPDATES = ("sampled", "expected")
 
 class PseudoMethod(Method):
     """A method whose consensus is drawn from a Pseudo-Mallows law."""
+
+    def check_distance(self, case: Case) -> None:
+        """Draws item by item need a distance that adds up over items."""
+        price_of(distances.get(self.distance))
 
     @abstractmethod
     def moves(self, case: Case) -> PseudoMoves:
@@ -86,6 +92,15 @@ class Pseudo(PseudoMethod):
         clicks_only,
         one_of(*UPDATES),
     )
+
+    def check_distance(self, case: Case) -> None:
+        """Algorithms 4 and 5, of clicks, are of the footrule."""
+        super().check_distance(case)
+        if case.has_clicks and self.distance != "footrule":
+            raise ValueError(
+                f"method='pseudo' on clicks is of the footrule, got distance={self.distance!r}: "
+                "use method='mcmc'"
+            )
 
     def other_defaults(self, case: Case) -> dict[str, Any]:
         """Noise for clusters of clicks: few users, sharp costs, so one order scrambles the top."""

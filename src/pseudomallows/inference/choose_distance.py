@@ -1,0 +1,214 @@
+"""choose_distance: which distance describes unseen users best."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import distances
+from ..distances.distance import alpha_for_distance
+from ..distances.tallies import Ranking
+from ..kernels.footrule.latent import draw_latent
+from ..kernels.streams import Streams
+from ..latent.kept_rankings import as_rankings
+from ..latent.population import Population
+from ..latent.rankings import log_likelihoods_of_full, log_likelihoods_of_rankings
+from ..latent.registry import make_population
+from ..preferences import Preferences, Rankings, check_preferences
+from ..rankings import rank_randomly
+from .chains.clusters import ExactCluster, Proposals
+from .chains.mixture import Mixture, row_log_likelihoods
+from .chains.starts import start_consensus
+from .choose_clusters import HeldOutScores
+from .priors import default_prior
+
+N_FOLDS = 3
+MAX_ROWS = 1000  # more users than these change little, and are left out
+WARMUP, N_SNAPSHOTS, THIN = 60, 10, 4  # sweeps of the chain on the other users
+N_PROPOSED = 200  # latent rankings for each user, where the likelihood is estimated
+BROADER = 0.7  # times the alpha of the law they are drawn from: it must be the broader one
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceScores(HeldOutScores):
+    """How well each distance describes unseen users.
+
+    Attributes
+    ----------
+    distances : list of str
+        The distances that were tried.
+    scores : (n_tried, n_users) array
+        Log likelihood of each user, under a consensus and alpha learnt from other users.
+    effective_sizes : (n_tried,) array
+        Where the likelihood of users known in part is estimated: the effective number of latent
+        rankings behind it, of 200, for the median user. Infinite where the likelihood is exact.
+    """
+
+    distances: list[str]
+    scores: NDArray[np.float64]
+    effective_sizes: NDArray[np.float64]
+
+    @property
+    def chosen(self) -> str:
+        """The distance of the best mean score."""
+        return self.distances[int(self.means.argmax())]
+
+    @property
+    def rivals(self) -> list[str]:
+        """Others within two standard errors of the best: the data do not tell them apart."""
+        near = self.means.max() - self.means <= 2 * self.errors
+        pairs = zip(self.distances, near, strict=True)
+        return [name for name, is_near in pairs if is_near and name != self.chosen]
+
+    def __repr__(self) -> str:
+        order = np.argsort(-self.means, kind="stable")
+        listed = ", ".join(f"{self.distances[place]} {self.means[place]:.2f}" for place in order)
+        also = f", not told from {' and '.join(self.rivals)}" if self.rivals else ""
+        return f"DistanceScores({self.chosen} is best{also}; mean scores {listed})"
+
+
+def choose_distance(
+    prefs: Preferences,
+    names: Sequence[str] | None = None,
+    *,
+    rng: np.random.Generator | int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> DistanceScores:
+    """Choose the distance by the likelihood of users held out.
+
+    The users are cut into three parts; for each distance consensus and alpha are sampled given two
+    of them, and the third is scored. Where the exact likelihood of users known in part is not known
+    (Spearman, Cayley, Ulam; Kendall with gaps) it is estimated by importance sampling, with latent
+    rankings drawn from the footrule's exact law.
+
+    Parameters
+    ----------
+    prefs : Preferences
+        What is known of the users; of more than 1,000 a random part.
+    names : sequence of str, optional
+        The distances to try; default: all that take so many items.
+    rng : numpy.random.Generator or seed, optional
+        Source of randomness.
+    progress : callable, optional
+        Called as ``progress(done, total)``.
+
+    Examples
+    --------
+    >>> from pseudomallows import Mallows
+    >>> rankings = Mallows(range(1, 9), 12, distance="cayley").draw(60, rng=1)
+    >>> choose_distance(Preferences.from_rankings(rankings), ["footrule", "cayley"], rng=1).chosen
+    'cayley'
+    """
+    rng = np.random.default_rng(rng)
+    check_preferences(prefs)
+    data = as_rankings(prefs.one_row_each()[0])
+    data = data.take(data.is_informative)
+    rows = rng.permutation(data.n_users)[:MAX_ROWS]
+    if len(rows) < 2 * N_FOLDS:
+        raise ValueError(
+            f"to compare distances at least {2 * N_FOLDS} users must say something, got {len(rows)}"
+        )
+    tried = _names(names, data.n_items)
+    folds, scores, sizes = np.array_split(rows, N_FOLDS), [], []
+    for done, name in enumerate(tried):
+        parts = [_score_fold(data, rows, fold, name, rng) for fold in folds]
+        scores.append(np.concatenate([values for values, _ in parts]))
+        sizes.append(float(np.median(np.concatenate([size for _, size in parts]))))
+        if progress is not None:
+            progress(done + 1, len(tried))
+    return DistanceScores(tried, np.array(scores), np.array(sizes))
+
+
+def _names(names: Sequence[str] | None, n_items: int) -> list[str]:
+    """The distances to try; those that cannot take so many items only if they are asked for."""
+    if names is not None:
+        found = [distances.get(name).name for name in names]
+        if not found:
+            raise ValueError("names must have at least one distance, got none")
+        return found
+    return [name for name, each in distances.DISTANCES.items() if n_items <= each.most_items]
+
+
+def _score_fold(
+    data: Rankings,
+    rows: NDArray[np.int64],
+    fold: NDArray[np.int64],
+    name: str,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Log of the mean likelihood of each user of a fold, and effective sizes behind it."""
+    population = make_population(data.take(np.setdiff1d(rows, fold)), None, name)
+    users = data.take(fold)
+    logs, sizes = [], []
+    for consensus, alpha in _sample(population, rng):
+        values, size = _score(users, consensus, alpha, name, int(rng.integers(2**63)))
+        logs.append(values)
+        sizes.append(size)
+    return np.logaddexp.reduce(logs, axis=0) - math.log(len(logs)), np.median(sizes, axis=0)
+
+
+def _sample(population: Population, rng: np.random.Generator) -> list[tuple[Ranking, float]]:
+    """Draws of consensus and alpha, given some users, by the exact chain."""
+    prior = default_prior(population.n_items)
+    consensus = rank_randomly(population.mean_ranks, rng)
+    if population.is_full:
+        consensus = start_consensus(population, 1.0, rng)
+    proposals = Proposals("swap", 1, 10 * population.n_items)
+    cluster = ExactCluster(population, consensus, 1.0, proposals, prior, rng)
+    chain, draws = Mixture.of_one(cluster), []
+    for sweep in range(WARMUP + N_SNAPSHOTS * THIN):
+        chain.sweep(adapt=sweep < WARMUP)
+        if sweep >= WARMUP and (sweep - WARMUP) % THIN == THIN - 1:
+            draws.append((cluster.consensus.copy(), cluster.alpha))
+    return draws
+
+
+def _score(
+    users: Rankings, consensus: Ranking, alpha: float, name: str, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Log likelihood of each user, and how many latent rankings it is worth, if estimated."""
+    population = make_population(users, None, name)
+    if population.sums_out:
+        values = row_log_likelihoods(population, [(consensus, alpha)])[:, 0]
+        return values, np.full(len(values), np.inf)
+    return estimate_log_likelihoods(users.rankings, consensus, alpha, name, seed)
+
+
+def estimate_log_likelihoods(
+    rankings: Ranking, consensus: Ranking, alpha: float, name: str, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Log likelihood of each row known in part, by importance sampling, and effective sizes.
+
+    Latent rankings are drawn from the footrule's exact law, whose alpha has the same mean footrule
+    as a draw by this distance, and a little broader.
+    """
+    distance, footrule = distances.get(name), distances.FOOTRULE
+    n_items, lam = len(consensus), alpha / len(consensus)
+    start = np.arange(1, n_items + 1)
+    away = footrule.between(distance.draw(n_items, alpha, N_PROPOSED, seed), start)
+    near = BROADER * alpha_for_distance(footrule, n_items, max(float(away.mean()), 0.5))
+    latent = _draw_by_footrule(rankings, consensus, near, seed)
+    logs = log_likelihoods_of_rankings(rankings, consensus, near)
+    constant = footrule.log_partition(n_items, near)
+    values, sizes = np.empty(len(rankings)), np.empty(len(rankings))
+    for row, draws in enumerate(latent):
+        weights = log_likelihoods_of_full(draws, consensus, lam * n_items, distance)
+        weights = weights + near / n_items * footrule.between(draws, consensus)
+        highest = weights.max()
+        shares = np.exp(weights - highest)
+        values[row] = highest + math.log(shares.mean()) + logs[row] + constant
+        sizes[row] = shares.sum() ** 2 / (shares**2).sum()
+    return values, sizes
+
+
+def _draw_by_footrule(rankings: Ranking, consensus: Ranking, alpha: float, seed: int) -> Ranking:
+    """``latent[row, draw, item]``, given what is known of each row."""
+    n_rows, n_items = rankings.shape
+    rows = np.repeat(rankings, N_PROPOSED, axis=0)
+    streams = Streams(seed, 0, np.arange(len(rows)), np.ones(len(rows), dtype=np.int64))
+    latent, counts = np.zeros_like(rows), np.zeros((2, n_items, n_items), dtype=np.int64)
+    partners = np.full(n_items, -1)
+    draw_latent(streams, rows, consensus, alpha / n_items, partners, counts, latent)
+    return latent.reshape(n_rows, N_PROPOSED, n_items)
