@@ -204,7 +204,7 @@ def distances(scores: DistanceScores, ax: "Axes | None" = None) -> "Axes":
     order = np.argsort(scores.means, kind="stable")
     behind = scores.means[order] - scores.means.max()
     names = [scores.distances[place] for place in order]
-    how = {"color": COLOUR, "fmt": "o", "capsize": 3}
+    how: dict[str, Any] = {"color": COLOUR, "fmt": "o", "capsize": 3}
     ax.errorbar(behind, names, xerr=2 * scores.errors[order], **how)
     ax.axvline(0, color="0.5", linestyle=":", linewidth=1)
     ax.set(
