@@ -109,9 +109,13 @@ def simulate(setting: Setting, rng: np.random.Generator) -> tuple[Array, float, 
     consensus = rng.permutation(N_ITEMS) + 1
     alpha = rng.gamma(shape, 1 / rate) if setting.alpha is None else setting.alpha
     data_alpha = alpha if setting.data_alpha is None else setting.data_alpha
-    rankings = pm.Mallows(consensus, data_alpha).draw(N_USERS, rng)
+    distance = setting.options.get("distance", "footrule")
+    rankings = pm.Mallows(consensus, data_alpha, distance).draw(N_USERS, rng)
     if setting.data == "top":
         rankings = np.where(rankings <= TOP, rankings, 0)
+    elif setting.data == "gaps":  # any rank may be unknown, but for one of each user
+        is_known = rng.random(rankings.shape) < 0.5
+        rankings = np.where(is_known | (rankings == rng.integers(1, N_ITEMS + 1)), rankings, 0)
     return consensus, alpha, rankings
 
 

@@ -204,12 +204,13 @@ def distances(scores: DistanceScores, ax: "Axes | None" = None) -> "Axes":
     order = np.argsort(scores.means, kind="stable")
     behind = scores.means[order] - scores.means.max()
     names = [scores.distances[place] for place in order]
+    also = f" (not told from {' and '.join(scores.rivals)})" if scores.rivals else ""
     how: dict[str, Any] = {"color": COLOUR, "fmt": "o", "capsize": 3}
     ax.errorbar(behind, names, xerr=2 * scores.errors[order], **how)
     ax.axvline(0, color="0.5", linestyle=":", linewidth=1)
     ax.set(
         xlabel="log likelihood of an unseen user, against the best distance",
-        title=f"{scores.chosen.capitalize()} describes these people best",
+        title=f"{scores.chosen.capitalize()} describes these people best{also}",
     )
     return ax
 
