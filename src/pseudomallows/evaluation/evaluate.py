@@ -10,7 +10,7 @@ from ..engines.executors import Executor, blocks, check_local
 from ..inference.fit import fit
 from ..inference.methods.personal import MIN_USERS
 from ..kernels.click_rows import slice_clicks
-from ..kernels.groups import choose_best
+from ..kernels.look_up import choose_best
 from ..posteriors.personal import Fit
 from ..preferences import Clicks, check_clicks
 from ..preferences.hide import hide_clicks
