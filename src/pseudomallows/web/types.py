@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.json import Encoder
 
-from ..inference.methods import ALL_METHODS
+from ..posteriors.names import METHODS
 from .errors import ServiceError
 
 MAX_K, MAX_CLICKS = 1000, 10_000  # of one request: what they cost grows with both
@@ -18,7 +18,7 @@ Number = Annotated[int, Meta(ge=0)]
 if TYPE_CHECKING:  # a type checker takes literals only
     MethodName = str
 else:
-    MethodName = Literal[tuple(ALL_METHODS)]
+    MethodName = Literal[METHODS]
 
 
 class RecommendRequest(Struct, forbid_unknown_fields=True):
