@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..distances import DISTANCES
 from ..distances.tallies import MOVES
-from ..distributions.pseudo import ORDERS
+from ..distributions.orders import ORDERS
 from ..files.archive import WrongFileError
 from ..preferences import KINDS
 from ..rankings import MAX_ALPHA

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distributions.pseudo import ORDERS
+from ..distributions.orders import ORDERS
 from ..engines.executors import Executor, all_cores, blocks
 from ..kernels.click_rows import ClickRows
 from ..kernels.footrule.memberships import share_out

@@ -12,6 +12,9 @@ from ...kernels.streams import start_stream, uniform
 from ...latent.clicks import redraw_latent
 from ...latent.population import DrawOrigin, Population
 
+MAX_SWEEPS = 2**50  # nobody can make so many
+TARGET_ACCEPTANCE = 0.44  # of the random walk of alpha, best in one dimension (Roberts et al. 1997)
+
 
 class HasConsensus(Protocol):
     """A cluster, as far as it matters here."""

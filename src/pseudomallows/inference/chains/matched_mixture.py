@@ -17,8 +17,7 @@ from ...latent.matched.tables import MatchedTables
 from ...latent.matched.users import ClusterLaws, MatchedUsers, Relabel
 from ...latent.population import Population
 from ...rankings import MAX_ALPHA
-from .clustered import Clustered
-from .clusters import MAX_SWEEPS
+from .clustered import MAX_SWEEPS, Clustered
 from .matched_cluster import MatchedCluster, Stretch
 
 KEEP_EVERY = 5  # sweeps between two exact memberships, which cost more than a sweep

@@ -17,8 +17,8 @@ from ...files.saved import Saved
 from ...kernels.mixture import draw_labels, fill_log_sums, fill_overlaps
 from ...latent.population import LocalPopulation, Population, finish_draws, log_likelihoods_of
 from ...rankings import rank_randomly
-from .clustered import Clustered
-from .clusters import MAX_SWEEPS, Cluster
+from .clustered import MAX_SWEEPS, Clustered
+from .clusters import Cluster
 
 Memberships = NDArray[np.float64]
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...distances.tallies import Ranking
-from ...distributions.pseudo import ORDERS, PseudoMallows, WeightedDraws
+from ...distributions.orders import ORDERS
+from ...distributions.pseudo import PseudoMallows, WeightedDraws
 from ...latent.population import Population
 from ...posteriors.diagnostics import SLOW_ADVICE
 from ...posteriors.names import UPDATES
