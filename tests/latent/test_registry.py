@@ -6,7 +6,6 @@ import pseudomallows as pm
 from pseudomallows import distances
 from pseudomallows.latent.clicks import ClickPopulation
 from pseudomallows.latent.full_rankings import FullPopulation
-from pseudomallows.latent.likelihood import LIKELIHOODS
 from pseudomallows.latent.rankings import RankingPopulation
 from pseudomallows.latent.registry import EXACT, check_full, make_population
 from pseudomallows.preferences import KINDS
@@ -36,8 +35,7 @@ def test_the_kind_of_data_says_the_population(prefs, expected):
     assert (population.n_rows, population.n_items) == (2, 3)
 
 
-def test_what_can_be_drawn_exactly_has_an_exact_likelihood_too():
-    assert EXACT.keys() == LIKELIHOODS.keys()
+def test_every_kind_of_data_has_an_exact_law():
     assert {kind for kind, _ in EXACT} == set(KINDS)
     assert {distance for _, distance in EXACT} <= set(distances.DISTANCES)
 

@@ -125,7 +125,7 @@ def fit(
         file = call.open(checkpoint, plan)
         run = call.begin(plan)
         result = call.posterior(run, run.run(file), plan.settings(), curve)
-        warn_if_doubtful(result, run)
+        warn_if_doubtful(result, run.plan, run.population, run.unbounded)
         if file is not None:
             file.remove()
     return replace(result, settings=result.settings | made_by(rng, started))

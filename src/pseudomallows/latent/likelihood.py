@@ -1,31 +1,15 @@
 """How likely is what is known of each user, given the consensus and alpha: exact, for any data."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import distances
-from ..distances.tallies import Ranking
 from ..engines.executors import Threads, blocks
-from ..kernels.click_rows import slice_clicks
 from ..preferences import Clicks, Preferences, check_clicks, check_preferences
 from ..rankings import check_alpha
-from .clicks import log_likelihoods_of_clicks
 from .population import check_consensus
-from .rankings import log_likelihoods_of_full, log_likelihoods_of_rankings
-from .registry import check_full
-
-# How likely the rows of a slice are, by the kind of data and the distance
-LIKELIHOODS: dict[tuple[str, str], Callable[[Any, slice, Ranking, float], NDArray[np.float64]]] = {
-    ("rankings", "footrule"): lambda prefs, rows, consensus, alpha: log_likelihoods_of_rankings(
-        prefs.rankings[rows], consensus, alpha
-    ),
-    ("clicks", "footrule"): lambda prefs, rows, consensus, alpha: log_likelihoods_of_clicks(
-        slice_clicks(prefs, rows), consensus, alpha
-    ),
-}
+from .rankings import log_likelihoods_of_full
+from .registry import EXACT, check_full
 
 
 def log_likelihood(
@@ -47,10 +31,12 @@ def log_likelihood(
     check_preferences(prefs)
     center, alpha = check_consensus(consensus, prefs), check_alpha(alpha)
     kind = distances.get(distance)
-    of_rows = LIKELIHOODS.get((prefs.kind, kind.name))
-    if of_rows is None:
+    exact = EXACT.get((prefs.kind, kind.name))
+    if exact is None:
         return log_likelihoods_of_full(check_full(prefs, kind).rankings, center, alpha, kind)
-    parts = Threads().map(lambda rows: of_rows(prefs, rows, center, alpha), blocks(prefs.n_users))
+    parts = Threads().map(
+        lambda rows: exact.log_likelihoods(prefs, rows, center, alpha), blocks(prefs.n_users)
+    )
     return np.concatenate(list(parts))
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..distances import PriceDistance
+from ..distances.distance import PriceDistance
 from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import BLOCK, Executor, Threads, blocks
 from ..kernels.footrule.latent import pair_ranks, swap_partners

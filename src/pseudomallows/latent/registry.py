@@ -1,23 +1,49 @@
-"""Which law is exact for which data: (kind of data, distance) to the population of a fit.
+"""Which law is exact for which data: (kind of data, distance) to the population of a fit, and to
+how likely the data are.
 
 Full rankings need none.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .. import distances
 from ..distances import PriceDistance
+from ..distances.tallies import Ranking
 from ..engines.executors import Executor, is_remote
+from ..kernels.click_rows import slice_clicks
 from ..preferences import Preferences, check_preferences
-from .clicks import ClickPopulation
+from .clicks import ClickPopulation, log_likelihoods_of_clicks
 from .full_rankings import FullPopulation
 from .population import Population, check_informative
-from .rankings import RankingPopulation
+from .rankings import RankingPopulation, log_likelihoods_of_rankings
 from .shards import ShardedClicks, shard_clicks
 
-EXACT: dict[tuple[str, str], Any] = {
-    ("rankings", "footrule"): RankingPopulation,
-    ("clicks", "footrule"): ClickPopulation,
+
+class Exact(NamedTuple):
+    """What is exact of a kind of data: the population of a fit, and the log likelihoods of a slice
+    of rows of the preferences, given a consensus and alpha."""
+
+    population: Any
+    log_likelihoods: Callable[[Any, slice, Ranking, float], NDArray[np.float64]]
+
+
+EXACT = {
+    ("rankings", "footrule"): Exact(
+        RankingPopulation,
+        lambda prefs, rows, consensus, alpha: log_likelihoods_of_rankings(
+            prefs.rankings[rows], consensus, alpha
+        ),
+    ),
+    ("clicks", "footrule"): Exact(
+        ClickPopulation,
+        lambda prefs, rows, consensus, alpha: log_likelihoods_of_clicks(
+            slice_clicks(prefs, rows), consensus, alpha
+        ),
+    ),
 }
 ON_WORKERS: dict[str, Any] = {"clicks": shard_clicks}
 
@@ -39,8 +65,8 @@ def make_population(
     if is_remote(executor):
         known = ", ".join(ON_WORKERS)
         raise TypeError(f"Dask workers run fits of {known}, got {prefs.kind}: leave executor out")
-    law: Any = FullPopulation if prefs.is_full else EXACT[prefs.kind, kind.name]
-    population: Population = law(prefs, executor)
+    made_of: Any = FullPopulation if prefs.is_full else EXACT[prefs.kind, kind.name].population
+    population: Population = made_of(prefs, executor)
     return population
 
 

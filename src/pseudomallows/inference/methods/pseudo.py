@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...distances.tallies import Ranking
-from ...distributions.pseudo import ORDERS, PseudoMallows, WeightedDraws
+from ...distributions.orders import ORDERS
+from ...distributions.pseudo import PseudoMallows, WeightedDraws
 from ...latent.population import Population
 from ...posteriors.diagnostics import SLOW_ADVICE
+from ...posteriors.names import UPDATES
 from ...posteriors.posterior import Posterior
 from ...rankings import check_number, rank_randomly
 from ..chains.clusters import PseudoCluster, PseudoMoves
 from .method import Case, Method, Plan, clicks_only, one_of, option
-
-UPDATES = ("sampled", "expected")
 
 
 class PseudoMethod(Method):
