@@ -15,7 +15,7 @@ import atheris
 
 with atheris.instrument_imports(include=["pseudomallows", "csv"]):
     import pseudomallows as pm
-    from pseudomallows.files import arrow
+    from pseudomallows.files.arrow import text as arrow_text
     from pseudomallows.files.kinds import KINDS
 
 NAMES = ("x.csv", "x.tsv", "x.soc", "x.toi", "x.npz", "x.parquet", "x.csv.gz", "x")
@@ -32,7 +32,7 @@ def read_bytes(data: bytes) -> None:
     path.write_bytes(data[2:])
     DOOR.LARGE = 4_000_000
     answer = answer_of(path, kind)
-    DOOR.LARGE, arrow.BLOCK = 0, 64 + data[1]
+    DOOR.LARGE, arrow_text.BLOCK = 0, 64 + data[1]
     again = answer_of(path, kind)
     if again != answer:
         raise RuntimeError(f"in blocks: {again}; at once: {answer}")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import pseudomallows as pm
 from helpers import as_text, cells_of
-from pseudomallows.files import arrow
+from pseudomallows.files.arrow import text as arrow_text
 from pseudomallows.files.csv_files import read_rows
 from pseudomallows.files.source import Source, open_source
 
@@ -64,7 +64,7 @@ def read_both_ways(path, block=100):
         with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             patch.setattr(DOOR, "LARGE", least)
-            patch.setattr(arrow, "BLOCK", block)
+            patch.setattr(arrow_text, "BLOCK", block)
             try:
                 answer = cells_of(pm.read(path))
             except ValueError as error:
@@ -77,8 +77,8 @@ def is_read_in_blocks(path, block=100):
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.preferences.ColumnWarning)
         patch.setattr(DOOR, "LARGE", 0)
-        patch.setattr(arrow, "BLOCK", block)
-        return arrow.read_csv_pairs(open_source(path)) is not None
+        patch.setattr(arrow_text, "BLOCK", block)
+        return arrow_text.read_csv_pairs(open_source(path)) is not None
 
 
 HARD = [
@@ -186,7 +186,7 @@ def test_hard_files_read_both_ways(put, text, is_fast):
 @pytest.mark.parametrize("least", [0, 10**9])
 def test_a_row_that_is_left_out_is_told_by_its_line(put, monkeypatch, least):
     monkeypatch.setattr(DOOR, "LARGE", least)
-    monkeypatch.setattr(arrow, "BLOCK", 64)
+    monkeypatch.setattr(arrow_text, "BLOCK", 64)
     path = put(LINES + '\n"dan\n(2)",tea,1\n' * 5 + "\nNA,tea,1\n")
     with pytest.warns(
         pm.preferences.DroppedRowsWarning, match="1 of 24 rows .* the first at line 36"

@@ -47,7 +47,7 @@ def ends_of_sweeps(name, alpha, n_moves=2, n_starts=3000):
     rng = np.random.default_rng(12)
     population = KeptPopulation(preferences(), pm.Threads(1), distance=distances.get(name))
     if name == "hamming":
-        population = HammingPopulation(preferences(), pm.Threads(1), distance=distances.get(name))
+        population = HammingPopulation(preferences(), pm.Threads(1))
     ends = []
     for consensus in choose(posterior_law(name), n_starts, rng):
         for place, row in enumerate(ROWS):

@@ -6,9 +6,9 @@ import pseudomallows as pm
 from pseudomallows import distances
 from pseudomallows.latent.clicks import ClickPopulation
 from pseudomallows.latent.full_rankings import FullPopulation
-from pseudomallows.latent.likelihood import LIKELIHOODS
+from pseudomallows.latent.kept_rankings import KeptPopulation
 from pseudomallows.latent.rankings import RankingPopulation
-from pseudomallows.latent.registry import EXACT, check_full, make_population
+from pseudomallows.latent.registry import EXACT, exact_of, make_population
 from pseudomallows.preferences import KINDS
 
 
@@ -36,33 +36,29 @@ def test_the_kind_of_data_says_the_population(prefs, expected):
     assert (population.n_rows, population.n_items) == (2, 3)
 
 
-def test_what_can_be_drawn_exactly_has_an_exact_likelihood_too():
-    assert EXACT.keys() == LIKELIHOODS.keys()
+def test_every_kind_of_data_has_an_exact_law():
     assert {kind for kind, _ in EXACT} == set(KINDS)
     assert {distance for _, distance in EXACT} <= set(distances.DISTANCES)
 
 
 @pytest.mark.parametrize(
-    ("prefs", "words"),
+    "prefs",
     [
-        (pm.Preferences.from_rankings([[1, 0, 0]]), "got partial rankings"),
-        (pm.Preferences.from_rankings([[1, 1, 3]]), "got rankings with ties"),
-        (pm.Preferences.from_clicks([[1, 0, 0]]), "got clicks"),
+        pm.Preferences.from_rankings([[1, 0, 0], [2, 1, 3]]),
+        pm.Preferences.from_rankings([[1, 1, 3]]),
+        pm.Preferences.from_clicks([[1, 0, 0]]),
     ],
     ids=["partial", "ties", "clicks"],
 )
-def test_users_known_in_part_need_an_exact_law(prefs, words):
-    class Unknown:
-        name = "unknown"
-
-    wanted = f"distance='unknown' takes full rankings, {words}: use one of 'footrule'"
-    with pytest.raises(ValueError, match=wanted):
-        check_full(prefs, Unknown)
-    assert check_full(full := pm.Preferences.from_rankings(RANKINGS), Unknown) is full
+def test_where_nothing_is_exact_latent_rankings_are_kept(prefs):
+    population = make_population(prefs, None, "cayley")
+    assert type(population) is KeptPopulation
+    assert not population.sums_out
+    assert exact_of(prefs, "cayley") is None
 
 
 def test_workers_take_no_rankings():
-    with pytest.raises(TypeError, match="Dask workers run fits of clicks, got rankings"):
+    with pytest.raises(TypeError, match="workers run fits of clicks by footrule.*, got rankings"):
         make_population(pm.Preferences.from_rankings(RANKINGS), Elsewhere())
 
 

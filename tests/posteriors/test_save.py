@@ -1,3 +1,4 @@
+import dataclasses
 import errno
 import functools
 import io
@@ -15,14 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pseudomallows as pm
-from pseudomallows.distances.tallies import MOVES
 from pseudomallows.files.atomic import write_whole
 from pseudomallows.inference.methods import ALL_METHODS
-from pseudomallows.inference.methods.mcmc import AUGMENTATIONS
-from pseudomallows.inference.methods.pseudo import UPDATES
-from pseudomallows.inference.methods.sampler import STARTS
 from pseudomallows.posteriors import check_saved
 from pseudomallows.posteriors.check_saved import ARRAYS
+from pseudomallows.posteriors.names import METHODS
 from pseudomallows.web.models.versions import Versions
 
 
@@ -333,11 +331,13 @@ def test_what_is_forged_is_named(tmp_path, change, message):
 
 
 def test_a_saved_fit_may_have_every_method_and_name_that_fit_knows():
-    assert set(check_saved.METHODS) == set(ALL_METHODS)
-    known = {"move": MOVES, "start": STARTS, "augmentation": AUGMENTATIONS, "update": UPDATES}
-    assert {name: set(names) for name, names in check_saved.NAMED.items()} == {
-        name: set(names) for name, names in known.items()
-    }
+    assert tuple(ALL_METHODS) == METHODS
+    fields = [field for kind in ALL_METHODS.values() for field in dataclasses.fields(kind)]
+    for name, known in check_saved.NAMED.items():
+        checks = [field.metadata["check"] for field in fields if field.name == name]
+        assert checks
+        for check in checks:
+            assert [check(value, name) for value in known] == list(known)
 
 
 @pytest.mark.parametrize("options", [{}, {"ridge": "x"}, {"ridge": -1}])

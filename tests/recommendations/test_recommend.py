@@ -9,7 +9,8 @@ import pytest
 from scipy import sparse
 
 import pseudomallows as pm
-from pseudomallows.kernels.groups import Group, Sources, count_group, sum_first_chances
+from pseudomallows.kernels.groups import Group, count_group, sum_first_chances
+from pseudomallows.kernels.look_up import Sources
 from pseudomallows.recommendations import paper
 from pseudomallows.recommendations.recommend import COLUMNS, DIGITS, best_of_one
 from pseudomallows.recommendations.recommenders import recommender_of

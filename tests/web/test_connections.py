@@ -256,7 +256,7 @@ def test_who_reads_an_answer_slowly_gets_all_of_it(model, parser, quick_looks, m
     """Long after the service has closed its side; its transport has bytes left for 2 seconds."""
     monkeypatch.setattr(connections, "TAKE_SECONDS", 1.5)
     page = b"x" * 20_000_000
-    monkeypatch.setattr("pseudomallows.web.models.summary.Summary.report", lambda _: page)
+    monkeypatch.setattr("pseudomallows.web.models.summary.Summary.page", lambda *_: page)
     asked = b"GET /report.html HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     with client_of(model) as client, socket.create_connection((ME, client.port), 5) as slow:
         slow.sendall(asked)

@@ -279,7 +279,7 @@ def test_a_long_report_does_not_hold_up_a_recommendation(client, monkeypatch):
         assert go_on.wait(20)
         path.write_text("a report")
 
-    monkeypatch.setattr("pseudomallows.web.models.summary.report", slow_report)
+    monkeypatch.setattr("pseudomallows.web.handlers.write_report", slow_report)
     with ThreadPoolExecutor(1) as pool:
         page = pool.submit(client.get, "/report.html")
         assert begun.wait(20)

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..distributions.datasets import simulate_clicks, simulate_rankings
 from ..engines.executors import Threads
-from ..evaluation.evaluate import Evaluation, evaluate
+from ..evaluation.evaluate import evaluate
 from ..evaluation.evaluate_again import evaluate_again
+from ..evaluation.result import Evaluation
 from ..files.parquet_parts import Parts, split
 from ..files.read import read
 from ..files.write import as_text, check_table, write_table

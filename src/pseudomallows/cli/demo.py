@@ -12,7 +12,8 @@ from typing import Any, cast
 import numpy as np
 
 from ..distributions import datasets
-from ..evaluation.evaluate import Evaluation, evaluate
+from ..evaluation.evaluate import evaluate
+from ..evaluation.result import Evaluation
 from ..files.atomic import make_folder
 from ..files.write import write_table
 from ..inference.fit import fit

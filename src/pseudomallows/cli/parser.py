@@ -10,7 +10,7 @@ from .._version import __version__
 from ..distances import DISTANCES
 from ..engines.executors import WorkersError
 from ..files.kinds import KINDS
-from ..inference.methods.pseudo import UPDATES
+from ..posteriors.names import UPDATES
 from . import commands
 from .arguments import (
     add_dask,

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from .. import distances
 from ..distances.tallies import RankTally
 from ..kernels import pseudo as kernels
-from ..kernels.groups import TOP_BOTTOM, UNIFORM, V
 from ..kernels.subsets import posterior_by_subsets, pseudo_by_subsets
 from ..preferences import check_weights
 from ..rankings import (
@@ -29,7 +28,6 @@ from ..rankings import (
 from .balancing import balance_weights
 from .scores import weighted_effective_size
 
-ORDERS = {"uniform": UNIFORM, "v": V, "top_bottom": TOP_BOTTOM}  # of a user's items, section 3.3
 EXACT_ITEMS = 16  # up to here sums over all rankings are exact
 EXACT_ORDERS = 50_000  # up to here a sum over visit orders is
 MOST_SEEN = 30  # different draws of a law that may be nearly degenerate

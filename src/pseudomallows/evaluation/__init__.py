@@ -1,5 +1,6 @@
 """How well a fit recommends, and how to make it again."""
 
-from .evaluate import Calibration, Evaluation, evaluate
+from .evaluate import evaluate
+from .result import Calibration, Evaluation
 
 __all__ = ["Calibration", "Evaluation", "evaluate"]

@@ -4,7 +4,8 @@ from typing import Any
 
 from ..inference.reproduce import fit_options
 from ..posteriors.personal import Fit, PersonalFit
-from .evaluate import Evaluation, evaluate
+from .evaluate import evaluate
+from .result import Evaluation
 
 
 def evaluate_again(posterior: Fit, hide: int, k: int | None, **more: Any) -> Evaluation:

@@ -10,14 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..preferences import (
-    Clicks,
-    DroppedRowsWarning,
-    check_weights,
-    clicks_of_pairs,
-    rows_of_pairs,
-    warn_of_column,
-)
+from ..preferences import Clicks, DroppedRowsWarning, check_weights
+from ..preferences.click_inputs import clicks_of_pairs, rows_of_pairs, warn_of_column
 from ..preferences.headers import (
     find_column,
     has_low,

@@ -130,7 +130,7 @@ def fit(
                 f"part by {distance}) cannot be saved in a checkpoint: leave it out"
             )
         result = call.posterior(run, run.run(file), plan.settings(), curve)
-        warn_if_doubtful(result, run)
+        warn_if_doubtful(result, run.plan, run.population, run.unbounded)
         if file is not None:
             file.remove()
     return replace(result, settings=result.settings | made_by(rng, started))

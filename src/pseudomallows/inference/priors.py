@@ -3,6 +3,7 @@
 import math
 
 FLAT = (1.0, 0.001)  # nearly flat, exponential: that of BayesMallows
+LOWEST_ALPHA = 1e-12  # the mass below it is left out
 Prior = tuple[float, float]  # shape and rate
 
 

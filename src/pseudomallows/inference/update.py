@@ -9,7 +9,8 @@ import numpy as np
 from ..engines.executors import Executor
 from ..posteriors.personal import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
-from ..preferences import Clicks, join_clicks
+from ..preferences import Clicks
+from ..preferences.join import join_clicks
 from .doubts import warn_if_doubtful
 from .fit import Call, fit, made_by, no_progress
 from .methods import METHODS, Case
@@ -102,7 +103,8 @@ def fit_again(
     settings = posterior.settings
     kept = {"curve": settings["curve"]} if "curve" in settings else {}
     found = call.posterior(run, run.run(), usual.settings(), kept)
-    warn_if_doubtful(found, run, stacklevel=4)  # of whom calls `update`
+    # on behalf of whom calls `update`
+    warn_if_doubtful(found, run.plan, run.population, run.unbounded, stacklevel=4)
     updates = {"updates": settings.get("updates", 0) + 1}
     return replace(found, settings=found.settings | made_by(rng, started) | updates)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..distances.footrule import FOOTRULE, log_partition
 from ..distances.tallies import Counts, Ranking
-from ..distributions.pseudo import ORDERS
+from ..distributions.orders import ORDERS
 from ..engines.executors import Executor
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.clicks import click_log_likelihoods, draw_click_users

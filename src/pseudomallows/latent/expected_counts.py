@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..distances import price_of
 from ..distances.tallies import Counts, Ranking, RankTally
-from ..distributions.pseudo import ORDERS
+from ..distributions.orders import ORDERS
 from ..engines.executors import BLOCK, all_cores, blocks, is_remote
 from ..kernels.groups import Group, add_expected, count_group, count_positions
 from ..rankings import orderings_of

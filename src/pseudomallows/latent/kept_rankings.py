@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import distances
 from ..distances import Distance
 from ..distances.distance import adds_up
+from ..distances.hamming import HAMMING
 from ..distances.tallies import Counts, Ranking
 from ..engines.executors import Executor
 from ..kernels.blocks import draw_hamming_latent, hamming_log_likelihoods
@@ -186,6 +186,9 @@ class HammingPopulation(KeptPopulation):
     sums_out = True
     how_latent = "drawn anew in each sweep, exactly"
 
+    def __init__(self, prefs: Preferences, executor: Executor | None = None):
+        super().__init__(prefs, executor, distance=HAMMING)
+
     def move_latent(
         self, streams: Streams, rankings: Ranking, law: "KeptLaw", latent: Ranking
     ) -> None:
@@ -212,7 +215,7 @@ def log_likelihoods_by_hamming(
 ) -> NDArray[np.float64]:
     """Log probability of each row of rankings, full, partial or tied."""
     values, n_items = np.empty(len(rankings)), len(consensus)
-    constant = distances.get("hamming").log_partition(n_items, alpha)
+    constant = HAMMING.log_partition(n_items, alpha)
     hamming_log_likelihoods(rankings, consensus, alpha / n_items, constant, values)
     return values
 

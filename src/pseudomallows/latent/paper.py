@@ -6,7 +6,7 @@ import numpy as np
 
 from ..distances import price_of
 from ..distances.tallies import Counts, Ranking, RankTally
-from ..distributions.pseudo import ORDERS
+from ..distributions.orders import ORDERS
 from ..kernels.groups import draw_users
 from ..kernels.streams import Streams
 from ..rankings import orderings_of

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from ..distances import DISTANCES
 from ..distances.tallies import MOVES
-from ..distributions.pseudo import ORDERS
+from ..distributions.orders import ORDERS
 from ..files.archive import WrongFileError
 from ..preferences import KINDS
 from ..rankings import MAX_ALPHA
+from .names import AUGMENTATIONS, METHODS, STARTS, UPDATES
 
 ARRAYS = {
     "consensus": 4,
@@ -35,18 +36,11 @@ FLAGS = (  # among the options
 )
 LEAST = {"n_draws": 1, "n_chains": 1, "n_clusters": 1, "warmup": 0, "thin": 1, "refresh": 1}
 LEAST |= {"n_swaps": 1, "leap": 1, "n_moves": 1, "n_alpha_moves": 1}
-METHODS = (
-    "pseudo",
-    "balanced",
-    "mcmc",
-    "matched",
-    "personal",
-)  # those of `inference.methods`
 NAMED = {  # options that are names, and these names
-    "augmentation": ("matched", "exact", "metropolis"),
-    "update": ("sampled", "expected"),
+    "augmentation": AUGMENTATIONS,
+    "update": UPDATES,
     "move": tuple(MOVES),
-    "start": ("map", "random"),
+    "start": STARTS,
 }
 
 

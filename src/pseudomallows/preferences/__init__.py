@@ -1,8 +1,6 @@
 """What is known of the users, checked once, then trusted."""
 
 from .blocks import KINDS, Clicks, Rankings, SizeTable, check_clicks
-from .click_inputs import clicks_of_pairs, rows_of_pairs, warn_of_column
-from .join import join_clicks
 from .preferences import (
     MAX_WEIGHT,
     ColumnWarning,
@@ -31,9 +29,5 @@ __all__ = [
     "check_known",
     "check_preferences",
     "check_weights",
-    "clicks_of_pairs",
-    "join_clicks",
-    "rows_of_pairs",
     "rows_of_users",
-    "warn_of_column",
 ]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..engines.executors import Executor, all_cores, blocks
 from ..kernels.click_rows import ClickRows, slice_clicks
-from ..kernels.groups import choose_best
+from ..kernels.look_up import choose_best
 from ..preferences import Clicks
 
 MAX_ERROR = 0.005  # of a recommended probability, unless told otherwise

@@ -16,14 +16,8 @@ from ..engines.executors import all_cores
 from ..kernels.click_rows import ClickRows
 from ..kernels.footrule.clicks import next_rank_probabilities, step_factors
 from ..kernels.footrule.personal import GridChances
-from ..kernels.groups import (
-    UNIFORM,
-    Group,
-    PlaceChances,
-    Sources,
-    add_ceilings,
-    sum_first_chances,
-)
+from ..kernels.groups import UNIFORM, Group, sum_first_chances
+from ..kernels.look_up import PlaceChances, Sources, add_ceilings
 
 FIRST_DRAWS = 2000  # behind a table, at least
 TABLE_ERROR, MOST_DRAWS = 0.001, 50_000  # standard error of a chance before it is smoothed

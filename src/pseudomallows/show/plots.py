@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..evaluation.evaluate import Evaluation
+from ..evaluation.result import Evaluation
 from ..inference.choose_clusters import ClusterCurve
 from ..inference.choose_distance import DistanceScores
 from ..posteriors.posterior import Posterior

@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from .guard import MAX_HEAD
-from .types import ErrorAnswer, encode
+from .types import MAX_HEAD, ErrorAnswer, encode
 
 MAX_CONNECTIONS = 1000  # a few MB in all, and within the open files that most systems grant
 MAX_OF_CLIENT = 100  # of them, so that ten clients are needed to shut others out

@@ -13,9 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from .errors import ServiceError
-from .service import Service
 
-Handler = Callable[[Service, Request], Awaitable[Response]]
+Handler = Callable[[Any, Request], Awaitable[Response]]  # of a `Service` and a request
 
 
 class Parameter(Protocol):

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from .endpoints import Endpoint
 from .errors import RETRY, ServiceError
 from .service import Service
-from .types import ErrorAnswer, encode
+from .types import MAX_HEAD, ErrorAnswer, encode
 
 log = logging.getLogger("pseudomallows")
 Message = MutableMapping[str, Any]
@@ -40,7 +40,6 @@ RAW_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items(
 WORDS = {404: "there is nothing at this address", 405: "this address does not take this method"}
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 ONCE = frozenset((b"host", b"origin", b"authorization", b"content-length"))  # they decide
-MAX_HEAD = 16_384  # bytes; browsers send less than half of it
 FILE_SECONDS = 10  # times as long as for another body
 
 

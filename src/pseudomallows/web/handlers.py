@@ -9,6 +9,7 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
+from ..show.report import report as write_report
 from .endpoints import Text, Whole, YesOrNo, endpoint
 from .errors import ServiceError
 from .service import Service
@@ -231,7 +232,8 @@ async def _beside(service: Service, parts: Iterator[bytes]) -> AsyncIterator[byt
 @endpoint("GET", "/report.html", answers="text/html", writes=False)
 async def report(service: Service, request: Request) -> Response:
     """A page about the model."""
-    page = await service.slow(service.model.summary.report)
+    summary = service.model.summary
+    page = await service.slow(lambda: summary.page(write_report))
     headers = {
         "Content-Disposition": 'attachment; filename="report.html"',
         "Content-Security-Policy": REPORT_POLICY,

@@ -14,9 +14,10 @@ import uvicorn
 
 from .app import app_of
 from .connections import MAX_CONNECTIONS, MAX_OF_CLIENT, ROOM, Connections, Network, make_protocol
-from .guard import LOOPBACK, MAX_HEAD, Guard
+from .guard import LOOPBACK, Guard
 from .jobs.upload_file import DEFAULT_LIMITS, UploadLimits
 from .service import Limits, Service
+from .types import MAX_HEAD
 
 log = logging.getLogger("pseudomallows")
 MIN_TOKEN = 16  # characters: with a limited rate, nobody guesses so many

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.json import Encoder
 
-from ..inference.methods import ALL_METHODS
+from ..posteriors.names import METHODS
 from .errors import ServiceError
 
 MAX_K, MAX_CLICKS = 1000, 10_000  # of one request: what they cost grows with both
 MAX_NAME = 300  # letters; a user and an item, of 4 bytes a letter, fit into an index of PostgreSQL
+MAX_HEAD = 16_384  # bytes of the head of a request; browsers send less than half of it
 MAX_LISTED = 1000  # rows of a list
 encode = Encoder().encode  # JSON; made once, as it is asked for with each answer
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
@@ -18,7 +19,7 @@ Number = Annotated[int, Meta(ge=0)]
 if TYPE_CHECKING:  # a type checker takes literals only
     MethodName = str
 else:
-    MethodName = Literal[tuple(ALL_METHODS)]
+    MethodName = Literal[METHODS]
 
 
 class RecommendRequest(Struct, forbid_unknown_fields=True):

@@ -20,13 +20,11 @@ from ...latent.expected_counts import ExpectedDraw, GroupTables, check_tables
 from ...latent.paper import PseudoDraw
 from ...latent.population import Draw, DrawOrigin, Population
 from ...rankings import MAX_ALPHA, rank_randomly
-from ..priors import Prior, log_density
+from ..priors import LOWEST_ALPHA, Prior, log_density
+from .clustered import MAX_SWEEPS, TARGET_ACCEPTANCE
 
-MAX_SWEEPS = 2**50  # nobody can make so many
 N_CANDIDATES = 20  # among which a sweep of "balanced" chooses
-TARGET_ACCEPTANCE = 0.44  # of the random walk of alpha, best in one dimension (Roberts et al. 1997)
 LONGEST_LOG_STEP = 700.0  # beyond it, the step is no number
-LOWEST_ALPHA = 1e-12  # the prior's mass below it is left out
 
 
 class Cluster(ABC):

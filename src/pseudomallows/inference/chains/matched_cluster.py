@@ -17,8 +17,8 @@ from ...kernels.streams import CHAIN, start_stream
 from ...latent.matched.tables import AlphaCurve, SizeTally
 from ...latent.population import DrawOrigin
 from ...rankings import MAX_ALPHA, rank_randomly
-from ..priors import Prior, log_density
-from .clusters import LOWEST_ALPHA, MAX_SWEEPS, TARGET_ACCEPTANCE
+from ..priors import LOWEST_ALPHA, Prior, log_density
+from .clustered import MAX_SWEEPS, TARGET_ACCEPTANCE
 
 N_ALPHA_STEPS = 5  # before the swaps of a stretch, and after them: the same there and back
 FIRST_MOVES, LEAST_MOVES, MOST_MOVES = 100.0, 1.0, 200.0  # swaps of a stretch, for each item

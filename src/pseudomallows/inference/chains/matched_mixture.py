@@ -5,7 +5,6 @@ Labels are proposed by the matched law, a sum over clicks, and accepted by the e
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +13,11 @@ from numpy.typing import NDArray
 from ...distances.tallies import Counts, Ranking
 from ...engines.executors import all_cores, is_remote
 from ...files.saved import Saved
-from ...kernels.streams import start_stream, uniform
-from ...latent.clicks import redraw_latent
 from ...latent.matched.tables import MatchedTables
 from ...latent.matched.users import ClusterLaws, MatchedUsers, Relabel
 from ...latent.population import Population
 from ...rankings import MAX_ALPHA
-from .clusters import MAX_SWEEPS
+from .clustered import MAX_SWEEPS, Clustered
 from .matched_cluster import MatchedCluster, Stretch
 
 KEEP_EVERY = 5  # sweeps between two exact memberships, which cost more than a sweep
@@ -36,7 +33,7 @@ class Snapshot(NamedTuple):
     labels: NDArray[np.int32]
 
 
-class MatchedMixture:
+class MatchedMixture(Clustered[MatchedCluster]):
     """One chain: clusters, each with its consensus and alpha, and users with labels.
 
     One cluster alone is a mixture without labels, whose tally never changes. With `is_corrected`
@@ -68,24 +65,9 @@ class MatchedMixture:
         self._executor = all_cores() if remote else population.executor
 
     @property
-    def n_clusters(self) -> int:
-        """Number of clusters, empty ones included."""
-        return len(self.clusters)
-
-    @property
     def n_items(self) -> int:
         """Number of items."""
         return self.population.n_items
-
-    @property
-    def consensus(self) -> Ranking:
-        """``consensus[cluster, item]``."""
-        return np.stack([cluster.consensus for cluster in self.clusters])
-
-    @property
-    def alpha(self) -> NDArray[np.float64]:
-        """``alpha[cluster]``."""
-        return np.array([cluster.alpha for cluster in self.clusters])
 
     @property
     def costs(self) -> NDArray[np.float64]:
@@ -299,21 +281,9 @@ class MatchedMixture:
         a user who says nothing has a label by the shares."""
         if self.n_clusters == 1:
             return self.population.latent_of(users, self.clusters[0].origin)
-        labels = self._users.gather_labels()
-        found = np.empty((len(users), self.population.n_items), dtype=np.int32)
-        stream = np.empty(1, dtype=np.uint64)
-        for place, user in enumerate(users):
-            clicks, number, row = self.population.row_of(int(user))
-            if row is None:
-                start_stream(self._seed, self.n_sweeps, number, stream)
-                edges = np.cumsum(self.shares)
-                label = int(np.searchsorted(edges, uniform(stream) * edges[-1], "right"))
-            else:
-                label = int(labels[row])
-            clicks = replace(clicks, weights=np.ones(1, dtype=np.int64))
-            origin = self.clusters[label].origin
-            found[place] = redraw_latent(clicks, np.array([number]), origin)[0]
-        return found
+        labels = self._users.gather_labels().tolist()
+        how = (self.clusters, self.shares, lambda row: (labels[row], 1, 0))
+        return self._draw_latent(users, *how)
 
     def snapshot(self) -> "Snapshot":
         """Where the chain stands."""

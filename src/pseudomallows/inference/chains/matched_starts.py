@@ -14,7 +14,7 @@ from ..methods.method import LastDraw
 from ..priors import Prior, default_prior
 from .matched_cluster import FIRST_MOVES, MatchedCluster, MatchedProposals
 from .matched_mixture import MatchedMixture, Snapshot
-from .starts import some_rows
+from .some_rows import some_rows
 
 FIRST_ALPHA = 5.0
 N_CLIMBS = 3  # between the best consensus and the best alpha

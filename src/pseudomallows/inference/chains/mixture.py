@@ -6,7 +6,6 @@ stick to the rankings that were drawn under them.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,16 +15,15 @@ from ...distances.tallies import Counts, Ranking, RankTally
 from ...engines.executors import blocks
 from ...files.saved import Saved
 from ...kernels.mixture import draw_labels, fill_log_sums, fill_overlaps
-from ...kernels.streams import start_stream, uniform
-from ...latent.clicks import redraw_latent
 from ...latent.population import LocalPopulation, Population, finish_draws, log_likelihoods_of
 from ...rankings import rank_randomly
-from .clusters import MAX_SWEEPS, Cluster
+from .clustered import MAX_SWEEPS, Clustered
+from .clusters import Cluster
 
 Memberships = NDArray[np.float64]
 
 
-class Mixture:
+class Mixture(Clustered[Cluster]):
     """One chain: clusters, each with its consensus and alpha, and users with labels.
 
     A sweep moves each cluster, given its users. Every so many sweeps the labels are drawn anew
@@ -74,21 +72,6 @@ class Mixture:
     def has_labels(self) -> bool:
         """Do the users have labels, drawn every so many sweeps?"""
         return self.refresh_every is not None
-
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters, empty ones included."""
-        return len(self.clusters)
-
-    @property
-    def consensus(self) -> Ranking:
-        """``consensus[cluster, item]``."""
-        return np.stack([cluster.consensus for cluster in self.clusters])
-
-    @property
-    def alpha(self) -> NDArray[np.float64]:
-        """``alpha[cluster]``."""
-        return np.array([cluster.alpha for cluster in self.clusters])
 
     @property
     def costs(self) -> Counts:
@@ -303,23 +286,13 @@ class Mixture:
         """
         if not self.has_labels:
             return self.clusters[0].population.latent_of(users, self.clusters[0].origin)
-        found = np.empty((len(users), self.population.n_items), dtype=np.int32)
-        stream = np.empty(1, dtype=np.uint64)
-        for place, user in enumerate(users):
-            clicks, number, row = self.population.row_of(int(user))
-            if row is None:
-                start_stream(self._seed, self.n_sweeps, number, stream)
-                edges = np.cumsum(self._drawn_shares)
-                label = int(np.searchsorted(edges, uniform(stream) * edges[-1], "right"))
-                cluster, weight = self._drawn_clusters[label], 1
-            else:
-                counts = self._drawn_counts[row]
-                last = int(np.flatnonzero(counts)[-1])
-                cluster, weight = self._drawn_clusters[last], int(counts[last])
-                number += int(counts[:last].sum())
-            clicks = replace(clicks, weights=np.array([weight]))
-            found[place] = redraw_latent(clicks, np.array([number]), cluster.origin)[0]
-        return found
+
+        def label_of(row: int) -> tuple[int, int, int]:
+            counts = self._drawn_counts[row]
+            last = int(np.flatnonzero(counts)[-1])
+            return last, int(counts[last]), int(counts[:last].sum())
+
+        return self._draw_latent(users, self._drawn_clusters, self._drawn_shares, label_of)
 
     def _best_order(self, memberships: Memberships, reference: Memberships) -> NDArray[np.int64]:
         """The order of the clusters that agrees best with the memberships of reference."""

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from ...distances.distance import alpha_for_distance
 from ...distances.tallies import Ranking, Tally
 from ...kernels.streams import CHAIN, start_stream
-from ...latent.population import LocalPopulation, Population
+from ...latent.population import Population
 from ...rankings import rank_randomly
 from ..priors import Prior, default_prior, log_density
 from .clusters import Cluster
 from .mixture import Mixture
+from .some_rows import some_rows
 
 HIGHEST_ALPHA = 1e4  # where the search for an alpha ends, if not all is known
 N_DRAWS = 10  # rounds of latent rankings for a first consensus
 N_STARTS, N_FINALISTS = 6, 2  # guesses, and those that go on after two sweeps
-START_ROWS, START_ROWS_EACH = 1000, 150  # rows for the guesses: in all, and for each cluster
 ASSIGNED_SWEEPS, SAMPLED_SWEEPS = 4, 15  # of the best guess, on all rows
 PREPARATION = 2 * N_STARTS + 4 * N_FINALISTS + ASSIGNED_SWEEPS + SAMPLED_SWEEPS
 LOWEST_START = 0.05  # of alpha
@@ -205,17 +205,6 @@ def _run(mixture: Mixture, n_sweeps: int, report: Callable[[], None]) -> None:
     for _ in range(n_sweeps):
         mixture.sweep(adapt=True)
         report()
-
-
-def some_rows(population: Population, n_clusters: int, rng: np.random.Generator) -> LocalPopulation:
-    """Rows enough to guess the clusters from, at hand."""
-    n_rows = max(START_ROWS, START_ROWS_EACH * n_clusters)
-    if population.n_rows <= n_rows:
-        return population.gather(population.row_weights)
-    weights = np.zeros_like(population.row_weights)
-    chosen = rng.choice(population.n_rows, n_rows, replace=False)
-    weights[chosen] = population.row_weights[chosen]
-    return population.gather(weights)
 
 
 def _guess(

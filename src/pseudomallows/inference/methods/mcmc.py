@@ -10,6 +10,7 @@ from ...distances.tallies import Ranking
 from ...engines.executors import Executor, check_local
 from ...latent.metropolis import MetropolisPopulation
 from ...latent.population import Population, check_informative
+from ...posteriors.names import AUGMENTATIONS
 from ...posteriors.posterior import Posterior
 from ...preferences import Clicks, Preferences
 from ...rankings import rank_randomly
@@ -19,7 +20,6 @@ from .method import Case, Plan, clicks_only, count, one_of, option
 from .sampler import Sampler
 
 MATCHED = ("footrule",)  # distances of clicks whose law adds up over items
-AUGMENTATIONS = ("matched", "exact", "metropolis")
 N_ALPHA_MOVES = 5  # in a sweep of full rankings, where one costs nothing
 
 

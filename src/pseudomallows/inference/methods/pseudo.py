@@ -9,15 +9,15 @@ import numpy as np
 from ... import distances
 from ...distances import price_of
 from ...distances.tallies import Ranking, rank_tally
-from ...distributions.pseudo import ORDERS, PseudoMallows, WeightedDraws
+from ...distributions.orders import ORDERS
+from ...distributions.pseudo import PseudoMallows, WeightedDraws
 from ...latent.population import Population
 from ...posteriors.diagnostics import SLOW_ADVICE
+from ...posteriors.names import UPDATES
 from ...posteriors.posterior import Posterior
 from ...rankings import check_number, rank_randomly
 from ..chains.clusters import PseudoCluster, PseudoMoves
 from .method import Case, Method, Plan, clicks_only, one_of, option
-
-UPDATES = ("sampled", "expected")
 
 
 class PseudoMethod(Method):

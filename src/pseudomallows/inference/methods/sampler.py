@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...distances.tallies import MOVES
+from ...posteriors.names import STARTS
 from ..priors import FLAT, Prior, default_prior
 from .method import Case, Method, above_0, count, one_of, option
-
-STARTS = ("map", "random")
 
 
 def _check_prior(prior: Any, name: str) -> Prior:

@@ -19,7 +19,8 @@ from ...inference.fit import fit
 from ...inference.reproduce import fit_options
 from ...inference.update import can_go_on, fit_again
 from ...posteriors.personal import Fit
-from ...preferences import Clicks, clicks_of_pairs
+from ...preferences import Clicks
+from ...preferences.click_inputs import clicks_of_pairs
 from ..errors import StoreError
 from ..models.versions import Versions
 from ..stores.open import open_store

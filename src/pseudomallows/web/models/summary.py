@@ -1,4 +1,4 @@
-"""What a model says of itself: its consensus, clusters, items, report, and whether to trust it."""
+"""What a model says of itself: its consensus, clusters, items, pages, and whether to trust it."""
 
 import tempfile
 import threading
@@ -12,7 +12,6 @@ from ...posteriors.personal import Fit, PersonalFit
 from ...posteriors.posterior import Posterior, cp_ordering, summary_of
 from ...posteriors.verdict import judge
 from ...preferences import Clicks
-from ...show.report import report
 from ..errors import ServiceError
 from ..types import (
     ClusterRow,
@@ -130,13 +129,13 @@ class Summary:
                     break
         return ItemsAnswer(rows)
 
-    def report(self) -> bytes:
-        """The page of /report.html."""
+    def page(self, write: Callable[[Fit, Path], object]) -> bytes:
+        """A page about the model, as `write` writes it to a file."""
 
         def make() -> bytes:
             with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "report.html"
-                report(self.posterior, path)
+                path = Path(folder) / "page.html"
+                write(self.posterior, path)
                 return path.read_bytes()
 
-        return self._once("report", make)
+        return self._once(("page", write), make)

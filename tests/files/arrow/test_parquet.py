@@ -1,13 +1,14 @@
-"""Parquet: folders, parts and files that are written in blocks."""
+"""Parquet: files, folders and parts."""
 
 import numpy as np
 import pytest
 
 import pseudomallows as pm
+from pseudomallows.files.source import open_source
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
-arrow = pytest.importorskip("pseudomallows.files.arrow")
+parquet = pytest.importorskip("pseudomallows.files.arrow.parquet")
 
 
 @pytest.fixture
@@ -91,14 +92,14 @@ def test_a_folder_without_parts(tmp_path):
 
 
 def test_a_part_by_itself(log):
-    part = arrow.read_part(log / "part-0.parquet")
+    part = parquet.read_part(log / "part-0.parquet")
     assert clicks_by_name(*part) == {"ann": ["mate", "tea"], "bob": ["mate"]}
-    assert clicks_by_name(*arrow.read_part(log)) == read_by_name(log)
+    assert clicks_by_name(*parquet.read_part(log)) == read_by_name(log)
     pq.write_table(pa.table({"user": ["x"], "item": ["y"]}), log / "one.parquet")
-    assert clicks_by_name(*arrow.read_part(log / "one.parquet")) == {"x": ["y"]}
+    assert clicks_by_name(*parquet.read_part(log / "one.parquet")) == {"x": ["y"]}
     empty = pa.table({"user": pa.array([], pa.string()), "item": pa.array([], pa.string())})
     pq.write_table(empty, log / "none.parquet")
-    none = arrow.read_part(log / "none.parquet")
+    none = parquet.read_part(log / "none.parquet")
     assert [len(array) for array in none] == [0, 0, 1, 0]
 
 
@@ -121,10 +122,10 @@ def test_a_part_by_itself(log):
 )
 @pytest.mark.parametrize("batch", [1, 2, 100])
 def test_names_of_every_type(tmp_path, monkeypatch, column, names, batch):
-    monkeypatch.setattr(arrow, "BATCH", batch)
+    monkeypatch.setattr(parquet, "BATCH", batch)
     table = pa.table({"user": pa.array(["u", "v", "w"]), "item": column})
     pq.write_table(table, tmp_path / "x.parquet", row_group_size=2)
-    pairs = arrow.read_parquet_pairs(arrow.open_source(tmp_path / "x.parquet"))
+    pairs = parquet.read_parquet_pairs(open_source(tmp_path / "x.parquet"))
     taken = quiet(pairs) if None in names else pairs.take()
     rows, codes, users, items = map(np.ndarray.tolist, taken)
     found = dict(zip([users[row] for row in rows], [items[code] for code in codes], strict=True))
@@ -149,86 +150,3 @@ def test_the_memory_of_arrow_is_as_before(log):
     before = pa.default_memory_pool().backend_name
     read_by_name(log)
     assert pa.default_memory_pool().backend_name == before
-
-
-def test_spaces_are_those_of_python():
-    letters = [chr(n) for n in range(0x110000) if not 0xD800 <= n < 0xE000]
-    trimmed = pa.compute.utf8_trim_whitespace(pa.array(letters)).to_pylist()
-    assert trimmed == [letter.strip() for letter in letters]
-
-
-@pytest.mark.parametrize("waiting", [0, 5, 1000])
-def test_names_of_many_blocks_are_joined(tmp_path, monkeypatch, waiting):
-    monkeypatch.setattr(arrow, "WAITING", waiting)
-    monkeypatch.setattr(arrow, "BLOCK", 200)
-    rng = np.random.default_rng(1)
-    rows = [(f"u{a}", f" i{b} ") for a, b in rng.integers(0, 40, (500, 2)).tolist()]
-    path = tmp_path / "x.csv"
-    path.write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in rows))
-    owners, codes, users, items = arrow.read_csv_pairs(arrow.open_source(path)).take()
-    found = zip(users[owners].tolist(), items[codes].tolist(), strict=True)
-    assert list(found) == [(user, item.strip()) for user, item in rows]
-    assert users.tolist() == sorted({user for user, _ in rows})
-
-
-# Writing in blocks
-
-
-def write_blocks(path, *blocks):
-    with arrow.ParquetRows(path) as rows:
-        for block in blocks:
-            rows.write(block)
-
-
-def test_blocks_become_one_file(tmp_path):
-    path = tmp_path / "x.parquet"
-    with arrow.ParquetRows(path) as rows:
-        rows.write({"user": np.array(["a", "b"], object), "p": np.array([0.5, 1], np.float32)})
-        rows.write({"user": [7, None], "p": [1, 2]})
-        assert not path.exists()
-    found = pq.read_table(path)
-    assert found.to_pydict() == {"user": ["a", "b", "7", None], "p": [0.5, 1.0, 1.0, 2.0]}
-    assert found.schema.field("p").type == pa.float32()
-    assert [entry.name for entry in tmp_path.iterdir()] == ["x.parquet"]
-
-
-def test_text_of_the_first_block_stays_text(tmp_path):
-    with arrow.ParquetRows(tmp_path / "x.parquet") as rows:
-        rows.write({"user": ["a"]})
-        rows.write({"user": np.array([1, 2])})
-    assert pq.read_table(tmp_path / "x.parquet")["user"].to_pylist() == ["a", "1", "2"]
-
-
-@pytest.mark.parametrize(
-    ("block", "words"),
-    [
-        ({"p": [1]}, "wanted columns"),
-        ({"user": ["b"], "p": ["x"]}, r"column 'p' is int64"),
-        ({"user": ["b"], "p": [0.5]}, r"column 'p' is int64"),
-        ({"user": ["b"], "p": [1, 2]}, "columns of equal length"),
-    ],
-)
-def test_a_block_that_does_not_fit_leaves_no_file(tmp_path, block, words):
-    with pytest.raises(ValueError, match=words):
-        write_blocks(tmp_path / "x.parquet", {"user": ["a"], "p": [1]}, block)
-    assert not list(tmp_path.iterdir())
-
-
-def test_no_block_and_no_folder(tmp_path):
-    with (
-        pytest.raises(ValueError, match="no block was written"),
-        arrow.ParquetRows(tmp_path / "x.parquet"),
-    ):
-        pass
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(FileNotFoundError, match="there is no folder"):
-        arrow.ParquetRows(tmp_path / "none" / "x.parquet").__enter__()
-
-
-def test_an_old_file_stays_after_an_error(tmp_path):
-    path = tmp_path / "x.parquet"
-    path.write_text("old")
-    with pytest.raises(TypeError):
-        write_blocks(path, {"user": ["a"]}, {"user": 1})
-    assert path.read_text() == "old"
-    assert len(list(tmp_path.iterdir())) == 1

@@ -1,0 +1,201 @@
+"""Parquet files, and folders of them, batch by batch."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ..long_tables import Columns, Judged, Pairs, Part, find_columns, judged_columns, part_of
+from ..source import Source, open_source
+from .names import ArrowPairs, count_values, is_missing, lean_memory
+
+BATCH = 1 << 15  # rows that are read at a time
+MOST = 1 << 26  # rows that room is made for before they are seen
+
+
+def parquet_header(source: Source) -> tuple[list[str], int]:
+    """Names of the columns of a Parquet file, and its number of rows; of a folder, in all."""
+    names: list[str] = []
+    n_rows = 0
+    for number, part in enumerate(_parts(source)):
+        with _open(part) as file:
+            names = names if number else _columns_of(file)
+            n_rows += file.metadata.num_rows
+    return names, n_rows
+
+
+def read_part(path: str | os.PathLike[str]) -> Part:
+    """Read one Parquet file of long clicks, or a folder of them, into codes.
+
+    Unlike :func:`pseudomallows.read`, it takes a file with one item, or with no rows.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from pseudomallows.files.arrow import ParquetRows
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "part-0.parquet"
+    >>> with ParquetRows(file) as rows:
+    ...     rows.write({"user": ["bob", "ann", "bob"], "item": ["tea", "tea", "mate"]})
+    >>> users, items, starts, codes = read_part(file)
+    >>> users, items
+    (array(['ann', 'bob'], dtype=object), array(['mate', 'tea'], dtype=object))
+    >>> starts, codes  # the clicks of bob are items[codes[1:3]]
+    (array([0, 1, 3]), array([1, 0, 1], dtype=int32))
+    """
+    return part_of(read_parquet_pairs(open_source(path), is_said=True))
+
+
+def read_parquet_pairs(source: Source, is_said: bool = False) -> Pairs:
+    """Users and items of a Parquet file of long clicks, or of a folder of them, batch by batch."""
+    n_rows = parquet_header(source)[1]
+    pairs = ArrowPairs(source, min(max(n_rows, 1), MOST))
+    judged: list[Judged] | None = None
+    with lean_memory():
+        for part in _parts(source):
+            with _open(part) as file:
+                header = (1, _columns_of(file))
+                if judged is None:
+                    judged = judged_columns(source, header[1], is_said)
+                _add_file(pairs, judged, part, file, find_columns(part, header))
+    for column in judged or ():
+        column.warn()
+    return pairs
+
+
+def _add_file(
+    pairs: ArrowPairs, judged: list[Judged], part: Source, file: Any, columns: Columns
+) -> None:
+    schema = file.schema_arrow
+    names = [schema.names[place] for place in (columns.user, columns.item)]
+    watched = [
+        column
+        for column in judged
+        if column.is_open
+        and schema.names.count(column.name) == 1
+        and not pa.types.is_nested(schema.field(column.name).type)
+    ]
+    names += [column.name for column in watched]
+    what = "row" if part is pairs.source else f"{part.name}, row"
+    n_before = 0
+    for batch in _batches(part, file, names):
+        with _refuse_broken(part):
+            cells = {name: _encoded(batch.column(name)) for name in names}
+            users, items = cells[names[0]], cells[names[1]]
+            is_whole = ~(is_missing(users) | is_missing(items))
+            for column in watched:
+                if column.is_open:
+                    count_values(column, cells[column.name])
+        first = pairs.count(is_whole)
+        if first >= 0:
+            pairs.first_dropped = f"{what} {n_before + first + 1}"
+        pairs.add_block(users, items, is_whole)
+        n_before += batch.num_rows
+
+
+def _batches(source: Source, file: Any, names: list[str]) -> Iterator[Any]:
+    """Some columns, batch by batch; group by group, or the reader keeps what it has read."""
+    with _refuse_broken(source):
+        for group in range(file.num_row_groups):
+            yield from file.iter_batches(BATCH, [group], names, use_threads=False)
+
+
+def read_parquet_text(source: Source) -> list[list[str]]:
+    """Every column of a Parquet file, or of a folder of them, as text."""
+    names: list[str] = []
+    columns: list[list[str]] = []
+    for part in _parts(source):
+        with _open(part) as file:
+            names = names or _columns_of(file)
+            if names != _columns_of(file):
+                raise part.error(None, f"wanted the columns {', '.join(names[:8])}")
+            columns = columns or [[] for _ in names]
+            with _refuse_broken(part):
+                table = file.read(use_threads=False)
+                for column, cells in zip(columns, table.columns, strict=True):
+                    column += map(name_of, cells.to_pylist())
+    return columns
+
+
+def _parts(source: Source) -> list[Source]:
+    """The file itself, or those of a folder, by name."""
+    if source.path is None or not source.path.is_dir():
+        return [source]
+    paths = [path for path in sorted(source.path.glob("*.parquet")) if path.name[0] not in "._"]
+    if not paths:
+        raise source.error(None, "wanted Parquet files in this folder, there is no *.parquet")
+    return [replace(source, name=str(path), path=path) for path in paths]
+
+
+@contextmanager
+def _open(source: Source) -> Iterator[Any]:
+    with _refuse_broken(source):
+        place: Any = source.path
+        if source.path is None or source.is_packed:
+            place = pa.BufferReader(source.content)
+        metadata = pq.ParquetFile(place).metadata
+        file = pq.ParquetFile(place, metadata=metadata, read_dictionary=_repeated(metadata))
+    with file:
+        yield file
+
+
+def _repeated(metadata: Any) -> list[str]:
+    """Columns of text that take few bytes a row: their names are stored once."""
+    if not metadata.num_row_groups:
+        return []
+    group = metadata.row_group(0)
+    chunks = [group.column(place) for place in range(group.num_columns)]
+    return [
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.physical_type == "BYTE_ARRAY"
+        and chunk.total_uncompressed_size < 4 * chunk.num_values
+    ]
+
+
+def _columns_of(file: Any) -> list[str]:
+    return [str(name).strip() for name in file.schema_arrow.names]
+
+
+@contextmanager
+def _refuse_broken(source: Source) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+        first = str(error).split("\n", 1)[0]
+        raise source.error(None, f"this Parquet file cannot be read: {first}") from None
+
+
+def _encoded(column: Any) -> Any:
+    """A column of any type as codes and names, with an empty name where there is none."""
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.string())
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    names = column.dictionary
+    if pa.types.is_integer(names.type) or pa.types.is_large_string(names.type):
+        names = names.cast(pa.string())
+    elif not pa.types.is_string(names.type):
+        names = pa.array(map(name_of, names.to_pylist()), pa.string())
+    names = pa.concat_arrays([pc.utf8_trim_whitespace(names).fill_null(""), pa.array([""])])
+    codes = column.indices.cast(pa.int32()).fill_null(len(names) - 1)
+    return pa.DictionaryArray.from_arrays(codes, names)
+
+
+def name_of(value: Any) -> str:
+    """A name as text: whole numbers without a point, missing ones empty."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, list | dict):
+        raise ValueError(f"a cell holds {str(value)[:40]}: wanted one value in each")
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value).strip()

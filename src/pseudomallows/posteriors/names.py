@@ -1,0 +1,10 @@
+"""Names that a fit may have: of its method, and of options that are chosen by name.
+
+They stand here, and not beside the methods, since a saved fit is read without these; a test
+compares.
+"""
+
+METHODS = ("pseudo", "balanced", "mcmc", "matched", "personal")
+AUGMENTATIONS = ("matched", "exact", "metropolis")
+UPDATES = ("sampled", "expected")
+STARTS = ("map", "random")
