@@ -8,9 +8,10 @@ from .distance import Distance, PriceDistance, adds_up
 from .footrule import FOOTRULE
 from .hamming import HAMMING
 from .kendall import KENDALL
+from .spearman import SPEARMAN
 from .ulam import ULAM
 
-ALL: tuple[Distance, ...] = (FOOTRULE, KENDALL, CAYLEY, HAMMING, ULAM)
+ALL: tuple[Distance, ...] = (FOOTRULE, SPEARMAN, KENDALL, CAYLEY, HAMMING, ULAM)
 DISTANCES: dict[str, Distance] = {distance.name: distance for distance in ALL}
 __all__ = [
     "DISTANCES",
