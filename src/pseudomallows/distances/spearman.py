@@ -30,7 +30,7 @@ MOST_ITEMS = 1000  # of the partition function
 BASES = (14, 15, 16, 17)  # items of which the series is taken
 REACH = 40.0  # lam n^2 beyond which the ends do not see each other
 SMALLEST = 0.01  # lam n^2 below which two moments say all
-SHARPEST = 15.0  # lam above which only exchanges of neighbours count
+SHARPEST = 5.0  # lam above which only exchanges of neighbours count
 STEP = 0.15  # of log lam in the table
 INTERPOLATION_ERROR = 1e-7
 MOST_ROUNDS = 100  # of balancing; some 40 are enough
@@ -141,8 +141,8 @@ def _partition(n_items: int, alpha: float) -> tuple[float, float, float]:
         log_sum = math.lgamma(n_items + 1) - lam * mean + lam**2 * variance / 2
         return log_sum, mean - lam * variance, INTERPOLATION_ERROR
     if lam >= SHARPEST:
-        rare = (n_items - 1) * math.exp(-2 * lam)
-        return math.log1p(rare), 2 * rare, INTERPOLATION_ERROR
+        one, two = (n_items - 1) * math.exp(-2 * lam), (3 * n_items - 5) * math.exp(-4 * lam)
+        return one - two / 2, 2 * (one - two), INTERPOLATION_ERROR
     made, place = _table(n_items), math.log(lam)
     log_sum = math.exp(made.spline(place))
     error = float(np.interp(place, made.nodes, made.errors)) + INTERPOLATION_ERROR
@@ -168,9 +168,10 @@ def log_sum(n_items: int, lam: float) -> tuple[float, float]:
     if base >= n_items:
         return smooth_log_sum(n_items, lam)
     some = log_sum if base <= MOST_SUMMED else smooth_log_sum
-    (value, error), (before, _), (earlier, _) = (some(base - k, lam) for k in range(3))
-    growth, n_more = value - before, n_items - base
-    return value + n_more * growth, error + n_more * abs(growth - (before - earlier))
+    values, errors = np.array([some(base - k, lam) for k in range(4)]).T
+    growth, n_more = -np.diff(values), n_items - base
+    error = errors[0] + n_more * np.abs(np.diff(growth)).max()  # one alone may be small by chance
+    return float(values[0] + n_more * growth[0]), float(error)
 
 
 def smooth_log_sum(n_items: int, lam: float) -> tuple[float, float]:

@@ -99,7 +99,7 @@ def spearman_marginals(n_items, lam, probabilities):
 
 @njit(cache=True, nogil=True)
 def draw_by_sets(seed, lam, draws):
-    """Fill `draws[draw, item]` with exact rankings: from the last item on, by the sums over sets."""
+    """Fill `draws[draw, item]` with exact rankings, from the last item on."""
     n_items = draws.shape[1]
     weights, sums = square_weights(n_items, lam), np.empty(1 << n_items)
     sum_first_items(weights, n_items, sums)
