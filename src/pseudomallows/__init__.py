@@ -21,6 +21,7 @@ from . import (
     recommendations,
 )
 from ._version import __version__
+from .distances import distance_between as distance
 from .distributions import datasets, scores
 from .distributions.datasets import simulate_clicks, simulate_rankings
 from .distributions.mallows import Mallows
@@ -66,6 +67,7 @@ __all__ = [
     "click_log_likelihood",
     "datasets",
     "diagnostics",
+    "distance",
     "distances",
     "draw_v_ranking",
     "estimate_alpha",

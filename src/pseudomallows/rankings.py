@@ -141,6 +141,14 @@ def footrule(ranking: ArrayLike, other: ArrayLike) -> NDArray[np.int64] | int:
     >>> footrule([[1, 2, 3], [2, 1, 3]], [1, 2, 3])
     array([0, 2])
     """
+    left, right = check_pair(ranking, other)
+    distances = np.abs(left.astype(np.int64) - right).sum(axis=1)
+    single = np.ndim(ranking) == 1 and np.ndim(other) == 1
+    return int(distances[0]) if single else distances
+
+
+def check_pair(ranking: ArrayLike, other: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return rankings to compare, ``[row, item]``: as many on either side, or one."""
     left, right = (check_rankings(np.atleast_2d(as_array(x, "rankings"))) for x in (ranking, other))
     if left.shape[1] != right.shape[1]:
         raise ValueError(
@@ -148,9 +156,7 @@ def footrule(ranking: ArrayLike, other: ArrayLike) -> NDArray[np.int64] | int:
         )
     if len(left) != len(right) and 1 not in (len(left), len(right)):
         raise ValueError(f"cannot compare {len(left)} rankings with {len(right)}")
-    distances = np.abs(left.astype(np.int64) - right).sum(axis=1)
-    single = np.ndim(ranking) == 1 and np.ndim(other) == 1
-    return int(distances[0]) if single else distances
+    return left, right
 
 
 def orderings_of(rankings: NDArray[Any]) -> NDArray[np.int64]:

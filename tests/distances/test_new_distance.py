@@ -15,13 +15,13 @@ N_ITEMS = 4
 ALL = np.array(list(itertools.permutations(range(1, N_ITEMS + 1))))
 
 
-class Squares:
-    """Spearman's distance, by enumeration: for few items only."""
+class Cubes:
+    """The sum of the cubed differences in rank, by enumeration: for few items only."""
 
-    name = "squares"
+    name = "cubes"
 
     def between(self, rankings, other):
-        return ((np.asarray(rankings, np.int64) - np.asarray(other)) ** 2).sum(axis=-1)
+        return (np.abs(np.asarray(rankings, np.int64) - np.asarray(other)) ** 3).sum(axis=-1)
 
     def _weights(self, n_items, alpha):
         return np.exp(-alpha / n_items * self.between(ALL, np.arange(1, n_items + 1)))
@@ -40,21 +40,25 @@ class Squares:
 
     def costs(self, counts):
         ranks = np.arange(len(counts))
-        return counts @ (ranks[:, None] - ranks) ** 2
+        return counts @ np.abs(ranks[:, None] - ranks) ** 3
 
     def tally(self, n_items):
         return RankTally(self, np.zeros((n_items, n_items), dtype=np.int64))
 
 
 @pytest.fixture
-def squares(monkeypatch):
-    monkeypatch.setitem(DISTANCES, "squares", Squares())
-    return pm.Mallows([2, 1, 3, 4], 1.0, "squares").draw(60, rng=1)
+def cubes(monkeypatch):
+    monkeypatch.setitem(DISTANCES, "cubes", Cubes())
+    return pm.Mallows([2, 1, 3, 4], 1.0, "cubes").draw(60, rng=1)
 
 
-def posterior_of(rankings, alpha, distance):
+def cubed(ranking, other):
+    return sum(abs(a - b) ** 3 for a, b in zip(ranking, other, strict=True))
+
+
+def posterior_of(rankings, alpha, between):
     """``[consensus]``: exact posterior over `ALL`, a flat prior."""
-    totals = np.array([sum(getattr(naive, distance)(r, c) for r in rankings) for c in ALL.tolist()])
+    totals = np.array([sum(between(r, c) for r in rankings) for c in ALL.tolist()])
     logs = -alpha / N_ITEMS * totals
     weights = np.exp(logs - logs.max())
     return weights / weights.sum()
@@ -64,24 +68,24 @@ def rank_probabilities(weights):
     return np.stack([weights @ (rank == ALL) for rank in range(1, N_ITEMS + 1)], axis=1)
 
 
-def test_likelihoods_are_those_of_the_distance(squares):
-    prefs = pm.Preferences.from_rankings(squares[:10])
-    found = pm.log_likelihood(prefs, [1, 2, 3, 4], 1.0, "squares")
+def test_likelihoods_are_those_of_the_distance(cubes):
+    prefs = pm.Preferences.from_rankings(cubes[:10])
+    found = pm.log_likelihood(prefs, [1, 2, 3, 4], 1.0, "cubes")
     np.testing.assert_allclose(
-        found, pm.Mallows([1, 2, 3, 4], 1.0, "squares").log_probability(squares[:10])
+        found, pm.Mallows([1, 2, 3, 4], 1.0, "cubes").log_probability(cubes[:10])
     )
     assert not np.allclose(found, pm.log_likelihood(prefs, [1, 2, 3, 4], 1.0))
 
 
 @pytest.mark.parametrize("method", ["mcmc", "balanced"])
-def test_an_exact_method_has_the_posterior_of_the_distance(squares, method):
-    rankings, alpha = squares[:6].tolist(), 0.3
+def test_an_exact_method_has_the_posterior_of_the_distance(cubes, method):
+    rankings, alpha = cubes[:6].tolist(), 0.3
     prefs = pm.Preferences.from_rankings(rankings)
-    fit = pm.fit(prefs, method, alpha, n_draws=4000, distance="squares", rng=1)
-    assert fit.settings["distance"] == "squares"
+    fit = pm.fit(prefs, method, alpha, n_draws=4000, distance="cubes", rng=1)
+    assert fit.settings["distance"] == "cubes"
     found = fit.rank_probabilities()
-    right = rank_probabilities(posterior_of(rankings, alpha, "spearman"))
-    wrong = rank_probabilities(posterior_of(rankings, alpha, "footrule"))
+    right = rank_probabilities(posterior_of(rankings, alpha, cubed))
+    wrong = rank_probabilities(posterior_of(rankings, alpha, naive.footrule))
     assert np.abs(found - right).max() < 0.03
     assert np.abs(found - wrong).max() > 0.06
 
@@ -90,29 +94,27 @@ def test_an_exact_method_has_the_posterior_of_the_distance(squares, method):
 @pytest.mark.parametrize("n_clusters", [1, 2])
 @pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.AlphaWarning")
-def test_alpha_is_that_of_the_distance(squares, method, n_clusters):
+def test_alpha_is_that_of_the_distance(cubes, method, n_clusters):
     centers = ([2, 1, 3, 4], [3, 4, 2, 1])[:n_clusters]
-    draws = [pm.Mallows(c, 1.0, "squares").draw(400, rng=k) for k, c in enumerate(centers)]
+    draws = [pm.Mallows(c, 1.0, "cubes").draw(400, rng=k) for k, c in enumerate(centers)]
     prefs = pm.Preferences.from_rankings(np.concatenate(draws))
     options = {"n_draws": 200, "n_clusters": n_clusters, "rng": 3}
-    right = pm.fit(prefs, method, distance="squares", **options).alpha.mean(axis=(0, 1))
+    right = pm.fit(prefs, method, distance="cubes", **options).alpha.mean(axis=(0, 1))
     wrong = pm.fit(prefs, method, **options).alpha.mean(axis=(0, 1))
     assert (np.abs(right - 1.0) < 0.3).all()
     assert (np.abs(wrong - 1.0) > 0.5).all()
 
 
-def test_what_has_no_exact_law_is_refused(squares):
+def test_what_has_no_exact_law_is_refused(cubes):
     for prefs in (
         pm.Preferences.from_rankings([[1, 2, 0, 0], [1, 0, 0, 2]]),
         pm.Preferences.from_clicks([[1, 0, 0, 0], [1, 1, 0, 0]]),
     ):
         for call in (
-            lambda prefs=prefs: pm.fit(prefs, "mcmc", 1, distance="squares"),
-            lambda prefs=prefs: pm.log_likelihood(prefs, [1, 2, 3, 4], 1, "squares"),
+            lambda prefs=prefs: pm.fit(prefs, "mcmc", 1, distance="cubes"),
+            lambda prefs=prefs: pm.log_likelihood(prefs, [1, 2, 3, 4], 1, "cubes"),
         ):
-            with pytest.raises(
-                ValueError, match=r"'squares' takes full rankings, got .*'footrule'"
-            ):
+            with pytest.raises(ValueError, match=r"'cubes' takes full rankings, got .*'footrule'"):
                 call()
     with pytest.raises(ValueError, match="'similarity' is of the footrule"):
-        pm.estimate_alpha(pm.Preferences.from_rankings(squares), distance="squares")
+        pm.estimate_alpha(pm.Preferences.from_rankings(cubes), distance="cubes")

@@ -3,14 +3,19 @@
 To add one: a file here, a line in `DISTANCES`, and its definition in ``tests/naive.py``.
 """
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..rankings import check_pair
 from .cayley import CAYLEY
 from .distance import Distance, PriceDistance, adds_up
 from .footrule import FOOTRULE
 from .hamming import HAMMING
 from .kendall import KENDALL
+from .spearman import SPEARMAN
 from .ulam import ULAM
 
-ALL: tuple[Distance, ...] = (FOOTRULE, KENDALL, CAYLEY, HAMMING, ULAM)
+ALL: tuple[Distance, ...] = (FOOTRULE, SPEARMAN, KENDALL, CAYLEY, HAMMING, ULAM)
 DISTANCES: dict[str, Distance] = {distance.name: distance for distance in ALL}
 __all__ = [
     "DISTANCES",
@@ -18,6 +23,7 @@ __all__ = [
     "Distance",
     "PriceDistance",
     "adds_up",
+    "distance_between",
     "get",
     "get_price",
     "price_of",
@@ -34,6 +40,32 @@ def get(name: str) -> Distance:
         known = ", ".join(map(repr, DISTANCES))
         raise ValueError(f"distance must be one of {known}, got {name!r}")
     return DISTANCES[name]
+
+
+def distance_between(
+    ranking: ArrayLike, other: ArrayLike, name: str = "footrule"
+) -> NDArray[np.int64] | int:
+    """Distance between rankings, in whole numbers, never normalised.
+
+    One number for two rankings; for an array of rankings, one number each. As `pm.distance`.
+
+    Parameters
+    ----------
+    ranking, other : array_like of int
+        A ranking, or an array ``[row, item]`` of rankings; one on either side may be compared with
+        all rows of the other.
+    name : str
+        "footrule", "spearman" (squared differences), "kendall", "cayley", "hamming", "ulam".
+
+    Examples
+    --------
+    >>> distance_between([1, 2, 3], [3, 2, 1], "kendall")
+    3
+    >>> distance_between([[1, 2, 3], [2, 3, 1]], [1, 2, 3], "hamming")
+    array([0, 3])
+    """
+    found = get(name).between(*check_pair(ranking, other))
+    return int(found[0]) if np.ndim(ranking) == np.ndim(other) == 1 else found
 
 
 def get_price(name: str) -> PriceDistance:

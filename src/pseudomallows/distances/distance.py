@@ -124,8 +124,8 @@ def means_if_one_stays(n_items: int, chance: float) -> NDArray[np.float64]:
 
 
 def symmetric_shares(draws: NDArray[np.int32]) -> NDArray[np.float64]:
-    """``shares[item, rank - 1]`` of draws around 1, 2, ..., made as symmetric as their law is: items
-    and ranks can be exchanged, and both can be counted from the other end.
+    """``shares[item, rank - 1]`` of draws around 1, 2, ..., made as symmetric as their law is:
+    items and ranks can be exchanged, and both can be counted from the other end.
 
     >>> symmetric_shares(np.array([[2, 3, 1]], dtype=np.int32))
     array([[0. , 0.5, 0.5],
