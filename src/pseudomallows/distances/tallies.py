@@ -32,6 +32,15 @@ class Tally(Protocol):
         """The consensus of the smallest distance, or a good one where that is out of reach."""
         ...  # pragma: no cover
 
+    @property
+    def evidence(self) -> NDArray[Any]:
+        """Numbers whose mean over some draws says which consensus was best for them all."""
+        ...  # pragma: no cover
+
+    def best_of(self, evidence: NDArray[Any]) -> Ranking:
+        """That consensus."""
+        ...  # pragma: no cover
+
     def move(
         self,
         stream: NDArray[np.uint64],
@@ -98,6 +107,15 @@ class RankTally:
     def best(self) -> Ranking:
         """The consensus of the smallest distance, by linear assignment."""
         return best_assignment(self.costs)
+
+    @property
+    def evidence(self) -> Counts:
+        """The costs."""
+        return self.costs
+
+    def best_of(self, evidence: NDArray[Any]) -> Ranking:
+        """The consensus of the smallest mean distance, by linear assignment."""
+        return best_assignment(evidence)
 
     def move(
         self,

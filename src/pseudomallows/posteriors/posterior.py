@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.tallies import best_assignment
 from ..distributions.scores import share_of_ranks
 from ..preferences import Clicks, Preferences
 from ..preferences.frames import make_frame
@@ -57,8 +56,8 @@ class Posterior:
     log_posterior : (n_chains, n_draws) array
         Log posterior density of each draw, up to a constant; NaN where it is not computed, such as
         between two draws of the labels of clusters.
-    costs : (n_clusters, n_items, n_items) array
-        ``costs[cluster, item, rank - 1]``: distance over all users, mean over the draws.
+    best : (n_clusters, n_items) array
+        ``best[cluster, item]`` is a rank in the most likely consensus: see `point_consensus`.
     items : array
         Names of the items.
     settings : dict
@@ -83,7 +82,7 @@ class Posterior:
     alpha: NDArray[np.float64]
     weights: NDArray[np.float64]
     log_posterior: NDArray[np.float64]
-    costs: NDArray[np.float64]
+    best: NDArray[np.int32]
     items: NDArray[Any]
     settings: dict[str, Any] = field(default_factory=dict)
     data: Preferences | None = None
@@ -196,7 +195,7 @@ class Posterior:
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
         if kind == "map":
             self.check_cluster(cluster)
-            return best_assignment(self.costs[cluster])
+            return self.best[cluster].copy()
         probabilities = self.rank_probabilities(cluster)
         if kind == "mean":
             ordering = orderings_of(mean_ranks_of(probabilities))

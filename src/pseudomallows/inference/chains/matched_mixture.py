@@ -88,11 +88,9 @@ class MatchedMixture:
         return np.array([cluster.alpha for cluster in self.clusters])
 
     @property
-    def costs(self) -> NDArray[np.float64]:
-        """``costs[cluster, item, rank - 1]``: minus the matched log likelihood, but for a constant
-        of each item, so that none is below 0."""
-        costs = np.stack([cluster.tally.costs(cluster.alpha) for cluster in self.clusters])
-        return np.asarray(costs - costs.min(axis=2, keepdims=True))
+    def evidence(self) -> NDArray[Any]:
+        """``evidence[cluster]``: numbers whose mean over draws says which consensus is best."""
+        return np.stack([cluster.tally.evidence(cluster.alpha) for cluster in self.clusters])
 
     @property
     def has_users(self) -> list[bool]:

@@ -91,14 +91,11 @@ class Mixture:
         return np.array([cluster.alpha for cluster in self.clusters])
 
     @property
-    def costs(self) -> Counts:
-        """``costs[cluster, item, rank - 1]`` of the latest draws; 0 for an empty cluster."""
-        shape = (self.n_clusters, self.population.n_items, self.population.n_items)
-        costs = np.zeros(shape, dtype=np.int64)
-        for mine, cluster in zip(costs, self.clusters, strict=True):
-            if cluster.tally is not None:
-                mine[:] = cluster.tally.costs
-        return costs
+    def evidence(self) -> NDArray[Any]:
+        """``evidence[cluster]`` of the latest draws (see `Tally`); 0 for an empty cluster."""
+        nothing = np.zeros_like(self.population.known.evidence)
+        tallies = [cluster.tally for cluster in self.clusters]
+        return np.stack([nothing if tally is None else tally.evidence for tally in tallies])
 
     @property
     def mean_memberships(self) -> Memberships:

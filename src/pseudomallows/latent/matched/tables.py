@@ -157,6 +157,12 @@ class SizeTally:
         """The consensus of the largest matched likelihood, by linear assignment."""
         return best_assignment(self.costs(alpha))
 
+    def evidence(self, alpha: float) -> Floats:
+        """The costs, but for a constant of each item, so that none is below 0: their mean over
+        draws says which consensus is best."""
+        costs = self.costs(alpha)
+        return np.asarray(costs - costs.min(axis=1, keepdims=True))
+
     def curve(self, consensus: Ranking) -> "AlphaCurve":
         """The matched log likelihood as a function of alpha."""
         return AlphaCurve(self, consensus)
