@@ -102,8 +102,8 @@ CASES = [
     # fit
     (lambda: pm.fit(RANKINGS), "prefs must be Preferences, got list: use pm.Preferences.from_"),
     (fit(method="magic"), "method must be one of 'pseudo', 'balanced', 'mcmc', 'matched', 'personal', got 'magic'"),
-    (fit(distance="kendall"), "distance must be one of 'footrule', got 'kendall'"),
-    (lambda: pm.Mallows([1, 2], 1, distance="ulam"), "distance must be one of 'footrule', got 'ulam'"),
+    (fit(distance="manhattan"), "distance must be one of 'footrule', 'spearman', 'kendall', 'cayley', 'hamming', 'ulam', got 'manhattan'"),
+    (lambda: pm.Mallows([1, 2], 1, distance=None), "'hamming', 'ulam', got None"),
     (lambda: pm.estimate_alpha(PREFS, "guess"), "method must be one of 'similarity', 'likelihood'"),
     (lambda: pm.estimate_alpha(rankings([1, 0, 0], [1, 2, 3])()), "some rankings are partial: use method="),
     (lambda: pm.fit(rankings([1, 2, 3])()), "one user only"),

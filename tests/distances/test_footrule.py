@@ -26,8 +26,8 @@ def law_of(n_items, alpha):
 
 def test_it_is_found_by_its_name():
     assert distances.get("footrule") is FOOTRULE
-    with pytest.raises(ValueError, match="distance must be one of 'footrule', got 'kendall'"):
-        distances.get("kendall")
+    with pytest.raises(ValueError, match="distance must be one of 'footrule', .* got 'manhattan'"):
+        distances.get("manhattan")
 
 
 @pytest.mark.parametrize("n_items", SIZES)

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .tallies import Prices, RankTally, Tally
+from .tallies import Counts, Prices, RankTally, Tally
 
 
 class Distance(Protocol):
@@ -26,12 +26,16 @@ class Distance(Protocol):
         """Log of the sum over all rankings of exp(-alpha / n_items * distance)."""
         ...  # pragma: no cover
 
+    def log_partition_error(self, n_items: int, alpha: float) -> float:
+        """How far off `log_partition` may be; 0 where it is exact."""
+        ...  # pragma: no cover
+
     def expected(self, n_items: int, alpha: float) -> float:
         """Mean distance of a Mallows draw from its consensus."""
         ...  # pragma: no cover
 
     def draw(self, n_items: int, alpha: float, n_draws: int, seed: int) -> NDArray[np.int32]:
-        """Mallows draws around 1, 2, ..., exact and independent: ``draws[draw, item]``."""
+        """Mallows draws around 1, 2, ..., independent: ``draws[draw, item]``."""
         ...  # pragma: no cover
 
     def rank_probabilities(self, n_items: int, alpha: float) -> NDArray[np.float64]:
@@ -50,9 +54,70 @@ class Distance(Protocol):
 class PriceDistance(Distance, Prices, Protocol):
     """A distance that is a sum over items of a price for two ranks."""
 
+    def prices(self, n_items: int) -> Counts:
+        """``prices[rank - 1, other - 1]``: what an item adds to the distance."""
+        ...  # pragma: no cover
+
     def tally(self, n_items: int) -> RankTally:
         """A tally of no users."""
         ...  # pragma: no cover
+
+
+class Exact:
+    """What distances have in common whose partition function is exact."""
+
+    def log_partition_error(self, n_items: int, alpha: float) -> float:
+        """How far off `log_partition` may be: it is exact."""
+        return 0.0
+
+
+def adds_up(distance: Distance) -> TypeGuard[PriceDistance]:
+    """Is the distance a sum over items of a price for two ranks?"""
+    return hasattr(distance, "costs")
+
+
+def has_evidence(distance: Distance) -> bool:
+    """Do sums over the draws of latent rankings tell the best consensus?"""
+    return distance.tally(2).evidence.size > 0
+
+
+def compare_rows(
+    kernel: Callable[..., None], rankings: ArrayLike, other: ArrayLike
+) -> NDArray[np.int64]:
+    """Distances of rows by a kernel ``(rankings, others, distances)``, where either of the two may
+    be one ranking for all rows of the other: distances are symmetric."""
+    left, right = (np.ascontiguousarray(x, dtype=np.int32) for x in (rankings, other))
+    shape = np.broadcast_shapes(left.shape, right.shape)[:-1]
+    rows, others = np.atleast_2d(left), np.atleast_2d(right)
+    if len(rows) < len(others):
+        rows, others = others, rows
+    found = np.empty(len(rows), dtype=np.int64)
+    kernel(rows, others, found)
+    return found.reshape(shape)
+
+
+def one_rank_stays(n_items: int, chance: float) -> NDArray[np.float64]:
+    """``probabilities[item, rank - 1]``, if an item leaves its rank by `chance`, for any other.
+
+    >>> one_rank_stays(3, 0.5)
+    array([[0.5 , 0.25, 0.25],
+           [0.25, 0.5 , 0.25],
+           [0.25, 0.25, 0.5 ]])
+    """
+    table = np.full((n_items, n_items), chance / max(n_items - 1, 1))
+    np.fill_diagonal(table, 1 - chance)
+    return table
+
+
+def means_if_one_stays(n_items: int, chance: float) -> NDArray[np.float64]:
+    """The mean ranks of `one_rank_stays`.
+
+    >>> means_if_one_stays(3, 0.5)
+    array([1.75, 2.  , 2.25])
+    """
+    ranks = np.arange(1, n_items + 1)
+    others = (ranks.sum() - ranks) / max(n_items - 1, 1)
+    return np.asarray(ranks + chance * (others - ranks))
 
 
 def alpha_for_distance(distance: Distance, n_items: int, mean: float) -> float:

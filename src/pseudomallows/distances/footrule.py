@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from ..kernels.costs import footrule_costs, footrule_distances
 from ..kernels.footrule import partition as kernels
 from ..kernels.footrule.matching import draw_mallows
+from .distance import Exact
 from .tallies import Counts, RankTally
 
 
-class Footrule:
+class Footrule(Exact):
     """``prices[rank - 1, other - 1]`` is the difference between two ranks."""
 
     name = "footrule"

@@ -1,7 +1,8 @@
 """Tallies: all that a consensus step needs of the users, in whole numbers.
 
 Whole numbers add up to the same bits in any order, so blocks of users may be counted on any thread
-or worker. `RankTally` serves every distance that is a sum over items of a price for two ranks.
+or worker. `RankTally` serves every distance that is a sum over items of a price for two ranks,
+`WinsTally` Kendall's, and `ListTally` those that need every distinct ranking.
 """
 
 from typing import Any, Protocol, Self
@@ -10,18 +11,61 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.chain import LEAP_AND_SHIFT, SWAP, move_consensus
-from ..kernels.costs import count_ranks, total_cost
+from ..kernels.costs import count_ranks, recount_ranks, total_cost
+from ..kernels.lists import (
+    RankingList,
+    best_of_all,
+    improve_by_list,
+    list_distance,
+    move_by_list,
+)
+from ..kernels.wins import (
+    best_by_subsets,
+    improve_by_insertions,
+    move_by_wins,
+    recount_wins,
+    wins_distance,
+)
+from ..rankings import orderings_of
 
 MOVES = {"swap": SWAP, "leap_and_shift": LEAP_AND_SHIFT}
 Counts = NDArray[np.int64]
 Ranking = NDArray[np.int32]
+MOST_SUBSET_ITEMS = 15  # whose best order by pairs is found through all sets of them
+MOST_LISTED_ITEMS = 7  # whose best order by a list is found through all orders
+N_STARTS = 20  # rankings of users from which a best order by a list is sought
+MEAN_UNIT = 1000  # of a mean number of users
+MOST_STEPS = 3 * 10**8  # of that search, over ranks of users
 
 
 class Tally(Protocol):
     """What the users say of a consensus."""
 
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        ...  # pragma: no cover
+
+    @property
+    def is_proved(self) -> bool:
+        """Is `best` sure to have the smallest distance?"""
+        ...  # pragma: no cover
+
+    def __add__(self, other: Self) -> Self:
+        """The users of both."""
+        ...  # pragma: no cover
+
     def add(self, rankings: Ranking, weights: Counts) -> None:
         """Add full rankings, each as often as its weight says."""
+        ...  # pragma: no cover
+
+    def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
+        """The tally of the same rankings with other weights, full ones all: those `before` are of
+        this tally. It stays as it is."""
+        ...  # pragma: no cover
+
+    def rank_sums(self) -> Counts:
+        """Sum over the users of each item's rank less 1: the items in the order of mean ranks."""
         ...  # pragma: no cover
 
     def distance(self, consensus: Ranking) -> int:
@@ -65,6 +109,8 @@ class Prices(Protocol):
 class RankTally:
     """``counts[item, rank - 1]`` users, times `unit`, give an item that rank."""
 
+    is_proved = True  # `best` has the smallest distance
+
     def __init__(self, prices: Prices, counts: Counts, unit: int = 1):
         self._prices, self.counts, self._unit = prices, counts, unit
         self._costs: Counts | None = None
@@ -95,6 +141,12 @@ class RankTally:
         """Add rankings, each as often as its weight says; a rank of 0 is not known, and skipped."""
         count_ranks(rankings, weights, self.counts)
         self._costs = None
+
+    def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
+        """The tally of the same full rankings with other weights; see `Tally`."""
+        counts = self.counts.copy()
+        recount_ranks(rankings, before, after, counts)
+        return type(self)(self._prices, counts, self._unit)
 
     def __add__(self, other: "RankTally") -> Self:
         """The users of both."""
@@ -128,6 +180,207 @@ class RankTally:
     ) -> None:
         """Move a consensus in place by Metropolis proposals; `scale` is alpha / n_items."""
         move_consensus(stream, self.costs, scale, MOVES[move], leap, n_moves, consensus)
+
+
+def rank_tally(tally: Tally) -> RankTally:
+    """The tally, if it counts ranks, or an error that says what to do."""
+    if not isinstance(tally, RankTally):
+        raise ValueError(
+            "this needs a distance that adds up over items: use distance='footrule', or "
+            "method='mcmc' with full rankings"
+        )
+    return tally
+
+
+class WinsTally:
+    """``wins[i, j]`` users put item i before item j."""
+
+    def __init__(self, wins: Counts):
+        self.wins = wins
+        self._margins: Counts | None = None
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.wins)
+
+    @property
+    def margins(self) -> Counts:
+        """``margins[i, j]``: how many more put i before j than behind it; made when asked."""
+        if self._margins is None:
+            self._margins = np.ascontiguousarray(self.wins - self.wins.T)
+        return self._margins
+
+    @property
+    def is_proved(self) -> bool:
+        """Is `best` sure to have the smallest distance? Up to 15 items."""
+        return self.n_items <= MOST_SUBSET_ITEMS
+
+    def rank_sums(self) -> Counts:
+        """Sum over the users of each item's rank less 1, if their rankings are full."""
+        return np.asarray(self.wins.sum(axis=0))
+
+    def add(self, rankings: Ranking, weights: Counts) -> None:
+        """Add rankings, each as often as its weight says; pairs with a rank of 0 are skipped."""
+        recount_wins(rankings, np.zeros_like(weights), weights, self.wins)
+        self._margins = None
+
+    def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
+        """The tally of the same full rankings with other weights; see `Tally`."""
+        wins = self.wins.copy()
+        recount_wins(rankings, before, after, wins)
+        return type(self)(wins)
+
+    def __add__(self, other: "WinsTally") -> Self:
+        """The users of both."""
+        return type(self)(self.wins + other.wins)
+
+    def distance(self, consensus: Ranking) -> int:
+        """Distance between all users and a consensus."""
+        return int(wins_distance(self.wins, orderings_of(consensus)))
+
+    def best(self) -> Ranking:
+        """The consensus of the smallest distance (Kemeny's), through all sets of up to 15 items.
+
+        For more items, a good one: from the order of mean ranks, items are inserted where they are
+        best until no insertion helps.
+        """
+        ordering = orderings_of(self.rank_sums())
+        if self.is_proved:
+            best_by_subsets(self.wins, ordering)
+        consensus = _ranking_of(ordering)
+        if not self.is_proved:
+            improve_by_insertions(self.margins, consensus, ordering)
+        return consensus
+
+    @property
+    def evidence(self) -> Counts:
+        """The wins."""
+        return self.wins
+
+    def best_of(self, evidence: NDArray[Any]) -> Ranking:
+        """The consensus of the smallest mean distance, or a good one."""
+        return WinsTally(np.rint(evidence * MEAN_UNIT).astype(np.int64)).best()
+
+    def move(
+        self,
+        stream: NDArray[np.uint64],
+        scale: float,
+        n_moves: int,
+        consensus: Ranking,
+        move: str = "swap",
+        leap: int = 1,
+    ) -> None:
+        """Move a consensus in place by Metropolis proposals; `scale` is alpha / n_items.
+
+        A proposal over h places looks at h numbers, or 2 h.
+        """
+        move_by_wins(stream, self.margins, scale, MOVES[move], leap, n_moves, consensus)
+
+
+class ListTally:
+    """``counts[row]`` users have the ranking ``rankings[row]``; no ranking is there twice."""
+
+    def __init__(self, kind: int, rankings: Ranking, counts: Counts):
+        self._kind, self.rankings, self.counts = kind, rankings, counts
+
+    @classmethod
+    def of(cls, kind: int, rankings: Ranking, weights: Counts) -> Self:
+        """The tally of rankings, each as often as its weight says; those with a rank of 0 are
+        skipped. `kind` is the code of the distance in `kernels.lists`."""
+        used = (weights != 0) & (rankings > 0).all(axis=1)
+        rows, places = np.unique(rankings[used], axis=0, return_inverse=True)
+        counts = np.zeros(len(rows), dtype=np.int64)
+        np.add.at(counts, places.ravel(), weights[used])
+        return cls(kind, np.ascontiguousarray(rows, dtype=np.int32), counts)
+
+    @classmethod
+    def empty(cls, kind: int, n_items: int) -> Self:
+        """A tally of no users."""
+        return cls(kind, np.empty((0, n_items), dtype=np.int32), np.empty(0, dtype=np.int64))
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(self.rankings.shape[1])
+
+    @property
+    def is_proved(self) -> bool:
+        """Is `best` sure to have the smallest distance? Up to 7 items."""
+        return self.n_items <= MOST_LISTED_ITEMS
+
+    @property
+    def _users(self) -> RankingList:
+        return RankingList(self._kind, self.rankings, self.counts)
+
+    def rank_sums(self) -> Counts:
+        """Sum over the users of each item's rank less 1: the items in the order of mean ranks."""
+        return np.asarray(self.counts @ (self.rankings.astype(np.int64) - 1))
+
+    def add(self, rankings: Ranking, weights: Counts) -> None:
+        """Add full rankings, each as often as its weight says; others are skipped."""
+        both = self + type(self).of(self._kind, rankings, weights)
+        self.rankings, self.counts = both.rankings, both.counts
+
+    def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
+        """The tally of the same full rankings with other weights; see `Tally`."""
+        return type(self).of(self._kind, rankings, after)
+
+    def __add__(self, other: "ListTally") -> Self:
+        """The users of both."""
+        rankings = np.concatenate([self.rankings, other.rankings])
+        return type(self).of(self._kind, rankings, np.concatenate([self.counts, other.counts]))
+
+    def distance(self, consensus: Ranking) -> int:
+        """Distance between all users and a consensus."""
+        scratch = np.empty(self.n_items, dtype=np.int64)
+        return int(list_distance(self._users, orderings_of(consensus), scratch))
+
+    def best(self) -> Ranking:
+        """The consensus of the smallest distance, by trying all orders of up to 7 items.
+
+        For more items, a good one: from the order of mean ranks and the rankings that most users
+        have, the best of these is improved by exchanges and insertions.
+        """
+        consensus = _ranking_of(orderings_of(self.rank_sums()))
+        if self.is_proved:
+            best_of_all(self._users, consensus)
+            return consensus
+        common = self.rankings[np.argsort(-self.counts, kind="stable")[:N_STARTS]]
+        consensus = min([consensus, *common], key=self.distance).copy()
+        n_tries = MOST_STEPS // max(2 * self.rankings.size, 1)
+        improve_by_list(self._users, max(n_tries, self.n_items), consensus)
+        return consensus
+
+    @property
+    def evidence(self) -> Counts:
+        """None: lists have no mean."""
+        return np.empty(0, dtype=np.int64)
+
+    def best_of(self, evidence: NDArray[Any]) -> Ranking:
+        """That of these users."""
+        return self.best()
+
+    def move(
+        self,
+        stream: NDArray[np.uint64],
+        scale: float,
+        n_moves: int,
+        consensus: Ranking,
+        move: str = "swap",
+        leap: int = 1,
+    ) -> None:
+        """Move a consensus in place by Metropolis proposals; `scale` is alpha / n_items.
+
+        A proposal looks at all distinct rankings.
+        """
+        move_by_list(stream, self._users, scale, MOVES[move], leap, n_moves, consensus)
+
+
+def _ranking_of(ordering: NDArray[np.int64]) -> Ranking:
+    ranking = np.empty(len(ordering), dtype=np.int32)
+    ranking[ordering] = np.arange(1, len(ordering) + 1)
+    return ranking
 
 
 def best_assignment(costs: NDArray[Any]) -> Ranking:

@@ -19,25 +19,37 @@ def accepts(stream, log_ratio):
 
 
 @njit(cache=True, nogil=True)
-def swap(stream, costs, lam, log_reach, consensus, ordering):
-    """Exchange the ranks of two items; return whether it was accepted.
+def choose_pair(stream, n_items, log_reach):
+    """Two places, from 0, whose ranks a swap may exchange; the second may stick out at the end.
 
-    The ranks are `leap` apart, and a leap has probability of about 1 / leap, so that every scale is
-    tried and nothing needs tuning. Pairs that stick out at the end are refused, which keeps the
-    proposal symmetric.
+    They are `leap` apart, and a leap has probability of about 1 / leap, so that every scale is
+    tried and nothing needs tuning. Pairs that stick out are to be refused, which keeps the proposal
+    symmetric.
     """
-    n_items = len(consensus)
     leap = int(np.exp(uniform(stream) * log_reach))
     low = below(stream, n_items)
-    high = low + leap
-    if high >= n_items:
+    return low, low + leap
+
+
+@njit(cache=True, nogil=True)
+def exchange_places(low, high, consensus, ordering):
+    """Exchange the items at two places."""
+    first, second = ordering[low], ordering[high]
+    consensus[first], consensus[second] = high + 1, low + 1
+    ordering[low], ordering[high] = second, first
+
+
+@njit(cache=True, nogil=True)
+def swap(stream, costs, lam, log_reach, consensus, ordering):
+    """Exchange the ranks of two items; return whether it was accepted. See `choose_pair`."""
+    low, high = choose_pair(stream, len(consensus), log_reach)
+    if high >= len(consensus):
         return False
     first, second = ordering[low], ordering[high]
     change = costs[first, high] + costs[second, low] - costs[first, low] - costs[second, high]
     if not accepts(stream, -lam * change):
         return False
-    consensus[first], consensus[second] = high + 1, low + 1
-    ordering[low], ordering[high] = second, first
+    exchange_places(low, high, consensus, ordering)
     return True
 
 
@@ -48,35 +60,50 @@ def choices(rank, leap, n_items):
 
 
 @njit(cache=True, nogil=True)
-def leap_and_shift(stream, costs, lam, leap, consensus, ordering):
-    """The proposal of Vitelli et al. (2018): one item leaps, those between shift by one.
+def choose_leap(stream, leap, consensus):
+    """An item's place, from 0, and the one it may leap to: Vitelli et al. (2018)."""
+    n_items = len(consensus)
+    here = consensus[below(stream, n_items)] - 1
+    there = max(here - leap, 0) + below(stream, choices(here, leap, n_items))
+    return here, there + 1 if there >= here else there
+
+
+@njit(cache=True, nogil=True)
+def leap_log_ratio(here, there, leap, n_items):
+    """Log of the probability of the way back over that of the way there.
 
     A leap of one place can be proposed from both of its items, so its two ways have equal
     probability there and back; a longer one has one way, and the ratio is that of the choices.
     """
-    n_items = len(consensus)
-    item = below(stream, n_items)
-    here = consensus[item] - 1
-    lowest = max(here - leap, 0)
-    there = lowest + below(stream, choices(here, leap, n_items))
-    if there >= here:
-        there += 1
-    side = 1 if there > here else -1
-    change = costs[item, there] - costs[item, here]
-    for rank in range(here + side, there + side, side):
-        between = ordering[rank]
-        change += costs[between, rank - side] - costs[between, rank]
-    log_ratio = -lam * change
-    if abs(there - here) > 1:
-        log_ratio += np.log(choices(here, leap, n_items) / choices(there, leap, n_items))
-    if not accepts(stream, log_ratio):
-        return False
+    if abs(there - here) == 1:
+        return 0.0
+    return np.log(choices(here, leap, n_items) / choices(there, leap, n_items))
+
+
+@njit(cache=True, nogil=True)
+def shift_places(here, there, consensus, ordering):
+    """Move the item at one place to another; those between shift by one."""
+    item, side = ordering[here], 1 if there > here else -1
     for rank in range(here + side, there + side, side):
         between = ordering[rank]
         consensus[between] = rank - side + 1
         ordering[rank - side] = between
     consensus[item] = there + 1
     ordering[there] = item
+
+
+@njit(cache=True, nogil=True)
+def leap_and_shift(stream, costs, lam, leap, consensus, ordering):
+    """One item leaps, those between shift by one; return whether it was accepted."""
+    here, there = choose_leap(stream, leap, consensus)
+    item, side = ordering[here], 1 if there > here else -1
+    change = costs[item, there] - costs[item, here]
+    for rank in range(here + side, there + side, side):
+        between = ordering[rank]
+        change += costs[between, rank - side] - costs[between, rank]
+    if not accepts(stream, -lam * change + leap_log_ratio(here, there, leap, len(consensus))):
+        return False
+    shift_places(here, there, consensus, ordering)
     return True
 
 

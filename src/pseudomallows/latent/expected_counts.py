@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances import price_of
 from ..distances.tallies import Counts, Ranking, RankTally
 from ..distributions.pseudo import ORDERS
 from ..engines.executors import BLOCK, all_cores, blocks, is_remote
@@ -139,7 +140,9 @@ class ExpectedDraw:
             executor = self.population.executor
             threads = all_cores() if is_remote(executor) else executor
             counts = sum(threads.map(self._expect, [sizes[::2], sizes[1::2]]), start=np.zeros(1))
-        tally = RankTally(self.population.distance, counts.astype(np.int64), unit=MOST_DRAWS)
+        tally = RankTally(
+            price_of(self.population.distance), counts.astype(np.int64), unit=MOST_DRAWS
+        )
         return Completed(tally, self._consensus)
 
     def _expect(self, sizes: list[int]) -> NDArray[np.float64]:

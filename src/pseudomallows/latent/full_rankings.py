@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.tallies import Counts, Ranking, RankTally
-from ..kernels.costs import recount_ranks
+from ..distances.tallies import Counts, Ranking
 from .population import Population
 from .rankings import RankingPopulation, log_likelihoods_of_full
 
@@ -64,8 +63,7 @@ class FullPopulation(RankingPopulation):
             return None
         if not isinstance(before, FullPopulation) or before._prefs is not self._prefs:
             before = self
-        part, counts = copy.copy(self), before.known.counts.copy()
-        recount_ranks(self._prefs.rankings, before.row_weights, weights, counts)
-        part.known = part._full = RankTally(self.distance, counts)
+        part, rankings = copy.copy(self), self._prefs.rankings
+        part.known = part._full = before.known.recounted(rankings, before.row_weights, weights)
         part.row_weights, part._n_full = weights, n_users
         return part

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances import price_of
 from ..distances.tallies import Counts, Ranking, RankTally
 from ..engines.executors import Executor
 from ..kernels.footrule.clicks import swap_users
@@ -45,7 +46,7 @@ class MetropolisPopulation(ClickPopulation):
     def swap_rows(self, rows: slice, law: "SwapLaw") -> Counts:
         """Move the latent rankings of some rows; return the counts of their ranks."""
         assert self._latent is not None
-        counts = np.zeros_like(self.known.counts)
+        counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
         streams = Streams(law.seed, law.number, self.row_numbers[rows], self.row_weights[rows])
         latent, clicks = self._latent[rows], self.clicks_of_rows(rows)
         swap_users(streams, clicks, law.consensus, law.lam, self._n_swaps, latent, counts)
@@ -117,7 +118,7 @@ class SwapDraw:
             population,
             SwapLaw(consensus, alpha / population.n_items, seed, number),
         )
-        self._counts = np.zeros_like(population.known.counts)
+        self._counts = np.zeros((population.n_items, population.n_items), dtype=np.int64)
 
     def add(self, part: Counts) -> None:
         """Add the counts of a block."""
@@ -125,5 +126,5 @@ class SwapDraw:
 
     def finish(self) -> Completed:
         """The tally, once all blocks are added."""
-        self.population.tally = RankTally(self.population.distance, self._counts)
+        self.population.tally = RankTally(price_of(self.population.distance), self._counts)
         return Completed(self.population.tally, self.law.consensus)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..distances import price_of
 from ..distances.tallies import Counts, Ranking, RankTally
 from ..distributions.pseudo import ORDERS
 from ..kernels.groups import draw_users
@@ -64,4 +65,6 @@ class PseudoDraw:
 
     def finish(self) -> Completed:
         """The tally, once all blocks are added; the consensus stays where it is."""
-        return Completed(RankTally(self.population.distance, self._counts), self._consensus)
+        return Completed(
+            RankTally(price_of(self.population.distance), self._counts), self._consensus
+        )

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..distances import PriceDistance
-from ..distances.tallies import Counts, Ranking, RankTally
+from ..distances import Distance, price_of
+from ..distances.tallies import Counts, Ranking, RankTally, Tally, rank_tally
 from ..engines.executors import BLOCK, Executor, Threads, blocks
 from ..kernels.footrule.latent import pair_ranks, swap_partners
 from ..kernels.streams import CENTRE, start_stream
@@ -29,13 +29,13 @@ class Population(ABC):
     """
 
     mean_ranks: NDArray[np.float64]  # or any numbers that rank the items likewise
-    known: RankTally  # of the ranks that are known
+    known: Tally  # of the ranks that are known
     row_weights: Counts  # of the rows that say anything
     row_numbers: Counts  # of the first user of each of them; streams go by these
     click_sizes: "SizeCounts"  # of clicks, also of the users from whom these were selected
     rows_at_once = BLOCK // 2  # in a task that finds the likelihood of each row
 
-    def __init__(self, n_items: int, executor: Executor | None, distance: PriceDistance):
+    def __init__(self, n_items: int, executor: Executor | None, distance: Distance):
         self.n_items, self.distance = n_items, distance
         self.executor = Threads() if executor is None else executor
         self.known = distance.tally(n_items)
@@ -222,7 +222,7 @@ class ExactLaw:
 class Completed(NamedTuple):
     """What a draw of all latent rankings leaves: their tally, and the consensus to go on from."""
 
-    tally: RankTally
+    tally: Tally
     consensus: Ranking
 
 
@@ -239,7 +239,7 @@ class ExactDraw:
         pair_ranks(self._stream, consensus, partners)
         self.law = ExactLaw(consensus, alpha / population.n_items, seed, number, partners)
         self._sums = np.zeros((2, population.n_items, population.n_items), dtype=np.int64)
-        self._sums[0] = population.known.counts
+        self._sums[0] = rank_tally(population.known).counts
 
     def add(self, part: Counts) -> None:
         """Add the counts of a block."""
@@ -250,7 +250,7 @@ class ExactDraw:
         counts, shared = self._sums
         law, consensus = self.law, self.law.consensus.copy()
         swap_partners(self._stream, law.partners, shared, law.lam, consensus, counts)
-        return Completed(RankTally(self.population.distance, counts), consensus)
+        return Completed(RankTally(price_of(self.population.distance), counts), consensus)
 
 
 class Law(Protocol):

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances import FOOTRULE, PriceDistance
+from ..distances import FOOTRULE, Distance
 from ..distances.footrule import log_partition
-from ..distances.tallies import Counts, Ranking, RankTally
+from ..distances.tallies import Counts, Ranking, Tally
 from ..engines.executors import Executor
 from ..kernels.footrule.latent import draw_latent, log_likelihoods
 from ..kernels.streams import Streams
@@ -30,7 +30,7 @@ class RankingPopulation(LocalPopulation):
         prefs: Rankings,
         executor: Executor | None = None,
         numbers: Counts | None = None,
-        distance: PriceDistance = FOOTRULE,
+        distance: Distance = FOOTRULE,
     ):
         informative = prefs.is_informative
         check_informative(informative)
@@ -46,7 +46,7 @@ class RankingPopulation(LocalPopulation):
         self._full = self._tally(self._prefs.rankings, full_weights)
         self.known = self._full + self._tally(others.known_ranks(), self._weights)
 
-    def _tally(self, rankings: Ranking, weights: Counts) -> RankTally:
+    def _tally(self, rankings: Ranking, weights: Counts) -> Tally:
         tally = self.distance.tally(self.n_items)
         tally.add(rankings, weights)
         return tally
@@ -98,7 +98,7 @@ class RankingPopulation(LocalPopulation):
 
 
 def log_likelihoods_of_full(
-    rankings: Ranking, consensus: Ranking, alpha: float, distance: PriceDistance
+    rankings: Ranking, consensus: Ranking, alpha: float, distance: Distance
 ) -> NDArray[np.float64]:
     """Log probability of each row of full rankings, by any distance."""
     n_items = len(consensus)

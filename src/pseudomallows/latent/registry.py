@@ -6,7 +6,7 @@ Full rankings need none.
 from typing import Any
 
 from .. import distances
-from ..distances import PriceDistance
+from ..distances import Distance
 from ..engines.executors import Executor, is_remote
 from ..preferences import Preferences, check_preferences
 from .clicks import ClickPopulation
@@ -44,7 +44,7 @@ def make_population(
     return population
 
 
-def check_full(prefs: Any, distance: PriceDistance) -> Any:
+def check_full(prefs: Any, distance: Distance) -> Any:
     """Refuse users known in part, where no exact law is known of them."""
     if prefs.kind != "rankings" or not prefs.is_full:
         known = ", ".join(repr(name) for kind, name in EXACT if kind == prefs.kind)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances import DISTANCES, has_evidence
 from ..distributions.scores import share_of_ranks
 from ..preferences import Clicks, Preferences
 from ..preferences.frames import make_frame
@@ -195,6 +196,12 @@ class Posterior:
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
         if kind == "map":
             self.check_cluster(cluster)
+            distance = self.settings.get("distance", "footrule")
+            if distance in DISTANCES and not has_evidence(DISTANCES[distance]):
+                raise ValueError(
+                    f"kind='map' is not known by the distance of this fit, {distance!r}: use 'cp' "
+                    "or 'mean'"
+                )
             return self.best[cluster].copy()
         probabilities = self.rank_probabilities(cluster)
         if kind == "mean":

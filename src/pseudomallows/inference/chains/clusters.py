@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...distances.tallies import Ranking, RankTally
+from ...distances.tallies import Ranking, Tally, rank_tally
 from ...distributions.pseudo import PseudoMallows
 from ...files.saved import Saved
 from ...kernels.streams import CHAIN, start_stream
@@ -35,7 +35,7 @@ class Cluster(ABC):
     The steps stand apart, so that those of several clusters can go side by side: see `Mixture`.
     """
 
-    tally: RankTally | None = None  # of the latest latent rankings
+    tally: Tally | None = None  # of the latest latent rankings
     origin: DrawOrigin  # of the latest latent rankings
     n_alpha_moves = 1
     lowest_alpha = 0.0
@@ -104,7 +104,7 @@ class Cluster(ABC):
         self.origin = DrawOrigin(consensus, self.alpha, self.seed, self.n_sweeps, order)
 
     @abstractmethod
-    def move(self, tally: RankTally) -> None:
+    def move(self, tally: Tally) -> None:
         """Move the consensus, given the tally of the completed data."""
 
     def log_posterior(self) -> float:
@@ -166,10 +166,10 @@ class PseudoCluster(Cluster):
             self._tables.make()
         return ExpectedDraw(self.population, self.consensus, self._tables)
 
-    def move(self, tally: RankTally) -> None:
+    def move(self, tally: Tally) -> None:
         """Draw the consensus, or choose by weight among draws, which is exact."""
         moves = self._moves
-        law = PseudoMallows.from_tally(tally, self.alpha, moves.sigma, moves.balanced)
+        law = PseudoMallows.from_tally(rank_tally(tally), self.alpha, moves.sigma, moves.balanced)
         if moves.weighted:
             self.consensus = law.redraw(self.consensus, N_CANDIDATES, self.rng).copy()
         else:
@@ -217,7 +217,7 @@ class ExactCluster(Cluster):
         super().resume(saved)
         self.log_step = saved.number("log_step", -LONGEST_LOG_STEP, LONGEST_LOG_STEP)
 
-    def move(self, tally: RankTally) -> None:
+    def move(self, tally: Tally) -> None:
         """Move the consensus by proposals on the tally."""
         start_stream(self.seed, self.n_sweeps, CHAIN, self._stream)
         scale, how = self.alpha / self.population.n_items, self._proposals

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...distances.distance import alpha_for_distance
-from ...distances.tallies import Ranking, RankTally
+from ...distances.tallies import Ranking, Tally
 from ...kernels.streams import CHAIN, start_stream
 from ...latent.population import LocalPopulation, Population
 from ...rankings import rank_randomly
@@ -134,7 +134,7 @@ class StartCluster(Cluster):
         highest = min(HIGHEST_ALPHA, 10.0 * self.population.n_items)
         self.alpha = min(max(alpha, LOWEST_START), highest)
 
-    def move(self, tally: RankTally) -> None:
+    def move(self, tally: Tally) -> None:
         """The best consensus, or a sampled one."""
         if not self.is_sampled:
             self.consensus = tally.best()

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...distances.tallies import Ranking
+from ...distances.tallies import Ranking, rank_tally
 from ...distributions.pseudo import ORDERS, PseudoMallows, WeightedDraws
 from ...latent.population import Population
 from ...posteriors.diagnostics import SLOW_ADVICE
@@ -31,7 +31,9 @@ class PseudoMethod(Method):
         """All draws of full rankings at once (Algorithm 3, or balanced)."""
         assert plan.alpha is not None
         moves = self.moves(plan.case)
-        law = PseudoMallows.from_tally(population.known, plan.alpha, moves.sigma, moves.balanced)
+        law = PseudoMallows.from_tally(
+            rank_tally(population.known), plan.alpha, moves.sigma, moves.balanced
+        )
         draws = law.draw_weighted(plan.n_draws, rng)
         return draws if moves.weighted else replace(draws, log_weights=np.zeros(plan.n_draws))
 

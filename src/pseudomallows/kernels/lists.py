@@ -1,0 +1,129 @@
+"""Lists of rankings with counts: what Cayley's and Ulam's distances need of the users.
+
+`ordering[rank - 1]` is the item of a consensus at that rank; lam is alpha / n_items.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from .cayley import count_cycles
+from .chain import (
+    SWAP,
+    accepts,
+    choose_leap,
+    choose_pair,
+    exchange_places,
+    leap_log_ratio,
+    shift_places,
+)
+from .kendall import order_by_rank
+from .ulam import longest_rise, next_permutation
+
+CAYLEY, ULAM = 0, 1
+
+
+class RankingList(NamedTuple):
+    """`counts[row]` users have the ranking `rankings[row]`; `kind` is the code of the distance."""
+
+    kind: int
+    rankings: NDArray[np.int32]
+    counts: NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def list_distance(users, ordering, scratch):
+    """Distance between all users and a consensus."""
+    kind, rankings, counts = users
+    total = 0
+    if kind == CAYLEY:
+        for row in range(len(rankings)):
+            total += counts[row] * (len(ordering) - count_cycles(rankings[row], ordering, scratch))
+    else:
+        for row in range(len(rankings)):
+            total += counts[row] * (len(ordering) - longest_rise(rankings[row], ordering, scratch))
+    return total
+
+
+@njit(cache=True, nogil=True)
+def move_by_list(stream, users, lam, move, leap, n_moves, consensus):
+    """Make `n_moves` proposals; return how many were accepted."""
+    n_items = len(consensus)
+    ordering, scratch = np.empty((2, n_items), dtype=np.int64)
+    order_by_rank(consensus, ordering)
+    log_reach, n_accepted = np.log(n_items), 0
+    distance = list_distance(users, ordering, scratch)
+    for _ in range(n_moves):
+        log_ratio = 0.0
+        if move == SWAP:
+            here, there = choose_pair(stream, n_items, log_reach)
+            if there >= n_items:
+                continue
+            exchange_places(here, there, consensus, ordering)
+        else:
+            here, there = choose_leap(stream, leap, consensus)
+            log_ratio = leap_log_ratio(here, there, leap, n_items)
+            shift_places(here, there, consensus, ordering)
+        proposed = list_distance(users, ordering, scratch)
+        if accepts(stream, -lam * (proposed - distance) + log_ratio):
+            distance = proposed
+            n_accepted += 1
+        elif move == SWAP:
+            exchange_places(here, there, consensus, ordering)
+        else:
+            shift_places(there, here, consensus, ordering)
+    return n_accepted
+
+
+@njit(cache=True, nogil=True)
+def improve_by_list(users, most_tries, consensus):
+    """Exchange or move items while that makes the distance smaller; return the distance.
+
+    Ends where no exchange and no insertion does, or after `most_tries`.
+    """
+    n_items = len(consensus)
+    ordering, scratch = np.empty((2, n_items), dtype=np.int64)
+    order_by_rank(consensus, ordering)
+    distance = list_distance(users, ordering, scratch)
+    n_ways, since, way = n_items * n_items, 0, 0  # how many ways in turn were of no use
+    for _ in range(most_tries):
+        if since >= n_ways:
+            break
+        here, there = way // n_items, way % n_items
+        way = (way + 1) % n_ways
+        since += 1
+        if here == there:
+            continue
+        for is_swap in (True, False):
+            if is_swap:
+                exchange_places(here, there, consensus, ordering)
+            else:
+                shift_places(here, there, consensus, ordering)
+            proposed = list_distance(users, ordering, scratch)
+            if proposed < distance:
+                distance, since = proposed, 0
+                break
+            if is_swap:
+                exchange_places(here, there, consensus, ordering)
+            else:
+                shift_places(there, here, consensus, ordering)
+    return distance
+
+
+@njit(cache=True, nogil=True)
+def best_of_all(users, consensus):
+    """Fill the consensus of the smallest distance, the first of them, by trying all."""
+    ordering, scratch = np.empty((2, len(consensus)), dtype=np.int64)
+    for place in range(len(ordering)):
+        ordering[place] = place
+    best = list_distance(users, ordering, scratch)
+    chosen = ordering.copy()
+    while next_permutation(ordering):
+        distance = list_distance(users, ordering, scratch)
+        if distance < best:
+            best = distance
+            chosen[:] = ordering
+    for place in range(len(chosen)):
+        consensus[chosen[place]] = place + 1
