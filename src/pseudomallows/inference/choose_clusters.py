@@ -126,8 +126,10 @@ def choose_clusters(
     if largest is not None:
         most = min(check_count(largest, "largest"), max(1, len(rows) // N_FOLDS))
     folds = np.array_split(rows, N_FOLDS) if len(rows) >= 2 * N_FOLDS else [rows]
-    starts = start_matched if prefs.kind == "clicks" else find_start
-    start = functools.partial(starts, alpha=alpha, share_prior=share_prior, rng=rng)
+    start: Callable[..., Any] = find_start
+    if prefs.kind == "clicks":
+        start = functools.partial(start_matched, distance=distance)
+    start = functools.partial(start, alpha=alpha, share_prior=share_prior, rng=rng)
     tried, scores, to_try = [], [], list(_growing(most))
     for n_clusters in to_try:
         tried.append(n_clusters)

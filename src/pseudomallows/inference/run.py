@@ -30,6 +30,15 @@ class _Place:
     mixture: Chain
 
 
+def _reordered(consensus: NDArray[np.int32], order: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The draws with their clusters in this order; in place, since there may be room for one
+    only."""
+    if (np.diff(order) < 0).any():
+        for draw in consensus.reshape(-1, *consensus.shape[2:]):
+            draw[:] = draw[order]
+    return consensus
+
+
 class Run:
     """One fit: arrays, filled by the chains of a plan."""
 
@@ -98,7 +107,7 @@ class Run:
         none = np.empty((0, 0, self.plan.case.n_clusters, self.population.n_items), np.int32)
         leaders = np.stack(self.leaders) if self.leaders else none
         return {
-            "consensus": self.consensus[:, :, order],
+            "consensus": _reordered(self.consensus, order),
             "alpha": self.alphas[:, :, order],
             "weights": weights / weights.sum(),
             "log_posterior": self.log_posterior,

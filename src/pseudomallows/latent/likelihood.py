@@ -13,6 +13,7 @@ from ..kernels.click_rows import slice_clicks
 from ..preferences import Clicks, Preferences, check_clicks, check_preferences
 from ..rankings import check_alpha
 from .clicks import log_likelihoods_of_clicks
+from .kendall_clicks import kendall_likelihoods
 from .population import check_consensus
 from .rankings import log_likelihoods_of_full, log_likelihoods_of_rankings
 from .registry import check_full
@@ -25,6 +26,9 @@ LIKELIHOODS: dict[tuple[str, str], Callable[[Any, slice, Ranking, float], NDArra
     ("clicks", "footrule"): lambda prefs, rows, consensus, alpha: log_likelihoods_of_clicks(
         slice_clicks(prefs, rows), consensus, alpha
     ),
+    ("clicks", "kendall"): lambda prefs, rows, consensus, alpha: kendall_likelihoods(
+        slice_clicks(prefs, rows), consensus, alpha
+    ),
 }
 
 
@@ -34,7 +38,8 @@ def log_likelihood(
     """Log probability of what is known of each user, given the consensus and alpha; exact.
 
     The sum over all full rankings that agree with it, by matchings on a line, in time n_items^2 a
-    user. Of clicks, their number is given. Row weights are not used: a value is that of one person.
+    user; for clicks under Kendall's distance in closed form, in time that goes with the clicks. Of
+    clicks, their number is given. Row weights are not used: a value is that of one person.
 
     >>> rankings = [[1, 2, 3], [1, 0, 0], [1, 1, 3], [0, 0, 0]]  # the third has a tie
     >>> prefs = Preferences.from_rankings(rankings)

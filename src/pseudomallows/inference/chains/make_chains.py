@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...distances.tallies import Ranking, best_assignment
+from ...distances.tallies import Ranking
 from ...files.saved import Saved
 from ...latent.matched.users import ClusterLaws
 from ...latent.population import Population
@@ -162,8 +162,8 @@ class MatchedChains:
         method: Any = plan.method  # with a prior of alpha, and a start
         proposals = MatchedProposals(method.move, method.leap, method.n_moves)
         how = (plan.alpha, proposals, method.alpha_prior, method.share_prior, method.is_exact)
-        self._start, self._from = MatchedStart(population, *how), method.start
-        self.evidence_shape: tuple[int, ...] = (population.n_items, population.n_items)
+        self._start = MatchedStart(population, *how, method.distance)
+        self._from, self.evidence_shape = method.start, self._start.law.evidence_shape
 
     def start(
         self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
@@ -182,7 +182,7 @@ class MatchedChains:
 
     def best_of(self, evidence: NDArray[Any], draw: Ranking) -> Ranking:
         """The consensus that is best by the mean evidence of a cluster."""
-        return best_assignment(evidence)
+        return self._start.law.best_of(evidence, draw)
 
     def unbounded(self, chain: MatchedMixture) -> list[bool]:
         """Does nothing in the data bound the alpha of each cluster?"""

@@ -19,6 +19,7 @@ from .method import Case, Plan, clicks_only, count, one_of, option
 from .sampler import Sampler
 
 AUGMENTATIONS = ("matched", "exact", "metropolis")
+LEAST_DRAWS, ROOM = 10, 2**29  # draws of a chain, and bytes of all, of a huge catalogue
 N_ALPHA_MOVES = 5  # in a sweep of full rankings, where one costs nothing
 
 
@@ -55,13 +56,28 @@ class Mcmc(Sampler):
             raise ValueError("augmentation='metropolis' is for one cluster: use 'matched'")
         return super().other_defaults(case)
 
+    def check_distance(self, case: Case) -> None:
+        """Of clicks, Kendall's has a law of its own, and moves of its own."""
+        if not (case.has_clicks and self.distance == "kendall"):
+            return
+        for name, usual in (("augmentation", "matched"), ("move", "swap")):
+            if getattr(self, name) != usual:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} does not go with clicks and "
+                    f"distance='kendall', whose latent rankings are summed out: leave {name} out"
+                )
+
     def is_matched(self, case: Case) -> bool:
         """Clicks, unless their latent rankings are to be drawn."""
         return case.has_clicks and self.augmentation == "matched"
 
     def default_draws(self, case: Case) -> int:
-        """Draws after a correction are nearly independent."""
-        return 100 if self.is_matched(case) else 200
+        """Draws on a law of clicks are nearly independent; of a huge catalogue only as many as have
+        room."""
+        if not self.is_matched(case):
+            return 200
+        of_one = 4 * case.n_items * case.n_clusters * self.n_chains
+        return min(100, max(LEAST_DRAWS, ROOM // of_one))
 
     @property
     def has_exact_latent(self) -> bool:

@@ -215,6 +215,14 @@ class Method(Options, ABC):
         chosen |= {"refresh": min(refresh, n_sweeps)} | self.other_defaults(case)
         return dataclasses.replace(self, **chosen)
 
+    def check_distance(self, case: Case) -> None:
+        """Refuse a distance for which the method is not made."""
+        if case.has_clicks and self.distance == "kendall":
+            raise ValueError(
+                f"method={self.name!r} on clicks is for the footrule: with distance='kendall' use "
+                "method='mcmc', which is exact, and fast there"
+            )
+
     def other_defaults(self, case: Case) -> dict[str, Any]:
         """The options of a method's own that depend on the data."""
         return {}
@@ -329,6 +337,7 @@ class Plan:
         """The plan of a call of `fit`, or an error that says which option is wrong."""
         case = Case.of(prefs, n_clusters)
         chosen = method.make(case, options)
+        chosen.check_distance(case)
         draws = check_count(chosen.default_draws(case) if n_draws is None else n_draws, "n_draws")
         rows = rows_of_users(prefs, chosen.keep_latent)
         return cls(chosen.resolved(case, draws), case, draws, alpha, rows)
