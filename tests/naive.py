@@ -219,10 +219,22 @@ def v_set(ranking):
     return found
 
 
-def click_likelihood(clicked, consensus, alpha):
+def click_likelihood(clicked, consensus, alpha, distance="footrule"):
     """Probability that the clicked items have the first ranks."""
-    law = mallows(consensus, alpha)
+    law = mallows(consensus, alpha, distance)
     return math.fsum(p for r, p in law.items() if all(r[i] <= len(clicked) for i in clicked))
+
+
+def next_chances(clicked, consensus, alpha, window, distance="footrule"):
+    """Chance of each item to have one of the `window` ranks after the clicks; 0 if clicked."""
+    n_clicks, n_items = len(clicked), len(consensus)
+    law = mallows(consensus, alpha, distance)
+    law = {r: p for r, p in law.items() if all(r[i] <= n_clicks for i in clicked)}
+    total = math.fsum(law.values())
+    return [
+        math.fsum(p for r, p in law.items() if n_clicks < r[i] <= n_clicks + window) / total
+        for i in range(n_items)
+    ]
 
 
 def memberships(likelihoods, shares):

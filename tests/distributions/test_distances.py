@@ -36,7 +36,9 @@ def test_alpha_is_found_again_from_draws(name):
     consensus, alpha = np.arange(1, 11), 2.0 if name in ("footrule", "spearman") else 8.0
     alpha = 0.3 if name == "spearman" else alpha
     draws = pm.Mallows(consensus, alpha, name).draw(4000, rng=1)
-    assert maximum_likelihood_alpha(draws, consensus, distance=name) == pytest.approx(alpha, rel=0.1)
+    assert maximum_likelihood_alpha(draws, consensus, distance=name) == pytest.approx(
+        alpha, rel=0.1
+    )
 
 
 @each

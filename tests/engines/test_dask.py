@@ -25,7 +25,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 engine = pytest.importorskip("pseudomallows.engines.dask")
 
 ROWS = stream.ROWS  # of the workers
-ARRAYS = ("consensus", "alpha", "shares", "costs", "weights", "log_posterior", "leaders")
+ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior", "leaders")
 FITS = {
     "sampled": {"alpha": 4, "n_draws": 6},
     "expected": {"n_draws": 6, "update": "expected"},  # alpha is estimated

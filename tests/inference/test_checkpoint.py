@@ -27,7 +27,7 @@ from pseudomallows.inference import checkpoint
 from pseudomallows.inference.chains import clusters
 from pseudomallows.inference.chains.matched_mixture import MatchedMixture
 
-ARRAYS = ("consensus", "alpha", "shares", "costs", "weights", "log_posterior", "leaders")
+ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior", "leaders")
 ARRAYS += ("latent", "chain_memberships")
 SHORT = {"n_draws": 4, "warmup": 3, "thin": 1}
 FITS = {
@@ -542,7 +542,7 @@ def swap_users(array):
         damage("as many users as the data", with_array("state/counts", fill(0, [1, 1]))),
         damage("'state/counts' must be numbers", with_array("state/counts", fill(0, [-1, 2]))),
         damage("'state/total' must be shares", with_array("state/total", fill(0, np.inf))),
-        damage("'filled/costs' must be", with_array("filled/costs", fill(0, np.nan))),
+        damage("'filled/evidence' must be", with_array("filled/evidence", fill(0, np.nan))),
         damage("'filled/leaders' must be made", with_array("filled/leaders", fill(0, 0))),
         damage("'state/leaders_so_far' must", with_array("state/leaders_so_far", fill(0, 0))),
         damage(

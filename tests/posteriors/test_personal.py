@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import naive
 import pseudomallows as pm
 from pseudomallows.posteriors.personal import INSTEAD
 
@@ -96,6 +97,20 @@ def test_files_of_version_0_1_are_known_by_their_data(name, is_full):
     old = pm.load(SAVED / name)
     assert isinstance(old, pm.Posterior)
     assert (old.settings["kind"], old.is_full, old.data) == ("rankings", is_full, None)
+
+
+@pytest.mark.parametrize("name", ["full_2.pm", "partial_2.pm"])
+def test_older_files_hold_costs_from_which_the_best_consensus_follows(name):
+    with np.load(SAVED / name) as archive:
+        costs = archive["costs"][0]
+    n_items = len(costs)
+    totals = {
+        ranking: sum(costs[item, rank - 1] for item, rank in enumerate(ranking))
+        for ranking in naive.all_rankings(n_items)
+    }
+    best = tuple(pm.load(SAVED / name).point_consensus("map").tolist())
+    assert totals[best] == pytest.approx(min(totals.values()))
+    assert totals[best] < sorted(totals.values())[-1]  # not all are alike
 
 
 def test_a_fit_says_what_its_data_were():

@@ -18,7 +18,7 @@ def posterior_of(draws, weights=None, items=None):
         alpha=np.ones((1, n_draws, 1)),
         weights=weights,
         log_posterior=np.zeros((1, n_draws)),
-        costs=np.zeros((1, n_items, n_items)),
+        best=draws[0, 0],
         items=np.arange(n_items) if items is None else np.array(items, dtype=object),
     )
 

@@ -146,7 +146,7 @@ def wrong_axes(header, members):
         (lambda h, m: h.update(format="other"), "its header has another format"),
         (
             lambda h, m: h.update(version=99),
-            "has format version 99, and this program reads up to 3",
+            "has format version 99, and this program reads up to 4",
         ),
         (lambda h, m: h.update(version="1"), "has format version '1'"),
         (lambda h, m: h.pop("items"), "'items' is missing"),
@@ -306,7 +306,7 @@ FORGED = [
     (with_array("alpha", lambda a: a + np.inf), "its alpha must be numbers from 0 .* is inf"),
     (with_array("alpha", lambda a: a.astype(complex)), "'alpha' of complex128, and it must be"),
     (with_array("consensus", lambda a: a.astype(float)), "'consensus' of float64, and it must"),
-    (with_array("costs", lambda a: a * np.nan), "its costs are not distances"),
+    (with_array("best", lambda a: a + 1), "its best is not made of rankings"),
     (with_array("weights", lambda a: -a), "its weights are not weights"),
     (with_array("latent", lambda a: a + 100), "its latent is not made of rankings"),
     (with_array("click_weights", lambda a: a - 2), "its clicks have weights below 0"),

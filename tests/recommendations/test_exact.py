@@ -36,7 +36,7 @@ def posterior_of(draws, alphas, shares, rows=((0,), (1,)), weights=None):
         if weights is None
         else weights,
         log_posterior=np.zeros((n_chains, n_draws)),
-        costs=np.zeros((n_clusters, n_items, n_items)),
+        best=draws[0, 0].astype(np.int32),
         items=np.arange(n_items),
         settings={"method": "mcmc", "options": {"order": None}},
         data=clicks,

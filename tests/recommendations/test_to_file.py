@@ -134,7 +134,7 @@ def test_a_model_that_keeps_no_users_needs_clicks(tmp_path):
         pm.recommend(lean)
     assert not path.exists()
     assert pm.recommendations.recommend_to(lean, path, clicks=NEW) == 4
-    assert lean.costs.size == 0  # they would travel to every worker
+    assert lean.chain_memberships.size == 0  # they would travel to every worker
 
 
 def test_standard_output(capfdbinary):

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..rankings import check_pair
 from .cayley import CAYLEY
-from .distance import Distance, PriceDistance, adds_up
+from .distance import Distance, PriceDistance, adds_up, has_evidence
 from .footrule import FOOTRULE
 from .hamming import HAMMING
 from .kendall import KENDALL
@@ -20,12 +20,14 @@ DISTANCES: dict[str, Distance] = {distance.name: distance for distance in ALL}
 __all__ = [
     "DISTANCES",
     "FOOTRULE",
+    "KENDALL",
     "Distance",
     "PriceDistance",
     "adds_up",
     "distance_between",
     "get",
     "get_price",
+    "has_evidence",
     "price_of",
 ]
 

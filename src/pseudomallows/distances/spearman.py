@@ -42,6 +42,7 @@ class Spearman:
     """Exact to 20 items; beyond, with a stated error; its partition function to 1,000 items."""
 
     name = "spearman"
+    most_items = MOST_ITEMS
 
     def between(self, rankings: ArrayLike, other: ArrayLike) -> NDArray[np.int64]:
         """Distance of each row of `rankings` from `other`, or from its row there."""

@@ -34,6 +34,7 @@ Ranking = NDArray[np.int32]
 MOST_SUBSET_ITEMS = 15  # whose best order by pairs is found through all sets of them
 MOST_LISTED_ITEMS = 7  # whose best order by a list is found through all orders
 N_STARTS = 20  # rankings of users from which a best order by a list is sought
+MEAN_UNIT = 1000  # of a mean number of users
 MOST_STEPS = 3 * 10**8  # of that search, over ranks of users
 
 
@@ -73,6 +74,15 @@ class Tally(Protocol):
 
     def best(self) -> Ranking:
         """The consensus of the smallest distance, or a good one where that is out of reach."""
+        ...  # pragma: no cover
+
+    @property
+    def evidence(self) -> NDArray[Any]:
+        """Numbers whose mean over some draws says which consensus was best for them all."""
+        ...  # pragma: no cover
+
+    def best_of(self, evidence: NDArray[Any]) -> Ranking:
+        """That consensus."""
         ...  # pragma: no cover
 
     def move(
@@ -149,6 +159,15 @@ class RankTally:
     def best(self) -> Ranking:
         """The consensus of the smallest distance, by linear assignment."""
         return best_assignment(self.costs)
+
+    @property
+    def evidence(self) -> Counts:
+        """The costs."""
+        return self.costs
+
+    def best_of(self, evidence: NDArray[Any]) -> Ranking:
+        """The consensus of the smallest mean distance, by linear assignment."""
+        return best_assignment(evidence)
 
     def move(
         self,
@@ -233,6 +252,15 @@ class WinsTally:
         if not self.is_proved:
             improve_by_insertions(self.margins, consensus, ordering)
         return consensus
+
+    @property
+    def evidence(self) -> Counts:
+        """The wins."""
+        return self.wins
+
+    def best_of(self, evidence: NDArray[Any]) -> Ranking:
+        """The consensus of the smallest mean distance, or a good one."""
+        return WinsTally(np.rint(evidence * MEAN_UNIT).astype(np.int64)).best()
 
     def move(
         self,
@@ -323,6 +351,15 @@ class ListTally:
         n_tries = MOST_STEPS // max(2 * self.rankings.size, 1)
         improve_by_list(self._users, max(n_tries, self.n_items), consensus)
         return consensus
+
+    @property
+    def evidence(self) -> Counts:
+        """None: lists have no mean."""
+        return np.empty(0, dtype=np.int64)
+
+    def best_of(self, evidence: NDArray[Any]) -> Ranking:
+        """That of these users."""
+        return self.best()
 
     def move(
         self,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..engines.executors import Executor
 from ..latent.population import Population
-from ..latent.registry import make_population
+from ..latent.registry import CLICK_LAWS, make_population
 from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
 from .chains.matched_starts import start_matched
@@ -138,9 +138,10 @@ def choose_clusters(
     if largest is not None:
         most = min(check_count(largest, "largest"), max(1, len(rows) // N_FOLDS))
     folds = np.array_split(rows, N_FOLDS) if len(rows) >= 2 * N_FOLDS else [rows]
-    is_matched = prefs.kind == "clicks" and distance == "footrule"
-    starts = start_matched if is_matched else find_start
-    start = functools.partial(starts, alpha=alpha, share_prior=share_prior, rng=rng)
+    start: Callable[..., Any] = find_start
+    if prefs.kind == "clicks" and distance in CLICK_LAWS:
+        start = functools.partial(start_matched, distance=distance)
+    start = functools.partial(start, alpha=alpha, share_prior=share_prior, rng=rng)
     tried, scores, to_try = [], [], list(_growing(most))
     for n_clusters in to_try:
         tried.append(n_clusters)

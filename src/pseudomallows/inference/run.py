@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.tallies import rank_tally
 from ..distributions.scores import weighted_effective_size
 from ..files.saved import Saved
 from ..latent.population import Population
@@ -29,6 +28,15 @@ class _Place:
     chain: int
     sweep: int
     mixture: Chain
+
+
+def _reordered(consensus: NDArray[np.int32], order: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The draws with their clusters in this order; in place, since there may be room for one
+    only."""
+    if (np.diff(order) < 0).any():
+        for draw in consensus.reshape(-1, *consensus.shape[2:]):
+            draw[:] = draw[order]
+    return consensus
 
 
 class Run:
@@ -55,7 +63,6 @@ class Run:
         self.shares = np.ones((*shape, n_clusters))
         self.log_posterior = np.full(shape, np.nan)
         self.log_weights = np.zeros(shape)
-        self.costs = np.zeros((n_clusters, population.n_items, population.n_items))
         self.latents = np.zeros((*shape, len(plan.kept_rows), population.n_items), dtype=np.int32)
         self.memberships = np.ones((n_chains, prefs.n_users, n_clusters), dtype=np.float32)
         self.leaders: list[NDArray[np.int32]] = []
@@ -63,6 +70,7 @@ class Run:
         self.differences = np.full((n_chains, N_CHECKS), np.nan)
         self._warmup, self._thin = plan.warmup, plan.thin
         self._chains = make_chains(population, plan)
+        self.evidence = np.zeros((n_clusters, *self._chains.evidence_shape))  # sums over the draws
         self._n_done = 0
         self._latest: dict[str, Any] | None = None  # state between two sweeps, for a checkpoint
 
@@ -99,16 +107,22 @@ class Run:
         none = np.empty((0, 0, self.plan.case.n_clusters, self.population.n_items), np.int32)
         leaders = np.stack(self.leaders) if self.leaders else none
         return {
-            "consensus": self.consensus[:, :, order],
+            "consensus": _reordered(self.consensus, order),
             "alpha": self.alphas[:, :, order],
             "weights": weights / weights.sum(),
             "log_posterior": self.log_posterior,
-            "costs": self.costs[order] / self.log_posterior.size,
+            "best": self._best()[order],
             "latent": self.latents,
             "shares": self.shares[:, :, order],
             "chain_memberships": memberships,
             "leaders": leaders[:, :, order],
         }
+
+    def _best(self) -> NDArray[np.int32]:
+        """``best[cluster, item]``, by what the users said in all draws."""
+        means = self.evidence / self.log_posterior.size
+        pairs = zip(means, self.consensus[0, -1], strict=True)
+        return np.stack([self._chains.best_of(mean, draw) for mean, draw in pairs])
 
     def checks(self) -> dict[str, Any]:
         """For the settings of a posterior: how far the matched law is from the exact one, if it
@@ -123,7 +137,7 @@ class Run:
         """Full rankings: all draws at once (Algorithm 3, or balanced)."""
         draws = self.plan.method.draw_all(self.population, self.plan, rng)
         self.consensus[chain, :, 0], self.log_weights[chain] = draws.rankings, draws.log_weights
-        self.costs += rank_tally(self.population.known).costs * self.plan.n_draws
+        self.evidence += self.population.known.evidence * self.plan.n_draws
         self._progress(chain + 1, self.plan.method.n_chains)
 
     def _start(self, chain: int, rng: np.random.Generator) -> Chain:
@@ -162,12 +176,13 @@ class Run:
         }
         saved.check_rankings("consensus", given["consensus"][drawn])
         saved.check_range("alphas", given["alphas"][drawn], 0, MAX_ALPHA)
-        saved.check_range("costs", given["costs"], 0, 2.0**63)
+        saved.check_range("evidence", given["evidence"], 0, 2.0**63)
         if np.isinf(given["log_posterior"][drawn]).any():
             saved.refuse("log_posterior", "must be finite")
-        self.consensus, self.alphas, self.costs, self.log_posterior, self.unbounded = (
-            given[name] for name in ("consensus", "alphas", "costs", "log_posterior", "unbounded")
+        self.consensus, self.alphas, self.evidence = (
+            given[name] for name in ("consensus", "alphas", "evidence")
         )
+        self.log_posterior, self.unbounded = given["log_posterior"], given["unbounded"]
         self.differences = given.get("differences", self.differences)
         if "latents" in given:
             saved.check_rankings("latents", given["latents"][drawn])
@@ -186,7 +201,7 @@ class Run:
             "consensus": self.consensus,
             "alphas": self.alphas,
             "log_posterior": self.log_posterior,
-            "costs": self.costs,
+            "evidence": self.evidence,
             "unbounded": self.unbounded,
         }
         if len(self.kept_users):
@@ -224,7 +239,7 @@ class Run:
         self.consensus[chain, draw] = mixture.consensus
         self.alphas[chain, draw] = mixture.alpha
         self.log_posterior[chain, draw] = mixture.log_posterior()
-        self.costs = self.costs + mixture.costs  # not in place: a checkpoint may hold it
+        self.evidence = self.evidence + mixture.evidence  # a checkpoint may hold the old one
         self.shares[chain, draw] = mixture.shares
         if len(self.kept_users):
             self.latents[chain, draw] = mixture.latent_of(self.kept_users)

@@ -109,7 +109,11 @@ class ClickPopulation(LocalPopulation):
         numbers = np.array([self.row_of(int(user))[1] for user in users], dtype=np.int64)
         chosen = self._prefs.take(users)
         chosen = replace(chosen, weights=np.maximum(chosen.weights, 1))
-        return redraw_latent(chosen, numbers, origin)
+        return self.redraw(chosen, numbers, origin)
+
+    def redraw(self, clicks: Clicks, numbers: Counts, origin: DrawOrigin) -> Ranking:
+        """The same of users given by their clicks and numbers."""
+        return redraw_latent(clicks, numbers, origin)
 
     def row_of(self, user: int) -> tuple[Clicks, int, int | None]:
         """Clicks and number of a user of the data, and the row, if the user says anything."""

@@ -18,6 +18,7 @@ from ..kernels.streams import CENTRE, start_stream
 from ..preferences import Preferences
 from ..rankings import check_ranking
 
+MOST_DENSE = 4096  # items whose products with each other are made
 UNITS, LOWEST_VALUE = 2**30, 2.0**27  # of sums of log probabilities, and of one user's
 
 
@@ -29,7 +30,6 @@ class Population(ABC):
     """
 
     mean_ranks: NDArray[np.float64]  # or any numbers that rank the items likewise
-    known: Tally  # of the ranks that are known
     row_weights: Counts  # of the rows that say anything
     row_numbers: Counts  # of the first user of each of them; streams go by these
     click_sizes: "SizeCounts"  # of clicks, also of the users from whom these were selected
@@ -40,7 +40,11 @@ class Population(ABC):
     def __init__(self, n_items: int, executor: Executor | None, distance: Distance):
         self.n_items, self.distance = n_items, distance
         self.executor = Threads() if executor is None else executor
-        self.known = distance.tally(n_items)
+
+    @functools.cached_property
+    def known(self) -> Tally:
+        """The tally of the ranks that are known; made when it is asked for."""
+        return self.distance.tally(self.n_items)
 
     def _set_rows(self, weights: Counts, numbers: Counts | None) -> None:
         self.row_weights = weights
@@ -142,6 +146,10 @@ class Population(ABC):
 
     def latent_of(self, users: NDArray[np.int64], origin: "DrawOrigin") -> Ranking:
         """The latent rankings of some users again, where they are of clicks, at hand."""
+        raise TypeError("latent rankings are kept of clicks only")
+
+    def redraw(self, clicks: Any, numbers: Counts, origin: "DrawOrigin") -> Ranking:
+        """The same of users given by their clicks and numbers."""
         raise TypeError("latent rankings are kept of clicks only")
 
     def row_of(self, user: int) -> tuple[Any, int, int | None]:
@@ -340,6 +348,14 @@ def exact_sum(values: NDArray[np.float64], weights: Counts) -> int:
 
 def principal_components(rows: Any, n_components: int) -> NDArray[np.float64]:
     """Rows (an array, centred, or a sparse matrix) along their axes of largest spread."""
+    if rows.shape[1] > MOST_DENSE and hasattr(rows, "toarray"):
+        from scipy.sparse.linalg import svds
+
+        n_found = min(n_components, min(rows.shape) - 1)
+        left, values, _ = svds(rows, n_found, v0=np.ones(min(rows.shape)))
+        found = np.zeros((rows.shape[0], n_components))
+        found[:, :n_found] = (left * values)[:, ::-1]
+        return found
     products = rows.T @ rows
     products = products.toarray() if hasattr(products, "toarray") else products
     _, axes = np.linalg.eigh(products)

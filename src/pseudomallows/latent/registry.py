@@ -17,17 +17,20 @@ from ..engines.executors import Executor, is_remote
 from ..kernels.click_rows import slice_clicks
 from ..preferences import Preferences, check_preferences
 from .bucket_orders import BucketPopulation, has_buckets_only, log_likelihoods_of_buckets
+from .click_laws import ClickLaw
 from .clicks import ClickPopulation, log_likelihoods_of_clicks
 from .full_rankings import FullPopulation
+from .kendall_clicks import KendallClicks, KendallLaw, KendallShards, kendall_likelihoods
 from .kept_rankings import (
     HammingPopulation,
     KeptPopulation,
     as_rankings,
     log_likelihoods_by_hamming,
 )
+from .matched.tables import MatchedTables
 from .population import Population, check_informative
 from .rankings import RankingPopulation, log_likelihoods_of_rankings
-from .shards import ShardedClicks, shard_clicks
+from .shards import ShardedClicks, ShardedPopulation, shard_clicks
 
 
 class Exact(NamedTuple):
@@ -52,6 +55,12 @@ EXACT = {
             slice_clicks(prefs, rows), consensus, alpha
         ),
     ),
+    ("clicks", "kendall"): Exact(
+        KendallClicks,
+        lambda prefs, rows, consensus, alpha: kendall_likelihoods(
+            slice_clicks(prefs, rows), consensus, alpha
+        ),
+    ),
     ("rankings", "kendall"): Exact(
         BucketPopulation,
         lambda prefs, rows, consensus, alpha: log_likelihoods_of_buckets(
@@ -72,7 +81,11 @@ EXACT = {
         ),
     ),
 }
-ON_WORKERS: dict[tuple[str, str], Any] = {("clicks", "footrule"): shard_clicks}
+SHARDED: dict[tuple[str, str], type[ShardedPopulation]] = {  # on workers
+    ("clicks", "footrule"): ShardedPopulation,
+    ("clicks", "kendall"): KendallShards,
+}
+CLICK_LAWS: dict[str, Any] = {"footrule": MatchedTables, "kendall": KendallLaw}
 
 
 def exact_of(prefs: Preferences, distance: str) -> Exact | None:
@@ -86,27 +99,34 @@ def make_population(
 ) -> Population:
     """The users of a fit, here or on workers."""
     check_preferences(prefs)
-    kind, data = distances.get(distance), prefs
+    kind = distances.get(distance)
+    data: Any = prefs
     if isinstance(data, ShardedClicks):
-        return data.population
+        return _sharded(data, kind.name).of(data.population)
     check_informative(prefs.is_informative)
     if is_remote(executor):
-        return _on_workers(prefs, executor, kind.name)
+        return _sharded(prefs, kind.name).of(shard_clicks(data, executor))
     made_of = exact_of(prefs, kind.name)
     if prefs.is_full:
-        full: Any = prefs
-        return FullPopulation(full, executor, distance=kind)
+        return FullPopulation(data, executor, distance=kind)
     if made_of is None:
         return KeptPopulation(prefs, executor, distance=kind)
     population: Population = made_of.population(prefs, executor)
     return population
 
 
-def _on_workers(prefs: Preferences, executor: Executor | None, distance: str) -> Population:
-    if (prefs.kind, distance) not in ON_WORKERS:
-        known = ", ".join(f"{kind} by {name}" for kind, name in ON_WORKERS)
+def _sharded(prefs: Preferences, distance: str) -> type[ShardedPopulation]:
+    """The users of such data on workers."""
+    if (prefs.kind, distance) not in SHARDED:
+        known = ", ".join(f"{kind} by {name}" for kind, name in SHARDED)
         raise TypeError(
             f"Dask workers run fits of {known}, got {prefs.kind} by {distance}: leave executor out"
         )
-    shared: Population = ON_WORKERS[prefs.kind, distance](prefs, executor)
-    return shared
+    return SHARDED[prefs.kind, distance]
+
+
+def make_click_law(population: Population, distance: str) -> ClickLaw:
+    """The law of clicks that adds up over the clicked items, on which chains run."""
+    sizes, executor = population.click_sizes.sizes, population.executor
+    law: ClickLaw = CLICK_LAWS[distance](population.n_items, sizes, executor)
+    return law

@@ -8,7 +8,7 @@ import functools
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ class ShardedPopulation(Population):
     As many numbers as users lie here too: their weights, and which stream is whose.
     """
 
+    local: ClassVar[type[ClickPopulation]] = ClickPopulation  # what rows brought here become
+
     def __init__(
         self,
         shards: Sequence[Any],
@@ -44,6 +46,13 @@ class ShardedPopulation(Population):
         self._ends = np.cumsum([len(part) for part in weights])
         self._set_rows(np.concatenate(weights), np.concatenate(numbers))
         self.click_sizes = sizes
+
+    @classmethod
+    def of(cls, other: "ShardedPopulation") -> Self:
+        """The same users, under the distance of this class."""
+        found = cls.__new__(cls)
+        found.__dict__ |= other.__dict__
+        return found
 
     @functools.cached_property
     def mean_ranks(self) -> NDArray[np.float64]:  # type: ignore[override]
@@ -80,13 +89,13 @@ class ShardedPopulation(Population):
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
         shards, weight_parts, number_parts = zip(*self._select(weights, numbers), strict=True)
         parts = (shards, weight_parts, number_parts)
-        return ShardedPopulation(*parts, self.click_sizes, self.n_items, self._remote)
+        return type(self)(*parts, self.click_sizes, self.n_items, self._remote)
 
     def gather(self, weights: Counts) -> ClickPopulation:
         """The rows of weight above 0 alone, brought here."""
         shards, _, numbers = zip(*self._select(weights, self.row_numbers), strict=True)
         parts = list(self._remote.map(_clicks_of, shards))
-        return ClickPopulation(join_clicks(parts), Threads(), np.concatenate(numbers))
+        return self.local(join_clicks(parts), Threads(), np.concatenate(numbers))
 
 
 # The tasks, which run on the workers

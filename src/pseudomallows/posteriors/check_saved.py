@@ -19,7 +19,7 @@ ARRAYS = {
     "alpha": 3,
     "weights": 2,
     "log_posterior": 2,
-    "costs": 3,
+    "best": 2,
     "latent": 4,
 }  # and their axes
 CLUSTER_ARRAYS = {"shares": 3, "chain_memberships": 3, "leaders": 4}  # since version 2
@@ -54,7 +54,7 @@ def check_shapes(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Non
         "alpha": (n_chains, n_draws, n_clusters),
         "weights": (n_chains, n_draws),
         "log_posterior": (n_chains, n_draws),
-        "costs": (n_clusters, n_items, n_items),
+        "best": (n_clusters, n_items),
         "latent": (n_chains, n_draws, arrays["latent"].shape[2], n_items),
         "shares": (n_chains, n_draws, n_clusters),
         "chain_memberships": (n_chains, len(header["users"]), n_clusters),
@@ -75,8 +75,8 @@ def check_shapes(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Non
 def check_values(arrays: dict[str, NDArray[Any]]) -> None:
     """Refuse numbers that no posterior has."""
     n_items = arrays["consensus"].shape[-1]
-    weights, alpha, costs = arrays["weights"], arrays["alpha"], arrays["costs"]
-    for name in ("consensus", "leaders", "latent"):
+    weights, alpha = arrays["weights"], arrays["alpha"]
+    for name in ("consensus", "best", "leaders", "latent"):
         if not (np.sort(arrays[name], axis=-1) == np.arange(1, n_items + 1)).all():
             raise WrongFileError(f"is damaged: its {name} is not made of rankings")
     if not ((alpha >= 0) & (alpha <= MAX_ALPHA)).all():
@@ -86,8 +86,6 @@ def check_values(arrays: dict[str, NDArray[Any]]) -> None:
         )
     if not (np.isfinite(weights).all() and weights.min() >= 0 and abs(weights.sum() - 1) < 1e-6):
         raise WrongFileError("is damaged: its weights are not weights")
-    if not (np.isfinite(costs).all() and costs.min() >= 0):
-        raise WrongFileError("is damaged: its costs are not distances")
     for name in ("chain_memberships", "shares"):
         parts = arrays[name]
         if not (np.abs(parts.sum(axis=2) - 1) < 1e-3).all() or not (parts >= 0).all():

@@ -251,7 +251,7 @@ INSTEAD = {
     "intervals": _ORDER,
     "summary": _ORDER,
     "to_frame": _ORDER,
-    "costs": _ORDER,
+    "best": _ORDER,
     "alpha": "alphas and alpha_shares are the distribution of alpha over the users",
     "shares": _CLUSTERS,
     "memberships": _CLUSTERS,

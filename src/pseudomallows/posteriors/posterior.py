@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances import DISTANCES, adds_up
-from ..distances.tallies import best_assignment
+from ..distances import DISTANCES, has_evidence
 from ..distributions.scores import share_of_ranks
 from ..preferences import Clicks, Preferences
 from ..preferences.frames import make_frame
@@ -58,8 +57,8 @@ class Posterior:
     log_posterior : (n_chains, n_draws) array
         Log posterior density of each draw, up to a constant; NaN where it is not computed, such as
         between two draws of the labels of clusters.
-    costs : (n_clusters, n_items, n_items) array
-        ``costs[cluster, item, rank - 1]``: distance over all users, mean over the draws.
+    best : (n_clusters, n_items) array
+        ``best[cluster, item]`` is a rank in the most likely consensus: see `point_consensus`.
     items : array
         Names of the items.
     settings : dict
@@ -84,7 +83,7 @@ class Posterior:
     alpha: NDArray[np.float64]
     weights: NDArray[np.float64]
     log_posterior: NDArray[np.float64]
-    costs: NDArray[np.float64]
+    best: NDArray[np.int32]
     items: NDArray[Any]
     settings: dict[str, Any] = field(default_factory=dict)
     data: Preferences | None = None
@@ -198,12 +197,12 @@ class Posterior:
         if kind == "map":
             self.check_cluster(cluster)
             distance = self.settings.get("distance", "footrule")
-            if distance in DISTANCES and not adds_up(DISTANCES[distance]):
+            if distance in DISTANCES and not has_evidence(DISTANCES[distance]):
                 raise ValueError(
-                    f"kind='map' needs a distance that adds up over items, and this fit has "
-                    f"{distance!r}: use 'cp' or 'mean'"
+                    f"kind='map' is not known by the distance of this fit, {distance!r}: use 'cp' "
+                    "or 'mean'"
                 )
-            return best_assignment(self.costs[cluster])
+            return self.best[cluster].copy()
         probabilities = self.rank_probabilities(cluster)
         if kind == "mean":
             ordering = orderings_of(mean_ranks_of(probabilities))

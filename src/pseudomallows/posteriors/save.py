@@ -2,10 +2,11 @@
 
 A saved fit is a ZIP archive that `numpy.load` can open too, without pickle:
 
-- ``header.json``: {"format": "pseudomallows posterior", "version": 3, "items": [...],
+- ``header.json``: {"format": "pseudomallows posterior", "version": 4, "items": [...],
   "users": [...], "settings": {...}, "arrays": {name: {"dtype": ..., "shape": [...]}}};
 - of a :class:`Posterior`, its arrays: ``consensus.npy``, ``alpha.npy``, ``weights.npy``,
-  ``log_posterior.npy``, ``costs.npy``, ``latent.npy``, and since version 2 ``shares.npy``,
+  ``log_posterior.npy``, ``best.npy`` (up to version 3 ``costs.npy``, of each item and rank, from
+  which it follows), ``latent.npy``, and since version 2 ``shares.npy``,
   ``chain_memberships.npy``, ``leaders.npy``;
 - of a :class:`PersonalFit`, ``personal_*.npy``: its arrays and those of its corrections, one row a
   window; ``personal_clusters.npy``, the bytes of another such archive, if it is blended with
@@ -25,6 +26,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances.tallies import best_assignment
 from ..files.archive import START, Archive, WrongFileError, open_archive, write_archive
 from ..files.atomic import write_whole
 from ..preferences import KINDS, Preferences
@@ -41,13 +43,14 @@ from .corrections import Correction
 from .personal import Fit, PersonalFit
 from .posterior import Posterior
 
-FORMAT, VERSION, HEADER = "pseudomallows posterior", 3, "header.json"
+FORMAT, VERSION, HEADER = "pseudomallows posterior", 4, "header.json"
 PERSONAL = ("item_weights", "popularity", "ties", "alphas", "alpha_shares", "scores")
 CORRECTIONS = ("windows", "coefficients", "knots", "values")
 DTYPES: dict[str, Any] = {  # all others are floats
     "consensus": np.int32,
     "latent": np.int32,
     "leaders": np.int32,
+    "best": np.int32,
     "chain_memberships": np.float32,
     "personal_ties": np.int64,
     "personal_windows": np.int64,
@@ -109,6 +112,8 @@ def _read(content: IO[bytes], is_inner: bool = False) -> Fit:
         personal = [name for name in header["arrays"] if name.startswith("personal_")]
         is_personal = bool(personal) and not is_inner
         drawn = [*ARRAYS, *(CLUSTER_ARRAYS if header["version"] > 1 else ())]
+        if header["version"] < 4:
+            drawn[drawn.index("best")] = "costs"
         of_data = [name for kind in KINDS.values() for name in kind.ARRAYS]
         names = [*(personal if is_personal else drawn)]
         names += [name for name in of_data if name in header["arrays"]]
@@ -122,6 +127,8 @@ def _read(content: IO[bytes], is_inner: bool = False) -> Fit:
         return PersonalFit(**_read_personal(arrays, fields), **fields)
     if header["version"] == 1:
         arrays |= _one_cluster(arrays, len(users))
+    if header["version"] < 4:
+        arrays["best"] = _best_by_costs(arrays.pop("costs"), arrays["consensus"].shape)
     check_shapes(header, arrays)
     check_values(arrays)
     check_options(settings["options"], arrays["consensus"].shape[2])
@@ -212,6 +219,15 @@ def _one_cluster(arrays: dict[str, NDArray[Any]], n_users: int) -> dict[str, NDA
         "chain_memberships": np.ones((n_chains, n_users, 1), np.float32),
         "leaders": np.empty((0, 0, 1, arrays["consensus"].shape[-1]), np.int32),
     }
+
+
+def _best_by_costs(costs: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.int32]:
+    """What files up to version 3 hold in another form: ``costs[cluster, item, rank - 1]``."""
+    if costs.shape != (*shape[2:], *shape[3:]):
+        raise WrongFileError("is damaged: its arrays ['costs'] do not fit together")
+    if not (np.isfinite(costs).all() and costs.min(initial=0.0) >= 0):
+        raise WrongFileError("is damaged: its costs are not distances")
+    return np.stack([best_assignment(mine) for mine in costs])
 
 
 def _read_header(archive: Archive) -> dict[str, Any]:

@@ -46,6 +46,9 @@ class Chances(NamedTuple):
     fill_few : callable, optional
         Where it is quicker: ``fill_few(part, items, probabilities)`` fills the best items of a
         block alone, with the bits of `table`.
+    fill_with_errors : callable, optional
+        The same with the errors, if these are asked for: ``fill_with_errors(part, items,
+        probabilities, errors)``.
     """
 
     users: Users
@@ -53,11 +56,15 @@ class Chances(NamedTuple):
     table: Callable[[slice], tuple[Floats, Floats | None]]
     memberships: Callable[[], Floats | None]
     fill_few: Callable[[slice, Items, Floats], Any] | None = None
+    fill_with_errors: Callable[[slice, Items, Floats, Floats | None], Any] | None = None
 
     def fill_best(
         self, part: slice, items: Items, probabilities: Floats, errors: Floats | None = None
     ) -> None:
         """Fill the best unseen items of a block, best first; what is left stays as it is."""
+        if self.fill_with_errors is not None:
+            self.fill_with_errors(part, items, probabilities, errors)
+            return
         if self.fill_few is not None:
             self.fill_few(part, items, probabilities)
             return

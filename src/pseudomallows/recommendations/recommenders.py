@@ -10,6 +10,7 @@ from ..posteriors.posterior import Posterior
 from ..preferences import Clicks
 from .chances import Recommender
 from .exact import ExactRecommender
+from .kendall import KendallRecommender
 from .paper import PaperRecommender
 from .personal import PersonalRecommender
 
@@ -26,6 +27,8 @@ def _make(posterior: Fit) -> Recommender:
     if isinstance(posterior, PersonalFit):
         clusters = None if posterior.clusters is None else recommender_of(posterior.clusters)
         return PersonalRecommender(posterior, clusters)
+    if posterior.settings.get("distance") == "kendall":
+        return KendallRecommender(posterior)
     is_paper = posterior.method == "pseudo"
     return PaperRecommender(posterior) if is_paper else ExactRecommender(posterior)
 

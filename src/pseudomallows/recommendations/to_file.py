@@ -177,7 +177,7 @@ def _results(count: Callable[[Any], Answered], parts: list[Any]) -> Iterator[Ans
 
 
 def without_users(posterior: Fit) -> Fit:
-    """The same without the users of the fit, and without costs, which no answer needs: small."""
+    """The same without the users of the fit: small."""
     assert posterior.clicks is not None
     none = posterior.clicks.take(np.empty(0, dtype=np.int64))
     if isinstance(posterior, PersonalFit):
@@ -186,7 +186,6 @@ def without_users(posterior: Fit) -> Fit:
         posterior,
         users=none.users,
         data=none,
-        costs=posterior.costs[:, :0, :0],
         latent=posterior.latent[:, :, :0],
         chain_memberships=posterior.chain_memberships[:, :0],
     )

@@ -92,7 +92,7 @@ def test_full_rankings_are_tallied_once():
     mixture = Mixture.of_one(MAKERS["exact"](users, np.random.default_rng(1)))
     mixture.sweep(adapt=False)
     assert mixture.clusters[0].tally is users.known
-    assert (mixture.costs[0] == users.known.costs).all()
+    assert (mixture.evidence[0] == users.known.costs).all()
 
 
 def test_latent_rankings_come_from_the_consensus_before_the_sweep():

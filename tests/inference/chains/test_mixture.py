@@ -318,7 +318,7 @@ def test_full_rankings_give_what_rows_counted_one_by_one_give(monkeypatch, metho
     found = quietly(prefs, method, **options)
     monkeypatch.setattr(registry, "FullPopulation", RankingPopulation)
     expected = quietly(prefs, method, **options)
-    for name in ("consensus", "alpha", "shares", "chain_memberships", "costs"):
+    for name in ("consensus", "alpha", "shares", "chain_memberships", "best"):
         assert (getattr(found, name) == getattr(expected, name)).all()
     assert np.array_equal(found.log_posterior, expected.log_posterior, equal_nan=True)
 
@@ -529,7 +529,7 @@ def two_clusters(centers, alphas, shares, items):
         alpha=np.array([[alphas]]),
         weights=np.ones((1, 1)),
         log_posterior=np.zeros((1, 1)),
-        costs=np.zeros((2, n_items, n_items)),
+        best=np.array(centers, dtype=np.int32),
         items=np.arange(n_items),
         settings={"method": "mcmc", "options": {"order": None}},
         data=pm.Preferences.from_clicks(np.eye(n_items, dtype=bool)),

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ...distances.tallies import Ranking
 from ...kernels.streams import start_stream, uniform
-from ...latent.clicks import redraw_latent
 from ...latent.population import DrawOrigin, Population
 
 MAX_SWEEPS = 2**50  # nobody can make so many
@@ -78,5 +77,5 @@ class Clustered(Generic[C]):
                 number += n_before
             clicks = replace(clicks, weights=np.array([weight]))
             origin = clusters[label].origin
-            rankings[place] = redraw_latent(clicks, np.array([number]), origin)[0]
+            rankings[place] = self.population.redraw(clicks, np.array([number]), origin)[0]
         return rankings

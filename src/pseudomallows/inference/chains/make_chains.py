@@ -42,7 +42,7 @@ class Chain(Protocol):
     @property
     def alpha(self) -> Floats: ...  # pragma: no cover
     @property
-    def costs(self) -> NDArray[Any]: ...  # pragma: no cover
+    def evidence(self) -> NDArray[Any]: ...  # pragma: no cover
     @property
     def mean_memberships(self) -> Floats: ...  # pragma: no cover
     @property
@@ -60,6 +60,7 @@ class Chains(Protocol):
     """What makes the chains of a fit."""
 
     preparation: int  # sweeps before a chain begins, for the progress
+    evidence_shape: tuple[int, ...]  # of one cluster, see `best_of`
 
     def start(
         self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
@@ -69,6 +70,10 @@ class Chains(Protocol):
 
     def empty(self) -> Chain:
         """One to be filled from a file."""
+        ...  # pragma: no cover
+
+    def best_of(self, evidence: NDArray[Any], draw: Ranking) -> Ranking:
+        """The consensus that is best by the mean evidence of a cluster; ties go by a draw."""
         ...  # pragma: no cover
 
     def unbounded(self, chain: Any) -> list[bool]:
@@ -89,6 +94,7 @@ class LatentChains:
     def __init__(self, population: Population, plan: Plan):
         self._population, self._plan = population, plan
         self.preparation = PREPARATION if plan.case.has_clusters else 0
+        self.evidence_shape = population.known.evidence.shape
 
     def start(
         self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
@@ -137,6 +143,10 @@ class LatentChains:
             leaders.append(leader)
         return self._mixture(self._population, clusters, np.full(number, 1 / number), rng, leaders)
 
+    def best_of(self, evidence: NDArray[Any], draw: Ranking) -> Ranking:
+        """The consensus that is best by the mean evidence of a cluster."""
+        return self._population.known.best_of(evidence)
+
     def unbounded(self, chain: Mixture) -> list[bool]:
         """Does nothing in the data bound the alpha of each cluster?"""
         pairs = zip(chain.clusters, chain.has_users, strict=True)
@@ -152,7 +162,8 @@ class MatchedChains:
         method: Any = plan.method  # with a prior of alpha, and a start
         proposals = MatchedProposals(method.move, method.leap, method.n_moves)
         how = (plan.alpha, proposals, method.alpha_prior, method.share_prior, method.is_exact)
-        self._start, self._from = MatchedStart(population, *how), method.start
+        self._start = MatchedStart(population, *how, method.distance)
+        self._from, self.evidence_shape = method.start, self._start.law.evidence_shape
 
     def start(
         self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
@@ -168,6 +179,10 @@ class MatchedChains:
     def empty(self) -> MatchedMixture:
         """One to be filled from a file."""
         return self._start.empty(self._n_clusters, np.random.default_rng(0))
+
+    def best_of(self, evidence: NDArray[Any], draw: Ranking) -> Ranking:
+        """The consensus that is best by the mean evidence of a cluster."""
+        return self._start.law.best_of(evidence, draw)
 
     def unbounded(self, chain: MatchedMixture) -> list[bool]:
         """Does nothing in the data bound the alpha of each cluster?"""

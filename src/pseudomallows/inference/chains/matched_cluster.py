@@ -14,7 +14,7 @@ import numpy as np
 from ...distances.tallies import Ranking
 from ...files.saved import Saved
 from ...kernels.streams import CHAIN, start_stream
-from ...latent.matched.tables import AlphaCurve, SizeTally
+from ...latent.click_laws import ClickTally, Curve
 from ...latent.population import DrawOrigin
 from ...rankings import MAX_ALPHA, rank_randomly
 from ..priors import LOWEST_ALPHA, Prior, log_density
@@ -46,7 +46,7 @@ class MatchedProposals(NamedTuple):
 class MatchedCluster:
     """A consensus and its alpha, that move on the matched posterior of the cluster's users."""
 
-    tally: SizeTally
+    tally: ClickTally
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class MatchedCluster:
         alpha = self._step_alpha(after, alpha, adapt)
         return Stretch(consensus, alpha, after(alpha) - before(self.alpha))
 
-    def _step_alpha(self, curve: AlphaCurve, alpha: float, adapt: bool) -> float:
+    def _step_alpha(self, curve: Curve, alpha: float, adapt: bool) -> float:
         """A random walk on log alpha."""
         if self._prior is None:
             return alpha

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...distances.tallies import Counts, Ranking
 from ...engines.executors import all_cores, is_remote
 from ...files.saved import Saved
-from ...latent.matched.tables import MatchedTables
+from ...latent.click_laws import ClickLaw
 from ...latent.matched.users import ClusterLaws, MatchedUsers, Relabel
 from ...latent.population import Population
 from ...rankings import MAX_ALPHA
@@ -45,18 +45,18 @@ class MatchedMixture(Clustered[MatchedCluster]):
     def __init__(
         self,
         population: Population,
-        tables: MatchedTables,
+        law: ClickLaw,
         clusters: Sequence[MatchedCluster],
         shares: NDArray[np.float64],
         share_prior: float,
         is_corrected: bool,
         rng: np.random.Generator,
     ):
-        self.population, self.tables = population, tables
+        self.population, self.law = population, law
         self.clusters, self.shares, self._rng = list(clusters), shares, rng
         self._share_prior, self.is_corrected = share_prior, is_corrected
         self._seed = int(rng.integers(2**63))
-        self._users = MatchedUsers(population, tables, len(self.clusters))
+        self._users = MatchedUsers(population, law, len(self.clusters))
         self._reference: ClusterLaws | None = None
         self._log_posterior = math.nan
         self.matched_log_likelihood = math.nan  # without correction, the labels summed out
@@ -70,11 +70,9 @@ class MatchedMixture(Clustered[MatchedCluster]):
         return self.population.n_items
 
     @property
-    def costs(self) -> NDArray[np.float64]:
-        """``costs[cluster, item, rank - 1]``: minus the matched log likelihood, but for a constant
-        of each item, so that none is below 0."""
-        costs = np.stack([cluster.tally.costs(cluster.alpha) for cluster in self.clusters])
-        return np.asarray(costs - costs.min(axis=2, keepdims=True))
+    def evidence(self) -> NDArray[Any]:
+        """``evidence[cluster]``: numbers whose mean over draws says which consensus is best."""
+        return np.stack([cluster.tally.evidence(cluster.alpha) for cluster in self.clusters])
 
     @property
     def has_users(self) -> list[bool]:
@@ -110,7 +108,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
 
     def follow(self, reference: ClusterLaws) -> None:
         """From now on the clusters take the order in which they agree best with these."""
-        self._reference, self._reference_weights = reference, self._log_weights(reference)
+        self._reference, self._reference_parts = reference, self._additive(reference)
 
     def know_likelihoods(self) -> None:
         """Compute the exact log likelihoods of the users where the chain stands."""
@@ -140,7 +138,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
     def _move(self, adapt: bool) -> NDArray[np.bool_]:
         """Move the clusters; return whose proposals were taken."""
         used = [cluster for cluster in self.clusters if cluster.has_users]
-        self.tables.prepare(np.array([cluster.alpha for cluster in used]))
+        self.law.prepare(np.array([cluster.alpha for cluster in used]))
         stretches = list(self._executor.map(lambda cluster: cluster.stretch(adapt), used))
         taken = np.array(self.has_users)
         if not self.is_corrected:
@@ -179,8 +177,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self.shares = self.shares[order]
         laws = self.laws()
         log_shares = self._log_shares()
-        weights, exact = self._log_weights(laws), laws if self.is_corrected else None
-        how = Relabel(self._seed, self.n_sweeps, order, weights, log_shares, exact, keeps)
+        parts, exact = self._additive(laws), laws if self.is_corrected else None
+        how = Relabel(self._seed, self.n_sweeps, order, *parts, log_shares, exact, keeps)
         drawn = self._users.relabel(how, accepted)
         for cluster, tally, value in zip(self.clusters, drawn.tallies, drawn.values, strict=True):
             cluster.tally = tally
@@ -196,11 +194,13 @@ class MatchedMixture(Clustered[MatchedCluster]):
         with np.errstate(divide="ignore"):
             return np.maximum(np.log(self.shares), -1e300)
 
-    def _log_weights(self, laws: ClusterLaws) -> NDArray[np.float64]:
-        """``log_weights[size, item, cluster]`` of the matched law."""
-        pairs = zip(laws.ranks, laws.alphas.tolist(), strict=True)
-        parts = [self.tables.at(alpha)[:, ranks - 1] for ranks, alpha in pairs]
-        return np.ascontiguousarray(np.stack(parts, axis=2))
+    def _additive(self, laws: ClusterLaws) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """``log_weights[group, item, cluster]`` and ``constants[size, cluster]`` of the law that
+        adds up over clicks."""
+        pairs = list(zip(laws.ranks, laws.alphas.tolist(), strict=True))
+        parts = [self.law.log_weights(ranks, alpha) for ranks, alpha in pairs]
+        constants = [self.law.constants(alpha) for _, alpha in pairs]
+        return np.ascontiguousarray(np.stack(parts, axis=2)), np.stack(constants, axis=1)
 
     def _best_order(self) -> Counts:
         """The order of the clusters in which their users are best explained by the reference."""
@@ -209,7 +209,9 @@ class MatchedMixture(Clustered[MatchedCluster]):
         from scipy.optimize import linear_sum_assignment
 
         counts = np.stack([cluster.tally.counts for cluster in self.clusters])
-        scores = np.tensordot(self._reference_weights, counts, ((0, 1), (1, 2)))
+        n_users = np.stack([cluster.tally.n_users for cluster in self.clusters])
+        weights, constants = self._reference_parts
+        scores = np.tensordot(weights, counts, ((0, 1), (1, 2))) + constants.T @ n_users.T
         return np.asarray(linear_sum_assignment(-scores)[1])
 
     def _fill_empty(self) -> None:
@@ -234,7 +236,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
         """Exact minus matched log likelihood of all users where the chain stands, their labels
         summed out."""
         laws, order = self.laws(), np.arange(self.n_clusters)
-        how = (order, self._log_weights(laws), self._log_shares(), laws, False)
+        how = (order, *self._additive(laws), self._log_shares(), laws, False)
         exact, matched = self._users.compare(Relabel(self._seed, self.n_sweeps, *how))
         return exact - matched + sum(cluster.tally.log_sets for cluster in self.clusters)
 
@@ -251,7 +253,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
         for cluster, alpha, best in zip(self.clusters, sharp, sharpest, strict=True):
             here = cluster.tally.curve(cluster.consensus)(cluster.alpha)
             found.append(cluster.tally.curve(best)(alpha) >= here - FALL)
-        if not any(found):
+        if self.law.is_exact or not any(found):
             return found
         present = self._users.log_likelihoods(self.laws())
         then = self._users.log_likelihoods(ClusterLaws(np.stack(sharpest), np.array(sharp)))
@@ -265,7 +267,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
     def moved_to(self, population: Population) -> "MatchedMixture":
         """The same clusters for other users, whose labels are drawn by the matched law."""
         how = (self.clusters, self.shares, self._share_prior, False, self._rng)
-        new = MatchedMixture(population, self.tables, *how)
+        new = MatchedMixture(population, self.law, *how)
         new.begin(np.zeros(population.n_rows, dtype=np.int32))
         new.relabel()
         return new

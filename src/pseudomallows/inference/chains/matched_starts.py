@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ...latent.matched.tables import MatchedTables
 from ...latent.population import LocalPopulation, Population
+from ...latent.registry import make_click_law
 from ...rankings import rank_randomly
 from ..methods.method import LastDraw
 from ..priors import Prior, default_prior
@@ -29,7 +29,7 @@ PREPARATION = N_STARTS * GUESS_SWEEPS + LAST_SWEEPS
 
 
 class MatchedStart:
-    """How chains on the matched law start; the tables are shared by all."""
+    """How chains on a law of clicks start; its tables are shared by all."""
 
     def __init__(
         self,
@@ -39,12 +39,16 @@ class MatchedStart:
         prior: Prior,
         share_prior: float,
         is_corrected: bool,
+        distance: str = "footrule",
     ):
-        self.population, self._alpha, self._proposals = population, alpha, proposals
+        self.population, self._alpha = population, alpha
+        self.law = make_click_law(population, distance)
+        if proposals.n_moves is None:
+            proposals = proposals._replace(n_moves=self.law.usual_moves)
+        self._proposals = proposals
         self._prior = prior if alpha is None else None
-        self._share_prior, self._is_corrected = share_prior, is_corrected
-        sizes, executor = population.click_sizes.sizes, population.executor
-        self.tables = MatchedTables(population.n_items, sizes, executor)
+        self._share_prior = share_prior
+        self._is_corrected = is_corrected and not self.law.is_exact
 
     def one(self, start: str, rng: np.random.Generator) -> MatchedMixture:
         """One cluster, that of all users: from the best place by the matched law, or a random
@@ -85,7 +89,7 @@ class MatchedStart:
         ]
         shares = np.full(n_clusters, 1 / n_clusters)
         how = (shares, self._share_prior, self._is_corrected, rng)
-        return MatchedMixture(population, self.tables, clusters, *how)
+        return MatchedMixture(population, self.law, clusters, *how)
 
     def clusters(
         self, n_clusters: int, rng: np.random.Generator, report: Callable[[], None]
@@ -188,10 +192,12 @@ def start_matched(
     alpha: float | None,
     share_prior: float,
     rng: np.random.Generator,
+    distance: str = "footrule",
 ) -> MatchedMixture:
-    """A chain on the matched law, without correction, where its clusters are a good guess."""
+    """A chain on a law of clicks, without correction, where its clusters are a good guess."""
     prior = default_prior(population.n_items)
-    start = MatchedStart(population, alpha, MatchedProposals(), prior, share_prior, False)
+    how = (alpha, MatchedProposals(), prior, share_prior, False, distance)
+    start = MatchedStart(population, *how)
     if n_clusters == 1:
         return start.one("map", rng)
     return start.clusters(n_clusters, rng, lambda: None)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...distances.tallies import Counts, Ranking, RankTally
+from ...distances.tallies import Counts, Ranking
 from ...engines.executors import blocks
 from ...files.saved import Saved
 from ...kernels.mixture import draw_labels, fill_log_sums, fill_overlaps
@@ -74,15 +74,11 @@ class Mixture(Clustered[Cluster]):
         return self.refresh_every is not None
 
     @property
-    def costs(self) -> Counts:
-        """``costs[cluster, item, rank - 1]`` of the latest draws; 0 for an empty cluster, and by a
-        distance that does not add up over items."""
-        shape = (self.n_clusters, self.population.n_items, self.population.n_items)
-        costs = np.zeros(shape, dtype=np.int64)
-        for mine, cluster in zip(costs, self.clusters, strict=True):
-            if isinstance(cluster.tally, RankTally):
-                mine[:] = cluster.tally.costs
-        return costs
+    def evidence(self) -> NDArray[Any]:
+        """``evidence[cluster]`` of the latest draws (see `Tally`); 0 for an empty cluster."""
+        nothing = np.zeros_like(self.population.known.evidence)
+        tallies = [cluster.tally for cluster in self.clusters]
+        return np.stack([nothing if tally is None else tally.evidence for tally in tallies])
 
     @property
     def mean_memberships(self) -> Memberships:

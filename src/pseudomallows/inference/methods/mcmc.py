@@ -10,6 +10,7 @@ from ...distances.tallies import Ranking
 from ...engines.executors import Executor, check_local
 from ...latent.metropolis import MetropolisPopulation
 from ...latent.population import Population, check_informative
+from ...latent.registry import CLICK_LAWS
 from ...posteriors.names import AUGMENTATIONS
 from ...posteriors.posterior import Posterior
 from ...preferences import Clicks, Preferences
@@ -19,7 +20,7 @@ from ..chains.starts import best_alpha, start_consensus
 from .method import Case, Plan, clicks_only, count, one_of, option
 from .sampler import Sampler
 
-MATCHED = ("footrule",)  # distances of clicks whose law adds up over items
+LEAST_DRAWS, ROOM = 10, 2**29  # draws of a chain, and bytes of all, of a huge catalogue
 N_ALPHA_MOVES = 5  # in a sweep of full rankings, where one costs nothing
 
 
@@ -56,13 +57,28 @@ class Mcmc(Sampler):
             raise ValueError("augmentation='metropolis' is for one cluster: use 'matched'")
         return super().other_defaults(case)
 
+    def check_distance(self, case: Case) -> None:
+        """Of clicks, Kendall's has a law of its own, and moves of its own."""
+        if not (case.has_clicks and self.distance == "kendall"):
+            return
+        for name, usual in (("augmentation", "matched"), ("move", "swap")):
+            if getattr(self, name) != usual:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} does not go with clicks and "
+                    f"distance='kendall', whose latent rankings are summed out: leave {name} out"
+                )
+
     def is_matched(self, case: Case) -> bool:
         """Clicks, unless their latent rankings are to be drawn, or their distance needs them."""
-        return case.has_clicks and self.augmentation == "matched" and self.distance in MATCHED
+        return case.has_clicks and self.augmentation == "matched" and self.distance in CLICK_LAWS
 
     def default_draws(self, case: Case) -> int:
-        """Draws after a correction are nearly independent."""
-        return 100 if self.is_matched(case) else 200
+        """Draws on a law of clicks are nearly independent; of a huge catalogue only as many as have
+        room."""
+        if not self.is_matched(case):
+            return 200
+        of_one = 4 * case.n_items * case.n_clusters * self.n_chains
+        return min(100, max(LEAST_DRAWS, ROOM // of_one))
 
     def population(self, prefs: Preferences, executor: Executor | None) -> Population:
         """The users as this method needs them."""

@@ -8,6 +8,7 @@ with c clicks clicked each item: whole numbers that add up over blocks, files an
 import functools
 import math
 import threading
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from ...engines.executors import Executor, Threads, blocks, is_remote
 from ...kernels import matched as kernels
 from ...kernels.chain import move_consensus
 from ...kernels.footrule.inclusion import inclusion_logits, tagged_walk
+from ..click_laws import SizeGroups
 
 STEP = 0.1  # of log alpha between two tables
 POINTS = (-2, -1, 0, 1, 2, 3)  # tables around an alpha, from which the one of an alpha is read
@@ -36,8 +38,13 @@ class MatchedTables:
     scaled so that the weights of all sets of c items sum to their number, n over c, at any alpha.
     """
 
+    is_exact = False
+    usual_moves: int | None = None
+
     def __init__(self, n_items: int, sizes: Counts, executor: Executor | None = None):
         self.n_items, self.sizes = n_items, sizes
+        self.groups = SizeGroups(sizes, np.arange(len(sizes)))  # each has its own weights
+        self.evidence_shape: tuple[int, ...] = (n_items, n_items)
         self._executor = Threads(1) if executor is None or is_remote(executor) else executor
         self._tables: dict[float, Floats] = {}
         self._lock = threading.Lock()
@@ -91,6 +98,22 @@ class MatchedTables:
     def at(self, alpha: float) -> Floats:
         """``log_weights[size, rank - 1]`` at any alpha."""
         return np.asarray(sum(factor * self.table(grid) for grid, factor in self.terms(alpha)))
+
+    def log_weights(self, ranks: Ranking, alpha: float) -> Floats:
+        """``log_weights[size, item]`` under a consensus."""
+        return np.asarray(self.at(alpha)[:, ranks - 1])
+
+    def constants(self, alpha: float) -> Floats:
+        """None but those that are the same at any alpha, and so for all clusters."""
+        return np.zeros(len(self.sizes))
+
+    def tally(self, counts: Counts, n_users: Counts) -> "SizeTally":
+        """The tally of some users; the numbers of them follow from the counts."""
+        return SizeTally(self, counts)
+
+    def best_of(self, evidence: NDArray[Any], draw: Ranking) -> Ranking:
+        """The consensus that is best by mean costs."""
+        return best_assignment(evidence)
 
     def _make(self, alpha: float, executor: Executor) -> Floats:
         walk = tagged_walk(self.n_items, alpha / self.n_items)
@@ -156,6 +179,12 @@ class SizeTally:
     def best(self, alpha: float) -> Ranking:
         """The consensus of the largest matched likelihood, by linear assignment."""
         return best_assignment(self.costs(alpha))
+
+    def evidence(self, alpha: float) -> Floats:
+        """The costs, but for a constant of each item, so that none is below 0: their mean over
+        draws says which consensus is best."""
+        costs = self.costs(alpha)
+        return np.asarray(costs - costs.min(axis=1, keepdims=True))
 
     def curve(self, consensus: Ranking) -> "AlphaCurve":
         """The matched log likelihood as a function of alpha."""

@@ -15,11 +15,12 @@ from ...kernels import matched as kernels
 from ...kernels.footrule.clicks import MixedLaws, own_log_likelihoods
 from ...kernels.footrule.matching import N_GAPS, Walks, grid_weights
 from ...kernels.streams import Streams
+from ..click_laws import ClickLaw, Floats, SizeGroups
 from ..clicks import ClickPopulation
 from ..population import UNITS, Population, exact_sum
-from .tables import Floats, MatchedTables, SizeTally
 
 N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on tasks
+NOBODY = np.zeros(1, np.int64)
 FAR = 10.0  # a cluster whose matched log probability is so far below the best has no share
 
 
@@ -51,8 +52,9 @@ class ClusterLaws:
 class Relabel:
     """How the users draw their labels anew, given the clusters.
 
-    They propose one by the matched law, ``log_weights[size, item, cluster]`` and
-    ``log_shares[cluster]``; with `laws` they accept it by the exact one. Before it the clusters
+    They propose one by a law that adds up over clicks, ``log_weights[group, item, cluster]``,
+    ``constants[size, cluster]`` and ``log_shares[cluster]``; with `laws` they accept it by the
+    exact one. Before it the clusters
     take the order `order`. With `keeps_memberships` they add their memberships to a sum.
     """
 
@@ -60,6 +62,7 @@ class Relabel:
     number: int
     order: Counts
     log_weights: Floats
+    constants: Floats
     log_shares: Floats
     laws: ClusterLaws | None
     keeps_memberships: bool
@@ -67,10 +70,12 @@ class Relabel:
 
 class Summary(NamedTuple):
     """What some rows tell the centre; counts and sums are whole numbers, so they add up to the same
-    bits: ``counts[cluster, size, item]`` clicks, ``sums[cluster]`` of exact log likelihoods, and
-    ``log_sum``, the log likelihood with the labels summed out, matched."""
+    bits: ``counts[cluster, group, item]`` clicks, ``n_users[cluster, size]``, ``sums[cluster]`` of
+    exact log likelihoods, and ``log_sum``, the log likelihood with the labels summed out, by the
+    law that adds up."""
 
     counts: Counts
+    n_users: Counts
     sums: list[int]
     log_sum: int
 
@@ -92,7 +97,7 @@ class Relabelled(NamedTuple):
     and the log likelihood with the labels summed out: matched, or, where memberships were kept,
     exact."""
 
-    tallies: list[SizeTally]
+    tallies: list[Any]
     values: list[float]
     log_likelihood: float
 
@@ -100,13 +105,13 @@ class Relabelled(NamedTuple):
 class MatchedUsers:
     """The users of a chain: at hand in blocks, or in shards on workers, with their labels."""
 
-    def __init__(self, population: Population, tables: MatchedTables, n_clusters: int):
-        self.population, self.tables, self.n_clusters = population, tables, n_clusters
+    def __init__(self, population: Population, law: ClickLaw, n_clusters: int):
+        self.population, self.law, self.n_clusters = population, law, n_clusters
         cut = blocks(population.n_rows, max(BLOCK, -(-population.n_rows // N_BLOCKS)))
         self._places, self._slices = population.places(cut), population.slices(cut)
         self._rows: list[Any] = [None] * len(self._places)
 
-    def begin(self, labels: NDArray[np.int32]) -> list[SizeTally]:
+    def begin(self, labels: NDArray[np.int32]) -> list[Any]:
         """Take first labels; return the tally of each cluster."""
         messages = [(labels[rows], self.n_clusters) for rows in self._slices]
         return self._tallies(self._run(_begin, messages))
@@ -137,13 +142,15 @@ class MatchedUsers:
         sums = [sum(each.sums[k] for each in summaries) for k in range(self.n_clusters)]
         return [total / UNITS for total in sums]
 
-    def _tallies(self, summaries: list[Summary]) -> list[SizeTally]:
-        counts = np.sum([each.counts for each in summaries], axis=0)
-        return [SizeTally(self.tables, counts[k]) for k in range(self.n_clusters)]
+    def _tallies(self, summaries: list[Summary]) -> list[Any]:
+        counts, n_users = summaries[0].counts, summaries[0].n_users
+        for each in summaries[1:]:
+            counts, n_users = counts + each.counts, n_users + each.n_users
+        return [self.law.tally(counts[k], n_users[k]) for k in range(self.n_clusters)]
 
     def _run(self, task: Any, messages: Sequence[Any]) -> list[Summary]:
         """Run a task on all rows, which become what it makes of them."""
-        executor, sizes = self.population.executor, self.tables.sizes
+        executor, sizes = self.population.executor, self.law.groups
         work = [
             (*place, sizes, old, message)
             for place, old, message in zip(self._places, self._rows, messages, strict=True)
@@ -151,8 +158,9 @@ class MatchedUsers:
         if is_remote(executor):
             self._rows = [executor.submit(task, *arguments) for arguments in work]
             return list(executor.map(_summary, self._rows))
-        self._rows = list(executor.map(lambda arguments: task(*arguments), work))
-        return [rows.summary for rows in self._rows]
+        found = list(executor.map(lambda arguments: task(*arguments), work))
+        self._rows = [replace(rows, summary=None) for rows in found]  # it may be large
+        return [rows.summary for rows in found]
 
     def gather_labels(self) -> NDArray[np.int32]:
         """The labels of all rows, brought here."""
@@ -173,7 +181,7 @@ class MatchedUsers:
 def _begin(
     population: ClickPopulation,
     rows: slice | None,
-    sizes: Counts,
+    sizes: SizeGroups,
     old: None,
     message: tuple[NDArray[np.int32], int],
 ) -> LabelledRows:
@@ -186,20 +194,20 @@ def _begin(
 def _propose(
     population: ClickPopulation,
     rows: slice | None,
-    sizes: Counts,
+    sizes: SizeGroups,
     old: LabelledRows,
     laws: ClusterLaws,
 ) -> LabelledRows:
     users = _Rows(population, rows, sizes, old.memberships.shape[1])
     values = users.log_likelihoods(np.arange(users.n_rows), old.labels, laws)
-    summary = Summary(np.zeros((1, 1, 1), np.int64), users.sums(old.labels, values), 0)
+    summary = Summary(NOBODY, NOBODY, users.sums(old.labels, values), 0)
     return replace(old, proposed=values, summary=summary)
 
 
 def _relabel(
     population: ClickPopulation,
     rows: slice | None,
-    sizes: Counts,
+    sizes: SizeGroups,
     old: LabelledRows,
     message: tuple[Relabel, NDArray[np.bool_]],
 ) -> LabelledRows:
@@ -221,13 +229,21 @@ def _relabel(
 
 
 def _take_proposed(
-    population: ClickPopulation, rows: slice | None, sizes: Counts, old: LabelledRows, message: None
+    population: ClickPopulation,
+    rows: slice | None,
+    sizes: SizeGroups,
+    old: LabelledRows,
+    message: None,
 ) -> LabelledRows:
     return replace(old, values=old.proposed)
 
 
 def _compare(
-    population: ClickPopulation, rows: slice | None, sizes: Counts, old: LabelledRows, how: Relabel
+    population: ClickPopulation,
+    rows: slice | None,
+    sizes: SizeGroups,
+    old: LabelledRows,
+    how: Relabel,
 ) -> LabelledRows:
     assert how.laws is not None
     users = _Rows(population, rows, sizes, old.memberships.shape[1])
@@ -236,11 +252,15 @@ def _compare(
     exact = users.exact_logs(how, how.laws, matched, old.labels, values)
     both = [np.logaddexp.reduce(logs, axis=1) for logs in (exact, matched)]
     sums = [exact_sum(log_sums, users.weights) for log_sums in both]
-    return replace(old, summary=Summary(np.zeros((1, 1, 1), np.int64), sums, 0))
+    return replace(old, summary=Summary(NOBODY, NOBODY, sums, 0))
 
 
 def _remember(
-    population: ClickPopulation, rows: slice | None, sizes: Counts, old: LabelledRows, sums: Floats
+    population: ClickPopulation,
+    rows: slice | None,
+    sizes: SizeGroups,
+    old: LabelledRows,
+    sums: Floats,
 ) -> LabelledRows:
     return replace(old, memberships=sums)
 
@@ -249,21 +269,25 @@ class _Rows:
     """Some rows of clicks, for one task."""
 
     def __init__(
-        self, population: ClickPopulation, rows: slice | None, sizes: Counts, n_clusters: int
+        self, population: ClickPopulation, rows: slice | None, sizes: SizeGroups, n_clusters: int
     ):
         rows = slice(0, population.n_rows) if rows is None else rows
         self._clicks = population.clicks_of_rows(rows)
         self.n_rows, self.weights = rows.stop - rows.start, population.row_weights[rows]
         self._numbers = population.row_numbers[rows]
         self._sizes, self._n_items, self._n_clusters = sizes, population.n_items, n_clusters
-        self._size_places = np.searchsorted(sizes, np.diff(self._clicks.starts))
+        self._size_places = np.searchsorted(sizes.sizes, np.diff(self._clicks.starts))
+        self._groups = sizes.groups[self._size_places]
 
     def counted(self, new: LabelledRows, log_sum: int) -> LabelledRows:
         """The same with the counts of the clusters."""
-        counts = np.zeros((self._n_clusters, len(self._sizes), self._n_items), dtype=np.int64)
-        rows = (self._clicks, self._size_places, new.labels, self.weights)
-        kernels.count_clicks(*rows, counts)
-        return replace(new, summary=Summary(counts, self.sums(new.labels, new.values), log_sum))
+        shape = (self._n_clusters, self._sizes.n_groups, self._n_items)
+        counts = np.zeros(shape, dtype=np.int64)
+        kernels.count_clicks(self._clicks, self._groups, new.labels, self.weights, counts)
+        n_users = np.zeros((self._n_clusters, len(self._sizes.sizes)), dtype=np.int64)
+        np.add.at(n_users, (new.labels, self._size_places), self.weights)
+        sums = self.sums(new.labels, new.values)
+        return replace(new, summary=Summary(counts, n_users, sums, log_sum))
 
     def sums(self, labels: NDArray[np.int32], values: Floats) -> list[int]:
         """Sums of log likelihoods for each cluster; 0 while they are not known."""
@@ -280,9 +304,10 @@ class _Rows:
         return values
 
     def matched_logs(self, how: Relabel) -> Floats:
-        """``logs[row, cluster]``: log of share times matched likelihood, up to a constant."""
-        logs = np.repeat(how.log_shares[None], self.n_rows, axis=0)
-        kernels.fill_logs(self._clicks, self._size_places, how.log_weights, logs)
+        """``logs[row, cluster]``: log of share times likelihood by the law that adds up, but for a
+        constant."""
+        logs = (how.constants + how.log_shares)[self._size_places]
+        kernels.fill_logs(self._clicks, self._groups, how.log_weights, logs)
         return logs
 
     def draw_labels(

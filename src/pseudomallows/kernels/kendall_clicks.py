@@ -1,0 +1,150 @@
+"""Clicks under Kendall's distance: exact, in closed form.
+
+lam is alpha / n_items and q is exp(-lam). A user with c clicks has inversed the pairs of a clicked
+item and an unclicked one before it: the sum of the consensus ranks of the clicks, less c (c + 1) /
+2. Within the clicked items, and within the others, the ranking is a Mallows draw of its own. So
+
+    P(clicks) = q^(sum of ranks - c (c + 1) / 2) / [n over c]
+
+with the Gaussian binomial [n over c], and a consensus of all users has the log posterior
+-lam times the sum over items of clicks times rank.
+"""
+
+import numpy as np
+from numba import njit
+
+from .click_rows import clicks_of
+from .kendall import draw_jump, take_nth
+from .streams import below, start_user, uniform
+
+FLAT = 1e-200  # lam from which q is as good as 1
+N_SWAPS = 64  # differences in clicks whose chances to swap are tabulated
+SURE = 40.0  # log odds that leave nothing to chance
+
+
+@njit(cache=True, nogil=True)
+def log_of_rest(x):
+    """log(1 - exp(-x)) of x above 0."""
+    return np.log(-np.expm1(-x)) if x < 0.7 else np.log1p(-np.exp(-x))
+
+
+@njit(cache=True, nogil=True)
+def log_gaussian_binomials(n_items, lam, values):
+    """Fill `values[c]` with log [n_items over c], for c from 0 on; at lam 0 the usual ones."""
+    values[0] = 0.0
+    for c in range(1, len(values)):
+        if lam > FLAT:
+            step = log_of_rest(lam * (n_items - c + 1)) - log_of_rest(lam * c)
+        else:
+            step = np.log((n_items - c + 1) / c)
+        values[c] = values[c - 1] + step
+
+
+@njit(cache=True, nogil=True)
+def kendall_log_likelihoods(clicks, consensus, lam, log_binomials, values):
+    """Fill `values[row]` with the log probability of the row's clicks, given their number."""
+    for row in range(len(values)):
+        mine = clicks_of(clicks, row)
+        size, total = len(mine), 0
+        for item in mine:
+            total += consensus[item]
+        values[row] = -lam * (total - size * (size + 1) // 2) - log_binomials[size]
+
+
+@njit(cache=True, nogil=True)
+def sum_of_ranks(counts, consensus):
+    """Sum over all clicks of the rank of the item."""
+    total = 0
+    for item in range(len(counts)):
+        total += counts[item] * consensus[item]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def n_scales(n_items):
+    """How many offsets 1, 2, 4, ... there are below so many places."""
+    number = 0
+    while 2**number < n_items:
+        number += 1
+    return number
+
+
+@njit(cache=True, nogil=True)
+def mix_consensus(stream, counts, lam, n_passes, consensus):
+    """Move a consensus by heat baths that leave its posterior, given the clicks `counts[item]`, as
+    it is.
+
+    In a pass all disjoint pairs of places (p, p + d) swap their items by chance, each pair by its
+    conditional law: by logistic(lam d times the difference in clicks). The offset d is drawn anew,
+    of ever smaller scales from n_items / 2 to 1: like a sorting network, a few rounds of all scales
+    take any item anywhere.
+    """
+    n_items, n_steps = len(consensus), n_scales(len(consensus))
+    items, clicks = np.empty(n_items, np.int32), np.empty(n_items, np.int64)
+    for item in range(n_items):
+        items[consensus[item] - 1] = item
+        clicks[consensus[item] - 1] = counts[item]
+    swaps = np.empty(2 * N_SWAPS + 1)
+    for number in range(n_passes):
+        smallest = 2 ** (n_steps - 1 - number % n_steps)
+        offset = smallest + below(stream, min(smallest, n_items - smallest))
+        slope = lam * offset
+        for difference in range(-N_SWAPS, N_SWAPS + 1):
+            swaps[N_SWAPS + difference] = swap_chance(slope * difference)
+        start = -below(stream, 2 * offset)
+        while start < n_items - offset:
+            for place in range(max(start, 0), min(start + offset, n_items - offset)):
+                difference = clicks[place + offset] - clicks[place]
+                if abs(difference) <= N_SWAPS:
+                    chance = swaps[N_SWAPS + difference]
+                else:
+                    chance = swap_chance(slope * difference)
+                if uniform(stream) < chance:
+                    other = place + offset
+                    items[place], items[other] = items[other], items[place]
+                    clicks[place], clicks[other] = clicks[other], clicks[place]
+            start += 2 * offset
+    for place in range(n_items):
+        consensus[items[place]] = place + 1
+
+
+@njit(cache=True, nogil=True)
+def swap_chance(log_odds):
+    """The logistic function, exactly 0 and 1 where it is as good as that."""
+    if log_odds > SURE:
+        return 1.0
+    return 1.0 / (1.0 + np.exp(-log_odds)) if log_odds > -SURE else 0.0
+
+
+@njit(cache=True, nogil=True)
+def draw_kendall_users(streams, clicks, ordering, lam, counts, kept):
+    """Draw the latent ranking of every user, given the clicks.
+
+    `counts[item, rank - 1]`, if it has items, counts those of all users; `kept[row]` is the ranking
+    of the last user of a row, if `kept` has rows.
+    """
+    n_items, weights = len(ordering), streams.weights
+    clicked, tree = np.zeros(n_items, np.bool_), np.empty(n_items + 1, np.int64)
+    groups, stream = np.empty((2, n_items), np.int32), np.empty(1, np.uint64)
+    for row in range(len(weights)):
+        mine = clicks_of(clicks, row)
+        clicked[mine] = True
+        sizes, n_clicks = np.zeros(2, np.int64), len(mine)
+        for place in range(n_items):
+            group = 0 if clicked[ordering[place]] else 1
+            groups[group, sizes[group]] = ordering[place]
+            sizes[group] += 1
+        clicked[mine] = False
+        for user in range(weights[row]):
+            start_user(streams, row, user, stream)
+            for group in range(2):
+                size, shift = sizes[group], 0 if group == 0 else n_clicks
+                for node in range(size + 1):
+                    tree[node] = node & -node
+                for rank in range(size):
+                    passed = draw_jump(stream, lam, size - rank)
+                    item = groups[group, take_nth(tree, size, passed)]
+                    if len(counts):
+                        counts[item, shift + rank] += 1
+                    if len(kept):
+                        kept[row, item] = shift + rank + 1

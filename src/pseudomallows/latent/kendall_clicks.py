@@ -1,0 +1,189 @@
+"""Clicks under Kendall's distance: exact, in time that goes with the clicks; see
+`kernels.kendall_clicks`. Nothing here is of the size of items times items."""
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..distances.kendall import KENDALL
+from ..distances.tallies import Counts, Ranking
+from ..engines.executors import Executor
+from ..kernels import kendall_clicks as kernels
+from ..kernels.click_rows import ClickRows
+from ..kernels.streams import Streams
+from ..preferences import Clicks
+from ..rankings import orderings_of
+from .click_laws import SizeGroups
+from .clicks import ClickPopulation
+from .population import DrawOrigin, ExactLaw
+from .shards import ShardedPopulation
+
+Floats = NDArray[np.float64]
+
+
+class KendallLaw:
+    """The exact law of clicks: the log weight of an item is -alpha / n_items times its rank."""
+
+    is_exact = True
+
+    def __init__(self, n_items: int, sizes: Counts, executor: Executor | None = None):
+        self.n_items = n_items
+        self.groups = SizeGroups(sizes, np.zeros(len(sizes), dtype=np.int64))
+        self.evidence_shape: tuple[int, ...] = (n_items,)
+        self.usual_moves: int | None = n_items * kernels.n_scales(n_items)  # all scales, twice
+
+    def prepare(self, alphas: Floats) -> None:
+        """There is nothing to make."""
+
+    def log_weights(self, ranks: Ranking, alpha: float) -> Floats:
+        """``log_weights[0, item]`` under a consensus."""
+        return np.asarray((-alpha / self.n_items) * ranks[None])
+
+    def constants(self, alpha: float) -> Floats:
+        """``constants[place]`` of users with so many clicks."""
+        sizes = self.groups.sizes
+        logs = log_binomials(self.n_items, alpha, int(sizes.max(initial=0)))
+        return np.asarray(alpha / self.n_items * (sizes * (sizes + 1) // 2) - logs[sizes])
+
+    def tally(self, counts: Counts, n_users: Counts) -> "KendallTally":
+        """The tally of some users."""
+        return KendallTally(self, counts, n_users)
+
+    def best_of(self, evidence: NDArray[Any], draw: Ranking) -> Ranking:
+        """The items by their mean numbers of clicks; ties by a draw, which is to say by chance."""
+        return _ranking_of(np.lexsort((draw, -evidence)))
+
+
+class KendallTally:
+    """``counts[0, item]`` clicks on each item, and ``n_users[place]`` users with so many clicks."""
+
+    log_sets = 0.0  # the constants of the law are all there
+
+    def __init__(self, law: KendallLaw, counts: Counts, n_users: Counts):
+        self.law, self.counts, self.n_users = law, counts, n_users
+
+    @functools.cached_property
+    def is_empty(self) -> bool:
+        """Is there nobody?"""
+        return not self.n_users.any()
+
+    def __add__(self, other: "KendallTally") -> "KendallTally":
+        """The users of both."""
+        return KendallTally(self.law, self.counts + other.counts, self.n_users + other.n_users)
+
+    def best(self, alpha: float) -> Ranking:
+        """The consensus of the largest likelihood: the order of the numbers of clicks."""
+        return _ranking_of(np.argsort(-self.counts[0], kind="stable"))
+
+    def evidence(self, alpha: float) -> Counts:
+        """The numbers of clicks."""
+        return np.asarray(self.counts[0])
+
+    def curve(self, consensus: Ranking) -> "KendallCurve":
+        """The log likelihood as a function of alpha."""
+        return KendallCurve(self, consensus)
+
+    def move(
+        self,
+        stream: NDArray[np.uint64],
+        alpha: float,
+        n_moves: int,
+        consensus: Ranking,
+        move: str = "swap",
+        leap: int = 1,
+    ) -> None:
+        """Move a consensus in place by swaps of places at all scales, `n_moves` of them or so."""
+        n_items = self.law.n_items
+        n_passes = max(1, round(2 * n_moves / n_items))
+        kernels.mix_consensus(stream, self.counts[0], alpha / n_items, n_passes, consensus)
+
+
+class KendallCurve:
+    """The log likelihood of all users under one consensus, for any alpha."""
+
+    def __init__(self, tally: KendallTally, consensus: Ranking):
+        self._tally = tally
+        self._sum = int(kernels.sum_of_ranks(tally.counts[0], consensus))
+
+    def __call__(self, alpha: float) -> float:
+        """Its value."""
+        law, n_users = self._tally.law, self._tally.n_users
+        return float(n_users @ law.constants(alpha) - alpha / law.n_items * self._sum)
+
+
+class KendallClicks(ClickPopulation):
+    """Users known by their clicks, under Kendall's distance."""
+
+    def __init__(
+        self, prefs: Clicks, executor: Executor | None = None, numbers: Counts | None = None
+    ):
+        super().__init__(prefs, executor, numbers)
+        self.distance = KENDALL
+
+    def count_rows(self, rows: slice, law: ExactLaw) -> Counts:
+        """There is no need for counts of ranks."""
+        raise TypeError("clicks under Kendall's distance are summed up by their numbers")
+
+    def row_log_likelihoods(self, rows: slice, consensus: Ranking, alpha: float) -> Floats:
+        """Log probability of the clicks of one user of each row."""
+        return kendall_likelihoods(self.clicks_of_rows(rows), consensus, alpha)
+
+    def select(self, weights: Counts, numbers: Counts) -> "KendallClicks":
+        """The rows of weight above 0 alone, with these weights and numbers of first users."""
+        chosen = weights > 0
+        prefs = replace(self.clicks.take(chosen), weights=weights[chosen])
+        found = KendallClicks(prefs, self.executor, numbers[chosen])
+        found.click_sizes = self.click_sizes
+        return found
+
+    def redraw(self, clicks: Clicks, numbers: Counts, origin: DrawOrigin) -> Ranking:
+        """The latent rankings of these users, by the same streams, so with the same bits."""
+        streams = Streams(origin.seed, origin.number, numbers, clicks.weights)
+        rows = ClickRows(clicks.starts, clicks.codes)
+        return draw_kendall_rankings(streams, rows, origin.consensus, origin.alpha)
+
+
+class KendallShards(ShardedPopulation):
+    """The same in shards on workers."""
+
+    local = KendallClicks
+
+
+def log_binomials(n_items: int, alpha: float, largest: int) -> Floats:
+    """``[c]``: log of the Gaussian binomial of n_items over c, at exp(-alpha / n_items).
+
+    >>> np.exp(log_binomials(4, 0.0, 4)).round(6)
+    array([1., 4., 6., 4., 1.])
+    """
+    values = np.empty(largest + 1)
+    kernels.log_gaussian_binomials(n_items, alpha / n_items, values)
+    return values
+
+
+def kendall_likelihoods(clicks: ClickRows, consensus: Ranking, alpha: float) -> Floats:
+    """Log probability of each row of clicks, given their number."""
+    values, n_items = np.empty(len(clicks.starts) - 1), len(consensus)
+    logs = log_binomials(n_items, alpha, int(np.diff(clicks.starts).max(initial=0)))
+    kernels.kendall_log_likelihoods(clicks, consensus, alpha / n_items, logs, values)
+    return values
+
+
+def draw_kendall_rankings(
+    streams: Streams, clicks: ClickRows, consensus: Ranking, alpha: float
+) -> Ranking:
+    """A latent ranking of each row, given its clicks."""
+    n_items = len(consensus)
+    rankings = np.zeros((len(streams.weights), n_items), dtype=np.int32)
+    law = (orderings_of(consensus), alpha / n_items)
+    none = np.empty((0, 0), dtype=np.int64)
+    kernels.draw_kendall_users(streams, clicks, *law, none, rankings)
+    return rankings
+
+
+def _ranking_of(ordering: NDArray[np.int64]) -> Ranking:
+    ranking = np.empty(len(ordering), dtype=np.int32)
+    ranking[ordering] = np.arange(1, len(ordering) + 1)
+    return ranking
