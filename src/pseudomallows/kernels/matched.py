@@ -146,6 +146,22 @@ def sum_weights(counts, consensus, table):
 
 
 @njit(cache=True, nogil=True)
+def add_table(table, factor, total):
+    """Add `table[size, rank - 1]`, times a factor, to `total`."""
+    for size in range(len(table)):
+        for rank in range(table.shape[1]):
+            total[size, rank] += factor * table[size, rank]
+
+
+@njit(cache=True, nogil=True)
+def fill_log_weights(table, consensus, cluster, log_weights):
+    """Fill `log_weights[size, item, cluster]` of one cluster from its `table[size, rank - 1]`."""
+    for size in range(len(table)):
+        for item in range(len(consensus)):
+            log_weights[size, item, cluster] = table[size, consensus[item] - 1]
+
+
+@njit(cache=True, nogil=True)
 def fill_costs(counts, table, costs):
     """Fill `costs[item, rank - 1]`: minus the sum of `table[size, rank - 1]` over the clicks."""
     costs[:] = 0.0
@@ -169,8 +185,8 @@ def fill_logs(clicks, size_places, log_weights, logs):
 
 
 @njit(cache=True, nogil=True)
-def propose_labels(streams, logs, labels, log_uniforms):
-    """Draw `labels[row]` from `logs[row, cluster]`, and a number to accept it by."""
+def draw_labels(streams, logs, labels):
+    """Draw `labels[row]` from `logs[row, cluster]`."""
     n_clusters = logs.shape[1]
     stream, chances = np.empty(1, dtype=np.uint64), np.empty(n_clusters)
     for row in range(len(labels)):
@@ -184,4 +200,3 @@ def propose_labels(streams, logs, labels, log_uniforms):
             u -= chances[label]
             label += 1
         labels[row] = label
-        log_uniforms[row] = np.log(1.0 - uniform(stream))

@@ -12,10 +12,9 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from ...distances.tallies import MOVES, Counts, Ranking, best_assignment
+from ...distances.tallies import Counts, Ranking, best_assignment
 from ...engines.executors import Executor, Threads, blocks, is_remote
 from ...kernels import matched as kernels
-from ...kernels.chain import move_consensus
 from ...kernels.footrule.inclusion import inclusion_logits, tagged_walk
 
 STEP = 0.1  # of log alpha between two tables
@@ -45,10 +44,7 @@ class MatchedTables:
     @functools.cached_property
     def log_binomials(self) -> Floats:
         """Log of the number of sets of each size."""
-        n = self.n_items
-        return np.array(
-            [math.lgamma(n + 1) - math.lgamma(c + 1) - math.lgamma(n - c + 1) for c in self.sizes]
-        )
+        return log_binomials(self.n_items, self.sizes)
 
     def terms(self, alpha: float) -> list[tuple[float, float]]:
         """Alphas of the grid, and with which factors their tables sum to that of an alpha."""
@@ -90,7 +86,10 @@ class MatchedTables:
 
     def at(self, alpha: float) -> Floats:
         """``log_weights[size, rank - 1]`` at any alpha."""
-        return np.asarray(sum(factor * self.table(grid) for grid, factor in self.terms(alpha)))
+        total = np.zeros((len(self.sizes), self.n_items))
+        for grid, factor in self.terms(alpha):
+            kernels.add_table(self.table(grid), factor, total)
+        return total
 
     def _make(self, alpha: float, executor: Executor) -> Floats:
         walk = tagged_walk(self.n_items, alpha / self.n_items)
@@ -107,6 +106,14 @@ class MatchedTables:
         size = -(-len(self.sizes) // N_BLOCKS)
         list(executor.map(make_block, blocks(len(self.sizes), max(size, 1))))
         return log_weights
+
+
+def log_binomials(n_items: int, sizes: Counts) -> Floats:
+    """Log of the number of sets of each size."""
+    whole = math.lgamma(n_items + 1)
+    return np.array(
+        [whole - math.lgamma(c + 1) - math.lgamma(n_items - c + 1) for c in sizes.tolist()]
+    )
 
 
 def _lagrange(place: float) -> list[float]:
@@ -148,9 +155,13 @@ class SizeTally:
 
     def costs(self, alpha: float) -> Floats:
         """``costs[item, rank - 1]``: minus the log likelihood of all users, up to a constant."""
+        return self.costs_by(self.tables.at(alpha))
+
+    def costs_by(self, log_weights: Floats) -> Floats:
+        """The same, by ``log_weights[size, rank - 1]``."""
         n_items = self.tables.n_items
         costs = np.empty((n_items, n_items))
-        kernels.fill_costs(self.counts, self.tables.at(alpha), costs)
+        kernels.fill_costs(self.counts, log_weights, costs)
         return costs
 
     def best(self, alpha: float) -> Ranking:
@@ -160,19 +171,6 @@ class SizeTally:
     def curve(self, consensus: Ranking) -> "AlphaCurve":
         """The matched log likelihood as a function of alpha."""
         return AlphaCurve(self, consensus)
-
-    def move(
-        self,
-        stream: NDArray[np.uint64],
-        alpha: float,
-        n_moves: int,
-        consensus: Ranking,
-        move: str = "swap",
-        leap: int = 1,
-    ) -> None:
-        """Move a consensus in place by Metropolis proposals, which leave the matched posterior of
-        an alpha as it is."""
-        move_consensus(stream, self.costs(alpha), 1.0, MOVES[move], leap, n_moves, consensus)
 
 
 class AlphaCurve:
