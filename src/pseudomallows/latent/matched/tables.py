@@ -140,6 +140,13 @@ class SizeTally:
         return not self.counts.any()
 
     @functools.cached_property
+    def cells(self) -> Counts:
+        """Rows of (size, item, count), for the counts above 0."""
+        cells = np.empty((int(np.count_nonzero(self.counts)), 3), dtype=np.int64)
+        kernels.list_cells(self.counts, cells)
+        return cells
+
+    @functools.cached_property
     def n_users(self) -> Counts:
         """``n_users[size]``: so many users have so many clicks."""
         return np.asarray(self.counts.sum(axis=1) // self.tables.sizes)
@@ -161,7 +168,7 @@ class SizeTally:
         """The same, by ``log_weights[size, rank - 1]``."""
         n_items = self.tables.n_items
         costs = np.empty((n_items, n_items))
-        kernels.fill_costs(self.counts, log_weights, costs)
+        kernels.fill_costs(self.cells, log_weights, costs)
         return costs
 
     def best(self, alpha: float) -> Ranking:
@@ -189,6 +196,6 @@ class AlphaCurve:
     def _sum(self, grid: float) -> float:
         if grid not in self._sums:
             table = self._tally.tables.table(grid)
-            value = kernels.sum_weights(self._tally.counts, self._consensus, table)
+            value = kernels.sum_weights(self._tally.cells, self._consensus, table)
             self._sums[grid] = float(value)
         return self._sums[grid]

@@ -21,6 +21,7 @@ from ..population import UNITS, Population, exact_sum
 from .tables import Floats, MatchedTables, SizeTally, log_binomials
 
 N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on tasks
+N_DRAW_BLOCKS = 2  # of rows that draw labels: that is quick, and the counts of each block add up
 FAR = 15.0  # a cluster so far below the best, by the matched law, adds nothing: 1e-7 of a user
 
 Labels = NDArray[np.int32]
@@ -103,8 +104,8 @@ class MatchedUsers:
 
     def __init__(self, population: Population, tables: MatchedTables, n_clusters: int):
         self.population, self.tables, self.n_clusters = population, tables, n_clusters
-        cut = blocks(population.n_rows, max(BLOCK, -(-population.n_rows // N_BLOCKS)))
-        self._places, self._slices = population.places(cut), population.slices(cut)
+        self._places, self._slices = _cut(population, N_BLOCKS)
+        self._draw_places, _ = _cut(population, N_DRAW_BLOCKS)
         self._members: list[Any] = [None] * len(self._places)
 
     def tallies(self, labels: Labels) -> list[SizeTally]:
@@ -113,7 +114,9 @@ class MatchedUsers:
 
     def draw(self, laws: MatchedLaws, draw: LabelDraw) -> list[SizeTally]:
         """Draw all labels by the matched law; return the tally of each cluster."""
-        return self._add_up(self._map(_draw_and_count, [(laws, draw)] * len(self._places)))
+        shape = (self.tables.sizes, self.n_clusters)
+        tasks = [(*place, *shape, laws, draw) for place in self._draw_places]
+        return self._add_up(list(self.population.executor.map(_draw_and_count, tasks)))
 
     def draw_labels(self, laws: MatchedLaws, draw: LabelDraw) -> Labels:
         """The labels of such a draw."""
@@ -154,7 +157,9 @@ class MatchedUsers:
         )
 
     def _add_up(self, counts: list[Counts]) -> list[SizeTally]:
-        total = np.sum(counts, axis=0)
+        total = counts[0]
+        for each in counts[1:]:
+            total = total + each
         return [SizeTally(self.tables, total[k]) for k in range(self.n_clusters)]
 
     def _tasks(self, messages: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -175,6 +180,12 @@ class MatchedUsers:
             return list(executor.map(_sums, self._members))
         self._members = list(executor.map(task, work))
         return [rows.sums for rows in self._members]
+
+
+def _cut(population: Population, n_blocks: int) -> tuple[list[Any], list[slice]]:
+    """Where the rows lie in about so many blocks, and which they are."""
+    cut = blocks(population.n_rows, max(BLOCK, -(-population.n_rows // n_blocks)))
+    return population.places(cut), population.slices(cut)
 
 
 # The tasks: of some rows of a population at hand, or of all rows of a shard (None)
