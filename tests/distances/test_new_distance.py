@@ -105,16 +105,15 @@ def test_alpha_is_that_of_the_distance(cubes, method, n_clusters):
     assert (np.abs(wrong - 1.0) > 0.5).all()
 
 
-def test_what_has_no_exact_law_is_refused(cubes):
+def test_users_known_in_part_are_fitted_too_but_have_no_exact_likelihood(cubes):
     for prefs in (
         pm.Preferences.from_rankings([[1, 2, 0, 0], [1, 0, 0, 2]]),
         pm.Preferences.from_clicks([[1, 0, 0, 0], [1, 1, 0, 0]]),
     ):
-        for call in (
-            lambda prefs=prefs: pm.fit(prefs, "mcmc", 1, distance="cubes"),
-            lambda prefs=prefs: pm.log_likelihood(prefs, [1, 2, 3, 4], 1, "cubes"),
-        ):
-            with pytest.raises(ValueError, match=r"'cubes' takes full rankings, got .*'footrule'"):
-                call()
+        posterior = pm.fit(prefs, "mcmc", 40, distance="cubes", n_draws=400, rng=1)
+        assert posterior.point_consensus()[0] == 1
+        assert posterior.settings["latent"].startswith("moved by exchanges")
+        with pytest.raises(ValueError, match="by cubes is not known: use distance='footrule'"):
+            pm.log_likelihood(prefs, [1, 2, 3, 4], 1, "cubes")
     with pytest.raises(ValueError, match="'similarity' is of the footrule"):
         pm.estimate_alpha(pm.Preferences.from_rankings(cubes), distance="cubes")

@@ -13,6 +13,7 @@ from ..latent.population import Population
 from ..preferences import Preferences
 from ..rankings import MAX_ALPHA
 from .chains.make_chains import Chain, Earlier, make_chains
+from .chains.matched_starts import N_STARTS, Comparison
 from .checkpoint import Checkpoint
 from .methods.method import Plan
 
@@ -69,7 +70,9 @@ class Run:
         self.unbounded = np.zeros((n_chains, n_clusters), dtype=np.bool_)
         self.differences = np.full((n_chains, N_CHECKS), np.nan)
         self._warmup, self._thin = plan.warmup, plan.thin
-        self._chains = make_chains(population, plan)
+        self._comparison = np.full(len(Comparison._fields), np.nan)
+        *self._rngs, shared = rng.spawn(n_chains + 1)
+        self._chains = make_chains(population, plan, shared)
         self.evidence = np.zeros((n_clusters, *self._chains.evidence_shape))  # sums over the draws
         self._n_done = 0
         self._latest: dict[str, Any] | None = None  # state between two sweeps, for a checkpoint
@@ -85,7 +88,7 @@ class Run:
         """
         resumed = None if file is None else self._resume(file)
         try:
-            for chain, rng in enumerate(self.rng.spawn(self.plan.method.n_chains)):
+            for chain, rng in enumerate(self._rngs):
                 if not self.plan.is_markov:
                     self._draw_independent(chain, rng)
                 elif resumed is None or chain > resumed.chain:
@@ -126,12 +129,16 @@ class Run:
 
     def checks(self) -> dict[str, Any]:
         """For the settings of a posterior: how far the matched law is from the exact one, if it
-        stands for it."""
+        stands for it; how the best start of clusters differs from the next."""
+        checks: dict[str, Any] = {}
         found = self.differences[np.isfinite(self.differences)]
-        if not len(found):
-            return {}
-        share = weighted_effective_size(np.exp(found - found.max())) / len(found)
-        return {"matched": {"differences": found.tolist(), "effective_share": share}}
+        if len(found):
+            share = weighted_effective_size(np.exp(found - found.max())) / len(found)
+            checks["matched"] = {"differences": found.tolist(), "effective_share": share}
+        if np.isfinite(self._comparison).all():
+            compared = Comparison(*self._comparison.tolist())._asdict()
+            checks["starts"] = {"n_starts": N_STARTS} | compared
+        return checks
 
     def _draw_independent(self, chain: int, rng: np.random.Generator) -> None:
         """Full rankings: all draws at once (Algorithm 3, or balanced)."""
@@ -146,7 +153,10 @@ class Run:
         if chain > 0 and self._has_clusters:
             memberships = self.memberships[0][self.prefs.is_informative]
             earlier = Earlier(memberships, self.consensus[0, -1], self.alphas[0, -1])
-        return self._chains.start(earlier, rng, self._report)
+        started = self._chains.start(earlier, rng, self._report)
+        if self._chains.comparison is not None:
+            self._comparison = np.array(self._chains.comparison)
+        return started
 
     def _resume(self, file: Checkpoint) -> _Place | None:
         """Take up what was saved."""
@@ -164,6 +174,7 @@ class Run:
             saved.check_all_used()
         preparation = self._chains.preparation
         self._n_done = chain * (self.plan.n_sweeps + preparation) + preparation + sweep
+        self._n_done += self._chains.guesses
         return _Place(chain, sweep, mixture)
 
     def _fill(self, saved: Saved, chain: int, sweep: int) -> None:
@@ -191,6 +202,7 @@ class Run:
             saved.check_shares("shares", given["shares"][drawn])
             saved.check_shares("memberships", given["memberships"][:chain])
             self.shares, self.memberships = given["shares"], given["memberships"]
+            self._comparison = given["comparison"]
             if self.plan.method.is_led:
                 shape = (chain, N_LEADERS, *self.consensus.shape[2:])
                 self.leaders = list(saved.rankings("leaders", shape))
@@ -210,6 +222,7 @@ class Run:
             filled["differences"] = self.differences
         if self._has_clusters:
             filled |= {"shares": self.shares, "memberships": self.memberships}
+            filled["comparison"] = self._comparison
         return filled
 
     def _to_save(self, chain: int, sweep: int, mixture: Chain) -> dict[str, Any]:
@@ -263,4 +276,5 @@ class Run:
     def _report(self) -> None:
         self._n_done += 1
         length = self.plan.n_sweeps + self._chains.preparation
-        self._progress(self._n_done, self.plan.method.n_chains * length)
+        total = self.plan.method.n_chains * length + self._chains.guesses
+        self._progress(self._n_done, total)

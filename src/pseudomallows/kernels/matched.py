@@ -134,27 +134,54 @@ def count_clicks(clicks, size_places, labels, weights, counts):
 
 
 @njit(cache=True, nogil=True)
-def sum_weights(counts, consensus, table):
-    """Sum of `table[size, rank - 1]` over the clicks in `counts[size, item]`."""
+def list_cells(counts, cells):
+    """List the (size, item, count) of `counts[size, item]` above 0, item by item, in `cells`;
+    return how many there are."""
+    n_cells = 0
+    for item in range(counts.shape[1]):
+        for size in range(counts.shape[0]):
+            if counts[size, item]:
+                cells[n_cells, 0], cells[n_cells, 1] = size, item
+                cells[n_cells, 2] = counts[size, item]
+                n_cells += 1
+    return n_cells
+
+
+@njit(cache=True, nogil=True)
+def sum_weights(cells, consensus, table):
+    """Sum of `table[size, rank - 1]` over the clicks in `cells`, rows of (size, item, count)."""
     total = 0.0
-    for size in range(len(counts)):
-        here, log_weights = counts[size], table[size]
-        for item in range(len(consensus)):
-            if here[item]:
-                total += here[item] * log_weights[consensus[item] - 1]
+    for cell in range(len(cells)):
+        size, item, count = cells[cell]
+        total += count * table[size, consensus[item] - 1]
     return total
 
 
 @njit(cache=True, nogil=True)
-def fill_costs(counts, table, costs):
-    """Fill `costs[item, rank - 1]`: minus the sum of `table[size, rank - 1]` over the clicks."""
+def add_table(table, factor, total):
+    """Add `table[size, rank - 1]`, times a factor, to `total`."""
+    for size in range(len(table)):
+        for rank in range(table.shape[1]):
+            total[size, rank] += factor * table[size, rank]
+
+
+@njit(cache=True, nogil=True)
+def fill_log_weights(table, consensus, cluster, log_weights):
+    """Fill `log_weights[size, item, cluster]` of one cluster from its `table[size, rank - 1]`."""
+    for size in range(len(table)):
+        for item in range(len(consensus)):
+            log_weights[size, item, cluster] = table[size, consensus[item] - 1]
+
+
+@njit(cache=True, nogil=True)
+def fill_costs(cells, table, costs):
+    """Fill `costs[item, rank - 1]`: minus the sum of `table[size, rank - 1]` over the clicks in
+    `cells`, rows of (size, item, count)."""
     costs[:] = 0.0
-    for item in range(len(costs)):
-        for size in range(len(counts)):
-            number = counts[size, item]
-            if number:
-                for rank in range(costs.shape[1]):
-                    costs[item, rank] -= number * table[size, rank]
+    for cell in range(len(cells)):
+        size, item, count = cells[cell]
+        for rank in range(costs.shape[1]):
+            costs[item, rank] -= count * table[size, rank]
 
 
 @njit(cache=True, nogil=True)
@@ -169,8 +196,8 @@ def fill_logs(clicks, size_places, log_weights, logs):
 
 
 @njit(cache=True, nogil=True)
-def propose_labels(streams, logs, labels, log_uniforms):
-    """Draw `labels[row]` from `logs[row, cluster]`, and a number to accept it by."""
+def draw_labels(streams, logs, labels):
+    """Draw `labels[row]` from `logs[row, cluster]`."""
     n_clusters = logs.shape[1]
     stream, chances = np.empty(1, dtype=np.uint64), np.empty(n_clusters)
     for row in range(len(labels)):
@@ -184,4 +211,3 @@ def propose_labels(streams, logs, labels, log_uniforms):
             u -= chances[label]
             label += 1
         labels[row] = label
-        log_uniforms[row] = np.log(1.0 - uniform(stream))

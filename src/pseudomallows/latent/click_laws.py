@@ -57,12 +57,6 @@ class ClickTally(Protocol):
         """Is there nobody?"""
         ...  # pragma: no cover
 
-    @property
-    def log_sets(self) -> float:
-        """What the log likelihood of all users lacks, if it is summed up without constants that
-        are the same for every cluster."""
-        ...  # pragma: no cover
-
     def __add__(self, other: Self) -> Self:
         """The users of both."""
         ...  # pragma: no cover
@@ -108,12 +102,12 @@ class ClickLaw(Protocol):
         """Make ready for these alphas and those nearby; not in a task."""
         ...  # pragma: no cover
 
-    def log_weights(self, ranks: Ranking, alpha: float) -> Floats:
-        """``log_weights[group, item]`` under a consensus."""
+    def fill_log_weights(self, ranks: Ranking, alpha: float, cluster: int, filled: Floats) -> None:
+        """Fill ``filled[group, item, cluster]`` of one cluster, under its consensus."""
         ...  # pragma: no cover
 
     def constants(self, alpha: float) -> Floats:
-        """``constants[place]`` of users with so many clicks, but for one of all clusters."""
+        """``constants[place]`` of users with so many clicks."""
         ...  # pragma: no cover
 
     def tally(self, counts: Counts, n_users: Counts) -> Any:

@@ -38,9 +38,9 @@ class KendallLaw:
     def prepare(self, alphas: Floats) -> None:
         """There is nothing to make."""
 
-    def log_weights(self, ranks: Ranking, alpha: float) -> Floats:
-        """``log_weights[0, item]`` under a consensus."""
-        return np.asarray((-alpha / self.n_items) * ranks[None])
+    def fill_log_weights(self, ranks: Ranking, alpha: float, cluster: int, filled: Floats) -> None:
+        """Fill ``filled[0, item, cluster]`` under a consensus."""
+        filled[0, :, cluster] = (-alpha / self.n_items) * ranks
 
     def constants(self, alpha: float) -> Floats:
         """``constants[place]`` of users with so many clicks."""
@@ -59,8 +59,6 @@ class KendallLaw:
 
 class KendallTally:
     """``counts[0, item]`` clicks on each item, and ``n_users[place]`` users with so many clicks."""
-
-    log_sets = 0.0  # the constants of the law are all there
 
     def __init__(self, law: KendallLaw, counts: Counts, n_users: Counts):
         self.law, self.counts, self.n_users = law, counts, n_users

@@ -14,8 +14,8 @@ from ..methods.method import Plan
 from .clusters import Cluster
 from .matched_cluster import MatchedProposals
 from .matched_mixture import MatchedMixture
+from .matched_starts import N_FINALISTS, Comparison, MatchedStart
 from .matched_starts import PREPARATION as MATCHED_PREPARATION
-from .matched_starts import MatchedStart
 from .mixture import Mixture
 from .starts import PREPARATION, StartCluster, is_unbounded, prepare
 
@@ -61,6 +61,12 @@ class Chains(Protocol):
 
     preparation: int  # sweeps before a chain begins, for the progress
     evidence_shape: tuple[int, ...]  # of one cluster, see `best_of`
+    guesses: int  # and before the first one
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """Of the start of all chains with another, if there was one."""
+        ...  # pragma: no cover
 
     def start(
         self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
@@ -81,15 +87,19 @@ class Chains(Protocol):
         ...  # pragma: no cover
 
 
-def make_chains(population: Population, plan: Plan) -> Chains:
-    """The chains of a plan: on the matched law of clicks, or on latent rankings."""
+def make_chains(population: Population, plan: Plan, rng: np.random.Generator) -> Chains:
+    """The chains of a plan: on the matched law of clicks, or on latent rankings; `rng` is for what
+    they share."""
     if not plan.method.is_matched(plan.case):
         return LatentChains(population, plan)
-    return (GrownChains if plan.last_draws else MatchedChains)(population, plan)
+    return (GrownChains if plan.last_draws else MatchedChains)(population, plan, rng)
 
 
 class LatentChains:
     """Chains that draw latent rankings in each sweep, or need none."""
+
+    guesses = 0
+    comparison: Comparison | None = None
 
     def __init__(self, population: Population, plan: Plan):
         self._population, self._plan = population, plan
@@ -154,16 +164,28 @@ class LatentChains:
 
 
 class MatchedChains:
-    """Chains on the matched law of clicks, which need no latent rankings."""
+    """Chains on the matched law of clicks, which need no latent rankings.
 
-    def __init__(self, population: Population, plan: Plan):
-        self._n_clusters, self._method = plan.case.n_clusters, plan.method
-        self.preparation = MATCHED_PREPARATION if plan.case.has_clusters else 0
+    Those of several clusters begin at one place, the best of several guesses: another guess may
+    divide the users in another way, and chains that differ so would tell nothing of each other.
+    """
+
+    preparation = 0
+
+    def __init__(self, population: Population, plan: Plan, rng: np.random.Generator):
+        self._n_clusters, self._method, self._rng = plan.case.n_clusters, plan.method, rng
+        self.guesses = MATCHED_PREPARATION if plan.case.has_clusters else 0
         method: Any = plan.method  # with a prior of alpha, and a start
         proposals = MatchedProposals(method.move, method.leap, method.n_moves)
         how = (plan.alpha, proposals, method.alpha_prior, method.share_prior, method.is_exact)
         self._start = MatchedStart(population, *how, method.distance)
         self._from, self.evidence_shape = method.start, self._start.law.evidence_shape
+        self._first: MatchedMixture | None = None
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """Of the start of all chains with another, if there was one."""
+        return self._start.comparison
 
     def start(
         self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
@@ -171,7 +193,10 @@ class MatchedChains:
         """A chain at its start."""
         if self._n_clusters == 1:
             return self._start.one(self._from, rng)
-        chain = self._start.clusters(self._n_clusters, rng, report)
+        if self._first is None:
+            how = (report if earlier is None else lambda: None, N_FINALISTS)
+            self._first = self._start.clusters(self._n_clusters, self._rng, *how)
+        chain = self._start.begin_at(self._first, rng)
         if earlier is not None:
             chain.follow(ClusterLaws(earlier.consensus, earlier.alpha))
         return chain
@@ -192,9 +217,9 @@ class MatchedChains:
 class GrownChains(MatchedChains):
     """Chains on the matched law that go on, each from a draw of a chain on fewer clicks."""
 
-    def __init__(self, population: Population, plan: Plan):
-        super().__init__(population, plan)
-        self.preparation = 0
+    def __init__(self, population: Population, plan: Plan, rng: np.random.Generator):
+        super().__init__(population, plan, rng)
+        self.guesses = 0
         self._reference, self._left = plan.last_draws[0], iter(plan.last_draws)
 
     def start(

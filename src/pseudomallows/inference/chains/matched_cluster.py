@@ -1,9 +1,7 @@
 """One cluster of users of clicks in a chain on the matched law.
 
-It moves for a stretch by swaps and steps of alpha that leave its matched posterior as it is, which
-costs no visit to the users. Then the whole stretch is accepted by how much more the exact
-likelihood changed than the matched one: a surrogate transition, after which the exact posterior is
-left as it is.
+It moves by swaps and steps of alpha that leave the matched posterior of its users as it is, which
+costs no visit to them. `MatchedMixture` corrects what many such moves lead to.
 """
 
 import math
@@ -14,33 +12,31 @@ import numpy as np
 from ...distances.tallies import Ranking
 from ...files.saved import Saved
 from ...kernels.streams import CHAIN, start_stream
-from ...latent.click_laws import ClickTally, Curve
+from ...latent.click_laws import ClickTally
 from ...latent.population import DrawOrigin
 from ...rankings import MAX_ALPHA, rank_randomly
 from ..priors import LOWEST_ALPHA, Prior, log_density
 from .clustered import MAX_SWEEPS, TARGET_ACCEPTANCE
 
-N_ALPHA_STEPS = 5  # before the swaps of a stretch, and after them: the same there and back
-FIRST_MOVES, LEAST_MOVES, MOST_MOVES = 100.0, 1.0, 200.0  # swaps of a stretch, for each item
-TARGET_STRETCHES = 0.6  # of the stretches are to be accepted, unless all may be as long as can be
+N_ALPHA_STEPS = 5  # before the swaps or after them, as chance will have it
 CLIMB = 0.5  # of log alpha, in a search for the best
 
 
-class Stretch(NamedTuple):
-    """Where a stretch of moves on the matched posterior leads, and how its log likelihood changes
-    on the way."""
-
-    consensus: Ranking
-    alpha: float
-    change: float
-
-
 class MatchedProposals(NamedTuple):
-    """The Metropolis proposals of a stretch; without `n_moves` the warmup finds how many."""
+    """The Metropolis proposals of a cluster between two corrections; without `n_moves` the warmup
+    finds how many."""
 
     move: str = "swap"
     leap: int = 1
     n_moves: int | None = None
+
+
+class Place(NamedTuple):
+    """Where a cluster stands: its consensus, its alpha and the tally of users drawn with them."""
+
+    consensus: Ranking
+    alpha: float
+    tally: ClickTally
 
 
 class MatchedCluster:
@@ -61,8 +57,6 @@ class MatchedCluster:
         self.seed = int(rng.integers(2**63))
         self.n_sweeps = 0
         self.log_step = math.log(0.1)
-        self.log_moves = math.log(proposals.n_moves or FIRST_MOVES * len(consensus))
-        self.log_likelihood = math.nan  # exact, of what is known of the users
         self._stream = np.empty(1, dtype=np.uint64)
 
     @property
@@ -92,7 +86,6 @@ class MatchedCluster:
             "seed": self.seed,
             "n_sweeps": self.n_sweeps,
             "log_step": self.log_step,
-            "log_moves": self.log_moves,
             "rng": self.rng.bit_generator.state,
         }
 
@@ -104,26 +97,35 @@ class MatchedCluster:
         self.seed = saved.count("seed", 0, 2**63 - 1)
         self.n_sweeps = saved.count("n_sweeps", 0, MAX_SWEEPS)
         self.log_step = saved.number("log_step", -700.0, 700.0)
-        self.log_moves = saved.number("log_moves", 0.0, 700.0)
         self.rng = saved.generator("rng")
 
-    def stretch(self, adapt: bool) -> Stretch:
-        """Steps of alpha, swaps, steps of alpha: palindromic, so reversible as a whole."""
-        self.n_sweeps += 1
-        before = self.tally.curve(self.consensus)
-        alpha = self._step_alpha(before, self.alpha, adapt)
-        consensus = self.consensus.copy()
-        start_stream(self.seed, self.n_sweeps, CHAIN, self._stream)
-        n_moves, how = round(math.exp(self.log_moves)), self._proposals
-        self.tally.move(self._stream, alpha, n_moves, consensus, how.move, how.leap)
-        after = self.tally.curve(consensus)
-        alpha = self._step_alpha(after, alpha, adapt)
-        return Stretch(consensus, alpha, after(alpha) - before(self.alpha))
+    @property
+    def place(self) -> Place:
+        """Where the cluster stands."""
+        return Place(self.consensus, self.alpha, self.tally)
 
-    def _step_alpha(self, curve: Curve, alpha: float, adapt: bool) -> float:
+    def go_to(self, place: Place) -> None:
+        """Stand there."""
+        self.consensus, self.alpha, self.tally = place
+
+    def move(self, n_moves: int, adapt: bool) -> None:
+        """Steps of alpha and swaps, in an order by chance: so the whole is reversible."""
+        self.n_sweeps += 1
+        is_alpha_first = self.rng.random() < 0.5
+        if is_alpha_first:
+            self._step_alpha(adapt)
+        start_stream(self.seed, self.n_sweeps, CHAIN, self._stream)
+        self.consensus, how = self.consensus.copy(), self._proposals
+        where = (self._stream, self.alpha, n_moves, self.consensus)
+        self.tally.move(*where, how.move, how.leap)
+        if not is_alpha_first:
+            self._step_alpha(adapt)
+
+    def _step_alpha(self, adapt: bool) -> None:
         """A random walk on log alpha."""
         if self._prior is None:
-            return alpha
+            return
+        curve, alpha = self.tally.curve(self.consensus), self.alpha
         here = curve(alpha) + log_density(self._prior, alpha) + math.log(alpha)
         for _ in range(N_ALPHA_STEPS):
             step = math.exp(self.log_step) * self.rng.standard_normal()
@@ -136,30 +138,12 @@ class MatchedCluster:
                 alpha, here = new, there
             if adapt:
                 self.log_step += self._rate * (accepted - TARGET_ACCEPTANCE)
-        return alpha
+        self.alpha = alpha
 
     @property
     def _rate(self) -> float:
         """How much one more sweep teaches."""
         return 1 / math.sqrt(1 + self.n_sweeps)
-
-    def take(self, stretch: Stretch) -> None:
-        """Go there."""
-        self.consensus, self.alpha = stretch.consensus, stretch.alpha
-
-    def judge(self, stretch: Stretch, proposed: float, adapt: bool) -> bool:
-        """Accept the stretch, or not, by the exact log likelihood where it leads."""
-        log_ratio = proposed - self.log_likelihood - stretch.change
-        accepted = math.log1p(-self.rng.random()) < log_ratio
-        if accepted:
-            self.take(stretch)
-            self.log_likelihood = proposed
-        if adapt and self._proposals.n_moves is None:
-            n_items = len(self.consensus)
-            low, high = math.log(LEAST_MOVES * n_items), math.log(MOST_MOVES * n_items)
-            change = 2 * self._rate * (min(1.0, math.exp(min(log_ratio, 0.0))) - TARGET_STRETCHES)
-            self.log_moves = min(max(self.log_moves + change, low), high)
-        return accepted
 
     def wander(self) -> None:
         """A move without any users: the consensus anywhere, alpha by its prior."""
@@ -169,7 +153,6 @@ class MatchedCluster:
             shape, rate = self._prior
             drawn = self.rng.gamma(shape) / rate
             self.alpha = float(min(max(drawn, LOWEST_ALPHA), MAX_ALPHA))
-        self.log_likelihood = 0.0
 
     def climb(self) -> None:
         """Take the best consensus at this alpha, then the best alpha, by the matched posterior."""

@@ -1,10 +1,16 @@
 """Clusters of users of clicks, by the matched law, with or without the exact correction.
 
-Labels are proposed by the matched law, a sum over clicks, and accepted by the exact one.
+What moves are the clusters: their consensuses, alphas and shares. A sweep leads them along the
+matched posterior, in rounds: the users draw labels by the matched law, a sum over clicks; given
+them the shares are drawn and each cluster moves. Labels are forgotten after it. A round is
+reversible, and so are many like it; so one exact correction at the end, of all of them at once, by
+how much more the exact likelihood changed than the matched one, both with the labels summed out,
+leaves the exact posterior as it is (a surrogate transition).
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,15 +19,27 @@ from numpy.typing import NDArray
 from ...distances.tallies import Counts, Ranking
 from ...engines.executors import all_cores, is_remote
 from ...files.saved import Saved
-from ...latent.click_laws import ClickLaw
-from ...latent.matched.users import ClusterLaws, MatchedUsers, Relabel
+from ...kernels.streams import CENTRE, start_stream, uniform
+from ...latent.click_laws import ClickLaw, ClickTally
+from ...latent.matched.users import (
+    ClusterLaws,
+    Decision,
+    LabelDraw,
+    MatchedLaws,
+    MatchedUsers,
+    Values,
+)
 from ...latent.population import Population
 from ...rankings import MAX_ALPHA
 from .clustered import MAX_SWEEPS, Clustered
-from .matched_cluster import MatchedCluster, Stretch
+from .matched_cluster import MatchedCluster, Place
 
-KEEP_EVERY = 5  # sweeps between two exact memberships, which cost more than a sweep
+LEAST_MOVES, MOST_MOVES = 1.0, 200.0  # swaps of one cluster in a sweep, for each item
+FIRST_MOVES, TARGET = 100.0, 0.6  # of the sweeps are to be accepted, unless none can be longer
+ROUND_MOVES = 20.0  # swaps of each of several clusters in a round, for each item
+FIRST_ROUNDS, MOST_ROUNDS, TARGET_OF_CLUSTERS = 10.0, 20.0, 0.4
 SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall in log likelihood
+UNKNOWN = Values(math.nan, math.nan)
 
 
 class Snapshot(NamedTuple):
@@ -33,8 +51,16 @@ class Snapshot(NamedTuple):
     labels: NDArray[np.int32]
 
 
+class Standing(NamedTuple):
+    """Where a chain stands before a sweep, to which it may have to go back."""
+
+    places: list[Place]
+    shares: NDArray[np.float64]
+    values: Values
+
+
 class MatchedMixture(Clustered[MatchedCluster]):
-    """One chain: clusters, each with its consensus and alpha, and users with labels.
+    """One chain: clusters, each with its consensus, alpha and share.
 
     One cluster alone is a mixture without labels, whose tally never changes. With `is_corrected`
     the exact posterior is left as it is, else the matched one.
@@ -50,6 +76,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
         shares: NDArray[np.float64],
         share_prior: float,
         is_corrected: bool,
+        n_moves: int | None,  # of each cluster in a sweep; None: the warmup finds how many
         rng: np.random.Generator,
     ):
         self.population, self.law = population, law
@@ -58,9 +85,11 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self._seed = int(rng.integers(2**63))
         self._users = MatchedUsers(population, law, len(self.clusters))
         self._reference: ClusterLaws | None = None
-        self._log_posterior = math.nan
-        self.matched_log_likelihood = math.nan  # without correction, the labels summed out
-        self.n_sweeps = self._n_kept = 0
+        self.values = UNKNOWN  # where the chain stands, if they are known
+        self.n_sweeps = self.n_rounds = self._n_kept = 0
+        self._n_moves = n_moves
+        first = FIRST_MOVES if self.n_clusters == 1 else FIRST_ROUNDS * ROUND_MOVES
+        self.log_moves = math.log(n_moves or first * self.n_items)
         remote = is_remote(population.executor)
         self._executor = all_cores() if remote else population.executor
 
@@ -81,126 +110,153 @@ class MatchedMixture(Clustered[MatchedCluster]):
 
     @property
     def mean_memberships(self) -> NDArray[np.float64]:
-        """``memberships[row, cluster]``: mean over the sweeps that kept them, if any did."""
+        """``memberships[row, cluster]``: mean over the sweeps that kept them, or the present."""
         if self._n_kept:
-            return self._users.gather_memberships() / self._n_kept
-        labels = self._users.gather_labels()
-        return np.eye(self.n_clusters)[labels]
+            return self._users.gather_kept() / self._n_kept
+        self.know_values()
+        return np.asarray(self._users.gather_present(), dtype=np.float64)
 
     def laws(self) -> ClusterLaws:
         """The exact laws of the clusters."""
         return ClusterLaws(self.consensus, self.alpha)
 
     def log_posterior(self) -> float:
-        """Log posterior density, labels and latent rankings summed out: exact, or matched; NaN in
-        sweeps that do not compute it."""
-        return self._log_posterior
+        """Log posterior density, labels and latent rankings summed out: exact, or matched."""
+        self.know_values()
+        log_prior = (self._share_prior - 1) * float(self._log_shares().sum())
+        return self.values.exact + log_prior + sum(each.log_prior() for each in self.clusters)
 
     def begin(self, labels: NDArray[np.int32]) -> None:
         """Take first labels."""
-        for cluster, tally in zip(self.clusters, self._users.begin(labels), strict=True):
+        self._take_tallies(self._users.tallies(labels))
+        self.values = UNKNOWN
+
+    def _take_tallies(self, tallies: list[ClickTally]) -> None:
+        for cluster, tally in zip(self.clusters, tallies, strict=True):
             cluster.tally = tally
 
     def count_anew(self) -> None:
         """Count sweeps from here, those before being a start; with another seed, so that no random
         number comes twice."""
-        self.n_sweeps, self._seed = 0, int(self._rng.integers(2**63))
+        self.n_sweeps = self.n_rounds = 0
+        self._seed = int(self._rng.integers(2**63))
 
     def follow(self, reference: ClusterLaws) -> None:
         """From now on the clusters take the order in which they agree best with these."""
-        self._reference, self._reference_parts = reference, self._additive(reference)
-
-    def know_likelihoods(self) -> None:
-        """Compute the exact log likelihoods of the users where the chain stands."""
-        values = self._users.log_likelihoods(self.laws())
-        for cluster, value in zip(self.clusters, values, strict=True):
-            cluster.log_likelihood = value
+        self._reference, self._reference_laws = reference, self._additive(reference)
 
     def sweep(self, adapt: bool) -> None:
-        """Move every cluster, given its users; then draw the shares, and the labels given them."""
+        """Lead the clusters along the matched posterior; accept where they end, or go back."""
         self.n_sweeps += 1
         if self._reference is None and not adapt:
             self.follow(self.laws())
-        accepted = self._move(adapt)
-        if self.n_clusters == 1:
-            cluster = self.clusters[0]
-            if not self.is_corrected:
-                cluster.log_likelihood = cluster.tally.curve(cluster.consensus)(cluster.alpha)
-            self._log_posterior = cluster.log_likelihood + cluster.log_prior()
-        else:
+        self.know_values()
+        before = Standing([each.place for each in self.clusters], self.shares, self.values)
+        n_rounds, n_moves = self._lengths()
+        self.wander(n_rounds, n_moves, adapt)
+        is_taken = self._judge(before, adapt)
+        if self.n_clusters > 1:
+            order = self._best_order()
+            self.clusters = [self.clusters[number] for number in order]
+            self.shares = self.shares[order]
+            self._users.settle(Decision(is_taken, order, keeps=not adapt))
+            self._n_kept += not adapt
+
+    def _lengths(self) -> tuple[int, int]:
+        """Rounds of a sweep, and the swaps of each cluster in a round."""
+        n_moves = math.exp(self.log_moves)
+        if self.n_clusters == 1 or self.law.is_exact:
+            return 1, round(n_moves)
+        n_rounds = max(1, round(n_moves / (ROUND_MOVES * self.n_items)))
+        return n_rounds, max(1, round(n_moves / n_rounds))
+
+    def wander(self, n_rounds: int, n_moves: int, adapt: bool) -> None:
+        """So many rounds, which leave the matched posterior as it is."""
+        self.law.prepare(self.alpha)
+        for _ in range(n_rounds):
+            if self.n_clusters > 1:
+                self.draw_tallies()
+                if adapt:
+                    self._fill_empty()
+            self._move(n_moves, adapt)
+        self.values = UNKNOWN
+
+    def draw_tallies(self) -> None:
+        """The users draw labels by the matched law, and the clusters count them."""
+        self._take_tallies(self._users.draw(self.matched_laws(), self._next_draw()))
+
+    def _next_draw(self) -> LabelDraw:
+        self.n_rounds += 1
+        return LabelDraw(self._seed, self.n_rounds)
+
+    def _move(self, n_moves: int, adapt: bool) -> None:
+        """Draw the shares and move every cluster, given its users."""
+        if self.n_clusters > 1:
             sizes = [int(cluster.tally.n_users.sum()) for cluster in self.clusters]
             self.shares = self._rng.dirichlet(self._share_prior + np.array(sizes))
-            if adapt:
-                self._fill_empty()
-            every = KEEP_EVERY if self.is_corrected else 1
-            self._draw_labels(accepted, keeps=not adapt and self.n_sweeps % every == 0)
-
-    def _move(self, adapt: bool) -> NDArray[np.bool_]:
-        """Move the clusters; return whose proposals were taken."""
         used = [cluster for cluster in self.clusters if cluster.has_users]
-        self.law.prepare(np.array([cluster.alpha for cluster in used]))
-        stretches = list(self._executor.map(lambda cluster: cluster.stretch(adapt), used))
-        taken = np.array(self.has_users)
-        if not self.is_corrected:
-            for cluster, stretch in zip(used, stretches, strict=True):
-                cluster.take(stretch)
-        else:
-            taken[taken] = self._judge(used, stretches, adapt)
+        list(self._executor.map(lambda cluster: cluster.move(n_moves, adapt), used))
         for cluster in self.clusters:
             if not cluster.has_users:
                 cluster.wander()
-        return taken
 
-    def _judge(
-        self, used: list[MatchedCluster], stretches: list[Stretch], adapt: bool
-    ) -> list[bool]:
-        if any(math.isnan(cluster.log_likelihood) for cluster in used):
-            self.know_likelihoods()
-            self._users.take_proposed()
-        proposals = dict(zip(map(id, used), stretches, strict=True))
-        there = [proposals.get(id(cluster), cluster) for cluster in self.clusters]
-        laws = ClusterLaws(
-            np.stack([each.consensus for each in there]), np.array([each.alpha for each in there])
-        )
-        values = self._users.log_likelihoods(laws)
-        known = [value for value, c in zip(values, self.clusters, strict=True) if c.has_users]
-        return [
-            cluster.judge(stretch, value, adapt)
-            for cluster, stretch, value in zip(used, stretches, known, strict=True)
-        ]
+    def _judge(self, before: Standing, adapt: bool) -> bool:
+        """Accept where the clusters are, or go back."""
+        if not self.is_corrected:
+            self.values = self._weigh()
+            return True
+        self.values = self._weigh()
+        change = self.values.exact - before.values.exact
+        log_ratio = change - (self.values.matched - before.values.matched)
+        is_taken = math.log1p(-self._rng.random()) < log_ratio
+        if not is_taken:
+            self.shares, self.values = before.shares, before.values
+            for cluster, place in zip(self.clusters, before.places, strict=True):
+                cluster.go_to(place)
+        if adapt and self._n_moves is None:
+            self._adapt_length(min(1.0, math.exp(min(log_ratio, 0.0))))
+        return is_taken
 
-    def _draw_labels(self, accepted: NDArray[np.bool_], keeps: bool) -> None:
-        """Let the users draw their labels, given the shares and the clusters, of which some were
-        just accepted."""
-        order = self._best_order()
-        self.clusters = [self.clusters[number] for number in order]
-        self.shares = self.shares[order]
-        laws = self.laws()
-        log_shares = self._log_shares()
-        parts, exact = self._additive(laws), laws if self.is_corrected else None
-        how = Relabel(self._seed, self.n_sweeps, order, *parts, log_shares, exact, keeps)
-        drawn = self._users.relabel(how, accepted)
-        for cluster, tally, value in zip(self.clusters, drawn.tallies, drawn.values, strict=True):
-            cluster.tally = tally
-            cluster.log_likelihood = value if self.is_corrected else math.nan
-        self._log_posterior, self.matched_log_likelihood = math.nan, drawn.log_likelihood
-        if keeps:
-            self._n_kept += 1
-            self._log_posterior = drawn.log_likelihood
-            self._log_posterior += (self._share_prior - 1) * float(log_shares.sum())
-            self._log_posterior += sum(cluster.log_prior() for cluster in self.clusters)
+    def _adapt_length(self, chance: float) -> None:
+        """Longer sweeps if more than wanted are accepted, else shorter ones."""
+        alone = self.n_clusters == 1
+        most = MOST_MOVES if alone else MOST_ROUNDS * ROUND_MOVES
+        change = 2 * (chance - (TARGET if alone else TARGET_OF_CLUSTERS))
+        length = self.log_moves + change / math.sqrt(1 + self.n_sweeps)
+        low, high = math.log(LEAST_MOVES * self.n_items), math.log(most * self.n_items)
+        self.log_moves = min(max(length, low), high)
+
+    def know_values(self) -> None:
+        """Compute the likelihoods where the chain stands, unless they are known."""
+        if math.isnan(self.values.exact):
+            self.values = self._weigh()
+            if self.n_clusters > 1:
+                everyone = np.arange(self.n_clusters)
+                self._users.settle(Decision(is_taken=True, order=everyone, keeps=False))
+
+    def _weigh(self) -> Values:
+        if self.n_clusters == 1 and not self.is_corrected:
+            cluster = self.clusters[0]
+            value = cluster.tally.curve(cluster.consensus)(cluster.alpha)
+            return Values(value, value)
+        return self._users.weigh(self.matched_laws(), self.laws() if self.is_corrected else None)
+
+    def matched_laws(self) -> MatchedLaws:
+        """The clusters by the law that adds up over clicks."""
+        return self._additive(self.laws())
+
+    def _additive(self, laws: ClusterLaws) -> MatchedLaws:
+        log_weights = np.empty((self.law.groups.n_groups, self.n_items, self.n_clusters))
+        constants = np.empty((len(self.law.groups.sizes), self.n_clusters))
+        pairs = zip(laws.ranks, laws.alphas.tolist(), strict=True)
+        for number, (ranks, alpha) in enumerate(pairs):
+            self.law.fill_log_weights(ranks, alpha, number, log_weights)
+            constants[:, number] = self.law.constants(alpha)
+        return MatchedLaws(log_weights, constants, self._log_shares())
 
     def _log_shares(self) -> NDArray[np.float64]:
         with np.errstate(divide="ignore"):
             return np.maximum(np.log(self.shares), -1e300)
-
-    def _additive(self, laws: ClusterLaws) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """``log_weights[group, item, cluster]`` and ``constants[size, cluster]`` of the law that
-        adds up over clicks."""
-        pairs = list(zip(laws.ranks, laws.alphas.tolist(), strict=True))
-        parts = [self.law.log_weights(ranks, alpha) for ranks, alpha in pairs]
-        constants = [self.law.constants(alpha) for _, alpha in pairs]
-        return np.ascontiguousarray(np.stack(parts, axis=2)), np.stack(constants, axis=1)
 
     def _best_order(self) -> Counts:
         """The order of the clusters in which their users are best explained by the reference."""
@@ -210,8 +266,9 @@ class MatchedMixture(Clustered[MatchedCluster]):
 
         counts = np.stack([cluster.tally.counts for cluster in self.clusters])
         n_users = np.stack([cluster.tally.n_users for cluster in self.clusters])
-        weights, constants = self._reference_parts
-        scores = np.tensordot(weights, counts, ((0, 1), (1, 2))) + constants.T @ n_users.T
+        laws = self._reference_laws
+        scores = np.tensordot(laws.log_weights, counts, ((0, 1), (1, 2)))
+        scores += laws.constants.T @ n_users.T
         return np.asarray(linear_sum_assignment(-scores)[1])
 
     def _fill_empty(self) -> None:
@@ -235,10 +292,10 @@ class MatchedMixture(Clustered[MatchedCluster]):
     def difference(self) -> float:
         """Exact minus matched log likelihood of all users where the chain stands, their labels
         summed out."""
-        laws, order = self.laws(), np.arange(self.n_clusters)
-        how = (order, *self._additive(laws), self._log_shares(), laws, False)
-        exact, matched = self._users.compare(Relabel(self._seed, self.n_sweeps, *how))
-        return exact - matched + sum(cluster.tally.log_sets for cluster in self.clusters)
+        if self.law.is_exact:
+            return 0.0
+        exact, matched = self._users.weigh(self.matched_laws(), self.laws())
+        return exact - matched
 
     def unbounded(self) -> list[bool]:
         """``[cluster]``: does nothing in the data bound its alpha from above?
@@ -247,6 +304,10 @@ class MatchedMixture(Clustered[MatchedCluster]):
         fall from the present alpha to infinity. The matched law is too kind there, so it knows
         where it is worth while to ask the exact one.
         """
+        labels = np.zeros(self.population.n_rows, dtype=np.int32)
+        if self.n_clusters > 1:
+            labels = self._users.draw_labels(self.matched_laws(), self._next_draw())
+            self._take_tallies(self._users.tallies(labels))
         sharp = [max(SHARP * self.population.n_items, 10 * c.alpha) for c in self.clusters]
         sharpest = [c.tally.best(a) for c, a in zip(self.clusters, sharp, strict=True)]
         found = []
@@ -255,8 +316,9 @@ class MatchedMixture(Clustered[MatchedCluster]):
             found.append(cluster.tally.curve(best)(alpha) >= here - FALL)
         if self.law.is_exact or not any(found):
             return found
-        present = self._users.log_likelihoods(self.laws())
-        then = self._users.log_likelihoods(ClusterLaws(np.stack(sharpest), np.array(sharp)))
+        sharp_laws = ClusterLaws(np.stack(sharpest), np.array(sharp))
+        present = self._users.log_likelihoods(self.laws(), labels)
+        then = self._users.log_likelihoods(sharp_laws, labels)
         limits = zip(found, present, then, strict=True)
         return [is_near and after >= before - FALL for is_near, before, after in limits]
 
@@ -265,36 +327,39 @@ class MatchedMixture(Clustered[MatchedCluster]):
         raise TypeError("the draws of the matched law are their own leaders")
 
     def moved_to(self, population: Population) -> "MatchedMixture":
-        """The same clusters for other users, whose labels are drawn by the matched law."""
-        how = (self.clusters, self.shares, self._share_prior, False, self._rng)
-        new = MatchedMixture(population, self.law, *how)
-        new.begin(np.zeros(population.n_rows, dtype=np.int32))
-        new.relabel()
+        """The same clusters for other users."""
+        how = (self._share_prior, self.is_corrected, self._n_moves, self._rng)
+        new = MatchedMixture(population, self.law, self.clusters, self.shares, *how)
+        new.draw_tallies()
         return new
 
-    def relabel(self) -> None:
-        """Draw all labels by the matched law, given the clusters."""
-        is_corrected, self.is_corrected = self.is_corrected, False
-        self._draw_labels(np.zeros(self.n_clusters, dtype=bool), keeps=False)
-        self.is_corrected = is_corrected
-
     def latent_of(self, users: NDArray[np.int64]) -> Ranking:
-        """Latent rankings of some users, drawn given the state, each in the cluster of its label;
-        a user who says nothing has a label by the shares."""
+        """Latent rankings of some users, drawn given the state, each in a cluster drawn by its
+        memberships; those of a user who says nothing are the shares."""
         if self.n_clusters == 1:
             return self.population.latent_of(users, self.clusters[0].origin)
-        labels = self._users.gather_labels().tolist()
-        how = (self.clusters, self.shares, lambda row: (labels[row], 1, 0))
-        return self._draw_latent(users, *how)
+        memberships = self._users.gather_present()
+        found = np.empty((len(users), self.population.n_items), dtype=np.int32)
+        stream = np.empty(1, dtype=np.uint64)
+        for place, user in enumerate(users):
+            clicks, number, row = self.population.row_of(int(user))
+            start_stream(self._seed, self.n_sweeps, CENTRE + number, stream)
+            edges = np.cumsum(self.shares if row is None else memberships[row])
+            label = int(np.searchsorted(edges, uniform(stream) * edges[-1], "right"))
+            clicks = replace(clicks, weights=np.ones(1, dtype=np.int64))
+            origin = self.clusters[label].origin
+            found[place] = self.population.redraw(clicks, np.array([number]), origin)[0]
+        return found
 
     def snapshot(self) -> "Snapshot":
-        """Where the chain stands."""
-        return Snapshot(self.consensus, self.alpha, self.shares, self._users.gather_labels())
+        """Where the chain stands, with labels that the users draw."""
+        labels = self._users.draw_labels(self.matched_laws(), self._next_draw())
+        return Snapshot(self.consensus, self.alpha, self.shares, labels)
 
-    def restore(self, snapshot: "Snapshot", matched_log_likelihood: float) -> None:
+    def restore(self, snapshot: "Snapshot", values: Values = UNKNOWN) -> None:
         """Go back there."""
         self.begin(snapshot.labels)
-        self.shares, self.matched_log_likelihood = snapshot.shares, matched_log_likelihood
+        self.shares, self.values = snapshot.shares, values
         for number, cluster in enumerate(self.clusters):
             cluster.consensus = snapshot.consensus[number].copy()
             cluster.alpha = float(snapshot.alpha[number])
@@ -304,12 +369,15 @@ class MatchedMixture(Clustered[MatchedCluster]):
         kept: dict[str, Any] = {
             "clusters": [cluster.to_save() for cluster in self.clusters],
             "n_sweeps": self.n_sweeps,
+            "log_moves": self.log_moves,
+            "rng": self._rng.bit_generator.state,
         }
         if self.n_clusters == 1:
             return kept
-        kept |= {"shares": self.shares, "seed": self._seed, "rng": self._rng.bit_generator.state}
-        kept |= {"labels": self._users.gather_labels(), "n_kept": self._n_kept}
-        kept["memberships"] = self._users.gather_memberships()
+        kept |= {"shares": self.shares, "seed": self._seed, "n_rounds": self.n_rounds}
+        kept |= {"counts": np.stack([cluster.tally.counts for cluster in self.clusters])}
+        kept |= {"n_users": np.stack([cluster.tally.n_users for cluster in self.clusters])}
+        kept |= {"n_kept": self._n_kept, "memberships": self._users.gather_kept()}
         laws = self.laws() if self._reference is None else self._reference
         kept |= {"has_reference": int(self._reference is not None)}
         return kept | {"reference_ranks": laws.ranks, "reference_alphas": laws.alphas}
@@ -321,24 +389,33 @@ class MatchedMixture(Clustered[MatchedCluster]):
         ):
             cluster.resume(part)
         self.n_sweeps = saved.count("n_sweeps", 0, MAX_SWEEPS)
+        self.log_moves = saved.number("log_moves", 0.0, 700.0)
+        self._rng = saved.generator("rng")
         if self.n_clusters == 1:
             self.begin(np.zeros(self.population.n_rows, dtype=np.int32))
             return
-        shape = (self.population.n_rows, self.n_clusters)
         self.shares = saved.array("shares", np.float64, (self.n_clusters,))
         saved.check_shares("shares", self.shares)
         self._seed = saved.count("seed", 0, 2**63 - 1)
-        self._rng = saved.generator("rng")
-        labels = saved.array("labels", np.int32, shape[:1])
-        saved.check_range("labels", labels, 0, self.n_clusters - 1)
+        self.n_rounds = saved.count("n_rounds", 0, MAX_SWEEPS)
+        groups, most = self.law.groups, self.population.n_users
+        counts_shape = (self.n_clusters, groups.n_groups, self.n_items)
+        counts = saved.array("counts", np.int64, counts_shape)
+        n_users = saved.array("n_users", np.int64, (self.n_clusters, len(groups.sizes)))
+        saved.check_range("counts", counts, 0, most)
+        saved.check_range("n_users", n_users, 0, most)
+        self._take_tallies([self.law.tally(*both) for both in zip(counts, n_users, strict=True)])
         self._n_kept = saved.count("n_kept", 0, MAX_SWEEPS)
+        shape = (self.population.n_rows, self.n_clusters)
         memberships = saved.array("memberships", np.float64, shape)
         if self._n_kept:
             saved.check_shares("memberships", memberships, self._n_kept)
-        ranks = saved.rankings("reference_ranks", (self.n_clusters, self.population.n_items))
+        self._users.remember(memberships)
+        self._resume_reference(saved)
+
+    def _resume_reference(self, saved: Saved) -> None:
+        ranks = saved.rankings("reference_ranks", (self.n_clusters, self.n_items))
         alphas = saved.array("reference_alphas", np.float64, (self.n_clusters,))
         saved.check_range("reference_alphas", alphas, 0, MAX_ALPHA)
         if saved.count("has_reference", 0, 1):
             self.follow(ClusterLaws(ranks, alphas))
-        self.begin(labels)
-        self._users.remember(memberships)

@@ -1,31 +1,44 @@
 """Where chains on the matched law start: at its best place, or at a good guess of the clusters."""
 
-import math
 import warnings
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...distributions.scores import rand_index
 from ...latent.population import LocalPopulation, Population
 from ...latent.registry import make_click_law
 from ...rankings import rank_randomly
 from ..methods.method import LastDraw
 from ..priors import Prior, default_prior
-from .matched_cluster import FIRST_MOVES, MatchedCluster, MatchedProposals
+from .matched_cluster import MatchedCluster, MatchedProposals
 from .matched_mixture import MatchedMixture, Snapshot
 from .some_rows import some_rows
 
 FIRST_ALPHA = 5.0
 N_CLIMBS = 3  # between the best consensus and the best alpha
-N_SWEEPS = 20  # without correction, before a chain begins
-START_MOVES = 20  # swaps for each item in a sweep on the way
-N_STARTS, GUESS_SWEEPS = 4, 8  # guesses of the clusters, and sweeps after which the best goes on
-SPLIT_SWEEPS, N_FAILURES = 5, 4  # after a split; so many in a row that lead nowhere are enough
+N_SWEEPS, ONE_MOVES = 20, 100  # before a chain of one cluster begins, and swaps for each item
+START_MOVES = 20  # swaps for each item in a round on the way
+N_STARTS, GUESS_ROUNDS = 4, 10  # guesses of the clusters, and rounds after which some go on
+N_FINALISTS = 2  # that are improved by splits, if they are compared
+SPLIT_ROUNDS, N_FAILURES = 5, 4  # after a split; so many in a row that lead nowhere are enough
 MOST_SPLITS, LEAST_SPLIT = 40, 10  # splits, and the users of a cluster that is worth one
 N_SPLIT_FEATURES = 2  # by which a cluster falls in two
-LAST_SWEEPS = 15  # on all rows
-PREPARATION = N_STARTS * GUESS_SWEEPS + LAST_SWEEPS
+LAST_ROUNDS, N_VALUES = 60, 12  # before the finalists are compared, and by how many values
+SETTLE_ROUNDS = 40  # of the best, with all rows
+FIRST_ROUNDS = 40  # of each chain, which leave the place where all begin
+PREPARATION = N_STARTS * GUESS_ROUNDS + N_FINALISTS * LAST_ROUNDS + SETTLE_ROUNDS
+
+
+class Comparison(NamedTuple):
+    """The best start against the runner-up: how much higher its matched log likelihood is, the
+    adjusted Rand index of the two, and the share of users that they divide the same way."""
+
+    gap: float
+    rand_index: float
+    same_users: float
 
 
 class MatchedStart:
@@ -49,6 +62,7 @@ class MatchedStart:
         self._prior = prior if alpha is None else None
         self._share_prior = share_prior
         self._is_corrected = is_corrected and not self.law.is_exact
+        self.comparison: Comparison | None = None
 
     def one(self, start: str, rng: np.random.Generator) -> MatchedMixture:
         """One cluster, that of all users: from the best place by the matched law, or a random
@@ -61,7 +75,8 @@ class MatchedStart:
             return mixture
         for _ in range(N_CLIMBS):
             cluster.climb()
-        self._sweep(mixture, N_SWEEPS, lambda: None)
+        for _ in range(N_SWEEPS):
+            mixture.wander(1, ONE_MOVES * mixture.n_items, adapt=True)
         mixture.count_anew()
         return mixture
 
@@ -69,9 +84,10 @@ class MatchedStart:
         """From a draw of another chain, on data that are much like those of these users."""
         mixture = self.empty(len(last.alpha), rng)
         labels = np.zeros(self.population.n_rows, dtype=np.int32)
-        mixture.restore(Snapshot(last.consensus, last.alpha, last.shares, labels), math.nan)
+        mixture.restore(Snapshot(last.consensus, last.alpha, last.shares, labels))
         if mixture.n_clusters > 1:
-            mixture.relabel()
+            mixture.wander(FIRST_ROUNDS, self._moves, adapt=True)
+            mixture.count_anew()
         return mixture
 
     def empty(self, n_clusters: int, rng: np.random.Generator) -> MatchedMixture:
@@ -88,35 +104,85 @@ class MatchedStart:
             for child in rng.spawn(n_clusters)
         ]
         shares = np.full(n_clusters, 1 / n_clusters)
-        how = (shares, self._share_prior, self._is_corrected, rng)
+        how = (shares, self._share_prior, self._is_corrected, self._proposals.n_moves, rng)
         return MatchedMixture(population, self.law, clusters, *how)
 
+    @property
+    def _moves(self) -> int:
+        """Swaps of each cluster in a round on the way."""
+        return START_MOVES * self.population.n_items
+
     def clusters(
-        self, n_clusters: int, rng: np.random.Generator, report: Callable[[], None]
+        self,
+        n_clusters: int,
+        rng: np.random.Generator,
+        report: Callable[[], None],
+        n_finalists: int = 1,
     ) -> MatchedMixture:
-        """Several clusters: k-means on the leading axes of the data, improved by sweeps on the
+        """Several clusters: k-means on the leading axes of the data, improved by rounds on the
         matched law; the best of several guesses on some of the rows, improved by splits, goes on
-        with all rows."""
+        with all rows. With two finalists `comparison` says how the best differs from the next."""
         some = some_rows(self.population, n_clusters, rng)
         features = some.features(min(n_clusters, self.population.n_items - 1))
-        guesses = []
-        for child in rng.spawn(N_STARTS):
-            guess = self._mixture(some, n_clusters, child)
-            guess.begin(guess_labels(features, n_clusters, child))
-            for cluster in guess.clusters:
-                cluster.log_moves = math.log(START_MOVES * self.population.n_items)
-                if cluster.has_users:
-                    cluster.climb()
-            self._sweep(guess, GUESS_SWEEPS, report)
-            guesses.append(guess)
-        best = max(guesses, key=lambda guess: guess.matched_log_likelihood)
-        self._split(best, some, rng)
+        guesses = [
+            self._guess(some, features, n_clusters, child, report) for child in rng.spawn(N_STARTS)
+        ]
+        finalists = sorted(guesses, key=lambda guess: -guess.values.matched)[:n_finalists]
+        values = [self._improve(guess, some, rng, report) for guess in finalists]
+        best, *others = (finalists[place] for place in np.argsort(values)[::-1].tolist())
+        if others:
+            gap = max(values) - sorted(values)[-2]
+            self.comparison = compare(best.mean_memberships, others[0].mean_memberships, gap)
         best = best.moved_to(self.population)
-        self._sweep(best, LAST_SWEEPS, report)
+        self._wander(best, SETTLE_ROUNDS, report)
         best.count_anew()
-        for cluster in best.clusters:
-            cluster.log_moves = math.log(self._proposals.n_moves or FIRST_MOVES * best.n_items)
         return best
+
+    def _guess(
+        self,
+        some: LocalPopulation,
+        features: NDArray[np.float64],
+        n_clusters: int,
+        rng: np.random.Generator,
+        report: Callable[[], None],
+    ) -> MatchedMixture:
+        guess = self._mixture(some, n_clusters, rng)
+        guess.is_corrected = False
+        guess.begin(guess_labels(features, n_clusters, rng))
+        for cluster in guess.clusters:
+            if cluster.has_users:
+                cluster.climb()
+        self._wander(guess, GUESS_ROUNDS, report)
+        guess.know_values()
+        return guess
+
+    def _improve(
+        self,
+        guess: MatchedMixture,
+        some: LocalPopulation,
+        rng: np.random.Generator,
+        report: Callable[[], None],
+    ) -> float:
+        """Split clusters, then let them settle; return how likely they make the clicks."""
+        self._split(guess, some, rng)
+        self._wander(guess, LAST_ROUNDS - N_VALUES, report)
+        values = []
+        for _ in range(N_VALUES):
+            self._wander(guess, 1, report)
+            guess.know_values()
+            values.append(guess.values.matched)
+        return float(np.mean(values))
+
+    def begin_at(self, other: MatchedMixture, rng: np.random.Generator) -> MatchedMixture:
+        """A chain that begins where another one stands, and first leaves it by some rounds."""
+        mixture = self.empty(other.n_clusters, rng)
+        mixture.shares = other.shares
+        for cluster, old in zip(mixture.clusters, other.clusters, strict=True):
+            cluster.go_to(old.place)
+            cluster.log_step = old.log_step
+        mixture.wander(FIRST_ROUNDS, self._moves, adapt=True)
+        mixture.count_anew()
+        return mixture
 
     def _split(
         self, mixture: MatchedMixture, some: LocalPopulation, rng: np.random.Generator
@@ -125,7 +191,7 @@ class MatchedStart:
         each: where two were taken for one, and one for two, sweeps alone would never mend it."""
         n_failures, tried = 0, set[int]()
         for _ in range(MOST_SPLITS):
-            before, value = mixture.snapshot(), mixture.matched_log_likelihood
+            before, values = mixture.snapshot(), mixture.values
             sizes = np.bincount(before.labels, minlength=mixture.n_clusters)
             smallest = int(sizes.argmin())
             left = [
@@ -139,11 +205,12 @@ class MatchedStart:
             for number in (left[0], smallest):
                 if mixture.clusters[number].has_users:
                     mixture.clusters[number].climb()
-            self._sweep(mixture, SPLIT_SWEEPS, lambda: None)
-            if mixture.matched_log_likelihood > value:
+            self._wander(mixture, SPLIT_ROUNDS, lambda: None)
+            mixture.know_values()
+            if mixture.values.matched > values.matched:
                 n_failures, tried = 0, set()
             else:
-                mixture.restore(before, value)
+                mixture.restore(before, values)
                 n_failures += 1
                 tried.add(left[0])
 
@@ -166,13 +233,23 @@ class MatchedStart:
         new[rows[guess_labels(features, 2, rng) == 1]] = smallest
         return new
 
-    def _sweep(self, mixture: MatchedMixture, n_sweeps: int, report: Callable[[], None]) -> None:
-        """Sweeps without correction."""
-        mixture.is_corrected = False
-        for _ in range(n_sweeps):
-            mixture.sweep(adapt=True)
+    def _wander(self, mixture: MatchedMixture, n_rounds: int, report: Callable[[], None]) -> None:
+        for _ in range(n_rounds):
+            mixture.wander(1, self._moves, adapt=True)
             report()
-        mixture.is_corrected = self._is_corrected
+
+
+def compare(
+    memberships: NDArray[np.float64], others: NDArray[np.float64], gap: float
+) -> Comparison:
+    """How two divisions of the users differ, by ``memberships[row, cluster]`` of each."""
+    from scipy.optimize import linear_sum_assignment
+
+    labels, other_labels = memberships.argmax(axis=1), others.argmax(axis=1)
+    counts = np.zeros((memberships.shape[1], others.shape[1]))
+    np.add.at(counts, (labels, other_labels), 1)
+    same = counts[linear_sum_assignment(-counts)].sum() / len(labels)
+    return Comparison(gap, rand_index(labels, other_labels), float(same))
 
 
 def guess_labels(

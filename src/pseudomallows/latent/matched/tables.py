@@ -25,6 +25,7 @@ POINTS = (-2, -1, 0, 1, 2, 3)  # tables around an alpha, from which the one of a
 DIVISORS = tuple(math.prod(point - other for other in POINTS if other != point) for point in POINTS)
 LOWEST = 0.003  # alpha below which the log weights are as good as proportional to it
 SHARPEST = 8.0  # alpha / n_items from which they are linear in it: what is left is exp(-16)
+N_LATEST = 64  # tables of the latest alphas are kept
 N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on tasks
 
 Floats = NDArray[np.float64]
@@ -47,15 +48,13 @@ class MatchedTables:
         self.evidence_shape: tuple[int, ...] = (n_items, n_items)
         self._executor = Threads(1) if executor is None or is_remote(executor) else executor
         self._tables: dict[float, Floats] = {}
+        self._latest: dict[float, Floats] = {}  # of the alphas that were asked for last
         self._lock = threading.Lock()
 
     @functools.cached_property
     def log_binomials(self) -> Floats:
         """Log of the number of sets of each size."""
-        n = self.n_items
-        return np.array(
-            [math.lgamma(n + 1) - math.lgamma(c + 1) - math.lgamma(n - c + 1) for c in self.sizes]
-        )
+        return log_binomials(self.n_items, self.sizes)
 
     def terms(self, alpha: float) -> list[tuple[float, float]]:
         """Alphas of the grid, and with which factors their tables sum to that of an alpha."""
@@ -97,15 +96,23 @@ class MatchedTables:
 
     def at(self, alpha: float) -> Floats:
         """``log_weights[size, rank - 1]`` at any alpha."""
-        return np.asarray(sum(factor * self.table(grid) for grid, factor in self.terms(alpha)))
+        found = self._latest.get(alpha)
+        if found is None:
+            found = np.zeros((len(self.sizes), self.n_items))
+            for grid, factor in self.terms(alpha):
+                kernels.add_table(self.table(grid), factor, found)
+            if len(self._latest) >= N_LATEST:
+                self._latest = {}
+            self._latest[alpha] = found
+        return found
 
-    def log_weights(self, ranks: Ranking, alpha: float) -> Floats:
-        """``log_weights[size, item]`` under a consensus."""
-        return np.asarray(self.at(alpha)[:, ranks - 1])
+    def fill_log_weights(self, ranks: Ranking, alpha: float, cluster: int, filled: Floats) -> None:
+        """Fill ``filled[size, item, cluster]`` under a consensus."""
+        kernels.fill_log_weights(self.at(alpha), ranks, cluster, filled)
 
     def constants(self, alpha: float) -> Floats:
-        """None but those that are the same at any alpha, and so for all clusters."""
-        return np.zeros(len(self.sizes))
+        """``constants[size]``: minus the log of the number of sets, at any alpha."""
+        return -self.log_binomials
 
     def tally(self, counts: Counts, n_users: Counts) -> "SizeTally":
         """The tally of some users; the numbers of them follow from the counts."""
@@ -132,6 +139,14 @@ class MatchedTables:
         return log_weights
 
 
+def log_binomials(n_items: int, sizes: Counts) -> Floats:
+    """Log of the number of sets of each size."""
+    whole = math.lgamma(n_items + 1)
+    return np.array(
+        [whole - math.lgamma(c + 1) - math.lgamma(n_items - c + 1) for c in sizes.tolist()]
+    )
+
+
 def _lagrange(place: float) -> list[float]:
     """Factors of values at `POINTS` for the value at `place`, between 0 and 1 and neither.
 
@@ -156,6 +171,13 @@ class SizeTally:
         return not self.counts.any()
 
     @functools.cached_property
+    def cells(self) -> Counts:
+        """Rows of (size, item, count), for the counts above 0."""
+        cells = np.empty((int(np.count_nonzero(self.counts)), 3), dtype=np.int64)
+        kernels.list_cells(self.counts, cells)
+        return cells
+
+    @functools.cached_property
     def n_users(self) -> Counts:
         """``n_users[size]``: so many users have so many clicks."""
         return np.asarray(self.counts.sum(axis=1) // self.tables.sizes)
@@ -173,7 +195,7 @@ class SizeTally:
         """``costs[item, rank - 1]``: minus the log likelihood of all users, up to a constant."""
         n_items = self.tables.n_items
         costs = np.empty((n_items, n_items))
-        kernels.fill_costs(self.counts, self.tables.at(alpha), costs)
+        kernels.fill_costs(self.cells, self.tables.at(alpha), costs)
         return costs
 
     def best(self, alpha: float) -> Ranking:
@@ -220,6 +242,6 @@ class AlphaCurve:
     def _sum(self, grid: float) -> float:
         if grid not in self._sums:
             table = self._tally.tables.table(grid)
-            value = kernels.sum_weights(self._tally.counts, self._consensus, table)
+            value = kernels.sum_weights(self._tally.cells, self._consensus, table)
             self._sums[grid] = float(value)
         return self._sums[grid]
