@@ -38,6 +38,11 @@ class Cubes:
         chosen = np.random.default_rng(seed).choice(len(ALL), n_draws, p=weights / weights.sum())
         return ALL[chosen].astype(np.int32)
 
+    def prices(self, n_items):
+        """The price of two ranks."""
+        ranks = np.arange(n_items)
+        return np.abs(ranks[:, None] - ranks) ** 3
+
     def costs(self, counts):
         ranks = np.arange(len(counts))
         return counts @ np.abs(ranks[:, None] - ranks) ** 3

@@ -34,15 +34,16 @@ def log_likelihood(
     check_preferences(prefs)
     center, alpha = check_consensus(consensus, prefs), check_alpha(alpha)
     kind = distances.get(distance)
-    if prefs.is_full:
-        full: Any = prefs
-        return log_likelihoods_of_full(full.rankings, center, alpha, kind)
     exact = exact_of(prefs, kind.name)
     if exact is None:
-        raise ValueError(
-            f"the exact likelihood of {prefs.shape_words} by {kind.name} is not known: use "
-            "distance='footrule', or 'hamming'; by Kendall's it is known but for gaps"
-        )
+        if not prefs.is_full:
+            raise ValueError(
+                f"the exact likelihood of {prefs.shape_words} by {kind.name} is not known: use "
+                "distance='footrule', or 'hamming'; by Kendall's it is known but for gaps"
+            )
+        full: Any = prefs  # but for rows that say nothing
+        values = log_likelihoods_of_full(full.rankings, center, alpha, kind)
+        return np.where(prefs.is_row_full, values, 0.0)
     parts = Threads().map(
         lambda rows: exact.log_likelihoods(prefs, rows, center, alpha), blocks(prefs.n_users)
     )
