@@ -136,10 +136,8 @@ def compare_draws(repeats: int, rng: np.random.Generator) -> None:
         rows.append([name, str(n_items), *map(words, times.values()), rival, ratio])
     print(f"{N_DRAWS} draws; best of {repeats}")
     print_table(["draws", "n", "pseudomallows", "NumPy", "NumPy's way", "ratio"], rows)
-    print(
-        f"* with Spearman's distance ours are chains too; NumPy's time is scaled by {SWEEPS_RATIO}"
-    )
-    print("to as many proposals. Those of Ulam's are short of their law, and ours are exact.\n")
+    print(f"* Spearman: ours are chains too; NumPy's time is scaled by {SWEEPS_RATIO} to as many")
+    print("proposals. Ulam: a chain is approximate, and ours are exact.\n")
 
 
 def kendall_log_partition(n_items: int, alpha: float) -> float:
