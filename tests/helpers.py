@@ -3,11 +3,14 @@
 import io
 from collections import Counter
 
+import numba
 import numpy as np
 from scipy import stats
 
 import pseudomallows as pm
 from pseudomallows.files.csv_files import write_rows
+
+IS_COMPILED = not numba.config.DISABLE_JIT  # uncompiled, tests must be smaller
 
 
 def p_value(draws, law):

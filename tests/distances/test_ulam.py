@@ -7,13 +7,12 @@ import pytest
 
 import pseudomallows as pm
 from distance_checks import DistanceChecks
-from helpers import interpreted
+from helpers import IS_COMPILED
 from pseudomallows.distances import ulam
 from pseudomallows.distances.ulam import ULAM
 from pseudomallows.kernels import ulam as kernels
 
 pytestmark = pytest.mark.kernel
-IS_COMPILED = interpreted(kernels.draw_ulam) is not kernels.draw_ulam
 
 
 class TestUlam(DistanceChecks):

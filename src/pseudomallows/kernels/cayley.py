@@ -7,7 +7,7 @@ own, or enters a cycle behind one of the j, which adds 1 to the distance.
 import numpy as np
 from numba import njit
 
-from .kendall import order_by_rank
+from .kendall import LARGE, order_by_rank
 from .streams import below, start_stream, uniform
 
 
@@ -41,11 +41,17 @@ def cayley_distances(rankings, others, distances):
 @njit(cache=True, nogil=True)
 def cayley_partition(n_items, lam):
     """Log of the sum over all rankings, and the mean distance."""
-    weight, log_sum, distance = np.exp(-lam), 0.0, 0.0
+    weight, log_sum, distance, product = np.exp(-lam), 0.0, 0.0, 1.0
     for j in range(1, n_items):
-        log_sum += np.log1p(j * weight)
+        if j * weight < 0.1:
+            log_sum += np.log1p(j * weight)  # which keeps the digits of what is near 1
+        else:
+            product *= 1.0 + j * weight
+        if product > LARGE:
+            log_sum += np.log(product)
+            product = 1.0
         distance += j * weight / (1.0 + j * weight)
-    return log_sum, distance
+    return log_sum + np.log(product), distance
 
 
 @njit(cache=True, nogil=True)

@@ -24,14 +24,16 @@ def hamming_distances(rankings, others, distances):
 @njit(cache=True, nogil=True)
 def hamming_law(n_items, lam, law):
     """Fill `law[d]` with the probability of distance d; return the log of the sum over rankings."""
-    log_ways, share, term = 0.0, 1.0, 1.0
+    log_ways, share, term, log_share = 0.0, 1.0, 1.0, 0.0
     law[0] = 0.0
     highest = 0.0
     for d in range(1, n_items + 1):
         log_ways += np.log(n_items - d + 1.0) - lam
-        term /= -d
-        share += term
-        law[d] = log_ways + np.log(share) if d > 1 else -np.inf
+        if d < 25:  # from there on the share is 1 / e to the last digit
+            term /= -d
+            share += term
+            log_share = np.log(share) if d > 1 else -np.inf
+        law[d] = log_ways + log_share
         highest = max(highest, law[d])
     total = 0.0
     for d in range(n_items + 1):
