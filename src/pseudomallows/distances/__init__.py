@@ -52,6 +52,7 @@ def price_of(distance: Distance) -> PriceDistance:
     if not adds_up(distance):
         known = ", ".join(repr(other) for other, each in DISTANCES.items() if adds_up(each))
         raise ValueError(
-            f"distance={distance.name!r} does not add up over items: use one of {known}, or method='mcmc'"
+            f"distance={distance.name!r} does not add up over items: use one of {known}, or "
+            "method='mcmc'"
         )
     return distance
