@@ -291,7 +291,10 @@ class _Rows:
 
     def sums(self, labels: NDArray[np.int32], values: Floats) -> list[int]:
         """Sums of log likelihoods for each cluster; 0 while they are not known."""
-        known = np.where(np.isnan(values), 0.0, values)
+        unknown = np.isnan(values)
+        if unknown.all():
+            return [0] * self._n_clusters
+        known = np.where(unknown, 0.0, values)
         if self._n_clusters == 1:
             return [exact_sum(known, self.weights)]
         all_mine = (labels == label for label in range(self._n_clusters))
