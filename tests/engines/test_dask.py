@@ -33,6 +33,15 @@ FITS = {
     "clusters": {"n_clusters": 2, "n_draws": 4, "warmup": 2, "refresh": 2},
     "exact clusters": {"method": "mcmc", "n_clusters": 2, "n_draws": 6, "warmup": 2, "n_chains": 1},
     "matched": {"method": "matched", "n_draws": 4, "warmup": 4, "n_chains": 1},
+    "kendall": {"method": "mcmc", "distance": "kendall", "n_draws": 4, "warmup": 4, "n_chains": 1},
+    "kendall clusters": {
+        "method": "mcmc",
+        "distance": "kendall",
+        "n_clusters": 2,
+        "n_draws": 6,
+        "warmup": 2,
+        "n_chains": 1,
+    },
 }
 
 

@@ -63,6 +63,5 @@ def test_chances_further_down_are_right_to_one_part_in_ten_thousand(alpha):
     kernels.fill_next_chances(alpha / size, size, window, table)
     kernels.fill_far_chances(alpha / size, size, window, places, far)
     wanted = np.arange(n_top, places[-2] + 1, 7)
-    found = [kernels.chance_at(place, table[:n_top], places, far) for place in wanted]
+    found = [kernels.far_chance(place, places, far) for place in wanted]
     assert np.array(found) == pytest.approx(table[wanted], rel=1e-4)
-    assert kernels.chance_at(3, table[:n_top], places, far) == table[3]

@@ -61,9 +61,11 @@ def _doubts_of_chains(
     matched = posterior.settings.get("matched")
     if matched is not None and matched["effective_share"] < LEAST_EFFECTIVE_SHARE:
         doubts.append(MatchedWarning(matched["effective_share"], len(matched["differences"])))
-    clusters = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
-    worst = max(diagnostics.worst_rhat for diagnostics in clusters)
-    least = min(diagnostics.least_effective_size for diagnostics in clusters)
+    clusters = [
+        posterior.diagnostics(cluster, some=True) for cluster in range(posterior.n_clusters)
+    ]
+    worst = max(diagnostics.judged_rhat for diagnostics in clusters)
+    least = min(diagnostics.judged_effective_size for diagnostics in clusters)
     stuck = plan.method.stuck_chains(posterior, population, plan)
     size_limit = min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 4)
     if stuck or not (worst <= RHAT_LIMIT and least >= size_limit):

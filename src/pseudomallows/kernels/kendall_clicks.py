@@ -33,11 +33,29 @@ def log_gaussian_binomials(n_items, lam, values):
     """Fill `values[c]` with log [n_items over c], for c from 0 on; at lam 0 the usual ones."""
     values[0] = 0.0
     for c in range(1, len(values)):
-        if lam > FLAT:
-            step = log_of_rest(lam * (n_items - c + 1)) - log_of_rest(lam * c)
-        else:
-            step = np.log((n_items - c + 1) / c)
-        values[c] = values[c - 1] + step
+        values[c] = values[c - 1] + log_gaussian_step(n_items, lam, c)
+
+
+@njit(cache=True, nogil=True)
+def log_gaussian_step(n_items, lam, c):
+    """log of [n_items over c] / [n_items over c - 1]."""
+    if lam > FLAT:
+        return log_of_rest(lam * (n_items - c + 1)) - log_of_rest(lam * c)
+    return np.log((n_items - c + 1) / c)
+
+
+@njit(cache=True, nogil=True)
+def kendall_constant(n_items, lam, sizes, n_users):
+    """Sum over users of lam c (c + 1) / 2 - log [n_items over c]: `n_users[i]` have `sizes[i]`
+    clicks, and sizes rise."""
+    total, log_binomial, c = 0.0, 0.0, 0
+    for i in range(len(sizes)):
+        while c < sizes[i]:
+            c += 1
+            log_binomial += log_gaussian_step(n_items, lam, c)
+        if n_users[i]:
+            total += n_users[i] * (lam * (c * (c + 1) // 2) - log_binomial)
+    return total
 
 
 @njit(cache=True, nogil=True)

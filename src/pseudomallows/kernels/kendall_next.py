@@ -29,7 +29,7 @@ LEAST_CHANCE = 1e-300
 class KendallDraws(NamedTuple):
     """Draws of a posterior; law g is that of a cluster in a draw, clusters counted fastest.
 
-    `ranks[item, g]`, `tops[g, place]` the items of the first places, `lams[g]`, alpha over n_items,
+    `ranks[item, g]`, `tops[place, g]` the items of the first places, `lams[g]`, alpha over n_items,
     and `log_weights[g]` of the draw times the cluster's share.
     """
 
@@ -41,7 +41,7 @@ class KendallDraws(NamedTuple):
 
 class NextTables(NamedTuple):
     """`log_binomials[size, g]` of so many clicks. With `line = lines[n_clicks]`,
-    `chances[line, g, place]` is the chance of the first places, and `far[line, g, number]` the log
+    `chances[line, place, g]` is the chance of the first places, and `far[line, number, g]` the log
     of that at `places[number]`; a line of -1 is not made."""
 
     log_binomials: NDArray[np.float64]
@@ -124,10 +124,8 @@ def fill_far_chances(lam, size, window, places, far):
 
 
 @njit(cache=True, nogil=True)
-def chance_at(place, chances, places, far):
-    """The chance of any place."""
-    if place < len(chances):
-        return chances[place]
+def far_chance(place, places, far):
+    """The chance of a place beyond the first ones, from `far[number]`."""
     low, high = 0, len(places) - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -188,22 +186,60 @@ def keep_heavy(weights, left_out, used):
 
 
 @njit(cache=True, nogil=True)
+def fill_own_chances(item, laws, theirs, used, tables, line, scratch, chances):
+    """Fill `chances[i]`: that of an item under the laws `used`; the clicked items have the ranks
+    `theirs[click, i]`. `scratch` is room for two numbers a law."""
+    ranks, own, places = laws.ranks[item], scratch[0], scratch[1]
+    first, n_used = tables.chances[line], len(used)
+    for i in range(n_used):
+        own[i] = ranks[used[i]]
+        places[i] = own[i] - 1
+    for j in range(len(theirs)):
+        clicked = theirs[j]
+        for i in range(n_used):
+            places[i] -= clicked[i] < own[i]
+    for i in range(n_used):
+        if places[i] < len(first):
+            chances[i] = first[places[i], used[i]]
+        else:
+            chances[i] = far_chance(places[i], tables.places, tables.far[line, :, used[i]])
+
+
+@njit(cache=True, nogil=True)
+def error_of_mean(chances, weights, used, n_clusters):
+    """Standard error of a mean over the laws `used`, from how 8 parts of the draws differ; infinite
+    if there are not two draws."""
+    n_draws = len(weights) // n_clusters
+    n_parts = min(8, n_draws)
+    if n_parts < 2:
+        return np.inf
+    sums, totals = np.zeros(n_parts), np.zeros(n_parts)
+    for i in range(len(used)):
+        part = (used[i] // n_clusters) * n_parts // n_draws
+        totals[part] += weights[used[i]]
+        sums[part] += weights[used[i]] * chances[i]
+    mean, squares = sums.sum(), 0.0
+    for part in range(n_parts):
+        squares += (sums[part] - mean * totals[part]) ** 2
+    return np.sqrt(squares * n_parts / (n_parts - 1))
+
+
+@njit(cache=True, nogil=True)
 def kendall_best_rows(
     clicks, draws, tables, n_clusters, is_new, left_out, consensus, items, probabilities, errors
 ):
-    """Fill the best unclicked items of each row, their chances, and the errors of these.
+    """Fill the best unclicked items of each row, their chances, and, if `errors` has rows, the
+    standard errors of these.
 
     Down the places of all laws at once (Fagin, Lotem and Naor 2003): an item that no law has up to
     some place has at most the mean chance of that place, so the search ends when the k best known
-    are better, or where the tables end. `errors` are the standard errors of the mean over 8 parts
-    of the draws.
+    are better, or where the tables end.
     """
-    rows = ClickRows(*clicks)
-    laws, found = KendallDraws(*draws), NextTables(*tables)
+    rows, laws, found = ClickRows(*clicks), KendallDraws(*draws), NextTables(*tables)
     n_items, n_laws = laws.ranks.shape
-    n_top, k = laws.tops.shape[1], items.shape[1]
-    weights, used = np.empty(n_laws), np.empty(n_laws, np.int64)
-    at, places = np.empty(n_laws, np.int64), np.empty(n_laws, np.int64)
+    n_top, k = len(laws.tops), items.shape[1]
+    weights, all_used, chances = np.empty(n_laws), np.empty(n_laws, np.int64), np.empty(n_laws)
+    at, scratch = np.empty(n_laws, np.int64), np.empty((2, n_laws), np.int32)
     seen, keys = np.full(n_items, -1, np.int32), np.empty(k)
     for row in range(len(items)):
         mine = clicks_of(rows, row)
@@ -211,86 +247,40 @@ def kendall_best_rows(
         if size == 0:
             continue
         weigh_laws(mine, laws, found.log_binomials, n_clusters, is_new, weights)
-        n_used = keep_heavy(weights, left_out, used)
-        line = found.lines[len(mine)]
-        chances, far = found.chances[line], found.far[line]
+        used = all_used[: keep_heavy(weights, left_out, all_used)]
+        line, n_used, n_found = found.lines[len(mine)], len(used), 0
         theirs = np.empty((len(mine), n_used), np.int32)
         for j in range(len(mine)):
-            seen[mine[j]] = -2 - row
+            seen[mine[j]] = -2 - row  # clicked
+            ranks = laws.ranks[mine[j]]
             for i in range(n_used):
-                theirs[j, i] = laws.ranks[mine[j], used[i]]
+                theirs[j, i] = ranks[used[i]]
         at[:n_used] = 0
-        n_found, depth = 0, 0
-        while depth < min(n_top, chances.shape[1], size):
-            ceiling = 0.0
+        for depth in range(min(n_top, found.chances.shape[1], size)):
+            ceiling, here = 0.0, found.chances[line, depth]
             for i in range(n_used):
-                g = used[i]
-                ceiling += weights[g] * chances[g, depth]
+                ceiling += weights[used[i]] * here[used[i]]
             if n_found == k and np.rint(ceiling * 1e12) < keys[k - 1]:
                 break
-            is_over = False
             for i in range(n_used):
-                tops = laws.tops[used[i]]
-                while at[i] < n_top and seen[tops[at[i]]] == -2 - row:
+                while at[i] < n_top and seen[laws.tops[at[i], used[i]]] == -2 - row:
                     at[i] += 1
                 if at[i] == n_top:
-                    is_over = True
                     continue
-                item = tops[at[i]]
+                item = laws.tops[at[i], used[i]]
                 at[i] += 1
-                if seen[item] == row:
-                    continue
-                seen[item] = row
-                own = laws.ranks[item]
-                for h in range(n_used):
-                    places[h] = own[used[h]] - 1
-                for j in range(len(mine)):
+                if seen[item] != row:
+                    seen[item] = row
+                    fill_own_chances(item, laws, theirs, used, found, line, scratch, chances)
+                    chance = 0.0
                     for h in range(n_used):
-                        places[h] -= theirs[j, h] < own[used[h]]
-                chance = 0.0
-                for h in range(n_used):
-                    g = used[h]
-                    chance += weights[g] * chance_at(places[h], chances[g], found.places, far[g])
-                n_found = insert_best(
-                    item, chance, consensus, n_found, keys, items[row], probabilities[row]
-                )
-            depth += 1
-            if is_over:
-                break
-        if len(errors):
-            for number in range(n_found):
-                errors[row, number] = error_of(
-                    items[row, number], mine, laws, found, line, weights, n_clusters
-                )
-
-
-@njit(cache=True, nogil=True)
-def chance_under(item, mine, laws, found, line, g):
-    """The chance of one item under one law."""
-    own, place = laws.ranks[item, g], laws.ranks[item, g] - 1
-    for other in mine:
-        place -= laws.ranks[other, g] < own
-    return chance_at(place, found.chances[line, g], found.places, found.far[line, g])
-
-
-@njit(cache=True, nogil=True)
-def error_of(item, mine, laws, found, line, weights, n_clusters):
-    """Standard error of a mean chance, from how 8 parts of the draws differ; infinite, if there are
-    not two draws."""
-    n_draws = len(weights) // n_clusters
-    n_parts = min(8, n_draws)
-    if n_parts < 2:
-        return np.inf
-    sums, totals = np.zeros(n_parts), np.zeros(n_parts)
-    for g in range(n_draws * n_clusters):
-        part = (g // n_clusters) * n_parts // n_draws
-        totals[part] += weights[g]
-        if weights[g] > 0.0:
-            sums[part] += weights[g] * chance_under(item, mine, laws, found, line, g)
-    mean, total, squares = sums.sum(), totals.sum(), 0.0
-    for part in range(n_parts):
-        squares += (sums[part] - mean / total * totals[part]) ** 2
-    return np.sqrt(squares * n_parts / (n_parts - 1)) / total
+                        chance += weights[used[h]] * chances[h]
+                    best = (keys, items[row], probabilities[row])
+                    n_found = insert_best(item, chance, consensus, n_found, *best)
+        for number in range(n_found if len(errors) else 0):
+            item = items[row, number]
+            fill_own_chances(item, laws, theirs, used, found, line, scratch, chances)
+            errors[row, number] = error_of_mean(chances, weights, used, n_clusters)
 
 
 @njit(cache=True, nogil=True)

@@ -21,6 +21,9 @@ from .clicks import ClickPopulation
 from .population import DrawOrigin, ExactLaw
 from .shards import ShardedPopulation
 
+LEAST_ROUNDS, MOST_ROUNDS = 2, 6  # of swaps at all scales in a sweep
+ROOMY = 300_000  # items and rounds that take no time
+
 Floats = NDArray[np.float64]
 
 
@@ -33,7 +36,8 @@ class KendallLaw:
         self.n_items = n_items
         self.groups = SizeGroups(sizes, np.zeros(len(sizes), dtype=np.int64))
         self.evidence_shape: tuple[int, ...] = (n_items,)
-        self.usual_moves: int | None = n_items * kernels.n_scales(n_items)  # all scales, twice
+        n_rounds = min(MOST_ROUNDS, max(LEAST_ROUNDS, ROOMY // n_items))
+        self.usual_moves: int | None = n_rounds * n_items * kernels.n_scales(n_items) // 2
 
     def prepare(self, alphas: Floats) -> None:
         """There is nothing to make."""
@@ -108,8 +112,9 @@ class KendallCurve:
 
     def __call__(self, alpha: float) -> float:
         """Its value."""
-        law, n_users = self._tally.law, self._tally.n_users
-        return float(n_users @ law.constants(alpha) - alpha / law.n_items * self._sum)
+        law, lam = self._tally.law, alpha / self._tally.law.n_items
+        how = (law.n_items, lam, law.groups.sizes, self._tally.n_users)
+        return float(kernels.kendall_constant(*how) - lam * self._sum)
 
 
 class KendallClicks(ClickPopulation):

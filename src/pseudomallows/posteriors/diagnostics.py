@@ -1,11 +1,16 @@
 """How far to trust draws: R-hat, effective sample size, and the warnings that carry them."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..distributions.balancing import BalanceWarning as BalanceWarning
 from ..distributions.scores import weighted_effective_size as weighted_effective_size
+from ..engines.executors import all_cores, blocks
 
+BLOCK_OF_ITEMS = 1 << 14
 RHAT_LIMIT = 1.05
 EFFECTIVE_SIZE_LIMIT = 50.0
 LEAST_EFFECTIVE_SHARE = 0.5  # of the draws of the matched law, by their exact weights
@@ -93,6 +98,18 @@ class MatchedWarning(UserWarning):
         )
 
 
+def in_blocks(
+    diagnostic: Callable[[NDArray[np.floating]], NDArray[np.float64]], draws: NDArray[Any]
+) -> NDArray[np.float64]:
+    """A diagnostic of ``draws[chain, draw, item]``, some thousand items at a time, so that memory
+    does not grow with them."""
+
+    def work(part: slice) -> NDArray[np.float64]:
+        return diagnostic(draws[:, :, part].astype(np.float64))
+
+    return np.concatenate(list(all_cores().map(work, blocks(draws.shape[2], BLOCK_OF_ITEMS))))
+
+
 def rhat(draws: NDArray[np.floating]) -> NDArray[np.float64]:
     """Rank-normalised split R-hat of ``draws[chain, draw, ...]`` (Vehtari et al. 2021).
 
@@ -133,23 +150,26 @@ def _effective_sizes(scores: NDArray[np.float64]) -> NDArray[np.float64]:
         correlations = 1 - (within - covariances) / total
     correlations[0] = 1.0
     n_used = n_chains * n_draws
-    times = np.array([_correlation_time(column) for column in np.nan_to_num(correlations.T)])
+    times = _correlation_times(np.nan_to_num(correlations))
     return n_used / np.maximum(times, 1 / np.log10(n_used))
 
 
-def _correlation_time(correlations: NDArray[np.float64]) -> float:
-    """How many draws are worth one, by Geyer's initial monotone sequence.
+def _correlation_times(correlations: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many draws are worth one, by Geyer's initial monotone sequence, from
+    ``correlations[lag, column]``.
 
     Lags go in pairs, for as long as the sum of a pair is positive.
     """
-    n_pairs = max((len(correlations) - 3) // 2, 0) + 1
-    pairs = correlations[: 2 * n_pairs].reshape(-1, 2).sum(axis=1)
-    ends = np.flatnonzero(pairs <= 0)
-    last = int(ends[0]) if len(ends) else n_pairs - 1  # of it the first lag alone counts, once
-    extra = correlations[2 * last]
-    if pairs[last] < 0:
-        extra = max(extra, 0.0)
-    return float(2 * np.minimum.accumulate(pairs[:last]).sum() - 1 + extra)
+    n_lags, n_columns = correlations.shape
+    n_pairs, columns = max((n_lags - 3) // 2, 0) + 1, np.arange(n_columns)
+    pairs = correlations[: 2 * n_pairs].reshape(n_pairs, 2, n_columns).sum(axis=1)
+    has_end = (pairs <= 0).any(axis=0)  # of the last pair the first lag alone counts, once
+    last = np.where(has_end, (pairs <= 0).argmax(axis=0), n_pairs - 1)
+    extra = correlations[2 * last, columns]
+    extra = np.where(pairs[last, columns] < 0, np.maximum(extra, 0.0), extra)
+    falling = np.minimum.accumulate(pairs, axis=0)
+    falling[np.arange(n_pairs)[:, None] >= last] = 0.0
+    return np.asarray(2 * falling.sum(axis=0) - 1 + extra)
 
 
 def _split(draws: NDArray[np.floating]) -> NDArray[np.floating]:

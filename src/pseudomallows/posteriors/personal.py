@@ -249,6 +249,8 @@ INSTEAD = {
     "point_consensus": _ORDER,
     "rank_probabilities": _ORDER,
     "intervals": _ORDER,
+    "mean_ranks": _ORDER,
+    "shares_of_ranks": _ORDER,
     "summary": _ORDER,
     "to_frame": _ORDER,
     "best": _ORDER,

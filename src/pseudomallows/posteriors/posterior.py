@@ -14,9 +14,11 @@ from ..distributions.scores import share_of_ranks
 from ..preferences import Clicks, Preferences
 from ..preferences.frames import make_frame
 from ..rankings import orderings_of
-from .diagnostics import effective_size, rhat, weighted_effective_size
+from . import many_items
+from .diagnostics import effective_size, in_blocks, rhat, weighted_effective_size
 
 KINDS = ("cp", "map", "mean")
+MANY = 10_000  # items, of which some have a large R-hat by chance, whatever the chains do
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +32,33 @@ class Diagnostics:
     rank_effective_size: NDArray[np.float64]
     alpha_rhat: float
     alpha_effective_size: float
+    is_sample: bool = False  # of the items only some are here
 
     @property
     def worst_rhat(self) -> float:
         """The largest R-hat."""
         return float(max(self.rank_rhat.max(), self.alpha_rhat))
+
+    @property
+    def has_many(self) -> bool:
+        """Are there so many items that the worst of them is so by chance?"""
+        return self.is_sample or len(self.rank_rhat) > MANY
+
+    @property
+    def judged_rhat(self) -> float:
+        """The R-hat by which the draws are judged: the largest, or, of more than 10,000 items, the
+        larger of alpha's and the mean over items."""
+        if not self.has_many:
+            return self.worst_rhat
+        return float(max(self.rank_rhat.mean(), self.alpha_rhat))
+
+    @property
+    def judged_effective_size(self) -> float:
+        """The size by which the draws are judged: the smallest, or, of more than 10,000 items, the
+        smaller of alpha's and the median over items."""
+        if not self.has_many:
+            return self.least_effective_size
+        return float(min(np.median(self.rank_effective_size), self.alpha_effective_size))
 
     @property
     def least_effective_size(self) -> float:
@@ -175,7 +199,11 @@ class Posterior:
         return self.consensus[:, :, cluster].reshape(-1, self.n_items)
 
     def rank_probabilities(self, cluster: int = 0) -> NDArray[np.float64]:
-        """``probabilities[item, rank - 1]`` is the weighted share of draws with that rank."""
+        """``probabilities[item, rank - 1]`` is the weighted share of draws with that rank.
+
+        For up to 20,000 items; the other answers know no such limit.
+        """
+        many_items.check_room(self.n_items)
         return share_of_ranks(self._draws(cluster), self.weights.ravel())
 
     def point_consensus(self, kind: str = "cp", cluster: int = 0) -> NDArray[np.int32]:
@@ -203,47 +231,90 @@ class Posterior:
                     "or 'mean'"
                 )
             return self.best[cluster].copy()
-        probabilities = self.rank_probabilities(cluster)
-        if kind == "mean":
-            ordering = orderings_of(mean_ranks_of(probabilities))
-        else:
-            ordering = cp_ordering(probabilities)
+        ordering = orderings_of(self.mean_ranks(cluster)) if kind == "mean" else self._cp(cluster)
         return (orderings_of(ordering) + 1).astype(np.int32)
+
+    @property
+    def _has_table(self) -> bool:
+        return self.n_items <= many_items.MOST_IN_TABLES
+
+    def _cp(self, cluster: int) -> NDArray[np.int64]:
+        """The items of the CP consensus, best first."""
+        if self._has_table:
+            return cp_ordering(self.rank_probabilities(cluster))
+        return many_items.cp_items(self._draws(cluster), self.weights.ravel())
+
+    def mean_ranks(self, cluster: int = 0) -> NDArray[np.float64]:
+        """Mean rank of each item."""
+        if self._has_table:
+            return mean_ranks_of(self.rank_probabilities(cluster))
+        return many_items.mean_ranks(self._draws(cluster), self.weights.ravel())
+
+    def shares_of_ranks(
+        self, items: NDArray[np.int64], last: int, cluster: int = 0
+    ) -> NDArray[np.float64]:
+        """``shares[place, rank - 1]``: probabilities of the ranks 1 to `last` of some items."""
+        if self._has_table:
+            return self.rank_probabilities(cluster)[items, :last]
+        weights = self.weights.ravel()
+        return many_items.shares_of_ranks(self._draws(cluster), weights, items, last)
 
     def intervals(self, probability: float = 0.95, cluster: int = 0) -> NDArray[np.int32]:
         """Highest-density interval of each item's rank: ``[item]`` is (lowest, highest).
 
         The shortest run of ranks that holds at least `probability`; of several, the likeliest.
         """
-        return intervals_of(self.rank_probabilities(cluster), probability)
+        if self._has_table:
+            return intervals_of(self.rank_probabilities(cluster), probability)
+        return many_items.intervals(self._draws(cluster), self.weights.ravel(), probability)
 
     @cached_property
     def effective_size(self) -> float:
         """How many equal draws the weighted draws are worth; it knows nothing of the chains."""
         return weighted_effective_size(self.weights)
 
-    def diagnostics(self, cluster: int = 0) -> Diagnostics:
-        """R-hat and effective sample size of each item's rank and of alpha."""
+    def diagnostics(self, cluster: int = 0, some: bool = False) -> Diagnostics:
+        """R-hat and effective sample size of each item's rank and of alpha; with `some`, of 10,000
+        items at most, evenly spread, which is enough to judge the chains by."""
         self.check_cluster(cluster)
-        ranks = self.consensus[:, :, cluster].astype(np.float64)
+        ranks = self.consensus[:, :, cluster]
+        is_sample = some and self.n_items > MANY
+        if is_sample:
+            ranks = ranks[:, :, np.linspace(0, self.n_items - 1, MANY).astype(np.int64)]
         scale = self.effective_size / self.weights.size
         alpha = self.alpha[:, :, cluster]
         is_fixed = bool((np.ptp(alpha, axis=1) == 0).all())  # estimated, by each chain for itself
         return Diagnostics(
-            rhat(ranks),
-            scale * effective_size(ranks),
+            in_blocks(rhat, ranks),
+            scale * in_blocks(effective_size, ranks),
             1.0 if is_fixed else float(rhat(alpha)),
             scale * float(alpha.size if is_fixed else effective_size(alpha)),
+            is_sample,
         )
 
     def to_frame(self, cluster: int = 0, probability: float = 0.95) -> Any:
         """A pandas frame, best item first: item, rank, lowest and highest rank, mean rank."""
-        rows = self.summary(cluster, probability)
-        return make_frame({name: [row[name] for row in rows] for name in rows[0]})
+        return make_frame(self._summary(cluster, probability))
 
-    def summary(self, cluster: int = 0, probability: float = 0.95) -> list[dict[str, Any]]:
-        """The CP consensus, best item first, with intervals and mean ranks: one dict an item."""
-        return summary_of(self.rank_probabilities(cluster), self.items, probability)
+    def summary(
+        self, cluster: int = 0, probability: float = 0.95, first: int | None = None
+    ) -> list[dict[str, Any]]:
+        """The CP consensus, best item first, with intervals and mean ranks: one dict an item, of
+        the `first` items if that is given."""
+        columns = self._summary(cluster, probability)
+        values = zip(*(column[:first].tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in values]
+
+    def _summary(self, cluster: int, probability: float) -> dict[str, NDArray[Any]]:
+        """The columns of `summary`."""
+        ordering, runs = self._cp(cluster), self.intervals(probability, cluster)
+        return {
+            "item": self.items[ordering],
+            "rank": np.arange(1, self.n_items + 1),
+            "lowest": runs[ordering, 0],
+            "highest": runs[ordering, 1],
+            "mean": self.mean_ranks(cluster)[ordering],
+        }
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the posterior to a file, whole or not at all; see :func:`pseudomallows.load`."""
@@ -298,30 +369,13 @@ def common_consensus(posterior: Posterior) -> NDArray[np.int32]:
         return posterior.point_consensus()
     shares = posterior.shares.mean(axis=(0, 1))
     every = range(posterior.n_clusters)
-    means = [mean_ranks_of(posterior.rank_probabilities(cluster)) for cluster in every]
+    means = [posterior.mean_ranks(cluster) for cluster in every]
     return orderings_of(orderings_of(shares @ np.array(means))).astype(np.int32) + 1
 
 
 def mean_ranks_of(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean rank of each item, from ``probabilities[item, rank - 1]``."""
     return np.asarray(probabilities @ np.arange(1, len(probabilities) + 1))
-
-
-def summary_of(
-    probabilities: NDArray[np.float64], items: NDArray[Any], probability: float = 0.95
-) -> list[dict[str, Any]]:
-    """The CP consensus of ``probabilities[item, rank - 1]``: see :meth:`Posterior.summary`."""
-    means, runs = mean_ranks_of(probabilities), intervals_of(probabilities, probability)
-    return [
-        {
-            "item": items[item],
-            "rank": place + 1,
-            "lowest": int(runs[item, 0]),
-            "highest": int(runs[item, 1]),
-            "mean": float(means[item]),
-        }
-        for place, item in enumerate(cp_ordering(probabilities))
-    ]
 
 
 def intervals_of(probabilities: NDArray[np.float64], probability: float) -> NDArray[np.int32]:

@@ -68,13 +68,14 @@ def judge(posterior: Fit, calibration_error: float | None = None) -> Verdict:
 
 
 def _judge_chains(posterior: Posterior) -> Verdict:
-    found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
-    worst = float(np.max([each.worst_rhat for each in found]))
-    least = float(np.min([each.least_effective_size for each in found]))
+    found = [posterior.diagnostics(cluster, some=True) for cluster in range(posterior.n_clusters)]
+    worst = float(np.max([each.judged_rhat for each in found]))
+    least = float(np.min([each.judged_effective_size for each in found]))
     wanted = min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 4)
+    of_all = ("mean", "median") if found[0].has_many else ("largest", "smallest")
     checks = [
-        ("largest R-hat (1 is perfect)", _number(worst, 3), f"{RHAT_LIMIT} or less"),
-        ("smallest effective number of draws", _number(least, 0), f"{wanted:.0f} or more"),
+        (f"{of_all[0]} R-hat (1 is perfect)", _number(worst, 3), f"{RHAT_LIMIT} or less"),
+        (f"{of_all[1]} effective number of draws", _number(least, 0), f"{wanted:.0f} or more"),
         ("draws", f"{posterior.weights.size:,}", ""),
     ]
     answer, words = _answer(worst, least, wanted)

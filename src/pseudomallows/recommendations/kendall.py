@@ -158,7 +158,7 @@ class KendallRecommender(Recommender):
         n_laws, n_top = len(self._alphas), min(self.n_items, max(N_TOP, 4 * window))
         places = far_places(n_top, self.n_items)
         lines = np.full(self.n_items + 1, -1, dtype=np.int32)
-        chances, far = np.empty((0, n_laws, n_top)), np.empty((0, n_laws, len(places)))
+        chances, far = np.empty((0, n_top, n_laws)), np.empty((0, len(places), n_laws))
         return NextTables(self._binomials, lines, chances, places, far)
 
     def _make(self, window: int, n_clicks: int) -> tuple[Floats, Floats]:
@@ -166,8 +166,8 @@ class KendallRecommender(Recommender):
         chances, far = np.empty(nothing.chances.shape[1:]), np.empty(nothing.far.shape[1:])
         size = self.n_items - n_clicks
         for g, lam in enumerate(self.draws.lams.tolist()):
-            kernels.fill_next_chances(lam, size, window, chances[g])
-            kernels.fill_far_chances(lam, size, window, nothing.places, far[g])
+            kernels.fill_next_chances(lam, size, window, chances[:, g])
+            kernels.fill_far_chances(lam, size, window, nothing.places, far[:, g])
         return chances, far
 
     def prepare_size(self, n_clicks: int, window: int) -> None:
@@ -209,14 +209,14 @@ def some_draws(posterior: Posterior) -> tuple[KendallDraws, Floats]:
     n_laws = n_chains * number * n_clusters
     ranks = np.empty((n_items, n_laws), dtype=np.int32)
     n_top = min(n_items, 4 * N_TOP)
-    tops = np.empty((n_laws, n_top), dtype=np.int32)
+    tops = np.empty((n_top, n_laws), dtype=np.int32)
     g = 0
     for chain in range(n_chains):
         for draw in chosen.tolist():
             for consensus in posterior.consensus[chain, draw]:
                 ranks[:, g] = consensus
                 first = np.flatnonzero(consensus <= n_top)
-                tops[g, consensus[first] - 1] = first
+                tops[consensus[first] - 1, g] = first
                 g += 1
     alphas = np.ascontiguousarray(posterior.alpha[:, chosen]).reshape(-1)
     weights = posterior.weights[:, chosen, None] * posterior.shares[:, chosen]

@@ -5,6 +5,7 @@ drawn by `plots`, so that names are text of the page: they wrap on a phone, foll
 and need no font of a plotting library. Here are the figures; the words are in `report.html`.
 """
 
+import functools
 import os
 from typing import Any
 
@@ -18,16 +19,17 @@ from ..files.atomic import write_whole
 from ..inference.methods import ALL_METHODS
 from ..inference.reproduce import call_of
 from ..posteriors.personal import Fit, PersonalFit, check_fit
-from ..posteriors.posterior import Posterior, cp_ordering, mean_ranks_of, summary_of
+from ..posteriors.posterior import Posterior
 from ..posteriors.verdict import judge
 from ..preferences import Clicks
-from ..rankings import check_count
+from ..rankings import check_count, orderings_of
 from ..recommendations.recommend import recommend
 from .pictures import calibration, heat
 
 ENDS = (0.025, 0.975)  # of the 95 % intervals
 MAX_SHOWN = 40  # items in a picture; the others are in the table of all items
 MAX_LISTED = 2000  # items in that table
+N_RANKS_OFF = 10**5  # ranks behind a mean distance from the consensus
 N_FIRST = 3  # items named as the favourites
 N_APART = 5  # items that tell a cluster from the others
 N_NEXT = 5  # recommendations of an example
@@ -164,13 +166,15 @@ def _clusters(posterior: Posterior) -> list[Figures]:
     shares = posterior.shares.mean(axis=(0, 1))
     lows, highs = np.quantile(posterior.shares, ENDS, axis=(0, 1))
     sizes = np.bincount(posterior.labels, minlength=n_clusters)
-    laws = [posterior.rank_probabilities(number) for number in range(n_clusters)]
-    means = np.array([mean_ranks_of(law) for law in laws])
+    means = np.array([posterior.mean_ranks(number) for number in range(n_clusters)])
     clusters = []
-    for number, law in enumerate(laws):
-        rows, codes = summary_of(law, posterior.items), cp_ordering(law)
-        last = max(min(MAX_SHOWN, len(rows)), *(row["highest"] for row in rows[:MAX_SHOWN]))
-        picture = heat(law[codes[:MAX_SHOWN]], last)
+    for number in range(n_clusters):
+        ranks, runs = posterior.point_consensus(cluster=number), posterior.intervals(0.95, number)
+        row_of = functools.partial(_row, posterior, ranks, runs, means[number])
+        codes = orderings_of(ranks)[:MAX_SHOWN]
+        rows = [row_of(code) for code in codes.tolist()]
+        last = max(len(rows), *(row["highest"] for row in rows))
+        picture = heat(posterior.shares_of_ranks(codes, last, number), last)
         clusters.append(
             {
                 "number": number,
@@ -179,10 +183,10 @@ def _clusters(posterior: Posterior) -> list[Figures]:
                 "high": float(highs[number]),
                 "n_labelled": int(sizes[number]),
                 "rows": rows,
-                "codes": codes.tolist(),
+                "row_of": row_of,
                 "means": means[number],
                 "heat": picture,
-                "shown": list(zip(rows[:MAX_SHOWN], picture.rows, strict=True)),
+                "shown": list(zip(rows, picture.rows, strict=True)),
                 "apart": _apart(posterior, number, means, shares) if n_clusters > 1 else [],
             }
             | _agreement(posterior, number)
@@ -190,13 +194,31 @@ def _clusters(posterior: Posterior) -> list[Figures]:
     return clusters
 
 
+def _row(
+    posterior: Posterior,
+    ranks: NDArray[np.int32],
+    runs: NDArray[np.int32],
+    means: NDArray[np.float64],
+    code: int,
+) -> Figures:
+    """One item of a summary."""
+    lowest, highest = runs[code].tolist()
+    found = {"item": posterior.items[code], "rank": int(ranks[code])}
+    return found | {"lowest": lowest, "highest": highest, "mean": float(means[code])}
+
+
 def _agreement(posterior: Posterior, cluster: int) -> Figures:
     """Mean of alpha, its 95 % interval, and how far ranks are from the consensus with it."""
     draws = posterior.alpha[:, :, cluster]
     alpha = float(np.average(draws, weights=posterior.weights))
-    law = Mallows(np.arange(1, posterior.n_items + 1), alpha)
     low, high = np.quantile(draws, ENDS).tolist()
-    off = law.expected_distance() / posterior.n_items
+    center = np.arange(1, posterior.n_items + 1)
+    if posterior.settings.get("distance", "footrule") == "footrule":
+        off = Mallows(center, alpha).expected_distance() / posterior.n_items
+    else:  # of some draws: sums over so many items hardly vary
+        law = Mallows(center, alpha, posterior.settings["distance"])
+        n_draws = max(3, N_RANKS_OFF // posterior.n_items)
+        off = float(np.abs(law.draw(n_draws, rng=0) - center).mean())
     return {"alpha": alpha, "alpha_low": low, "alpha_high": high, "places_off": off}
 
 
@@ -222,10 +244,9 @@ def _apart(
 
 def _all_items(posterior: Posterior, clusters: list[Figures]) -> list[tuple[Any, list[Figures]]]:
     """(item, its row in each cluster), by mean rank over the population."""
-    by_code = [dict(zip(each["codes"], each["rows"], strict=True)) for each in clusters]
     means = np.sum([each["share"] * each["means"] for each in clusters], axis=0)
     codes = np.argsort(means, kind="stable")[:MAX_LISTED].tolist()
-    return [(posterior.items[code], [rows[code] for rows in by_code]) for code in codes]
+    return [(posterior.items[code], [each["row_of"](code) for each in clusters]) for code in codes]
 
 
 def _popular(fit: PersonalFit) -> list[tuple[int, Any, int, float]]:

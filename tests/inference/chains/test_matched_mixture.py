@@ -345,7 +345,7 @@ def test_the_difference_is_the_exact_minus_the_matched_log_likelihood():
         values, near = [], []
         for center, alpha in zip(centers, alphas, strict=True):
             values.append(naive.click_likelihood(row, center, alpha))
-            table = chain.tables.at(alpha)[len(row) - 1]
+            table = chain.law.at(alpha)[len(row) - 1]
             near.append(math.exp(sum(table[center[i] - 1] for i in row)) / math.comb(5, len(row)))
         exact += math.log(np.dot(values, shares))
         matched_value += math.log(np.dot(near, shares))
@@ -386,7 +386,7 @@ def ends_of_sweeps(n_draws, factor, is_corrected, alpha=SETTING["alpha"]):
         shares = rng.dirichlet(SETTING["prior"] + np.bincount(labels, minlength=2))
         options = {"shares": shares, "share_prior": SETTING["prior"], "is_corrected": is_corrected}
         mixture = mixture_of(TINY, 3, centers, [alpha] * 2, None, rng, **options)
-        mixture.tables = mixture._users.tables = tables_of(3, (1, 2), factor)
+        mixture.law = mixture._users.law = tables_of(3, (1, 2), factor)
         mixture.begin(np.array(labels, dtype=np.int32))
         mixture.sweep(adapt=False)
         pair = sorted(map(tuple, mixture.consensus.tolist()))
@@ -459,8 +459,8 @@ def geweke(prior_rate, factor=1.0, is_corrected=True, n_draws=400, n_sweeps=5):
         options = {"shares": shares, "share_prior": 0.7, "is_corrected": is_corrected}
         prior = (3.0, prior_rate)
         mixture = mixture_of(rows, n_items, centers, alphas.tolist(), prior, rng, **options)
-        known = tuple(mixture.tables.sizes.tolist())
-        mixture.tables = mixture._users.tables = tables_of(n_items, known, factor)
+        known = tuple(mixture.law.sizes.tolist())
+        mixture.law = mixture._users.law = tables_of(n_items, known, factor)
         mixture.begin(labels.astype(np.int32))
         before.append(statistics(mixture, rows))
         for _ in range(n_sweeps):

@@ -222,9 +222,10 @@ def log_weights_of(tables, laws):
 
 
 def relabel_of(users, laws, is_exact, keeps, order=(0, 1, 2), number=1):
-    weights = log_weights_of(users.tables, laws)
+    weights = log_weights_of(users.law, laws)
     exact = laws if is_exact else None
-    return Relabel(3, number, np.array(order), weights, np.log(SHARES), exact, keeps)
+    constants = np.zeros((len(users.law.sizes), len(SHARES)))
+    return Relabel(3, number, np.array(order), weights, constants, np.log(SHARES), exact, keeps)
 
 
 def exact_logs():
@@ -272,11 +273,11 @@ def test_matched_memberships_equal_the_definition():
     users, laws = users_of(preferences(), 3), ClusterLaws(CENTERS, ALPHAS)
     users.begin(LABELS)
     drawn = users.relabel(relabel_of(users, laws, False, True), np.ones(3, dtype=bool))
-    tables = [users.tables.at(alpha) for alpha in ALPHAS]
+    tables = [users.law.at(alpha) for alpha in ALPHAS]
     logs = np.array(
         [
             [
-                matched_by_definition(clicks, center, table, users.tables.sizes)
+                matched_by_definition(clicks, center, table, users.law.sizes)
                 for center, table in zip(CENTERS, tables, strict=True)
             ]
             for clicks in CLICKS
@@ -330,7 +331,8 @@ def test_clusters_in_another_order_take_their_users_along():
     moved = ClusterLaws(CENTERS[order], ALPHAS[order])
     # A share of 0 would forbid all moves; weights that say "stay" do the same.
     weights = np.zeros((3, 5, 3))
-    how = Relabel(3, 1, np.array(order), weights, np.array([-1e300, 0.0, -1e300]), moved, False)
+    parts = (weights, np.zeros((3, 3)), np.array([-1e300, 0.0, -1e300]))
+    how = Relabel(3, 1, np.array(order), *parts, moved, False)
     drawn = users.relabel(how, np.ones(3, dtype=bool))
     labels = users.gather_labels()
     stayed = labels != 1  # all others were given the cluster with all of the share

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...posteriors.personal import Fit, PersonalFit
-from ...posteriors.posterior import Posterior, cp_ordering, summary_of
+from ...posteriors.posterior import Posterior
 from ...posteriors.verdict import judge
 from ...preferences import Clicks
 from ..errors import ServiceError
@@ -87,15 +87,15 @@ class Summary:
 
     def _make_consensus(self, posterior: Posterior, cluster: int) -> ConsensusAnswer:
         """The best items, and the probabilities of their ranks in bins of equal width."""
-        probabilities = posterior.rank_probabilities(cluster)
-        rows = summary_of(probabilities, posterior.items)[:MAX_ROWS]
+        rows = posterior.summary(cluster, first=MAX_ROWS)
         items = [ConsensusItem(**(row | {"item": str(row["item"])})) for row in rows]
         code_of = {name: code for code, name in enumerate(self.item_names)}
-        codes = [code_of[item.item] for item in items]
+        codes = np.array([code_of[item.item] for item in items])
         n_items = posterior.n_items
         width = -(-n_items // MAX_BINS)
         edges = list(range(0, n_items, width))
-        binned = np.add.reduceat(probabilities[codes], edges, axis=1).round(6)
+        shares = posterior.shares_of_ranks(codes, n_items, cluster)
+        binned = np.add.reduceat(shares, edges, axis=1).round(6)
         return ConsensusAnswer(cluster, items, binned.tolist(), [edge + 1 for edge in edges])
 
     def clusters(self) -> bytes:
@@ -113,8 +113,9 @@ class Summary:
         alphas = posterior.alpha.mean(axis=(0, 1)).tolist()
         rows = []
         for cluster in range(posterior.n_clusters):
-            ordering = cp_ordering(posterior.rank_probabilities(cluster))
-            best = [self.item_names[code] for code in ordering[:N_BEST].tolist()]
+            ranks = posterior.point_consensus(cluster=cluster)
+            codes = np.flatnonzero(ranks <= N_BEST)
+            best = [self.item_names[code] for code in codes[np.argsort(ranks[codes])].tolist()]
             figures = weights[cluster], sizes[cluster], alphas[cluster]
             rows.append(ClusterRow(cluster, *figures, best))
         return ClustersAnswer(rows)

@@ -1,0 +1,66 @@
+"""A posterior of many items answers without a table of items and ranks."""
+
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+from pseudomallows.posteriors import diagnostics, many_items, posterior
+
+
+def made(n_items, n_draws=8, n_chains=2, seed=1):
+    rng = np.random.default_rng(seed)
+    near = np.arange(n_items) + rng.normal(0, 3, (n_chains, n_draws, 1, n_items))
+    draws = (np.argsort(np.argsort(near, axis=-1), axis=-1) + 1).astype(np.int32)
+    shape = (n_chains, n_draws)
+    return pm.Posterior(
+        consensus=draws,
+        alpha=rng.gamma(5, size=(*shape, 1)),
+        weights=np.full(shape, 1 / (n_chains * n_draws)),
+        log_posterior=np.zeros(shape),
+        best=draws[0, 0],
+        items=np.arange(n_items),
+        settings={"method": "mcmc", "distance": "kendall"},
+    )
+
+
+def test_answers_are_those_of_the_table(monkeypatch):
+    found = made(40)
+    by_table = [found.point_consensus("cp"), found.point_consensus("mean"), found.intervals(0.8)]
+    summary, shares = found.summary(probability=0.8), found.shares_of_ranks(np.arange(5), 9)
+    monkeypatch.setattr(many_items, "MOST_IN_TABLES", 10)
+    by_draws = [found.point_consensus("cp"), found.point_consensus("mean"), found.intervals(0.8)]
+    assert all((one == two).all() for one, two in zip(by_table, by_draws, strict=True))
+    assert found.shares_of_ranks(np.arange(5), 9) == pytest.approx(shares)
+    for row, other in zip(found.summary(probability=0.8), summary, strict=True):
+        assert row == pytest.approx(other)
+    assert found.summary(probability=0.8, first=3) == found.summary(probability=0.8)[:3]
+
+
+def test_a_table_of_too_many_items_is_refused_with_what_to_ask():
+    found = made(20_001, n_draws=4, n_chains=1)
+    with pytest.raises(ValueError, match=r"of 20,001 items would take 3\.2 GB .*: ask for interv"):
+        found.rank_probabilities()
+    assert found.intervals().shape == (20_001, 2)
+    assert sorted(found.point_consensus().tolist()) == list(range(1, 20_002))
+    assert found.summary(first=2)[0]["rank"] == 1
+
+
+def test_diagnostics_in_blocks_are_those_of_all_at_once(monkeypatch):
+    found = made(30)
+    whole = found.diagnostics()
+    monkeypatch.setattr(diagnostics, "BLOCK_OF_ITEMS", 7)
+    parts = found.diagnostics()
+    assert (parts.rank_rhat == whole.rank_rhat).all()
+    assert (parts.rank_effective_size == whole.rank_effective_size).all()
+
+
+def test_of_many_items_some_are_enough_to_judge_by(monkeypatch):
+    found = made(30)
+    assert found.diagnostics().judged_rhat == found.diagnostics().worst_rhat
+    monkeypatch.setattr(posterior, "MANY", 10)
+    some, all_items = found.diagnostics(some=True), found.diagnostics()
+    assert len(some.rank_rhat) == 10
+    assert some.judged_rhat == max(some.rank_rhat.mean(), some.alpha_rhat)
+    assert some.judged_effective_size <= np.median(some.rank_effective_size)
+    assert all_items.has_many
+    assert all_items.judged_rhat < all_items.worst_rhat
