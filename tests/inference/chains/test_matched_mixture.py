@@ -326,7 +326,7 @@ def test_the_warmup_finds_how_many_moves_are_best(monkeypatch):
 def test_moves_of_clusters_are_cut_into_rounds():
     rng = np.random.default_rng(1)
     chain = mixture_of(FIVE, 5, [(1, 2, 3, 4, 5)] * 2, [2.0] * 2, None, rng, n_moves=1000)
-    assert chain._lengths() == (10, 100)
+    assert chain._lengths() == (20, 50)
     chain.log_moves = math.log(7)
     assert chain._lengths() == (1, 7)
 

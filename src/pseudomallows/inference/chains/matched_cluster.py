@@ -20,7 +20,7 @@ from ...rankings import MAX_ALPHA, rank_randomly
 from ..priors import Prior, log_density
 from .clusters import LOWEST_ALPHA, MAX_SWEEPS, TARGET_ACCEPTANCE
 
-N_ALPHA_STEPS = 5  # before the swaps or after them, as chance will have it
+N_ALPHA_STEPS = 3  # before the swaps or after them, as chance will have it
 N_STEPS_ALONE = 10  # for one cluster, whose swaps take longer
 CLIMB = 0.5  # of log alpha, in a search for the best
 

@@ -38,8 +38,8 @@ from .matched_cluster import N_STEPS_ALONE, MatchedCluster, Place
 
 LEAST_MOVES, MOST_MOVES = 1.0, 200.0  # swaps of one cluster in a sweep, for each item
 FIRST_MOVES, TARGET = 100.0, 0.6  # of the sweeps are to be accepted, unless none can be longer
-ROUND_MOVES = 20.0  # swaps of each of several clusters in a round, for each item
-FIRST_ROUNDS, MOST_ROUNDS, TARGET_OF_CLUSTERS = 10.0, 20.0, 0.4
+ROUND_MOVES = 10.0  # swaps of each of several clusters in a round, for each item
+FIRST_ROUNDS, MOST_ROUNDS, TARGET_OF_CLUSTERS = 10.0, 20.0, 0.4  # rounds of a sweep
 SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall in log likelihood
 UNKNOWN = Values(math.nan, math.nan)
 
