@@ -198,12 +198,12 @@ def test_a_matched_fit_that_breaks_off_in_the_middle_of_a_sweep(kind, file, monk
     monkeypatch.setattr(checkpoint, "PAUSE", 1000)
     move, n_moves = MatchedMixture._move, 0
 
-    def break_off(self, adapt):
+    def break_off(self, *arguments):
         nonlocal n_moves
         n_moves += 1
         if n_moves == last:
             raise KeyboardInterrupt
-        return move(self, adapt)
+        return move(self, *arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(MatchedMixture, "_move", break_off)

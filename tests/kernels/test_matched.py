@@ -175,9 +175,14 @@ def test_costs_and_sums_are_those_of_the_clicks():
         for clicks, weight in users
         for item in clicks
     )
-    assert kernels.sum_weights(counts, consensus, table) == pytest.approx(total)
+    cells = np.empty((np.count_nonzero(counts), 3), dtype=np.int64)
+    assert kernels.list_cells(counts, cells) == len(cells)
+    rebuilt = np.zeros_like(counts)
+    rebuilt[cells[:, 0], cells[:, 1]] = cells[:, 2]
+    assert (rebuilt == counts).all()
+    assert kernels.sum_weights(cells, consensus, table) == pytest.approx(total)
     costs = np.full((4, 4), np.nan)
-    kernels.fill_costs(counts, table, costs)
+    kernels.fill_costs(cells, table, costs)
     assert costs[np.arange(4), consensus - 1].sum() == pytest.approx(-total)
 
 
@@ -191,23 +196,37 @@ def test_the_logs_of_a_row_are_those_of_its_clicks():
 
 
 @pytest.mark.kernel
-def test_labels_are_proposed_by_their_logs():
-    n_rows, chances = 4000, np.array([0.1, 0.6, 0.3])
+def test_the_log_weights_of_a_cluster_are_those_of_the_ranks_of_its_items():
+    tables = np.random.default_rng(1).normal(size=(2, 3, 4))
+    consensus, log_weights = np.array([3, 1, 4, 2], dtype=np.int32), np.full((3, 4, 2), np.nan)
+    total = np.zeros((3, 4))
+    for table, factor in zip(tables, (0.25, -2.0), strict=True):
+        kernels.add_table(table, factor, total)
+    assert total == pytest.approx(0.25 * tables[0] - 2.0 * tables[1])
+    kernels.fill_log_weights(total, consensus, 1, log_weights)
+    assert (log_weights[:, :, 1] == total[:, consensus - 1]).all()
+    assert np.isnan(log_weights[:, :, 0]).all()
+
+
+def drawn_shares(chances, n_rows=4000):
     streams = Streams(7, 3, np.arange(n_rows), np.ones(n_rows, dtype=np.int64))
     logs = np.tile(np.log(chances) - 800.0, (n_rows, 1))  # nothing underflows
-    labels, log_uniforms = np.empty(n_rows, np.int32), np.empty(n_rows)
-    kernels.propose_labels(streams, logs, labels, log_uniforms)
-    shares = np.bincount(labels) / n_rows
-    assert shares == pytest.approx(chances, abs=4 * math.sqrt(0.25 / n_rows))
-    assert (log_uniforms <= 0).all()
-    assert np.exp(log_uniforms).mean() == pytest.approx(0.5, abs=4 * math.sqrt(1 / 12 / n_rows))
-    assert abs(np.corrcoef(labels, log_uniforms)[0, 1]) < 4 / math.sqrt(n_rows)
+    labels = np.empty(n_rows, np.int32)
+    kernels.draw_labels(streams, logs, labels)
+    return np.bincount(labels) / n_rows
 
 
 @pytest.mark.kernel
-def test_a_label_without_any_chance_is_never_proposed():
+def test_labels_are_drawn_by_their_logs():
+    chances, error = np.array([0.1, 0.6, 0.3]), 4 * math.sqrt(0.25 / 4000)
+    assert drawn_shares(chances) == pytest.approx(chances, abs=error)
+    assert np.abs(drawn_shares([0.16, 0.54, 0.3]) - chances).max() > error
+
+
+@pytest.mark.kernel
+def test_a_label_without_any_chance_is_never_drawn():
     logs = np.tile([-1e300, 0.0, -1e300], (50, 1))
     streams = Streams(7, 3, np.arange(50), np.ones(50, dtype=np.int64))
     labels = np.empty(50, np.int32)
-    kernels.propose_labels(streams, logs, labels, np.empty(50))
+    kernels.draw_labels(streams, logs, labels)
     assert (labels == 1).all()

@@ -79,7 +79,8 @@ def rand_index(labels: NDArray[np.int64], others: NDArray[np.int64]) -> float:
     np.add.at(table, (labels, others), 1)
     pairs = [(x * (x - 1) / 2).sum() for x in (table, table.sum(axis=0), table.sum(axis=1))]
     expected = pairs[1] * pairs[2] / (len(labels) * (len(labels) - 1) / 2)
-    return float((pairs[0] - expected) / ((pairs[1] + pairs[2]) / 2 - expected))
+    highest = (pairs[1] + pairs[2]) / 2
+    return 1.0 if highest == expected else float((pairs[0] - expected) / (highest - expected))
 
 
 def weighted_effective_size(weights: NDArray[np.float64]) -> float:

@@ -85,11 +85,24 @@ def _judge_chains(posterior: Posterior) -> Verdict:
         checks.append(("draws by their exact weights", f"{share:.0%}", f"{limit:.0%} or more"))
         if share < limit and answer == "yes":
             answer, words = "with care", "The draws have settled, but not on the exact law."
+            words += _words_of_starts(posterior)
             return Verdict(answer, words, "Use method='mcmc'.", checks, CHAIN_NOTE)
+    words += _words_of_starts(posterior)
     if answer != "no" and len(posterior.consensus) == 1:
         words += " There is one chain only; several (n_chains=4) would be a stronger check."
     advice = "" if answer == "yes" else _advice(posterior)
     return Verdict(answer, words, advice, checks, CHAIN_NOTE)
+
+
+def _words_of_starts(posterior: Posterior) -> str:
+    """Whether the users could be divided in another way, which R-hat cannot know."""
+    starts = posterior.settings.get("starts")
+    if starts is None:
+        return ""
+    return (
+        f" These clusters are the best of {starts['n_starts']} starts; the runner-up divides "
+        f"{starts['same_users']:.0%} of the users the same way."
+    )
 
 
 def _answer(worst: float, least: float, wanted: float) -> tuple[str, str]:

@@ -13,7 +13,7 @@ import naive
 import pseudomallows as pm
 from helpers import p_value
 from pseudomallows.distributions.scores import rand_index
-from pseudomallows.inference.chains import matched_cluster, matched_mixture
+from pseudomallows.inference.chains import matched_mixture
 from pseudomallows.inference.chains.matched_cluster import (
     MatchedCluster,
     MatchedProposals,
@@ -169,13 +169,14 @@ def test_without_correction_wrong_tables_have_a_wrong_posterior(monkeypatch):
     assert max(alpha_errors(posterior, law)) > 6
 
 
+def forget_the_matched_law(monkeypatch):
+    """A correction that compares the exact likelihoods alone."""
+    weigh = MatchedMixture._weigh
+    monkeypatch.setattr(MatchedMixture, "_weigh", lambda self: weigh(self)._replace(matched=0.0))
+
+
 def test_a_correction_that_forgets_the_change_of_the_matched_law_is_caught(monkeypatch):
-    judge = MatchedCluster.judge
-
-    def forgetful(self, stretch, proposed, adapt):
-        return judge(self, stretch._replace(change=0.0), proposed, adapt)
-
-    monkeypatch.setattr(MatchedCluster, "judge", forgetful)
+    forget_the_matched_law(monkeypatch)
     law = exact_law(FIVE, 5, GRID, default_prior(5))
     posterior = quietly(preferences(FIVE, 5), "mcmc", **LONG)
     assert max(alpha_errors(posterior, law)) > 6
@@ -252,7 +253,7 @@ def mixture_of(rows, n_items, centers, alphas, prior, rng, **options):
     """A chain where it stands, without users yet."""
     population = make_population(preferences(rows, n_items), pm.Threads(1))
     tables = tables_of(n_items, tuple(population.click_sizes.sizes.tolist()))
-    proposals = MatchedProposals(n_moves=options.get("n_moves", 8))
+    proposals = MatchedProposals()
     clusters = [
         MatchedCluster(np.array(center, dtype=np.int32), alpha, proposals, prior, rng)
         for center, alpha in zip(centers, alphas, strict=True)
@@ -260,8 +261,8 @@ def mixture_of(rows, n_items, centers, alphas, prior, rng, **options):
     for cluster in clusters:
         cluster.log_step = math.log(0.8)
     shares = np.array(options.get("shares", np.full(len(clusters), 1 / len(clusters))))
-    corrected = options.get("is_corrected", True)
-    how = (clusters, shares, options.get("share_prior", 1.0), corrected, rng)
+    corrected, n_moves = options.get("is_corrected", True), options.get("n_moves", 8)
+    how = (clusters, shares, options.get("share_prior", 1.0), corrected, n_moves, rng)
     return MatchedMixture(population, tables, *how)
 
 
@@ -274,37 +275,45 @@ def tables_of(n_items, sizes, factor=1.0):
     return tables
 
 
-def test_a_stretch_knows_how_the_matched_log_likelihood_changes():
+def test_a_sweep_that_is_refused_leaves_all_as_it_was(monkeypatch):
     rng = np.random.default_rng(1)
-    chain = mixture_of(FIVE, 5, [(2, 1, 3, 5, 4)], [2.0], (2.0, 0.5), rng)
-    chain.begin(np.zeros(len(FIVE), dtype=np.int32))
-    cluster = chain.clusters[0]
-    stretch = cluster.stretch(adapt=False)
-    before = cluster.tally.curve(cluster.consensus)(cluster.alpha)
-    after = cluster.tally.curve(stretch.consensus)(stretch.alpha)
-    assert stretch.change == pytest.approx(after - before)
-    assert (cluster.consensus == (2, 1, 3, 5, 4)).all()  # it has not gone there yet
-    assert cluster.alpha == 2.0
-    cluster.take(stretch)
-    assert cluster.alpha == stretch.alpha != 2.0
+    centers, shares = [(2, 1, 3, 5, 4), (5, 4, 3, 2, 1)], [0.3, 0.7]
+    chain = mixture_of(FIVE, 5, centers, [2.0, 3.0], (2.0, 0.5), rng, shares=shares)
+    chain.begin(np.array([0, 1, 0, 1, 0, 1, 0], dtype=np.int32))
+    tallies = [cluster.tally for cluster in chain.clusters]
+    weigh, values = chain._users.weigh, []
+
+    def worse_and_worse(*arguments):
+        values.append(weigh(*arguments)._replace(exact=-1e6 * len(values)))
+        return values[-1]
+
+    monkeypatch.setattr(chain._users, "weigh", worse_and_worse)
+    for _ in range(3):
+        chain.sweep(adapt=False)
+    assert (chain.consensus == centers).all()
+    assert chain.alpha.tolist() == [2.0, 3.0]
+    assert chain.shares.tolist() == shares
+    assert [cluster.tally for cluster in chain.clusters] == tallies
+    assert chain.values == values[0]
+    assert len(values) == 4  # where it stood, and three times where it wanted to go
 
 
 def test_the_warmup_finds_how_many_moves_are_best(monkeypatch):
     prefs = pm.simulate_clicks(100, 20, 5, 4, rng=1).preferences
     lengths = []
-    stretch = MatchedCluster.stretch
+    move = MatchedCluster.move
 
-    def noted(self, adapt):
-        lengths.append((adapt, round(math.exp(self.log_moves))))
-        return stretch(self, adapt)
+    def noted(self, n_moves, adapt):
+        lengths.append((adapt, n_moves))
+        return move(self, n_moves, adapt)
 
-    monkeypatch.setattr(MatchedCluster, "stretch", noted)
+    monkeypatch.setattr(MatchedCluster, "move", noted)
     options = {"n_chains": 1, "n_draws": 10, "warmup": 60, "rng": 1}
     quietly(prefs, "mcmc", **options)
     after = {length for adapt, length in lengths if not adapt}
     assert len(after) == 1  # no more changes
     good = after.pop()
-    assert good > matched_cluster.FIRST_MOVES * 20
+    assert good > matched_mixture.FIRST_MOVES * 20
     lengths.clear()
     distort(monkeypatch, 0.5)
     quietly(prefs, "mcmc", **options)
@@ -312,6 +321,14 @@ def test_the_warmup_finds_how_many_moves_are_best(monkeypatch):
     lengths.clear()
     quietly(prefs, "mcmc", n_moves=77, **options)
     assert {length for adapt, length in lengths if not adapt} == {77}
+
+
+def test_moves_of_clusters_are_cut_into_rounds():
+    rng = np.random.default_rng(1)
+    chain = mixture_of(FIVE, 5, [(1, 2, 3, 4, 5)] * 2, [2.0] * 2, None, rng, n_moves=1000)
+    assert chain._lengths() == (20, 50)
+    chain.log_moves = math.log(7)
+    assert chain._lengths() == (1, 7)
 
 
 def test_the_best_alpha_is_found_from_anywhere():
@@ -376,6 +393,13 @@ def together(labels):
     return tuple(np.array(labels) == labels[0])
 
 
+def labels_given(mixture, rng):
+    """Labels by the memberships where a chain stands."""
+    edges = np.cumsum(mixture._users.gather_present(), axis=1)
+    places = rng.random((len(edges), 1)) * edges[:, -1:]
+    return (edges[:, :-1] <= places).sum(axis=1)
+
+
 def ends_of_sweeps(n_draws, factor, is_corrected, alpha=SETTING["alpha"]):
     """From the exact posterior by one sweep on tables times `factor`: centers, and who is
     together."""
@@ -390,7 +414,7 @@ def ends_of_sweeps(n_draws, factor, is_corrected, alpha=SETTING["alpha"]):
         mixture.begin(np.array(labels, dtype=np.int32))
         mixture.sweep(adapt=False)
         pair = sorted(map(tuple, mixture.consensus.tolist()))
-        ends.append((*itertools.chain(*pair), *together(mixture._users.gather_labels().tolist())))
+        ends.append((*itertools.chain(*pair), *together(labels_given(mixture, rng).tolist())))
     exact = {}
     for (centers, labels), probability in law.items():
         key = (*itertools.chain(*sorted(centers)), *together(labels))
@@ -418,6 +442,16 @@ def test_so_does_one_that_proposes_by_tables_that_are_wrong():
     assert p_value_of_ends(2000, -0.5, True) > 1e-4
 
 
+def test_so_does_one_of_many_rounds_by_such_tables(monkeypatch):
+    monkeypatch.setattr(matched_mixture, "ROUND_MOVES", 0.5)
+    assert p_value_of_ends(1000, -0.5, True) > 1e-4
+
+
+def test_a_sweep_that_forgets_the_change_of_the_matched_law_does_not(monkeypatch):
+    forget_the_matched_law(monkeypatch)
+    assert p_value_of_ends(2000, 1.0, True) < 1e-4
+
+
 def test_without_correction_such_a_sweep_does_not():
     assert p_value_of_ends(2000, -0.5, False) < 1e-10
 
@@ -429,9 +463,8 @@ def test_a_sweep_of_clusters_at_another_alpha_does_not():
 STATISTICS = ("largest alpha", "least alpha", "largest share", "most users", "log likelihood")
 
 
-def statistics(mixture, rows):
+def statistics(mixture, rows, labels):
     """Numbers that do not depend on the order of the clusters."""
-    labels = mixture._users.gather_labels()
     prefs = preferences(rows, mixture.n_items)
     logs = [
         pm.click_log_likelihood(prefs, center, alpha)
@@ -462,10 +495,10 @@ def geweke(prior_rate, factor=1.0, is_corrected=True, n_draws=400, n_sweeps=5):
         known = tuple(mixture.law.sizes.tolist())
         mixture.law = mixture._users.law = tables_of(n_items, known, factor)
         mixture.begin(labels.astype(np.int32))
-        before.append(statistics(mixture, rows))
+        before.append(statistics(mixture, rows, labels))
         for _ in range(n_sweeps):
             mixture.sweep(adapt=False)
-        after.append(statistics(mixture, rows))
+        after.append(statistics(mixture, rows, labels_given(mixture, rng)))
     pairs = zip(np.transpose(before), np.transpose(after), strict=True)
     values = [stats.ks_2samp(one, other, method="asymp").pvalue for one, other in pairs]
     return dict(zip(STATISTICS, values, strict=True))
@@ -507,7 +540,7 @@ def test_one_long_run_has_the_exact_posterior_of_labels_shares_and_memberships()
     n_sweeps, pairs, largest, kept = 3000, np.zeros((4, 4)), [], []
     for _ in range(n_sweeps):
         mixture.sweep(adapt=False)
-        labels = mixture._users.gather_labels()
+        labels = labels_given(mixture, rng)
         pairs += labels[:, None] == labels
         largest.append(mixture.shares.max())
         kept.append(mixture.log_posterior())
@@ -519,31 +552,28 @@ def test_one_long_run_has_the_exact_posterior_of_labels_shares_and_memberships()
     error = 5 * math.sqrt(3 * 0.25 / n_sweeps)
     assert np.abs(pairs / n_sweeps - exact).max() < error
     assert np.mean(largest) == pytest.approx(mean_largest, abs=error / 2)
-    assert np.isfinite(kept).sum() == n_sweeps // matched_mixture.KEEP_EVERY
+    assert np.isfinite(kept).all()
     memberships = mixture.mean_memberships
     assert memberships.sum(axis=1) == pytest.approx(np.ones(4))
 
 
 def test_memberships_are_means_of_the_exact_ones(monkeypatch):
-    """At fixed clusters they are those of one sweep and its shares, by enumeration."""
-    rng, alphas = np.random.default_rng(3), [1.5, 4.0]
+    """At fixed clusters they are those of their shares, by enumeration."""
+    rng, alphas, shares = np.random.default_rng(3), [1.5, 4.0], [0.3, 0.7]
     centers = [(1, 2, 3), (3, 2, 1)]
-    monkeypatch.setattr(MatchedMixture, "_move", lambda self, adapt: np.zeros(2, dtype=bool))
-    monkeypatch.setattr(matched_mixture, "KEEP_EVERY", 1)
-    mixture = mixture_of(TINY, 3, centers, alphas, None, rng)
+    monkeypatch.setattr(MatchedMixture, "_move", lambda self, n_moves, adapt: None)
+    mixture = mixture_of(TINY, 3, centers, alphas, None, rng, shares=shares)
     mixture.begin(np.array([0, 1, 0, 1], dtype=np.int32))
-    mixture.know_likelihoods()
-    mixture._users.take_proposed()
-    mixture._reference = None
-    mixture.sweep(adapt=False)
+    for _ in range(3):
+        mixture.sweep(adapt=False)
     order = [int(np.flatnonzero((mixture.consensus == c).all(axis=1))[0]) for c in centers]
-    total, shares = 0.0, mixture.shares[order]
+    total = 0.0
     for user, row in enumerate(TINY):
         values = [naive.click_likelihood(row, *law) for law in zip(centers, alphas, strict=True)]
         exact = naive.memberships(values, shares)
-        assert mixture.mean_memberships[user, order] == pytest.approx(exact, abs=1e-4)
+        assert mixture.mean_memberships[user, order] == pytest.approx(exact, abs=1e-6)
         total += math.log(np.dot(values, shares))
-    assert mixture.log_posterior() == pytest.approx(total, abs=1e-3)  # share_prior is 1
+    assert mixture.log_posterior() == pytest.approx(total, abs=1e-6)  # share_prior is 1
 
 
 def test_an_empty_cluster_follows_its_prior():
@@ -567,8 +597,11 @@ def test_an_empty_cluster_takes_in_users_in_the_warmup():
     prefs = pm.simulate_clicks(60, 8, [8, 8], 3, rng=1).preferences
     rows = [tuple(prefs.clicks_of(row).tolist()) for row in range(60)]
     centers = [tuple(range(1, 9)), tuple(range(8, 0, -1))]
-    mixture = mixture_of(rows, 8, centers, [5.0, 900.0], (2.0, 0.3), rng, shares=[1 - 1e-9, 1e-9])
+    options = {"shares": [1 - 1e-9, 1e-9], "is_corrected": False}
+    mixture = mixture_of(rows, 8, centers, [5.0, 900.0], (2.0, 0.3), rng, **options)
     mixture.begin(np.zeros(mixture.population.n_rows, dtype=np.int32))
+    mixture.sweep(adapt=True)
+    assert mixture.has_users == [True, False]
     mixture.sweep(adapt=True)
     assert mixture.has_users == [True, True]
     assert mixture.alpha[1] < 100

@@ -9,7 +9,12 @@ import naive
 import pseudomallows as pm
 from pseudomallows.distributions.scores import rand_index
 from pseudomallows.inference.chains.matched_cluster import MatchedProposals
-from pseudomallows.inference.chains.matched_starts import MatchedStart, guess_labels
+from pseudomallows.inference.chains.matched_starts import (
+    Comparison,
+    MatchedStart,
+    compare,
+    guess_labels,
+)
 from pseudomallows.inference.priors import default_prior
 from pseudomallows.latent.registry import make_population
 
@@ -48,7 +53,6 @@ def test_clusters_start_near_the_true_ones():
     labels = chain.snapshot().labels
     informative = clicked().preferences.is_informative
     assert rand_index(labels, clicked().labels[informative]) > 0.7
-    assert chain.is_corrected
     assert sum(int(cluster.tally.n_users.sum()) for cluster in chain.clusters) == len(labels)
 
 
@@ -64,9 +68,10 @@ def test_splits_mend_two_clusters_that_were_taken_for_one():
         cluster.climb()
     for _ in range(8):
         chain.sweep(adapt=True)
-    before = chain.matched_log_likelihood
+    chain.know_values()
+    before = chain.values.matched
     start._split(chain, start.population, np.random.default_rng(1))
-    assert chain.matched_log_likelihood >= before
+    assert chain.values.matched >= before
     assert rand_index(chain.snapshot().labels, truth) > 0.7
 
 
@@ -75,14 +80,49 @@ def test_a_chain_goes_back_to_where_it_was():
     chain = start.empty(3, np.random.default_rng(1))
     chain.begin((np.arange(chain.population.n_rows) % 3).astype(np.int32))
     chain.sweep(adapt=True)
-    there, counts = chain.snapshot(), chain.clusters[1].tally.counts
+    there, values = chain.snapshot(), chain.values
     chain.sweep(adapt=True)
     assert (chain.snapshot().labels != there.labels).any()
-    chain.restore(there, -1.0)
-    for name, array in chain.snapshot()._asdict().items():
-        assert (array == getattr(there, name)).all()
-    assert (chain.clusters[1].tally.counts == counts).all()
-    assert chain.matched_log_likelihood == -1.0
+    chain.restore(there, values)
+    for name in ("consensus", "alpha", "shares"):
+        assert (getattr(chain, name) == getattr(there, name)).all()
+    for label, cluster in enumerate(chain.clusters):
+        assert cluster.tally.n_users.sum() == (there.labels == label).sum()
+    assert chain.values == values
+    chain.restore(there)
+    chain.know_values()
+    assert chain.values == values
+
+
+def test_chains_begin_at_one_place_and_leave_it_each_in_its_own_way():
+    start = start_of(clicked().preferences)
+    best = start.clusters(3, np.random.default_rng(2), lambda: None)
+    there = best.consensus
+    chains = [start.begin_at(best, np.random.default_rng(seed)) for seed in (1, 1, 2)]
+    assert (best.consensus == there).all()
+    assert all(chain.is_corrected for chain in chains)
+    assert (chains[0].consensus == chains[1].consensus).all()
+    assert (chains[0].consensus != chains[2].consensus).any()
+    for chain in chains:
+        assert np.abs(chain.consensus - there).mean() < 4
+
+
+def test_the_best_start_is_compared_with_the_next():
+    start = start_of(clicked().preferences)
+    start.clusters(3, np.random.default_rng(2), lambda: None)
+    assert start.comparison is None
+    start.clusters(3, np.random.default_rng(2), lambda: None, 2)
+    assert start.comparison.gap >= 0
+    assert 0.5 < start.comparison.rand_index <= start.comparison.same_users <= 1
+
+
+def test_divisions_are_compared_whatever_the_clusters_are_called():
+    one = np.eye(3)[[0, 0, 0, 1, 1, 1, 2, 2]]
+    other = np.eye(3)[[1, 1, 1, 2, 2, 0, 0, 0]]
+    assert compare(one, one[:, [2, 0, 1]], 5.0) == Comparison(5.0, 1.0, 1.0)
+    found = compare(one, other, 0.0)
+    assert found.same_users == 7 / 8
+    assert 0 < found.rand_index < 1
 
 
 def test_labels_are_guessed_from_features():

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,13 @@ from pseudomallows.latent.clicks import ClickPopulation
 from pseudomallows.latent.matched import tables as matched_tables
 from pseudomallows.latent.matched import users as matched_users
 from pseudomallows.latent.matched.tables import LOWEST, SHARPEST, STEP, MatchedTables, SizeTally
-from pseudomallows.latent.matched.users import ClusterLaws, MatchedUsers, Relabel
+from pseudomallows.latent.matched.users import (
+    ClusterLaws,
+    Decision,
+    LabelDraw,
+    MatchedLaws,
+    MatchedUsers,
+)
 from pseudomallows.latent.registry import make_population
 
 CLICKS = [[0, 2], [1], [2, 3], [2], [0, 1, 3], [2, 0], [4]]
@@ -38,7 +43,7 @@ def users_of(prefs, n_clusters=1, executor=None):
 def tally_of(prefs):
     """Of all users."""
     users = users_of(prefs)
-    return users.begin(np.zeros(users.population.n_rows, dtype=np.int32))[0]
+    return users.tallies(np.zeros(users.population.n_rows, dtype=np.int32))[0]
 
 
 def made_directly(tables, alpha):
@@ -148,7 +153,7 @@ def test_tallies_add_up_over_blocks_and_weights_count_as_rows(monkeypatch):
         monkeypatch.setattr(matched_users, "BLOCK", block)
         users = users_of(prefs)
         assert len(users._places) == n_blocks
-        tally = users.begin(np.zeros(users.population.n_rows, dtype=np.int32))[0]
+        tally = users.tallies(np.zeros(users.population.n_rows, dtype=np.int32))[0]
         assert (tally.counts == whole).all()
     one, two = tally_of(preferences()), tally_of(preferences(weights=[1, 3, 2, 1, 1, 5, 1]))
     repeated = [CLICKS[row] for row in np.repeat(range(7), [0, 2, 1, 0, 0, 4, 0])]
@@ -221,11 +226,9 @@ def log_weights_of(tables, laws):
     return np.stack([tables.at(alpha)[:, ranks - 1] for ranks, alpha in pairs], axis=2).copy()
 
 
-def relabel_of(users, laws, is_exact, keeps, order=(0, 1, 2), number=1):
-    weights = log_weights_of(users.law, laws)
-    exact = laws if is_exact else None
-    constants = np.zeros((len(users.law.sizes), len(SHARES)))
-    return Relabel(3, number, np.array(order), weights, constants, np.log(SHARES), exact, keeps)
+def matched_laws(users, laws, factor=1.0):
+    constants = np.stack([users.law.constants(alpha) for alpha in laws.alphas], axis=1)
+    return MatchedLaws(factor * log_weights_of(users.law, laws), constants, np.log(SHARES))
 
 
 def exact_logs():
@@ -241,120 +244,111 @@ def exact_logs():
     )
 
 
+def matched_logs(users):
+    """``logs[user, cluster]`` of the share times the matched likelihood."""
+    tables, sizes = [users.law.at(alpha) for alpha in ALPHAS], users.law.sizes
+    logs = [
+        [
+            matched_by_definition(clicks, center, table, sizes)
+            for center, table in zip(CENTERS, tables, strict=True)
+        ]
+        for clicks in CLICKS
+    ]
+    return np.array(logs) + np.log(SHARES)
+
+
 def test_exact_log_likelihoods_of_clusters_are_those_of_their_users():
     users, laws = users_of(preferences(), 3), ClusterLaws(CENTERS, ALPHAS)
-    tallies = users.begin(LABELS)
-    for cluster, tally in enumerate(tallies):
+    for cluster, tally in enumerate(users.tallies(LABELS)):
         assert tally.n_users.sum() == (cluster == LABELS).sum()
     logs = exact_logs() - np.log(SHARES)
     wanted = [logs[cluster == LABELS, cluster].sum() for cluster in range(3)]
-    assert users.log_likelihoods(laws) == pytest.approx(wanted)
+    assert users.log_likelihoods(laws, LABELS) == pytest.approx(wanted)
 
 
-def test_exact_memberships_equal_enumeration():
-    """But for clusters that count for less than exp(-10) by the matched law."""
+def test_users_are_weighed_by_both_laws_with_the_labels_summed_out():
     users, laws = users_of(preferences(), 3), ClusterLaws(CENTERS, ALPHAS)
-    users.begin(LABELS)
-    users.log_likelihoods(laws)
-    users.take_proposed()
-    drawn = users.relabel(relabel_of(users, laws, True, True), np.ones(3, dtype=bool))
-    logs = exact_logs()
-    sums = np.logaddexp.reduce(logs, axis=1)
-    assert users.gather_memberships() == pytest.approx(np.exp(logs - sums[:, None]), abs=1e-4)
-    assert drawn.log_likelihood == pytest.approx(sums.sum(), abs=1e-4)
-    labels = users.gather_labels()
-    own = exact_logs()[np.arange(7), labels] - np.log(SHARES)[labels]
-    wanted = [own[labels == cluster].sum() for cluster in range(3)]
-    assert drawn.values == pytest.approx(wanted)
-    assert sum(tally.n_users.sum() for tally in drawn.tallies) == 7
+    sums = [np.logaddexp.reduce(logs, axis=1).sum() for logs in (exact_logs(), matched_logs(users))]
+    assert abs(sums[0] - sums[1]) > 1e-4  # the errors of users nearly cancel here
+    assert users.weigh(matched_laws(users, laws), laws) == pytest.approx(sums, abs=1e-6)
+    assert users.weigh(matched_laws(users, laws), None) == pytest.approx([sums[1]] * 2, abs=1e-6)
 
 
-def test_matched_memberships_equal_the_definition():
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_memberships_equal_enumeration(is_exact):
     users, laws = users_of(preferences(), 3), ClusterLaws(CENTERS, ALPHAS)
-    users.begin(LABELS)
-    drawn = users.relabel(relabel_of(users, laws, False, True), np.ones(3, dtype=bool))
-    tables = [users.law.at(alpha) for alpha in ALPHAS]
-    logs = np.array(
-        [
-            [
-                matched_by_definition(clicks, center, table, users.law.sizes)
-                for center, table in zip(CENTERS, tables, strict=True)
-            ]
-            for clicks in CLICKS
-        ]
-    )
-    logs += np.log(SHARES)
-    sums = np.logaddexp.reduce(logs, axis=1)
-    assert users.gather_memberships() == pytest.approx(np.exp(logs - sums[:, None]))
-    sets = sum(tally.log_sets for tally in drawn.tallies)
-    assert drawn.log_likelihood - sets == pytest.approx(sums.sum(), abs=1e-6)
+    users.weigh(matched_laws(users, laws), laws if is_exact else None)
+    users.settle(Decision(True, np.arange(3), keeps=True))
+    wanted = [
+        np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None])
+        for logs in (exact_logs(), matched_logs(users))
+    ]
+    if not is_exact:
+        wanted.reverse()
+    assert users.gather_kept() == pytest.approx(wanted[0], abs=1e-6)
+    assert users.gather_present() == pytest.approx(wanted[0], abs=1e-6)
+    assert np.abs(wanted[0] - wanted[1]).max() > 1e-4
 
 
-def test_exact_and_matched_likelihood_are_compared_with_the_labels_summed_out():
+def test_memberships_are_those_of_the_clusters_that_were_taken():
     users, laws = users_of(preferences(), 3), ClusterLaws(CENTERS, ALPHAS)
-    users.begin(LABELS)
-    exact, near = users.compare(relabel_of(users, laws, True, False))
-    assert exact == pytest.approx(np.logaddexp.reduce(exact_logs(), axis=1).sum(), abs=1e-4)
-    drawn = users.relabel(relabel_of(users, laws, False, True), np.ones(3, dtype=bool))
-    assert near == pytest.approx(drawn.log_likelihood)
+    other = ClusterLaws(CENTERS[::-1].copy(), ALPHAS)
+    users.weigh(matched_laws(users, laws), laws)
+    users.settle(Decision(True, np.arange(3), keeps=True))
+    first = users.gather_present()
+    users.weigh(matched_laws(users, other), other)
+    users.settle(Decision(False, np.array([2, 0, 1]), keeps=True))  # refused, in another order
+    assert (users.gather_present() == first[:, [2, 0, 1]]).all()
+    assert users.gather_kept() == pytest.approx(first + first[:, [2, 0, 1]])
+    users.weigh(matched_laws(users, other), other)
+    users.settle(Decision(True, np.arange(3), keeps=False))
+    assert np.abs(users.gather_present() - first).max() > 0.1
+    assert users.gather_kept() == pytest.approx(first + first[:, [2, 0, 1]])
+    users.remember(np.ones((7, 3)))
+    assert (users.gather_kept() == 1).all()
 
 
-def shares_of_labels(is_exact, n_sweeps=4000):
-    """``shares[user, label]`` of draws one after the other, the clusters being given; proposals
-    are by weights that are far from right."""
+def shares_of_labels(factor, n_draws=4000):
+    """``shares[user, label]`` of draws by tables times a factor."""
     users, laws = users_of(preferences(), 3), ClusterLaws(CENTERS, ALPHAS)
-    users.begin(LABELS)
-    users.log_likelihoods(laws)
-    users.take_proposed()
-    counts = np.zeros((7, 3))
-    for number in range(n_sweeps):
-        how = relabel_of(users, laws, is_exact, False, number=number)
-        how = replace(how, log_weights=0.5 * how.log_weights)
-        users.relabel(how, np.zeros(3, dtype=bool))
-        counts[np.arange(7), users.gather_labels()] += 1
-    return counts / n_sweeps
+    counts, matched = np.zeros((7, 3)), matched_laws(users, laws, factor)
+    for number in range(n_draws):
+        counts[np.arange(7), users.draw_labels(matched, LabelDraw(3, number))] += 1
+    return users, counts / n_draws
 
 
-def test_labels_are_exact_however_they_are_proposed():
-    logs = exact_logs()
+def test_labels_are_drawn_by_the_matched_law():
+    users, found = shares_of_labels(1.0)
+    logs = matched_logs(users)
     wanted = np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None])
-    error = 4 * math.sqrt(3 * 0.25 / 4000)  # three proposals or fewer are worth one draw
-    assert np.abs(shares_of_labels(is_exact=True) - wanted).max() < error
-    assert np.abs(shares_of_labels(is_exact=False) - wanted).max() > 2 * error
+    error = 4 * math.sqrt(0.25 / 4000)
+    assert np.abs(found - wanted).max() < error
+    assert np.abs(shares_of_labels(0.5)[1] - wanted).max() > 2 * error
 
 
-def test_clusters_in_another_order_take_their_users_along():
+def test_the_tallies_of_a_draw_are_those_of_its_labels():
     users, laws = users_of(preferences(), 3), ClusterLaws(CENTERS, ALPHAS)
-    users.begin(LABELS)
-    users.log_likelihoods(laws)
-    order = [2, 0, 1]
-    moved = ClusterLaws(CENTERS[order], ALPHAS[order])
-    # A share of 0 would forbid all moves; weights that say "stay" do the same.
-    weights = np.zeros((3, 5, 3))
-    parts = (weights, np.zeros((3, 3)), np.array([-1e300, 0.0, -1e300]))
-    how = Relabel(3, 1, np.array(order), *parts, moved, False)
-    drawn = users.relabel(how, np.ones(3, dtype=bool))
-    labels = users.gather_labels()
-    stayed = labels != 1  # all others were given the cluster with all of the share
-    assert (np.array(order)[labels[stayed]] == LABELS[stayed]).all()
-    logs = exact_logs() - np.log(SHARES)
-    own = logs[np.arange(7), np.array(order)[labels]]
-    assert drawn.values == pytest.approx([own[labels == k].sum() for k in range(3)])
+    matched, draw = matched_laws(users, laws), LabelDraw(3, 5)
+    tallies = users.tallies(users.draw_labels(matched, draw))
+    for one, other in zip(users.draw(matched, draw), tallies, strict=True):
+        assert (one.counts == other.counts).all()
 
 
-def test_labels_do_not_depend_on_blocks_or_threads(monkeypatch):
+def test_nothing_depends_on_blocks_or_threads(monkeypatch):
     prefs = pm.simulate_clicks(700, 5, [4, 8, 9], 2, rng=1).preferences
     laws, found = ClusterLaws(CENTERS, ALPHAS), []
     for n_blocks, block, n_threads in ((8, 256, 1), (8, 256, 2), (40, 1, 2)):
         monkeypatch.setattr(matched_users, "N_BLOCKS", n_blocks)
+        monkeypatch.setattr(matched_users, "N_DRAW_BLOCKS", n_blocks)
         monkeypatch.setattr(matched_users, "BLOCK", block)
         users = users_of(prefs, 3, pm.Threads(n_threads))
-        users.begin(np.arange(users.population.n_rows, dtype=np.int32) % 3)
-        users.log_likelihoods(laws)
-        drawn = users.relabel(relabel_of(users, laws, True, True), np.ones(3, dtype=bool))
-        counts = np.stack([tally.counts for tally in drawn.tallies])
-        memberships, labels = users.gather_memberships(), users.gather_labels()
-        found.append((counts, memberships, labels, drawn.values, drawn.log_likelihood))
+        matched, draw = matched_laws(users, laws), LabelDraw(3, 1)
+        values = users.weigh(matched, laws)
+        users.settle(Decision(True, np.arange(3), keeps=True))
+        labels = users.draw_labels(matched, draw)
+        counts = np.stack([tally.counts for tally in users.draw(matched, draw)])
+        own = users.log_likelihoods(laws, labels)
+        found.append((counts, labels, own, values, users.gather_kept()))
     for other in found[1:]:
         for one, same in zip(found[0], other, strict=True):
             assert np.array_equal(one, same)

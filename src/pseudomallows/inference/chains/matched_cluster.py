@@ -18,7 +18,8 @@ from ...rankings import MAX_ALPHA, rank_randomly
 from ..priors import LOWEST_ALPHA, Prior, log_density
 from .clustered import MAX_SWEEPS, TARGET_ACCEPTANCE
 
-N_ALPHA_STEPS = 5  # before the swaps or after them, as chance will have it
+N_ALPHA_STEPS = 3  # before the swaps or after them, as chance will have it
+N_STEPS_ALONE = 10  # for one cluster, whose swaps take longer
 CLIMB = 0.5  # of log alpha, in a search for the best
 
 
@@ -43,6 +44,7 @@ class MatchedCluster:
     """A consensus and its alpha, that move on the matched posterior of the cluster's users."""
 
     tally: ClickTally
+    n_alpha_steps = N_ALPHA_STEPS
 
     def __init__(
         self,
@@ -127,7 +129,7 @@ class MatchedCluster:
             return
         curve, alpha = self.tally.curve(self.consensus), self.alpha
         here = curve(alpha) + log_density(self._prior, alpha) + math.log(alpha)
-        for _ in range(N_ALPHA_STEPS):
+        for _ in range(self.n_alpha_steps):
             step = math.exp(self.log_step) * self.rng.standard_normal()
             new = alpha * math.exp(min(max(step, -50.0), 50.0))
             accepted = False

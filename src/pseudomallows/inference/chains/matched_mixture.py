@@ -32,12 +32,12 @@ from ...latent.matched.users import (
 from ...latent.population import Population
 from ...rankings import MAX_ALPHA
 from .clustered import MAX_SWEEPS, Clustered
-from .matched_cluster import MatchedCluster, Place
+from .matched_cluster import N_STEPS_ALONE, MatchedCluster, Place
 
 LEAST_MOVES, MOST_MOVES = 1.0, 200.0  # swaps of one cluster in a sweep, for each item
 FIRST_MOVES, TARGET = 100.0, 0.6  # of the sweeps are to be accepted, unless none can be longer
-ROUND_MOVES = 20.0  # swaps of each of several clusters in a round, for each item
-FIRST_ROUNDS, MOST_ROUNDS, TARGET_OF_CLUSTERS = 10.0, 20.0, 0.4
+ROUND_MOVES = 10.0  # swaps of each of several clusters in a round, for each item
+FIRST_ROUNDS, MOST_ROUNDS, TARGET_OF_CLUSTERS = 10.0, 20.0, 0.4  # rounds of a sweep
 SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall in log likelihood
 UNKNOWN = Values(math.nan, math.nan)
 
@@ -90,6 +90,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self._n_moves = n_moves
         first = FIRST_MOVES if self.n_clusters == 1 else FIRST_ROUNDS * ROUND_MOVES
         self.log_moves = math.log(n_moves or first * self.n_items)
+        if self.n_clusters == 1:
+            self.clusters[0].n_alpha_steps = N_STEPS_ALONE
         remote = is_remote(population.executor)
         self._executor = all_cores() if remote else population.executor
 
@@ -176,9 +178,9 @@ class MatchedMixture(Clustered[MatchedCluster]):
         for _ in range(n_rounds):
             if self.n_clusters > 1:
                 self.draw_tallies()
-                if adapt:
-                    self._fill_empty()
             self._move(n_moves, adapt)
+            if adapt:
+                self._fill_empty()
         self.values = UNKNOWN
 
     def draw_tallies(self) -> None:

@@ -20,7 +20,7 @@ from .some_rows import some_rows
 FIRST_ALPHA = 5.0
 N_CLIMBS = 3  # between the best consensus and the best alpha
 N_SWEEPS, ONE_MOVES = 20, 100  # before a chain of one cluster begins, and swaps for each item
-START_MOVES = 20  # swaps for each item in a round on the way
+START_MOVES = 10  # swaps for each item in a round on the way
 N_STARTS, GUESS_ROUNDS = 4, 10  # guesses of the clusters, and rounds after which some go on
 N_FINALISTS = 2  # that are improved by splits, if they are compared
 SPLIT_ROUNDS, N_FAILURES = 5, 4  # after a split; so many in a row that lead nowhere are enough
