@@ -130,8 +130,8 @@ def draw_hamming_latent(streams, rankings, consensus, lam, latent):
             if sizes[block] > 0:
                 log_sum = fixed_log_weights(n_fit[block], sizes[block], lam, log_weights)
                 n_fixed = draw_term(stream, log_weights, log_sum, n_fit[block])
-                ranks, mine = rankings[user], latent[user]
-                fix_items(stream, ranks, block, consensus, n_fit[block], n_fixed, owners, mine)
+                ranks, mine, numbers = rankings[user], latent[user], (n_fit[block], n_fixed)
+                fix_items(stream, ranks, block, consensus, numbers, owners, mine)
                 fill_others(stream, ranks, block, owners, free, mine)
 
 
@@ -147,9 +147,10 @@ def draw_term(stream, log_weights, log_sum, last):
 
 
 @njit(cache=True, nogil=True)
-def fix_items(stream, ranks, block, consensus, n_fit, n_fixed, owners, latent):
-    """Give `n_fixed` of the `n_fit` items that can have it their consensus rank, which is then
-    nobody's; the other items of the block have rank 0."""
+def fix_items(stream, ranks, block, consensus, numbers, owners, latent):
+    """With `n_fit, n_fixed = numbers`, give so many of the items that can have it their consensus
+    rank, which is then nobody's; the other items of the block have rank 0."""
+    n_fit, n_fixed = numbers
     for item in range(len(ranks)):
         if ranks[item] != block:
             continue

@@ -160,7 +160,8 @@ def draw_kendall_users(streams, clicks, ordering, lam, counts, kept):
                 for node in range(size + 1):
                     tree[node] = node & -node
                 for rank in range(size):
-                    passed = draw_jump(stream, lam, size - rank)
+                    n_left = size - rank
+                    passed = draw_jump(stream, lam, np.expm1(-lam * n_left), n_left)
                     item = groups[group, take_nth(tree, size, passed)]
                     if len(counts):
                         counts[item, shift + rank] += 1

@@ -30,12 +30,21 @@ class SwapLaw(NamedTuple):
     is_two_sided: bool
 
 
+class Seating(NamedTuple):
+    """`seats[place]` as above, `places` 0, 1, 2, ..., and room for the longest rise."""
+
+    seats: NDArray[np.int64]
+    places: NDArray[np.int64]
+    tails: NDArray[np.int64]
+
+
 @njit(cache=True, nogil=True)
 def swap_latent(streams, rankings, consensus, law, n_swaps, latent):
     """Move the latent ranking of each row, by `n_swaps` proposals for each of its open items."""
     n_items = len(consensus)
     stream, scratch = np.empty(1, dtype=np.uint64), np.empty((5, n_items), dtype=np.int64)
     seats, holders, open_ranks, places, tails = scratch
+    seating = Seating(seats, places, tails)
     starts = np.empty(n_items + 2, dtype=np.int64)
     for place in range(n_items):
         places[place] = place
@@ -51,7 +60,7 @@ def swap_latent(streams, rankings, consensus, law, n_swaps, latent):
         for block in range(n_items + 1):
             mine = open_ranks[starts[block] : starts[block + 1]]
             if len(mine) > 1:
-                rise = swap_block(stream, law, n_swaps, mine, seats, holders, places, tails, rise)
+                rise = swap_block(stream, law, n_swaps, mine, seating, holders, rise)
         for item in range(n_items):
             latent[row, item] = seats[consensus[item] - 1] + 1
 
@@ -75,10 +84,10 @@ def list_blocks(ranks, holders, starts, open_ranks):
 
 
 @njit(cache=True, nogil=True)
-def swap_block(stream, law, n_swaps, mine, seats, holders, places, tails, rise):
+def swap_block(stream, law, n_swaps, mine, seating, holders, rise):
     """Exchange items of one block, whose ranks less 1 are `mine`; return the longest rise, if
     the law is Ulam's. The proposal looks at ranks alone, so it is the same there and back."""
-    n_mine = len(mine)
+    n_mine, seats = len(mine), seating.seats
     log_reach = np.log(n_mine)
     for _ in range(n_swaps * n_mine):
         low, high = choose_pair(stream, n_mine, log_reach)
@@ -87,7 +96,7 @@ def swap_block(stream, law, n_swaps, mine, seats, holders, places, tails, rise):
         one, other = holders[mine[low]], holders[mine[high]]
         if law.kind == ULAM:
             seats[one], seats[other] = seats[other], seats[one]
-            proposed = longest_rise(seats, places, tails)
+            proposed = longest_rise(seats, seating.places, seating.tails)
             if accepts(stream, law.lam * (proposed - rise)):
                 rise = proposed
                 holders[mine[low]], holders[mine[high]] = other, one
@@ -129,6 +138,7 @@ def swap_together(stream, rankings, law, n_moves, latent, consensus):
     """
     n_items = len(consensus)
     ordering, seats, places, tails = np.empty((4, n_items), dtype=np.int64)
+    seating = Seating(seats, places, tails)
     for item in range(n_items):
         ordering[consensus[item] - 1] = item
         places[item] = item
@@ -141,7 +151,7 @@ def swap_together(stream, rankings, law, n_moves, latent, consensus):
         for row in range(len(latent)):
             partners[row] = find_partners(law, rankings[row], latent[row], low, high, one, other)
             if partners[row, 0] < 0:
-                change += change_around(law, latent[row], ordering, low, high, seats, places, tails)
+                change += change_around(law, latent[row], ordering, low, high, seating)
         if accepts(stream, -law.lam * change):
             exchange_places(low, high, consensus, ordering)
             for row in range(len(latent)):
@@ -171,16 +181,17 @@ def find_partners(law, known, ranks, low, high, one, other):
 
 
 @njit(cache=True, nogil=True)
-def change_around(law, ranks, ordering, low, high, seats, places, tails):
+def change_around(law, ranks, ordering, low, high, seating):
     """How much the distance of a ranking grows if two places of the consensus exchange items."""
     if law.kind == PRICED:
         here, there, prices = ranks[ordering[low]] - 1, ranks[ordering[high]] - 1, law.prices
         change = prices[low, there] + prices[high, here]
         return change - prices[low, here] - prices[high, there]
+    seats = seating.seats
     for place in range(len(ordering)):
         seats[place] = ranks[ordering[place]] - 1
     if law.kind != ULAM:
         return change_by_swap(law, seats, low, high)
-    rise = longest_rise(seats, places, tails)
+    rise = longest_rise(seats, seating.places, seating.tails)
     seats[low], seats[high] = seats[high], seats[low]
-    return rise - longest_rise(seats, places, tails)
+    return rise - longest_rise(seats, seating.places, seating.tails)
