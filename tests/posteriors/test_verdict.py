@@ -109,3 +109,12 @@ def test_the_matched_law_is_judged_by_the_exact_one(chain, share, answer):
     assert found.answer == answer
     assert ("draws by their exact weights", f"{share:.0%}", "50% or more") in found.checks
     assert ("mcmc" in found.advice) == (answer != "yes")
+
+
+@pytest.mark.parametrize("share", [0.9, 0.4])
+def test_the_verdict_speaks_of_the_other_starts(chain, share):
+    starts = {"n_starts": 4, "gap": 3.0, "rand_index": 0.7, "same_users": 0.81}
+    settings = {"matched": {"differences": [0.1], "effective_share": share}, "starts": starts}
+    words = judge(replace(chain, settings=chain.settings | settings)).words
+    assert "best of 4 starts; the runner-up divides 81% of the users the same way" in words
+    assert "runner-up" not in judge(chain).words

@@ -48,7 +48,8 @@ class Sampler(Method):
     n_moves: int | None = option(
         None,
         "Proposals in a sweep; default 10 n_items, and for clicks as many as the warmup finds best "
-        "between two corrections, at most 200 n_items.",
+        "between two corrections, at most 200 n_items. Each of several clusters of clicks makes "
+        "them in rounds of 10 n_items, between which labels are drawn anew.",
         check=count(),
     )
     alpha_prior: Any = option(
@@ -67,7 +68,7 @@ class Sampler(Method):
     def other_defaults(self, case: Case) -> dict[str, Any]:
         """Proposals and prior by the number of items."""
         if self.is_matched(case) and self.refresh is not None:
-            raise ValueError("refresh: the labels of clusters of clicks are drawn in every sweep")
+            raise ValueError("refresh: the labels of clusters of clicks are drawn in every round")
         leap = max(1, case.n_items // 5) if self.leap is None else self.leap
         n_moves = None if self.is_matched(case) else 10 * case.n_items
         n_moves = n_moves if self.n_moves is None else self.n_moves
