@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.footrule import log_partition
 from ..distances.tallies import MOVES, Counts, Ranking, best_assignment
 from ..engines.executors import BLOCK, Executor, Threads, blocks, is_remote
 from ..kernels import matched as kernels
 from ..kernels.chain import move_consensus
-from ..kernels.footrule.clicks import MixedLaws, own_log_likelihoods
 from ..kernels.footrule.inclusion import inclusion_logits, tagged_walk
-from ..kernels.footrule.matching import N_GAPS, Walks, grid_weights
+from ..kernels.footrule.likelihood import own_log_likelihoods
+from ..kernels.footrule.walks import Laws, Walks, make_walks
 from ..kernels.streams import Streams
 from .clicks import ClickPopulation
 from .population import UNITS, Population, exact_sum
@@ -216,17 +215,16 @@ class ClusterLaws:
     ranks: Ranking
     alphas: Floats
 
-    @functools.cached_property
-    def mixed(self) -> MixedLaws:
+    @property
+    def as_laws(self) -> Laws:
         """As kernels read them."""
-        n_items = self.ranks.shape[1]
-        logs = np.array([log_partition(n_items, alpha) for alpha in self.alphas.tolist()])
-        return MixedLaws(self.ranks, self.alphas / n_items, logs)
+        return Laws(self.ranks, np.arange(len(self.alphas)))
 
     @functools.cached_property
     def walks(self) -> Walks:
         """What their walks share; made here for all blocks."""
-        walks: Walks = grid_weights(self.mixed.lams, self.ranks.shape[1], N_GAPS)
+        n_items = self.ranks.shape[1]
+        walks: Walks = make_walks(self.alphas / n_items, n_items)
         return walks
 
 
@@ -458,8 +456,10 @@ class _Rows:
 
     def log_likelihoods(self, rows: Counts, labels: NDArray[np.int32], laws: ClusterLaws) -> Floats:
         """Exact log likelihood of some rows, each under the law of its label."""
-        values = np.empty(len(rows))
-        own_log_likelihoods(self._clicks, rows, labels, laws.mixed, laws.walks, values)
+        values, order = np.empty(len(rows)), np.argsort(labels, kind="stable")
+        pairs = (rows[order], labels[order], laws.as_laws, laws.walks)
+        own_log_likelihoods(self._clicks, *pairs, values)
+        values[order] = values.copy()
         return values
 
     def matched_logs(self, how: Relabel) -> Floats:

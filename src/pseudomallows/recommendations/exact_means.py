@@ -16,14 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.click_rows import ClickRows
-from ..kernels.footrule.next_ranks import (
-    Laws,
-    Walks,
-    fill_batch_means,
-    fill_log_likelihoods,
-    make_walks,
-    next_ranks_of_laws,
-)
+from ..kernels.footrule.likelihood import own_log_likelihoods
+from ..kernels.footrule.next_ranks import Ahead, fill_batch_means, next_ranks_of_laws
+from ..kernels.footrule.walks import Laws, Walks, make_walks
 from ..posteriors.posterior import Posterior
 from .chances import MAX_ERROR, Floats
 
@@ -35,7 +30,7 @@ LEAST_WEIGHT = 1e-3  # of the mean: what weighs less is left out, unless no erro
 ROUND_BYTES, KEPT_BYTES = 2**25, 2**27  # of what the walks of draws share: of a round, of all kept
 LEAST_MEMBERSHIP = 1e-4  # of a user of the fit in a cluster: one with less is left out
 LEAST_SHARE = 1e-5  # the same of a new user, by the draws of the first round alone
-ROUGH = 0.02  # of the window: where so little is left, chances fall off as they did before
+MORE_EXACT = 10  # unclicked items of a consensus, besides k, that have no approximate chance
 LOWEST = -1e300  # log of a weight, if no draw so far has any
 MIXTURE_DRAWS = 256  # behind the rankings drawn for one user
 
@@ -47,6 +42,7 @@ class Round:
     """Some draws of the posterior: ``laws.ranks[g, item]``, g counting clusters fastest."""
 
     laws: Laws
+    batches: NDArray[np.int64]  # in which the laws count
     alphas: Floats
     log_weights: Floats  # of the draw, times the cluster's share in it
     lams: Floats  # of the walks
@@ -136,10 +132,11 @@ class ExactMeans:
 
         `known` are the memberships of users of the fit; None for new ones.
         """
-        rough = ROUGH * window if max_error > 0 else 0.0
+        ahead = Ahead(window, k + MORE_EXACT if max_error > 0 else self.n_items)
 
         def add(drawn: Round, mine: ClickRows, weights: Floats, sums: Floats) -> None:
-            next_ranks_of_laws(mine, drawn.laws, window, rough, weights, drawn.walks, sums)
+            how = (ahead, weights, drawn.walks, drawn.batches)
+            next_ranks_of_laws(mine, drawn.laws, *how, sums)
 
         return self._mean(clicks, known, add, self.n_items, k, max_error)
 
@@ -151,7 +148,7 @@ class ExactMeans:
 
         def add(drawn: Round, mine: ClickRows, weights: Floats, sums: Floats) -> None:
             by_draw = weights.reshape(len(weights), -1, self.n_clusters).transpose(1, 0, 2)
-            np.add.at(sums, drawn.laws.batches[:: self.n_clusters], by_draw)
+            np.add.at(sums, drawn.batches[:: self.n_clusters], by_draw)
 
         how = (self.n_clusters, self.n_clusters, max_error)
         return self._mean(clicks, None, add, *how)[0]
@@ -200,7 +197,7 @@ class ExactMeans:
                 weights[weights < LEAST_WEIGHT * weights.mean(axis=1, keepdims=True)] = 0.0
                 wanted = wanted & self._has_members(weights) if is_new else wanted
             add(drawn, clicks, weights, tally.sums)
-            tally.count(weights, drawn.laws.batches, self.n_clusters)
+            tally.count(weights, drawn.batches, self.n_clusters)
             means[left], errors[left], worst = tally.means(k)
             is_open = ~(worst <= max_error) | (max_error == 0)
             if not is_open.any():
@@ -226,8 +223,11 @@ class ExactMeans:
         if self.n_clusters == 1 and not is_new:
             logs[:] = drawn.log_weights
             return logs
-        fill_log_likelihoods(clicks, drawn.laws, drawn.walks, wanted, logs)
-        logs += drawn.log_weights
+        logs.fill(-np.inf)
+        numbers, rows = np.nonzero(np.tile(wanted.T, (logs.shape[1] // self.n_clusters, 1)))
+        found = np.empty(len(rows))
+        own_log_likelihoods(clicks, rows, numbers, drawn.laws, drawn.walks, found)
+        logs[rows, numbers] = found + drawn.log_weights[numbers]
         if not is_new:
             by_draw = logs.reshape(len(logs), -1, self.n_clusters)
             all_clusters = np.logaddexp.reduce(by_draw, axis=2, keepdims=True)
@@ -262,12 +262,14 @@ class ExactMeans:
         lams, numbers = np.unique(alphas / self.n_items, return_inverse=True)
         ranks = np.ascontiguousarray(self._consensus[:, draws].reshape(-1, self.n_items))
         of_laws = np.repeat(batches.reshape(-1), self.n_clusters)
-        laws = Laws(ranks, alphas / self.n_items, numbers.reshape(-1), of_laws)
+        laws = Laws(ranks, numbers.reshape(-1))
         walks = None
         if self._kept_bytes < KEPT_BYTES:
             walks = make_walks(lams, self.n_items)
             self._kept_bytes += walks.tails.nbytes
-        return Round(laws, alphas, logs_of(self._weights[:, draws]).reshape(-1), lams, walks)
+        return Round(
+            laws, of_laws, alphas, logs_of(self._weights[:, draws]).reshape(-1), lams, walks
+        )
 
 
 def effective_number(totals: Floats) -> tuple[Floats, Floats]:
