@@ -4,10 +4,13 @@ A user's chances are a mean over the draws of the consensus. A new user's clicks
 draws, and which clusters, are right: each counts by the probability of the clicks under it. For a
 user of the fit the draws know the clicks already, so there only the clusters of a draw are weighed.
 
-More and more of the draws are taken, until the Monte Carlo error is small.
+More and more of the draws are taken, until the Monte Carlo error is small. How many come first is
+told, once for a posterior, by how much the chances of some of its users differ between draws: with
+a million users hardly at all, and then few draws do for each.
 """
 
 import functools
+import math
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,7 +25,9 @@ from ..kernels.footrule.walks import Laws, Walks, make_walks
 from ..posteriors.posterior import Posterior
 from .chances import MAX_ERROR, Floats
 
-FIRST_DRAWS = 32  # in the first round, over all chains; fewer may all be alike by chance
+FIRST_DRAWS = 32  # in the first round, over all chains; fewer may all be alike by chance, unless
+FEWEST_DRAWS, MARGIN = 4, 2.0  # some users differ so little that fewer make half of the error
+SAMPLE = 64  # such users of the fit
 LEAST_DRAWS, LEAST_BATCHES = 3.0, 3.0  # that must carry the weight for batches to tell an error
 SURE_DRAWS = 6.0  # the spread of fewer is known badly: their error must be half as large
 N_BATCHES = 8  # over all chains, from whose spread the error is known
@@ -120,9 +125,10 @@ class ExactMeans:
         self.n_chains, self.n_draws, self.n_clusters, self.n_items = posterior.consensus.shape
         self._segments = max(1, min(N_BATCHES // self.n_chains, self.n_draws))
         self.n_batches = self.n_chains * self._segments
-        self._rounds: list[Round] = []
-        self._kept_bytes = 0
-        self._lock = threading.Lock()
+        self._rounds: dict[int, list[Round]] = {}  # by the draws of the first
+        self._first_draws: dict[tuple[int, int, float], int] = {}
+        self._kept_bytes, self._sample = 0, sample_of(posterior)
+        self._lock, self._sample_lock = threading.Lock(), threading.Lock()
 
     def chances(
         self, clicks: ClickRows, known: Floats | None, k: int, window: int, max_error: float
@@ -138,7 +144,31 @@ class ExactMeans:
             how = (ahead, weights, drawn.walks, drawn.batches)
             next_ranks_of_laws(mine, drawn.laws, *how, sums)
 
-        return self._mean(clicks, known, add, self.n_items, k, max_error)
+        n_first = FIRST_DRAWS
+        if known is not None and self.n_clusters == 1 and max_error > 0:
+            n_first = self._n_first(k, window, max_error)
+        return self._mean(clicks, known, add, self.n_items, k, max_error, n_first)
+
+    def _n_first(self, k: int, window: int, max_error: float) -> int:
+        """Draws of the first round, for users of a fit without clusters."""
+        asked = (k, window, max_error)
+        with self._sample_lock:
+            if asked not in self._first_draws:
+                worst = self._spread_of_draws(k, window)
+                wanted = math.ceil((MARGIN * worst / max_error) ** 2)
+                self._first_draws[asked] = min(max(wanted, FEWEST_DRAWS), FIRST_DRAWS)
+            return self._first_draws[asked]
+
+    def _spread_of_draws(self, k: int, window: int) -> float:
+        """How much the chance of one of the k best items of some users of the fit differs between
+        draws, at most: its standard deviation."""
+        drawn, clicks = next(self._all_rounds(FIRST_DRAWS)), self._sample
+        n_laws, n_rows = len(drawn.alphas), len(clicks.starts) - 1
+        chances = np.zeros((n_laws, n_rows, self.n_items))
+        how = (np.ones((n_rows, n_laws)), drawn.walks, np.arange(n_laws))
+        next_ranks_of_laws(clicks, drawn.laws, Ahead(window, k + MORE_EXACT), *how, chances)
+        best = np.argsort(-chances.mean(axis=0), axis=1)[:, :k]
+        return float(np.take_along_axis(chances.std(axis=0), best, axis=1).max())
 
     def memberships(self, clicks: ClickRows, max_error: float = MAX_ERROR) -> Floats:
         """``[row, cluster]`` of new users."""
@@ -158,7 +188,7 @@ class ExactMeans:
         ``weights[row, g]``, which sum to 1."""
         rounds, log_weights, n_draws = [], [], 0
         wanted = np.ones((len(clicks.starts) - 1, self.n_clusters), dtype=bool)
-        for drawn in self._all_rounds():
+        for drawn in self._all_rounds(FIRST_DRAWS):
             rounds.append(drawn)
             log_weights.append(self._log_weights(clicks, is_new, drawn, wanted))
             n_draws += len(drawn.alphas) // self.n_clusters
@@ -180,6 +210,7 @@ class ExactMeans:
         n_values: int,
         k: int,
         max_error: float,
+        n_first: int = FIRST_DRAWS,
     ) -> tuple[Floats, Floats]:
         """``means[row, value]`` and their errors, round by round, until they are small.
 
@@ -191,7 +222,7 @@ class ExactMeans:
         wanted = np.ones((n_rows, self.n_clusters), dtype=bool)
         if known is not None and max_error > 0:
             wanted = known >= LEAST_MEMBERSHIP
-        for drawn in self._all_rounds():
+        for drawn in self._all_rounds(n_first):
             weights = tally.weigh(self._log_weights(clicks, is_new, drawn, wanted))
             if max_error > 0:
                 weights[weights < LEAST_WEIGHT * weights.mean(axis=1, keepdims=True)] = 0.0
@@ -236,16 +267,17 @@ class ExactMeans:
             by_draw += logs_of(weights)[:, None]
         return logs
 
-    def _all_rounds(self) -> Iterator[Round]:
-        """Made when they are needed, and kept."""
+    def _all_rounds(self, n_first: int) -> Iterator[Round]:
+        """The first of so many draws over all chains; made when they are needed, and kept."""
         order, number, first = spread(self.n_draws), 0, 0
+        rounds = self._rounds.setdefault(n_first, [])
         while first < self.n_draws:
-            last = max(min(2 * first, first + self._most_draws), -(-FIRST_DRAWS // self.n_chains))
+            last = max(min(2 * first, first + self._most_draws), -(-n_first // self.n_chains))
             last = min(last, self.n_draws)
             with self._lock:
-                if number == len(self._rounds):
-                    self._rounds.append(self._make_round(order[first:last]))
-            yield self._rounds[number]
+                if number == len(rounds):
+                    rounds.append(self._make_round(order[first:last]))
+            yield rounds[number]
             first, number = last, number + 1
 
     @functools.cached_property
@@ -270,6 +302,15 @@ class ExactMeans:
         return Round(
             laws, of_laws, alphas, logs_of(self._weights[:, draws]).reshape(-1), lams, walks
         )
+
+
+def sample_of(posterior: Posterior) -> ClickRows:
+    """The clicks of some users of a fit, at even distances; none, if they are not kept."""
+    clicks = posterior.clicks
+    if clicks is None or not clicks.n_users:
+        return ClickRows(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
+    chosen = clicks.take(np.arange(0, clicks.n_users, -(-clicks.n_users // SAMPLE)))
+    return ClickRows(chosen.starts, chosen.codes)
 
 
 def effective_number(totals: Floats) -> tuple[Floats, Floats]:
