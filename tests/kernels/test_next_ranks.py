@@ -43,7 +43,7 @@ def by_enumeration(clicked, consensus, alpha, window):
     return chances
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.7, 3.0, 20.0, 10_000.0])
+@pytest.mark.parametrize("alpha", [0.0, 0.7, 3.0, 20.0, 200.0])
 def test_walked_chances_equal_enumeration(alpha):
     """Whatever is clicked and whatever the window is."""
     for n_items in (1, 2, 5):
@@ -60,7 +60,7 @@ def test_walked_chances_equal_enumeration(alpha):
                 expected[law, row] = by_enumeration(mine, consensus, alpha, window)
                 expected[law, row, mine] = 0.0
             assert np.abs(found - expected).max() < 1e-9
-            if 1 < window < n_items and alpha < 1000:  # the twin: another alpha
+            if 1 < window < n_items and alpha < 100:  # the twin: another alpha
                 assert np.abs(wrong - expected).max() > 1e-5
 
 
@@ -82,7 +82,7 @@ def by_whole_lines(mine, ranks, lam, window):
     return chances
 
 
-@pytest.mark.parametrize(("n_items", "lam"), [(11, 0.0), (14, 0.1), (15, 0.5), (12, 4.0)])
+@pytest.mark.parametrize(("n_items", "lam"), [(11, 0.0), (14, 0.1), (15, 0.5), (12, 4.0), (9, 1000.0)])
 def test_walked_chances_are_those_of_whole_lines(n_items, lam):
     """And they add up to the window."""
     rng = np.random.default_rng(1)

@@ -297,3 +297,28 @@ def test_beginnings_of_a_spread_are_even(number):
         if first:
             gaps = np.diff(np.sort(order[:first]), prepend=0, append=number)
             assert gaps.max() <= 4 * number / first
+
+
+def draws_alike(n_draws, n_items=30):
+    """Draws of one consensus, at alphas that hardly differ, and two users of the fit."""
+    draws = np.tile(np.arange(1, n_items + 1), (2, n_draws, 1, 1))
+    alphas = np.random.default_rng(1).normal(8.0, 0.02, (2, n_draws, 1))
+    return posterior_of(draws, alphas, np.ones((2, n_draws, 1)), ((0, 3), (2,)))
+
+
+def test_one_draw_does_where_draws_hardly_differ():
+    """Its answers are those of all draws, within the error that is stated."""
+    posterior = draws_alike(40)
+    quick, full = (pm.recommend(posterior, 5, max_error=error) for error in (0.005, 0))
+    assert (quick.items == full.items).all()
+    assert 0 < quick.errors.min() == quick.errors.max() < 0.0025
+    assert np.abs(quick.probabilities - full.probabilities).max() < 2 * quick.errors.max()
+    exact = pm.recommend(posterior, 5, max_error=1e-9)  # too small for one draw
+    assert (exact.errors < quick.errors.max()).all()
+    assert len(np.unique(exact.errors)) > 1
+
+
+def test_few_draws_never_pass_for_draws_that_are_alike():
+    """Fewer than a sample needs: the error comes from the user's own draws, as ever."""
+    found = pm.recommend(draws_alike(15), 5)
+    assert len(np.unique(found.errors)) > 1

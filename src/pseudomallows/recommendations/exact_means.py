@@ -27,7 +27,7 @@ from .chances import MAX_ERROR, Floats
 
 FIRST_DRAWS = 32  # in the first round, over all chains; fewer may all be alike by chance, unless
 FEWEST_DRAWS, MARGIN = 4, 2.0  # some users differ so little that fewer make half of the error
-SAMPLE = 64  # such users of the fit
+SAMPLE = 64  # such users of the fit; where one draw makes half of the error, one is enough
 LEAST_DRAWS, LEAST_BATCHES = 3.0, 3.0  # that must carry the weight for batches to tell an error
 SURE_DRAWS = 6.0  # the spread of fewer is known badly: their error must be half as large
 N_BATCHES = 8  # over all chains, from whose spread the error is known
@@ -60,6 +60,17 @@ class Round:
             return self.kept_walks
         made: Walks = make_walks(self.lams, self.laws.ranks.shape[1])
         return made
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How much the chances of the best items of some users differ between the draws of a round:
+    ``spread`` is the largest standard deviation, inf if draws are too few. And the draw that is
+    nearest to their mean."""
+
+    round: Round
+    nearest: Laws
+    spread: float
 
 
 @dataclass
@@ -126,8 +137,9 @@ class ExactMeans:
         self._segments = max(1, min(N_BATCHES // self.n_chains, self.n_draws))
         self.n_batches = self.n_chains * self._segments
         self._rounds: dict[int, list[Round]] = {}  # by the draws of the first
-        self._first_draws: dict[tuple[int, int, float], int] = {}
-        self._kept_bytes, self._sample = 0, sample_of(posterior)
+        self._has_even_draws = self.n_clusters == 1 and np.ptp(posterior.weights) == 0
+        self._samples: dict[tuple[int, int], Sample] = {}  # by k and window
+        self._kept_bytes, self._some_clicks = 0, some_clicks_of(posterior)
         self._lock, self._sample_lock = threading.Lock(), threading.Lock()
 
     def chances(
@@ -145,30 +157,42 @@ class ExactMeans:
             next_ranks_of_laws(mine, drawn.laws, *how, sums)
 
         n_first = FIRST_DRAWS
-        if known is not None and self.n_clusters == 1 and max_error > 0:
-            n_first = self._n_first(k, window, max_error)
+        if known is not None and self._has_even_draws and max_error > 0:
+            sample = self._sample_of(k, window)
+            if MARGIN * sample.spread <= max_error:
+                return self._one_draw(clicks, ahead, sample)
+            wanted = min((MARGIN * sample.spread / max_error) ** 2, FIRST_DRAWS)
+            n_first = max(math.ceil(wanted), FEWEST_DRAWS)
         return self._mean(clicks, known, add, self.n_items, k, max_error, n_first)
 
-    def _n_first(self, k: int, window: int, max_error: float) -> int:
-        """Draws of the first round, for users of a fit without clusters."""
-        asked = (k, window, max_error)
-        with self._sample_lock:
-            if asked not in self._first_draws:
-                worst = self._spread_of_draws(k, window)
-                wanted = math.ceil((MARGIN * worst / max_error) ** 2)
-                self._first_draws[asked] = min(max(wanted, FEWEST_DRAWS), FIRST_DRAWS)
-            return self._first_draws[asked]
+    def _one_draw(self, clicks: ClickRows, ahead: Ahead, sample: "Sample") -> tuple[Floats, Floats]:
+        """The chances by the draw that is nearest to the mean; the error is that of the sample."""
+        n_rows = len(clicks.starts) - 1
+        sums, ones = np.zeros((1, n_rows, self.n_items)), np.ones((n_rows, 1))
+        how = (ahead, ones, sample.round.walks, np.zeros(1, dtype=np.int64))
+        next_ranks_of_laws(clicks, sample.nearest, *how, sums)
+        return sums[0], np.full(sums.shape[1:], sample.spread)
 
-    def _spread_of_draws(self, k: int, window: int) -> float:
-        """How much the chance of one of the k best items of some users of the fit differs between
-        draws, at most: its standard deviation."""
-        drawn, clicks = next(self._all_rounds(FIRST_DRAWS)), self._sample
+    def _sample_of(self, k: int, window: int) -> "Sample":
+        """How some users of the fit fare under the draws of the first round; found once."""
+        with self._sample_lock:
+            if (k, window) not in self._samples:
+                self._samples[k, window] = self._take_sample(k, window)
+            return self._samples[k, window]
+
+    def _take_sample(self, k: int, window: int) -> "Sample":
+        drawn, clicks = next(self._all_rounds(FIRST_DRAWS)), self._some_clicks
         n_laws, n_rows = len(drawn.alphas), len(clicks.starts) - 1
         chances = np.zeros((n_laws, n_rows, self.n_items))
         how = (np.ones((n_rows, n_laws)), drawn.walks, np.arange(n_laws))
         next_ranks_of_laws(clicks, drawn.laws, Ahead(window, k + MORE_EXACT), *how, chances)
         best = np.argsort(-chances.mean(axis=0), axis=1)[:, :k]
-        return float(np.take_along_axis(chances.std(axis=0), best, axis=1).max())
+        of_best = np.take_along_axis(chances, best[None], axis=2)
+        far = np.abs(of_best - of_best.mean(axis=0)).max(axis=(1, 2), initial=0.0)
+        one = [int(far.argmin())]
+        nearest = Laws(drawn.laws.ranks[one], drawn.laws.numbers[one])
+        is_enough = n_laws >= FIRST_DRAWS and of_best.size > 0
+        return Sample(drawn, nearest, float(of_best.std(axis=0).max()) if is_enough else np.inf)
 
     def memberships(self, clicks: ClickRows, max_error: float = MAX_ERROR) -> Floats:
         """``[row, cluster]`` of new users."""
@@ -304,7 +328,7 @@ class ExactMeans:
         )
 
 
-def sample_of(posterior: Posterior) -> ClickRows:
+def some_clicks_of(posterior: Posterior) -> ClickRows:
     """The clicks of some users of a fit, at even distances; none, if they are not kept."""
     clicks = posterior.clicks
     if clicks is None or not clicks.n_users:

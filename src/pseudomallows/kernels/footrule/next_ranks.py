@@ -211,14 +211,14 @@ def fall_off(met, n_clicks, first, left, chance, room):
     """Share out what is left of the window among the places from `first` on, each with the same
     part of the one before, which had a `chance`. What clicks would have is shared out too."""
     places, chances, n_items = room.back.places, room.chances, len(room.chances)
-    ratio, clicked = left / max(left + chance, TINY), 0.0
+    clicked = 0.0
     for _ in range(N_RATIOS):
+        ratio = (left + chance * clicked) / max(left + chance * clicked + chance, TINY)
         clicked = 0.0
         for i in range(met, n_clicks):
-            clicked += chance * ratio ** (places[i] + 1 - first)
-        ratio = (left + clicked) / max(left + clicked + chance, TINY)
-    total = chance * ratio * (1.0 - ratio ** (n_items - first)) / max(1.0 - ratio, TINY)
-    power = chance * ratio * (left + clicked) / max(total, TINY)
+            clicked += ratio ** (places[i] + 1 - first)
+    total = ratio * (1.0 - ratio ** (n_items - first)) / max(1.0 - ratio, TINY) - clicked
+    power = left * ratio / max(total, TINY)
     for p in range(first, n_items):
         chances[p] = power
         power *= ratio
@@ -301,8 +301,10 @@ def fill_batch_means(sums, totals, k, means, errors, worst):
         mean[:] = 0.0
         error[:] = 0.0
         for batch in range(n_batches):
+            if totals[batch, row] == 0.0:
+                continue
             total += totals[batch, row]
-            n_used += totals[batch, row] > 0.0
+            n_used += 1
             mine = sums[batch, row]
             for i in range(n_values):
                 mean[i] += mine[i]
@@ -310,6 +312,8 @@ def fill_batch_means(sums, totals, k, means, errors, worst):
             mean[i] /= total
         for batch in range(n_batches):
             mine, weight = sums[batch, row], totals[batch, row]
+            if weight == 0.0:
+                continue
             for i in range(n_values):
                 error[i] += (mine[i] - weight * mean[i]) ** 2
         scale = n_used / (n_used - 1.0) if n_used > 1 else np.nan
