@@ -4,8 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import naive
 import pseudomallows as pm
@@ -94,57 +92,6 @@ def test_latent_rankings_follow_the_exact_law(clicked):
 def test_compiled_and_interpreted_kernels_are_equal():
     plain = latent_draws([0, 3], 1.5, 20, interpreted(kernels.draw_click_users))
     assert (latent_draws([0, 3], 1.5, 20) == plain).all()
-    clicks = arrays([0, 3], [2])
-    factors, results = kernels.step_factors(5, 2), []
-    for kernel in (kernels.next_rank_probabilities, interpreted(kernels.next_rank_probabilities)):
-        found = np.zeros((2, 5))
-        kernel(clicks, CONSENSUS, 0.3, 2, np.ones(2), factors, found)
-        results.append(found)
-    assert (results[0] == results[1]).all()
-
-
-@st.composite
-def click_cases(draw):
-    n_items = draw(st.integers(2, 6))
-    consensus = draw(st.permutations(range(1, n_items + 1)))
-    clicked = sorted(draw(st.sets(st.integers(0, n_items - 1), max_size=n_items - 1)))
-    k = draw(st.integers(1, n_items))
-    return consensus, clicked, k, draw(st.sampled_from([0.0, 0.4, 3.0, 60.0]))
-
-
-@pytest.mark.kernel
-@given(click_cases())
-def test_next_rank_probabilities_equal_enumeration(case):
-    consensus, clicked, k, alpha = case
-    n_items, n_clicks = len(consensus), len(clicked)
-    law = naive.normalise(compatible(clicked, naive.mallows(consensus, alpha)))
-    exact = np.zeros(n_items)
-    for ranking, probability in law.items():
-        for item, rank in enumerate(ranking):
-            if item not in clicked and n_clicks < rank <= n_clicks + k:
-                exact[item] += probability
-    clicks = arrays(clicked)
-    for n_gaps in (0, 9):  # factors made anew, and from the table
-        factors, found = kernels.step_factors(n_items, n_gaps), np.zeros((1, n_items))
-        kernels.next_rank_probabilities(
-            clicks, np.array(consensus), alpha / n_items, k, np.ones(1), factors, found
-        )
-        assert np.abs(found[0] - exact).max() < 1e-10
-
-
-def test_next_rank_probabilities_of_many_items_add_up():
-    rng = np.random.default_rng(1)
-    rows = [sorted(rng.permutation(300)[:size].tolist()) for size in (0, 3, 150, 290)]
-    clicks = arrays(*rows)
-    factors = kernels.step_factors(300, 64)
-    for lam in (0.0, 0.01, 0.4, 30.0):
-        found = np.zeros((4, 300))
-        kernels.next_rank_probabilities(
-            clicks, rng.permutation(300) + 1, lam, 10, np.ones(4), factors, found
-        )
-        assert found.sum(axis=1) == pytest.approx(np.full(4, 10.0))
-        assert found.min() >= 0
-        assert found.max() <= 1 + 1e-9
 
 
 # chains

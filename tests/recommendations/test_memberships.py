@@ -30,9 +30,13 @@ def find(clusters, codes, kernel=kernels.fill_log_weights):
     return shares_of(logs[0]), n_sums
 
 
-def walk_of(model):
-    """What the walks of the first law need."""
-    return kernels.walk_of(model.walks, 0)
+def walked(model, places):
+    """Log of the sum over the others at clicks behind place c, step by step."""
+    room = kernels.room_to_leap(model).back
+    room.places[: len(places)] = places
+    n_first = int((places < len(places)).sum())
+    walk = kernels.walk_at(model.walks, 0)
+    return kernels.sum_back(len(places), n_first, len(places), walk, room)
 
 
 def shares_of(logs):
@@ -86,20 +90,18 @@ def test_sums_are_those_over_whole_lines_and_below_their_bounds(n_items, alpha):
         pytest.skip("slow without compilation")
     rng = np.random.default_rng(2)
     clusters = make_tables([np.arange(1, n_items + 1)], [alpha])
-    places, rows = np.empty(n_items, dtype=np.int64), np.empty((3, n_items + 4))
     part, highest = np.empty((2, 1))
     for codes in odd_clicks(n_items, rng):
         codes = codes.astype(np.int32)
         clusters._make_room(len(codes))
         model, tables = clusters._model, clusters._tables
-        kernels.fill_parts(codes, model, tables, places, rows, part, highest)
-        found = part[0] + kernels.sum_others(codes, 0, model, tables, places, rows)
+        room = kernels.room_to_leap(model)
+        kernels.fill_parts(codes, model, tables, room.back, part, highest)
+        found = part[0] + kernels.sum_others(codes, 0, model, tables, room)
         exact = exact_logs(codes, [np.arange(1, n_items + 1)], [alpha])[0]
         assert found == pytest.approx(exact, rel=1e-12, abs=1e-9)
         assert highest[0] >= exact - 1e-9
-        n_first, _ = kernels.sort_places(codes, model.ranks[:, 0], places)
-        walked = kernels.walk_others(places, len(codes), n_first, n_items, walk_of(model), rows)
-        assert part[0] + walked == pytest.approx(exact, rel=1e-12, abs=1e-9)
+        assert part[0] + walked(model, np.sort(codes)) == pytest.approx(exact, rel=1e-12, abs=1e-9)
 
 
 @pytest.mark.kernel
@@ -109,8 +111,7 @@ def test_leaps_are_taken_where_they_are_exact_and_refused_where_they_are_not():
         clusters = make_tables([np.arange(1, 201)], [alpha])
         clusters._make_room(30)
         value = kernels.leap_others(places, 30, 0, 200, clusters._tables, 0, rows)
-        model = clusters._model
-        exact = kernels.walk_others(places, 30, 0, 200, walk_of(model), rows)
+        exact = walked(clusters._model, places)
         taken.append(value > -np.inf)
         if taken[-1]:
             assert value == pytest.approx(exact, abs=1e-9)

@@ -17,7 +17,7 @@ from .chains.matched_starts import N_STARTS, Comparison
 from .checkpoint import Checkpoint
 from .methods.method import Plan
 
-N_CHECKS = 3  # draws of each chain on which the matched law is compared with the exact one
+N_CHECKS = 2  # draws of each chain on which the matched law is compared with the exact one
 N_LEADERS = 4  # exact consensuses kept of each chain of a mixture of rough ones
 Progress = Callable[[int, int], None]
 

@@ -203,7 +203,8 @@ def choose_best(clicks, chances, consensus, items, probabilities):
         seen[mine] = True
         n_found = 0
         for item in range(n_items):
-            if not seen[item]:
+            is_behind = n_found == k and 1e12 * chances[row, item] < keys[k - 1] - 1.0
+            if not seen[item] and not is_behind:
                 best = (keys, items[row], probabilities[row])
                 n_found = insert_best(item, chances[row, item], consensus, n_found, *best)
         seen[mine] = False

@@ -6,12 +6,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.footrule import FOOTRULE, log_partition
+from ..distances.footrule import FOOTRULE
 from ..distances.tallies import Counts, Ranking
 from ..distributions.orders import ORDERS
 from ..engines.executors import Executor
 from ..kernels.click_rows import ClickRows, slice_clicks
-from ..kernels.footrule.clicks import click_log_likelihoods, draw_click_users
+from ..kernels.footrule.clicks import draw_click_users
+from ..kernels.footrule.likelihood import own_log_likelihoods
+from ..kernels.footrule.walks import Laws, Walks, make_walks
 from ..kernels.groups import draw_users
 from ..kernels.streams import Streams
 from ..preferences import Clicks
@@ -145,7 +147,15 @@ def log_likelihoods_of_clicks(
     clicks: ClickRows, consensus: Ranking, alpha: float
 ) -> NDArray[np.float64]:
     """Log probability of each row of clicks; see `click_log_likelihood`, which checks."""
-    values, n_items = np.empty(len(clicks.starts) - 1), len(consensus)
-    lam, constant = alpha / n_items, log_partition(n_items, alpha)
-    click_log_likelihoods(clicks, consensus, lam, constant, values)
+    values, walks = np.empty(len(clicks.starts) - 1), walks_of(len(consensus), float(alpha))
+    rows, labels = np.arange(len(values)), np.zeros(len(values), dtype=np.int32)
+    laws = Laws(np.asarray(consensus, dtype=np.int32)[None], np.zeros(1, dtype=np.int64))
+    own_log_likelihoods(clicks, rows, labels, laws, walks, values)
     return values
+
+
+@functools.lru_cache(maxsize=4)
+def walks_of(n_items: int, alpha: float) -> Walks:
+    """What the walks of an alpha share; the blocks of rows ask one after the other."""
+    made: Walks = make_walks(np.array([alpha / n_items]), n_items)
+    return made

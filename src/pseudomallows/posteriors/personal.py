@@ -17,10 +17,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.footrule import log_partition
 from ..kernels.click_rows import slice_clicks
-from ..kernels.footrule.matching import N_GAPS, grid_weights
-from ..kernels.footrule.personal import Grid, personal_log_likelihoods, weigh_alphas
+from ..kernels.footrule.personal import personal_log_likelihoods, weigh_alphas
+from ..kernels.footrule.walks import Walks, make_walks
 from ..preferences import Clicks, Preferences
 from ..rankings import orderings_of
 from .corrections import Correction
@@ -76,11 +75,10 @@ class PersonalModel:
         return float(self.alphas @ self.alpha_shares)
 
     @cached_property
-    def grid(self) -> Grid:
-        """For each alpha: alpha / n_items, log partition function, weights of the walks."""
-        lams = self.alphas / self.n_items
-        logs = np.array([log_partition(self.n_items, float(alpha)) for alpha in self.alphas])
-        return Grid(lams, logs, grid_weights(lams, self.n_items, N_GAPS))
+    def grid(self) -> Walks:
+        """What the walks of each alpha share."""
+        made: Walks = make_walks(self.alphas / self.n_items, self.n_items)
+        return made
 
     @cached_property
     def _ranks(self) -> NDArray[np.int32]:

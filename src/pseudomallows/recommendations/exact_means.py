@@ -4,10 +4,13 @@ A user's chances are a mean over the draws of the consensus. A new user's clicks
 draws, and which clusters, are right: each counts by the probability of the clicks under it. For a
 user of the fit the draws know the clicks already, so there only the clusters of a draw are weighed.
 
-More and more of the draws are taken, until the Monte Carlo error is small.
+More and more of the draws are taken, until the Monte Carlo error is small. How many come first is
+told, once for a posterior, by how much the chances of some of its users differ between draws: with
+a million users hardly at all, and then few draws do for each.
 """
 
 import functools
+import math
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,18 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.click_rows import ClickRows
-from ..kernels.footrule.next_ranks import (
-    Laws,
-    Walks,
-    fill_batch_means,
-    fill_log_likelihoods,
-    make_walks,
-    next_ranks_of_laws,
-)
+from ..kernels.footrule.likelihood import own_log_likelihoods
+from ..kernels.footrule.next_ranks import Ahead, fill_batch_means, next_ranks_of_laws
+from ..kernels.footrule.walks import Laws, Walks, make_walks
 from ..posteriors.posterior import Posterior
 from .chances import MAX_ERROR, Floats
 
-FIRST_DRAWS = 32  # in the first round, over all chains; fewer may all be alike by chance
+FIRST_DRAWS = 32  # in the first round, over all chains; fewer may all be alike by chance, unless
+FEWEST_DRAWS, MARGIN = 4, 2.0  # some users differ so little that fewer make half of the error
+SAMPLE = 64  # such users of the fit; where one draw makes half of the error, one is enough
 LEAST_DRAWS, LEAST_BATCHES = 3.0, 3.0  # that must carry the weight for batches to tell an error
 SURE_DRAWS = 6.0  # the spread of fewer is known badly: their error must be half as large
 N_BATCHES = 8  # over all chains, from whose spread the error is known
@@ -35,7 +35,7 @@ LEAST_WEIGHT = 1e-3  # of the mean: what weighs less is left out, unless no erro
 ROUND_BYTES, KEPT_BYTES = 2**25, 2**27  # of what the walks of draws share: of a round, of all kept
 LEAST_MEMBERSHIP = 1e-4  # of a user of the fit in a cluster: one with less is left out
 LEAST_SHARE = 1e-5  # the same of a new user, by the draws of the first round alone
-ROUGH = 0.02  # of the window: where so little is left, chances fall off as they did before
+MORE_EXACT = 10  # unclicked items of a consensus, besides k, that have no approximate chance
 LOWEST = -1e300  # log of a weight, if no draw so far has any
 MIXTURE_DRAWS = 256  # behind the rankings drawn for one user
 
@@ -47,6 +47,7 @@ class Round:
     """Some draws of the posterior: ``laws.ranks[g, item]``, g counting clusters fastest."""
 
     laws: Laws
+    batches: NDArray[np.int64]  # in which the laws count
     alphas: Floats
     log_weights: Floats  # of the draw, times the cluster's share in it
     lams: Floats  # of the walks
@@ -59,6 +60,17 @@ class Round:
             return self.kept_walks
         made: Walks = make_walks(self.lams, self.laws.ranks.shape[1])
         return made
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How much the chances of the best items of some users differ between the draws of a round:
+    ``spread`` is the largest standard deviation, inf if draws are too few. And the draw that is
+    nearest to their mean."""
+
+    round: Round
+    nearest: Laws
+    spread: float
 
 
 @dataclass
@@ -124,9 +136,11 @@ class ExactMeans:
         self.n_chains, self.n_draws, self.n_clusters, self.n_items = posterior.consensus.shape
         self._segments = max(1, min(N_BATCHES // self.n_chains, self.n_draws))
         self.n_batches = self.n_chains * self._segments
-        self._rounds: list[Round] = []
-        self._kept_bytes = 0
-        self._lock = threading.Lock()
+        self._rounds: dict[int, list[Round]] = {}  # by the draws of the first
+        self._has_even_draws = self.n_clusters == 1 and np.ptp(posterior.weights) == 0
+        self._samples: dict[tuple[int, int], Sample] = {}  # by k and window
+        self._kept_bytes, self._some_clicks = 0, some_clicks_of(posterior)
+        self._lock, self._sample_lock = threading.Lock(), threading.Lock()
 
     def chances(
         self, clicks: ClickRows, known: Floats | None, k: int, window: int, max_error: float
@@ -136,12 +150,49 @@ class ExactMeans:
 
         `known` are the memberships of users of the fit; None for new ones.
         """
-        rough = ROUGH * window if max_error > 0 else 0.0
+        ahead = Ahead(window, k + MORE_EXACT if max_error > 0 else self.n_items)
 
         def add(drawn: Round, mine: ClickRows, weights: Floats, sums: Floats) -> None:
-            next_ranks_of_laws(mine, drawn.laws, window, rough, weights, drawn.walks, sums)
+            how = (ahead, weights, drawn.walks, drawn.batches)
+            next_ranks_of_laws(mine, drawn.laws, *how, sums)
 
-        return self._mean(clicks, known, add, self.n_items, k, max_error)
+        n_first = FIRST_DRAWS
+        if known is not None and self._has_even_draws and max_error > 0:
+            sample = self._sample_of(k, window)
+            if MARGIN * sample.spread <= max_error:
+                return self._one_draw(clicks, ahead, sample)
+            wanted = min((MARGIN * sample.spread / max_error) ** 2, FIRST_DRAWS)
+            n_first = max(math.ceil(wanted), FEWEST_DRAWS)
+        return self._mean(clicks, known, add, self.n_items, k, max_error, n_first)
+
+    def _one_draw(self, clicks: ClickRows, ahead: Ahead, sample: "Sample") -> tuple[Floats, Floats]:
+        """The chances by the draw that is nearest to the mean; the error is that of the sample."""
+        n_rows = len(clicks.starts) - 1
+        sums, ones = np.zeros((1, n_rows, self.n_items)), np.ones((n_rows, 1))
+        how = (ahead, ones, sample.round.walks, np.zeros(1, dtype=np.int64))
+        next_ranks_of_laws(clicks, sample.nearest, *how, sums)
+        return sums[0], np.full(sums.shape[1:], sample.spread)
+
+    def _sample_of(self, k: int, window: int) -> "Sample":
+        """How some users of the fit fare under the draws of the first round; found once."""
+        with self._sample_lock:
+            if (k, window) not in self._samples:
+                self._samples[k, window] = self._take_sample(k, window)
+            return self._samples[k, window]
+
+    def _take_sample(self, k: int, window: int) -> "Sample":
+        drawn, clicks = next(self._all_rounds(FIRST_DRAWS)), self._some_clicks
+        n_laws, n_rows = len(drawn.alphas), len(clicks.starts) - 1
+        chances = np.zeros((n_laws, n_rows, self.n_items))
+        how = (np.ones((n_rows, n_laws)), drawn.walks, np.arange(n_laws))
+        next_ranks_of_laws(clicks, drawn.laws, Ahead(window, k + MORE_EXACT), *how, chances)
+        best = np.argsort(-chances.mean(axis=0), axis=1)[:, :k]
+        of_best = np.take_along_axis(chances, best[None], axis=2)
+        far = np.abs(of_best - of_best.mean(axis=0)).max(axis=(1, 2), initial=0.0)
+        one = [int(far.argmin())]
+        nearest = Laws(drawn.laws.ranks[one], drawn.laws.numbers[one])
+        is_enough = n_laws >= FIRST_DRAWS and of_best.size > 0
+        return Sample(drawn, nearest, float(of_best.std(axis=0).max()) if is_enough else np.inf)
 
     def memberships(self, clicks: ClickRows, max_error: float = MAX_ERROR) -> Floats:
         """``[row, cluster]`` of new users."""
@@ -151,7 +202,7 @@ class ExactMeans:
 
         def add(drawn: Round, mine: ClickRows, weights: Floats, sums: Floats) -> None:
             by_draw = weights.reshape(len(weights), -1, self.n_clusters).transpose(1, 0, 2)
-            np.add.at(sums, drawn.laws.batches[:: self.n_clusters], by_draw)
+            np.add.at(sums, drawn.batches[:: self.n_clusters], by_draw)
 
         how = (self.n_clusters, self.n_clusters, max_error)
         return self._mean(clicks, None, add, *how)[0]
@@ -161,7 +212,7 @@ class ExactMeans:
         ``weights[row, g]``, which sum to 1."""
         rounds, log_weights, n_draws = [], [], 0
         wanted = np.ones((len(clicks.starts) - 1, self.n_clusters), dtype=bool)
-        for drawn in self._all_rounds():
+        for drawn in self._all_rounds(FIRST_DRAWS):
             rounds.append(drawn)
             log_weights.append(self._log_weights(clicks, is_new, drawn, wanted))
             n_draws += len(drawn.alphas) // self.n_clusters
@@ -183,6 +234,7 @@ class ExactMeans:
         n_values: int,
         k: int,
         max_error: float,
+        n_first: int = FIRST_DRAWS,
     ) -> tuple[Floats, Floats]:
         """``means[row, value]`` and their errors, round by round, until they are small.
 
@@ -194,13 +246,13 @@ class ExactMeans:
         wanted = np.ones((n_rows, self.n_clusters), dtype=bool)
         if known is not None and max_error > 0:
             wanted = known >= LEAST_MEMBERSHIP
-        for drawn in self._all_rounds():
+        for drawn in self._all_rounds(n_first):
             weights = tally.weigh(self._log_weights(clicks, is_new, drawn, wanted))
             if max_error > 0:
                 weights[weights < LEAST_WEIGHT * weights.mean(axis=1, keepdims=True)] = 0.0
                 wanted = wanted & self._has_members(weights) if is_new else wanted
             add(drawn, clicks, weights, tally.sums)
-            tally.count(weights, drawn.laws.batches, self.n_clusters)
+            tally.count(weights, drawn.batches, self.n_clusters)
             means[left], errors[left], worst = tally.means(k)
             is_open = ~(worst <= max_error) | (max_error == 0)
             if not is_open.any():
@@ -226,8 +278,11 @@ class ExactMeans:
         if self.n_clusters == 1 and not is_new:
             logs[:] = drawn.log_weights
             return logs
-        fill_log_likelihoods(clicks, drawn.laws, drawn.walks, wanted, logs)
-        logs += drawn.log_weights
+        logs.fill(-np.inf)
+        numbers, rows = np.nonzero(np.tile(wanted.T, (logs.shape[1] // self.n_clusters, 1)))
+        found = np.empty(len(rows))
+        own_log_likelihoods(clicks, rows, numbers, drawn.laws, drawn.walks, found)
+        logs[rows, numbers] = found + drawn.log_weights[numbers]
         if not is_new:
             by_draw = logs.reshape(len(logs), -1, self.n_clusters)
             all_clusters = np.logaddexp.reduce(by_draw, axis=2, keepdims=True)
@@ -236,16 +291,17 @@ class ExactMeans:
             by_draw += logs_of(weights)[:, None]
         return logs
 
-    def _all_rounds(self) -> Iterator[Round]:
-        """Made when they are needed, and kept."""
+    def _all_rounds(self, n_first: int) -> Iterator[Round]:
+        """The first of so many draws over all chains; made when they are needed, and kept."""
         order, number, first = spread(self.n_draws), 0, 0
+        rounds = self._rounds.setdefault(n_first, [])
         while first < self.n_draws:
-            last = max(min(2 * first, first + self._most_draws), -(-FIRST_DRAWS // self.n_chains))
+            last = max(min(2 * first, first + self._most_draws), -(-n_first // self.n_chains))
             last = min(last, self.n_draws)
             with self._lock:
-                if number == len(self._rounds):
-                    self._rounds.append(self._make_round(order[first:last]))
-            yield self._rounds[number]
+                if number == len(rounds):
+                    rounds.append(self._make_round(order[first:last]))
+            yield rounds[number]
             first, number = last, number + 1
 
     @functools.cached_property
@@ -262,12 +318,23 @@ class ExactMeans:
         lams, numbers = np.unique(alphas / self.n_items, return_inverse=True)
         ranks = np.ascontiguousarray(self._consensus[:, draws].reshape(-1, self.n_items))
         of_laws = np.repeat(batches.reshape(-1), self.n_clusters)
-        laws = Laws(ranks, alphas / self.n_items, numbers.reshape(-1), of_laws)
+        laws = Laws(ranks, numbers.reshape(-1))
         walks = None
         if self._kept_bytes < KEPT_BYTES:
             walks = make_walks(lams, self.n_items)
             self._kept_bytes += walks.tails.nbytes
-        return Round(laws, alphas, logs_of(self._weights[:, draws]).reshape(-1), lams, walks)
+        return Round(
+            laws, of_laws, alphas, logs_of(self._weights[:, draws]).reshape(-1), lams, walks
+        )
+
+
+def some_clicks_of(posterior: Posterior) -> ClickRows:
+    """The clicks of some users of a fit, at even distances; none, if they are not kept."""
+    clicks = posterior.clicks
+    if clicks is None or not clicks.n_users:
+        return ClickRows(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
+    chosen = clicks.take(np.arange(0, clicks.n_users, -(-clicks.n_users // SAMPLE)))
+    return ClickRows(chosen.starts, chosen.codes)
 
 
 def effective_number(totals: Floats) -> tuple[Floats, Floats]:

@@ -5,11 +5,10 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.footrule import log_partition
 from ..kernels.click_rows import ClickRows
-from ..kernels.footrule.clicks import logs_of_factorials
-from ..kernels.footrule.matching import grid_weights
+from ..kernels.footrule.likelihood import logs_of_factorials
 from ..kernels.footrule.memberships import N_FINE, Consensuses, LeapTables, fill_log_weights
+from ..kernels.footrule.walks import make_walks
 
 Floats = NDArray[np.float64]
 MAX_BYTES = 128 * 2**20  # of the tables; what they do not hold is summed step by step
@@ -41,12 +40,10 @@ class MembershipTables:
         ranks = np.ascontiguousarray(consensuses.reshape(-1, n_items).T)
         values, law_of = np.unique(alphas, return_inverse=True)
         self._lams = values / n_items
-        log_partitions = np.array([log_partition(n_items, alpha) for alpha in values.tolist()])
         priors = np.ascontiguousarray(log_weights).reshape(-1)
         self._sizes = np.array([n_states(n_items, lam) for lam in self._lams])
-        laws = (self._lams, log_partitions, grid_weights(self._lams, n_items, 0))
-        factorials = logs_of_factorials(n_items)
-        self._model = Consensuses(ranks, priors, law_of.reshape(-1), *laws, factorials)
+        walks, factorials = make_walks(self._lams, n_items), logs_of_factorials(n_items)
+        self._model = Consensuses(ranks, priors, law_of.reshape(-1), walks, factorials)
         size = int(np.minimum(self._sizes, MAX_STATES).max())
         room = MAX_BYTES // (len(values) * bytes_of_a_gap(n_items, size))
         self._max_gaps = min(room, MAX_GAPS, n_items)

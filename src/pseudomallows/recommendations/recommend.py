@@ -37,9 +37,11 @@ class Recommendations:
         ``item_names[code]`` is the name of an item.
     errors : (n_users, k) array
         Monte Carlo standard error of each probability, from how parts of the draws differ; it would
-        be 0 with endless draws. Where few draws suit a new user's clicks it is large, and says so:
-        then only a fit with that user helps. NaN for "pseudo" and "personal", where none is known,
-        and where there is no item.
+        be 0 with endless draws. Where the draws hardly differ for a sample of the users, as in fits
+        of very many, one draw does for all, and the largest deviation in the sample is the error.
+        Where few draws suit a new user's clicks it is large, and says so: then only a fit with that
+        user helps. NaN for "pseudo" and "personal", where none is known, and where there is no
+        item.
     """
 
     users: NDArray[Any]

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ..engines.executors import all_cores
 from ..kernels.click_rows import ClickRows
-from ..kernels.footrule.clicks import next_rank_probabilities, step_factors
+from ..kernels.footrule.next_ranks import Ahead, next_ranks_of_laws
 from ..kernels.footrule.personal import GridChances
+from ..kernels.footrule.walks import Laws, make_walks
 from ..kernels.groups import UNIFORM, Group, sum_first_chances
 from ..kernels.look_up import PlaceChances, Sources, add_ceilings
 
@@ -247,11 +248,10 @@ class GridTables:
         return GridChances(lines, np.empty((0, len(self._alphas), self.n_items)))
 
     def _make_one(self, window: int, size: int) -> NDArray[np.float64]:
-        chances = np.zeros((len(self._alphas), self.n_items))
-        factors = step_factors(size, 0)
+        lams, sums = self._alphas / self.n_items, np.zeros((len(self._alphas), 1, size))
         none = ClickRows(np.zeros(2, np.int64), np.empty(0, np.int32))
-        consensus, ones = np.arange(1, size + 1), np.ones(1)
-        for line, alpha in zip(chances, self._alphas, strict=True):
-            law = (consensus, alpha / self.n_items, min(window, size))
-            next_rank_probabilities(none, *law, ones, factors, line[None, :size])
-        return chances
+        ranks, numbers = np.arange(1, size + 1, dtype=np.int32), np.arange(len(lams))
+        laws = Laws(np.tile(ranks, (len(lams), 1)), numbers)
+        ahead, ones = Ahead(min(window, size), size), np.ones((1, len(lams)))
+        next_ranks_of_laws(none, laws, ahead, ones, make_walks(lams, size), numbers, sums)
+        return np.pad(sums[:, 0], ((0, 0), (0, self.n_items - size)))

@@ -8,7 +8,7 @@ import pytest
 
 import naive
 import pseudomallows as pm
-from pseudomallows.kernels.footrule.clicks import own_log_likelihoods
+from pseudomallows.kernels.footrule.likelihood import own_log_likelihoods
 from pseudomallows.latent.clicks import ClickPopulation
 from pseudomallows.latent.matched import tables as matched_tables
 from pseudomallows.latent.matched import users as matched_users
@@ -364,7 +364,7 @@ def test_each_row_has_the_likelihood_of_its_own_cluster():
     labels = rng.integers(0, 3, population.n_rows).astype(np.int32)
     rows, found = np.arange(population.n_rows)[::-1].copy(), np.empty(population.n_rows)
     clicks = population.clicks_of_rows(slice(0, population.n_rows))
-    own_log_likelihoods(clicks, rows, labels, laws.mixed, laws.walks, found)
+    own_log_likelihoods(clicks, rows, labels, laws.as_laws, laws.walks, found)
     for place, row in enumerate(rows):
         label = labels[place]
         law = (ranks[label], float(laws.alphas[label]))

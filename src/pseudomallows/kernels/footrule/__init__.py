@@ -25,8 +25,10 @@ matched among themselves: one walk a block.
 - Sums (`matching.sum_matchings`): the weights of all walks, place by place.
 - Draws (`matching.draw_matching`): back along the table of sums, each step by its share of the sum.
 - Marginals and means (`partition`): sums from both ends, joined in the middle.
-- Clicks (`clicks`): two blocks, the clicked items with the first ranks, the others with the rest;
-  everything behind the last click is known without a walk.
+- Clicks: two blocks, the clicked items with the first ranks, the others with the rest. `clicks`
+  draws the latent rankings. `walks` holds what all users of a law share, so that everything behind
+  the last click is known without a walk; with it `likelihood` gives the probability of the clicks,
+  and `next_ranks` the chances of what comes next.
 - Memberships (`memberships`): many users, one consensus: stretches without clicks are leapt over by
   powers of the step.
 

@@ -40,15 +40,6 @@ class Walk(NamedTuple):
     most: int
 
 
-class Walks(NamedTuple):
-    """The same for each lam of several: `decays[g]`, `roots` of all, `steps[g]` and `mosts[g]`."""
-
-    decays: NDArray[np.float64]
-    roots: NDArray[np.float64]
-    steps: NDArray[np.float64]
-    mosts: NDArray[np.int64]
-
-
 class Sums(NamedTuple):
     """Sums along a line: `table[p, k]` is that of state k before place p, and `tops[p]` the largest
     state there. With two rows of the table, when only the whole sum is wanted, they are used in
@@ -79,24 +70,6 @@ def walk_weights(lam, n_places, n_gaps=N_GAPS):
     for gap in range(n_gaps):
         fill_steps(decay, roots, gap, steps[gap])
     return Walk(decay, roots, steps, largest_state(decay, roots, n_places))
-
-
-@njit(cache=True, nogil=True)
-def grid_weights(lams, n_items, n_gaps):
-    """The `Walks` of several lams."""
-    _, roots, steps, _ = walk_weights(lams[0], n_items, n_gaps)
-    decays = np.empty((len(lams), n_items // 2 + 4))
-    all_steps = np.empty((len(lams), *steps.shape))
-    mosts = np.empty(len(lams), dtype=np.int64)
-    for g in range(len(lams)):
-        decays[g], _, all_steps[g], mosts[g] = walk_weights(lams[g], n_items, n_gaps)
-    return Walks(decays, roots, all_steps, mosts)
-
-
-@njit(cache=True, nogil=True)
-def walk_of(walks, g):
-    """The walk of one lam."""
-    return Walk(walks.decays[g], walks.roots, walks.steps[g], walks.mosts[g])
 
 
 @njit(cache=True, nogil=True)

@@ -1,6 +1,6 @@
 """Which cluster one's clicks speak for: exact likelihoods by leaps, and bounds that spare most.
 
-The sum over the others of a user, see `sum_clicks`, is
+The sum over the others of a user, see `log_likelihood_of`, is
 
     <0| both ... both fall both ... both fall both ... both |0>
 
@@ -16,8 +16,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..click_rows import clicks_of
-from .clicks import sort_places, sum_clicked, walk_others
-from .matching import Walks, walk_of
+from .likelihood import sum_clicked
+from .walks import Back, Walks, room_to_go_back, sort_places, sum_back, walk_at
 
 FAR = 14.0  # in log: clusters so far behind the best get no membership
 ROUNDING = 1e-15  # relative error of a step between bases, generously
@@ -28,18 +28,22 @@ N_FINE = 16  # a leap is one of so many, and a multiple
 class Consensuses(NamedTuple):
     """The consensuses that clicks may speak for, g counting clusters fastest.
 
-    `ranks[item, g]`; `priors[g]`, the log of the weight; `law_of[g]`, the law; and for each law
-    `lams`, that is alpha / n_items, `log_partitions`, and the walks, from `grid_weights`.
-    `log_factorials` are those of whole numbers.
+    `ranks[item, g]`; `priors[g]`, the log of the weight; `law_of[g]`, the law, the number of its
+    walk. `log_factorials` are those of whole numbers.
     """
 
     ranks: NDArray[np.int32]
     priors: NDArray[np.float64]
     law_of: NDArray[np.int64]
-    lams: NDArray[np.float64]
-    log_partitions: NDArray[np.float64]
     walks: Walks
     log_factorials: NDArray[np.float64]
+
+
+class LeapRoom(NamedTuple):
+    """Room for the sums of one user: by steps, and by leaps, in three `rows`."""
+
+    back: Back
+    rows: NDArray[np.float64]
 
 
 class LeapTables(NamedTuple):
@@ -144,39 +148,45 @@ def leap_others(places, n_clicks, n_first, n_items, tables, law, rows):
 
 
 @njit(cache=True, nogil=True)
-def fill_parts(mine, consensuses, tables, places, rows, parts, highest):
+def fill_parts(mine, consensuses, tables, room, parts, highest):
     """Fill `parts[g]`, all of the log likelihood but the sum over the others, and `highest[g]`, a
     bound of the whole."""
-    ranks, priors, law_of, lams, log_partitions, walks, log_factorials = consensuses
+    ranks, priors, law_of, walks, log_factorials = consensuses
     rates, falls, starts = tables.rates, tables.falls, tables.starts
-    n_items, n_clicks = len(ranks), len(mine)
+    n_items, n_clicks, places = len(ranks), len(mine), room.places
     for g in range(len(parts)):
         law = law_of[g]
+        walk = walk_at(walks, law)
         n_first, gaps = sort_places(mine, ranks[:, g], places)
-        part = log_factorials[n_clicks - n_first] - 2.0 * lams[law] * gaps
-        if n_first > 0:
-            part += sum_clicked(places, n_clicks, n_first, walk_of(walks, law), rows)
-        else:
-            part += 0.5 * log_factorials[n_clicks]
-        parts[g] = part + priors[g] - log_partitions[law]
+        part = log_factorials[n_clicks - n_first] - 2.0 * walk.lam * gaps
+        part += sum_clicked(n_clicks, n_first, walk, room)
+        parts[g] = part + priors[g] - walk.log_partition
         highest[g] = parts[g] + bound_others(
             places, n_clicks, n_first, n_items, rates[law], falls[law], starts[law]
         )
 
 
 @njit(cache=True, nogil=True)
-def sum_others(mine, g, consensuses, tables, places, rows):
+def sum_others(mine, g, consensuses, tables, room):
     """Log of the sum over the others, by leaps or by steps."""
     ranks, law = consensuses.ranks, consensuses.law_of[g]
-    n_clicks, n_items = len(mine), len(ranks)
+    n_clicks, n_items, places = len(mine), len(ranks), room.back.places
     n_first, _ = sort_places(mine, ranks[:, g], places)
     rates = tables.rates[law]
     if n_clicks - n_first < len(rates) and rates[0] < np.inf:
-        value = leap_others(places, n_clicks, n_first, n_items, tables, law, rows)
+        value = leap_others(places, n_clicks, n_first, n_items, tables, law, room.rows)
         if value > -np.inf:
             return value
-    walk = walk_of(consensuses.walks, law)
-    return walk_others(places, n_clicks, n_first, n_items, walk, rows)
+    walk = walk_at(consensuses.walks, law)
+    return sum_back(n_clicks, n_first, n_clicks, walk, room.back)
+
+
+@njit(cache=True, nogil=True)
+def room_to_leap(consensuses):
+    """Make room for the sums of a user."""
+    return LeapRoom(
+        room_to_go_back(consensuses.walks, 2), np.empty((3, len(consensuses.ranks) + 4))
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -188,14 +198,12 @@ def fill_log_weights(clicks, consensuses, tables, n_clusters, logs):
     `FAR` below the best so far: the others together have less than n_clusters * exp(-FAR) of the
     user's membership, and get -inf.
     """
-    n_items, n_all = consensuses.ranks.shape
-    n_sums = 0
-    places = np.empty(n_items, dtype=np.int64)
-    rows = np.empty((3, n_items + 4))
+    n_all, n_sums = consensuses.ranks.shape[1], 0
+    room = room_to_leap(consensuses)
     parts, highest = np.empty((2, n_all))
     for row in range(len(clicks.starts) - 1):
         mine, values = clicks_of(clicks, row), logs[row]
-        fill_parts(mine, consensuses, tables, places, rows, parts, highest)
+        fill_parts(mine, consensuses, tables, room.back, parts, highest)
         values[:] = -np.inf
         for first in range(0, n_all, n_clusters):
             best = -np.inf
@@ -205,7 +213,7 @@ def fill_log_weights(clicks, consensuses, tables, n_clusters, logs):
                     g = other if highest[other] > highest[g] else g
                 if highest[g] < best - FAR:
                     break
-                values[g] = parts[g] + sum_others(mine, g, consensuses, tables, places, rows)
+                values[g] = parts[g] + sum_others(mine, g, consensuses, tables, room)
                 highest[g] = -np.inf
                 best = max(best, values[g])
                 n_sums += 1

@@ -11,19 +11,13 @@ from numpy.typing import NDArray
 
 from ..click_rows import clicks_of
 from ..streams import start_stream, uniform
-from .clicks import logs_of_factorials, mark_clicks, sum_clicks
-from .matching import Walks, draw_matching, room_for_sums, sum_matchings, walk_of
+from .clicks import mark_clicks
+from .likelihood import log_likelihood_of, logs_of_factorials
+from .matching import draw_matching, room_for_sums, sum_matchings, walk_weights
+from .walks import room_to_go_back, walk_at
 
 LEAST_SCORE = 1e-3  # where the logarithm of a score ends
 TIE_BREAK = 1e-9  # slope of a correction where its map is flat: what has better features is first
-
-
-class Grid(NamedTuple):
-    """A grid of alphas: `lams[g]`, `log_partitions[g]`, and their walks, from `grid_weights`."""
-
-    lams: NDArray[np.float64]
-    log_partitions: NDArray[np.float64]
-    walks: Walks
 
 
 class OwnLaws(NamedTuple):
@@ -65,17 +59,13 @@ class CorrectionArrays(NamedTuple):
 @njit(cache=True, nogil=True)
 def personal_log_likelihoods(clicks, rankings, grid, values):
     """Fill `values[row, g]`: log probability of a user's clicks, given the user's own consensus
-    `rankings[row]` and each alpha of the grid."""
-    n_items = rankings.shape[1]
-    lams, log_partitions, walks = grid
-    log_factorials = logs_of_factorials(n_items)
-    places, rows = np.empty(n_items, dtype=np.int64), np.empty((2, n_items + 4))
-    for row in range(len(values)):
-        mine = clicks_of(clicks, row)
-        for g in range(len(lams)):
-            walk = walk_of(walks, g)
-            value = sum_clicks(mine, rankings[row], lams[g], walk, log_factorials, places, rows)
-            values[row, g] = value - log_partitions[g]
+    `rankings[row]` and each alpha of the `grid`, from `make_walks`."""
+    room, log_factorials = room_to_go_back(grid, 2), logs_of_factorials(rankings.shape[1])
+    for g in range(values.shape[1]):
+        walk = walk_at(grid, g)
+        for row in range(len(values)):
+            mine = clicks_of(clicks, row)
+            values[row, g] = log_likelihood_of(mine, rankings[row], walk, log_factorials, room)
 
 
 @njit(cache=True, nogil=True)
@@ -98,6 +88,7 @@ def draw_last_clicks(seed, first, clicks, own_laws, grid, n_last, last):
     """
     rankings, shares = own_laws
     n_items, lams, starts = rankings.shape[1], grid.lams, clicks.starts
+    walks = [walk_weights(lam, n_items, 0) for lam in lams]
     sums, waiting = room_for_sums(n_items, n_items + 1), np.empty((2, n_items), dtype=np.int64)
     places, others, drawn = np.empty((3, n_items), dtype=np.int64)
     stream = np.empty(1, dtype=np.uint64)
@@ -109,9 +100,8 @@ def draw_last_clicks(seed, first, clicks, own_laws, grid, n_last, last):
             g += 1
         mine = clicks_of(clicks, row)
         mark_clicks(mine, rankings[row], places, others)
-        walk = walk_of(grid.walks, g)
-        sum_matchings(places, lams[g], walk, sums)
-        draw_matching(stream, places, walk.roots, sums, waiting, drawn)
+        sum_matchings(places, lams[g], walks[g], sums)
+        draw_matching(stream, places, walks[g].roots, sums, waiting, drawn)
         for place in range(len(mine)):
             rank = drawn[rankings[row, mine[place]] - 1]
             last[starts[row] - starts[0] + place] = rank > len(mine) - n_last

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...distances.footrule import log_partition
 from ...distances.tallies import Counts, Ranking
 from ...engines.executors import BLOCK, blocks, is_remote
 from ...kernels import matched as kernels
-from ...kernels.footrule.clicks import MixedLaws, own_log_likelihoods
-from ...kernels.footrule.matching import N_GAPS, Walks, grid_weights
+from ...kernels.footrule.likelihood import own_log_likelihoods
+from ...kernels.footrule.walks import Laws, Walks, make_walks
 from ...kernels.streams import Streams
 from ..click_laws import ClickLaw, ClickTally, Floats, SizeGroups
 from ..clicks import ClickPopulation
@@ -37,17 +36,16 @@ class ClusterLaws:
     ranks: Ranking
     alphas: Floats
 
-    @functools.cached_property
-    def mixed(self) -> MixedLaws:
+    @property
+    def as_laws(self) -> Laws:
         """As kernels read them."""
-        n_items = self.ranks.shape[1]
-        logs = np.array([log_partition(n_items, alpha) for alpha in self.alphas.tolist()])
-        return MixedLaws(self.ranks, self.alphas / n_items, logs)
+        return Laws(self.ranks, np.arange(len(self.alphas)))
 
     @functools.cached_property
     def walks(self) -> Walks:
         """What their walks share; made here for all blocks."""
-        walks: Walks = grid_weights(self.mixed.lams, self.ranks.shape[1], N_GAPS)
+        n_items = self.ranks.shape[1]
+        walks: Walks = make_walks(self.alphas / n_items, n_items)
         return walks
 
 
@@ -272,8 +270,10 @@ class _Rows:
 
     def log_likelihoods(self, rows: Counts, labels: Labels, laws: ClusterLaws) -> Floats:
         """Exact log likelihood of some rows, each under the law of its label."""
-        values = np.empty(len(rows))
-        own_log_likelihoods(self._clicks, rows, labels, laws.mixed, laws.walks, values)
+        values, order = np.empty(len(rows)), np.argsort(labels, kind="stable")
+        pairs = (rows[order], labels[order], laws.as_laws, laws.walks)
+        own_log_likelihoods(self._clicks, *pairs, values)
+        values[order] = values.copy()
         return values
 
     def matched_logs(self, laws: MatchedLaws) -> Floats:
