@@ -86,8 +86,6 @@ SETTINGS = [(11, 0.0), (14, 0.1), (15, 0.5), (12, 4.0), (9, 1000.0)]
 
 
 @pytest.mark.parametrize(("n_items", "lam"), SETTINGS)
-    ("n_items", "lam"), [(11, 0.0), (14, 0.1), (15, 0.5), (12, 4.0), (9, 1000.0)]
-)
 def test_walked_chances_are_those_of_whole_lines(n_items, lam):
     """And they add up to the window."""
     rng = np.random.default_rng(1)
