@@ -46,6 +46,8 @@ class MatchedStart:
         if proposals.n_moves is None:
             proposals = proposals._replace(n_moves=self.law.usual_moves)
         self._proposals = proposals
+        usual = self.law.usual_moves
+        self._start_moves = START_MOVES * population.n_items if usual is None else usual // 2
         self._prior = prior if alpha is None else None
         self._share_prior = share_prior
         self._is_corrected = is_corrected and not self.law.is_exact
@@ -104,7 +106,7 @@ class MatchedStart:
             guess = self._mixture(some, n_clusters, child)
             guess.begin(guess_labels(features, n_clusters, child))
             for cluster in guess.clusters:
-                cluster.log_moves = math.log(START_MOVES * self.population.n_items)
+                cluster.log_moves = math.log(self._start_moves)
                 if cluster.has_users:
                     cluster.climb()
             self._sweep(guess, GUESS_SWEEPS, report)
