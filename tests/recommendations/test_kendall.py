@@ -53,6 +53,7 @@ def exact_chances(posterior, row, is_new, distance="kendall"):
     return chances / total
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("n_clusters", [1, 2])
 @pytest.mark.parametrize("is_new", [False, True])
 def test_chances_are_exact(n_clusters, is_new, monkeypatch):
@@ -78,6 +79,7 @@ def test_those_of_the_footrule_or_of_wrong_weights_would_be_found_out():
         assert found.probabilities[0] != pytest.approx(exact[found.items[0]], abs=1e-3)
 
 
+@pytest.mark.kernel
 def test_the_best_few_are_the_first_of_all(monkeypatch):
     posterior = posterior_of(2)
     whole, few = pm.recommend(posterior, 6, window=2), pm.recommend(posterior, 2, window=2)
@@ -89,6 +91,7 @@ def test_the_best_few_are_the_first_of_all(monkeypatch):
     assert kept.fill_with_errors is None
 
 
+@pytest.mark.kernel
 def test_all_chances_are_those_of_the_best():
     posterior = posterior_of(2)
     found = pm.recommend(posterior, 3, clicks=posterior.clicks, window=3)
@@ -98,8 +101,9 @@ def test_all_chances_are_those_of_the_best():
         assert found.probabilities[user] == pytest.approx(chances, rel=1e-3)
 
 
+@pytest.mark.kernel
 def test_counted_draws_agree():
-    posterior = posterior_of(2, n_draws=400)
+    posterior = posterior_of(2, n_draws=200)
     one = pm.recommend(posterior, 4, users=[0, 1], window=2)
     other = pm.recommend(posterior, 4, users=[0, 1], window=2, by="draws")
     for user in range(2):
@@ -110,6 +114,7 @@ def test_counted_draws_agree():
     assert (one.errors > 0).all()
 
 
+@pytest.mark.kernel
 def test_memberships_of_new_users_are_exact():
     posterior, exact = posterior_of(2), []
     found = pm.recommendations.memberships(posterior, posterior.clicks)
@@ -143,6 +148,16 @@ def test_ranks_of_too_many_items_are_not_counted(monkeypatch):
     monkeypatch.setattr(kendall, "MOST_COUNTED", 5)
     with pytest.raises(ValueError, match=r"ranks of 6 items are not counted.*pm\.recommend has"):
         pm.recommendations.user_intervals(posterior_of(), 3, rng=1)
+
+
+@pytest.mark.kernel
+def test_places_beyond_the_tables_are_read_between_some(monkeypatch):
+    monkeypatch.setattr(kendall, "LEFT_OUT", 0.0)
+    exact = pm.recommend(posterior_of(2), 1, window=1, users=[0, 1, 2])
+    monkeypatch.setattr(kendall, "N_TOP", 3)  # and 4 places for a window of 1
+    found = pm.recommend(posterior_of(2), 1, window=1, users=[0, 1, 2])
+    assert (found.items == exact.items).all()
+    assert found.probabilities == pytest.approx(exact.probabilities, rel=0.05)
 
 
 def test_tables_are_made_kept_and_dropped():

@@ -39,16 +39,6 @@ class KendallDraws(NamedTuple):
     log_weights: NDArray[np.float64]
 
 
-class BestSearch(NamedTuple):
-    """How the best items are sought: with `is_new`, of users who were not in the fit; the lightest
-    laws, of so much weight together, are left out; equal chances go by a consensus."""
-
-    n_clusters: int
-    is_new: bool
-    left_out: float
-    consensus: NDArray[np.int32]
-
-
 class NextTables(NamedTuple):
     """`log_binomials[size, g]` of so many clicks. With `line = lines[n_clicks]`,
     `chances[line, place, g]` is the chance of the first places, and `far[line, number, g]` the log
@@ -196,12 +186,11 @@ def keep_heavy(weights, left_out, used):
 
 
 @njit(cache=True, nogil=True)
-def fill_own_chances(item, laws, theirs, used, tables, scratch, chances):
-    """Fill `chances[i]`: that of an item under the laws `used`; the clicked items have the ranks
-    `theirs[click, i]`. `tables` are those of one line, `scratch` is room for two numbers a law."""
-    ranks, own, places = laws.ranks[item], scratch[0], scratch[1]
-    first, far_places, far = tables
-    n_used = len(used)
+def fill_own_chances(ranks, theirs, used, tables, line, scratch, chances):
+    """Fill `chances[i]`: that of an item of such ranks under the laws `used`; the clicked items
+    have the ranks `theirs[click, i]`. `scratch` is room for two numbers a law."""
+    own, places = scratch[0], scratch[1]
+    first, n_used = tables.chances[line], len(used)
     for i in range(n_used):
         own[i] = ranks[used[i]]
         places[i] = own[i] - 1
@@ -213,7 +202,7 @@ def fill_own_chances(item, laws, theirs, used, tables, scratch, chances):
         if places[i] < len(first):
             chances[i] = first[places[i], used[i]]
         else:
-            chances[i] = far_chance(places[i], far_places, far[:, used[i]])
+            chances[i] = far_chance(places[i], tables.places, tables.far[line, :, used[i]])
 
 
 @njit(cache=True, nogil=True)
@@ -236,16 +225,17 @@ def error_of_mean(chances, weights, used, n_clusters):
 
 
 @njit(cache=True, nogil=True)
-def kendall_best_rows(clicks, draws, tables, search, items, probabilities, errors):
+def kendall_best_rows(clicks, draws, tables, how, items, probabilities, errors):
     """Fill the best unclicked items of each row, their chances, and, if `errors` has rows, the
-    standard errors of these.
+    standard errors of these. `how` is (n_clusters, is_new, left_out, consensus): see `weigh_laws`
+    and `keep_heavy`; of equal chances the better rank in the consensus wins.
 
     Down the places of all laws at once (Fagin, Lotem and Naor 2003): an item that no law has up to
     some place has at most the mean chance of that place, so the search ends when the k best known
     are better, or where the tables end.
     """
     rows, laws, found = ClickRows(*clicks), KendallDraws(*draws), NextTables(*tables)
-    n_clusters, is_new, left_out, consensus = search
+    n_clusters, is_new, left_out, consensus = how
     n_items, n_laws = laws.ranks.shape
     n_top, k = len(laws.tops), items.shape[1]
     weights, all_used, chances = np.empty(n_laws), np.empty(n_laws, np.int64), np.empty(n_laws)
@@ -265,7 +255,6 @@ def kendall_best_rows(clicks, draws, tables, search, items, probabilities, error
             ranks = laws.ranks[mine[j]]
             for i in range(n_used):
                 theirs[j, i] = ranks[used[i]]
-        mine_tables = (found.chances[line], found.places, found.far[line])
         at[:n_used] = 0
         for depth in range(min(n_top, found.chances.shape[1], size)):
             ceiling, here = 0.0, found.chances[line, depth]
@@ -282,15 +271,16 @@ def kendall_best_rows(clicks, draws, tables, search, items, probabilities, error
                 at[i] += 1
                 if seen[item] != row:
                     seen[item] = row
-                    fill_own_chances(item, laws, theirs, used, mine_tables, scratch, chances)
+                    own = laws.ranks[item]
+                    fill_own_chances(own, theirs, used, found, line, scratch, chances)
                     chance = 0.0
                     for h in range(n_used):
                         chance += weights[used[h]] * chances[h]
                     best = (keys, items[row], probabilities[row])
                     n_found = insert_best(item, chance, consensus, n_found, *best)
         for number in range(n_found if len(errors) else 0):
-            item = items[row, number]
-            fill_own_chances(item, laws, theirs, used, mine_tables, scratch, chances)
+            own = laws.ranks[items[row, number]]
+            fill_own_chances(own, theirs, used, found, line, scratch, chances)
             errors[row, number] = error_of_mean(chances, weights, used, n_clusters)
 
 

@@ -60,7 +60,7 @@ class KendallRecommender(Recommender):
             none = np.empty((0, 0)) if errors is None else errors
             given = (tuple(users.block(part)), tuple(self.draws), tuple(tables))
             how = (self.n_clusters, users.is_new, LEFT_OUT, self.consensus)
-            kernels.kendall_best_rows(*given, kernels.BestSearch(*how), items, found, none)
+            kernels.kendall_best_rows(*given, how, items, found, none)
 
         memberships = functools.partial(self.memberships, users, executor)
         is_few = self.n_items <= N_TOP or k <= N_TOP // 2
@@ -192,7 +192,7 @@ def far_places(n_top: int, n_items: int) -> NDArray[np.int64]:
     """The places, from the last one tabulated on, at which chances further down are known.
 
     >>> far_places(100, 110).tolist()
-    [99, 103, 108, 113]
+    [99, 103, 107, 111]
     """
     places = [n_top - 1]
     while places[-1] < n_items:

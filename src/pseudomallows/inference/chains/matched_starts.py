@@ -28,6 +28,7 @@ MOST_SPLITS, LEAST_SPLIT = 40, 10  # splits, and the users of a cluster that is 
 N_SPLIT_FEATURES = 2  # by which a cluster falls in two
 LAST_ROUNDS, N_VALUES = 60, 12  # before the finalists are compared, and by how many values
 SETTLE_ROUNDS = 40  # of the best, with all rows
+MANY_ITEMS, FEWER = 20_000, 4  # from so many items on, so many times fewer rounds
 FIRST_ROUNDS = 40  # of each chain, which leave the place where all begin
 PREPARATION = N_STARTS * GUESS_ROUNDS + N_FINALISTS * LAST_ROUNDS + SETTLE_ROUNDS
 
@@ -76,7 +77,7 @@ class MatchedStart:
         for _ in range(N_CLIMBS):
             cluster.climb()
         for _ in range(N_SWEEPS):
-            mixture.wander(1, ONE_MOVES * mixture.n_items, adapt=True)
+            mixture.wander(1, self.law.usual_moves or ONE_MOVES * mixture.n_items, adapt=True)
         mixture.count_anew()
         return mixture
 
@@ -86,7 +87,7 @@ class MatchedStart:
         labels = np.zeros(self.population.n_rows, dtype=np.int32)
         mixture.restore(Snapshot(last.consensus, last.alpha, last.shares, labels))
         if mixture.n_clusters > 1:
-            mixture.wander(FIRST_ROUNDS, self._moves, adapt=True)
+            mixture.wander(self._rounds(FIRST_ROUNDS), self._moves, adapt=True)
             mixture.count_anew()
         return mixture
 
@@ -109,8 +110,13 @@ class MatchedStart:
 
     @property
     def _moves(self) -> int:
-        """Swaps of each cluster in a round on the way."""
-        return START_MOVES * self.population.n_items
+        """Swaps of each cluster in a round on the way; a law that has its own says how many."""
+        usual = self.law.usual_moves
+        return START_MOVES * self.population.n_items if usual is None else max(1, usual // 2)
+
+    def _rounds(self, usual: int) -> int:
+        """Rounds on the way: fewer, where each of them takes seconds."""
+        return usual if self.population.n_items <= MANY_ITEMS else usual // FEWER
 
     def clusters(
         self,
@@ -134,7 +140,7 @@ class MatchedStart:
             gap = max(values) - sorted(values)[-2]
             self.comparison = compare(best.mean_memberships, others[0].mean_memberships, gap)
         best = best.moved_to(self.population)
-        self._wander(best, SETTLE_ROUNDS, report)
+        self._wander(best, self._rounds(SETTLE_ROUNDS), report)
         best.count_anew()
         return best
 
@@ -152,7 +158,7 @@ class MatchedStart:
         for cluster in guess.clusters:
             if cluster.has_users:
                 cluster.climb()
-        self._wander(guess, GUESS_ROUNDS, report)
+        self._wander(guess, self._rounds(GUESS_ROUNDS), report)
         guess.know_values()
         return guess
 
@@ -165,7 +171,7 @@ class MatchedStart:
     ) -> float:
         """Split clusters, then let them settle; return how likely they make the clicks."""
         self._split(guess, some, rng)
-        self._wander(guess, LAST_ROUNDS - N_VALUES, report)
+        self._wander(guess, self._rounds(LAST_ROUNDS) - N_VALUES, report)
         values = []
         for _ in range(N_VALUES):
             self._wander(guess, 1, report)
@@ -180,7 +186,7 @@ class MatchedStart:
         for cluster, old in zip(mixture.clusters, other.clusters, strict=True):
             cluster.go_to(old.place)
             cluster.log_step = old.log_step
-        mixture.wander(FIRST_ROUNDS, self._moves, adapt=True)
+        mixture.wander(self._rounds(FIRST_ROUNDS), self._moves, adapt=True)
         mixture.count_anew()
         return mixture
 
