@@ -29,6 +29,12 @@ def _make(posterior: Fit) -> Recommender:
         return PersonalRecommender(posterior, clusters)
     if posterior.settings.get("distance") == "kendall":
         return KendallRecommender(posterior)
+    distance = posterior.settings.get("distance", "footrule")
+    if distance != "footrule":
+        raise ValueError(
+            f"recommendations need a fit by the footrule or Kendall's distance, this one is by "
+            f"{distance!r}: fit again with distance='footrule' or 'kendall'"
+        )
     is_paper = posterior.method == "pseudo"
     return PaperRecommender(posterior) if is_paper else ExactRecommender(posterior)
 
