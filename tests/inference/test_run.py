@@ -5,7 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
+import naive
 import pseudomallows as pm
+from pseudomallows import distances
 from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.inference.methods import METHODS, Plan
 from pseudomallows.latent.registry import make_population
@@ -61,3 +63,33 @@ def test_a_fit_of_one_cluster_is_a_mixture_of_one(method, kind):
     assert (posterior.consensus[:, :, 0] != other).any()
     assert (posterior.shares == 1).all()
     assert (posterior.memberships == 1).all()
+
+
+@pytest.mark.parametrize("name", list(distances.DISTANCES))
+def test_the_most_likely_consensus_of_full_rankings_is_proved_for_few_items(name):
+    rankings = pm.Mallows([3, 1, 5, 2, 4], 4, distance=name).draw(7, rng=2)
+    how = {"alpha": 1.5, "n_draws": 400, "rng": 1, "distance": name}
+    posterior = pm.fit(pm.Preferences.from_rankings(rankings), "mcmc", **how)
+    law = naive.posterior(rankings.tolist(), 1.5, name)
+    best = tuple(posterior.point_consensus("map").tolist())
+    assert law[best] == pytest.approx(max(law.values()))
+    assert posterior.settings["is_best_proved"]
+
+
+def test_what_is_not_proved_is_said():
+    many = pm.Mallows(np.arange(1, 18), 60, distance="kendall").draw(30, rng=1)
+    posterior = pm.fit(pm.Preferences.from_rankings(many), "mcmc", distance="kendall", rng=1)
+    assert not posterior.settings["is_best_proved"]
+    assert np.abs(posterior.point_consensus("map") - np.arange(1, 18)).max() <= 1
+
+
+def test_by_a_list_of_rankings_the_most_frequent_draw_stands_for_the_best():
+    rows = pm.Mallows([1, 2, 3, 4], 12, distance="cayley").draw(60, rng=1)
+    rows = np.where(rows <= 2, rows, 0)
+    how = {"alpha": 12, "n_draws": 400, "rng": 1, "distance": "cayley"}
+    posterior = pm.fit(pm.Preferences.from_rankings(rows), "mcmc", **how)
+    draws = posterior.consensus.reshape(-1, 4)
+    counts = [(draws == row).all(axis=1).sum() for row in draws]
+    best = posterior.point_consensus("map")
+    assert (draws == best).all(axis=1).sum() == max(counts)
+    assert not posterior.settings["is_best_proved"]

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..rankings import check_pair
 from .cayley import CAYLEY
-from .distance import Distance, PriceDistance, adds_up, has_evidence
+from .distance import Distance, PriceDistance, adds_up
 from .footrule import FOOTRULE
 from .hamming import HAMMING
 from .kendall import KENDALL
@@ -27,7 +27,6 @@ __all__ = [
     "distance_between",
     "get",
     "get_price",
-    "has_evidence",
     "price_of",
 ]
 

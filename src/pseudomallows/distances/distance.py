@@ -84,11 +84,6 @@ def adds_up(distance: Distance) -> TypeGuard[PriceDistance]:
     return hasattr(distance, "costs")
 
 
-def has_evidence(distance: Distance) -> bool:
-    """Do sums over the draws of latent rankings tell the best consensus?"""
-    return distance.tally(2).evidence.size > 0
-
-
 def compare_rows(
     kernel: Callable[..., None], rankings: ArrayLike, other: ArrayLike
 ) -> NDArray[np.int64]:

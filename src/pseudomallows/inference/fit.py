@@ -246,6 +246,7 @@ class Call:
             "kind": run.plan.case.kind,
             "is_full": run.plan.case.is_full,
             "latent": "summed out" if run.plan.is_matched else run.population.how_latent,
+            "is_best_proved": run.is_best_proved,
             "options": options,
         }
         data = self.prefs.kept()

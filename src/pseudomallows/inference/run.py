@@ -123,9 +123,19 @@ class Run:
 
     def _best(self) -> NDArray[np.int32]:
         """``best[cluster, item]``, by what the users said in all draws."""
+        is_alone = self.population.is_full and not self._has_clusters
+        if not self.evidence.size and not is_alone:
+            clusters = range(self.plan.case.n_clusters)
+            return np.stack([most_frequent(self.consensus[:, :, each]) for each in clusters])
         means = self.evidence / self.log_posterior.size
         pairs = zip(means, self.consensus[0, -1], strict=True)
         return np.stack([self._chains.best_of(mean, draw) for mean, draw in pairs])
+
+    @property
+    def is_best_proved(self) -> bool:
+        """Is `best` sure to be the most likely consensus?"""
+        is_alone = self.population.is_full and not self._has_clusters
+        return is_alone and self.population.known.is_proved
 
     def checks(self) -> dict[str, Any]:
         """For the settings of a posterior: how far the matched law is from the exact one, if it
@@ -278,3 +288,13 @@ class Run:
         length = self.plan.n_sweeps + self._chains.preparation
         total = self.plan.method.n_chains * length + self._chains.guesses
         self._progress(self._n_done, total)
+
+
+def most_frequent(draws: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The ranking that comes up most often among ``draws[..., item]``.
+
+    >>> most_frequent(np.array([[[1, 2], [2, 1], [2, 1]]], dtype=np.int32))
+    array([2, 1], dtype=int32)
+    """
+    rankings, counts = np.unique(draws.reshape(-1, draws.shape[-1]), axis=0, return_counts=True)
+    return np.asarray(rankings[counts.argmax()])

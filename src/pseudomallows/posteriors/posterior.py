@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances import DISTANCES, has_evidence
 from ..distributions.scores import share_of_ranks
 from ..preferences import Clicks, Preferences
 from ..preferences.frames import make_frame
@@ -214,8 +213,11 @@ class Posterior:
         kind : str
             "cp": the cumulative probability consensus of Vitelli et al. (2018): place by place, the
             item, among those left, that is most likely at that place or before. "map": the most
-            likely consensus, by linear assignment: exact for full rankings; for partial ones the
-            best for the mean of the latent rankings. "mean": by mean rank. Ties in "cp" go to the
+            likely consensus, by linear assignment (Kendall: by insertions from the mean ranks; to
+            15 items through all sets of them): for full rankings ``settings["is_best_proved"]`` says
+            whether none is better; for partial ones it is the best for the mean of the latent
+            rankings. By Cayley's and Ulam's distance it is the best for full rankings and one
+            cluster, else the most frequent draw. "mean": by mean rank. Ties in "cp" go to the
             better mean rank.
         cluster : int
             Which cluster.
@@ -224,12 +226,6 @@ class Posterior:
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
         if kind == "map":
             self.check_cluster(cluster)
-            distance = self.settings.get("distance", "footrule")
-            if distance in DISTANCES and not has_evidence(DISTANCES[distance]):
-                raise ValueError(
-                    f"kind='map' is not known by the distance of this fit, {distance!r}: use 'cp' "
-                    "or 'mean'"
-                )
             return self.best[cluster].copy()
         ordering = orderings_of(self.mean_ranks(cluster)) if kind == "mean" else self._cp(cluster)
         return (orderings_of(ordering) + 1).astype(np.int32)
