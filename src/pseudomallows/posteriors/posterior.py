@@ -212,13 +212,13 @@ class Posterior:
         ----------
         kind : str
             "cp": the cumulative probability consensus of Vitelli et al. (2018): place by place, the
-            item, among those left, that is most likely at that place or before. "map": the most
-            likely consensus, by linear assignment (Kendall: by insertions from the mean ranks; to
-            15 items through all sets of them): for full rankings ``settings["is_best_proved"]`` says
-            whether none is better; for partial ones it is the best for the mean of the latent
-            rankings. By Cayley's and Ulam's distance it is the best for full rankings and one
-            cluster, else the most frequent draw. "mean": by mean rank. Ties in "cp" go to the
-            better mean rank.
+            item, among those left, that is most likely at that place or before; ties go to the
+            better mean rank. "mean": by mean rank. "map": the most likely consensus. For full
+            rankings it is found by linear assignment, by Kendall's distance by insertions from the
+            mean ranks (to 15 items through all sets of them), and ``settings["is_best_proved"]``
+            says whether none is better. For partial ones it is the best for the mean of the
+            latent rankings; by Cayley's and Ulam's distance, which have no mean, and with clusters
+            by these, the most frequent draw.
         cluster : int
             Which cluster.
         """
