@@ -82,7 +82,10 @@ def by_whole_lines(mine, ranks, lam, window):
     return chances
 
 
-@pytest.mark.parametrize(("n_items", "lam"), [(11, 0.0), (14, 0.1), (15, 0.5), (12, 4.0), (9, 1000.0)])
+LINES = [(11, 0.0), (14, 0.1), (15, 0.5), (12, 4.0), (9, 1000.0)]
+
+
+@pytest.mark.parametrize(("n_items", "lam"), LINES)
 def test_walked_chances_are_those_of_whole_lines(n_items, lam):
     """And they add up to the window."""
     rng = np.random.default_rng(1)
