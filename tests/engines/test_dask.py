@@ -612,7 +612,7 @@ def test_parts_are_answered_side_by_side(dask, client, parts, tmp_path):
 def test_what_a_cluster_does_not_do(dask, parts):
     prefs = make_clicks()
     rankings = pm.simulate_rankings(10, 4, 3, rng=1).preferences
-    with pytest.raises(TypeError, match="Dask workers run fits of clicks, got rankings"):
+    with pytest.raises(TypeError, match="got rankings by footrule: leave executor out"):
         pm.fit(rankings, alpha=3, executor=dask)
     with pytest.raises(TypeError, match="recommend does not run on Dask workers"):
         pm.recommend(wanted("sampled"), executor=dask)

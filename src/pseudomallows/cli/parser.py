@@ -151,7 +151,7 @@ def _distances(adders: Any) -> None:
         "distances",
         commands.compare_distances,
         "Compare distances: which one describes unseen users best? Writes a table.",
-        "pseudomallows distances rankings.csv --seed 1",
+        "pseudomallows distances clicks.csv --seed 1",
     )
     add_data(parser)
     parser.add_argument("--out", default="-", metavar="FILE", help="where to write (-)")

@@ -1,6 +1,7 @@
 """Checks of what a saved fit holds: nothing in a file is trusted."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ FLAGS = (  # among the options
     "given_scores",
     "with_clusters",
 )
+STARTS_FIELDS = ("n_starts", "gap", "rand_index", "same_users")  # of starts that are compared
 LEAST = {"n_draws": 1, "n_chains": 1, "n_clusters": 1, "warmup": 0, "thin": 1, "refresh": 1}
 LEAST |= {"n_swaps": 1, "leap": 1, "n_moves": 1, "n_alpha_moves": 1}
 NAMED = {  # options that are names, and these names
@@ -137,6 +139,10 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "kind": settings.get("kind") not in tuple(KINDS),
         "distance": settings.get("distance") not in tuple(DISTANCES),
         "is_full": type(settings.get("is_full")) is not bool,
+        "is_best_proved": type(settings.get("is_best_proved", True)) is not bool,
+        "latent": not isinstance(settings.get("latent", ""), str),
+        "starts": not _has_numbers(settings.get("starts"), STARTS_FIELDS),
+        "matched": not _has_numbers(settings.get("matched"), ("effective_share",)),
         "order": options.get("order") not in (None, *ORDERS),
         "keep_latent": not isinstance(kept, list)
         or not all(_is_count(row) and row < n_users for row in kept),
@@ -149,6 +155,13 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         raise WrongFileError(
             f"has damaged settings: {name} is {options.get(name, settings.get(name))!r}"
         )
+
+
+def _has_numbers(value: Any, names: Iterable[str]) -> bool:
+    """Is it None, or a dict with a number under each of these names?"""
+    return value is None or (
+        isinstance(value, dict) and all(_is_number(value.get(name)) for name in names)
+    )
 
 
 def check_options(options: dict[str, Any], n_clusters: int) -> None:

@@ -172,7 +172,9 @@ def test_without_correction_wrong_tables_have_a_wrong_posterior(monkeypatch):
 def forget_the_matched_law(monkeypatch):
     """A correction that compares the exact likelihoods alone."""
     weigh = MatchedMixture._weigh
-    monkeypatch.setattr(MatchedMixture, "_weigh", lambda self: weigh(self)._replace(matched=0.0))
+    monkeypatch.setattr(
+        MatchedMixture, "_weigh", lambda self, moved: weigh(self, moved)._replace(matched=0.0)
+    )
 
 
 def test_a_correction_that_forgets_the_change_of_the_matched_law_is_caught(monkeypatch):
@@ -447,6 +449,22 @@ def test_so_does_one_of_many_rounds_by_such_tables(monkeypatch):
     assert p_value_of_ends(1000, -0.5, True) > 1e-4
 
 
+def test_so_does_one_that_corrects_each_cluster_for_itself(monkeypatch):
+    monkeypatch.setattr(matched_mixture, "GROUP", 1)
+    assert p_value_of_ends(1000, -0.5, True) > 1e-4
+
+
+def test_one_that_takes_clusters_that_moved_for_those_of_before_does_not(monkeypatch):
+    monkeypatch.setattr(matched_mixture, "GROUP", 1)
+    weigh = MatchedMixture._weigh
+
+    def forgetful(self, moved):
+        return weigh(self, moved if len(moved) == 2 else moved[:0])
+
+    monkeypatch.setattr(MatchedMixture, "_weigh", forgetful)
+    assert p_value_of_ends(2000, -0.5, True) < 1e-4
+
+
 def test_a_sweep_that_forgets_the_change_of_the_matched_law_does_not(monkeypatch):
     forget_the_matched_law(monkeypatch)
     assert p_value_of_ends(2000, 1.0, True) < 1e-4
@@ -561,7 +579,7 @@ def test_memberships_are_means_of_the_exact_ones(monkeypatch):
     """At fixed clusters they are those of their shares, by enumeration."""
     rng, alphas, shares = np.random.default_rng(3), [1.5, 4.0], [0.3, 0.7]
     centers = [(1, 2, 3), (3, 2, 1)]
-    monkeypatch.setattr(MatchedMixture, "_move", lambda self, n_moves, adapt: None)
+    monkeypatch.setattr(MatchedMixture, "_move", lambda self, *arguments: None)
     mixture = mixture_of(TINY, 3, centers, alphas, None, rng, shares=shares)
     mixture.begin(np.array([0, 1, 0, 1], dtype=np.int32))
     for _ in range(3):

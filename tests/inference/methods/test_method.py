@@ -148,7 +148,7 @@ def test_what_is_given_is_kept(case):
     given = {"n_chains": 3, "warmup": 7, "thin": 2, "refresh": 4, "share_prior": 0.5}
     given = {name: value for name, value in given.items() if name in names}
     if case[0] in ("mcmc", "matched") and case[1:] == ("clicks", 2):
-        with pytest.raises(ValueError, match=r"refresh: the labels .* are drawn in every sweep"):
+        with pytest.raises(ValueError, match=r"refresh: the labels .* are drawn in every round"):
             plan_of(*case, n_draws=11, refresh=4)
         del given["refresh"]
     chosen = plan_of(*case, n_draws=11, **given).method

@@ -1,11 +1,11 @@
 """Clusters of users of clicks, by the matched law, with or without the exact correction.
 
-What moves are the clusters: their consensuses, alphas and shares. A sweep leads them along the
-matched posterior, in rounds: the users draw labels by the matched law, a sum over clicks; given
-them the shares are drawn and each cluster moves. Labels are forgotten after it. A round is
-reversible, and so are many like it; so one exact correction at the end, of all of them at once, by
-how much more the exact likelihood changed than the matched one, both with the labels summed out,
-leaves the exact posterior as it is (a surrogate transition).
+What moves are the clusters: their consensuses, alphas and shares. A sweep leads some of them after
+the other along the matched posterior, in rounds: the users draw labels by the matched law, a sum
+over clicks; given them the shares are drawn and these clusters move. Labels are forgotten after it.
+A round is reversible, and so are many like it; so one exact correction at the end, of all of them
+at once, by how much more the exact likelihood changed than the matched one, both with the labels
+summed out, leaves the exact posterior as it is (a surrogate transition).
 """
 
 import math
@@ -35,9 +35,11 @@ from .clustered import MAX_SWEEPS, Clustered
 from .matched_cluster import N_STEPS_ALONE, MatchedCluster, Place
 
 LEAST_MOVES, MOST_MOVES = 1.0, 200.0  # swaps of one cluster in a sweep, for each item
-FIRST_MOVES, TARGET = 100.0, 0.6  # of the sweeps are to be accepted, unless none can be longer
+FIRST_MOVES = 100.0
+TARGET = 0.6  # of the corrections are to be accepted, unless no sweep can be longer
 ROUND_MOVES = 10.0  # swaps of each of several clusters in a round, for each item
-FIRST_ROUNDS, MOST_ROUNDS, TARGET_OF_CLUSTERS = 10.0, 20.0, 0.4  # rounds of a sweep
+FIRST_ROUNDS, MOST_ROUNDS = 10.0, 20.0  # of a sweep
+GROUP = 4  # clusters that are corrected at once, or less: fewer are accepted more often
 SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall in log likelihood
 UNKNOWN = Values(math.nan, math.nan)
 
@@ -153,32 +155,41 @@ class MatchedMixture(Clustered[MatchedCluster]):
         if self._reference is None and not adapt:
             self.follow(self.laws())
         self.know_values()
-        before = Standing([each.place for each in self.clusters], self.shares, self.values)
-        n_rounds, n_moves = self._lengths()
-        self.wander(n_rounds, n_moves, adapt)
-        is_taken = self._judge(before, adapt)
+        for group in self._groups():
+            before = Standing([each.place for each in self.clusters], self.shares, self.values)
+            self.wander(*self._lengths(), adapt, group)
+            self._judge(before, group, adapt)
         if self.n_clusters > 1:
             order = self._best_order()
             self.clusters = [self.clusters[number] for number in order]
             self.shares = self.shares[order]
-            self._users.settle(Decision(is_taken, order, keeps=not adapt))
+            self._users.settle(Decision(is_taken=False, order=order, keeps=not adapt))
             self._n_kept += not adapt
 
+    @property
+    def _n_groups(self) -> int:
+        return -(-self.n_clusters // GROUP) if self.is_corrected else 1
+
+    def _groups(self) -> list[Counts]:
+        """Which clusters move together, by chance."""
+        return np.array_split(self._rng.permutation(self.n_clusters), self._n_groups)
+
     def _lengths(self) -> tuple[int, int]:
-        """Rounds of a sweep, and the swaps of each cluster in a round."""
+        """Rounds of a group of clusters, and the swaps of each of them in a round."""
         n_moves = math.exp(self.log_moves)
         if self.n_clusters == 1 or self.law.is_exact:
             return 1, round(n_moves)
-        n_rounds = max(1, round(n_moves / (ROUND_MOVES * self.n_items)))
-        return n_rounds, max(1, round(n_moves / n_rounds))
+        n_rounds = round(n_moves / (ROUND_MOVES * self.n_items * self._n_groups))
+        return max(1, n_rounds), max(1, round(n_moves / max(1, n_rounds)))
 
-    def wander(self, n_rounds: int, n_moves: int, adapt: bool) -> None:
-        """So many rounds, which leave the matched posterior as it is."""
+    def wander(self, n_rounds: int, n_moves: int, adapt: bool, group: Counts | None = None) -> None:
+        """So many rounds of some clusters, or all, which leave the matched posterior as it is."""
         self.law.prepare(self.alpha)
+        group = np.arange(self.n_clusters) if group is None else group
         for _ in range(n_rounds):
             if self.n_clusters > 1:
                 self.draw_tallies()
-            self._move(n_moves, adapt)
+            self._move([self.clusters[number] for number in group], n_moves, adapt)
             if adapt:
                 self._fill_empty()
         self.values = UNKNOWN
@@ -191,39 +202,39 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self.n_rounds += 1
         return LabelDraw(self._seed, self.n_rounds)
 
-    def _move(self, n_moves: int, adapt: bool) -> None:
-        """Draw the shares and move every cluster, given its users."""
+    def _move(self, clusters: list[MatchedCluster], n_moves: int, adapt: bool) -> None:
+        """Draw the shares and move some clusters, each given its users."""
         if self.n_clusters > 1:
             sizes = [int(cluster.tally.n_users.sum()) for cluster in self.clusters]
             self.shares = self._rng.dirichlet(self._share_prior + np.array(sizes))
-        used = [cluster for cluster in self.clusters if cluster.has_users]
+        used = [cluster for cluster in clusters if cluster.has_users]
         list(self._executor.map(lambda cluster: cluster.move(n_moves, adapt), used))
-        for cluster in self.clusters:
+        for cluster in clusters:
             if not cluster.has_users:
                 cluster.wander()
 
-    def _judge(self, before: Standing, adapt: bool) -> bool:
+    def _judge(self, before: Standing, moved: Counts, adapt: bool) -> None:
         """Accept where the clusters are, or go back."""
-        if not self.is_corrected:
-            self.values = self._weigh()
-            return True
-        self.values = self._weigh()
-        change = self.values.exact - before.values.exact
-        log_ratio = change - (self.values.matched - before.values.matched)
-        is_taken = math.log1p(-self._rng.random()) < log_ratio
+        self.values = self._weigh(moved)
+        is_taken = True
+        if self.is_corrected:
+            change = self.values.exact - before.values.exact
+            log_ratio = change - (self.values.matched - before.values.matched)
+            is_taken = math.log1p(-self._rng.random()) < log_ratio
+            if adapt and self._n_moves is None:
+                self._adapt_length(min(1.0, math.exp(min(log_ratio, 0.0))))
         if not is_taken:
             self.shares, self.values = before.shares, before.values
             for cluster, place in zip(self.clusters, before.places, strict=True):
                 cluster.go_to(place)
-        if adapt and self._n_moves is None:
-            self._adapt_length(min(1.0, math.exp(min(log_ratio, 0.0))))
-        return is_taken
+        if self.n_clusters > 1:
+            same = np.arange(self.n_clusters)
+            self._users.settle(Decision(is_taken, order=same, keeps=False))
 
     def _adapt_length(self, chance: float) -> None:
         """Longer sweeps if more than wanted are accepted, else shorter ones."""
-        alone = self.n_clusters == 1
-        most = MOST_MOVES if alone else MOST_ROUNDS * ROUND_MOVES
-        change = 2 * (chance - (TARGET if alone else TARGET_OF_CLUSTERS))
+        most = MOST_MOVES if self.n_clusters == 1 else MOST_ROUNDS * ROUND_MOVES
+        change = 2 * (chance - TARGET) / self._n_groups
         length = self.log_moves + change / math.sqrt(1 + self.n_sweeps)
         low, high = math.log(LEAST_MOVES * self.n_items), math.log(most * self.n_items)
         self.log_moves = min(max(length, low), high)
@@ -231,17 +242,18 @@ class MatchedMixture(Clustered[MatchedCluster]):
     def know_values(self) -> None:
         """Compute the likelihoods where the chain stands, unless they are known."""
         if math.isnan(self.values.exact):
-            self.values = self._weigh()
+            everyone = np.arange(self.n_clusters)
+            self.values = self._weigh(everyone)
             if self.n_clusters > 1:
-                everyone = np.arange(self.n_clusters)
                 self._users.settle(Decision(is_taken=True, order=everyone, keeps=False))
 
-    def _weigh(self) -> Values:
+    def _weigh(self, moved: Counts) -> Values:
         if self.n_clusters == 1 and not self.is_corrected:
             cluster = self.clusters[0]
             value = cluster.tally.curve(cluster.consensus)(cluster.alpha)
             return Values(value, value)
-        return self._users.weigh(self.matched_laws(), self.laws() if self.is_corrected else None)
+        exact = self.laws() if self.is_corrected else None
+        return self._users.weigh(self.matched_laws(), exact, moved)
 
     def matched_laws(self) -> MatchedLaws:
         """The clusters by the law that adds up over clicks."""
@@ -296,7 +308,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
         summed out."""
         if self.law.is_exact:
             return 0.0
-        exact, matched = self._users.weigh(self.matched_laws(), self.laws())
+        everyone = np.arange(self.n_clusters)
+        exact, matched = self._users.weigh(self.matched_laws(), self.laws(), everyone)
         return exact - matched
 
     def unbounded(self) -> list[bool]:

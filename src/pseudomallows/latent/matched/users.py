@@ -88,14 +88,23 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class MemberRows:
-    """Some rows in a chain of several clusters: ``present[row, cluster]``, their memberships in the
-    clusters as they stand; ``proposed[row, cluster]``, in those that were weighed last; ``kept``,
-    the sum over the draws."""
+    """Some rows in a chain: ``present[row, cluster]``, their memberships in the clusters as they
+    stand; ``proposed[row, cluster]``, in those that were weighed last; ``kept``, the sum over the
+    draws. ``values`` and ``new_values`` are exact log likelihoods under both, NaN where they are
+    not known."""
 
     present: NDArray[np.float32]
     proposed: NDArray[np.float32]
     kept: Floats
+    values: Floats
+    new_values: Floats
     sums: tuple[int, int] = (0, 0)
+
+    @classmethod
+    def empty(cls, kept: Floats) -> "MemberRows":
+        """Rows of which nothing is known but what was kept."""
+        none, unknown = np.zeros(kept.shape, dtype=np.float32), np.full(kept.shape, np.nan)
+        return cls(none, none, kept, unknown, unknown)
 
 
 class MatchedUsers:
@@ -127,11 +136,12 @@ class MatchedUsers:
         sums = self._map(_sum_own, [(laws, labels[rows]) for rows in self._slices])
         return [sum(each[k] for each in sums) / UNITS for k in range(self.n_clusters)]
 
-    def weigh(self, matched: MatchedLaws, exact: ClusterLaws | None) -> Values:
-        """How likely the clicks are under these clusters. Without exact laws both are matched."""
+    def weigh(self, matched: MatchedLaws, exact: ClusterLaws | None, moved: Counts) -> Values:
+        """How likely the clicks are under these clusters, of which some have moved. Without exact
+        laws both are matched."""
         if exact is not None:
             exact.walks  # noqa: B018 - made once, before the tasks share them
-        sums = self._become(_weigh, (matched, exact))
+        sums = self._become(_weigh, (matched, exact, moved))
         return Values(*(sum(each[k] for each in sums) / UNITS for k in range(2)))
 
     def settle(self, decision: Decision) -> None:
@@ -148,8 +158,7 @@ class MatchedUsers:
 
     def remember(self, kept: Floats) -> None:
         """Go on from these sums of memberships."""
-        none = np.zeros(kept.shape, dtype=np.float32)
-        rows = [MemberRows(none[rows], none[rows], kept[rows]) for rows in self._slices]
+        rows = [MemberRows.empty(kept[rows]) for rows in self._slices]
         executor = self.population.executor
         self._members = (
             [executor.submit(_same, each) for each in rows] if is_remote(executor) else rows
@@ -224,26 +233,29 @@ def _sum_own(task: Any) -> list[int]:
 
 
 def _weigh(task: Any) -> MemberRows:
-    *where, old, matched, exact = task
+    *where, old, matched, exact, moved = task
     users = _Rows(*where)
     logs = users.matched_logs(matched)
     log_sums = np.logaddexp.reduce(logs, axis=1)
     sums = [exact_sum(log_sums, users.weights)] * 2
+    old = MemberRows.empty(np.zeros(logs.shape)) if old is None else old
+    values = old.values
     if exact is not None:
-        logs = users.exact_logs(matched, exact, logs)
+        values = values.copy()
+        values[:, moved] = np.nan
+        logs = users.exact_logs(matched, exact, logs, values)
         log_sums = np.logaddexp.reduce(logs, axis=1)
         sums[0] = exact_sum(log_sums, users.weights)
     proposed = np.exp(logs - log_sums[:, None]).astype(np.float32)
-    if old is None:
-        old = MemberRows(proposed, proposed, np.zeros(proposed.shape))
-    return replace(old, proposed=proposed, sums=(sums[0], sums[1]))
+    return replace(old, proposed=proposed, new_values=values, sums=(sums[0], sums[1]))
 
 
 def _settle(task: Any) -> MemberRows:
     *_, old, decision = task
     present = (old.proposed if decision.is_taken else old.present)[:, decision.order]
+    values = (old.new_values if decision.is_taken else old.values)[:, decision.order]
     kept = old.kept + present if decision.keeps else old.kept
-    return replace(old, present=present, kept=kept)
+    return replace(old, present=present, values=values, kept=kept)
 
 
 class _Rows:
@@ -288,13 +300,15 @@ class _Rows:
         kernels.draw_labels(Streams(*draw, self._numbers, self.weights), logs, labels)
         return labels
 
-    def exact_logs(self, matched: MatchedLaws, exact: ClusterLaws, logs: Floats) -> Floats:
+    def exact_logs(
+        self, matched: MatchedLaws, exact: ClusterLaws, logs: Floats, values: Floats
+    ) -> Floats:
         """``logs[row, cluster]`` by the exact law, for clusters that may count; the others have
-        -inf."""
-        rows, clusters = np.nonzero(logs > logs.max(axis=1, keepdims=True) - FAR)
-        found = np.full(logs.shape, -np.inf)
-        found[rows, clusters] = self.log_likelihoods(rows, clusters.astype(np.int32), exact)
-        return found + matched.log_shares
+        -inf. What `values` does not know is computed, and filled in."""
+        is_near = logs > logs.max(axis=1, keepdims=True) - FAR
+        rows, clusters = np.nonzero(is_near & np.isnan(values))
+        values[rows, clusters] = self.log_likelihoods(rows, clusters.astype(np.int32), exact)
+        return np.where(is_near, values, -np.inf) + matched.log_shares
 
 
 def _sums(rows: MemberRows) -> tuple[int, int]:
