@@ -203,7 +203,7 @@ def test_the_log_weights_of_a_cluster_are_those_of_the_ranks_of_its_items():
     for table, factor in zip(tables, (0.25, -2.0), strict=True):
         kernels.add_table(table, factor, total)
     assert total == pytest.approx(0.25 * tables[0] - 2.0 * tables[1])
-    kernels.fill_log_weights(total, consensus, 1, log_weights)
+    kernels.fill_matched_weights(total, consensus, 1, log_weights)
     assert (log_weights[:, :, 1] == total[:, consensus - 1]).all()
     assert np.isnan(log_weights[:, :, 0]).all()
 
@@ -212,7 +212,7 @@ def drawn_shares(chances, n_rows=4000):
     streams = Streams(7, 3, np.arange(n_rows), np.ones(n_rows, dtype=np.int64))
     logs = np.tile(np.log(chances) - 800.0, (n_rows, 1))  # nothing underflows
     labels = np.empty(n_rows, np.int32)
-    kernels.draw_labels(streams, logs, labels)
+    kernels.draw_matched_labels(streams, logs, labels)
     return np.bincount(labels) / n_rows
 
 
@@ -228,5 +228,5 @@ def test_a_label_without_any_chance_is_never_drawn():
     logs = np.tile([-1e300, 0.0, -1e300], (50, 1))
     streams = Streams(7, 3, np.arange(50), np.ones(50, dtype=np.int64))
     labels = np.empty(50, np.int32)
-    kernels.draw_labels(streams, logs, labels)
+    kernels.draw_matched_labels(streams, logs, labels)
     assert (labels == 1).all()

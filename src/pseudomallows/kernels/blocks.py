@@ -20,7 +20,7 @@ from .streams import below, start_user, uniform
 
 
 @njit(cache=True, nogil=True)
-def count_inversions(ranks, ordering, tree):
+def count_known_inversions(ranks, ordering, tree):
     """Known pairs of a user that a consensus has in the other order: a sum over the items, in
     the order of the consensus, of those before them that have a larger rank."""
     n_items, total = len(ranks), 0
@@ -49,7 +49,7 @@ def bucket_log_likelihoods(rankings, ordering, lam, log_factorials, values):
     tree, sizes = np.empty(n_items + 1, np.int64), np.empty(n_items + 1, np.int64)
     for user in range(len(rankings)):
         ranks = rankings[user]
-        value = -lam * count_inversions(ranks, ordering, tree) - log_factorials[n_items]
+        value = -lam * count_known_inversions(ranks, ordering, tree) - log_factorials[n_items]
         sizes[:] = 0
         for item in range(n_items):
             sizes[ranks[item]] += 1

@@ -68,7 +68,7 @@ def share_before(lam, place, n_left):
 
 
 @njit(cache=True, nogil=True)
-def fill_next_chances(lam, size, window, chances):
+def fill_place_chances(lam, size, window, chances):
     """Fill `chances[place]`, of the first places among `size` unclicked items, to be among the next
     `window`; 0 from place `size` on."""
     n_places = min(len(chances), size)
@@ -297,7 +297,7 @@ def kendall_chances(clicks, draws, log_binomials, window, n_clusters, is_new, ch
         chances[row] = 0.0
         for g in range(n_laws):
             if weights[g] > 0.0:
-                fill_next_chances(draws.lams[g], n_items - len(mine), window, of_places)
+                fill_place_chances(draws.lams[g], n_items - len(mine), window, of_places)
                 for item in range(n_items):
                     ordering[draws.ranks[item, g] - 1] = item
                 place = 0

@@ -166,7 +166,7 @@ def add_table(table, factor, total):
 
 
 @njit(cache=True, nogil=True)
-def fill_log_weights(table, consensus, cluster, log_weights):
+def fill_matched_weights(table, consensus, cluster, log_weights):
     """Fill `log_weights[size, item, cluster]` of one cluster from its `table[size, rank - 1]`."""
     for size in range(len(table)):
         for item in range(len(consensus)):
@@ -196,7 +196,7 @@ def fill_logs(clicks, size_places, log_weights, logs):
 
 
 @njit(cache=True, nogil=True)
-def draw_labels(streams, logs, labels):
+def draw_matched_labels(streams, logs, labels):
     """Draw `labels[row]` from `logs[row, cluster]`."""
     n_clusters = logs.shape[1]
     stream, chances = np.empty(1, dtype=np.uint64), np.empty(n_clusters)

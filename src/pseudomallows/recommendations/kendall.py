@@ -166,7 +166,7 @@ class KendallRecommender(Recommender):
         chances, far = np.empty(nothing.chances.shape[1:]), np.empty(nothing.far.shape[1:])
         size = self.n_items - n_clicks
         for g, lam in enumerate(self.draws.lams.tolist()):
-            kernels.fill_next_chances(lam, size, window, chances[:, g])
+            kernels.fill_place_chances(lam, size, window, chances[:, g])
             kernels.fill_far_chances(lam, size, window, nothing.places, far[:, g])
         return chances, far
 

@@ -108,7 +108,7 @@ class MatchedTables:
 
     def fill_log_weights(self, ranks: Ranking, alpha: float, cluster: int, filled: Floats) -> None:
         """Fill ``filled[size, item, cluster]`` under a consensus."""
-        kernels.fill_log_weights(self.at(alpha), ranks, cluster, filled)
+        kernels.fill_matched_weights(self.at(alpha), ranks, cluster, filled)
 
     def constants(self, alpha: float) -> Floats:
         """``constants[size]``: minus the log of the number of sets, at any alpha."""

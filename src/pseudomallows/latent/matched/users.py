@@ -297,7 +297,7 @@ class _Rows:
     def draw(self, logs: Floats, draw: LabelDraw) -> Labels:
         """Labels of the rows."""
         labels = np.empty(self.n_rows, np.int32)
-        kernels.draw_labels(Streams(*draw, self._numbers, self.weights), logs, labels)
+        kernels.draw_matched_labels(Streams(*draw, self._numbers, self.weights), logs, labels)
         return labels
 
     def exact_logs(
