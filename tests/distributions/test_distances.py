@@ -89,5 +89,5 @@ def test_two_clusters_are_found_by_every_distance(name):
 @pytest.mark.parametrize("method", ["pseudo", "balanced"])
 def test_methods_of_costs_refuse_distances_that_do_not_add_up(method):
     prefs = pm.Preferences.from_rankings([[1, 2, 3], [1, 3, 2]])
-    with pytest.raises(ValueError, match="does not add up over items: use one of .footrule"):
+    with pytest.raises(ValueError, match="does not add up over items: use one of"):
         pm.fit(prefs, method, 2.0, distance="kendall", rng=1)
