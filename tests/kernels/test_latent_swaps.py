@@ -8,7 +8,7 @@ from helpers import choose, interpreted, p_value
 from pseudomallows import distances
 from pseudomallows.distances.distance import adds_up
 from pseudomallows.kernels import latent_swaps as kernels
-from pseudomallows.kernels.streams import Streams
+from pseudomallows.kernels.streams import Streams, start_stream
 from pseudomallows.latent.kept_rankings import CODES, TWO_SIDED
 
 pytestmark = pytest.mark.kernel
@@ -86,3 +86,21 @@ def test_compiled_and_interpreted_exchanges_are_equal(name):
     assert (np.sort(both[0], axis=1) == np.arange(1, 6)).all()
     assert both[0][0, 1] == 2
     assert set(both[0][1, :2]) == {1, 2}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_compiled_and_interpreted_moves_of_consensus_and_latent_rankings_are_equal(name):
+    rows = np.array([[0, 2, 0, 0, 0], [1, 1, 3, 3, 5], [1, 2, 3, 4, 5], [0, 0, 1, 0, 2]], np.int32)
+    start = np.array([[1, 2, 3, 4, 5], [2, 1, 3, 4, 5], [1, 2, 3, 4, 5], [3, 4, 1, 5, 2]], np.int32)
+    both, moved = [], []
+    for kernel in (kernels.swap_together, interpreted(kernels.swap_together)):
+        latent, consensus, stream = start.copy(), CONSENSUS.copy(), np.empty(1, np.uint64)
+        start_stream(4, 1, 2, stream)
+        kernel(stream, rows, law_of_swaps(name, 1.0), 40, latent, consensus)
+        both.append(latent)
+        moved.append(consensus)
+    assert np.array_equal(*both)
+    assert np.array_equal(*moved)
+    assert not np.array_equal(moved[0], CONSENSUS)
+    for row, ranks in zip(rows.tolist(), both[0].tolist(), strict=True):
+        assert tuple(ranks) in set(naive.completions(row))

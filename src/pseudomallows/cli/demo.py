@@ -34,7 +34,7 @@ clicks = pm.simulate_clicks(400, 30, 5, 8, min_clicks=6, rng=1).preferences
 pm.evaluate(clicks, 3, 3, "personal", ridge=0.3, rng=1)
 pm.recommend(pm.fit(clicks, "matched", n_clusters=2, n_draws=4, n_chains=1, rng=1), 3)
 """
-CLUSTERS = {"n_clusters": 6}  # of 10 some are two half of the time, so their chains take minutes
+CLUSTERS = {"n_clusters": 6}  # 10 overlap so much that their chains would take minutes
 FULL, QUICK = {"n_draws": 100, "n_chains": 4}, {"n_draws": 20, "n_chains": 2}  # for accuracy
 N_HIDDEN = 10  # purchases of each customer, as in the paper's case study
 MIN_PURCHASES = 13  # so that some are left to learn from
