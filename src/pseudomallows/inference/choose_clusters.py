@@ -112,7 +112,8 @@ def choose_clusters(
     progress : callable, optional
         Called as ``progress(done, total)``; the end may come early.
     distance : str
-        "footrule".
+        As in :func:`fit`; for users known in part, one with an exact likelihood: "footrule",
+        "hamming", or "kendall" without gaps.
 
     Examples
     --------

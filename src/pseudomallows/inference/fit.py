@@ -76,7 +76,9 @@ def fit(
         interrupted. It goes on from there when it is called again in the same way, and has the
         same draws as one that was not. It needs `rng`; the file is deleted at the end.
     distance : str
-        "footrule".
+        "footrule", "spearman", "kendall", "cayley", "hamming" or "ulam". "mcmc" takes all of them
+        for any data; "pseudo" and "balanced" need one that adds up over items (footrule, spearman,
+        hamming). For clicks on many thousands of items take "kendall".
     **options
         The options of the method: ``help(pm.fit)`` lists them at its end, and so does
         ``pseudomallows fit --help``.
