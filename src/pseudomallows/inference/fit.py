@@ -27,6 +27,11 @@ from .methods.method import describe_options
 from .methods.personal import fit_personal
 from .run import Progress, Run
 
+UNSAVED = (
+    "a chain that keeps latent rankings (augmentation='metropolis', or users known in part by a "
+    "distance without an exact law) cannot be saved in a checkpoint: leave it out"
+)
+
 
 def fit(
     prefs: Preferences | Parts,
@@ -127,10 +132,7 @@ def fit(
         file = call.open(checkpoint, plan)
         run = call.begin(plan)
         if file is not None and not run.population.sums_out:
-            raise ValueError(
-                "a chain that keeps latent rankings (augmentation='metropolis', or users known in "
-                f"part by {distance}) cannot be saved in a checkpoint: leave it out"
-            )
+            raise ValueError(UNSAVED)
         result = call.posterior(run, run.run(file), plan.settings(), curve)
         warn_if_doubtful(result, run.plan, run.population, run.unbounded)
         if file is not None:
@@ -217,6 +219,8 @@ class Call:
         """The checkpoint, if there is to be one."""
         if checkpoint is None:
             return None
+        if plan.settings().get("augmentation") == "metropolis":
+            raise ValueError(UNSAVED)
         return Checkpoint(checkpoint, describe_call(self.prefs, plan.call(), self.rng))
 
     def begin(self, plan: Plan) -> Run:

@@ -157,8 +157,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self.know_values()
         for group in self._groups():
             before = Standing([each.place for each in self.clusters], self.shares, self.values)
-            self.wander(*self._lengths(), adapt, group)
-            self._judge(before, group, adapt)
+            filled = self.wander(*self._lengths(), adapt, group)
+            self._judge(before, np.union1d(group, np.array(filled, dtype=np.int64)), adapt)
         if self.n_clusters > 1:
             order = self._best_order()
             self.clusters = [self.clusters[number] for number in order]
@@ -182,17 +182,22 @@ class MatchedMixture(Clustered[MatchedCluster]):
         n_rounds = round(n_moves / (ROUND_MOVES * self.n_items * self._n_groups))
         return max(1, n_rounds), max(1, round(n_moves / max(1, n_rounds)))
 
-    def wander(self, n_rounds: int, n_moves: int, adapt: bool, group: Counts | None = None) -> None:
-        """So many rounds of some clusters, or all, which leave the matched posterior as it is."""
+    def wander(
+        self, n_rounds: int, n_moves: int, adapt: bool, group: Counts | None = None
+    ) -> list[int]:
+        """So many rounds of some clusters, or all, which leave the matched posterior as it is;
+        return which clusters were empty, and began anew, as they do in the warmup."""
         self.law.prepare(self.alpha)
         group = np.arange(self.n_clusters) if group is None else group
+        filled: list[int] = []
         for _ in range(n_rounds):
             if self.n_clusters > 1:
                 self.draw_tallies()
             self._move([self.clusters[number] for number in group], n_moves, adapt)
             if adapt:
-                self._fill_empty()
+                filled += self._fill_empty()
         self.values = UNKNOWN
+        return filled
 
     def draw_tallies(self) -> None:
         """The users draw labels by the matched law, and the clusters count them."""
@@ -285,12 +290,12 @@ class MatchedMixture(Clustered[MatchedCluster]):
         scores += laws.constants.T @ n_users.T
         return np.asarray(linear_sum_assignment(-scores)[1])
 
-    def _fill_empty(self) -> None:
+    def _fill_empty(self) -> list[int]:
         """Give an empty cluster a broad law, which takes in the users that the others explain
-        worst."""
+        worst; return which."""
         empty = [cluster for cluster in self.clusters if not cluster.has_users]
         if not empty:
-            return
+            return []
         used = [cluster for cluster in self.clusters if cluster.has_users]
         alpha = float(np.median([cluster.alpha for cluster in used])) / 2
         everyone = used[0].tally
@@ -302,6 +307,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
                 cluster.alpha = alpha
         self.shares = np.maximum(self.shares, 1 / self.n_clusters)
         self.shares = self.shares / self.shares.sum()
+        return [number for number, each in enumerate(self.clusters) if not each.has_users]
 
     def difference(self) -> float:
         """Exact minus matched log likelihood of all users where the chain stands, their labels
