@@ -13,19 +13,20 @@ from pseudomallows.distances.ulam import ULAM
 from pseudomallows.kernels import ulam as kernels
 
 pytestmark = pytest.mark.kernel
+slowly = pytest.mark.skipif(not IS_COMPILED, reason="takes minutes without compilation")
 
 
 class TestUlam(DistanceChecks):
     distance = ULAM
     draw_alphas = (1.5, 2.2)
 
+    @slowly
     def test_without_concentration_all_rankings_are_alike(self):
-        if IS_COMPILED:  # or else it takes too long
-            super().test_without_concentration_all_rankings_are_alike()
+        super().test_without_concentration_all_rankings_are_alike()
 
+    @slowly
     def test_with_the_largest_alpha_there_is_one_ranking(self):
-        if IS_COMPILED:
-            super().test_with_the_largest_alpha_there_is_one_ranking()
+        super().test_with_the_largest_alpha_there_is_one_ranking()
 
 
 def test_shapes_have_as_many_tableaux_as_one_can_count():
