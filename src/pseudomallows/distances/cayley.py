@@ -6,8 +6,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..kernels import cayley as kernels
-from ..kernels import lists
+from ..kernels.distances import cayley as kernels
+from ..kernels.distances import lists
 from .distance import Exact, compare_rows, means_if_one_stays, one_rank_stays
 from .tallies import ListTally
 

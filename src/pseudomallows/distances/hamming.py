@@ -5,7 +5,7 @@ import functools
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..kernels import hamming as kernels
+from ..kernels.distances import hamming as kernels
 from .distance import Exact, compare_rows, means_if_one_stays, one_rank_stays
 from .tallies import Counts, RankTally
 

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..kernels import kendall as kernels
+from ..kernels.kendall import rankings as kernels
 from .distance import Exact, compare_rows
 from .tallies import WinsTally
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..kernels import spearman as kernels
+from ..kernels.distances import spearman as kernels
 from .distance import compare_rows, symmetric_shares
 from .tallies import Counts, RankTally
 

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from ..kernels.chain import LEAP_AND_SHIFT, SWAP, move_consensus
 from ..kernels.costs import count_ranks, recount_ranks, total_cost
-from ..kernels.lists import (
+from ..kernels.distances.lists import (
     RankingList,
     best_of_all,
     improve_by_list,
     list_distance,
     move_by_list,
 )
-from ..kernels.wins import (
+from ..kernels.kendall.wins import (
     best_by_subsets,
     improve_by_insertions,
     move_by_wins,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..kernels import lists
-from ..kernels import ulam as kernels
+from ..kernels.distances import lists
+from ..kernels.distances import ulam as kernels
 from .distance import Exact, compare_rows, symmetric_shares
 from .tallies import ListTally
 

@@ -13,8 +13,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .chain import accepts, choose_pair, exchange_places
+from .distances.ulam import longest_rise
 from .streams import start_user
-from .ulam import longest_rise
 
 PRICED, KENDALL, CAYLEY, ULAM = 0, 1, 2, 3
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ..distances.kendall import KENDALL
 from ..distances.tallies import Counts, Ranking
 from ..engines.executors import Executor
-from ..kernels import kendall_clicks as kernels
 from ..kernels.click_rows import ClickRows
+from ..kernels.kendall import clicks as kernels
 from ..kernels.streams import Streams
 from ..preferences import Clicks
 from ..rankings import orderings_of

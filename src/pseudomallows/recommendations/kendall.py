@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from ..engines.executors import Executor, all_cores, blocks
 from ..engines.memory import as_size
-from ..kernels import kendall_next as kernels
 from ..kernels.click_rows import ClickRows
-from ..kernels.kendall_clicks import draw_kendall_users
-from ..kernels.kendall_next import KendallDraws, NextTables
+from ..kernels.kendall import next_ranks as kernels
+from ..kernels.kendall.clicks import draw_kendall_users
+from ..kernels.kendall.next_ranks import KendallDraws, NextTables
 from ..kernels.streams import Streams
 from ..latent.kendall_clicks import draw_kendall_rankings, log_binomials
 from ..posteriors.posterior import Posterior, common_consensus

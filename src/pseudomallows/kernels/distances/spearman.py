@@ -9,9 +9,9 @@ is 1, so plain numbers neither overflow nor lose anything that counts.
 import numpy as np
 from numba import njit
 
-from .chain import accepts, choose_pair, exchange_places
-from .kendall import order_by_rank
-from .streams import start_stream, uniform
+from ..chain import accepts, choose_pair, exchange_places
+from ..kendall.rankings import order_by_rank
+from ..streams import start_stream, uniform
 
 
 @njit(cache=True, nogil=True)

@@ -8,7 +8,7 @@ import pytest
 import naive
 from pseudomallows.distances.kendall import KENDALL
 from pseudomallows.distances.tallies import MOST_SUBSET_ITEMS, WinsTally
-from pseudomallows.kernels import wins as kernels
+from pseudomallows.kernels.kendall import wins as kernels
 from tally_checks import RANKINGS, WEIGHTS, TallyChecks, random_rankings
 
 pytestmark = pytest.mark.kernel

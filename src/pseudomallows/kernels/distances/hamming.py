@@ -7,7 +7,7 @@ of (-1)^k / k! for k up to d, is the share of those d places in which none stays
 import numpy as np
 from numba import njit
 
-from .streams import below, start_stream, uniform
+from ..streams import below, start_stream, uniform
 
 
 @njit(cache=True, nogil=True)

@@ -7,8 +7,8 @@ own, or enters a cycle behind one of the j, which adds 1 to the distance.
 import numpy as np
 from numba import njit
 
-from .kendall import LARGE, order_by_rank
-from .streams import below, start_stream, uniform
+from ..kendall.rankings import LARGE, order_by_rank
+from ..streams import below, start_stream, uniform
 
 
 @njit(cache=True, nogil=True)

@@ -13,9 +13,9 @@ with the Gaussian binomial [n over c], and a consensus of all users has the log 
 import numpy as np
 from numba import njit
 
-from .click_rows import clicks_of
-from .kendall import draw_jump, take_nth
-from .streams import below, start_user, uniform
+from ..click_rows import clicks_of
+from ..streams import below, start_user, uniform
+from .rankings import draw_jump, take_nth
 
 FLAT = 1e-200  # lam from which q is as good as 1
 N_SWAPS = 64  # differences in clicks whose chances to swap are tabulated

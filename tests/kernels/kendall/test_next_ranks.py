@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import naive
-from pseudomallows.kernels import kendall_next as kernels
+from pseudomallows.kernels.kendall import next_ranks as kernels
 
 pytestmark = pytest.mark.kernel
 

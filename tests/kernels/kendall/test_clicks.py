@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import naive
-from pseudomallows.kernels import kendall_clicks as kernels
 from pseudomallows.kernels.click_rows import ClickRows
+from pseudomallows.kernels.kendall import clicks as kernels
 from pseudomallows.kernels.streams import CHAIN, Streams, start_stream
 
 pytestmark = pytest.mark.kernel

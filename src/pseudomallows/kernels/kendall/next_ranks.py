@@ -18,9 +18,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .click_rows import ClickRows, clicks_of
-from .kendall_clicks import FLAT
-from .look_up import insert_best
+from ..click_rows import ClickRows, clicks_of
+from ..look_up import insert_best
+from .clicks import FLAT
 
 RATIO = 1.04  # of two places further down at which the chance is known
 LEAST_CHANCE = 1e-300

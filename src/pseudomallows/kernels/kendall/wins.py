@@ -7,7 +7,7 @@ before j to behind it. `ordering[rank - 1]` is the item of that rank; lam is alp
 import numpy as np
 from numba import njit
 
-from .chain import (
+from ..chain import (
     SWAP,
     accepts,
     choose_leap,
@@ -16,7 +16,7 @@ from .chain import (
     leap_log_ratio,
     shift_places,
 )
-from .kendall import order_by_rank
+from .rankings import order_by_rank
 
 
 @njit(cache=True, nogil=True)

@@ -9,7 +9,7 @@ is the product of the [j].
 import numpy as np
 from numba import njit
 
-from .streams import start_stream, uniform
+from ..streams import start_stream, uniform
 
 NEGLIGIBLE = 1e-18  # part of a sum
 LARGE = 1e200  # for a product whose logarithm is wanted

@@ -9,8 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .cayley import count_cycles
-from .chain import (
+from ..chain import (
     SWAP,
     accepts,
     choose_leap,
@@ -19,7 +18,8 @@ from .chain import (
     leap_log_ratio,
     shift_places,
 )
-from .kendall import order_by_rank
+from ..kendall.rankings import order_by_rank
+from .cayley import count_cycles
 from .ulam import longest_rise, next_permutation
 
 CAYLEY, ULAM = 0, 1

@@ -9,8 +9,8 @@ the order of `next_shape`, which begins with one row and shortens the first row 
 import numpy as np
 from numba import njit
 
-from .kendall import order_by_rank
-from .streams import below, start_stream, uniform
+from ..kendall.rankings import order_by_rank
+from ..streams import below, start_stream, uniform
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,1 @@
+"""Kendall's distance: whole rankings, clicks, the next clicks, and wins of pairs."""
