@@ -1,6 +1,8 @@
 """What is known of the users, checked once, then trusted."""
 
-from .blocks import KINDS, Clicks, Rankings, SizeTable, check_clicks
+from .blocks import Clicks, Rankings, SizeTable, check_clicks
+from .kinds import KINDS
+from .pairs import Pairs
 from .preferences import (
     MAX_WEIGHT,
     ColumnWarning,
@@ -21,6 +23,7 @@ __all__ = [
     "ColumnWarning",
     "DroppedRowsWarning",
     "IgnoredColumnWarning",
+    "Pairs",
     "Preferences",
     "Rankings",
     "SizeTable",

@@ -90,10 +90,10 @@ class Rankings(Preferences):
         >>> Rankings.from_arrays(prefs.to_arrays(), prefs.users, prefs.items)
         Rankings(2 users, 3 items; 1 full, 1 partial)
         """
-        ranks, weights = _typed(arrays, cls.ARRAYS)
+        ranks, weights = typed_arrays(arrays, cls.ARRAYS)
         if ranks.shape != (len(users), len(items)) or weights.shape != (len(users),):
             raise ValueError("its rankings do not fit together")
-        _check_saved_weights(weights, "rankings")
+        check_saved_weights(weights, "rankings")
         if len(ranks) and not np.array_equal(check_tied_ranks(ranks), ranks):
             raise ValueError("its ties do not have the first of their ranks")
         return cls(weights, users, items, ranks)
@@ -200,7 +200,7 @@ class Clicks(Preferences):
         >>> Clicks.from_arrays(prefs.to_arrays(), prefs.users, prefs.items)
         Clicks(2 users, 3 items; 3 clicks)
         """
-        starts, codes, weights = _typed(arrays, Clicks.ARRAYS)
+        starts, codes, weights = typed_arrays(arrays, Clicks.ARRAYS)
         n_users = len(users)
         fits = starts.shape == (n_users + 1,) and weights.shape == (n_users,)
         fits = fits and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
@@ -210,7 +210,7 @@ class Clicks(Preferences):
         pairs = np.repeat(np.arange(n_users), np.diff(starts)) * len(items) + codes
         if not (np.diff(pairs) > 0).all() and len(np.unique(pairs)) < len(pairs):
             raise ValueError("a user has clicked an item twice")
-        _check_saved_weights(weights, "clicks")
+        check_saved_weights(weights, "clicks")
         return Clicks(weights, users, items, starts, codes)
 
     def kept(self) -> "Clicks":
@@ -301,7 +301,9 @@ def _mix(numbers: NDArray[Any]) -> NDArray[np.uint64]:
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def _typed(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, Any]) -> list[NDArray[Any]]:
+def typed_arrays(
+    arrays: Mapping[str, NDArray[Any]], types: Mapping[str, Any]
+) -> list[NDArray[Any]]:
     """The arrays of these names, of these types."""
     for name, dtype in types.items():
         if name not in arrays:
@@ -313,12 +315,10 @@ def _typed(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, Any]) -> list
     return [arrays[name].astype(dtype, copy=False) for name, dtype in types.items()]
 
 
-def _check_saved_weights(weights: NDArray[np.int64], what: str) -> None:
+def check_saved_weights(weights: NDArray[np.int64], what: str) -> None:
+    """Refuse weights of a file that no data here can have."""
     if len(weights) and not (weights.min() >= 0 and weights.astype(float).sum() <= MAX_WEIGHT):
         raise ValueError(f"its {what} have weights below 0, or too large ones")
-
-
-KINDS: dict[str, type[Preferences]] = {each.kind: each for each in (Rankings, Clicks)}
 
 
 def check_clicks(prefs: Any) -> Clicks:

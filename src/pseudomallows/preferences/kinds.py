@@ -1,0 +1,7 @@
+"""The kinds of data, by name."""
+
+from .blocks import Clicks, Rankings
+from .pairs import Pairs
+from .preferences import Preferences
+
+KINDS: dict[str, type[Preferences]] = {each.kind: each for each in (Rankings, Clicks, Pairs)}
