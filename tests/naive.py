@@ -143,6 +143,30 @@ def pair_likelihood(pairs, consensus, alpha, distance="footrule"):
     return math.fsum(p for r, p in law.items() if all(r[i] < r[j] for i, j in pairs))
 
 
+def chance_of_statements(pairs, ranking, chance_of_error):
+    """Probability of the statements (better, worse) of a user with this ranking;
+    `chance_of_error(apart)` is that of a wrong one on items so many places apart."""
+    chances = []
+    for better, worse in pairs:
+        apart = ranking[worse] - ranking[better]
+        wrong = chance_of_error(abs(apart))
+        chances.append(1 - wrong if apart > 0 else wrong)
+    return math.prod(chances)
+
+
+def order_law(pairs, consensus, alpha, chance_of_error, distance="footrule"):
+    """{ranking: probability} of a user who makes these statements."""
+    law = mallows(consensus, alpha, distance)
+    weights = {r: p * chance_of_statements(pairs, r, chance_of_error) for r, p in law.items()}
+    return normalise({ranking: weight for ranking, weight in weights.items() if weight > 0})
+
+
+def order_likelihood(pairs, consensus, alpha, chance_of_error, distance="footrule"):
+    """Probability of the statements of a user, whose ranking is not known."""
+    law = mallows(consensus, alpha, distance)
+    return math.fsum(p * chance_of_statements(pairs, r, chance_of_error) for r, p in law.items())
+
+
 def posterior(rows, alpha, distance="footrule"):
     """{consensus: probability}, uniform prior; rows may be partial or tied."""
     n_items = len(rows[0])

@@ -12,7 +12,6 @@ from ..distances.distance import alpha_for_distance
 from ..distances.tallies import Ranking
 from ..kernels.footrule.latent import draw_latent
 from ..kernels.streams import Streams
-from ..latent.kept_rankings import as_rankings
 from ..latent.population import Population
 from ..latent.rankings import log_likelihoods_of_full, log_likelihoods_of_rankings
 from ..latent.registry import make_population
@@ -103,7 +102,7 @@ def choose_distance(
     """
     rng = np.random.default_rng(rng)
     check_preferences(prefs)
-    data = as_rankings(prefs.one_row_each()[0])
+    data = prefs.one_row_each()[0].as_rankings()
     data = data.take(data.is_informative)
     rows = rng.permutation(data.n_users)[:MAX_ROWS]
     if len(rows) < 2 * N_FOLDS:

@@ -25,6 +25,7 @@ from .doubts import warn_if_doubtful
 from .methods import ALL_METHODS, METHODS, Case, Method, Plan
 from .methods.method import describe_options
 from .methods.personal import fit_personal
+from .methods.pseudo import Pseudo
 from .run import Progress, Run
 
 UNSAVED = (
@@ -35,7 +36,7 @@ UNSAVED = (
 
 def fit(
     prefs: Preferences | Parts,
-    method: str = "pseudo",
+    method: str = "auto",
     alpha: float | None = None,
     n_draws: int | None = None,
     n_clusters: int | str = 1,
@@ -55,6 +56,7 @@ def fit(
         What is known of the users: full, partial or tied rankings, top-k lists, clicks. With
         :class:`Parts`, which the workers of Dask read, the posterior keeps no users.
     method : str
+        "auto" (default): "mcmc" for comparisons and for users of several kinds, else "pseudo".
         "pseudo": the Pseudo-Mallows of the paper: fast, approximate. "balanced": the same with a
         price for each rank, and with importance weights that make up for the approximation.
         "mcmc": the exact posterior. "personal", for clicks: every user has a consensus of the
@@ -117,8 +119,10 @@ def fit(
     if isinstance(prefs, Parts):
         prefs = open_parts(prefs, executor)
     check_preferences(prefs)
+    if method == "auto":
+        method = "pseudo" if Pseudo.is_for(Case.of(prefs)) else "mcmc"
     if not isinstance(method, str) or method not in ALL_METHODS:
-        known = ", ".join(map(repr, ALL_METHODS))
+        known = ", ".join(map(repr, ["auto", *ALL_METHODS]))
         raise ValueError(f"method must be one of {known}, got {method!r}")
     alpha = None if alpha is None else check_alpha(alpha)
     generator, report = np.random.default_rng(rng), progress or no_progress

@@ -67,6 +67,8 @@ class Run:
         self.latents = np.zeros((*shape, len(plan.kept_rows), population.n_items), dtype=np.int32)
         self.memberships = np.ones((n_chains, prefs.n_users, n_clusters), dtype=np.float32)
         self.leaders: list[NDArray[np.int32]] = []
+        n_values = len(population.error_values)
+        self.errors = np.zeros((*shape, n_values) if n_values else (0, 0, 0))
         self.unbounded = np.zeros((n_chains, n_clusters), dtype=np.bool_)
         self.differences = np.full((n_chains, N_CHECKS), np.nan)
         self._warmup, self._thin = plan.warmup, plan.thin
@@ -119,6 +121,7 @@ class Run:
             "shares": self.shares[:, :, order],
             "chain_memberships": memberships,
             "leaders": leaders[:, :, order],
+            "errors": self.errors,
         }
 
     def _best(self) -> NDArray[np.int32]:
@@ -264,6 +267,8 @@ class Run:
         self.log_posterior[chain, draw] = mixture.log_posterior()
         self.evidence = self.evidence + mixture.evidence  # a checkpoint may hold the old one
         self.shares[chain, draw] = mixture.shares
+        if self.errors.size:
+            self.errors[chain, draw] = mixture.errors
         if len(self.kept_users):
             self.latents[chain, draw] = mixture.latent_of(self.kept_users)
         check, left = divmod(draw + 1, max(1, self.plan.n_draws // N_CHECKS))

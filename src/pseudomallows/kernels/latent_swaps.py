@@ -2,8 +2,9 @@
 
 `ranks[item]` is what is known of a user: equal ranks are a tie, whose items share the ranks from
 there on, and items of rank 0 share the ranks that are left. `latent[item]` is a full ranking that
-agrees with it. Around a consensus it is seen as `seats[place]`: the rank less 1 of the item at that
-place of the consensus, so that the distance is that between `seats` and 0, 1, 2, ....
+agrees with it. Of users who compare pairs no rank is known. Around a consensus a ranking is seen as
+`seats[place]`: the rank less 1 of the item at that place of the consensus, so that the distance is
+that between `seats` and 0, 1, 2, ....
 """
 
 from typing import NamedTuple
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 
 from .chain import accepts, choose_pair, exchange_places
 from .distances.ulam import longest_rise
-from .streams import start_user
+from .statements import ErrorLaw, change_by_exchange
+from .streams import start_user, uniform
 
 PRICED, KENDALL, CAYLEY, ULAM = 0, 1, 2, 3
 
@@ -28,6 +30,13 @@ class SwapLaw(NamedTuple):
     prices: NDArray[np.int64]
     lam: float
     is_two_sided: bool
+
+
+class OrderLaw(NamedTuple):
+    """How likely rankings are around a consensus, and statements, given a ranking."""
+
+    swaps: SwapLaw
+    errors: ErrorLaw
 
 
 class Seating(NamedTuple):
@@ -129,37 +138,74 @@ def change_by_swap(law, seats, one, other):
 
 
 @njit(cache=True, nogil=True)
-def swap_together(stream, rankings, law, n_moves, latent, consensus):
+def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
     """Exchange two items in the consensus, and with them in the latent ranking of each user who has
     not told them apart: that leaves these users' distances as they are, so that the others decide.
     If the distance is two-sided, so do users whose two items at the same ranks are not told apart.
 
+    A user who compares pairs has two rankings meanwhile, with the two items as they are and
+    exchanged. The consensus moves with both of them summed up; then one of the two is drawn.
+
     Without it a consensus would hardly move: latent rankings have been drawn around it.
     """
-    n_items = len(consensus)
+    n_items, law = len(consensus), laws.swaps
     ordering, seats, places, tails = np.empty((4, n_items), dtype=np.int64)
     seating = Seating(seats, places, tails)
     for item in range(n_items):
         ordering[consensus[item] - 1] = item
         places[item] = item
     partners, log_reach = np.empty((len(latent), 2), dtype=np.int64), np.log(n_items)
+    both = np.empty((len(said.starts), 2))  # logs: moved with the consensus, and told by the user
     for _ in range(n_moves):
         low, high = choose_pair(stream, n_items, log_reach)
         if high >= n_items:
             continue
-        one, other, change = ordering[low], ordering[high], 0
+        one, other, change, log_ratio = ordering[low], ordering[high], 0, 0.0
         for row in range(len(latent)):
+            if speaks(said, row):
+                away = change_around(law, latent[row], ordering, low, high, seating)
+                told = change_by_exchange(said, row, laws.errors, latent[row], one, other)
+                both[row] = -law.lam * away, told
+                log_ratio += log_sum(both[row, 0], told) - log_sum(0.0, both[row, 0] + told)
+                continue
             partners[row] = find_partners(law, rankings[row], latent[row], low, high, one, other)
             if partners[row, 0] < 0:
                 change += change_around(law, latent[row], ordering, low, high, seating)
-        if accepts(stream, -law.lam * change):
+        is_accepted = accepts(stream, log_ratio - law.lam * change)
+        if is_accepted:
             exchange_places(low, high, consensus, ordering)
-            for row in range(len(latent)):
+        for row in range(len(latent)):
+            first, second = one, other
+            if speaks(said, row):
+                moved, told = both[row]
+                is_swapped = is_second(stream, told - moved if is_accepted else told + moved)
+            else:
                 first, second = partners[row]
-                if first >= 0:
-                    here = latent[row, first]
-                    latent[row, first] = latent[row, second]
-                    latent[row, second] = here
+                is_swapped = is_accepted and first >= 0
+            if is_swapped:
+                here = latent[row, first]
+                latent[row, first] = latent[row, second]
+                latent[row, second] = here
+
+
+@njit(cache=True, nogil=True)
+def speaks(said, row):
+    """Has the user of a row compared any pair?"""
+    return len(said.starts) > 0 and said.firsts[row, -1] > 0
+
+
+@njit(cache=True, nogil=True)
+def log_sum(one, other):
+    """Log of the sum of two numbers given by their logs."""
+    return max(one, other) + np.log1p(np.exp(-min(abs(one - other), 700.0)))
+
+
+@njit(cache=True, nogil=True)
+def is_second(stream, log_odds):
+    """Draw one of two; the second has these odds."""
+    if abs(log_odds) > 40.0:
+        return log_odds > 0.0
+    return uniform(stream) * (1.0 + np.exp(-log_odds)) < 1.0
 
 
 @njit(cache=True, nogil=True)

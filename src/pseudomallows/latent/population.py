@@ -140,6 +140,15 @@ class Population(ABC):
         """The same as a function of alpha, for a consensus that stays meanwhile."""
         return functools.partial(self.log_likelihood, consensus)
 
+    def move_errors(self, rng: np.random.Generator) -> None:
+        """Move how often comparisons are wrong, where they may be."""
+        raise NotImplementedError
+
+    @property
+    def error_values(self) -> NDArray[np.float64]:
+        """How often comparisons are wrong; nothing where none can be."""
+        return np.empty(0)
+
     def for_chain(self) -> "Population":
         """The latent rankings as one chain keeps them; nothing to keep where draws are exact."""
         return self

@@ -19,12 +19,12 @@ from ..preferences import Preferences, check_preferences
 from .bucket_orders import BucketPopulation, has_buckets_only, log_likelihoods_of_buckets
 from .click_laws import ClickLaw
 from .clicks import ClickPopulation, log_likelihoods_of_clicks
+from .errors import Errors
 from .full_rankings import FullPopulation
 from .kendall_clicks import KendallClicks, KendallLaw, KendallShards, kendall_likelihoods
 from .kept_rankings import (
     HammingPopulation,
     KeptPopulation,
-    as_rankings,
     log_likelihoods_by_hamming,
 )
 from .matched.tables import MatchedTables
@@ -77,7 +77,7 @@ EXACT = {
     ("clicks", "hamming"): Exact(
         HammingPopulation,
         lambda prefs, rows, consensus, alpha: log_likelihoods_by_hamming(
-            as_rankings(prefs.take(np.arange(rows.start, rows.stop))).rankings, consensus, alpha
+            prefs.take(np.arange(rows.start, rows.stop)).as_rankings().rankings, consensus, alpha
         ),
     ),
 }
@@ -95,9 +95,12 @@ def exact_of(prefs: Preferences, distance: str) -> Exact | None:
 
 
 def make_population(
-    prefs: Preferences, executor: Executor | None, distance: str = "footrule"
+    prefs: Preferences,
+    executor: Executor | None,
+    distance: str = "footrule",
+    errors: Errors | None = None,
 ) -> Population:
-    """The users of a fit, here or on workers."""
+    """The users of a fit, here or on workers; `errors` says how often comparisons are wrong."""
     check_preferences(prefs)
     kind = distances.get(distance)
     data: Any = prefs
@@ -110,7 +113,7 @@ def make_population(
     if prefs.is_full:
         return FullPopulation(data, executor, distance=kind)
     if made_of is None:
-        return KeptPopulation(prefs, executor, distance=kind)
+        return KeptPopulation(prefs, executor, distance=kind, errors=errors)
     population: Population = made_of.population(prefs, executor)
     return population
 

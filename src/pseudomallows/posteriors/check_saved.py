@@ -13,7 +13,7 @@ from ..distributions.orders import ORDERS
 from ..files.archive import WrongFileError
 from ..preferences import KINDS
 from ..rankings import MAX_ALPHA
-from .names import AUGMENTATIONS, METHODS, STARTS, UPDATES
+from .names import AUGMENTATIONS, ERROR_MODELS, METHODS, STARTS, UPDATES
 
 ARRAYS = {
     "consensus": 4,
@@ -24,6 +24,7 @@ ARRAYS = {
     "latent": 4,
 }  # and their axes
 CLUSTER_ARRAYS = {"shares": 3, "chain_memberships": 3, "leaders": 4}  # since version 2
+ERROR_ARRAYS = {"errors": 3}  # since version 5
 FLAGS = (  # among the options
     "samples_alpha",
     "balanced",
@@ -43,12 +44,13 @@ NAMED = {  # options that are names, and these names
     "update": UPDATES,
     "move": tuple(MOVES),
     "start": STARTS,
+    "errors": ERROR_MODELS,
 }
 
 
 def check_shapes(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     """Refuse arrays of a posterior that do not fit together."""
-    for name, n_axes in (ARRAYS | CLUSTER_ARRAYS).items():
+    for name, n_axes in (ARRAYS | CLUSTER_ARRAYS | ERROR_ARRAYS).items():
         if arrays[name].ndim != n_axes:
             raise WrongFileError(f"has an array {name!r} with {arrays[name].ndim} axes")
     n_chains, n_draws, n_clusters, n_items = arrays["consensus"].shape
@@ -67,6 +69,8 @@ def check_shapes(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Non
             n_items,
         ),
     }
+    if arrays["errors"].size:
+        shapes["errors"] = (n_chains, n_draws, arrays["errors"].shape[2])
     wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape]
     if wrong or len(header["items"]) != n_items:
         raise WrongFileError(f"is damaged: its arrays {wrong or ['items']} do not fit together")
@@ -88,6 +92,8 @@ def check_values(arrays: dict[str, NDArray[Any]]) -> None:
         )
     if not (np.isfinite(weights).all() and weights.min() >= 0 and abs(weights.sum() - 1) < 1e-6):
         raise WrongFileError("is damaged: its weights are not weights")
+    if not (np.isfinite(arrays["errors"]).all() and (arrays["errors"] >= 0).all()):
+        raise WrongFileError("is damaged: its errors must be finite numbers, 0 or more")
     for name in ("chain_memberships", "shares"):
         parts = arrays[name]
         if not (np.abs(parts.sum(axis=2) - 1) < 1e-3).all() or not (parts >= 0).all():

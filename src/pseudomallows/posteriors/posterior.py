@@ -100,6 +100,9 @@ class Posterior:
     leaders : (n_chains, n_leaders, n_clusters, n_items) array
         Exact consensuses by which the clusters were told apart, where those of the draws are
         approximate; else empty.
+    errors : (n_chains, n_draws, n_values) array
+        How often comparisons are wrong: theta of ``errors="bernoulli"``, the two certainties of
+        "logistic"; empty where there are none. See `theta`.
     """
 
     consensus: NDArray[np.int32]
@@ -117,6 +120,7 @@ class Posterior:
         default_factory=lambda: np.ones((1, 0, 1), np.float32)
     )
     leaders: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int32))
+    errors: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 0)))
 
     update: ClassVar[Callable[..., Any]]  # :func:`pseudomallows.inference.update`
 
@@ -167,6 +171,18 @@ class Posterior:
     def n_clusters(self) -> int:
         """Number of clusters."""
         return self.consensus.shape[2]
+
+    @property
+    def theta(self) -> NDArray[np.float64]:
+        """``theta[chain, draw]``: probability that a comparison is wrong; by ``errors="logistic"``,
+        one of two items that the user has at neighbouring ranks."""
+        if not self.errors.size:
+            raise ValueError(
+                "theta is the probability of wrong comparisons, which this fit does not allow for: "
+                "fit comparisons with errors='bernoulli' or 'logistic'"
+            )
+        first = self.errors[:, :, 0]
+        return first if self.errors.shape[2] == 1 else 1 / (1 + np.exp(first))
 
     @property
     def memberships(self) -> NDArray[np.float64]:
@@ -343,6 +359,8 @@ class Posterior:
         arrays: dict[str, NDArray[Any]] = {"consensus": self.consensus, "alpha": self.alpha}
         if self.n_clusters > 1:
             arrays["shares"] = self.shares
+        if self.errors.size:
+            arrays["theta"] = self.theta
         draws = {
             name: values.reshape(-1, *values.shape[2:])[chosen].reshape(values.shape)
             for name, values in arrays.items()

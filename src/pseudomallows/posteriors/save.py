@@ -2,17 +2,17 @@
 
 A saved fit is a ZIP archive that `numpy.load` can open too, without pickle:
 
-- ``header.json``: {"format": "pseudomallows posterior", "version": 4, "items": [...],
+- ``header.json``: {"format": "pseudomallows posterior", "version": 5, "items": [...],
   "users": [...], "settings": {...}, "arrays": {name: {"dtype": ..., "shape": [...]}}};
 - of a :class:`Posterior`, its arrays: ``consensus.npy``, ``alpha.npy``, ``weights.npy``,
   ``log_posterior.npy``, ``best.npy`` (up to version 3 ``costs.npy``, of each item and rank, from
   which it follows), ``latent.npy``, and since version 2 ``shares.npy``,
-  ``chain_memberships.npy``, ``leaders.npy``;
+  ``chain_memberships.npy``, ``leaders.npy``, since version 5 ``errors.npy``;
 - of a :class:`PersonalFit`, ``personal_*.npy``: its arrays and those of its corrections, one row a
   window; ``personal_clusters.npy``, the bytes of another such archive, if it is blended with
   clusters; up to version 2 also the arrays of a posterior, which mean nothing and are not read;
 - of a fit from clicks, ``click_starts.npy``, ``click_codes.npy``, ``click_weights.npy``: the
-  clicks, row by row.
+  clicks, row by row; of one from comparisons, ``pair_*.npy``.
 
 Since version 3 the settings say the kind of the data, and whether everything is known of the users.
 Versions above the one known here are refused; older ones stay readable.
@@ -33,6 +33,7 @@ from ..preferences import KINDS, Preferences
 from .check_saved import (
     ARRAYS,
     CLUSTER_ARRAYS,
+    ERROR_ARRAYS,
     check_options,
     check_personal,
     check_settings,
@@ -43,7 +44,7 @@ from .corrections import Correction
 from .personal import Fit, PersonalFit
 from .posterior import Posterior
 
-FORMAT, VERSION, HEADER = "pseudomallows posterior", 4, "header.json"
+FORMAT, VERSION, HEADER = "pseudomallows posterior", 5, "header.json"
 PERSONAL = ("item_weights", "popularity", "ties", "alphas", "alpha_shares", "scores")
 CORRECTIONS = ("windows", "coefficients", "knots", "values")
 DTYPES: dict[str, Any] = {  # all others are floats
@@ -72,7 +73,7 @@ def _write(fit: Fit, stream: IO[bytes]) -> None:
     if isinstance(fit, PersonalFit):
         arrays = _personal_arrays(fit)
     else:
-        arrays = {name: getattr(fit, name) for name in (*ARRAYS, *CLUSTER_ARRAYS)}
+        arrays = {name: getattr(fit, name) for name in (*ARRAYS, *CLUSTER_ARRAYS, *ERROR_ARRAYS)}
     if fit.data is not None:
         arrays |= fit.data.to_arrays()
     header = {
@@ -112,6 +113,7 @@ def _read(content: IO[bytes], is_inner: bool = False) -> Fit:
         personal = [name for name in header["arrays"] if name.startswith("personal_")]
         is_personal = bool(personal) and not is_inner
         drawn = [*ARRAYS, *(CLUSTER_ARRAYS if header["version"] > 1 else ())]
+        drawn += ERROR_ARRAYS if header["version"] > 4 else ()
         if header["version"] < 4:
             drawn[drawn.index("best")] = "costs"
         of_data = [name for kind in KINDS.values() for name in kind.ARRAYS]
@@ -129,6 +131,7 @@ def _read(content: IO[bytes], is_inner: bool = False) -> Fit:
         arrays |= _one_cluster(arrays, len(users))
     if header["version"] < 4:
         arrays["best"] = _best_by_costs(arrays.pop("costs"), arrays["consensus"].shape)
+    arrays.setdefault("errors", np.empty((0, 0, 0)))
     check_shapes(header, arrays)
     check_values(arrays)
     check_options(settings["options"], arrays["consensus"].shape[2])
@@ -144,7 +147,7 @@ def _upgrade(settings: dict[str, Any], data: Preferences | None) -> None:
     settings.setdefault("distance", "footrule")
     if settings.get("method") != "personal":
         options.setdefault("n_clusters", 1)
-    kind = "rankings" if data is None else data.kind  # only clicks are kept
+    kind = "rankings" if data is None else data.kind  # of older files only clicks are kept
     settings.setdefault("kind", kind)
     # on full rankings, and on no others, the chain moved alpha five times a sweep
     is_full = kind == "rankings" and options.get("n_alpha_moves") == 5

@@ -98,6 +98,10 @@ class Rankings(Preferences):
             raise ValueError("its ties do not have the first of their ranks")
         return cls(weights, users, items, ranks)
 
+    def as_rankings(self) -> "Rankings":
+        """They are."""
+        return self
+
     def take(self, rows: ArrayLike) -> "Rankings":
         """Some of the rows, by number or by mask."""
         chosen = np.arange(self.n_users)[index_of(rows)]
@@ -261,6 +265,17 @@ class Clicks(Preferences):
             cells = np.repeat(places * self.n_items, mine) + codes
             counts += np.bincount(cells, np.repeat(weights, mine), len(counts)).astype(np.int64)
         return SizeTable(found, users, counts.reshape(len(found), self.n_items))
+
+    def as_rankings(self) -> Rankings:
+        """Rankings with two ties.
+
+        >>> Preferences.from_clicks([[0, 1, 1], [1, 0, 0]]).as_rankings().rankings
+        array([[3, 1, 1],
+               [1, 2, 2]], dtype=int32)
+        """
+        ranks = np.repeat(self.n_clicks[:, None] + 1, self.n_items, axis=1).astype(np.int32)
+        ranks[np.repeat(np.arange(self.n_users), self.n_clicks), self.codes] = 1
+        return Rankings(self.weights, self.users, self.items, ranks)
 
     def take(self, rows: ArrayLike) -> "Clicks":
         """Some of the rows, by number or by mask."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .blocks import check_saved_weights, typed_arrays
+from .blocks import Rankings, check_saved_weights, typed_arrays
 from .preferences import MAX_WEIGHT, Preferences, check_weights, index_of
 
 
@@ -129,6 +129,20 @@ class Pairs(Preferences):
     def kept(self) -> "Pairs":
         """The comparisons."""
         return self
+
+    def as_rankings(self) -> Rankings:
+        """No rank is known."""
+        ranks = np.zeros((self.n_users, self.n_items), dtype=np.int32)
+        return Rankings(self.weights, self.users, self.items, ranks)
+
+    def comparisons(self) -> "Pairs":
+        """They are."""
+        return self
+
+    @property
+    def is_contradictory(self) -> bool:
+        """Does a user contradict himself, so that no ranking agrees with all he says?"""
+        return not bool(self.is_consistent[self.is_informative].all())
 
     def take(self, rows: ArrayLike) -> "Pairs":
         """Some of the rows, by number or by mask."""

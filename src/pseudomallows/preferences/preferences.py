@@ -14,6 +14,7 @@ from ..rankings import as_array, numeric_table
 
 if TYPE_CHECKING:
     from .blocks import Clicks, Rankings, SizeTable
+    from .pairs import Pairs
 
 MAX_WEIGHT = 1e9  # in all; costs of as many users still fit into 64 bits
 
@@ -230,6 +231,19 @@ class Preferences(ABC):
         for part in self.contents():
             digest.update(part)
         return digest.hexdigest()[:16]
+
+    @abstractmethod
+    def as_rankings(self) -> "Rankings":
+        """What is known by ranks, users row by row: clicks are two ties; of comparisons nothing."""
+
+    def comparisons(self) -> "Pairs | None":
+        """What is known by comparisons, users row by row; None if nothing is."""
+        return None
+
+    @property
+    def is_contradictory(self) -> bool:
+        """Does a user contradict himself, so that no ranking agrees with all he says?"""
+        return False
 
     def by_size(self) -> "SizeTable | None":
         """Users and clicks by the number of clicks; None where there are no clicks."""

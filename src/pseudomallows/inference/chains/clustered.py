@@ -51,6 +51,11 @@ class Clustered(Generic[C]):
         """``alpha[cluster]``."""
         return np.array([cluster.alpha for cluster in self.clusters])
 
+    @property
+    def errors(self) -> NDArray[np.float64]:
+        """How often comparisons are wrong; nothing where none can be."""
+        return self.population.error_values
+
     def _draw_latent(
         self,
         users: NDArray[np.int64],

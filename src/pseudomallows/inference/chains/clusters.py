@@ -88,16 +88,17 @@ class Cluster(ABC):
 
     def begin_draw(self) -> Draw:
         """Begin to draw the latent rankings, the blocks of rows still to be run."""
-        self._note_origin(None)
+        self.note_origin()
         return self.population.begin_draw(self.consensus, self.alpha, self.seed, self.n_sweeps)
 
     def wander(self) -> None:
         """A move without any users: the consensus anywhere."""
         self.n_sweeps += 1
         self.consensus = rank_randomly(np.zeros(self.population.n_items), self.rng)
-        self._note_origin(None)
+        self.note_origin()
 
-    def _note_origin(self, order: str | None) -> None:
+    def note_origin(self, order: str | None = None) -> None:
+        """Note from what the latent rankings of this sweep are drawn."""
         consensus = self.consensus.copy()
         self.origin = DrawOrigin(consensus, self.alpha, self.seed, self.n_sweeps, order)
 
@@ -147,7 +148,7 @@ class PseudoCluster(Cluster):
         order = self._moves.order
         if order is None:
             return super().begin_draw()
-        self._note_origin(order)
+        self.note_origin(order)
         if self._moves.update == "expected":
             return self._expect(order)
         return PseudoDraw(

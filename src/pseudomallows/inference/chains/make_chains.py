@@ -44,6 +44,8 @@ class Chain(Protocol):
     @property
     def evidence(self) -> NDArray[Any]: ...  # pragma: no cover
     @property
+    def errors(self) -> Floats: ...  # pragma: no cover
+    @property
     def mean_memberships(self) -> Floats: ...  # pragma: no cover
     @property
     def is_led(self) -> bool: ...  # pragma: no cover

@@ -168,6 +168,8 @@ class Mixture(Clustered[Cluster]):
     def sweep(self, adapt: bool) -> None:
         """Move every cluster, given its users; then, if it is time, draw labels and shares."""
         self.n_sweeps += 1
+        if len(self.errors):
+            self.population.move_errors(self._rng)
         if self.refresh_every is None:
             self._move(self.clusters, adapt)
             return
@@ -188,6 +190,7 @@ class Mixture(Clustered[Cluster]):
                 continue
             cluster.n_sweeps += 1
             if cluster.population.is_full:
+                cluster.note_origin()
                 cluster.move_alpha(adapt)
                 cluster.tally = cluster.population.known
             else:

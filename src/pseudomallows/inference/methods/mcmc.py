@@ -8,20 +8,44 @@ import numpy as np
 
 from ...distances.tallies import Ranking
 from ...engines.executors import Executor, check_local
+from ...latent.errors import MODELS, THETA_PRIOR
 from ...latent.metropolis import MetropolisPopulation
 from ...latent.population import Population, check_informative
-from ...latent.registry import CLICK_LAWS
-from ...posteriors.names import AUGMENTATIONS
+from ...latent.registry import CLICK_LAWS, make_population
+from ...posteriors.names import AUGMENTATIONS, ERROR_MODELS
 from ...posteriors.posterior import Posterior
 from ...preferences import Clicks, Preferences
 from ...rankings import rank_randomly
 from ..chains.clusters import ExactCluster, Proposals
 from ..chains.starts import best_alpha, start_consensus
-from .method import Case, Plan, clicks_only, count, one_of, option
+from .method import Case, Plan, above_0, clicks_only, count, one_of, option, pairs_only
 from .sampler import Sampler
 
 LEAST_DRAWS, ROOM = 10, 2**29  # draws of a chain, and bytes of all, of a huge catalogue
 N_ALPHA_MOVES = 5  # in a sweep of full rankings, where one costs nothing
+
+
+def check_beta(prior: Any, name: str) -> tuple[float, float]:
+    """A check for the two numbers of a Beta distribution."""
+    try:
+        one, other = prior
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be two numbers above 0, got {prior!r}") from None
+    return above_0(one, name), above_0(other, name)
+
+
+def check_consistent(prefs: Preferences) -> None:
+    """Refuse users who contradict themselves, and name one."""
+    pairs = prefs.comparisons()
+    if pairs is None or not prefs.is_contradictory:
+        return
+    user, cycle = pairs.contradictions(1)[0]
+    n_users = int((~pairs.is_consistent).sum())
+    shown = " to ".join(repr(item) for item in [*cycle, cycle[0]])
+    raise ValueError(
+        f"{n_users} of {prefs.n_users} users contradict themselves; user {user!r} prefers {shown}: "
+        "use errors='bernoulli' or 'logistic', which allow for errors, or leave errors out"
+    )
 
 
 def _one_cluster_of_clicks(case: Case) -> bool:
@@ -51,11 +75,28 @@ class Mcmc(Sampler):
         count(),
     )
 
+    errors: str | None = option(
+        None,
+        'Wrong comparisons: "none" (default where no user contradicts himself), "bernoulli" '
+        '(default otherwise: each is wrong with probability theta), or "logistic" (those of items '
+        "far apart in the user's ranking more rarely).",
+        pairs_only,
+        one_of(*ERROR_MODELS),
+    )
+    theta_prior: Any = option(
+        THETA_PRIOR,
+        'With errors="bernoulli": (one, other) of the Beta prior of theta, which is cut off at '
+        "1/2; default (1, 1), uniform.",
+        pairs_only,
+        check_beta,
+    )
+
     def other_defaults(self, case: Case) -> dict[str, Any]:
-        """Proposals and prior by the number of items."""
+        """Proposals and prior by the number of items; errors, if users contradict themselves."""
         if self.augmentation == "metropolis" and case.has_clusters:
             raise ValueError("augmentation='metropolis' is for one cluster: use 'matched'")
-        return super().other_defaults(case)
+        errors = self.errors or ("bernoulli" if case.is_contradictory else "none")
+        return super().other_defaults(case) | {"errors": errors}
 
     def check_distance(self, case: Case) -> None:
         """Of clicks, Kendall's has a law of its own, and moves of its own."""
@@ -83,7 +124,10 @@ class Mcmc(Sampler):
     def population(self, prefs: Preferences, executor: Executor | None) -> Population:
         """The users as this method needs them."""
         if self.augmentation != "metropolis" or self.distance != "footrule":
-            return super().population(prefs, executor)
+            if self.errors == "none":
+                check_consistent(prefs)
+            errors = MODELS[self.errors or "none"](prefs.n_items, self.theta_prior)
+            return make_population(prefs, executor, self.distance, errors)
         check_local(executor, "augmentation='metropolis'")
         check_informative(prefs.is_informative)
         assert isinstance(prefs, Clicks)  # others do not have the option

@@ -31,11 +31,13 @@ class Case:
     is_full: bool
     n_items: int
     n_clusters: int = 1
+    is_contradictory: bool = False  # is there a user with whom no ranking agrees?
 
     @classmethod
     def of(cls, prefs: Preferences, n_clusters: int = 1) -> "Case":
         """The case of these data."""
-        return cls(prefs.kind, bool(prefs.is_full), prefs.n_items, n_clusters)
+        is_full, is_contradictory = bool(prefs.is_full), prefs.is_contradictory
+        return cls(prefs.kind, is_full, prefs.n_items, n_clusters, is_contradictory)
 
     @property
     def has_clicks(self) -> bool:
@@ -43,9 +45,14 @@ class Case:
         return self.kind == "clicks"
 
     @property
+    def has_pairs(self) -> bool:
+        """May there be comparisons among them?"""
+        return self.kind in ("pairs", "mixed")
+
+    @property
     def is_partial(self) -> bool:
         """Are they rankings of which something is not known?"""
-        return not self.has_clicks and not self.is_full
+        return self.kind == "rankings" and not self.is_full
 
     @property
     def has_clusters(self) -> bool:
@@ -53,9 +60,11 @@ class Case:
         return self.n_clusters > 1
 
     def __str__(self) -> str:
-        full = "" if self.has_clicks else "full " if self.is_full else "partial "
+        full = "full " if self.is_full else "partial " if self.is_partial else ""
+        kind = "comparisons" if self.kind == "pairs" else self.kind
+        kind = "users of several kinds" if self.kind == "mixed" else kind
         clusters = f" with {self.n_clusters} clusters" if self.has_clusters else ""
-        return f"{full}{self.kind}{clusters}"
+        return f"{full}{kind}{clusters}"
 
 
 def option(
@@ -104,6 +113,16 @@ def distance_name(value: Any, name: str) -> str:
 def clicks_only(case: Case) -> bool:
     """Only for clicks."""
     return case.has_clicks
+
+
+def pairs_only(case: Case) -> bool:
+    """Only where there are comparisons."""
+    return case.has_pairs
+
+
+def partial_only(case: Case) -> bool:
+    """Only where something is not known."""
+    return not case.is_full
 
 
 def clusters_only(case: Case) -> bool:
@@ -195,9 +214,9 @@ class Method(Options, ABC):
     )
     keep_latent: Any = option(
         (),
-        "Names of users whose latent rankings are kept with the draws: those drawn at the start of "
-        "a sweep, before the consensus moved.",
-        clicks_only,
+        "Names of users whose latent rankings are kept with the draws, or True for all of them: "
+        "those drawn at the start of a sweep, before the consensus moved.",
+        partial_only,
     )
     distance: str = option(
         "footrule",
@@ -333,7 +352,8 @@ class Plan:
         chosen = method.make(case, options)
         chosen.check_distance(case)
         draws = check_count(chosen.default_draws(case) if n_draws is None else n_draws, "n_draws")
-        rows = rows_of_users(prefs, chosen.keep_latent)
+        keeps_all = chosen.keep_latent is True
+        rows = rows_of_users(prefs, prefs.users if keeps_all else chosen.keep_latent)
         return cls(chosen.resolved(case, draws), case, draws, alpha, rows)
 
     @property

@@ -43,6 +43,11 @@ class PseudoMethod(Method):
         draws = law.draw_weighted(plan.n_draws, rng)
         return draws if moves.weighted else replace(draws, log_weights=np.zeros(plan.n_draws))
 
+    @staticmethod
+    def is_for(case: Case) -> bool:
+        """Rankings and clicks."""
+        return not case.has_pairs
+
     def first_cluster(
         self, population: Population, plan: Plan, rng: np.random.Generator
     ) -> PseudoCluster:
