@@ -240,7 +240,7 @@ class Pairs(Preferences):
         """
         groups, within = self._circular()
         rows, firsts = np.unique(self.owners()[within], return_index=True)
-        ends = np.append(firsts[1:], len(within))
+        ends = np.append(firsts, len(within))[1:]
         found = []
         for row, first, end in list(zip(rows, firsts, ends, strict=True))[:most]:
             mine = within[first:end]

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .blocks import Rankings
-from .headers import USER, are_places, order_of_places, place_of, refuse_pairs, word
+from .headers import USER, are_places, order_of_places, place_of, word
+from .pair_headers import refuse_pairs
 from .preferences import ZeroBasedWarning, check_n_items, check_names, check_weights, is_missing
 from .ties import block_sizes, check_tied_ranks
 
