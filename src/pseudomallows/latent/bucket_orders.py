@@ -17,7 +17,7 @@ from ..preferences import Rankings
 from ..preferences.ties import block_sizes
 from ..rankings import orderings_of
 from .full_rankings import FullPopulation
-from .population import LocalPopulation, check_informative
+from .population import DrawOrigin, LocalPopulation, check_informative
 
 
 class BucketPopulation(FullPopulation):
@@ -30,7 +30,7 @@ class BucketPopulation(FullPopulation):
     ):
         check_informative(prefs.is_informative)
         LocalPopulation.__init__(self, prefs.n_items, executor, KENDALL)
-        said = prefs.take(prefs.is_informative)
+        self.everyone, said = prefs, prefs.take(prefs.is_informative)
         self._prefs = replace(said, rankings=close_gaps(said.rankings))
         self._set_rows(self._prefs.weights, numbers)
         self._n_full = int(self.row_weights.sum())
@@ -42,6 +42,20 @@ class BucketPopulation(FullPopulation):
         chosen = weights > 0
         prefs = replace(self._prefs.take(chosen), weights=weights[chosen])
         return BucketPopulation(prefs, self.executor, numbers[chosen])
+
+    def redraw(self, known: Rankings, numbers: Counts, origin: DrawOrigin) -> Ranking:
+        """Latent rankings: the items of a bucket have a Kendall law of their own."""
+        found = close_gaps(known.rankings)
+        for ranks, number in zip(found, numbers.tolist(), strict=True):
+            for first in np.unique(ranks):
+                mine = np.flatnonzero(ranks == first)
+                mine = mine[np.argsort(origin.consensus[mine])]
+                seeds = np.random.SeedSequence((origin.seed, origin.number, number, int(first)))
+                seed = int(seeds.generate_state(1, np.uint64)[0] >> 1)
+                alpha = origin.alpha * len(mine) / self.n_items
+                if len(mine) > 1:
+                    ranks[mine] = first - 1 + KENDALL.draw(len(mine), alpha, 1, seed)[0]
+        return found
 
     @property
     def n_unknown(self) -> int:

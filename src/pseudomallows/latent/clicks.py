@@ -31,6 +31,8 @@ from .population import (
 class ClickPopulation(LocalPopulation):
     """Clicks: the clicked items have the first ranks, in an order that is not known."""
 
+    everyone: Clicks
+
     def __init__(
         self, prefs: Clicks, executor: Executor | None = None, numbers: Counts | None = None
     ):
@@ -39,7 +41,7 @@ class ClickPopulation(LocalPopulation):
         self.clicks = prefs if informative.all() else prefs.take(informative)
         self._set_rows(self.clicks.weights, numbers)
         self.mean_ranks = -self.clicks.item_counts().astype(np.float64)  # most clicked, rank 1
-        self._prefs = prefs
+        self.everyone = prefs
 
     @property
     def n_unknown(self) -> int:
@@ -103,28 +105,9 @@ class ClickPopulation(LocalPopulation):
         rows = csr_array((values, self.clicks.codes, self.clicks.starts), shape=shape)
         return principal_components(rows, n_features)
 
-    def latent_of(self, users: NDArray[np.int64], origin: DrawOrigin) -> Ranking:
-        """The latent rankings of some users again: the same streams give the same bits.
-
-        Users who say nothing have one too, with numbers beyond those of the others.
-        """
-        numbers = np.array([self.row_of(int(user))[1] for user in users], dtype=np.int64)
-        chosen = self._prefs.take(users)
-        chosen = replace(chosen, weights=np.maximum(chosen.weights, 1))
-        return self.redraw(chosen, numbers, origin)
-
-    def redraw(self, clicks: Clicks, numbers: Counts, origin: DrawOrigin) -> Ranking:
-        """The same of users given by their clicks and numbers."""
-        return redraw_latent(clicks, numbers, origin)
-
-    def row_of(self, user: int) -> tuple[Clicks, int, int | None]:
-        """Clicks and number of a user of the data, and the row, if the user says anything."""
-        clicks = self._prefs.take([user])
-        informative = self._prefs.is_informative
-        if not informative[user]:
-            return clicks, self.n_users + int((~informative[: user + 1]).sum()), None
-        row = int(informative[:user].sum())
-        return clicks, int(self.row_numbers[row]), row
+    def redraw(self, known: Clicks, numbers: Counts, origin: DrawOrigin) -> Ranking:
+        """The latent rankings of users given by their clicks and numbers."""
+        return redraw_latent(known, numbers, origin)
 
 
 def redraw_latent(clicks: Clicks, numbers: Counts, origin: DrawOrigin) -> Ranking:

@@ -142,10 +142,10 @@ class KendallClicks(ClickPopulation):
         found.click_sizes = self.click_sizes
         return found
 
-    def redraw(self, clicks: Clicks, numbers: Counts, origin: DrawOrigin) -> Ranking:
+    def redraw(self, known: Clicks, numbers: Counts, origin: DrawOrigin) -> Ranking:
         """The latent rankings of these users, by the same streams, so with the same bits."""
-        streams = Streams(origin.seed, origin.number, numbers, clicks.weights)
-        rows = ClickRows(clicks.starts, clicks.codes)
+        streams = Streams(origin.seed, origin.number, numbers, known.weights)
+        rows = ClickRows(known.starts, known.codes)
         return draw_kendall_rankings(streams, rows, origin.consensus, origin.alpha)
 
 

@@ -249,7 +249,7 @@ class KeptPopulation(LocalPopulation):
             return nobody, row, row
         return nobody, self.n_users + user, None
 
-    def redraw(self, clicks: Any, numbers: Counts, origin: DrawOrigin) -> Ranking:
+    def redraw(self, known: Any, numbers: Counts, origin: DrawOrigin) -> Ranking:
         """The latent rankings that the chain holds; of users who say nothing, a new one."""
         found = np.empty((len(numbers), self.n_items), dtype=np.int32)
         for place, number in enumerate(numbers.tolist()):

@@ -34,12 +34,12 @@ class MetropolisPopulation(ClickPopulation):
 
     def for_chain(self) -> Population:
         """Latent rankings of its own for each chain."""
-        return MetropolisPopulation(self._prefs, self.executor, self._n_swaps)
+        return MetropolisPopulation(self.everyone, self.executor, self._n_swaps)
 
     @property
     def exact(self) -> Population:
         """The same users, their latent rankings drawn exactly."""
-        return ClickPopulation(self._prefs, self.executor)
+        return ClickPopulation(self.everyone, self.executor)
 
     def begin_draw(self, consensus: Ranking, alpha: float, seed: int, number: int) -> Draw:
         """Begin a few swaps for each user."""
@@ -72,7 +72,7 @@ class MetropolisPopulation(ClickPopulation):
     def latent_of(self, users: NDArray[np.int64], origin: DrawOrigin) -> Ranking:
         """The latent rankings that the chain holds; of users who say nothing, exact draws."""
         rankings = super().latent_of(users, origin)
-        known = self._prefs.is_informative[users]
+        known = self.everyone.is_informative[users]
         if self._latent is not None:
             rankings[known] = self._latent[self._rows[users[known]]]
         return rankings

@@ -4,7 +4,7 @@ import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -154,16 +154,16 @@ class Population(ABC):
         return self
 
     def latent_of(self, users: NDArray[np.int64], origin: "DrawOrigin") -> Ranking:
-        """The latent rankings of some users again, where they are of clicks, at hand."""
-        raise TypeError("latent rankings are kept of clicks only")
+        """The latent rankings of some users again, where they are at hand."""
+        raise TypeError("latent rankings are not kept on workers")
 
-    def redraw(self, clicks: Any, numbers: Counts, origin: "DrawOrigin") -> Ranking:
-        """The same of users given by their clicks and numbers."""
-        raise TypeError("latent rankings are kept of clicks only")
+    def redraw(self, known: Any, numbers: Counts, origin: "DrawOrigin") -> Ranking:
+        """The same of users given by what is known of them, and their numbers."""
+        raise TypeError("latent rankings are not kept on workers")
 
     def row_of(self, user: int) -> tuple[Any, int, int | None]:
         """What is known of a user of the data, the number, and the row, if there is any."""
-        raise TypeError("latent rankings are kept of clicks only")
+        raise TypeError("latent rankings are not kept on workers")
 
     @property
     def exact(self) -> "Population":
@@ -173,6 +173,8 @@ class Population(ABC):
 
 class LocalPopulation(Population):
     """The rows are at hand."""
+
+    everyone: Preferences  # the data, those who say nothing among them
 
     @abstractmethod
     def count_rows(self, rows: slice, law: "ExactLaw") -> Counts:
@@ -203,6 +205,24 @@ class LocalPopulation(Population):
     def gather(self, weights: Counts) -> "LocalPopulation":
         """The rows of weight above 0 alone."""
         return self.select(weights, self.row_numbers)
+
+    def latent_of(self, users: NDArray[np.int64], origin: "DrawOrigin") -> Ranking:
+        """The latent rankings of some users again: the same streams give the same bits.
+
+        Users who say nothing have one too, with numbers beyond those of the others.
+        """
+        numbers = np.array([self.row_of(int(user))[1] for user in users], dtype=np.int64)
+        chosen = self.everyone.take(users)
+        chosen = replace(chosen, weights=np.maximum(chosen.weights, 1))
+        return self.redraw(chosen, numbers, origin)
+
+    def row_of(self, user: int) -> tuple[Preferences, int, int | None]:
+        """What is known of a user of the data, the number, and the row, if there is any."""
+        known, informative = self.everyone.take([user]), self.everyone.is_informative
+        if not informative[user]:
+            return known, self.n_users + int((~informative[: user + 1]).sum()), None
+        row = int(informative[:user].sum())
+        return known, int(self.row_numbers[row]), row
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from ..kernels.footrule.latent import draw_latent, log_likelihoods
 from ..kernels.streams import Streams
 from ..preferences import Rankings
 from .population import (
+    DrawOrigin,
     ExactLaw,
     LocalPopulation,
     check_informative,
@@ -35,7 +36,7 @@ class RankingPopulation(LocalPopulation):
         informative = prefs.is_informative
         check_informative(informative)
         super().__init__(prefs.n_items, executor, distance)
-        self._prefs = prefs.take(informative)
+        self.everyone, self._prefs = prefs, prefs.take(informative)
         self._set_rows(self._prefs.weights, numbers)
         full = self._prefs.is_row_full
         others = self._prefs.take(~full)
@@ -84,6 +85,15 @@ class RankingPopulation(LocalPopulation):
         """Log probability of the rows that are full."""
         constant = self.distance.log_partition(self.n_items, alpha)
         return -alpha / self.n_items * self._full.distance(consensus) - self._n_full * constant
+
+    def redraw(self, known: Rankings, numbers: Counts, origin: DrawOrigin) -> Ranking:
+        """The latent rankings of users given by what is known of them, by the same streams."""
+        found, n_items = np.empty_like(known.rankings), self.n_items
+        counts = np.zeros((2, n_items, n_items), dtype=np.int64)
+        streams = Streams(origin.seed, origin.number, numbers, known.weights)
+        law = (origin.consensus, origin.alpha / n_items, np.full(n_items, -1))
+        draw_latent(streams, known.rankings, *law, counts, found)
+        return found
 
     def select(self, weights: Counts, numbers: Counts) -> "RankingPopulation":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""

@@ -13,6 +13,7 @@ from .preferences import (
     check_known,
     check_preferences,
     check_weights,
+    rows_of_names,
     rows_of_users,
 )
 
@@ -32,5 +33,6 @@ __all__ = [
     "check_known",
     "check_preferences",
     "check_weights",
+    "rows_of_names",
     "rows_of_users",
 ]

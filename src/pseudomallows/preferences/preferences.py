@@ -439,14 +439,19 @@ def object_array(listed: list[Any]) -> NDArray[Any]:
 
 def rows_of_users(prefs: Preferences, users: Any) -> NDArray[np.int64]:
     """The rows of users, by name; one name alone is one user."""
+    return rows_of_names(prefs.users, users)
+
+
+def rows_of_names(names: NDArray[Any], users: Any) -> NDArray[np.int64]:
+    """The places of users among names; one name alone is one user."""
     if isinstance(users, Sized) and not isinstance(users, str) and not len(users):
         return np.empty(0, dtype=np.int64)
-    rows = {name: row for row, name in enumerate(prefs.users.tolist())}
+    rows = {name: row for row, name in enumerate(names.tolist())}
     if isinstance(users, str) or not isinstance(users, Iterable) or _is_key(users, rows):
         users = [users]
     unknown = [name for name in users if not _is_key(name, rows)]
     if unknown:
-        shown, name = f"{prefs.users[:3].tolist()}"[1:-1], unknown[0]
+        shown, name = f"{names[:3].tolist()}"[1:-1], unknown[0]
         alike = next((user for user in rows if str(user) == str(name)), None)
         advice = f"the first are {shown}" if alike is None else f"did you mean {alike!r}?"
         raise ValueError(f"no user is named {name!r}; {advice}")

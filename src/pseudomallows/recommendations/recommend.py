@@ -12,8 +12,9 @@ from ..posteriors.posterior import intervals_of
 from ..preferences.frames import make_frame
 from ..rankings import check_count
 from .chances import MAX_ERROR, Chances, Floats, Users
+from .latent import LatentRanks
 from .recommenders import recommender_of
-from .users import check_posterior, clicks_of_one, new_users, users_of
+from .users import check_posterior, clicks_of_one, has_no_clicks, new_users, users_of
 
 WAYS = ("look_up", "draws")
 COLUMNS = ("user", "place", "item", "probability")  # of the table, wherever it is written
@@ -85,10 +86,13 @@ def recommend(
     For user j with c clicks the probability of an item is P(c < rank <= c + k): that it would be
     among the next k. Ties go to the better rank in the consensus.
 
+    Users known by rankings or comparisons have no clicks: the probability is that the item is among
+    the user's k best, by the latent rankings that the fit has kept (its option `keep_latent`).
+
     Parameters
     ----------
     posterior : Posterior or PersonalFit
-        From a fit of clicks.
+        From a fit of clicks; or of partial rankings or comparisons with `keep_latent`.
     k : int
         How many items; at most all of them. A user with fewer unseen ones gets all of these.
     users : list or name, optional
@@ -126,8 +130,12 @@ def recommend(
     >>> recommend(posterior, k=1, clicks={"new": ["ale"]}).to_rows()[0]["item"]
     'tea'
     """
-    chosen = users_of(posterior, users, clicks)
     k, window = check_sizes(k, window, posterior.n_items)
+    if has_no_clicks(posterior, clicks):
+        ranks = LatentRanks(posterior, users)
+        items, probabilities, errors = ranks.best(k, window)
+        return Recommendations(ranks.names, items, probabilities, posterior.items, errors)
+    chosen = users_of(posterior, users, clicks)
     if by not in WAYS:
         raise ValueError(f"by must be one of {', '.join(map(repr, WAYS))}, got {by!r}")
     if not max_error >= 0:
@@ -235,7 +243,8 @@ def user_intervals(
     Parameters
     ----------
     posterior : Posterior or PersonalFit
-        From a fit of clicks.
+        From a fit of clicks; or of partial rankings or comparisons with `keep_latent`, whose
+        latent rankings are the draws.
     user : optional
         Name of a user of the fit.
     clicks : optional
@@ -259,6 +268,8 @@ def user_intervals(
     """
     if (user is None) == (clicks is None):
         raise ValueError("give a user of the fit, or the clicks of a new one")
+    if has_no_clicks(posterior, clicks):
+        return intervals_of(LatentRanks(posterior, [user]).rank_probabilities()[0], probability)
     rng = np.random.default_rng(rng)
     chosen = users_of(posterior, None if user is None else [user], clicks)
     if chosen.clicks.n_users != 1:

@@ -1,12 +1,13 @@
 """Who is answered: users of the fit, by name, or new ones, by their clicks."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..posteriors.personal import Fit, check_fit
+from ..posteriors.posterior import Posterior
 from ..preferences import Clicks, Preferences, check_known, rows_of_users
 from .chances import Users
 from .recommenders import recommender_of
@@ -20,6 +21,23 @@ def check_posterior(posterior: Fit) -> Clicks:
     if posterior.clicks is None:
         raise ValueError("recommendations need a fit of clicks, and this posterior is of rankings")
     return posterior.clicks
+
+
+def has_no_clicks(posterior: Fit, clicks: Any) -> TypeGuard[Posterior]:
+    """Is the fit one of rankings or comparisons, whose users are answered by latent rankings?"""
+    check_fit(posterior)
+    if not isinstance(posterior, Posterior) or posterior.clicks is not None:
+        return False
+    if clicks is not None:
+        raise ValueError(
+            f"clicks of new users need a fit of clicks, and this is of {posterior.kind}"
+        )
+    if posterior.is_full:
+        raise ValueError(
+            "recommendations need a fit of clicks, or of users known in part; this posterior is of "
+            "full rankings, of which everything is known"
+        )
+    return True
 
 
 def users_of(posterior: Fit, users: Any = None, clicks: Any = None) -> Users:

@@ -63,7 +63,7 @@ class Clustered(Generic[C]):
         shares: NDArray[np.float64],
         label_of: Callable[[int], tuple[int, int, int]],
     ) -> Ranking:
-        """Latent rankings of some users of clicks, each in the cluster of its label.
+        """Latent rankings of some users, each in the cluster of its label.
 
         `label_of(row)` is the label of the last user of a row, how many have it, and how many users
         of the row come before them. A user who says nothing has a label by the shares.
@@ -71,7 +71,7 @@ class Clustered(Generic[C]):
         rankings = np.empty((len(users), self.population.n_items), dtype=np.int32)
         stream = np.empty(1, dtype=np.uint64)
         for place, user in enumerate(users):
-            clicks, number, row = self.population.row_of(int(user))
+            known, number, row = self.population.row_of(int(user))
             if row is None:
                 start_stream(self._seed, self.n_sweeps, number, stream)
                 edges = np.cumsum(shares)
@@ -80,7 +80,7 @@ class Clustered(Generic[C]):
             else:
                 label, weight, n_before = label_of(row)
                 number += n_before
-            clicks = replace(clicks, weights=np.array([weight]))
+            known = replace(known, weights=np.array([weight]))
             origin = clusters[label].origin
-            rankings[place] = self.population.redraw(clicks, np.array([number]), origin)[0]
+            rankings[place] = self.population.redraw(known, np.array([number]), origin)[0]
         return rankings

@@ -1,0 +1,58 @@
+"""Users known by rankings or comparisons: answers from the latent rankings that a fit has kept."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..posteriors.posterior import Posterior
+from ..preferences import rows_of_names
+
+Floats = NDArray[np.float64]
+
+
+class LatentRanks:
+    """The kept latent rankings of some users of a posterior."""
+
+    def __init__(self, posterior: Posterior, users: Any = None):
+        rows = posterior.settings["options"].get("keep_latent", [])
+        if not rows:
+            raise ValueError(
+                "answers for users known by rankings or comparisons come from their latent "
+                "rankings, which this posterior has not kept: fit again with "
+                "keep_latent=[names of users], or keep_latent=True for all"
+            )
+        self.names = posterior.users[rows]
+        chosen = np.arange(len(rows)) if users is None else rows_of_names(self.names, users)
+        self.names, self._weights = self.names[chosen], posterior.weights
+        self._ranks = posterior.latent[:, :, chosen]
+
+    def chances(self, window: int) -> tuple[Floats, Floats]:
+        """``chances[user, item]`` to be among the user's first `window` items, and the Monte Carlo
+        standard error, from how the chains differ; NaN if there is one chain."""
+        by_chain = (self._ranks <= window) * self._weights[:, :, None, None]
+        by_chain = by_chain.sum(axis=1) / self._weights.sum(axis=1)[:, None, None]
+        shares = self._weights.sum(axis=1)
+        chances = np.tensordot(shares, by_chain, 1)
+        if len(shares) == 1:
+            return chances, np.full_like(chances, np.nan)
+        return chances, by_chain.std(axis=0, ddof=1) / np.sqrt(len(shares))
+
+    def best(self, k: int, window: int) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """The k items of each user with the best chances; ties go to the better mean rank."""
+        chances, errors = self.chances(window)
+        means = np.tensordot(self._weights, self._ranks, 2)
+        order = np.lexsort((means, -chances), axis=1)[:, :k]
+        found = (np.take_along_axis(table, order, axis=1) for table in (chances, errors))
+        return order, *found
+
+    def rank_probabilities(self) -> Floats:
+        """``probabilities[user, item, rank - 1]``."""
+        n_items = self._ranks.shape[-1]
+        ranks = np.arange(1, n_items + 1)
+        return np.stack(
+            [
+                np.tensordot(self._weights, self._ranks[:, :, user, :, None] == ranks, 2)
+                for user in range(len(self.names))
+            ]
+        )
