@@ -57,7 +57,7 @@ def _glimpse_of_pairs(prefs: Any) -> dict[str, str]:
     return found
 
 
-GLIMPSES = {  # by kind
+GLIMPSES = {  # by kind; no file holds several
     "rankings": _glimpse_of_rankings,
     "clicks": _glimpse_of_clicks,
     "pairs": _glimpse_of_pairs,

@@ -45,7 +45,7 @@ def read_matching(source: Source, text: str, kind: str | None) -> Pairs:
         raise source.error(
             None,
             "a PrefLib .wmd file holds a graph, 'source, destination, weight', such as who can "
-            "give to whom; if weight people prefer the source to the destination, give kind='pairs'",
+            "give to whom: if weight people prefer source to destination, give kind='pairs'",
         )
     labels, lines = _split(source, text)
     edges = [_edge(source, number, line, labels) for number, line in lines]
