@@ -41,10 +41,11 @@ class Preferences(ABC):
 
     Make one with :meth:`from_rankings`, :meth:`from_orderings`, :meth:`from_clicks`,
     :meth:`from_pairs` or :meth:`from_impressions`; the result is of the class :class:`Rankings`,
-    :class:`Clicks` or :class:`Pairs`. A row stands for ``weights[user]`` people.
+    :class:`Clicks` or :class:`Pairs`, or by :meth:`concat` :class:`Mixed`. A row stands for
+    ``weights[user]`` people.
     """
 
-    kind: ClassVar[str]  # "rankings", "clicks", "pairs"
+    kind: ClassVar[str]  # "rankings", "clicks", "pairs" or "mixed"
     ARRAYS: ClassVar[dict[str, Any]]  # the types of the arrays of `to_arrays`, by their names
 
     weights: NDArray[np.int64]
@@ -265,6 +266,32 @@ class Preferences(ABC):
 
         return impressions_of_anything(impressions, weights, users, items, slate)
 
+    @staticmethod
+    def concat(prefs: "Iterable[Preferences]") -> "Preferences":
+        """The users of several data sets together: some who rank, some who click, some who compare.
+
+        The rows are those of the first, then of the second, and so on. If all are of one kind, so
+        is the result; otherwise it is :class:`Mixed`. Every user has a name of their own, or all
+        are numbered from 0 and are numbered anew.
+
+        The items are those of all, by name. An item that a part does not have is not ranked there
+        (so it comes after the items that are), not clicked, or not compared.
+
+        Examples
+        --------
+        >>> ranked = Preferences.from_orderings([["tea", "ale"]], users=["ann"])
+        >>> clicked = Preferences.from_clicks({"bob": ["tea"]}, items=["ale", "tea", "gin"])
+        >>> compared = Preferences.from_pairs([("eve", "gin", "ale")])
+        >>> both = Preferences.concat([ranked, clicked, compared])
+        >>> both
+        Mixed(3 users, 3 items; 1 by rankings, 1 by clicks, 1 by pairs)
+        >>> both.parts[0].rankings, both.items.tolist()
+        (array([[2, 1, 3]], dtype=int32), ['ale', 'tea', 'gin'])
+        """
+        from .concat import concat
+
+        return concat(prefs)
+
     def kept(self) -> "Preferences | None":
         """What a posterior keeps of the data, to recommend from; nothing of rankings."""
         return None
@@ -306,6 +333,20 @@ class Preferences(ABC):
     @abstractmethod
     def take(self, rows: ArrayLike) -> "Preferences":
         """Some of the rows, by number or by mask."""
+
+    @abstractmethod
+    def on_items(self, items: NDArray[Any], places: NDArray[np.int64]) -> "Preferences":
+        """The same over other items, all of these among them: ``places[item]`` is the code there."""
+
+    @classmethod
+    @abstractmethod
+    def stack(cls, parts: Sequence[Any], users: NDArray[Any]) -> "Preferences":
+        """Data of this kind over the same items one after the other, with the names of all."""
+
+    @classmethod
+    def array_type(cls, name: str) -> Any:
+        """The type of an array of a file, by its name; None for one of something else."""
+        return cls.ARRAYS.get(name)
 
     @abstractmethod
     def to_arrays(self) -> dict[str, NDArray[Any]]:

@@ -43,8 +43,8 @@ class LatentRanks:
         chances, errors = self.chances(window)
         means = np.tensordot(self._weights, self._ranks, 2)
         order = np.lexsort((means, -chances), axis=1)[:, :k]
-        found = (np.take_along_axis(table, order, axis=1) for table in (chances, errors))
-        return order, *found
+        best, spread = (np.take_along_axis(table, order, axis=1) for table in (chances, errors))
+        return order, best, spread
 
     def rank_probabilities(self) -> Floats:
         """``probabilities[user, item, rank - 1]``."""
