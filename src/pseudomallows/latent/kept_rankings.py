@@ -47,6 +47,7 @@ from .rankings import log_likelihoods_of_full
 
 N_SWAPS = 2  # proposals for each open item of a user in a sweep
 N_LEAPS = 1  # the same of users who compare pairs
+N_TOGETHER = 4  # proposals for each item, of a consensus and the rankings of these users together
 TWO_SIDED = ("cayley", "hamming")  # an exchange of two ranks in both rankings changes nothing
 CODES = {"kendall": KENDALL, "cayley": CAYLEY, "ulam": ULAM}
 
@@ -195,8 +196,9 @@ class KeptPopulation(LocalPopulation):
         """Move the consensus and the latent rankings together; the tally of the latter."""
         stream, consensus = np.empty(1, dtype=np.uint64), law.consensus.copy()
         start_stream(law.seed, law.number, CENTRE, stream)
-        latent, known, n_moves = self._state.latent[self._rows], self._known.rankings, self.n_items
-        swap_together(stream, known, self._said, self._laws(law), n_moves, latent, consensus)
+        latent, known, said = self._state.latent[self._rows], self._known.rankings, self._said
+        n_moves = self.n_items * (N_TOGETHER if len(said.starts) else 1)
+        swap_together(stream, known, said, self._laws(law), n_moves, latent, consensus)
         self._state.latent[self._rows] = latent
         tally = self.distance.tally(self.n_items)
         tally.add(latent, self.row_weights)

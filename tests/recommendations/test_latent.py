@@ -1,0 +1,96 @@
+"""Users known by rankings or comparisons: answers by the latent rankings that a fit has kept."""
+
+import numpy as np
+import pytest
+
+import naive
+import pseudomallows as pm
+from pseudomallows.recommendations import user_intervals
+
+pytestmark = pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
+ITEMS = ["ale", "gin", "rum", "tea"]
+SAID = {"ann": [("tea", "ale"), ("ale", "rum")], "bob": [("tea", "gin")], "cem": [("gin", "rum")]}
+PARTIAL = [[1, 0, 0, 2], [0, 0, 0, 1], [2, 0, 0, 1], [0, 0, 0, 0]]
+
+
+def exact_ranks(weights_of_user, weights_of_others, alpha, distance):
+    """``[item][rank - 1]`` of one user, by enumeration of the consensus and of the ranking."""
+    table = np.zeros((4, 4))
+    for consensus in naive.all_rankings(4):
+        law = naive.mallows(consensus, alpha, distance)
+        others = np.prod([sum(p * told(r) for r, p in law.items()) for told in weights_of_others])
+        for ranking, chance in law.items():
+            for item, rank in enumerate(ranking):
+                table[item, rank - 1] += chance * weights_of_user(ranking) * others
+    return table / table[0].sum()
+
+
+def says(pairs):
+    codes = [(ITEMS.index(better), ITEMS.index(worse)) for better, worse in pairs]
+    return lambda ranking: float(all(ranking[b] < ranking[w] for b, w in codes))
+
+
+def knows(row):
+    return lambda ranking: float(ranking in naive.completions(row))
+
+
+@pytest.mark.parametrize("distance", ["footrule", "kendall"])
+def test_kept_rankings_of_comparers_have_their_exact_law(distance):
+    prefs = pm.Preferences.from_pairs(SAID, items=ITEMS)
+    how = {"alpha": 2.0, "n_draws": 800, "n_chains": 2, "rng": 3, "distance": distance}
+    found = pm.fit(prefs, keep_latent=["bob"], **how)
+    others = [says(SAID["ann"]), says(SAID["cem"])]
+    exact = exact_ranks(says(SAID["bob"]), others, 2.0, distance)
+    recommended = pm.recommend(found, 2, users="bob")
+    best = np.argsort(-exact[:, :2].sum(axis=1))[:2]
+    assert recommended.items[0].tolist() == best.tolist()
+    chances = exact[best, :2].sum(axis=1)
+    assert recommended.probabilities[0] == pytest.approx(chances, abs=0.04)
+    wrong = exact_ranks(says(SAID["ann"]), others, 2.0, distance)  # another user's
+    assert np.abs(wrong[best, :2].sum(axis=1) - recommended.probabilities[0]).max() > 0.04
+
+
+@pytest.mark.parametrize("distance", ["footrule", "kendall", "hamming", "cayley"])
+@pytest.mark.parametrize("n_clusters", [1, 2])
+def test_latent_rankings_of_partial_rankings_are_kept(distance, n_clusters):
+    rows = PARTIAL * 3
+    prefs = pm.Preferences.from_rankings(rows, items=ITEMS)
+    how = {"alpha": 2.0, "n_draws": 40, "n_chains": 2, "rng": 3, "distance": distance}
+    found = pm.fit(prefs, "mcmc", keep_latent=True, n_clusters=n_clusters, **how)
+    assert found.latent.shape == (2, 40, 12, 4)
+    for user, row in enumerate(rows):
+        assert set(map(tuple, found.latent[:, :, user].reshape(-1, 4).tolist())) <= set(
+            naive.completions(row)
+        )
+    assert len(np.unique(found.latent[:, :, 3].reshape(-1, 4), axis=0)) > 1  # of who says nothing
+
+
+@pytest.mark.parametrize("distance", ["footrule", "kendall"])
+def test_kept_rankings_of_partial_rankings_have_their_exact_law(distance):
+    prefs = pm.Preferences.from_rankings(PARTIAL, items=ITEMS)
+    how = {"alpha": 2.0, "n_draws": 1000, "n_chains": 2, "rng": 3, "distance": distance}
+    found = pm.fit(prefs, "mcmc", keep_latent=[1, 3], **how)
+    exact = exact_ranks(knows(PARTIAL[1]), [knows(PARTIAL[0]), knows(PARTIAL[2])], 2.0, distance)
+    chances = {
+        row["item"]: row["probability"]
+        for row in pm.recommend(found, 4, users=[1], window=2).to_rows()
+    }
+    assert [chances[item] for item in ITEMS] == pytest.approx(exact[:, :2].sum(axis=1), abs=0.04)
+    low, high = user_intervals(found, 1)[3]
+    assert (low, high) == (1, 1)  # tea, which is known
+
+
+def test_what_is_not_kept_is_not_answered():
+    found = pm.fit(
+        pm.Preferences.from_pairs(SAID), n_draws=20, n_chains=2, rng=1, keep_latent="ann"
+    )
+    with pytest.raises(ValueError, match="no user is named 'bob'"):
+        pm.recommend(found, users="bob")
+    with pytest.raises(ValueError, match="clicks of new users need a fit of clicks"):
+        pm.recommend(found, clicks={"new": ["tea"]})
+    bare = pm.fit(pm.Preferences.from_pairs(SAID), n_draws=20, n_chains=2, rng=1)
+    with pytest.raises(ValueError, match="keep_latent=True for all"):
+        pm.recommend(bare)
+    full = pm.fit(pm.Preferences.from_rankings([[1, 2, 3], [1, 3, 2]]), "mcmc", rng=1)
+    with pytest.raises(ValueError, match="full rankings, of which everything is known"):
+        pm.recommend(full)
