@@ -1,12 +1,12 @@
 """Comparisons from impressions: what was shown, and was it taken."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .coded import Coded, CodedTable, coded_table, join_names
+from .coded import Coded, CodedTable, coded_table, is_table, join_names
 from .pair_headers import find_impression_columns
 from .pairs import Pairs, pairs_of_entries
 from .preferences import check_n_items
@@ -24,7 +24,7 @@ def impressions_of_anything(
     slate: Hashable | None,
 ) -> Pairs:
     """See :meth:`Preferences.from_impressions`."""
-    if not isinstance(impressions, Mapping) and not hasattr(impressions, "columns"):
+    if not is_table(impressions, "impressions"):
         raise TypeError(
             "impressions must be a data frame or a dict with the columns user, item and clicked, "
             f"got {type(impressions).__name__}"
