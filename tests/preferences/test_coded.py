@@ -67,6 +67,11 @@ def test_what_is_no_name_is_refused():
         coded([["a"], "b"])
 
 
+def test_a_table_is_no_column():
+    with pytest.raises(ValueError, match="a column must have one axis, got 2"):
+        coded(np.ones((2, 2)))
+
+
 def test_names_of_two_columns_have_one_code():
     one, other = coded(["b", "a"]), coded(["c", "b"])
     (first, second), names = join_names([one, other], None, "item")

@@ -107,6 +107,8 @@ def coded(column: Any) -> Coded:
     values = column.to_numpy() if hasattr(column, "to_numpy") else column
     if not isinstance(values, np.ndarray):
         values = object_array(list(values))
+    if values.ndim != 1:
+        raise ValueError(f"a column must have one axis, got {values.ndim}")
     if values.dtype.kind in "mM":
         values = values.astype(str)
     if values.dtype.kind in "biufUS":

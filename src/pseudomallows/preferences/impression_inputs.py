@@ -12,7 +12,7 @@ from .pairs import Pairs, pairs_of_entries
 from .preferences import check_n_items
 
 YES, NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
-MOST_PAIRS = 200_000_000  # that impressions may make; so many take some 10 GB
+MOST_PAIRS = 50_000_000  # that impressions may make; so many take some 8 GB
 Names = Sequence[Hashable] | None
 
 
