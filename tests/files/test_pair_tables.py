@@ -2,6 +2,7 @@
 
 import gzip
 import sys
+import warnings
 
 import pandas as pd
 import pyarrow as pa
@@ -204,7 +205,7 @@ def test_given_items_fix_the_order(put):
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1, max_size=6)
 NAMES = NAMES.map(str.strip).filter(lambda name: name and name not in pair_tables.NO_NAME)
-ROWS = st.tuples(NAMES, NAMES, NAMES, st.integers(0, 9)).filter(lambda row: row[1] != row[2])
+ROWS = st.tuples(NAMES, NAMES, NAMES, st.integers(1, 9)).filter(lambda row: row[1] != row[2])
 
 
 @settings(deadline=None, max_examples=60)
@@ -238,3 +239,40 @@ def test_impressions_that_are_written_are_read_again(tmp_path_factory, rows):
     expected = pm.Preferences.from_impressions(frame)
     for name in ("x.csv", "x.parquet"):
         assert pm.read(folder / name, "impressions").digest() == expected.digest()
+
+
+RAW = [
+    *'ab ",\n\r\t',
+    *",,,,\n\n\n",
+    '""',
+    ' "',
+    '",',
+    '"\n',
+    ",,",
+    "é",
+    "NA",
+    "1",
+    "0",
+    "-1",
+    "tie",
+]
+HEADERS = ["user,better,worse\n", "a,b,winner,n\n", "user,item,clicked\n", "winner,loser,count\n"]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.sampled_from(RAW), max_size=40).map("".join), st.sampled_from(HEADERS))
+def test_any_text_is_read_or_refused_with_the_name_of_the_file(tmp_path_factory, text, header):
+    path = tmp_path_factory.mktemp("x") / "data.csv"
+    path.write_bytes((header + text).encode())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = pm.read(path)
+            problem = None
+        except ValueError as error:
+            problem = str(error)
+    if problem is not None:
+        assert str(path) in problem
+    else:
+        assert found.n_users >= 1
+        assert found.n_items >= 2

@@ -218,6 +218,7 @@ BAD = [
     (COLUMNS | {"worse": ["ale"]}, "columns of equal length, got .1, 4."),
     (COLUMNS | {"worse": "ale"}, r"pairs\['worse'\] must be a column, got 'ale'"),
     ([("x", ["y"])], "a name must be text or a number"),
+    ({"better": ["x"], "worse": ["y"], "n": [0]}, "pairs is empty: every count is 0"),
 ]
 
 

@@ -135,6 +135,8 @@ def pairs_of_table(
     if not has_user:
         if weights is not None:
             counts = counts * check_weights(weights, n_rows)[rows]
+        if not counts.any():
+            raise ValueError(f"{table.name} is empty: every count is 0")
         return votes_of(better, worse, is_tie, counts, item_names)
     (owners,), user_names = join_names([columns["user"]], users, "user")
     return pairs_of_entries(owners, better, worse, is_tie, counts, weights, user_names, item_names)
