@@ -9,7 +9,8 @@ from pseudomallows import distances
 from pseudomallows.distances.distance import adds_up
 from pseudomallows.kernels import latent_swaps as kernels
 from pseudomallows.kernels.streams import Streams, start_stream
-from pseudomallows.latent.kept_rankings import CODES, TWO_SIDED
+from pseudomallows.latent.errors import NoErrors
+from pseudomallows.latent.kept_rankings import CODES, TWO_SIDED, list_statements
 
 pytestmark = pytest.mark.kernel
 CONSENSUS = np.array([2, 5, 1, 3, 4], dtype=np.int32)
@@ -96,7 +97,8 @@ def test_compiled_and_interpreted_moves_of_consensus_and_latent_rankings_are_equ
     for kernel in (kernels.swap_together, interpreted(kernels.swap_together)):
         latent, consensus, stream = start.copy(), CONSENSUS.copy(), np.empty(1, np.uint64)
         start_stream(4, 1, 2, stream)
-        kernel(stream, rows, law_of_swaps(name, 1.0), 40, latent, consensus)
+        laws = kernels.OrderLaw(law_of_swaps(name, 1.0), NoErrors(5).law())
+        kernel(stream, rows, list_statements(None), laws, 40, latent, consensus)
         both.append(latent)
         moved.append(consensus)
     assert np.array_equal(*both)

@@ -19,6 +19,7 @@ from .statements import ErrorLaw, change_by_exchange
 from .streams import start_user, uniform
 
 PRICED, KENDALL, CAYLEY, ULAM = 0, 1, 2, 3
+SURE = 300.0  # log odds beyond which products of odds may not be numbers
 
 
 class SwapLaw(NamedTuple):
@@ -143,8 +144,10 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
     not told them apart: that leaves these users' distances as they are, so that the others decide.
     If the distance is two-sided, so do users whose two items at the same ranks are not told apart.
 
-    A user who compares pairs has two rankings meanwhile, with the two items as they are and
-    exchanged. The consensus moves with both of them summed up; then one of the two is drawn.
+    A user who compares pairs has two rankings meanwhile, r with the two items as they are and s
+    with them exchanged. If one is as likely as the other, given what the user says, r gives way to
+    s along with the consensus. Else the consensus moves with the chances of both summed up, and
+    then one of them is drawn.
 
     Without it a consensus would hardly move: latent rankings have been drawn around it.
     """
@@ -155,7 +158,7 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
         ordering[consensus[item] - 1] = item
         places[item] = item
     partners, log_reach = np.empty((len(latent), 2), dtype=np.int64), np.log(n_items)
-    both = np.empty((len(said.starts), 2))  # logs: moved with the consensus, and told by the user
+    odds = np.empty((len(said.starts), 2))  # of s, if the consensus stays, and if it moves
     for _ in range(n_moves):
         low, high = choose_pair(stream, n_items, log_reach)
         if high >= n_items:
@@ -163,10 +166,12 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
         one, other, change, log_ratio = ordering[low], ordering[high], 0, 0.0
         for row in range(len(latent)):
             if speaks(said, row):
-                away = change_around(law, latent[row], ordering, low, high, seating)
+                partners[row] = one, other
                 told = change_by_exchange(said, row, laws.errors, latent[row], one, other)
-                both[row] = -law.lam * away, told
-                log_ratio += log_sum(both[row, 0], told) - log_sum(0.0, both[row, 0] + told)
+                odds[row] = 0.0, np.inf
+                if told != 0.0:
+                    away = change_around(law, latent[row], ordering, low, high, seating)
+                    log_ratio += weigh_both(-law.lam * away, told, odds[row])
                 continue
             partners[row] = find_partners(law, rankings[row], latent[row], low, high, one, other)
             if partners[row, 0] < 0:
@@ -175,13 +180,10 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
         if is_accepted:
             exchange_places(low, high, consensus, ordering)
         for row in range(len(latent)):
-            first, second = one, other
+            first, second = partners[row]
+            is_swapped = is_accepted and first >= 0
             if speaks(said, row):
-                moved, told = both[row]
-                is_swapped = is_second(stream, told - moved if is_accepted else told + moved)
-            else:
-                first, second = partners[row]
-                is_swapped = is_accepted and first >= 0
+                is_swapped = draws_second(stream, odds[row, 1 if is_accepted else 0])
             if is_swapped:
                 here = latent[row, first]
                 latent[row, first] = latent[row, second]
@@ -195,17 +197,32 @@ def speaks(said, row):
 
 
 @njit(cache=True, nogil=True)
-def log_sum(one, other):
-    """Log of the sum of two numbers given by their logs."""
-    return max(one, other) + np.log1p(np.exp(-min(abs(one - other), 700.0)))
+def weigh_both(moved, told, odds):
+    """Log of how much likelier a user's two rankings, r and s, become together if the consensus
+    moves; `odds` of s against r are filled. `moved` is how the log probability of r changes with
+    the consensus, and `told` that of what the user says from r to s. The consensus at its new place
+    is as far from s as it is from r at the old one."""
+    if told < -SURE or told > SURE or moved < -SURE or moved > SURE:
+        odds[0] = np.exp(min(max(told + moved, -SURE), SURE))
+        odds[1] = np.exp(min(max(told - moved, -SURE), SURE))
+        return log_sum(moved, told) - log_sum(0.0, moved + told)
+    of_move, of_words = np.exp(moved), np.exp(told)
+    odds[0], odds[1] = of_words * of_move, of_words / of_move
+    return np.log((of_move + of_words) / (1.0 + odds[0]))
 
 
 @njit(cache=True, nogil=True)
-def is_second(stream, log_odds):
+def log_sum(one, other):
+    """Log of the sum of two numbers given by their logs."""
+    return max(one, other) + np.log1p(np.exp(-min(abs(one - other), SURE)))
+
+
+@njit(cache=True, nogil=True)
+def draws_second(stream, odds):
     """Draw one of two; the second has these odds."""
-    if abs(log_odds) > 40.0:
-        return log_odds > 0.0
-    return uniform(stream) * (1.0 + np.exp(-log_odds)) < 1.0
+    if odds == 0.0 or odds == np.inf:
+        return odds > 0.0
+    return uniform(stream) * (1.0 + odds) < odds
 
 
 @njit(cache=True, nogil=True)
