@@ -29,14 +29,21 @@ def count_or_auto(text: str) -> int | str:
 
 def add_data(parser: argparse.ArgumentParser) -> None:
     """The file with the data, and how to read it."""
-    parser.add_argument("file", metavar="FILE", help="rankings or clicks, - for standard input")
+    parser.add_argument(
+        "file", metavar="FILE", help="rankings, clicks or comparisons, - for standard input"
+    )
     parser.add_argument("--kind", choices=KINDS, help="kind of the data (recognised by the header)")
     parser.add_argument("--encoding", help="encoding of the text (UTF-8)")
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """What to fit, and how."""
-    parser.add_argument("--method", choices=ALL_METHODS, default="pseudo", help="(pseudo)")
+    parser.add_argument(
+        "--method",
+        choices=["auto", *ALL_METHODS],
+        default="auto",
+        help="(auto: mcmc for comparisons, else pseudo)",
+    )
     parser.add_argument(
         "--clusters",
         type=count_or_auto,

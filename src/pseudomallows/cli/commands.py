@@ -111,7 +111,8 @@ def fit_file(options: argparse.Namespace) -> int:
     check_out(options.out, options.file)
     if options.checkpoint and options.seed is None:
         raise ValueError("--checkpoint needs --seed, to know the fit again")
-    more: dict[str, Any] = {} if options.update is None else {"update": options.update}
+    more = {name: getattr(options, name) for name in ("update", "errors")}
+    more = {name: value for name, value in more.items() if value is not None}
     is_parts = options.dask is not None and Path(options.file).is_dir()
     prefs = Parts(options.file) if is_parts else read_data(options)
     with executor_of(options) as executor, show_progress("fitting", options.quiet) as progress:

@@ -10,7 +10,7 @@ from .._version import __version__
 from ..distances import DISTANCES
 from ..engines.executors import WorkersError
 from ..files.kinds import KINDS
-from ..posteriors.names import UPDATES
+from ..posteriors.names import ERROR_MODELS, UPDATES
 from . import commands
 from .arguments import (
     add_dask,
@@ -174,6 +174,11 @@ def _fit(adders: Any) -> None:
         "--update",
         choices=UPDATES,
         help="for pseudo on clicks: latent rankings drawn, or their mean, right for millions",
+    )
+    parser.add_argument(
+        "--errors",
+        choices=ERROR_MODELS,
+        help="of comparisons: none is wrong, or some are (bernoulli if users contradict themselves)",
     )
     parser.add_argument(
         "--checkpoint",

@@ -13,7 +13,7 @@ from .._version import __version__
 from ..engines.executors import Executor, is_remote
 from ..files.parquet_parts import Parts
 from ..latent.shards import open_parts
-from ..posteriors.diagnostics import AgreementWarning
+from ..posteriors.diagnostics import AgreementWarning, ContradictionWarning
 from ..posteriors.personal import Fit
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences, check_preferences
@@ -23,6 +23,7 @@ from .checkpoint import Checkpoint, describe_call
 from .choose_clusters import choose_clusters
 from .doubts import warn_if_doubtful
 from .methods import ALL_METHODS, METHODS, Case, Method, Plan
+from .methods.mcmc import contradictions_of
 from .methods.method import describe_options
 from .methods.personal import fit_personal
 from .methods.pseudo import Pseudo
@@ -101,6 +102,9 @@ def fit(
         When the chains do not agree, are too short, or are stuck.
     EffectiveSizeWarning
         When few draws carry all the weight.
+    ContradictionWarning
+        Users who compare pairs contradict themselves, and `errors` was not given: it is
+        "bernoulli" then.
     AgreementWarning
         When alpha is estimated as 0: the users agree no more than by chance.
     AlphaWarning
@@ -133,6 +137,10 @@ def fit(
     else:
         call = Call(prefs, METHODS[method], alpha, generator, executor, report)
         plan, curve = call.plan(n_draws, n_clusters, options | {"distance": distance})
+        if plan.case.is_contradictory and options.get("errors") is None:
+            found = contradictions_of(prefs)
+            if found is not None:
+                warnings.warn(ContradictionWarning(*found), stacklevel=2)
         file = call.open(checkpoint, plan)
         run = call.begin(plan)
         if file is not None and not run.population.sums_out:

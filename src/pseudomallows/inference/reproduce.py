@@ -41,7 +41,9 @@ def _options(posterior: Posterior) -> dict[str, Any]:
     given |= {"n_draws": n_draws, "n_clusters": "auto" if "curve" in settings else n_clusters}
     if method not in METHODS:  # of another version: its defaults are not known here
         return given
-    case = Case(posterior.kind, posterior.is_full, posterior.n_items, n_clusters)
+    is_contradictory = posterior.data is not None and posterior.data.is_contradictory
+    facts = (posterior.kind, posterior.is_full, posterior.n_items, n_clusters)
+    case = Case(*facts, is_contradictory)
     usual = METHODS[method]().resolved(case, n_draws).settings(case)
     for option in METHODS[method].option_names(case):
         if option in stored and stored[option] != _plain(usual[option]):

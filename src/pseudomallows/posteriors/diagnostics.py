@@ -52,6 +52,29 @@ class AgreementWarning(UserWarning):
         )
 
 
+class ContradictionWarning(UserWarning):
+    """Users contradict themselves, so that some comparisons must be wrong: `n_users` of `n_all`,
+    and the first of them, `user`, with a `cycle` of items."""
+
+    def __init__(self, n_users: int, n_all: int, user: Any, cycle: list[Any]):
+        self.n_users, self.n_all, self.user, self.cycle = n_users, n_all, user, cycle
+        super().__init__(
+            f"{describe_contradictions(n_users, n_all, user, cycle)}: the fit allows for wrong "
+            "comparisons (errors='bernoulli'); give errors='bernoulli' or 'logistic' to choose how"
+        )
+
+
+def describe_contradictions(n_users: int, n_all: int, user: Any, cycle: list[Any]) -> str:
+    """Who contradicts himself, and how.
+
+    >>> describe_contradictions(1, 60, "bob", ["tea", "ale"])
+    "1 of 60 users contradicts himself: user 'bob' prefers 'tea' to 'ale' to 'tea'"
+    """
+    shown = " to ".join(repr(item) for item in [*cycle, cycle[0]])
+    verb = "contradicts himself" if n_users == 1 else "contradict themselves"
+    return f"{n_users} of {n_all} users {verb}: user {user!r} prefers {shown}"
+
+
 class AlphaWarning(UserWarning):
     """Nothing in the data bounds the alpha of some clusters from above: `clusters`, `medians`.
 

@@ -12,6 +12,7 @@ from ...latent.errors import MODELS, THETA_PRIOR
 from ...latent.metropolis import MetropolisPopulation
 from ...latent.population import Population, check_informative
 from ...latent.registry import CLICK_LAWS, make_population
+from ...posteriors.diagnostics import describe_contradictions
 from ...posteriors.names import AUGMENTATIONS, ERROR_MODELS
 from ...posteriors.posterior import Posterior
 from ...preferences import Clicks, Preferences
@@ -34,18 +35,22 @@ def check_beta(prior: Any, name: str) -> tuple[float, float]:
     return above_0(one, name), above_0(other, name)
 
 
-def check_consistent(prefs: Preferences) -> None:
-    """Refuse users who contradict themselves, and name one."""
+def contradictions_of(prefs: Preferences) -> tuple[int, int, Any, list[Any]] | None:
+    """How many users contradict themselves, of how many; the first, and how; None if none does."""
     pairs = prefs.comparisons()
     if pairs is None or not prefs.is_contradictory:
-        return
-    user, cycle = pairs.contradictions(1)[0]
-    n_users = int((~pairs.is_consistent).sum())
-    shown = " to ".join(repr(item) for item in [*cycle, cycle[0]])
-    raise ValueError(
-        f"{n_users} of {prefs.n_users} users contradict themselves; user {user!r} prefers {shown}: "
-        "use errors='bernoulli' or 'logistic', which allow for errors, or leave errors out"
-    )
+        return None
+    return int((~pairs.is_consistent).sum()), prefs.n_users, *pairs.contradictions(1)[0]
+
+
+def check_consistent(prefs: Preferences) -> None:
+    """Refuse users who contradict themselves, and name one."""
+    found = contradictions_of(prefs)
+    if found is not None:
+        raise ValueError(
+            f"{describe_contradictions(*found)}: use errors='bernoulli' or 'logistic', which allow "
+            "for errors, or leave errors out"
+        )
 
 
 def _one_cluster_of_clicks(case: Case) -> bool:
