@@ -92,7 +92,6 @@ __all__ = [
 
 MOVED = {  # names of version 0.1 and their new places; to be removed after version 0.2
     "AgreementWarning": (diagnostics, "diagnostics.AgreementWarning"),
-    "ContradictionWarning": (diagnostics, "diagnostics.ContradictionWarning"),
     "AlphaWarning": (diagnostics, "diagnostics.AlphaWarning"),
     "BalanceWarning": (diagnostics, "diagnostics.BalanceWarning"),
     "EffectiveSizeWarning": (diagnostics, "diagnostics.EffectiveSizeWarning"),

@@ -17,6 +17,7 @@ from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.latent.errors import MODELS, Bernoulli, Logistic, NoErrors, cut_beta
 from pseudomallows.latent.kept_rankings import KeptPopulation
 
+pytestmark = pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.ContradictionWarning")
 ITEMS = ["a", "b", "c"]
 SAID = {
     "ann": [("a", "b"), ("b", "c")],
@@ -148,6 +149,19 @@ def test_a_long_fit_has_the_exact_posterior_by_every_distance(name, model):
 def test_who_never_errs_is_never_caught_in_a_contradiction():
     with pytest.raises(ValueError, match=r"1 of 3 users contradicts himself: user .bob. prefers"):
         pm.fit(preferences(), "mcmc", errors="none", rng=1)
+
+
+@pytest.mark.filterwarnings("default::pseudomallows.diagnostics.ContradictionWarning")
+def test_contradictions_are_said_where_errors_are_not_given():
+    how = {"n_draws": 200, "n_chains": 2, "rng": 1}
+    with pytest.warns(pm.diagnostics.ContradictionWarning, match="1 of 3 users .* 'a' to 'b' to 'c' to 'a'"):
+        found = pm.fit(preferences(), **how)
+    assert found.settings["options"]["errors"] == "bernoulli"
+    chosen = pm.fit(preferences(), errors="logistic", **how)
+    assert chosen.errors.shape == (2, 200, 2)
+    assert 0 < chosen.theta.mean() < 0.5
+    with pytest.raises(ValueError, match="does not allow for"):
+        _ = pm.fit(pm.Preferences.from_rankings([[1, 2, 3], [2, 1, 3]]), alpha=1, rng=1).theta
 
 
 def test_theta_is_cut_off_at_a_half_and_follows_its_law():

@@ -178,7 +178,7 @@ def _fit(adders: Any) -> None:
     parser.add_argument(
         "--errors",
         choices=ERROR_MODELS,
-        help="of comparisons: none is wrong, or some are (bernoulli if users contradict themselves)",
+        help="of comparisons: none is wrong, or some are (bernoulli, if users contradict them)",
     )
     parser.add_argument(
         "--checkpoint",
