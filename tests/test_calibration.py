@@ -2,6 +2,7 @@
 
 import csv
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,6 +86,53 @@ def test_balanced_draws_are_calibrated_with_their_weights_only(data, n_replicati
     unweighted = find_setting("balanced, no weights", data)
     assert min(p_values(weighted, n_replications, seed=20_240_304).values()) > 1e-4
     assert p_values(unweighted, n_replications, seed=20_240_305)["distance"] < 1e-6
+
+
+def places_of_comparers(model, n_replications, seed, **options):
+    """{quantity: p-value}, of people who compare 6 of 5 items' pairs, with errors or without."""
+    places = {"item": [], "alpha": []} | ({"theta": []} if model == "bernoulli" else {})
+    for replication in range(n_replications):
+        rng = np.random.default_rng((seed, replication))
+        shape, rate = calibration.ALPHA_PRIOR
+        alpha, theta = rng.gamma(shape, 1 / rate), rng.uniform(0, 0.5)
+        consensus, said = rng.permutation(5) + 1, {}
+        for user, ranks in enumerate(pm.Mallows(consensus, alpha).draw(15, rng)):
+            pairs = [rng.choice(5, 2, replace=False) for _ in range(6)]
+            pairs = [sorted(pair.tolist(), key=lambda item: ranks[item]) for pair in pairs]
+            is_wrong = rng.random(6) < (theta if model == "bernoulli" else 0.0)
+            said[user] = [tuple(p[::-1] if w else p) for p, w in zip(pairs, is_wrong, strict=True)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on purpose: the draws are few
+            found = pm.fit(
+                pm.Preferences.from_pairs(said, items=range(5)),
+                "mcmc",
+                n_draws=99,
+                thin=20,
+                warmup=300,
+                n_chains=1,
+                errors=model,
+                rng=rng,
+                executor=pm.Threads(1),
+                **{"alpha_prior": calibration.ALPHA_PRIOR} | options,
+            )
+        places["item"].append(calibration.place_of(consensus[0], found.consensus[0, :, 0, 0], rng))
+        places["alpha"].append(calibration.place_of(alpha, found.alpha[0, :, 0], rng))
+        if model == "bernoulli":
+            places["theta"].append(calibration.place_of(theta, found.theta[0], rng))
+    bins = {name: np.bincount(np.array(mine) // 10, minlength=10) for name, mine in places.items()}
+    return {name: stats.chisquare(counts).pvalue for name, counts in bins.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["none", "bernoulli"])
+def test_the_chain_of_people_who_compare_is_calibrated(model):
+    assert min(places_of_comparers(model, 200, 20_261_120).values()) > 1e-4
+
+
+@pytest.mark.slow
+def test_a_wrong_prior_of_errors_is_caught():
+    values = places_of_comparers("bernoulli", 200, 20_261_121, theta_prior=(12.0, 1.0))
+    assert values["theta"] < 1e-4
 
 
 def test_the_place_of_the_truth_is_uniform_among_equal_draws():

@@ -154,7 +154,9 @@ def test_who_never_errs_is_never_caught_in_a_contradiction():
 @pytest.mark.filterwarnings("default::pseudomallows.diagnostics.ContradictionWarning")
 def test_contradictions_are_said_where_errors_are_not_given():
     how = {"n_draws": 200, "n_chains": 2, "rng": 1}
-    with pytest.warns(pm.diagnostics.ContradictionWarning, match="1 of 3 users .* 'a' to 'b' to 'c' to 'a'"):
+    with pytest.warns(
+        pm.diagnostics.ContradictionWarning, match="1 of 3 users .* 'a' to 'b' to 'c' to 'a'"
+    ):
         found = pm.fit(preferences(), **how)
     assert found.settings["options"]["errors"] == "bernoulli"
     chosen = pm.fit(preferences(), errors="logistic", **how)
@@ -241,3 +243,10 @@ def test_clusters_of_people_who_compare_are_found():
     truth = np.repeat([0, 1], 40)
     agreement = np.mean(found.labels == truth)
     assert max(agreement, 1 - agreement) > 0.95
+
+
+def test_votes_without_room_are_told_what_needs_none(monkeypatch):
+    monkeypatch.setattr("pseudomallows.latent.kept_rankings.available_memory", lambda: 10**6)
+    votes = pm.Preferences.from_pairs([("a", "b"), ("b", "c")], weights=[400_000, 1])
+    with pytest.raises(ValueError, match=r"400,001 people.*distance='kendall'"):
+        pm.fit(votes, rng=1)

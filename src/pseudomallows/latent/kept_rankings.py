@@ -17,6 +17,7 @@ from ..distances.distance import adds_up
 from ..distances.hamming import HAMMING
 from ..distances.tallies import Counts, Ranking
 from ..engines.executors import Executor
+from ..engines.memory import as_size, available_memory
 from ..kernels.blocks import draw_hamming_latent, hamming_log_likelihoods
 from ..kernels.latent_leaps import leap_latent
 from ..kernels.latent_swaps import (
@@ -45,6 +46,7 @@ from .population import (
 )
 from .rankings import log_likelihoods_of_full
 
+BYTES_OF_RANK = 24  # of an item of a user: what is known, the latent ranks, copies of both
 N_SWAPS = 2  # proposals for each open item of a user in a sweep
 N_LEAPS = 1  # the same of users who compare pairs
 N_TOGETHER = 4  # proposals for each item, of a consensus and the rankings of these users together
@@ -77,6 +79,7 @@ class KeptPopulation(LocalPopulation):
     ):
         super().__init__(prefs.n_items, executor, distance)
         check_informative(prefs.is_informative)
+        self._check_room(prefs)
         each, owners = prefs.one_row_each()
         is_informative = each.is_informative
         self._last_rows = _lasts(owners[is_informative])  # of each row of the data that says
@@ -87,6 +90,17 @@ class KeptPopulation(LocalPopulation):
         self._rows = np.arange(len(self.row_weights))  # in the store
         self._errors = NoErrors(self.n_items) if errors is None else errors
         self._state = self._first_state()
+
+    def _check_room(self, prefs: Preferences) -> None:
+        """Refuse more users than have room, before any work."""
+        n_people, available = int(prefs.weights[prefs.is_informative].sum()), available_memory()
+        needed = BYTES_OF_RANK * n_people * self.n_items
+        if available is not None and needed > available:
+            raise ValueError(
+                f"a chain by distance={self.distance.name!r} keeps a ranking of each of "
+                f"{n_people:,} people, which needs {as_size(needed)} of memory, and {as_size(available)} are "
+                "available; votes, one comparison a person, need none with distance='kendall'"
+            )
 
     def _first_state(self) -> ChainState:
         latent = np.zeros((len(self._rows), self.n_items), dtype=np.int32)
