@@ -13,6 +13,7 @@ from scipy import stats
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
 
 import calibration_of_methods as calibration
+import pseudomallows as pm
 from pseudomallows.distances import DISTANCES
 
 CHAINS = [setting for setting in calibration.SETTINGS if setting.method == "mcmc"]

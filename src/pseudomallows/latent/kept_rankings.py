@@ -98,8 +98,8 @@ class KeptPopulation(LocalPopulation):
         if available is not None and needed > available:
             raise ValueError(
                 f"a chain by distance={self.distance.name!r} keeps a ranking of each of "
-                f"{n_people:,} people, which needs {as_size(needed)} of memory, and {as_size(available)} are "
-                "available; votes, one comparison a person, need none with distance='kendall'"
+                f"{n_people:,} people, which needs {as_size(needed)} of memory, and "
+                f"{as_size(available)} are available; votes, one comparison a person, need none with distance='kendall'"
             )
 
     def _first_state(self) -> ChainState:
