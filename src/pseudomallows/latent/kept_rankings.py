@@ -99,7 +99,8 @@ class KeptPopulation(LocalPopulation):
             raise ValueError(
                 f"a chain by distance={self.distance.name!r} keeps a ranking of each of "
                 f"{n_people:,} people, which needs {as_size(needed)} of memory, and "
-                f"{as_size(available)} are available; votes, one comparison a person, need none with distance='kendall'"
+                f"{as_size(available)} are available; votes, one comparison a person, need none "
+                "with distance='kendall'"
             )
 
     def _first_state(self) -> ChainState:
