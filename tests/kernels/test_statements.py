@@ -82,13 +82,13 @@ def test_an_exchange_and_a_leap_change_what_is_said_as_by_definition(model):
         swapped = ranks.copy()
         swapped[[one, other]] = swapped[[other, one]]
         expected = log_chance([pairs], 0, swapped, model) - log_chance([pairs], 0, ranks, model)
-        found = statements.change_by_exchange(said, 0, errors, ranks, one, other)
+        found = statements.told_by_exchange(said, 0, errors, ranks, one, other)
         assert found == pytest.approx(expected, abs=1e-12)
         here, there = one + 1, other + 1
         holders = np.argsort(ranks)
         leapt = np.array([statements.rank_after(rank, here, there) for rank in ranks])
         expected = log_chance([pairs], 0, leapt, model) - log_chance([pairs], 0, ranks, model)
-        found = statements.change_by_leap(said, 0, errors, ranks, holders, here, there)
+        found = statements.told_by_leap(said, 0, errors, ranks, holders, here, there)
         assert found == pytest.approx(expected, abs=1e-12)
 
 

@@ -15,7 +15,7 @@ from .chain import accepts, choose_pair, shift_places
 from .distances.cayley import count_cycles
 from .distances.ulam import longest_rise
 from .latent_swaps import CAYLEY, KENDALL, PRICED, ULAM, Seating
-from .statements import change_by_leap, free_places
+from .statements import told_by_leap, free_places
 from .streams import below, start_user, uniform
 
 
@@ -74,7 +74,7 @@ def leap(stream, said, row, law, state, ways, away):
     here, there = ways
     ranks, holders, words = state.ranks, state.holders, 0.0
     if not law.errors.is_strict:
-        words = change_by_leap(said, row, law.errors, ranks, holders, here, there)
+        words = told_by_leap(said, row, law.errors, ranks, holders, here, there)
     if law.swaps.kind == PRICED or law.swaps.kind == KENDALL:
         if accepts(stream, words - law.swaps.lam * leap_change(law.swaps, state, here, there)):
             shift_places(here - 1, there - 1, ranks, holders)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .chain import accepts, choose_pair, exchange_places
 from .distances.ulam import longest_rise
-from .statements import ErrorLaw, change_by_exchange
+from .statements import ErrorLaw, told_by_exchange
 from .streams import start_user, uniform
 
 PRICED, KENDALL, CAYLEY, ULAM = 0, 1, 2, 3
@@ -167,7 +167,7 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
         for row in range(len(latent)):
             if speaks(said, row):
                 partners[row] = one, other
-                told = change_by_exchange(said, row, laws.errors, latent[row], one, other)
+                told = told_by_exchange(said, row, laws.errors, latent[row], one, other)
                 odds[row] = 0.0, np.inf
                 if told != 0.0:
                     away = change_around(law, latent[row], ordering, low, high, seating)

@@ -45,7 +45,7 @@ def log_chance(errors, here, there, wins, losses):
 
 
 @njit(cache=True, nogil=True)
-def change_by_exchange(said, row, errors, ranks, one, other):
+def told_by_exchange(said, row, errors, ranks, one, other):
     """How the log probability of what a user says changes if two items exchange their ranks."""
     start, change = said.starts[row], 0.0
     for item, partner in ((one, other), (other, one)):
@@ -84,7 +84,7 @@ def rank_after(rank, here, there):
 
 
 @njit(cache=True, nogil=True)
-def change_by_leap(said, row, errors, ranks, holders, here, there):
+def told_by_leap(said, row, errors, ranks, holders, here, there):
     """How the log probability of what a user says changes if the item at rank `here` leaps to
     `there`, and those between shift by one; `holders[rank - 1]` has the rank now."""
     start, change, side = said.starts[row], 0.0, 1 if there > here else -1
