@@ -233,7 +233,7 @@ BAD_VALUES = [  # method, kind, clusters, option, value, error, message
     ("pseudo", "full", 1, "sigma", [1], TypeError, f"{NUMBER} [1]"),
     ("pseudo", "clicks", 1, "order", "V", ValueError, "one of 'uniform', 'v', 'top_bottom', got"),
     ("pseudo", "clicks", 1, "update", 1, ValueError, "one of 'sampled', 'expected', got 1"),
-    ("mcmc", "full", 1, "move", "leap", ValueError, "one of 'swap', 'leap_and_shift', got 'leap'"),
+    ("mcmc", "full", 1, "move", "leap", ValueError, "one of 'swap', 'leap_and_shift', 'insert', got 'leap'"),
     ("mcmc", "full", 1, "leap", 0, ValueError, "must be 1 or more, got 0"),
     ("mcmc", "full", 1, "n_moves", 0, ValueError, "must be 1 or more, got 0"),
     ("mcmc", "full", 1, "start", "best", ValueError, "one of 'map', 'random', got 'best'"),
