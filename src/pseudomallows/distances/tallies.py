@@ -274,7 +274,7 @@ class WinsTally:
 
 
 class ListTally:
-    """``counts[row]`` users have the ranking ``rankings[row]``; no ranking is there twice."""
+    """``counts[row]`` users have the ranking ``rankings[row]``; equal rankings are kept once."""
 
     def __init__(self, kind: int, rankings: Ranking, counts: Counts):
         self._kind, self.rankings, self.counts = kind, rankings, counts
@@ -284,10 +284,12 @@ class ListTally:
         """The tally of rankings, each as often as its weight says; those with a rank of 0 are
         skipped. `kind` is the code of the distance in `kernels.lists`."""
         used = (weights != 0) & (rankings > 0).all(axis=1)
-        rows, places = np.unique(rankings[used], axis=0, return_inverse=True)
-        counts = np.zeros(len(rows), dtype=np.int64)
-        np.add.at(counts, places.ravel(), weights[used])
-        return cls(kind, np.ascontiguousarray(rows, dtype=np.int32), counts)
+        rows, counts = rankings[used], weights[used]
+        order = np.argsort(rows @ _multipliers(rows.shape[1]), kind="stable")  # equal ones in turn
+        rows, is_new = rows[order], np.ones(len(rows), dtype=bool)
+        is_new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+        sums = np.add.reduceat(counts[order], np.flatnonzero(is_new))
+        return cls(kind, np.ascontiguousarray(rows[is_new], dtype=np.int32), sums)
 
     @classmethod
     def empty(cls, kind: int, n_items: int) -> Self:
@@ -314,7 +316,8 @@ class ListTally:
 
     def add(self, rankings: Ranking, weights: Counts) -> None:
         """Add full rankings, each as often as its weight says; others are skipped."""
-        both = self + type(self).of(self._kind, rankings, weights)
+        new = type(self).of(self._kind, rankings, weights)
+        both = self + new if len(self.counts) else new
         self.rankings, self.counts = both.rankings, both.counts
 
     def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
@@ -382,6 +385,12 @@ class ListTally:
         else:
             assert move is not None
             move_by_list(stream, self._users, scale, MOVES[move], leap, n_moves, consensus)
+
+
+def _multipliers(n_items: int) -> Counts:
+    """Of the ranks, so that their sum tells rankings apart, all but always: where it does not,
+    equal ones may be kept twice, which does no harm."""
+    return np.cumprod(np.full(n_items, 0x5851F42D4C957F2D))
 
 
 def _ranking_of(ordering: NDArray[np.int64]) -> Ranking:

@@ -143,18 +143,25 @@ def swap_together(stream, rankings, law, n_moves, latent, consensus):
         ordering[consensus[item] - 1] = item
         places[item] = item
     partners, log_reach = np.empty((len(latent), 2), dtype=np.int64), np.log(n_items)
+    changes, rises = np.zeros((2, len(latent)), dtype=np.int64)
+    if law.kind == ULAM:
+        for row in range(len(latent)):
+            rises[row] = longest_rise(latent[row], ordering, tails)
     for _ in range(n_moves):
         low, high = choose_pair(stream, n_items, log_reach)
         if high >= n_items:
             continue
-        one, other, change = ordering[low], ordering[high], 0
+        one, other = ordering[low], ordering[high]
         for row in range(len(latent)):
-            partners[row] = find_partners(law, rankings[row], latent[row], low, high, one, other)
+            ranks, rise = latent[row], rises[row]
+            partners[row] = find_partners(law, rankings[row], ranks, low, high, one, other)
+            changes[row] = 0
             if partners[row, 0] < 0:
-                change += change_around(law, latent[row], ordering, low, high, seating)
-        if accepts(stream, -law.lam * change):
+                changes[row] = change_around(law, ranks, ordering, low, high, seating, rise)
+        if accepts(stream, -law.lam * changes.sum()):
             exchange_places(low, high, consensus, ordering)
             for row in range(len(latent)):
+                rises[row] -= changes[row]
                 first, second = partners[row]
                 if first >= 0:
                     here = latent[row, first]
@@ -181,8 +188,9 @@ def find_partners(law, known, ranks, low, high, one, other):
 
 
 @njit(cache=True, nogil=True)
-def change_around(law, ranks, ordering, low, high, seating):
-    """How much the distance of a ranking grows if two places of the consensus exchange items."""
+def change_around(law, ranks, ordering, low, high, seating, rise):
+    """How much the distance of a ranking grows if two places of the consensus exchange items;
+    `rise` is the longest one now, if the law is Ulam's."""
     if law.kind == PRICED:
         here, there, prices = ranks[ordering[low]] - 1, ranks[ordering[high]] - 1, law.prices
         change = prices[low, there] + prices[high, here]
@@ -192,6 +200,5 @@ def change_around(law, ranks, ordering, low, high, seating):
         seats[place] = ranks[ordering[place]] - 1
     if law.kind != ULAM:
         return change_by_swap(law, seats, low, high)
-    rise = longest_rise(seats, seating.places, seating.tails)
     seats[low], seats[high] = seats[high], seats[low]
     return rise - longest_rise(seats, seating.places, seating.tails)

@@ -44,7 +44,7 @@ class Sampler(Method):
     )
     move: str | None = option(
         None,
-        'Proposals: "swap" (default) or "leap_and_shift"; Ulam\'s distance has "insert" by default: '
+        'Proposals: "swap" (default) or "leap_and_shift"; for Ulam\'s distance "insert" (default): '
         "an item is taken out, and its new place drawn by its exact chances.",
         check=one_of(*MOVES),
     )
@@ -53,10 +53,10 @@ class Sampler(Method):
     )
     n_moves: int | None = option(
         None,
-        "Proposals in a sweep; default 10 n_items (Cayley's distance 30 n_items, Ulam's 3 n_items), "
-        "and for clicks as many as the warmup finds best between two corrections, at most 200 "
-        "n_items. Each of several clusters of clicks makes them in rounds of 10 n_items, between "
-        "which labels are drawn anew.",
+        "Proposals in a sweep; default 10 n_items (30 n_items for Cayley's distance, 3 n_items for "
+        "Ulam's), and for clicks as many as the warmup finds best between two corrections, at most "
+        "200 n_items. Each of several clusters of clicks makes them in rounds of 10 n_items, "
+        "between which labels are drawn anew.",
         check=count(),
     )
     alpha_prior: Any = option(

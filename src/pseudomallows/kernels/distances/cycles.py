@@ -78,8 +78,8 @@ def exchange_items(cycles, first, second, consensus):
 
 @njit(cache=True, nogil=True)
 def choose_places(stream, n_items, log_reach):
-    """Two places: by `choose_pair`, or, half of the time, any two, as Cayley's distance does not see
-    how far they are apart. They may be the same, and the second may stick out."""
+    """Two places: by `choose_pair`, or, half of the time, any two, as Cayley's distance does not
+    see how far they are apart. They may be the same, and the second may stick out."""
     low, high = choose_pair(stream, n_items, log_reach)
     return low, below(stream, n_items) if uniform(stream) < 0.5 else high
 
