@@ -291,7 +291,7 @@ def test_every_option_has_a_bad_value_in_the_table():
 
 NO_NONE = [  # options whose default is a value
     *[("pseudo", "clicks", 2, name) for name in ("n_chains", "share_prior", "order", "update")],
-    *[("mcmc", "clicks", 1, name) for name in ("move", "start", "augmentation", "n_swaps")],
+    *[("mcmc", "clicks", 1, name) for name in ("start", "augmentation", "n_swaps")],
 ]
 
 
