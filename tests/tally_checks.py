@@ -94,9 +94,13 @@ class TallyChecks:
 
     @pytest.mark.parametrize("move", ["swap", "leap_and_shift"])
     def test_a_long_run_reaches_every_ranking(self, move):
+        assert self.seen_by_moves(move) == set(naive.all_rankings(4))
+
+    def seen_by_moves(self, move):
+        """Rankings that a long run has come to."""
         tally, stream = self.tally(), np.array([5], dtype=np.uint64)
         consensus, seen = RANKINGS[0].copy(), set()
         for _ in range(2000):
             tally.move(stream, 0.2, 1, consensus, move, leap=1)
             seen.add(tuple(consensus.tolist()))
-        assert seen == set(naive.all_rankings(4))
+        return seen

@@ -319,7 +319,7 @@ FORGED = [
     ),
     (
         lambda h, m: h["settings"]["options"].update(move="jump"),
-        "was fitted with move='jump', and this version knows 'swap', 'leap_and_shift' only",
+        "was fitted with move='jump', and this version knows 'swap', 'leap_and_shift', 'insert'",
     ),
     (lambda h, m: h["settings"]["options"].update(update="z"), "was fitted with update='z'"),
     (lambda h, m: h["settings"].update(alpha=math.nan), "settings: alpha is nan"),

@@ -10,15 +10,11 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.chain import LEAP_AND_SHIFT, SWAP, move_consensus
+from ..kernels.chain import INSERT, LEAP_AND_SHIFT, SWAP, move_consensus
 from ..kernels.costs import count_ranks, recount_ranks, total_cost
-from ..kernels.distances.lists import (
-    RankingList,
-    best_of_all,
-    improve_by_list,
-    list_distance,
-    move_by_list,
-)
+from ..kernels.distances.cycles import improve_by_cycles, move_by_cycles
+from ..kernels.distances.insertions import improve_by_places, move_by_insertions
+from ..kernels.distances.lists import ULAM, RankingList, best_of_all, list_distance, move_by_list
 from ..kernels.kendall.wins import (
     best_by_subsets,
     improve_by_insertions,
@@ -28,14 +24,13 @@ from ..kernels.kendall.wins import (
 )
 from ..rankings import orderings_of
 
-MOVES = {"swap": SWAP, "leap_and_shift": LEAP_AND_SHIFT}
+MOVES = {"swap": SWAP, "leap_and_shift": LEAP_AND_SHIFT, "insert": INSERT}
 Counts = NDArray[np.int64]
 Ranking = NDArray[np.int32]
 MOST_SUBSET_ITEMS = 15  # whose best order by pairs is found through all sets of them
 MOST_LISTED_ITEMS = 7  # whose best order by a list is found through all orders
 N_STARTS = 20  # rankings of users from which a best order by a list is sought
 MEAN_UNIT = 1000  # of a mean number of users
-MOST_STEPS = 3 * 10**8  # of that search, over ranks of users
 
 
 class Tally(Protocol):
@@ -279,7 +274,7 @@ class WinsTally:
 
 
 class ListTally:
-    """``counts[row]`` users have the ranking ``rankings[row]``; no ranking is there twice."""
+    """``counts[row]`` users have the ranking ``rankings[row]``; equal rankings are kept once."""
 
     def __init__(self, kind: int, rankings: Ranking, counts: Counts):
         self._kind, self.rankings, self.counts = kind, rankings, counts
@@ -289,10 +284,12 @@ class ListTally:
         """The tally of rankings, each as often as its weight says; those with a rank of 0 are
         skipped. `kind` is the code of the distance in `kernels.lists`."""
         used = (weights != 0) & (rankings > 0).all(axis=1)
-        rows, places = np.unique(rankings[used], axis=0, return_inverse=True)
-        counts = np.zeros(len(rows), dtype=np.int64)
-        np.add.at(counts, places.ravel(), weights[used])
-        return cls(kind, np.ascontiguousarray(rows, dtype=np.int32), counts)
+        rows, counts = rankings[used], weights[used]
+        order = np.argsort(rows @ _multipliers(rows.shape[1]), kind="stable")  # equal ones in turn
+        rows, is_new = rows[order], np.ones(len(rows), dtype=bool)
+        is_new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+        sums = np.add.reduceat(counts[order], np.flatnonzero(is_new))
+        return cls(kind, np.ascontiguousarray(rows[is_new], dtype=np.int32), sums)
 
     @classmethod
     def empty(cls, kind: int, n_items: int) -> Self:
@@ -319,7 +316,8 @@ class ListTally:
 
     def add(self, rankings: Ranking, weights: Counts) -> None:
         """Add full rankings, each as often as its weight says; others are skipped."""
-        both = self + type(self).of(self._kind, rankings, weights)
+        new = type(self).of(self._kind, rankings, weights)
+        both = self + new if len(self.counts) else new
         self.rankings, self.counts = both.rankings, both.counts
 
     def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
@@ -339,17 +337,21 @@ class ListTally:
     def best(self) -> Ranking:
         """The consensus of the smallest distance, by trying all orders of up to 7 items.
 
-        For more items, a good one: from the order of mean ranks and the rankings that most users
-        have, the best of these is improved by exchanges and insertions.
+        For more items, a good one: of the order of mean ranks, the ranks that most users agree with
+        (Hamming's best) and the rankings that most users have, the best is improved by exchanges
+        (Cayley) or insertions (Ulam).
         """
         consensus = _ranking_of(orderings_of(self.rank_sums()))
         if self.is_proved:
             best_of_all(self._users, consensus)
             return consensus
         common = self.rankings[np.argsort(-self.counts, kind="stable")[:N_STARTS]]
-        consensus = min([consensus, *common], key=self.distance).copy()
-        n_tries = MOST_STEPS // max(2 * self.rankings.size, 1)
-        improve_by_list(self._users, max(n_tries, self.n_items), consensus)
+        counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
+        count_ranks(self.rankings, self.counts, counts)
+        starts = [consensus, best_assignment(-counts), *common]
+        consensus = min(starts, key=self.distance).copy()
+        improve = improve_by_places if self._kind == ULAM else improve_by_cycles
+        improve(self.rankings, self.counts, consensus)
         return consensus
 
     @property
@@ -367,14 +369,28 @@ class ListTally:
         scale: float,
         n_moves: int,
         consensus: Ranking,
-        move: str = "swap",
+        move: str | None = None,
         leap: int = 1,
     ) -> None:
-        """Move a consensus in place by Metropolis proposals; `scale` is alpha / n_items.
+        """Move a consensus in place; `scale` is alpha / n_items.
 
-        A proposal looks at all distinct rankings.
+        The usual moves are exchanges for Cayley's distance, and for Ulam's "insert": an item is
+        taken out, and put where its exact chances say. Others look at whole rankings.
         """
-        move_by_list(stream, self._users, scale, MOVES[move], leap, n_moves, consensus)
+        where = (stream, self.rankings, self.counts, scale, n_moves, consensus)
+        if self._kind == ULAM and move in (None, "insert"):
+            move_by_insertions(*where)
+        elif self._kind != ULAM and move in (None, "swap"):
+            move_by_cycles(*where)
+        else:
+            assert move is not None
+            move_by_list(stream, self._users, scale, MOVES[move], leap, n_moves, consensus)
+
+
+def _multipliers(n_items: int) -> Counts:
+    """Of the ranks, so that their sum tells rankings apart, all but always: where it does not,
+    equal ones may be kept twice, which does no harm."""
+    return np.cumprod(np.full(n_items, 0x5851F42D4C957F2D))
 
 
 def _ranking_of(ordering: NDArray[np.int64]) -> Ranking:

@@ -67,7 +67,8 @@ class Ulam(Exact):
         return np.asarray(self.rank_probabilities(n_items, alpha) @ np.arange(1, n_items + 1))
 
     def tally(self, n_items: int) -> ListTally:
-        """A tally of no users."""
+        """A tally of no users; to 60 items."""
+        _check_size(n_items)
         return ListTally.empty(lists.ULAM, n_items)
 
 
@@ -88,13 +89,17 @@ class Shapes(NamedTuple):
     numbers: NDArray[np.int64]
 
 
-@functools.lru_cache(maxsize=4)
-def _shapes(n_items: int) -> Shapes:
+def _check_size(n_items: int) -> None:
     if n_items > MOST_ITEMS:
         raise ValueError(
             f"distance='ulam' has its partition function and draws for up to {MOST_ITEMS} items, "
             f"got {n_items}: use another distance, or fewer items"
         )
+
+
+@functools.lru_cache(maxsize=4)
+def _shapes(n_items: int) -> Shapes:
+    _check_size(n_items)
     numbers = np.empty((n_items + 1, n_items + 1), dtype=np.int64)
     kernels.count_shapes(n_items, numbers)
     log_counts, log_shares = np.empty(n_items), np.empty(numbers[n_items, n_items])

@@ -158,6 +158,10 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
         ordering[consensus[item] - 1] = item
         places[item] = item
     partners, log_reach = np.empty((len(latent), 2), dtype=np.int64), np.log(n_items)
+    changes, rises = np.zeros((2, len(latent)), dtype=np.int64)
+    if law.kind == ULAM:
+        for row in range(len(latent)):
+            rises[row] = longest_rise(latent[row], ordering, tails)
     odds = np.empty((len(said.starts), 2))  # of s, if the consensus stays, and if it moves
     for _ in range(n_moves):
         low, high = choose_pair(stream, n_items, log_reach)
@@ -165,17 +169,19 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
             continue
         one, other, change, log_ratio = ordering[low], ordering[high], 0, 0.0
         for row in range(len(latent)):
+            ranks, rise, told = latent[row], rises[row], 0.0
             if speaks(said, row):
-                partners[row] = one, other
-                told = told_by_exchange(said, row, laws.errors, latent[row], one, other)
-                odds[row] = 0.0, np.inf
-                if told != 0.0:
-                    away = change_around(law, latent[row], ordering, low, high, seating)
-                    log_ratio += weigh_both(-law.lam * away, told, odds[row])
-                continue
-            partners[row] = find_partners(law, rankings[row], latent[row], low, high, one, other)
-            if partners[row, 0] < 0:
-                change += change_around(law, latent[row], ordering, low, high, seating)
+                partners[row], odds[row] = (one, other), (0.0, np.inf)
+                told = told_by_exchange(said, row, laws.errors, ranks, one, other)
+            else:
+                partners[row] = find_partners(law, rankings[row], ranks, low, high, one, other)
+            changes[row] = 0
+            if partners[row, 0] < 0 or told != 0.0:
+                changes[row] = change_around(law, ranks, ordering, low, high, seating, rise)
+            if told != 0.0:
+                log_ratio += weigh_both(-law.lam * changes[row], told, odds[row])
+            else:
+                change += changes[row]
         is_accepted = accepts(stream, log_ratio - law.lam * change)
         if is_accepted:
             exchange_places(low, high, consensus, ordering)
@@ -188,6 +194,8 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
                 here = latent[row, first]
                 latent[row, first] = latent[row, second]
                 latent[row, second] = here
+            if is_swapped != is_accepted:
+                rises[row] -= changes[row]
 
 
 @njit(cache=True, nogil=True)
@@ -244,8 +252,9 @@ def find_partners(law, known, ranks, low, high, one, other):
 
 
 @njit(cache=True, nogil=True)
-def change_around(law, ranks, ordering, low, high, seating):
-    """How much the distance of a ranking grows if two places of the consensus exchange items."""
+def change_around(law, ranks, ordering, low, high, seating, rise):
+    """How much the distance of a ranking grows if two places of the consensus exchange items;
+    `rise` is the longest one now, if the law is Ulam's."""
     if law.kind == PRICED:
         here, there, prices = ranks[ordering[low]] - 1, ranks[ordering[high]] - 1, law.prices
         change = prices[low, there] + prices[high, here]
@@ -255,6 +264,5 @@ def change_around(law, ranks, ordering, low, high, seating):
         seats[place] = ranks[ordering[place]] - 1
     if law.kind != ULAM:
         return change_by_swap(law, seats, low, high)
-    rise = longest_rise(seats, seating.places, seating.tails)
     seats[low], seats[high] = seats[high], seats[low]
     return rise - longest_rise(seats, seating.places, seating.tails)

@@ -134,6 +134,26 @@ def test_proposals_and_prior_go_by_the_number_of_items():
     assert plan_of("mcmc", "full", 1, leap=50).method.leap == 9  # no longer leap is possible
 
 
+@pytest.mark.parametrize(
+    ("distance", "move", "usual", "n_moves"),
+    [
+        ("kendall", None, "swap", 100),
+        ("cayley", None, "swap", 300),
+        ("cayley", "leap_and_shift", "leap_and_shift", 100),
+        ("ulam", None, "insert", 30),
+        ("ulam", "swap", "swap", 100),
+    ],
+)
+def test_the_usual_proposals_are_those_that_suit_the_distance(distance, move, usual, n_moves):
+    chosen = plan_of("mcmc", "full", 1, distance=distance, move=move).method
+    assert (chosen.move, chosen.n_moves) == (usual, n_moves)
+
+
+def test_insertions_are_for_ulam_only():
+    with pytest.raises(ValueError, match=r"'insert' is for distance='ulam' only, got .*'footrule'"):
+        plan_of("mcmc", "full", 1, move="insert")
+
+
 def test_other_defaults():
     clicks = plan_of("mcmc", "clicks", 1).method
     assert (clicks.augmentation, clicks.n_swaps, clicks.keep_latent) == ("matched", 1, ())
@@ -233,7 +253,15 @@ BAD_VALUES = [  # method, kind, clusters, option, value, error, message
     ("pseudo", "full", 1, "sigma", [1], TypeError, f"{NUMBER} [1]"),
     ("pseudo", "clicks", 1, "order", "V", ValueError, "one of 'uniform', 'v', 'top_bottom', got"),
     ("pseudo", "clicks", 1, "update", 1, ValueError, "one of 'sampled', 'expected', got 1"),
-    ("mcmc", "full", 1, "move", "leap", ValueError, "one of 'swap', 'leap_and_shift', got 'leap'"),
+    (
+        "mcmc",
+        "full",
+        1,
+        "move",
+        "leap",
+        ValueError,
+        "'leap_and_shift', 'insert', got 'leap'",
+    ),
     ("mcmc", "full", 1, "leap", 0, ValueError, "must be 1 or more, got 0"),
     ("mcmc", "full", 1, "n_moves", 0, ValueError, "must be 1 or more, got 0"),
     ("mcmc", "full", 1, "start", "best", ValueError, "one of 'map', 'random', got 'best'"),
@@ -263,7 +291,7 @@ def test_every_option_has_a_bad_value_in_the_table():
 
 NO_NONE = [  # options whose default is a value
     *[("pseudo", "clicks", 2, name) for name in ("n_chains", "share_prior", "order", "update")],
-    *[("mcmc", "clicks", 1, name) for name in ("move", "start", "augmentation", "n_swaps")],
+    *[("mcmc", "clicks", 1, name) for name in ("start", "augmentation", "n_swaps")],
 ]
 
 

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import naive
+from helpers import IS_COMPILED
 from pseudomallows.distances.cayley import CAYLEY
 from pseudomallows.distances.ulam import ULAM
 from tally_checks import RANKINGS, WEIGHTS, TallyChecks, random_rankings
@@ -18,6 +20,45 @@ class TestCayleyTally(TallyChecks):
 class TestUlamTally(TallyChecks):
     distance = ULAM
     move_alphas = (1.0, 2.0)
+
+    def test_insertions_leave_the_exact_posterior_as_it_is(self):
+        right, wrong = self.move_alphas
+        assert self.ends_of_moves("insert", right) > 1e-4
+        assert not IS_COMPILED or self.ends_of_moves("insert", wrong) < 1e-6
+
+    def test_insertions_reach_every_ranking(self):
+        assert self.seen_by_moves("insert") == set(naive.all_rankings(4))
+
+
+@pytest.mark.parametrize(
+    ("distance", "move"), [(CAYLEY, "swap"), (ULAM, "insert")], ids=lambda x: getattr(x, "name", x)
+)
+def test_the_usual_move_is_that_of_the_distance(distance, move):
+    tally, ends = distance.tally(4), []
+    tally.add(RANKINGS, WEIGHTS)
+    for moves in ((), (move,)):
+        stream, consensus = np.array([3], dtype=np.uint64), RANKINGS[0].copy()
+        tally.move(stream, 0.1, 20, consensus, *moves)
+        ends.append((consensus.tolist(), int(stream[0])))
+    assert ends[0] == ends[1]
+
+
+def test_exchanges_by_cycles_and_by_whole_rankings_agree():
+    """Of 12 items, where neither is enumerated: mean distances of two long chains."""
+    rankings, counts = random_rankings(5, 12, seed=4), np.array([2, 1, 1, 3, 1])
+    tally = CAYLEY.tally(12)
+    tally.add(rankings, counts)
+    means, errors = [], []
+    for seed, move in enumerate(("swap", "leap_and_shift")):
+        stream, consensus = np.array([seed], dtype=np.uint64), rankings[0].copy()
+        away = []
+        for _ in range(4000 if IS_COMPILED else 100):
+            tally.move(stream, 0.3, 36, consensus, move, leap=11)
+            away.append(tally.distance(consensus))
+        batches = np.reshape(away, (20, -1)).mean(axis=1)
+        means.append(batches.mean())
+        errors.append(batches.std() / np.sqrt(20))
+    assert abs(means[0] - means[1]) < 4.5 * np.hypot(*errors)
 
 
 def test_rankings_are_kept_once_in_any_order():

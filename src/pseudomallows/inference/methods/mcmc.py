@@ -108,7 +108,7 @@ class Mcmc(Sampler):
         if not (case.has_clicks and self.distance == "kendall"):
             return
         for name, usual in (("augmentation", "matched"), ("move", "swap")):
-            if getattr(self, name) != usual:
+            if getattr(self, name) not in (None, usual):
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} does not go with clicks and "
                     f"distance='kendall', whose latent rankings are summed out: leave {name} out"
@@ -161,6 +161,7 @@ class Mcmc(Sampler):
         rng: np.random.Generator,
     ) -> ExactCluster:
         """A cluster that moves by this method."""
+        assert self.move is not None
         assert self.leap is not None
         assert self.n_moves is not None
         n_alpha_moves = N_ALPHA_MOVES if plan.case.is_full else 1

@@ -8,6 +8,9 @@ from ...posteriors.names import STARTS
 from ..priors import FLAT, Prior, default_prior
 from .method import Case, Method, above_0, count, one_of, option
 
+N_MOVES = 10  # in a sweep, for each item
+USUAL_MOVES = {"cayley": ("swap", 30), "ulam": ("insert", 3)}  # and numbers, by what they cost
+
 
 def _check_prior(prior: Any, name: str) -> Prior:
     if isinstance(prior, str) and prior == "flat":
@@ -39,17 +42,21 @@ class Sampler(Method):
         "Sweeps for each draw that is kept; default 1 for full rankings and for clicks, else 5.",
         check=count(),
     )
-    move: str = option(
-        "swap", 'Proposals: "swap" (default) or "leap_and_shift".', check=one_of(*MOVES)
+    move: str | None = option(
+        None,
+        'Proposals: "swap" (default) or "leap_and_shift"; for Ulam\'s distance "insert" (default): '
+        "an item is taken out, and its new place drawn by its exact chances.",
+        check=one_of(*MOVES),
     )
     leap: int | None = option(
         None, "How far a leap goes, in places; default n_items / 5.", check=count()
     )
     n_moves: int | None = option(
         None,
-        "Proposals in a sweep; default 10 n_items, and for clicks as many as the warmup finds best "
-        "between two corrections, at most 200 n_items. Each of several clusters of clicks makes "
-        "them in rounds of 10 n_items, between which labels are drawn anew.",
+        "Proposals in a sweep; default 10 n_items (30 n_items for Cayley's distance, 3 n_items for "
+        "Ulam's), and for clicks as many as the warmup finds best between two corrections, at most "
+        "200 n_items. Each of several clusters of clicks makes them in rounds of 10 n_items, "
+        "between which labels are drawn anew.",
         check=count(),
     )
     alpha_prior: Any = option(
@@ -69,11 +76,24 @@ class Sampler(Method):
         """Proposals and prior by the number of items."""
         if self.is_matched(case) and self.refresh is not None:
             raise ValueError("refresh: the labels of clusters of clicks are drawn in every round")
+        if self.move == "insert" and self.distance != "ulam":
+            raise ValueError(
+                f"move='insert' is for distance='ulam' only, got distance={self.distance!r}: use "
+                "'swap' or 'leap_and_shift'"
+            )
+        usual_move, number = USUAL_MOVES.get(self.distance, ("swap", N_MOVES))
+        move = self.move or usual_move
+        number = number if move == usual_move else N_MOVES
         leap = max(1, case.n_items // 5) if self.leap is None else self.leap
-        n_moves = None if self.is_matched(case) else 10 * case.n_items
+        n_moves = None if self.is_matched(case) else number * case.n_items
         n_moves = n_moves if self.n_moves is None else self.n_moves
         prior = default_prior(case.n_items) if self.alpha_prior is None else self.alpha_prior
-        return {"leap": min(leap, case.n_items - 1), "n_moves": n_moves, "alpha_prior": prior}
+        return {
+            "move": move,
+            "leap": min(leap, case.n_items - 1),
+            "n_moves": n_moves,
+            "alpha_prior": prior,
+        }
 
     def is_markov(self, case: Case) -> bool:
         """Always."""

@@ -49,7 +49,8 @@ def list_distance(users, ordering, scratch):
 
 @njit(cache=True, nogil=True)
 def move_by_list(stream, users, lam, move, leap, n_moves, consensus):
-    """Make `n_moves` proposals; return how many were accepted."""
+    """Make `n_moves` proposals, each of which looks at every user's ranking as a whole; return how
+    many were accepted. Exchanges under Cayley's distance have a faster way: see `cycles`."""
     n_items = len(consensus)
     ordering, scratch = np.empty((2, n_items), dtype=np.int64)
     order_by_rank(consensus, ordering)
@@ -75,41 +76,6 @@ def move_by_list(stream, users, lam, move, leap, n_moves, consensus):
         else:
             shift_places(there, here, consensus, ordering)
     return n_accepted
-
-
-@njit(cache=True, nogil=True)
-def improve_by_list(users, most_tries, consensus):
-    """Exchange or move items while that makes the distance smaller; return the distance.
-
-    Ends where no exchange and no insertion does, or after `most_tries`.
-    """
-    n_items = len(consensus)
-    ordering, scratch = np.empty((2, n_items), dtype=np.int64)
-    order_by_rank(consensus, ordering)
-    distance = list_distance(users, ordering, scratch)
-    n_ways, since, way = n_items * n_items, 0, 0  # how many ways in turn were of no use
-    for _ in range(most_tries):
-        if since >= n_ways:
-            break
-        here, there = way // n_items, way % n_items
-        way = (way + 1) % n_ways
-        since += 1
-        if here == there:
-            continue
-        for is_swap in (True, False):
-            if is_swap:
-                exchange_places(here, there, consensus, ordering)
-            else:
-                shift_places(here, there, consensus, ordering)
-            proposed = list_distance(users, ordering, scratch)
-            if proposed < distance:
-                distance, since = proposed, 0
-                break
-            if is_swap:
-                exchange_places(here, there, consensus, ordering)
-            else:
-                shift_places(there, here, consensus, ordering)
-    return distance
 
 
 @njit(cache=True, nogil=True)

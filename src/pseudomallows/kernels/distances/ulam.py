@@ -12,10 +12,38 @@ from numba import njit
 from ..kendall.rankings import order_by_rank
 from ..streams import below, start_stream, uniform
 
+ONE = np.int64(1)
+MOST_BITS = 62  # items whose ranks are bits of a whole number
+
+
+@njit(cache=True, nogil=True)
+def grow(tails, bit):
+    """Let a rank, a bit, join those before it; return the tails, and whether a rise is longer now.
+
+    `tails` lacks the bits of the ranks that are the lowest end of a rise of some length, one for
+    each. The new one takes the place of the next above it, to which the sum carries, or, if there
+    is none, ends a longer rise: then the sum carries through the sign (Crochemore et al. 2001).
+    A bit of 0 is nobody.
+    """
+    total = tails + bit
+    return total | (tails ^ bit), total >= 0
+
 
 @njit(cache=True, nogil=True)
 def longest_rise(ranks, ordering, tails):
-    """Length of the longest rise of the ranks along `ordering`; `tails[k]` ends one of k + 1."""
+    """Length of the longest rise of the ranks along `ordering`; `tails` is room for as many."""
+    if len(ordering) > MOST_BITS:
+        return longest_rise_of_many(ranks, ordering, tails)
+    length, missing = 0, -ONE
+    for place in range(len(ordering)):
+        missing, is_longer = grow(missing, ONE << ranks[ordering[place]])
+        length += is_longer
+    return length
+
+
+@njit(cache=True, nogil=True)
+def longest_rise_of_many(ranks, ordering, tails):
+    """The same for any number of items; `tails[k]` ends a rise of k + 1."""
     length = 0
     for place in range(len(ordering)):
         rank = ranks[ordering[place]]
