@@ -15,7 +15,7 @@ from .chain import accepts, choose_pair, shift_places
 from .distances.cayley import count_cycles
 from .distances.ulam import longest_rise
 from .latent_swaps import CAYLEY, KENDALL, PRICED, ULAM, Seating
-from .statements import told_by_leap, free_places
+from .statements import free_places, told_by_leap
 from .streams import below, start_user, uniform
 
 

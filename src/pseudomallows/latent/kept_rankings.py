@@ -67,7 +67,7 @@ class KeptPopulation(LocalPopulation):
     """Users of any kind with a latent ranking each, which moves by exchanges or leaps."""
 
     sums_out = False
-    how_latent = "moved in each sweep (Metropolis)"
+    how_latent = "moved by exchanges in each sweep (Metropolis)"
 
     def __init__(
         self,
@@ -86,6 +86,8 @@ class KeptPopulation(LocalPopulation):
         self._data_rows = owners[is_informative][self._last_rows]  # anything, and its number
         said = each.take(is_informative)
         self._known, self._said = said.as_rankings(), list_statements(said.comparisons())
+        if len(self._said.starts):
+            self.how_latent = "moved by leaps and exchanges in each sweep (Metropolis)"
         self._set_rows(said.weights, None)
         self._rows = np.arange(len(self.row_weights))  # in the store
         self._errors = NoErrors(self.n_items) if errors is None else errors
