@@ -1,6 +1,7 @@
 """Ulam's distance against its definition, by enumeration, and known counts of rankings."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -86,3 +87,20 @@ def test_more_than_sixty_items_have_a_distance_only():
     law = pm.Mallows(np.arange(1, 62), 1.0, "ulam")
     with pytest.raises(ValueError, match="up to 60 items, got 61: use another distance"):
         law.draw(1)
+    with pytest.raises(ValueError, match="up to 60 items, got 61: use another distance"):
+        ULAM.tally(61)  # so that a fit says so before any work
+
+
+def worst_rhat(**options):
+    """Of a fit of users who differ by small steps, where exchanges get stuck."""
+    prefs = pm.simulate_rankings(20, 20, 6.0, rng=1).preferences
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        posterior = pm.fit(prefs, "mcmc", distance="ulam", rng=1, **options)
+    return posterior.diagnostics().worst_rhat
+
+
+@slowly
+def test_a_chain_mixes_by_insertions_and_not_by_swaps():
+    assert worst_rhat() <= 1.05
+    assert worst_rhat(move="swap") > 1.05
