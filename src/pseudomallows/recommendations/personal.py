@@ -114,9 +114,7 @@ class PersonalRecommender(Recommender):
         personal, clicks, one = self._personal.model, users.clicks, slice(0, 1)
         consensus = personal.rankings_of(personal.scores_for(clicks, one, users.rows))
         alpha_weights = personal.alpha_shares_of(clicks, one, consensus)[0]
-        return personal.law.count_ranks(
-            clicks.codes, consensus[0], alpha_weights, n_draws, rng
-        )
+        return personal.law.count_ranks(clicks.codes, consensus[0], alpha_weights, n_draws, rng)
 
     # Tables, those of the clusters too
 
