@@ -143,6 +143,17 @@ class KendallClicks(ClickPopulation):
         found.click_sizes = self.click_sizes
         return found
 
+    def of_items(self, items: Counts) -> "KendallClicks":
+        """The clicks on these items alone, of the rows that have some and not all."""
+        places = np.full(self.n_items, -1, dtype=np.int32)
+        places[items] = np.arange(len(items))
+        codes, clicks = places[self.clicks.codes], self.clicks
+        sums = np.concatenate([[0], np.cumsum(codes >= 0)])
+        starts = sums[clicks.starts]
+        kept = replace(clicks, items=clicks.items[items], starts=starts, codes=codes[codes >= 0])
+        sizes = np.diff(starts)
+        return KendallClicks(kept.take((sizes > 0) & (sizes < len(items))), self.executor)
+
     def redraw(self, clicks: Clicks, numbers: Counts, origin: DrawOrigin) -> Ranking:
         """The latent rankings of these users, by the same streams, so with the same bits."""
         streams = Streams(origin.seed, origin.number, numbers, clicks.weights)

@@ -18,7 +18,7 @@ from ..kernels.streams import CENTRE, start_stream
 from ..preferences import Preferences
 from ..rankings import check_ranking
 
-MOST_DENSE = 4096  # items whose products with each other are made
+MOST_DENSE = 512  # items whose products with each other are made: their axes take time n^3
 UNITS, LOWEST_VALUE = 2**30, 2.0**27  # of sums of log probabilities, and of one user's
 
 
