@@ -358,8 +358,11 @@ def principal_components(rows: Any, n_components: int) -> NDArray[np.float64]:
         return found
     products = rows.T @ rows
     products = products.toarray() if hasattr(products, "toarray") else products
-    _, axes = np.linalg.eigh(products)
-    return np.asarray(rows @ axes[:, : -n_components - 1 : -1])
+    from scipy.linalg import eigh
+
+    n_axes = len(products)
+    _, axes = eigh(products, subset_by_index=[max(n_axes - n_components, 0), n_axes - 1])
+    return np.asarray(rows @ axes[:, ::-1])
 
 
 def check_informative(informative: NDArray[np.bool_]) -> None:
