@@ -83,5 +83,5 @@ def test_a_refit_by_a_method_of_the_footrule_says_so(tmp_path):
     store = open_store(str(tmp_path / "s.sqlite"))
     store.close()
     request = {"store": str(tmp_path / "s.sqlite"), "method": "matched"}
-    with pytest.raises(ValueError, match="footrule|method='mcmc'"):
+    with pytest.raises(ValueError, match=r"footrule|method='mcmc'"):
         refit(posterior, request, posterior.clicks)

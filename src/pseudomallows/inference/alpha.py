@@ -50,7 +50,7 @@ def estimate_alpha(
     rng : numpy.random.Generator or seed, optional
         Used by "likelihood" only.
     distance : str
-        "footrule"; of another one the alpha is estimated by "likelihood".
+        "footrule"; of another one, of clicks "kendall", give method="likelihood".
 
     Examples
     --------
