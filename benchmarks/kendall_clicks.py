@@ -1,6 +1,6 @@
 """Clicks under Kendall's distance: seconds and memory, from a file to a file.
 
-Two settings:
+Four settings:
 
 - 7,872 users x 200 items in 17 clusters, drawn from the model: the time of a fit with 17 clusters,
   its largest R-hat, and the adjusted Rand index against the truth.
@@ -8,9 +8,14 @@ Two settings:
   popularity, 20 clicks each: write Parquet, read it, fit one consensus (or `--clusters` of them),
   recommend 10 items to everybody into Parquet. The rival is a list of the most popular unclicked
   items, in NumPy.
+- N users x N items in clusters, each with a Zipf popularity of its own, at most 20 clicks a user:
+  the time of a fit with the true number of clusters, and the adjusted Rand index against the truth.
+- `pm.evaluate` of method "personal" on the retail data, by both of its distances.
 
     .venv/bin/python benchmarks/kendall_clicks.py clusters
     .venv/bin/python benchmarks/kendall_clicks.py catalogue --size 1000000 --clusters 1
+    .venv/bin/python benchmarks/kendall_clicks.py sparse --size 200000 --clusters 10
+    .venv/bin/python benchmarks/kendall_clicks.py personal
 """
 
 import argparse
@@ -137,15 +142,72 @@ def catalogue(size, n_clusters):
         clock("rival: popularity list, NumPy", lambda: popularity_list(prefs, K))
 
 
+def sparse_clicks(size, n_clusters, rng):
+    """Clicks of as many users as items, each cluster with an order of its own; and the labels."""
+    from scipy.sparse import csr_array
+
+    labels = rng.integers(n_clusters, size=size)
+    sums = np.cumsum(1 / np.arange(1, size + 1))
+    orders = [rng.permutation(size).astype(np.int32) for _ in range(n_clusters)]
+    users, items = [], []
+    for cluster, order in enumerate(orders):
+        mine = np.flatnonzero(labels == cluster)
+        for part in np.array_split(mine, max(1, len(mine) // 50_000)):
+            drawn = np.searchsorted(sums, rng.random((len(part), N_CLICKS)) * sums[-1])
+            users.append(np.repeat(part, N_CLICKS))
+            items.append(order[drawn].ravel())
+    places = (np.concatenate(users), np.concatenate(items))
+    clicks = csr_array((np.ones(len(places[0]), dtype=bool), places), shape=(size, size))
+    return pm.Preferences.from_clicks(clicks), labels
+
+
+def sparse(size, n_clusters):
+    """Clusters of a large catalogue."""
+    clock = Clock()
+    rng = np.random.default_rng(SEED)
+    prefs, labels = clock("simulate", lambda: sparse_clicks(size, n_clusters, rng))
+    how = {"distance": "kendall", "n_clusters": n_clusters, "rng": SEED}
+    posterior = clock("fit", lambda: pm.fit(prefs, "mcmc", **how))
+    print(f"adjusted Rand index {rand_index(posterior.labels, labels):.4f}")
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "next.parquet"
+        clock("recommend to all, to Parquet", lambda: recommend_to(posterior, target, K))
+
+
+def personal():
+    """Method "personal" by both of its distances."""
+    prefs = pm.datasets.online_retail() if hasattr(pm, "datasets") else pm.online_retail()
+    print("hidden  distance  accuracy  s.e.    ECE     ECE without correction  CPU s")
+    for distance in ("footrule", "kendall"):
+        pm.evaluate(prefs, 3, 10, "personal", distance=distance, ridge=0.3, rng=SEED)  # compile
+    for hidden in (1, 3, 10):
+        for distance in ("footrule", "kendall"):
+            how = {"method": "personal", "distance": distance, "ridge": 0.3, "rng": SEED}
+            started = time.process_time()
+            found = pm.evaluate(prefs, hidden, 10, **how)
+            spent = time.process_time() - started
+            plain = pm.evaluate(prefs, hidden, 10, calibrate=False, **how)
+            print(
+                f"{hidden:6}  {distance:8}  {found.accuracy:.4f}    {found.accuracy_error:.4f}  "
+                f"{found.calibration.error:.4f}  {plain.calibration.error:.4f}                  "
+                f"{spent:.1f}",
+                flush=True,
+            )
+
+
 def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("clusters", "catalogue"))
+    parser.add_argument("what", choices=("clusters", "catalogue", "sparse", "personal"))
     parser.add_argument("--size", type=int, default=100_000)
     parser.add_argument("--clusters", type=int, default=1)
     options = parser.parse_args()
     if options.what == "clusters":
         clusters()
+    elif options.what == "sparse":
+        sparse(options.size, options.clusters)
+    elif options.what == "personal":
+        personal()
     else:
         catalogue(options.size, options.clusters)
 

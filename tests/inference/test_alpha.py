@@ -151,3 +151,41 @@ def test_no_finite_alpha_is_said_exactly_where_some_consensus_suits_all_users():
 def test_one_user_has_no_similarity():
     with pytest.raises(ValueError, match="one user only"):
         pm.estimate_alpha(pm.Preferences.from_rankings([[1, 2, 3]]))
+
+
+# clicks by Kendall's distance
+
+
+def kendall_clicks(n_users, n_items, alpha, rng):
+    rankings = pm.Mallows(np.arange(1, n_items + 1), alpha, distance="kendall").draw(n_users, rng)
+    sizes = rng.integers(1, n_items // 2 + 1, n_users)
+    return pm.Preferences.from_clicks(rankings <= sizes[:, None])
+
+
+def test_the_alpha_of_clicks_by_kendall_is_that_of_the_summed_likelihood():
+    prefs = kendall_clicks(12, 4, 4.0, np.random.default_rng(3))
+
+    def value(alpha, distance="kendall"):
+        every = map(np.array, naive.all_rankings(4))
+        logs = [pm.log_likelihood(prefs, each, alpha, distance).sum() for each in every]
+        return np.logaddexp.reduce(logs)
+
+    grid = np.geomspace(0.5, 16, 120)
+    best = max(grid, key=value)
+    found = pm.estimate_alpha(prefs, "likelihood", distance="kendall", rng=1)
+    assert found == pytest.approx(best, rel=0.08)
+    other = max(grid, key=lambda alpha: value(alpha, "footrule"))
+    assert found != pytest.approx(other, rel=0.12)  # the footrule's would be found out
+
+
+@pytest.mark.parametrize("value", [10.0, 40.0])
+def test_the_alpha_of_clicks_by_kendall_is_recovered(value):
+    prefs = kendall_clicks(2000, 40, value, np.random.default_rng(4))
+    found = pm.estimate_alpha(prefs, "likelihood", distance="kendall", rng=1)
+    assert found == pytest.approx(value, rel=0.06)
+
+
+def test_the_similarity_of_other_distances_says_what_to_give():
+    prefs = kendall_clicks(20, 6, 5.0, np.random.default_rng(5))
+    with pytest.raises(ValueError, match="distance='kendall' give method='likelihood'"):
+        pm.estimate_alpha(prefs, distance="kendall")

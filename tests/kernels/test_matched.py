@@ -230,3 +230,17 @@ def test_a_label_without_any_chance_is_never_drawn():
     labels = np.empty(50, np.int32)
     kernels.draw_matched_labels(streams, logs, labels)
     assert (labels == 1).all()
+
+
+@pytest.mark.kernel
+def test_memberships_are_the_parts_of_the_sum_of_a_row():
+    logs = np.array([[-3.0, -2.0, -800.0], [-1e5, -1e5 - 1, -np.inf], [700.0, 701.0, 702.0]])
+    log_sums, memberships = np.empty(3), np.empty((3, 3), dtype=np.float32)
+    kernels.weigh_logs(logs, log_sums, memberships)
+    assert log_sums == pytest.approx(np.logaddexp.reduce(logs, axis=1), rel=1e-14)
+    exact = np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None])
+    assert memberships == pytest.approx(exact, rel=1e-6)
+    plain, parts = np.empty(3), np.empty((3, 3), dtype=np.float32)
+    interpreted(kernels.weigh_logs)(logs, plain, parts)
+    assert (plain == log_sums).all()
+    assert (parts == memberships).all()

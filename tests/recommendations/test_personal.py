@@ -31,6 +31,7 @@ from pseudomallows.recommendations.tables import GridTables
 
 N_ITEMS = 5
 ALPHAS = np.array([1.0, 4.0, 9.0])
+NO_FAR = (np.empty(0, dtype=np.int64), np.empty((2, 2, 0)))
 WEIGHTS = np.array(
     [
         [0.0, 0.5, 0.1, 0.0, 0.2],
@@ -104,7 +105,7 @@ def test_likelihoods_on_the_grid_equal_enumeration():
         assert shares[row] == pytest.approx(exact)
     plain = np.empty_like(found)
     clicks = ClickRows(seen.starts, seen.codes)
-    interpreted(kernels.personal_log_likelihoods)(clicks, rankings, personal.grid, plain)
+    interpreted(kernels.personal_log_likelihoods)(clicks, rankings, personal.law.walks, plain)
     assert (plain == found).all()
 
 
@@ -112,7 +113,7 @@ def test_likelihoods_on_the_grid_equal_enumeration():
 def test_look_ups_take_the_place_among_the_unclicked():
     rankings = np.array([[3, 1, 4, 2, 5]], dtype=np.int32)
     lines, chances = np.array([-1, -1, -1, 1, -1, 0]), np.random.default_rng(1).random((2, 2, 5))
-    tables, shares = kernels.GridChances(lines, chances), np.array([[0.25, 0.75]])
+    tables, shares = kernels.GridChances(lines, chances, *NO_FAR), np.array([[0.25, 0.75]])
     clicks = ClickRows(np.array([0, 2]), np.array([0, 3], dtype=np.int32))
     found, of_users, logs = np.zeros((1, 5)), np.empty((1, 2)), np.array([2.0, 4.0])
     own_laws = kernels.OwnLaws(rankings, shares)
@@ -258,8 +259,8 @@ def test_last_clicks_follow_the_law_of_the_user():
     rankings = np.tile(np.array([2, 1, 5, 4, 3], dtype=np.int32), (3000, 1))
     shares = np.tile([0.5, 0.3, 0.2], (3000, 1))
     clicks, own_laws = ClickRows(seen.starts, seen.codes), kernels.OwnLaws(rankings, shares)
-    last, lams = np.empty(9000, dtype=bool), personal.grid.lams
-    kernels.draw_last_clicks(7, 0, clicks, own_laws, personal.grid, 1, last)
+    last, lams = np.empty(9000, dtype=bool), personal.law.walks.lams
+    kernels.draw_last_clicks(7, 0, clicks, own_laws, personal.law.walks, 1, last)
     assert (last.reshape(-1, 3).sum(axis=1) == 1).all()
     expected = np.zeros(3)
     for share, lam in zip((0.5, 0.3, 0.2), lams, strict=True):

@@ -79,6 +79,7 @@ def _about_model(fitted: Fit) -> dict[str, Any]:
     return {
         "holds": "model",
         "method": settings.get("method"),
+        "distance": settings.get("distance"),
         "fitted to": fitted.kind,
         "users": len(fitted.users) or f"{settings.get('n_users', 0)}, who are not kept",
         "items": fitted.n_items,

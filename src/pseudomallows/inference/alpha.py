@@ -10,10 +10,12 @@ from ..distances.distance import find_root
 from ..distances.footrule import FOOTRULE
 from ..distributions.mallows import Mallows
 from ..engines.executors import Executor
+from ..latent.kendall_clicks import KendallClicks
 from ..latent.population import Population, check_informative, log_likelihoods_of
 from ..latent.registry import make_population
 from ..preferences import Clicks, Preferences, SizeTable, check_preferences
 from .chains.clusters import ExactCluster, Proposals
+from .chains.matched_starts import start_matched
 from .chains.mixture import Mixture
 from .chains.starts import HIGHEST_ALPHA, best_alpha, is_unbounded, start_consensus
 
@@ -48,7 +50,7 @@ def estimate_alpha(
     rng : numpy.random.Generator or seed, optional
         Used by "likelihood" only.
     distance : str
-        "footrule"; of another one the alpha is estimated by "likelihood".
+        "footrule"; of another one, of clicks "kendall", give method="likelihood".
 
     Examples
     --------
@@ -61,7 +63,10 @@ def estimate_alpha(
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
     check_preferences(prefs)
     if method == "similarity" and distances.get(distance).name != "footrule":
-        raise ValueError(f"method='similarity' is of the footrule: for {distance} use 'likelihood'")
+        raise ValueError(
+            f"method='similarity' is of the footrule: for distance={distance!r} give "
+            "method='likelihood'"
+        )
     table = prefs.by_size() if method == "similarity" else None
     if table is not None:
         check_informative(prefs.is_informative)
@@ -180,10 +185,7 @@ def _alpha_by_likelihood(population: Population, rng: np.random.Generator) -> fl
             f"users known in part by {population.distance.name} have no exact likelihood to "
             "estimate alpha from: give alpha, or use method='mcmc', which samples it"
         )
-    consensus = start_consensus(population, 1.0, rng)
-    alpha = best_alpha(population, consensus)
-    proposals = Proposals("swap", 1, 10 * population.n_items)
-    cluster = ExactCluster(population, consensus, alpha, proposals, None, rng)
+    cluster = _first_cluster(population, rng)
     n_draws = min(max(50_000 // max(population.n_unknown, 1), FEW_DRAWS), MANY_DRAWS)
     n_draws *= 3 if population.is_full else 1  # where they cost little
     for _ in range(N_STEPS):
@@ -198,12 +200,61 @@ def _alpha_by_likelihood(population: Population, rng: np.random.Generator) -> fl
         cluster.alpha *= math.exp(step)
         if abs(step) < 0.99 * NEAR:
             break
-    if is_unbounded(cluster):
+    if cluster.is_unbounded() if isinstance(cluster, ClickCluster) else is_unbounded(cluster):
         return math.inf
     return cluster.alpha if _beats_chance(cluster, n_draws) else 0.0
 
 
-def _best_step(cluster: ExactCluster, reach: float, n_draws: int) -> float:
+class ClickCluster:
+    """One consensus of clicks whose law is exact and a sum over items, at a given alpha."""
+
+    def __init__(self, population: Population, rng: np.random.Generator):
+        distance, self.population = population.distance.name, population
+        how = (population, 1, None, 1.0, rng, distance)
+        self._mixture = start_matched(*how)
+        self._cluster = self._mixture.clusters[0]
+        self._cluster.fix_alpha()
+        self._n_moves = self._mixture.law.usual_moves or 10 * population.n_items
+
+    @property
+    def alpha(self) -> float:
+        """The alpha at which it moves."""
+        return self._cluster.alpha
+
+    @alpha.setter
+    def alpha(self, alpha: float) -> None:
+        self._cluster.alpha = alpha
+
+    def log_likelihood(self, alpha: float) -> float:
+        """Of the consensus where it stands."""
+        return self._cluster.tally.curve(self._cluster.consensus)(alpha)
+
+    def draw(self, alphas: NDArray[np.float64], n_draws: int) -> NDArray[np.float64]:
+        """``logs[place, draw]`` at these alphas."""
+        logs = np.empty((len(alphas), n_draws))
+        for draw in range(n_draws):
+            self._cluster.move(self._n_moves, adapt=False)
+            logs[:, draw] = [self.log_likelihood(float(alpha)) for alpha in alphas]
+        return logs
+
+    def is_unbounded(self) -> bool:
+        """Does nothing in the data bound alpha from above?"""
+        return self._mixture.unbounded()[0]
+
+
+def _first_cluster(
+    population: Population, rng: np.random.Generator
+) -> "ExactCluster | ClickCluster":
+    """At a good place."""
+    if isinstance(population, KendallClicks):
+        return ClickCluster(population, rng)
+    consensus = start_consensus(population, 1.0, rng)
+    alpha = best_alpha(population, consensus)
+    proposals = Proposals("swap", 1, 10 * population.n_items)
+    return ExactCluster(population, consensus, alpha, proposals, None, rng)
+
+
+def _best_step(cluster: "ExactCluster | ClickCluster", reach: float, n_draws: int) -> float:
     """How far log alpha should move, at most by `reach`.
 
     With consensuses drawn given the alpha of the cluster, the likelihood of any other, over that of
@@ -224,15 +275,19 @@ def _best_step(cluster: ExactCluster, reach: float, n_draws: int) -> float:
     return float(best.x)
 
 
-def _beats_chance(cluster: ExactCluster, n_draws: int) -> bool:
+def _beats_chance(cluster: "ExactCluster | ClickCluster", n_draws: int) -> bool:
     """Is the alpha of the cluster more likely than 0?
 
     Certainly, if one consensus alone, one of n!, makes it so. If not, by the integral of the slope
     of the log likelihood, which is the mean slope given a consensus, over the consensuses.
     """
     alpha, n_items = cluster.alpha, cluster.population.n_items
-    by_chance = cluster.population.log_likelihood(cluster.consensus, 0.0)
-    if cluster.current_log_likelihood() - math.lgamma(n_items + 1) > by_chance:
+    if isinstance(cluster, ClickCluster):
+        here, by_chance = cluster.log_likelihood(alpha), cluster.log_likelihood(0.0)
+    else:
+        here = cluster.current_log_likelihood()
+        by_chance = cluster.population.log_likelihood(cluster.consensus, 0.0)
+    if here - math.lgamma(n_items + 1) > by_chance:
         return True
     places, weights = np.polynomial.legendre.leggauss(N_PLACES)
     total = 0.0
@@ -246,9 +301,11 @@ def _beats_chance(cluster: ExactCluster, n_draws: int) -> bool:
 
 
 def _draw_log_likelihoods(
-    cluster: ExactCluster, alphas: NDArray[np.float64], n_draws: int
+    cluster: "ExactCluster | ClickCluster", alphas: NDArray[np.float64], n_draws: int
 ) -> NDArray[np.float64]:
     """``logs[place, draw]``: of these alphas, for consensuses drawn given that of the cluster."""
+    if isinstance(cluster, ClickCluster):
+        return cluster.draw(alphas, n_draws)
     population, chain = cluster.population, Mixture.of_one(cluster)
     logs = np.empty((len(alphas), n_draws))
     for draw in range(n_draws):

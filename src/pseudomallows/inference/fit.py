@@ -61,7 +61,8 @@ def fit(
         "pseudo": the Pseudo-Mallows of the paper: fast, approximate. "balanced": the same with a
         price for each rank, and with importance weights that make up for the approximation.
         "mcmc": the exact posterior. "personal", for clicks: every user has a consensus of the
-        user's own, the ranking of scores that come from the user's other clicks.
+        user's own, the ranking of scores that come from the user's other clicks, by the footrule
+        or Kendall's distance.
     alpha : float, optional
         Concentration of the users. Without it, "pseudo" and "balanced" estimate it
         (:func:`estimate_alpha`; with clusters, each chain by the exact likelihood, for each

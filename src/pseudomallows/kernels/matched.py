@@ -15,6 +15,7 @@ from .streams import start_user, uniform
 MAX_ROUNDS = 500  # some ten are enough, a few more where hardly anything is left to chance
 TOLERANCE = 1e-10  # of log odds
 BAND, LEAST_BAND = 9.0, 10  # in standard deviations of the sum, and at least: 1e-16 lies beyond
+NO_CHANCE, NO_MEMBER = -45.0, -104.0  # logs behind the best that leave no trace in sums, in float32
 
 
 @njit(cache=True, nogil=True)
@@ -196,6 +197,23 @@ def fill_logs(clicks, size_places, log_weights, logs):
 
 
 @njit(cache=True, nogil=True)
+def weigh_logs(logs, log_sums, memberships):
+    """Fill `log_sums[row]`, the log of the sum of exp(`logs[row, cluster]`), and
+    `memberships[row, cluster]`, the parts of that sum."""
+    n_clusters = logs.shape[1]
+    parts = np.empty(n_clusters)
+    for row in range(len(logs)):
+        highest, total = logs[row].max(), 0.0
+        for cluster in range(n_clusters):
+            behind = logs[row, cluster] - highest
+            parts[cluster] = np.exp(behind) if behind > NO_MEMBER else 0.0
+            total += parts[cluster]
+        log_sums[row] = highest + np.log(total)
+        for cluster in range(n_clusters):
+            memberships[row, cluster] = parts[cluster] / total
+
+
+@njit(cache=True, nogil=True)
 def draw_matched_labels(streams, logs, labels):
     """Draw `labels[row]` from `logs[row, cluster]`."""
     n_clusters = logs.shape[1]
@@ -204,7 +222,8 @@ def draw_matched_labels(streams, logs, labels):
         start_user(streams, row, 0, stream)
         highest, total = logs[row].max(), 0.0
         for cluster in range(n_clusters):
-            chances[cluster] = np.exp(logs[row, cluster] - highest)
+            behind = logs[row, cluster] - highest
+            chances[cluster] = np.exp(behind) if behind > NO_CHANCE else 0.0
             total += chances[cluster]
         u, label = uniform(stream) * total, 0
         while label < n_clusters - 1 and u >= chances[label]:

@@ -13,6 +13,7 @@ from ..distances.tallies import Counts, Ranking
 from ..engines.executors import Executor
 from ..kernels.click_rows import ClickRows
 from ..kernels.kendall import clicks as kernels
+from ..kernels.kendall.next_ranks import RATIO
 from ..kernels.streams import Streams
 from ..preferences import Clicks
 from ..rankings import orderings_of
@@ -142,6 +143,17 @@ class KendallClicks(ClickPopulation):
         found.click_sizes = self.click_sizes
         return found
 
+    def of_items(self, items: Counts) -> "KendallClicks":
+        """The clicks on these items alone, of the rows that have some and not all."""
+        places = np.full(self.n_items, -1, dtype=np.int32)
+        places[items] = np.arange(len(items))
+        codes, clicks = places[self.clicks.codes], self.clicks
+        sums = np.concatenate([[0], np.cumsum(codes >= 0)])
+        starts = sums[clicks.starts]
+        kept = replace(clicks, items=clicks.items[items], starts=starts, codes=codes[codes >= 0])
+        sizes = np.diff(starts)
+        return KendallClicks(kept.take((sizes > 0) & (sizes < len(items))), self.executor)
+
     def redraw(self, known: Clicks, numbers: Counts, origin: DrawOrigin) -> Ranking:
         """The latent rankings of these users, by the same streams, so with the same bits."""
         streams = Streams(origin.seed, origin.number, numbers, known.weights)
@@ -184,6 +196,18 @@ def draw_kendall_rankings(
     none = np.empty((0, 0), dtype=np.int64)
     kernels.draw_kendall_users(streams, clicks, *law, none, rankings)
     return rankings
+
+
+def far_places(n_top: int, n_items: int) -> NDArray[np.int64]:
+    """The places, from the last one tabulated on, at which chances further down are known.
+
+    >>> far_places(100, 110).tolist()
+    [99, 103, 107, 111]
+    """
+    places = [n_top - 1]
+    while places[-1] < n_items:
+        places.append(max(places[-1] + 1, round(places[-1] * RATIO)))
+    return np.array(places, dtype=np.int64)
 
 
 def _ranking_of(ordering: NDArray[np.int64]) -> Ranking:

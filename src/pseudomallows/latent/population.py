@@ -18,7 +18,7 @@ from ..kernels.streams import CENTRE, start_stream
 from ..preferences import Preferences
 from ..rankings import check_ranking
 
-MOST_DENSE = 4096  # items whose products with each other are made
+MOST_DENSE = 512  # items whose products with each other are made: their axes take time n^3
 UNITS, LOWEST_VALUE = 2**30, 2.0**27  # of sums of log probabilities, and of one user's
 
 
@@ -387,8 +387,11 @@ def principal_components(rows: Any, n_components: int) -> NDArray[np.float64]:
         return found
     products = rows.T @ rows
     products = products.toarray() if hasattr(products, "toarray") else products
-    _, axes = np.linalg.eigh(products)
-    return np.asarray(rows @ axes[:, : -n_components - 1 : -1])
+    from scipy.linalg import eigh
+
+    n_axes = len(products)
+    _, axes = eigh(products, subset_by_index=[max(n_axes - n_components, 0), n_axes - 1])
+    return np.asarray(rows @ axes[:, ::-1])
 
 
 def check_informative(informative: NDArray[np.bool_]) -> None:

@@ -11,6 +11,7 @@ from ..distances import DISTANCES
 from ..distances.tallies import MOVES
 from ..distributions.orders import ORDERS
 from ..files.archive import WrongFileError
+from ..latent.own_laws import OWN_LAWS
 from ..preferences import KINDS
 from ..rankings import MAX_ALPHA
 from .names import AUGMENTATIONS, ERROR_MODELS, METHODS, STARTS, UPDATES
@@ -143,7 +144,7 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "stored_clicks": not _is_count(settings.get("stored_clicks", 0)),
         "seconds": not _is_number(settings.get("seconds", 0.0)),
         "kind": settings.get("kind") not in tuple(KINDS),
-        "distance": settings.get("distance") not in tuple(DISTANCES),
+        "distance": settings.get("distance") not in tuple(OWN_LAWS if is_personal else DISTANCES),
         "is_full": type(settings.get("is_full")) is not bool,
         "is_best_proved": type(settings.get("is_best_proved", True)) is not bool,
         "latent": not isinstance(settings.get("latent", ""), str),

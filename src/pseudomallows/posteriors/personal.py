@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.click_rows import slice_clicks
-from ..kernels.footrule.personal import personal_log_likelihoods, weigh_alphas
-from ..kernels.footrule.walks import Walks, make_walks
+from ..kernels.footrule.personal import weigh_alphas
+from ..latent.own_laws import OWN_LAWS, OwnLaw
 from ..preferences import Clicks, Preferences
 from ..rankings import orderings_of
 from .corrections import Correction
@@ -49,6 +49,8 @@ class PersonalModel:
         score and the number of clicks to what comes true. Empty without calibration.
     scores : (n_users, n_items) array
         The scores that were given, scaled to mean 0 and deviation 1; else empty.
+    distance : str
+        Of the users' law: "footrule" or "kendall".
     """
 
     item_weights: Floats
@@ -58,6 +60,7 @@ class PersonalModel:
     alpha_shares: Floats
     corrections: dict[int, Correction] = field(default_factory=dict)
     scores: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    distance: str = "footrule"
 
     @property
     def n_items(self) -> int:
@@ -75,10 +78,9 @@ class PersonalModel:
         return float(self.alphas @ self.alpha_shares)
 
     @cached_property
-    def grid(self) -> Walks:
-        """What the walks of each alpha share."""
-        made: Walks = make_walks(self.alphas / self.n_items, self.n_items)
-        return made
+    def law(self) -> OwnLaw:
+        """The law of the users' clicks, given their orders."""
+        return OWN_LAWS[self.distance](self.n_items, self.alphas)
 
     @cached_property
     def _ranks(self) -> NDArray[np.int32]:
@@ -115,9 +117,7 @@ class PersonalModel:
 
     def log_likelihoods(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
         """``values[row, g]``: exact log probability of a user's clicks at each alpha."""
-        values = np.empty((rows.stop - rows.start, len(self.alphas)))
-        personal_log_likelihoods(slice_clicks(seen, rows), rankings, self.grid, values)
-        return values
+        return self.law.log_likelihoods(slice_clicks(seen, rows), rankings)
 
     def alpha_shares_of(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
         """``shares[row, g]``: each user's own posterior over the alphas."""

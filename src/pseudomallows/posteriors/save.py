@@ -218,7 +218,7 @@ def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> d
         if clusters.n_items != n_items or clusters.clicks is None:
             raise WrongFileError("is damaged: its clusters are of another kind")
         found["clusters"] = clusters
-    return found | {"corrections": corrections}
+    return found | {"corrections": corrections, "distance": fields["settings"]["distance"]}
 
 
 def _one_cluster(arrays: dict[str, NDArray[Any]], n_users: int) -> dict[str, NDArray[Any]]:

@@ -9,6 +9,7 @@ from ..engines.executors import Executor, blocks
 from ..kernels.click_rows import ClickRows
 from ..kernels.footrule.clicks import draw_click_users
 from ..kernels.streams import Streams
+from ..latent.own_laws import draw_ranks_of
 from ..posteriors.posterior import Posterior, common_consensus
 from .chances import Chances, Floats, Recommender, Users
 from .exact_means import ExactMeans
@@ -83,24 +84,3 @@ def are_next(
 ) -> NDArray[np.bool_]:
     """``[row, item]``: does the rank follow the user's clicks, among the next `window`?"""
     return (ranks > n_clicks[:, None]) & (ranks <= n_clicks[:, None] + window)
-
-
-def draw_ranks_of(
-    codes: NDArray[np.int32],
-    ranks: NDArray[np.int32],
-    lams: Floats,
-    weights: Floats,
-    n_draws: int,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
-    """``counts[item, rank - 1]`` of rankings of one user who clicked `codes`, drawn exactly from a
-    mixture: part g has consensus ``ranks[g]``, ``lams[g]``, alpha over n_items, and a weight."""
-    n_items = ranks.shape[1]
-    counts = np.zeros((2, n_items, n_items), dtype=np.int64)
-    numbers, user = rng.multinomial(n_draws, weights), np.zeros(1, dtype=np.int64)
-    seed, none = int(rng.integers(2**63)), np.empty((0, n_items), dtype=np.int32)
-    partners, clicks = np.full(n_items, -1), ClickRows(np.array([0, len(codes)]), codes)
-    for g in np.flatnonzero(numbers).tolist():
-        streams = Streams(seed, g, user, numbers[g : g + 1])
-        draw_click_users(streams, clicks, ranks[g], lams[g], partners, counts, none)
-    return np.asarray(counts[0])

@@ -18,7 +18,7 @@ from ..kernels.kendall import next_ranks as kernels
 from ..kernels.kendall.clicks import draw_kendall_users
 from ..kernels.kendall.next_ranks import KendallDraws, NextTables
 from ..kernels.streams import Streams
-from ..latent.kendall_clicks import draw_kendall_rankings, log_binomials
+from ..latent.kendall_clicks import draw_kendall_rankings, far_places, log_binomials
 from ..posteriors.posterior import Posterior, common_consensus
 from ..rankings import orderings_of
 from .chances import Chances, Floats, Items, Recommender, Users
@@ -186,18 +186,6 @@ class KendallRecommender(Recommender):
     def drop_tables(self, window: int) -> None:
         """Forget those of a window."""
         self._made.pop(window, None)
-
-
-def far_places(n_top: int, n_items: int) -> NDArray[np.int64]:
-    """The places, from the last one tabulated on, at which chances further down are known.
-
-    >>> far_places(100, 110).tolist()
-    [99, 103, 107, 111]
-    """
-    places = [n_top - 1]
-    while places[-1] < n_items:
-        places.append(max(places[-1] + 1, round(places[-1] * kernels.RATIO)))
-    return np.array(places, dtype=np.int64)
 
 
 def some_draws(posterior: Posterior) -> tuple[KendallDraws, Floats]:

@@ -16,7 +16,6 @@ from ..kernels.footrule.personal import (
 from ..posteriors.personal import PersonalFit, PersonalModel
 from ..preferences import Clicks
 from .chances import Chances, Recommender, Users
-from .exact import draw_ranks_of
 from .tables import GridTables
 
 LEAST_ALPHA = 1e-3  # whose logarithm stands for that of alpha 0
@@ -28,7 +27,7 @@ class PersonalChances:
 
     def __init__(self, model: PersonalModel):
         self.model = model
-        self.tables = GridTables(model.n_items, model.alphas)
+        self.tables = GridTables(model.law)
         self._log_alphas = np.log(np.maximum(model.alphas, LEAST_ALPHA))
 
     def prepare(self, seen: Clicks, window: int) -> GridChances:
@@ -111,22 +110,11 @@ class PersonalRecommender(Recommender):
         )
 
     def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """``counts[item, rank - 1]`` of rankings drawn for one user: clicked items and others, each
-        in the order of the user's own consensus, at the alphas of the grid."""
+        """``counts[item, rank - 1]`` of rankings drawn for one user, at the alphas of the grid."""
         personal, clicks, one = self._personal.model, users.clicks, slice(0, 1)
         consensus = personal.rankings_of(personal.scores_for(clicks, one, users.rows))
         alpha_weights = personal.alpha_shares_of(clicks, one, consensus)[0]
-        ordering, none = np.argsort(consensus[0]), np.empty(0, dtype=np.int32)
-        is_clicked = np.isin(ordering, clicks.codes)
-        counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
-        for group, first in ((is_clicked, 0), (~is_clicked, len(clicks.codes))):
-            size = int(group.sum())
-            if size:
-                ranks = np.tile(np.arange(1, size + 1, dtype=np.int32), (len(alpha_weights), 1))
-                mixture = (ranks, personal.alphas / self.n_items, alpha_weights)
-                drawn = draw_ranks_of(none, *mixture, n_draws, rng)
-                counts[ordering[group], first : first + size] = drawn
-        return counts
+        return personal.law.count_ranks(clicks.codes, consensus[0], alpha_weights, n_draws, rng)
 
     # Tables, those of the clusters too
 

@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import all_cores
-from ..kernels.click_rows import ClickRows
-from ..kernels.footrule.next_ranks import Ahead, next_ranks_of_laws
 from ..kernels.footrule.personal import GridChances
-from ..kernels.footrule.walks import Laws, make_walks
 from ..kernels.groups import UNIFORM, Group, sum_first_chances
 from ..kernels.look_up import PlaceChances, Sources, add_ceilings
+from ..latent.own_laws import OwnLaw
 
 FIRST_DRAWS = 2000  # behind a table, at least
 TABLE_ERROR, MOST_DRAWS = 0.001, 50_000  # standard error of a chance before it is smoothed
@@ -205,10 +203,10 @@ def falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class GridTables:
-    """Tables of the exact law, for a grid of alphas."""
+    """Tables of the exact law of users with a consensus of their own, for a grid of alphas."""
 
-    def __init__(self, n_items: int, alphas: NDArray[np.float64]):
-        self.n_items, self._alphas = n_items, alphas
+    def __init__(self, law: OwnLaw):
+        self.law, self.n_items = law, law.n_items
         self._made: dict[int, GridChances] = {}
         self._lock = threading.Lock()
 
@@ -216,17 +214,18 @@ class GridTables:
         """The chances, under the Mallows law of the unclicked items, to take one of the first
         `window` ranks. The tables of these sizes are made, if they are missing."""
         wanted = {size for size in sizes if size}
-        found = self._made.get(window) or self._nothing()
+        found = self._made.get(window) or self._nothing(window)
         if all(found.lines[size] >= 0 for size in wanted):  # waits for no other thread
             return found
         with self._lock:
-            lines, chances = self._made.get(window) or self._nothing()
+            lines, chances, places, far = self._made.get(window) or self._nothing(window)
             missing = sorted(size for size in wanted if lines[size] < 0)
             made = list(all_cores().map(lambda size: self._make_one(window, size), missing))
             lines = lines.copy()
             lines[missing] = len(chances) + np.arange(len(missing))
-            more = np.concatenate([chances, *(line[None] for line in made)])
-            self._made[window] = GridChances(lines, more)
+            more = np.concatenate([chances, *(near[None] for near, _ in made)])
+            more_far = np.concatenate([far, *(beyond[None] for _, beyond in made)])
+            self._made[window] = GridChances(lines, more, places, more_far)
             return self._made[window]
 
     def has(self, window: int, size: int) -> bool:
@@ -243,15 +242,11 @@ class GridTables:
         """Memory."""
         return sum(part.nbytes for table in list(self._made.values()) for part in table)
 
-    def _nothing(self) -> GridChances:
-        lines = np.full(self.n_items + 1, -1, dtype=np.int64)
-        return GridChances(lines, np.empty((0, len(self._alphas), self.n_items)))
+    def _nothing(self, window: int) -> GridChances:
+        n_near, places = self.law.places(window)
+        lines, n_alphas = np.full(self.n_items + 1, -1, dtype=np.int64), len(self.law.alphas)
+        near, far = np.empty((0, n_alphas, n_near)), np.empty((0, n_alphas, len(places)))
+        return GridChances(lines, near, places, far)
 
-    def _make_one(self, window: int, size: int) -> NDArray[np.float64]:
-        lams, sums = self._alphas / self.n_items, np.zeros((len(self._alphas), 1, size))
-        none = ClickRows(np.zeros(2, np.int64), np.empty(0, np.int32))
-        ranks, numbers = np.arange(1, size + 1, dtype=np.int32), np.arange(len(lams))
-        laws = Laws(np.tile(ranks, (len(lams), 1)), numbers)
-        ahead, ones = Ahead(min(window, size), size), np.ones((1, len(lams)))
-        next_ranks_of_laws(none, laws, ahead, ones, make_walks(lams, size), numbers, sums)
-        return np.pad(sums[:, 0], ((0, 0), (0, self.n_items - size)))
+    def _make_one(self, window: int, size: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        return self.law.next_chances(window, size)

@@ -8,6 +8,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows.distributions.scores import rand_index
+from pseudomallows.inference.chains import matched_starts
 from pseudomallows.inference.chains.matched_cluster import MatchedProposals
 from pseudomallows.inference.chains.matched_starts import (
     Comparison,
@@ -139,3 +140,43 @@ def test_more_clusters_than_users_are_no_trouble(n_clusters):
     assert chain.n_clusters == n_clusters
     chain.sweep(adapt=False)
     assert chain.shares.sum() == pytest.approx(1)
+
+
+# large catalogues, by Kendall's distance
+
+
+def sparse_clicks(n_users, n_items, n_clusters, rng):
+    """Ten clicks a user by Zipf's law, of an order of each cluster's own; and the labels."""
+    labels = rng.integers(n_clusters, size=n_users)
+    orders = np.stack([rng.permutation(n_items) for _ in range(n_clusters)])
+    sums = np.cumsum(1 / np.arange(1, n_items + 1))
+    drawn = np.searchsorted(sums, rng.random((n_users, 10)) * sums[-1])
+    rows = [sorted(set(orders[label][mine])) for label, mine in zip(labels, drawn, strict=True)]
+    return pm.Preferences.from_clicks(dict(enumerate(rows)), items=range(n_items)), labels
+
+
+@pytest.mark.parametrize("alpha", [None, 12.0])
+def test_users_of_a_large_catalogue_are_sorted_by_its_most_clicked_items(alpha, monkeypatch):
+    monkeypatch.setattr(matched_starts, "FEW_ITEMS", 80)
+    prefs, labels = sparse_clicks(900, 400, 3, np.random.default_rng(1))
+    population = make_population(prefs, None, "kendall")
+    how = (alpha, MatchedProposals(), default_prior(400), 1.0, True, "kendall")
+    start = MatchedStart(population, *how)
+    chain = start._by_popular_items(3, np.random.default_rng(2), lambda: None, 2)
+    found = chain.snapshot().labels
+    assert rand_index(found, labels) > 0.9
+    assert start.comparison is not None
+    for cluster in chain.clusters:  # the items of each are sorted by its clicks
+        by_rank = cluster.tally.counts[0][np.argsort(cluster.consensus)]
+        assert (np.diff(by_rank) <= 0).all()
+        assert alpha is None or cluster.alpha == alpha
+    chain = start.clusters(3, np.random.default_rng(2), lambda: None, 2)
+    assert rand_index(chain.snapshot().labels, labels) > 0.8  # labels that are drawn
+
+
+def test_clicks_on_some_items_leave_out_rows_that_say_nothing_of_them():
+    prefs = pm.Preferences.from_clicks([[1, 1, 0, 0, 1], [0, 0, 1, 1, 0], [1, 0, 0, 1, 1]])
+    few = make_population(prefs, None, "kendall").of_items(np.array([0, 1, 4]))
+    assert few.clicks.items.tolist() == [0, 1, 4]
+    assert few.n_rows == 1  # all of the three, none of them, and two
+    assert few.row_codes.tolist() == [0, 2]

@@ -159,11 +159,6 @@ def test_other_methods_say_what_to_use(method):
         pm.fit(data(), method, distance="kendall", rng=1)
 
 
-def test_personal_says_what_to_use():
-    with pytest.raises((ValueError, TypeError), match="distance"):
-        pm.fit(data(), "personal", distance="kendall", rng=1)
-
-
 @pytest.mark.parametrize("option", [{"augmentation": "exact"}, {"move": "leap_and_shift"}])
 def test_options_of_latent_rankings_are_refused(option):
     (name,) = option

@@ -148,3 +148,12 @@ def test_counts_of_latent_ranks_are_those_of_all_users():
 def test_scales_are_the_powers_of_two_below_the_number_of_places():
     assert [kernels.n_scales(n) for n in (2, 3, 4, 5, 1000)] == [1, 2, 2, 3, 10]
     assert kernels.sum_of_ranks(COUNTS, np.array(CONSENSUS)) == 6 + 2 + 9
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.4])
+def test_the_constant_of_many_users_is_the_sum_of_theirs(lam):
+    sizes, n_users, logs = np.array([0, 2, 3, 7]), np.array([5, 3, 0, 2]), binomials(9, lam)
+    each = [lam * (c * (c + 1) // 2) - logs[c] for c in sizes.tolist()]
+    found = kernels.kendall_constant(9, lam, sizes, n_users)
+    assert found == pytest.approx(n_users @ np.array(each), abs=1e-12)
+    assert found != pytest.approx((n_users + 1) @ np.array(each), abs=1e-3)

@@ -66,6 +66,10 @@ class MatchedCluster:
         """Is alpha given?"""
         return self._prior is None
 
+    def fix_alpha(self) -> None:
+        """From now on alpha stays as it is."""
+        self._prior = None
+
     @property
     def has_users(self) -> bool:
         """Is anyone in the cluster?"""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...distributions.scores import rand_index
+from ...latent.kendall_clicks import KendallClicks
 from ...latent.population import LocalPopulation, Population
 from ...latent.registry import make_click_law
 from ...rankings import rank_randomly
@@ -28,6 +29,7 @@ MOST_SPLITS, LEAST_SPLIT = 40, 10  # splits, and the users of a cluster that is 
 N_SPLIT_FEATURES = 2  # by which a cluster falls in two
 LAST_ROUNDS, N_VALUES = 60, 12  # before the finalists are compared, and by how many values
 SETTLE_ROUNDS = 40  # of the best, with all rows
+FEW_ITEMS, ROWS_EACH = 3000, 1000  # items by which a large catalogue is divided, and rows for that
 MANY_ITEMS, FEWER = 20_000, 4  # from so many items on, so many times fewer rounds
 FIRST_ROUNDS = 40  # of each chain, which leave the place where all begin
 PREPARATION = N_STARTS * GUESS_ROUNDS + N_FINALISTS * LAST_ROUNDS + SETTLE_ROUNDS
@@ -125,10 +127,66 @@ class MatchedStart:
         report: Callable[[], None],
         n_finalists: int = 1,
     ) -> MatchedMixture:
-        """Several clusters: k-means on the leading axes of the data, improved by rounds on the
-        matched law; the best of several guesses on some of the rows, improved by splits, goes on
-        with all rows. With two finalists `comparison` says how the best differs from the next."""
-        some = some_rows(self.population, n_clusters, rng)
+        """Several clusters: the best of several guesses on some of the rows goes on with all rows.
+        With two finalists `comparison` says how the best differs from the next."""
+        if self.law.is_exact and self.population.n_items > FEW_ITEMS:
+            best = self._by_popular_items(n_clusters, rng, report, n_finalists)
+        else:
+            some = some_rows(self.population, n_clusters, rng)
+            best = self._best_guess(some, n_clusters, rng, report, n_finalists)
+            best = best.moved_to(self.population)
+        self._wander(best, self._rounds(SETTLE_ROUNDS), report)
+        best.count_anew()
+        return best
+
+    def _by_popular_items(
+        self,
+        n_clusters: int,
+        rng: np.random.Generator,
+        report: Callable[[], None],
+        n_finalists: int,
+    ) -> MatchedMixture:
+        """Guess by the most clicked items alone, put every user where these say, and sort the items
+        of each cluster by the clicks of its users.
+
+        An item of a large catalogue that one user clicked tells nothing of the clusters, yet it
+        would stand far higher in that user's cluster than in any other, and hold the user there.
+        """
+        n_items = self.population.n_items
+        some = some_rows(self.population, n_clusters, rng, ROWS_EACH)
+        assert isinstance(some, KendallClicks)  # no other law of clicks is exact
+        by_clicks = np.argsort(-np.bincount(some.row_codes, minlength=n_items), kind="stable")
+        few = some.of_items(np.sort(by_clicks[:FEW_ITEMS]))
+        how = (MatchedProposals(), default_prior(FEW_ITEMS), self._share_prior, False)
+        inner = MatchedStart(few, None, *how, few.distance.name)
+        guess = inner._best_guess(few, n_clusters, rng, report, n_finalists)
+        self.comparison = inner.comparison
+        mixture = self._mixture(self.population, n_clusters, rng)
+        mixture.shares = guess.shares
+        alphas = [cluster.alpha for cluster in mixture.clusters]
+        lam = float(guess.shares @ guess.alpha) / FEW_ITEMS  # one: the other items tell nothing
+        for cluster, guessed in zip(mixture.clusters, guess.consensus, strict=True):
+            cluster.consensus = np.empty(n_items, dtype=np.int32)
+            cluster.consensus[by_clicks] = np.arange(1, n_items + 1)
+            cluster.consensus[np.sort(by_clicks[:FEW_ITEMS])] = guessed
+            cluster.alpha = lam * n_items
+        mixture.begin(mixture.mean_memberships.argmax(axis=1).astype(np.int32))
+        for cluster, alpha in zip(mixture.clusters, alphas, strict=True):
+            cluster.alpha = alpha
+            if cluster.has_users:
+                cluster.climb()
+        return mixture
+
+    def _best_guess(
+        self,
+        some: LocalPopulation,
+        n_clusters: int,
+        rng: np.random.Generator,
+        report: Callable[[], None],
+        n_finalists: int,
+    ) -> MatchedMixture:
+        """K-means on the leading axes of the data, improved by rounds on the matched law, and the
+        best by splits."""
         features = some.features(min(n_clusters, self.population.n_items - 1))
         guesses = [
             self._guess(some, features, n_clusters, child, report) for child in rng.spawn(N_STARTS)
@@ -139,9 +197,6 @@ class MatchedStart:
         if others:
             gap = max(values) - sorted(values)[-2]
             self.comparison = compare(best.mean_memberships, others[0].mean_memberships, gap)
-        best = best.moved_to(self.population)
-        self._wander(best, self._rounds(SETTLE_ROUNDS), report)
-        best.count_anew()
         return best
 
     def _guess(

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ... import distances
 from ...engines.executors import BLOCK, Executor, Threads, blocks, check_local
 from ...kernels.click_rows import slice_clicks
-from ...kernels.footrule.personal import LEAST_SCORE, OwnLaws, draw_last_clicks
+from ...kernels.footrule.personal import LEAST_SCORE, OwnLaws
+from ...latent.own_laws import OWN_LAWS
 from ...latent.population import check_informative
 from ...posteriors.corrections import Correction
 from ...posteriors.personal import PersonalFit, PersonalModel
@@ -27,7 +28,6 @@ from ..personal.corrections import learn_correction
 from ..personal.item_scores import given_scores, products_of, ridge_weights
 from .method import Case, Options, flag, option
 
-ALPHAS = np.geomspace(0.75, 64, 8)  # ratio 1.9
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
 WINDOWS = (1, 3, 10)  # numbers of next items for which a correction is learnt
 DEFAULT_RIDGE, N_SPLITS = 0.3, 6
@@ -126,8 +126,10 @@ def _check_call(prefs: Preferences, wanted: dict[str, Any]) -> Clicks:
             "method='personal' has neither draws nor clusters; to blend it with clusters, give "
             "with_clusters=posterior"
         )
-    if distances.get(wanted["distance"]).name != "footrule":
-        raise ValueError(f"method='personal' needs distance='footrule', got {wanted['distance']!r}")
+    if distances.get(wanted["distance"]).name not in OWN_LAWS:
+        raise ValueError(
+            f"method='personal' needs distance='footrule' or 'kendall', got {wanted['distance']!r}"
+        )
     check_informative(prefs.is_informative)
     return prefs
 
@@ -145,13 +147,14 @@ def fit_personal(
     check_local(executor, "method='personal'")
     clicks = _check_call(prefs, wanted)
     method = Personal.make(Case.of(clicks), options).checked(clicks)
-    learner = Learner(clicks, alpha, method, rng, executor or Threads())
+    distance = distances.get(wanted["distance"]).name
+    learner = Learner(clicks, alpha, distance, method, rng, executor or Threads())
     steps = iter(range(1, N_REPORTS + 1))
     model = learner.learn(lambda: progress(next(steps), N_REPORTS))
     more = {"ridge": learner.ridge, "alpha_given": alpha is not None, "order": None}
     settings = {
         "method": "personal",
-        "distance": "footrule",
+        "distance": distance,
         "alpha": model.mean_alpha,
         "n_users": int(clicks.weights[clicks.is_informative].sum()),
         "kind": clicks.kind,
@@ -175,16 +178,19 @@ class Learner:
         self,
         prefs: Clicks,
         alpha: float | None,
+        distance: str,
         options: Personal,
         rng: np.random.Generator,
         executor: Executor,
     ):
         self.prefs, self._options, self._rng, self._executor = prefs, options, rng, executor
-        alphas = ALPHAS if alpha is None else np.array([alpha])
+        grid = OWN_LAWS[distance].grid(prefs.n_items)
+        alphas = grid if alpha is None else np.array([alpha])
         popularity = prefs.item_counts() / max(int(prefs.weights.sum()), 1)
         ties = np.lexsort((rng.random(prefs.n_items), -popularity))
         shares = np.full(len(alphas), 1 / len(alphas))
-        self._blank = PersonalModel(np.empty((0, 0)), popularity, ties, alphas, shares)
+        blank = PersonalModel(np.empty((0, 0)), popularity, ties, alphas, shares)
+        self._blank = replace(blank, distance=distance)
         self.ridge = options.ridge or 0.0
 
     def learn(self, report: Callable[[], None]) -> PersonalModel:
@@ -354,8 +360,8 @@ def _draw_last(
         rankings = model.rankings_of(model.scores_for(seen, rows, users))
         own_laws = OwnLaws(rankings, model.alpha_shares_of(seen, rows, rankings))
         clicks = slice_clicks(seen, rows)
-        mine = last[clicks.starts[0] : clicks.starts[-1]]
-        draw_last_clicks(seed, rows.start, clicks, own_laws, model.grid, n_last, mine)
+        mine = slice(clicks.starts[0], clicks.starts[-1])
+        last[mine] = model.law.draw_last(seed, rows.start, clicks, own_laws, n_last)
     return last
 
 

@@ -30,10 +30,13 @@ class OwnLaws(NamedTuple):
 
 class GridChances(NamedTuple):
     """With `line = lines[size]`, `chances[line, g, place]` is the chance, at alpha g of a grid, of
-    the item at `place` among `size` unclicked ones to be among the next; -1 is no line."""
+    the item at `place` among `size` unclicked ones to be among the next; -1 is no line. Beyond the
+    places that are there, `far[line, g, number]` is the log of the chance at `places[number]`."""
 
     lines: NDArray[np.int64]
     chances: NDArray[np.float64]
+    places: NDArray[np.int64]
+    far: NDArray[np.float64]
 
 
 class Features(NamedTuple):
@@ -80,6 +83,16 @@ def weigh_alphas(values, prior):
 
 
 @njit(cache=True, nogil=True)
+def draw_alpha(stream, shares):
+    """Draw the number of an alpha by its share."""
+    level, g = uniform(stream), 0
+    while g < len(shares) - 1 and level >= shares[g]:
+        level -= shares[g]
+        g += 1
+    return g
+
+
+@njit(cache=True, nogil=True)
 def draw_last_clicks(seed, first, clicks, own_laws, grid, n_last, last):
     """Mark in `last`, one place for each click, those of the `n_last` last ranks of a draw.
 
@@ -94,10 +107,7 @@ def draw_last_clicks(seed, first, clicks, own_laws, grid, n_last, last):
     stream = np.empty(1, dtype=np.uint64)
     for row in range(len(rankings)):
         start_stream(seed, 0, first + row, stream)
-        level, g = uniform(stream), 0
-        while g < len(lams) - 1 and level >= shares[row, g]:
-            level -= shares[row, g]
-            g += 1
+        g = draw_alpha(stream, shares[row])
         mine = clicks_of(clicks, row)
         mark_clicks(mine, rankings[row], places, others)
         sum_matchings(places, lams[g], walks[g], sums)
@@ -108,6 +118,17 @@ def draw_last_clicks(seed, first, clicks, own_laws, grid, n_last, last):
 
 
 @njit(cache=True, nogil=True)
+def add_far_chances(places, far, size, share, mixed):
+    """Add to `mixed[place]` a share of the chances beyond `places[0]`, whose logs are straight
+    between the places that are known."""
+    for number in range(len(places) - 1):
+        low, high = places[number], places[number + 1]
+        slope = (far[number + 1] - far[number]) / (high - low)
+        for place in range(low + 1, min(high + 1, size)):
+            mixed[place] += share * np.exp(far[number] + slope * (place - low))
+
+
+@njit(cache=True, nogil=True)
 def look_up_personal(clicks, own_laws, tables, logs, of_users, probabilities):
     """Fill `probabilities[row, item]`: chance of an unclicked item to be among the next ranks.
 
@@ -115,8 +136,8 @@ def look_up_personal(clicks, own_laws, tables, logs, of_users, probabilities):
     the clicks plus 1, and the mean of `logs`, those of alpha.
     """
     rankings, shares = own_laws
-    lines, chances = tables
-    n_items = rankings.shape[1]
+    lines, chances, places, far = tables
+    n_items, n_near = rankings.shape[1], chances.shape[2]
     clicked, ordering = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.int64)
     mixed = np.empty(n_items)
     for row in range(len(rankings)):
@@ -130,8 +151,10 @@ def look_up_personal(clicks, own_laws, tables, logs, of_users, probabilities):
             of_users[row, 1] += shares[row, g] * logs[g]
             if shares[row, g] > 0.0 and size > 0:
                 table = chances[lines[size], g]
-                for place in range(size):
+                for place in range(min(size, n_near)):
                     mixed[place] += shares[row, g] * table[place]
+                if size > n_near:
+                    add_far_chances(places, far[lines[size], g], size, shares[row, g], mixed)
         for item in range(n_items):
             ordering[rankings[row, item] - 1] = item
         place = 0

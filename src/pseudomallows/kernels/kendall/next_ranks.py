@@ -114,13 +114,19 @@ def next_chance(lam, size, window, place, scratch):
 
 @njit(cache=True, nogil=True)
 def fill_far_chances(lam, size, window, places, far):
-    """Fill `far[number]` with the log of the chance at `places[number]`."""
-    scratch = np.empty(window + 2)
+    """Fill `far[number]` with the log of the chance at `places[number]`. At the first place that is
+    not there, it is such that a straight line to it goes through that of the last item."""
+    scratch, before = np.empty(window + 2), -1
     for number in range(len(places)):
-        chance = 0.0
-        if places[number] < size:
-            chance = next_chance(lam, size, window, places[number], scratch)
-        far[number] = np.log(max(chance, LEAST_CHANCE))
+        place = min(places[number], size - 1)
+        if place <= before:  # nobody asks for it
+            far[number] = far[number - 1]
+            continue
+        far[number] = np.log(max(next_chance(lam, size, window, place, scratch), LEAST_CHANCE))
+        if number > 0 and place < places[number]:
+            slope = (far[number] - far[number - 1]) / (place - before)
+            far[number] = far[number - 1] + slope * (places[number] - before)
+        before = places[number]
 
 
 @njit(cache=True, nogil=True)

@@ -236,7 +236,8 @@ def _weigh(task: Any) -> MemberRows:
     *where, old, matched, exact, moved = task
     users = _Rows(*where)
     logs = users.matched_logs(matched)
-    log_sums = np.logaddexp.reduce(logs, axis=1)
+    log_sums, proposed = np.empty(len(logs)), np.empty(logs.shape, dtype=np.float32)
+    kernels.weigh_logs(logs, log_sums, proposed)
     sums = [exact_sum(log_sums, users.weights)] * 2
     old = MemberRows.empty(np.zeros(logs.shape)) if old is None else old
     values = old.values
@@ -244,16 +245,17 @@ def _weigh(task: Any) -> MemberRows:
         values = values.copy()
         values[:, moved] = np.nan
         logs = users.exact_logs(matched, exact, logs, values)
-        log_sums = np.logaddexp.reduce(logs, axis=1)
+        kernels.weigh_logs(logs, log_sums, proposed)
         sums[0] = exact_sum(log_sums, users.weights)
-    proposed = np.exp(logs - log_sums[:, None]).astype(np.float32)
     return replace(old, proposed=proposed, new_values=values, sums=(sums[0], sums[1]))
 
 
 def _settle(task: Any) -> MemberRows:
     *_, old, decision = task
-    present = (old.proposed if decision.is_taken else old.present)[:, decision.order]
-    values = (old.new_values if decision.is_taken else old.values)[:, decision.order]
+    present = old.proposed if decision.is_taken else old.present
+    values = old.new_values if decision.is_taken else old.values
+    if (np.diff(decision.order) != 1).any():
+        present, values = present[:, decision.order], values[:, decision.order]
     kept = old.kept + present if decision.keeps else old.kept
     return replace(old, present=present, values=values, kept=kept)
 

@@ -94,6 +94,8 @@ def _options(posterior: Fit, method: str | None, clusters: int | str | None) -> 
     settings = posterior.settings
     new_method = method or settings["method"]
     options: dict[str, Any] = {"method": new_method, "rng": settings.get("seed")}
+    if settings.get("distance", "footrule") != "footrule":
+        options["distance"] = settings["distance"]
     if new_method == settings["method"]:
         given = fit_options(posterior)
         if any(repr(value) == "..." for value in given.values()):
@@ -110,7 +112,8 @@ def _options(posterior: Fit, method: str | None, clusters: int | str | None) -> 
         if clusters is not None:
             raise ValueError("method 'personal' has no clusters: leave them out")
     elif clusters is not None and clusters != options.get("n_clusters"):
-        options = {key: options[key] for key in ("method", "rng", "n_draws") if key in options}
+        kept = ("method", "rng", "n_draws", "distance")
+        options = {key: options[key] for key in kept if key in options}
         options["n_clusters"] = clusters
     return options
 

@@ -1,0 +1,179 @@
+"""Users with a consensus of their own: their law at each alpha, against all rankings of 6 items."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+import naive
+from helpers import interpreted
+from pseudomallows.kernels.click_rows import ClickRows
+from pseudomallows.kernels.footrule.personal import GridChances, OwnLaws, look_up_personal
+from pseudomallows.kernels.kendall import personal as kernels
+from pseudomallows.latent import own_laws
+from pseudomallows.latent.kendall_clicks import far_places
+from pseudomallows.latent.own_laws import OWN_LAWS, KendallLaw
+
+pytestmark = pytest.mark.kernel
+
+N_ITEMS = 6
+ALPHAS = np.array([0.0, 3.0, 12.0])
+ROWS = [[2], [0, 3], [1, 2, 4], [], [5, 0, 1, 2], [0, 1, 2, 3, 4, 5]]
+RANKINGS = np.array([np.random.default_rng(row).permutation(6) + 1 for row in range(6)], np.int32)
+
+
+def click_rows(rows):
+    codes = np.array(list(itertools.chain(*rows)), dtype=np.int32)
+    return ClickRows(np.cumsum([0, *map(len, rows)]), codes)
+
+
+@pytest.mark.parametrize("distance", ["footrule", "kendall"])
+def test_the_probability_of_clicks_equals_enumeration(distance):
+    alphas = ALPHAS[1:] if distance == "footrule" else ALPHAS
+    law = OWN_LAWS[distance](N_ITEMS, alphas)
+    rows = [row for row in ROWS if len(row) < N_ITEMS]
+    found = law.log_likelihoods(click_rows(rows), RANKINGS[: len(rows)])
+    other = "kendall" if distance == "footrule" else "footrule"
+    for row, g in np.ndindex(found.shape):
+        center = tuple(RANKINGS[row].tolist())
+        exact = naive.click_likelihood(rows[row], center, alphas[g], distance)
+        assert found[row, g] == pytest.approx(math.log(exact), abs=1e-12)
+    wrong = naive.click_likelihood(rows[1], tuple(RANKINGS[1].tolist()), alphas[-1], other)
+    assert found[1, -1] != pytest.approx(math.log(wrong), abs=1e-3)
+
+
+@pytest.mark.parametrize("window", [1, 2, 9])
+def test_what_comes_next_equals_enumeration(window):
+    """Also where all but one of the places are read between others: 2 of them are 1 apart."""
+    law = KendallLaw(N_ITEMS, ALPHAS)
+    found = chances_of(law, window)
+    for row, clicked in enumerate(ROWS):
+        center = tuple(RANKINGS[row].tolist())
+        exact = sum(
+            np.array(naive.next_chances(clicked, center, alpha, window, "kendall")) / 3
+            for alpha in ALPHAS
+        )
+        assert found[row] == pytest.approx(exact, abs=1e-12)
+
+
+def chances_of(law, window):
+    """``[row, item]``, all alphas by equal shares."""
+    n_near, places = law.places(window)
+    made = [law.next_chances(window, size) for size in range(1, N_ITEMS + 1)]
+    near = np.stack([pair[0] for pair in made])
+    far = np.stack([pair[1] for pair in made])
+    assert near.shape == (N_ITEMS, len(ALPHAS), n_near)
+    tables = GridChances(np.arange(-1, N_ITEMS), near, places, far)
+    found, of_users = np.zeros((len(ROWS), N_ITEMS)), np.empty((len(ROWS), 2))
+    own = OwnLaws(RANKINGS, np.full((len(ROWS), 3), 1 / 3))
+    look_up_personal(click_rows(ROWS), own, tables, np.ones(3), of_users, found)
+    return found
+
+
+def test_the_law_of_the_footrule_or_of_another_alpha_would_be_found_out():
+    found = chances_of(KendallLaw(N_ITEMS, ALPHAS), 2)[1]
+    center = tuple(RANKINGS[1].tolist())
+    for wrong, distance in ((ALPHAS, "footrule"), (1.1 * ALPHAS, "kendall")):
+        exact = sum(
+            np.array(naive.next_chances(ROWS[1], center, alpha, 2, distance)) / 3 for alpha in wrong
+        )
+        assert found != pytest.approx(exact, abs=1e-3)
+
+
+def test_places_further_down_are_read_between_others(monkeypatch):
+    """Of 40 items only 4 places are tabulated one by one."""
+    n_items, lam, window = 40, 0.2, 1
+    whole = KendallLaw(n_items, np.array([lam * n_items])).next_chances(window, n_items)[0][0]
+    monkeypatch.setattr(own_laws, "N_NEAR", 4)
+    law = KendallLaw(n_items, np.array([lam * n_items]))
+    near, far = law.next_chances(window, n_items)
+    n_near, places = law.places(window)
+    assert n_near == 4
+    lines = np.zeros(n_items + 1, dtype=np.int64)
+    found, ranking = np.zeros((1, n_items)), np.arange(1, n_items + 1, dtype=np.int32)[None]
+    tables = GridChances(lines, near[None], places, far[None])
+    own = OwnLaws(ranking, np.ones((1, 1)))
+    look_up_personal(click_rows([[]]), own, tables, np.ones(1), np.empty((1, 2)), found)
+    assert found[0] == pytest.approx(whole, rel=1e-6)
+    assert found[0].sum() == pytest.approx(1)
+    assert whole[30] < 0.01 * whole[4]  # so they are small, and right all the same
+
+
+def test_tables_do_not_grow_with_the_square_of_the_items():
+    law = KendallLaw(10**6, KendallLaw.grid(10**6))
+    near, far = law.next_chances(10, 10**6 - 20)
+    assert near.nbytes + far.nbytes < 2**18
+    assert (np.diff(near, axis=1) <= 1e-15).all()
+    n_near, places = law.places(10)
+    assert (places == far_places(n_near, 10**6)).all()
+
+
+def test_the_grid_reaches_as_far_as_the_catalogue():
+    for n_items, most in ((10, 64), (200, 400), (10**6, 2 * 10**6)):
+        grid = KendallLaw.grid(n_items)
+        assert grid[[0, -1]] == pytest.approx([0.75, most])
+        assert (grid[1:] / grid[:-1]).max() <= own_laws.GRID_RATIO + 1e-9
+
+
+def last_p_value(shares, law, n_last=2):
+    """p-value of which two of four clicks are the last, at alphas drawn by `shares`."""
+    clicked, center = [0, 2, 3, 5], (4, 1, 6, 2, 3, 5)
+    clicks = click_rows([clicked] * 3000)
+    own = OwnLaws(np.tile(np.array(center, np.int32), (3000, 1)), np.tile(shares, (3000, 1)))
+    last = law.draw_last(7, 0, clicks, own, n_last).reshape(-1, 4)
+    assert (last.sum(axis=1) == n_last).all()
+    exact = dict.fromkeys(itertools.combinations(range(4), n_last), 0.0)
+    for alpha, share in zip(ALPHAS, (0.2, 0.5, 0.3), strict=True):
+        every = naive.mallows(center, alpha, "kendall")
+        mine = {r: p for r, p in every.items() if all(r[item] <= 4 for item in clicked)}
+        for ranking, chance in naive.normalise(mine).items():
+            places = [place for place in range(4) if ranking[clicked[place]] > 4 - n_last]
+            exact[tuple(places)] += share * chance
+    found = [int(last[:, list(places)].all(axis=1).sum()) for places in exact]
+    return chisquare(found, 3000 * np.array(list(exact.values()))).pvalue
+
+
+def test_last_clicks_follow_the_law_of_the_user():
+    assert last_p_value([0.2, 0.5, 0.3], KendallLaw(N_ITEMS, ALPHAS)) > 1e-4
+
+
+def test_last_clicks_at_slightly_wrong_alphas_are_caught():
+    assert last_p_value([0.2, 0.5, 0.3], KendallLaw(N_ITEMS, 1.3 * ALPHAS)) < 1e-4
+
+
+def test_all_clicks_are_the_last_if_there_are_no_more():
+    law = KendallLaw(N_ITEMS, ALPHAS)
+    own = OwnLaws(RANKINGS[:2], np.full((2, 3), 1 / 3))
+    assert law.draw_last(1, 0, click_rows([[1, 2], [3]]), own, 5).all()
+
+
+@pytest.mark.parametrize("distance", ["footrule", "kendall"])
+def test_ranks_of_one_user_agree_with_the_chances(distance):
+    law, weights = OWN_LAWS[distance](N_ITEMS, ALPHAS[1:]), np.array([0.4, 0.6])
+    codes, center = np.array([1, 4], np.int32), np.array([3, 1, 2, 6, 5, 4], np.int32)
+    n_draws = 4000
+    counts = law.count_ranks(codes, center, weights, n_draws, np.random.default_rng(1))
+    assert (counts.sum(axis=0) == n_draws).all()
+    assert (counts.sum(axis=1) == n_draws).all()
+    assert (counts[codes, :2].sum(axis=1) == n_draws).all()
+    unclicked = [2, 0, 5, 3]  # in the order of the consensus
+    near = law.next_chances(1, 4)[0]
+    found = [int(counts[item, 2]) for item in unclicked]
+    assert chisquare(found, n_draws * (weights @ near)[:4]).pvalue > 1e-4
+    assert chisquare(found, n_draws * near[1, :4]).pvalue < 1e-4
+
+
+def test_compiled_and_interpreted_kernels_agree():
+    clicks, lams = click_rows(ROWS), ALPHAS / N_ITEMS
+    law = KendallLaw(N_ITEMS, ALPHAS)
+    values = law.log_likelihoods(clicks, RANKINGS)
+    plain = np.empty_like(values)
+    how = (clicks, RANKINGS, lams, law._log_binomials(6), plain)
+    interpreted(kernels.own_kendall_log_likelihoods)(*how)
+    assert (plain == values).all()
+    own = OwnLaws(RANKINGS, np.full((6, 3), 1 / 3))
+    last = np.empty(len(clicks.codes), dtype=bool)
+    interpreted(kernels.draw_last_kendall_clicks)(3, 0, clicks, own, lams, 2, last)
+    assert (last == law.draw_last(3, 0, clicks, own, 2)).all()
