@@ -13,7 +13,7 @@ from ..distributions.orders import ORDERS
 from ..files.archive import WrongFileError
 from ..preferences import KINDS
 from ..rankings import MAX_ALPHA
-from .names import AUGMENTATIONS, METHODS, STARTS, UPDATES
+from .names import AUGMENTATIONS, GAPS, METHODS, STARTS, UPDATES
 
 ARRAYS = {
     "consensus": 4,
@@ -43,6 +43,7 @@ NAMED = {  # options that are names, and these names
     "update": UPDATES,
     "move": tuple(MOVES),
     "start": STARTS,
+    "gaps": GAPS,
 }
 
 
@@ -142,6 +143,7 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "is_best_proved": type(settings.get("is_best_proved", True)) is not bool,
         "latent": not isinstance(settings.get("latent", ""), str),
         "starts": not _has_numbers(settings.get("starts"), STARTS_FIELDS),
+        "votes": not _has_numbers(settings.get("votes"), ("p_value",)),
         "matched": not _has_numbers(settings.get("matched"), ("effective_share",)),
         "order": options.get("order") not in (None, *ORDERS),
         "keep_latent": not isinstance(kept, list)

@@ -7,4 +7,5 @@ compares.
 METHODS = ("pseudo", "balanced", "mcmc", "matched", "personal")
 AUGMENTATIONS = ("matched", "exact", "metropolis")
 UPDATES = ("sampled", "expected")
+GAPS = ("auto", "equal", "free")  # between the neighbours of a consensus from votes
 STARTS = ("map", "random")

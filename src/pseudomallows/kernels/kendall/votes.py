@@ -34,7 +34,7 @@ LEAST_LAM = 1e-100  # below it every pair is even
 
 @njit(cache=True, nogil=True)
 def fill_log_chances(lam, table):
-    """Fill ``table[n_items - 1 + d]``: log probability to be preferred to an item d places behind."""
+    """Fill ``table[n_items - 1 + d]``: log probability to beat an item that is d places behind."""
     middle = len(table) // 2
     table[middle] = 0.0
     log_step, total = 0.0, 0.0
