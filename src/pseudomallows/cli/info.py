@@ -47,7 +47,21 @@ def _glimpse_of_clicks(prefs: Any) -> dict[str, str]:
     return {"most clicked": str(prefs.items[prefs.item_counts().argmax()])}
 
 
-GLIMPSES = {"rankings": _glimpse_of_rankings, "clicks": _glimpse_of_clicks}  # by kind
+def _glimpse_of_pairs(prefs: Any) -> dict[str, str]:
+    """The item with the most wins and a contradiction, to see that the file was understood."""
+    wins = np.bincount(prefs.better, prefs.counts * prefs.weights[prefs.owners()], prefs.n_items)
+    found = {"most preferred": str(prefs.items[wins.argmax()])}
+    for user, cycle in prefs.contradictions(1):
+        shown = " over ".join(str(name) for name in [*cycle, cycle[0]][:5])
+        found["a contradiction"] = f"{user}: {shown}{', ...' if len(cycle) > 4 else ''}"
+    return found
+
+
+GLIMPSES = {  # by kind; no file holds several
+    "rankings": _glimpse_of_rankings,
+    "clicks": _glimpse_of_clicks,
+    "pairs": _glimpse_of_pairs,
+}
 
 
 def _is_model(path: str) -> bool:

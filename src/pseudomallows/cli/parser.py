@@ -296,7 +296,7 @@ def _info(adders: Any) -> None:
         adders,
         "info",
         info,
-        "Tell what a file holds: a model, rankings or clicks.",
+        "Tell what a file holds: a model, rankings, clicks or comparisons.",
         "pseudomallows info clicks.csv",
     )
     parser.add_argument("file", metavar="FILE", help="a saved model, or data")

@@ -13,7 +13,7 @@ from ..engines.executors import Executor, Threads
 from ..files.atomic import check_target
 from ..files.read import read_as
 from ..posteriors.personal import Fit
-from ..preferences import Clicks, Rankings
+from ..preferences import Clicks, Pairs, Rankings
 
 
 def say(options: argparse.Namespace, words: str) -> None:
@@ -22,7 +22,7 @@ def say(options: argparse.Namespace, words: str) -> None:
         print(words, file=sys.stderr, flush=True)
 
 
-def read_data(options: argparse.Namespace) -> Rankings | Clicks:
+def read_data(options: argparse.Namespace) -> Rankings | Clicks | Pairs:
     """The data of the file; what a guess took it for is said, since it may be wrong."""
     prefs, said = read_as(options.file, options.kind, options.encoding)
     if options.kind is None:

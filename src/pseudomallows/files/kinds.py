@@ -7,7 +7,7 @@ from ..preferences.headers import RANK, USER, are_places, is_long, odd_place, pl
 from .csv_files import Row
 from .source import Source
 
-KINDS = ("rankings", "long-rankings", "orderings", "clicks", "wide-clicks")
+KINDS = ("rankings", "long-rankings", "orderings", "clicks", "wide-clicks", "pairs", "impressions")
 MISSING = frozenset(("", "na", "nan", "n/a", "null", "none", "-", ".", "?"))
 YES_NO = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 Table = list[Row]
@@ -43,7 +43,8 @@ def recognise(source: Source, table: Table) -> str:
     raise source.error(
         line,
         f"cannot tell what this is by its header, {', '.join(header[:5])!r}: name the columns user "
-        f"and item (and rank), or rank1, rank2, ...; or give kind, one of {', '.join(KINDS)}",
+        "and item (and rank), or rank1, rank2, ..., or user, better and worse; or give kind, one "
+        f"of {', '.join(KINDS)}",
     )
 
 

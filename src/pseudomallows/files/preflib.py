@@ -1,4 +1,4 @@
-"""PrefLib files: counts of orders, with ties in braces."""
+"""PrefLib files: counts of orders, with ties in braces, and of comparisons."""
 
 import re
 from collections import Counter
@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..preferences import Preferences, Rankings
+from ..preferences import Pairs, Preferences, Rankings
 from .source import Source
 
 COMPLETE = (".soc", ".toc")
 ENDINGS = (*COMPLETE, ".soi", ".toi")
+MATCHING = ".wmd"
 Groups = list[list[str]]
 
 
@@ -19,6 +20,62 @@ def read_preflib(source: Source, text: str, ties: str, rng: np.random.Generator)
 
     Items in braces share their ranks; with `ties` "random", their order is drawn.
     """
+    labels, lines = _split(source, text)
+    parsed = list(_parse(source, lines, labels))
+    if not parsed:
+        raise source.error(None, "there are no orders after the header")
+    counts, orders = zip(*parsed, strict=True)
+    _check_number(source, text, "UNIQUE ORDERS", len(counts))
+    _check_number(source, text, "VOTERS", sum(counts))
+    if ties == "random":
+        orders = tuple([rng.permutation(group).tolist() for group in order] for order in orders)
+        orders = tuple([[item] for group in order for item in group] for order in orders)
+    try:
+        return Preferences.from_orderings(orders, weights=counts, items=list(labels.values()))
+    except ValueError as error:
+        raise source.error(None, str(error)) from None
+
+
+def read_matching(source: Source, text: str, kind: str | None) -> Pairs:
+    """Votes of a graph of PrefLib: an edge "i, j, weight" is so many people who prefer i to j.
+
+    PrefLib's own graphs say who may be matched with whom, so the kind must be given.
+    """
+    if kind != "pairs":
+        raise source.error(
+            None,
+            "a PrefLib .wmd file holds a graph, 'source, destination, weight', such as who can "
+            "give to whom: if weight people prefer source to destination, give kind='pairs'",
+        )
+    labels, lines = _split(source, text)
+    edges = [_edge(source, number, line, labels) for number, line in lines]
+    if not edges:
+        raise source.error(None, "there are no edges after the header")
+    _check_number(source, text, "EDGES", len(edges))
+    columns = dict(zip(("better", "worse", "count"), zip(*edges, strict=True), strict=True))
+    try:
+        return Preferences.from_pairs(columns, items=list(labels.values()))
+    except ValueError as error:
+        raise source.error(None, str(error)) from None
+
+
+def _edge(source: Source, number: int, line: str, labels: dict[int, str]) -> tuple[str, str, int]:
+    found = re.fullmatch(r"(\d{1,18})\s*,\s*(\d{1,18})\s*,\s*(\d{1,18})(?:\.0*)?", line, re.A)
+    if found is None:
+        raise source.error(
+            number, f"wanted 'item, item, weight' in whole numbers, got {line[:60]!r}"
+        )
+    one, other, weight = map(int, found.groups())
+    for item in (one, other):
+        if item not in labels:
+            raise source.error(number, f"item {item} has no name in the header")
+    if one == other:
+        raise source.error(number, f"item {one} is compared with itself: drop the line")
+    return labels[one], labels[other], weight
+
+
+def _split(source: Source, text: str) -> tuple[dict[int, str], list[tuple[int, str]]]:
+    """The names of the items by their numbers, and the lines after the header, with theirs."""
     names: dict[int, str] = {}
     lines = []
     for number, raw in enumerate(text.splitlines(), 1):
@@ -36,20 +93,7 @@ def read_preflib(source: Source, text: str, ties: str, rng: np.random.Generator)
             None, "there are no lines '# ALTERNATIVE NAME 1: ...': is this a PrefLib file of today?"
         )
     _check_number(source, text, "ALTERNATIVES", len(names))
-    labels = _different(names)
-    parsed = list(_parse(source, lines, labels))
-    if not parsed:
-        raise source.error(None, "there are no orders after the header")
-    counts, orders = zip(*parsed, strict=True)
-    _check_number(source, text, "UNIQUE ORDERS", len(counts))
-    _check_number(source, text, "VOTERS", sum(counts))
-    if ties == "random":
-        orders = tuple([rng.permutation(group).tolist() for group in order] for order in orders)
-        orders = tuple([[item] for group in order for item in group] for order in orders)
-    try:
-        return Preferences.from_orderings(orders, weights=counts, items=list(labels.values()))
-    except ValueError as error:
-        raise source.error(None, str(error)) from None
+    return _different(names), lines
 
 
 def _check_number(source: Source, text: str, what: str, found: int) -> None:

@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ..preferences import Clicks, Preferences, Rankings
-from ..preferences.headers import is_long, is_long_clicks, may_be_pairs, pairs_by, refuse_pairs
+from ..preferences import Clicks, Pairs, Preferences, Rankings
+from ..preferences.headers import is_long, is_long_clicks
+from ..preferences.pair_headers import may_be_pairs, pairs_by, refuse_pairs
 from .archive import WrongFileError
 from .arrays import read_npz, sparse_matrix
 from .csv_files import check_header, full_rows, read_rows
 from .kinds import KINDS, Table, has_pairs, recognise
-from .long_tables import Pairs, clicks_of, find_columns, read_clicks
+from .long_tables import Pairs as ClickPairs
+from .long_tables import clicks_of, find_columns, read_clicks
+from .pair_tables import are_clicks, find_places, pair_kind, pairs_of, read_coded
 from .preflib import ENDINGS as PREFLIB
-from .preflib import read_preflib
+from .preflib import MATCHING, read_matching, read_preflib
 from .source import Source, decode, open_source, open_text, refuse_model
 from .tables import read_long_rankings, read_orderings, read_wide
 
@@ -32,7 +35,7 @@ def read(
     rng: np.random.Generator | int | None = None,
     items: Sequence[Any] | None = None,
     quiet: bool = True,
-) -> Rankings | Clicks:
+) -> Rankings | Clicks | Pairs:
     """Read preferences from a file.
 
     Names are kept as text. The order of users and items is that of
@@ -50,8 +53,11 @@ def read(
         ranked, equal for ties; "long-rankings": columns user, item, rank; "orderings": one line a
         user, items, best first, seen from a header of places (1st, 2nd; rank1, rank2); "clicks":
         columns user and item, all others ignored; "wide-clicks": one line a user, one column an
-        item, above 0 for a click. Default: seen from the header; what could be two things is
-        refused.
+        item, above 0 for a click; "pairs": columns better and worse, or two sides and a winner,
+        and maybe user and count (see :meth:`Preferences.from_pairs`); "impressions": columns user,
+        item, clicked, and maybe slate (see :meth:`Preferences.from_impressions`). Default: seen
+        from the header; what could be two things is refused. Columns user, item, clicked are
+        impressions if some rows have 1 and some 0, and clicks otherwise.
     encoding : str, optional
         Default: UTF-8, or UTF-16 if the file says so.
     ties : str
@@ -60,7 +66,8 @@ def read(
     rng : numpy.random.Generator or seed, optional
         For ``ties="random"``.
     items : sequence, optional
-        For long clicks: the names of all items, such as those of a model, in their order.
+        For long clicks, comparisons and impressions: the names of all items, such as those of a
+        model, in their order.
     quiet : bool
         Without effect, as nothing is printed any more; kept for older calls.
 
@@ -90,7 +97,7 @@ def read_as(
     rng: np.random.Generator | int | None = None,
     items: Sequence[Any] | None = None,
     may_be_one_item: bool = False,
-) -> tuple[Rankings | Clicks, str]:
+) -> tuple[Rankings | Clicks | Pairs, str]:
     """The same, and what the file was read as, for those who like to be told.
 
     Long clicks that are added to others may be on one item only.
@@ -103,12 +110,9 @@ def read_as(
     source = replace(source, may_be_one_item=may_be_one_item)
     if source.is_blank:
         raise source.error(None, "the file is empty")
-    if source.ending in PREFLIB:
-        if kind not in (None, "rankings", "orderings"):
-            raise source.error(None, f"a PrefLib file holds orders, not {kind}")
-        text = decode(source, encoding)
-        found: Rankings | Clicks = read_preflib(source, text, ties, np.random.default_rng(rng))
-        said = "a PrefLib file"
+    found: Rankings | Clicks | Pairs
+    if source.ending in (*PREFLIB, MATCHING):
+        found, said = _read_preflib(source, kind, encoding, ties, rng), "a PrefLib file"
     elif source.ending == ".npz":
         found, said = _read_arrays(source, kind), "NumPy arrays"
     elif source.ending in (".parquet", ".pq"):
@@ -118,13 +122,30 @@ def read_as(
     return found, f"{source.name}: read as {said}: {found}"
 
 
+def _read_preflib(
+    source: Source,
+    kind: str | None,
+    encoding: str | None,
+    ties: str,
+    rng: np.random.Generator | int | None,
+) -> Rankings | Pairs:
+    text = decode(source, encoding)
+    if source.ending == MATCHING:
+        return read_matching(source, text, kind)
+    if kind not in (None, "rankings", "orderings"):
+        raise source.error(None, f"a PrefLib file holds orders, not {kind}")
+    return read_preflib(source, text, ties, np.random.default_rng(rng))
+
+
 # Text
 
 
-def _read_text(source: Source, kind: str | None, encoding: str | None) -> tuple[Any, str]:
-    pairs = None
+def _read_text(
+    source: Source, kind: str | None, encoding: str | None, is_checked: bool = False
+) -> tuple[Any, str]:
+    """A table of any kind; that of one like impressions may be checked to be of clicks."""
     if kind in (None, "clicks") and encoding is None:
-        pairs = _read_large(source, is_said=kind is not None)
+        pairs = _read_large(source, kind is not None, is_checked)
         if pairs is not None:
             return clicks_of(pairs), "clicks"
     with open_text(source, encoding) as lines:
@@ -132,16 +153,23 @@ def _read_text(source: Source, kind: str | None, encoding: str | None) -> tuple[
         header = next(rows, None)
         if header is None:
             raise source.error(None, "the file is empty")
-        if kind in (None, "clicks") and is_long_clicks(header[1]):
+        chosen = None if is_checked else pair_kind(kind, header[1])
+        if chosen is not None:
+            places = find_places(source, header, chosen)
+            coded = read_coded(source, header, rows, places)
+        elif kind in (None, "clicks") and is_long_clicks(header[1]):
             pairs = read_clicks(source, header, rows, is_said=kind is not None)
+            return clicks_of(pairs), "clicks"
         else:
             table = [header, *rows]
-    if pairs is not None:
-        return clicks_of(pairs), "clicks"
-    return _read_table(source, table, kind, has_header=False)
+    if chosen is None:
+        return _read_table(source, table, kind, has_header=False)
+    if are_clicks(kind, chosen, coded):
+        return _read_text(source, kind, encoding, is_checked=True)
+    return pairs_of(source, coded, chosen, header[1], places), chosen
 
 
-def _read_large(source: Source, is_said: bool) -> Pairs | None:
+def _read_large(source: Source, is_said: bool, is_checked: bool) -> ClickPairs | None:
     """Pairs of a large table of clicks, by pyarrow; None if it is small, or no plain table."""
     if source.size * (PACKED if source.is_packed else 1) < LARGE:
         return None
@@ -149,7 +177,7 @@ def _read_large(source: Source, is_said: bool) -> Pairs | None:
         from .arrow import read_csv_pairs
     except ModuleNotFoundError:
         return None
-    return read_csv_pairs(source, is_said)
+    return read_csv_pairs(source, is_said, is_checked)
 
 
 def _read_table(
@@ -201,6 +229,12 @@ def _read_parquet(source: Source, kind: str | None) -> tuple[Any, str]:
     if not names or not n_rows:
         raise source.error(None, "the file has no rows or no columns")
     header = (1, names)
+    chosen = pair_kind(kind, names)
+    if chosen is not None:
+        places = find_places(source, header, chosen)
+        coded = arrow.read_parquet_coded(source, lambda part, at: find_places(part, at, chosen))
+        if not are_clicks(kind, chosen, coded):
+            return pairs_of(source, coded, chosen, names, places), chosen
     if kind in (None, "clicks") and is_long_clicks(names):
         pairs = arrow.read_parquet_pairs(source, is_said=kind is not None)
         return clicks_of(pairs), "clicks"

@@ -12,7 +12,8 @@ A saved fit is a ZIP archive that `numpy.load` can open too, without pickle:
   window; ``personal_clusters.npy``, the bytes of another such archive, if it is blended with
   clusters; up to version 2 also the arrays of a posterior, which mean nothing and are not read;
 - of a fit from clicks, ``click_starts.npy``, ``click_codes.npy``, ``click_weights.npy``: the
-  clicks, row by row.
+  clicks, row by row; of one from comparisons ``pair_*.npy``; of one from several kinds,
+  ``mixed_parts.npy``, and the arrays of each part with its number before them, ``part0_*.npy``.
 
 Since version 3 the settings say the kind of the data, and whether everything is known of the users.
 Versions above the one known here are refused; older ones stay readable.
@@ -56,8 +57,6 @@ DTYPES: dict[str, Any] = {  # all others are floats
     "personal_windows": np.int64,
     "personal_clusters": np.uint8,
 }
-for _kind in KINDS.values():
-    DTYPES |= _kind.ARRAYS
 
 
 def save(fit: Fit, path: str | os.PathLike[str]) -> None:
@@ -114,9 +113,8 @@ def _read(content: IO[bytes], is_inner: bool = False) -> Fit:
         drawn = [*ARRAYS, *(CLUSTER_ARRAYS if header["version"] > 1 else ())]
         if header["version"] < 4:
             drawn[drawn.index("best")] = "costs"
-        of_data = [name for kind in KINDS.values() for name in kind.ARRAYS]
         names = [*(personal if is_personal else drawn)]
-        names += [name for name in of_data if name in header["arrays"]]
+        names += [name for name in header["arrays"] if _type_in_data(name) is not None]
         arrays = {str(name): _read_array(archive, name, header) for name in names}
     items, users = (_names(header[what], what) for what in ("items", "users"))
     data, settings = _read_data(arrays, users, items), header["settings"]
@@ -157,12 +155,21 @@ def _read_data(
     """Take the data out of `arrays`, if they are kept there."""
     for kind in KINDS.values():
         if kind.ARRAYS.keys() <= arrays.keys():
-            mine = {name: arrays.pop(name) for name in kind.ARRAYS}
+            names = [name for name in arrays if kind.array_type(name) is not None]
+            mine = {name: arrays.pop(name) for name in names}
             try:
                 return kind.from_arrays(mine, users, items)
             except ValueError as error:
                 raise WrongFileError(f"is damaged: {error}") from None
+    if any(_type_in_data(name) is not None for name in arrays):
+        raise WrongFileError("is damaged: its data are not whole")
     return None
+
+
+def _type_in_data(name: str) -> Any:
+    """The type of an array of the data, None for one of the fit."""
+    types = (kind.array_type(name) for kind in KINDS.values())
+    return next((dtype for dtype in types if dtype is not None), None)
 
 
 def _personal_arrays(fit: PersonalFit) -> dict[str, NDArray[Any]]:
@@ -255,7 +262,7 @@ def _read_array(archive: Archive, name: str, header: dict[str, Any]) -> NDArray[
     array = archive.array(name)
     if header["arrays"].get(name) != {"dtype": array.dtype.str, "shape": list(array.shape)}:
         raise WrongFileError(f"has an array {name!r} that does not agree with its header")
-    dtype = np.dtype(DTYPES.get(name, np.float64))
+    dtype = np.dtype(_type_in_data(name) or DTYPES.get(name, np.float64))
     if array.dtype.kind != dtype.kind:
         raise WrongFileError(f"has an array {name!r} of {array.dtype}, and it must be {dtype}")
     return array.astype(dtype, copy=False)

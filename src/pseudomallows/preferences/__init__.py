@@ -2,6 +2,7 @@
 
 from .blocks import Clicks, Rankings, SizeTable, check_clicks
 from .kinds import KINDS
+from .mixed import Mixed
 from .pairs import Pairs
 from .preferences import (
     MAX_WEIGHT,
@@ -23,6 +24,7 @@ __all__ = [
     "ColumnWarning",
     "DroppedRowsWarning",
     "IgnoredColumnWarning",
+    "Mixed",
     "Pairs",
     "Preferences",
     "Rankings",

@@ -1,6 +1,6 @@
 """Kinds of data by blocks, items that share ranks: rankings, full or in part, and clicks."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .preferences import MAX_WEIGHT, Preferences, index_of
-from .ties import block_sizes, check_tied_ranks
+from .ties import block_sizes, check_tied_ranks, fill_last_rank
 
 SHAPES = ("full", "partial", "with ties")  # of a row of rankings
 
@@ -102,6 +102,19 @@ class Rankings(Preferences):
         """Some of the rows, by number or by mask."""
         chosen = np.arange(self.n_users)[index_of(rows)]
         return Rankings(self.weights[chosen], self.users[chosen], self.items, self.rankings[chosen])
+
+    def on_items(self, items: NDArray[Any], places: NDArray[np.int64]) -> "Rankings":
+        """The same over other items; those that are new are not ranked."""
+        ranks = np.zeros((self.n_users, len(items)), dtype=np.int32)
+        ranks[:, places] = self.rankings
+        return Rankings(self.weights, self.users, items, fill_last_rank(ranks))
+
+    @classmethod
+    def stack(cls, parts: Sequence["Rankings"], users: NDArray[Any]) -> "Rankings":
+        """Rankings of the same items one after the other."""
+        weights = np.concatenate([part.weights for part in parts])
+        ranks = np.concatenate([part.rankings for part in parts])
+        return Rankings(weights, users, parts[0].items, ranks)
 
     def filled_ranks(self) -> NDArray[np.float64]:
         """The ranks, each unknown one as the mean of those the item may have.
@@ -271,6 +284,26 @@ class Clicks(Preferences):
         return Clicks(
             self.weights[chosen], self.users[chosen], self.items, starts, self.codes[places]
         )
+
+    def on_items(self, items: NDArray[Any], places: NDArray[np.int64]) -> "Clicks":
+        """The same over other items."""
+        owners = np.repeat(np.arange(self.n_users), self.n_clicks)
+        codes = places.astype(np.int32)[self.codes]
+        order = np.lexsort((codes, owners))
+        return Clicks(self.weights, self.users, items, self.starts, codes[order])
+
+    @classmethod
+    def stack(cls, parts: Sequence["Clicks"], users: NDArray[Any]) -> "Clicks":
+        """Clicks on the same items one after the other."""
+        weights = np.concatenate([part.weights for part in parts])
+        codes = np.concatenate([part.codes for part in parts])
+        return Clicks(weights, users, parts[0].items, stack_starts(parts), codes)
+
+
+def stack_starts(parts: Sequence[Any]) -> NDArray[np.int64]:
+    """Where the rows of parts begin that stand one after the other."""
+    sizes = np.concatenate([np.diff(part.starts) for part in parts])
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,6 @@ QUIET |= {"age", "sex", "gender", "id", "name", "title", "url", "text", "type", 
 QUIET |= {"index", "row", "line"}  # numbers that count from 0
 TRUTH = {"true": 1, "false": 0}
 TYPES = re.compile(r":(token|float)(_seq)?$")  # after the names of RecBole
-BETTER = {"better", "winner", "topitem", "preferred", "chosen"}
-WORSE = {"worse", "loser", "bottomitem", "rejected", "other"}
-SIDES = (("a", "b"), ("1", "2"), ("left", "right"))
-PAIRS = ({"a", "b"}, {"1", "2"}, {"left", "right"}, {"first", "second"}, {"one", "two"})
 
 ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]
 ORDINALS += ["ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth"]
@@ -154,49 +150,6 @@ def is_no_place(name: Hashable) -> bool:
     return place_of(name) is None and NO_PLACE.fullmatch(str(name).strip()) is not None
 
 
-# Tables of another kind
-
-
-def refuse_pairs(names: Sequence[Hashable]) -> None:
-    """Refuse the header of a table of comparisons, such as user, better, worse."""
-    words = [word(name) for name in names]
-    better, worse = ([name for name in words if name in known] for known in (BETTER, WORSE))
-    sides = [
-        name.removesuffix(left)
-        for left, right in SIDES
-        for name in words
-        if name.endswith(left) and name.removesuffix(left) + right in words
-    ]
-    if better and (worse or sides) and not is_long(names):
-        raise ValueError(pairs_by(names))
-
-
-def pairs_by(names: Sequence[Hashable]) -> str:
-    """What to say of a table of comparisons."""
-    shown = ", ".join(str(name) for name in names[:5])
-    return (
-        f"these are comparisons of pairs, by the header {shown}; this version reads rankings, "
-        "orderings and clicks"
-    )
-
-
-def may_be_pairs(names: Sequence[Hashable]) -> bool:
-    """Whether there is a column of users, and two more that are named as the sides of a pair.
-
-    Rankings of two items may be named so, too: their values tell.
-
-    >>> may_be_pairs(["judge", "left", "right"]), may_be_pairs(["user", "item_1", "item_2"])
-    (True, True)
-    >>> may_be_pairs(["user", "first", "second"])
-    False
-    """
-    sides = [name for name in names if word(name) not in USER]
-    if len(names) != 3 or len(sides) != 2 or are_places(sides):
-        return False
-    one, other = (parts(re.sub(r"(?<=[a-z])(?=\d)", " ", str(name))) for name in sides)
-    return (one ^ other) in PAIRS or bool({word(name) for name in sides} & BETTER)
-
-
 # Columns that clicks do not heed
 
 
@@ -240,7 +193,10 @@ def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
     """
     said = f"column {str(name)!r} is ignored, every row counts as a click"
     if kind == "clicked":
-        return f"{said}: leave out the rows that are none"
+        return (
+            f"{said}: leave out the rows that are none, or use what was passed over, too, by "
+            "kind='impressions' or from_impressions"
+        )
     if kind == "position":
         return f"{said}: if it holds ranks, give kind='long-rankings'; if not, kind='clicks'"
     numbers = _numbers(counts)

@@ -1,13 +1,13 @@
 """Comparisons: which of two items a user prefers, as often as the user said so."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .blocks import check_saved_weights, typed_arrays
+from .blocks import check_saved_weights, stack_starts, typed_arrays
 from .preferences import MAX_WEIGHT, Preferences, check_weights, index_of
 
 
@@ -121,10 +121,7 @@ class Pairs(Preferences):
         if not (is_said & ((ties == 0) | (better < worse))).all():
             raise ValueError("its comparisons have wrong counts or ties")
         check_saved_weights(weights, "comparisons")
-        found = cls(weights, users, items, starts, better, worse, counts, ties)
-        if found._n_said() > MAX_WEIGHT:
-            raise ValueError("its comparisons have counts that are too large")
-        return found
+        return cls(weights, users, items, starts, better, worse, counts, ties).check_size()
 
     def kept(self) -> "Pairs":
         """The comparisons."""
@@ -144,6 +141,29 @@ class Pairs(Preferences):
             starts,
             *(entry[places] for entry in entries),
         )
+
+    def on_items(self, items: NDArray[Any], places: NDArray[np.int64]) -> "Pairs":
+        """The same over other items."""
+        return pairs_of_entries(
+            np.tile(self.owners(), 2),
+            np.tile(places[self.better], 2),
+            np.tile(places[self.worse], 2),
+            np.repeat([False, True], len(self.better)),
+            np.concatenate([self.counts, self.ties]),
+            self.weights,
+            self.users,
+            items,
+        )
+
+    @classmethod
+    def stack(cls, parts: Sequence["Pairs"], users: NDArray[Any]) -> "Pairs":
+        """Comparisons of the same items one after the other."""
+        weights = np.concatenate([part.weights for part in parts])
+        entries = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("better", "worse", "counts", "ties")
+        )
+        return Pairs(weights, users, parts[0].items, stack_starts(parts), *entries).check_size()
 
     @property
     def n_comparisons(self) -> NDArray[np.int64]:
@@ -226,7 +246,7 @@ class Pairs(Preferences):
         """
         groups, within = self._circular()
         rows, firsts = np.unique(self.owners()[within], return_index=True)
-        ends = np.append(firsts[1:], len(within))
+        ends = np.append(firsts, len(within))[1:]
         found = []
         for row, first, end in list(zip(rows, firsts, ends, strict=True))[:most]:
             mine = within[first:end]
@@ -273,11 +293,16 @@ class Pairs(Preferences):
         sums = np.concatenate([[0], np.cumsum(numbers)]).astype(np.int64)
         return sums[self.starts[1:]] - sums[self.starts[:-1]]
 
-    def _n_said(self) -> float:
-        """Comparisons of all people, as a float, which cannot overflow; a row of weight 0 counts
-        as one person."""
+    def check_size(self) -> "Pairs":
+        """The same, unless there are too many comparisons to be counted."""
         said = self.counts.astype(float) + self.ties
-        return float((said * np.maximum(self.weights, 1)[self.owners()]).sum())
+        n_said = float((said * np.maximum(self.weights, 1)[self.owners()]).sum())
+        if n_said > MAX_WEIGHT:
+            raise ValueError(
+                f"there must be at most {MAX_WEIGHT:.0e} comparisons in all, by counts and "
+                f"weights, got {n_said:.3g}"
+            )
+        return self
 
 
 def pairs_of_entries(
@@ -300,7 +325,7 @@ def pairs_of_entries(
     firsts = np.flatnonzero(_rises(rows, better, worse))
     n_users = len(users)
     sizes = np.bincount(rows[firsts], minlength=n_users)
-    found = Pairs(
+    return Pairs(
         check_weights(weights, n_users),
         users,
         items,
@@ -309,13 +334,7 @@ def pairs_of_entries(
         worse[firsts].astype(np.int32),
         _sums(np.where(is_tie, 0, counts)[said], firsts),
         _sums(np.where(is_tie, counts, 0)[said], firsts),
-    )
-    if found._n_said() > MAX_WEIGHT:
-        raise ValueError(
-            f"there must be at most {MAX_WEIGHT:.0e} comparisons in all, by counts and weights, "
-            f"got {found._n_said():.3g}"
-        )
-    return found
+    ).check_size()
 
 
 def votes_of(

@@ -14,6 +14,7 @@ from ..rankings import as_array, numeric_table
 
 if TYPE_CHECKING:
     from .blocks import Clicks, Rankings, SizeTable
+    from .pairs import Pairs
 
 MAX_WEIGHT = 1e9  # in all; costs of as many users still fit into 64 bits
 
@@ -38,11 +39,13 @@ class DroppedRowsWarning(UserWarning):
 class Preferences(ABC):
     """What is known of the users.
 
-    Make one with :meth:`from_rankings`, :meth:`from_orderings` or :meth:`from_clicks`; the result
-    is of the class :class:`Rankings` or :class:`Clicks`. A row stands for ``weights[user]`` people.
+    Make one with :meth:`from_rankings`, :meth:`from_orderings`, :meth:`from_clicks`,
+    :meth:`from_pairs` or :meth:`from_impressions`; the result is of the class :class:`Rankings`,
+    :class:`Clicks` or :class:`Pairs`, or by :meth:`concat` :class:`Mixed`. A row stands for
+    ``weights[user]`` people.
     """
 
-    kind: ClassVar[str]  # "rankings" or "clicks"
+    kind: ClassVar[str]  # "rankings", "clicks", "pairs" or "mixed"
     ARRAYS: ClassVar[dict[str, Any]]  # the types of the arrays of `to_arrays`, by their names
 
     weights: NDArray[np.int64]
@@ -167,6 +170,133 @@ class Preferences(ABC):
 
         return clicks_of_anything(clicks, weights, users, items)
 
+    @staticmethod
+    def from_pairs(
+        pairs: Any,
+        *,
+        weights: ArrayLike | None = None,
+        users: Sequence[Hashable] | None = None,
+        items: Sequence[Hashable] | None = None,
+    ) -> "Pairs":
+        """Comparisons: who preferred which of two items, or neither, as often as they said so.
+
+        Parameters
+        ----------
+        pairs : long data frame, dict, or list
+            A frame (pandas or polars), or a dict of columns, has a row for each comparison, with
+            columns "user", "better" and "worse", or other usual names (winner and loser, chosen and
+            rejected, top_item and bottom_item); or with two sides, such as "model_a" and "model_b",
+            and a "winner": the name of the side (model_a, or just a), of the item, or "tie", "both
+            bad" and the like for neither. A column "count" or "n" says how often. Other columns are
+            ignored. A list has rows (user, better, worse) or (better, worse); a dict is
+            {user: [(better, worse), ...]}.
+
+            Without a user, each row is by a person of its own: these votes become one row for each
+            two items and answer, with how often it was given as its weight.
+        weights : (n_users,) array_like of int, optional
+            How many people each user stands for; without users, each row of `pairs`.
+        users, items : sequence, optional
+            Names; they fix the order, and may hold users and items that appear nowhere. Without
+            them, they are those that appear, sorted where they can be.
+
+        Warns
+        -----
+        DroppedRowsWarning
+            When rows lack a name, a winner or a count; they are left out.
+
+        Examples
+        --------
+        >>> said = [("ann", "tea", "ale"), ("ann", "tea", "gin"), ("bob", "ale", "tea")]
+        >>> prefs = Preferences.from_pairs(said)
+        >>> prefs
+        Pairs(2 users, 3 items; 3 comparisons)
+        >>> prefs.wins()  # [item, other]; the items are ale, gin, tea
+        array([[0, 0, 1],
+               [0, 0, 0],
+               [1, 1, 0]])
+
+        Votes, of which nobody knows who gave them:
+
+        >>> votes = {"model_a": ["x", "y", "x"], "model_b": ["y", "x", "y"],
+        ...          "winner": ["model_a", "model_b", "tie"]}
+        >>> prefs = Preferences.from_pairs(votes)
+        >>> prefs, prefs.weights, prefs.is_vote
+        (Pairs(2 users, 2 items; 3 comparisons), array([2, 1]), True)
+        """
+        from .pair_inputs import pairs_of_anything
+
+        return pairs_of_anything(pairs, weights, users, items)
+
+    @staticmethod
+    def from_impressions(
+        impressions: Any,
+        *,
+        weights: ArrayLike | None = None,
+        users: Sequence[Hashable] | None = None,
+        items: Sequence[Hashable] | None = None,
+        slate: Hashable | None = None,
+    ) -> "Pairs":
+        """Impressions: what each user was shown, and whether they took it, as comparisons.
+
+        Of the items that were shown at once, each that was clicked is preferred to each that was
+        passed over. Nothing is said of two clicked items, of two passed over, or of items that were
+        never shown together.
+
+        Parameters
+        ----------
+        impressions : long data frame, or dict of columns
+            A row for each item that was shown, with columns "user", "item" (or the other names that
+            :meth:`from_clicks` knows) and "clicked" (or click, taken, label): 1 or 0, true or
+            false, yes or no. A column "slate", "session" or "impression_id" says what was shown at
+            once; without one, all that a user was ever shown is compared. An item that is there
+            twice, and clicked once, is clicked.
+        weights : (n_users,) array_like of int, optional
+            How many people each user stands for.
+        users, items : sequence, optional
+            Names, as in :meth:`from_pairs`. Items that were only shown where all or none were
+            clicked are items, too.
+        slate : optional
+            The name of the column of slates, if it is another one.
+
+        Examples
+        --------
+        >>> shown = {"user": ["ann"] * 3, "item": ["tea", "ale", "gin"], "clicked": [1, 0, 0]}
+        >>> prefs = Preferences.from_impressions(shown)
+        >>> prefs
+        Pairs(1 users, 3 items; 2 comparisons)
+        >>> [prefs.items[codes].tolist() for codes in prefs.pairs_of(0)]
+        [['tea', 'tea'], ['ale', 'gin']]
+        """
+        from .impression_inputs import impressions_of_anything
+
+        return impressions_of_anything(impressions, weights, users, items, slate)
+
+    @staticmethod
+    def concat(prefs: "Iterable[Preferences]") -> "Preferences":
+        """The users of several data sets together: some who rank, some who click, some who compare.
+
+        The rows are those of the first, then of the second, and so on. If all are of one kind, so
+        is the result; otherwise it is :class:`Mixed`. Every user has a name of their own, or all
+        are numbered from 0 and are numbered anew.
+
+        The items are those of all, by name. An item that a part does not have is not ranked there
+        (so it comes after the items that are), not clicked, or not compared.
+
+        Examples
+        --------
+        >>> ranked = Preferences.from_orderings([["tea", "ale"]], users=["ann"])
+        >>> clicked = Preferences.from_clicks({"bob": ["tea"]}, items=["ale", "tea", "gin"])
+        >>> compared = Preferences.from_pairs([("eve", "gin", "ale")])
+        >>> both = Preferences.concat([ranked, clicked, compared])
+        >>> both
+        Mixed(3 users, 3 items; 1 by rankings, 1 by clicks, 1 by pairs)
+        >>> both.parts[0].rankings, both.items.tolist()
+        (array([[2, 1, 3]], dtype=int32), ['ale', 'tea', 'gin'])
+        """
+        from .concat import concat
+
+        return concat(prefs)
+
     def kept(self) -> "Preferences | None":
         """What a posterior keeps of the data, to recommend from; nothing of rankings."""
         return None
@@ -208,6 +338,20 @@ class Preferences(ABC):
     @abstractmethod
     def take(self, rows: ArrayLike) -> "Preferences":
         """Some of the rows, by number or by mask."""
+
+    @abstractmethod
+    def on_items(self, items: NDArray[Any], places: NDArray[np.int64]) -> "Preferences":
+        """The same over other items, all of these among them: ``places[item]`` is the code there."""
+
+    @classmethod
+    @abstractmethod
+    def stack(cls, parts: Sequence[Any], users: NDArray[Any]) -> "Preferences":
+        """Data of this kind over the same items one after the other, with the names of all."""
+
+    @classmethod
+    def array_type(cls, name: str) -> Any:
+        """The type of an array of a file, by its name; None for one of something else."""
+        return cls.ARRAYS.get(name)
 
     @abstractmethod
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -272,7 +416,8 @@ def check_preferences(prefs: Any) -> None:
     if not isinstance(prefs, Preferences):
         raise TypeError(
             f"prefs must be Preferences, got {type(prefs).__name__}: "
-            "use pm.Preferences.from_rankings, from_orderings or from_clicks"
+            "use pm.Preferences.from_rankings, from_orderings, from_clicks, from_pairs or "
+            "from_impressions"
         )
 
 

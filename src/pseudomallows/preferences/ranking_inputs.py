@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .blocks import Rankings
-from .headers import USER, are_places, order_of_places, place_of, refuse_pairs, word
+from .headers import USER, are_places, order_of_places, place_of, word
+from .pair_headers import refuse_pairs
 from .preferences import ZeroBasedWarning, check_n_items, check_names, check_weights, is_missing
-from .ties import block_sizes, check_tied_ranks
+from .ties import check_tied_ranks, fill_last_rank
 
 
 def rankings_of_table(
@@ -65,16 +66,6 @@ def rankings_of_lists(
         check_names(names, len(names), "items"),
         fill_last_rank(ranks),
     )
-
-
-def fill_last_rank(ranks: NDArray[np.int32]) -> NDArray[np.int32]:
-    """One item without a rank can only take the one rank that is left."""
-    n_items = ranks.shape[1]
-    rows = np.flatnonzero((ranks == 0).sum(axis=1) == 1)
-    taken = ranks[rows] + (block_sizes(ranks[rows]) - 1) / 2
-    left = n_items * (n_items + 1) // 2 - taken.sum(axis=1)
-    ranks[rows, (ranks[rows] == 0).argmax(axis=1)] = left.astype(np.int32)
-    return ranks
 
 
 def _warn_if_zero_based(ranks: NDArray[np.int32], given: Any) -> None:

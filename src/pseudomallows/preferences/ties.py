@@ -60,6 +60,16 @@ def block_sizes(rankings: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.bincount(cells.ravel(), minlength=n_users * (n_items + 1))[cells]
 
 
+def fill_last_rank(ranks: NDArray[np.int32]) -> NDArray[np.int32]:
+    """One item without a rank can only take the one rank that is left."""
+    n_items = ranks.shape[1]
+    rows = np.flatnonzero((ranks == 0).sum(axis=1) == 1)
+    taken = ranks[rows] + (block_sizes(ranks[rows]) - 1) / 2
+    left = n_items * (n_items + 1) // 2 - taken.sum(axis=1)
+    ranks[rows, (ranks[rows] == 0).argmax(axis=1)] = left.astype(np.int32)
+    return ranks
+
+
 def _first_ranks(ranks: Ranks, by_means: bool) -> Ranks:
     """The first rank of each item's tie, by the first way of writing that fits; NaN if none does.
 

@@ -10,7 +10,13 @@ except ModuleNotFoundError as error:  # pragma: no cover
         "Parquet files need pyarrow: pip install 'pseudomallows[files]'", name=error.name
     ) from None
 
-from .parquet import parquet_header, read_parquet_pairs, read_parquet_text, read_part
+from .parquet import (
+    parquet_header,
+    read_parquet_coded,
+    read_parquet_pairs,
+    read_parquet_text,
+    read_part,
+)
 from .parquet_rows import ParquetRows
 from .text import read_csv_pairs
 
@@ -18,6 +24,7 @@ __all__ = [
     "ParquetRows",
     "parquet_header",
     "read_csv_pairs",
+    "read_parquet_coded",
     "read_parquet_pairs",
     "read_parquet_text",
     "read_part",

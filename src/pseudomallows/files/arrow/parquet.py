@@ -1,16 +1,20 @@
 """Parquet files, and folders of them, batch by batch."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ...preferences.coded import CodedTable
+from ..csv_files import Row
 from ..long_tables import Columns, Judged, Pairs, Part, find_columns, judged_columns, part_of
+from ..pair_tables import CodedBlocks
 from ..source import Source, open_source
 from .names import ArrowPairs, count_values, is_missing, lean_memory
 
@@ -95,6 +99,28 @@ def _add_file(
             pairs.first_dropped = f"{what} {n_before + first + 1}"
         pairs.add_block(users, items, is_whole)
         n_before += batch.num_rows
+
+
+def read_parquet_coded(source: Source, find: Callable[[Source, Row], dict[str, int]]) -> CodedTable:
+    """Columns of a Parquet file, or of a folder of them, as codes: those that
+    ``find(file, header)`` finds, by what they are."""
+    blocks: CodedBlocks | None = None
+    with lean_memory():
+        for part in _parts(source):
+            with _open(part) as file:
+                places = find(part, (1, _columns_of(file)))
+                blocks = blocks or CodedBlocks(source, places)
+                if blocks.places.keys() != places.keys():
+                    raise part.error(None, f"wanted columns for {', '.join(blocks.places)}")
+                names = {what: file.schema_arrow.names[at] for what, at in places.items()}
+                for batch in _batches(part, file, list(names.values())):
+                    with _refuse_broken(part):
+                        cells = {what: _encoded(batch.column(name)) for what, name in names.items()}
+                    for what, column in cells.items():
+                        codes = np.asarray(column.indices)
+                        blocks.add_coded(what, codes, column.dictionary.to_pylist())
+    assert blocks is not None  # a folder has a file
+    return blocks.table()
 
 
 def _batches(source: Source, file: Any, names: list[str]) -> Iterator[Any]:

@@ -13,6 +13,7 @@ import pyarrow.csv as pcsv
 from numpy.typing import NDArray
 
 from ...preferences.headers import is_long_clicks
+from ...preferences.pair_headers import is_impressions
 from ..csv_files import END, Row, find_delimiter, read_rows
 from ..long_tables import NO_NAME, Columns, Judged, Pairs, find_columns, judged_columns
 from ..source import HEAD, Source, open_text
@@ -21,8 +22,9 @@ from .names import ArrowPairs, count_values, is_missing, lean_memory
 BLOCK = 500_000  # bytes of text at a time: a line is in two blocks at most, so no cell is too long
 
 
-def read_csv_pairs(source: Source, is_said: bool = False) -> Pairs | None:
-    """Users and items of a table of clicks in text; None where `read_rows` knows better.
+def read_csv_pairs(source: Source, is_said: bool = False, is_checked: bool = False) -> Pairs | None:
+    """Users and items of a table of clicks in text; None where `read_rows` knows better, and of
+    impressions, unless they are said or checked to be clicks.
 
     What it reads is what `read_rows` would, but for files that are no plain table of clicks.
     """
@@ -31,6 +33,8 @@ def read_csv_pairs(source: Source, is_said: bool = False) -> Pairs | None:
         if plain is None:
             return None
         delimiter, header, columns = plain
+        if is_impressions(header[1]) and not (is_said or is_checked):
+            return None
         judged = judged_columns(source, header[1], is_said)
         pairs, text = ArrowPairs(source), PlainText(stream, delimiter, len(header[1]))
         try:

@@ -55,7 +55,8 @@ def read_upload(path: Path, limits: UploadLimits, known: Collection[str]) -> Upl
     except (ValueError, TypeError, OSError) as error:
         raise ServiceError(422, str(error).replace(str(path), "the file")) from None
     if not isinstance(clicks, Clicks):
-        raise ServiceError(422, "the file must hold clicks (columns user, item), not rankings")
+        found = "rankings" if clicks.kind == "rankings" else clicks.shape_words
+        raise ServiceError(422, f"the file must hold clicks (columns user, item), not {found}")
     users, items = [str(name) for name in clicks.users], [str(name) for name in clicks.items]
     _check_size(limits.rows, len(clicks.codes), "rows", "clicks")
     _check_size(limits.users, len(users), "users", "users")

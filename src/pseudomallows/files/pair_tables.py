@@ -1,0 +1,133 @@
+"""Long tables of comparisons and of impressions, as codes that come in blocks."""
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..preferences import Pairs
+from ..preferences.coded import Coded, CodedTable
+from ..preferences.impression_inputs import impressions_of_table, is_yes_and_no
+from ..preferences.pair_headers import (
+    find_impression_columns,
+    find_pair_columns,
+    is_impressions,
+    is_pairs,
+)
+from ..preferences.pair_inputs import pairs_of_table
+from .csv_files import Row, check_header, full_rows
+from .long_tables import BLOCK, NO_NAME
+from .source import Source
+
+FINDERS = {"pairs": find_pair_columns, "impressions": find_impression_columns}
+
+
+def pair_kind(kind: str | None, names: list[str]) -> str | None:
+    """The kind if it is "pairs" or "impressions", or if nothing is said and the header says so."""
+    if kind is None:
+        return "pairs" if is_pairs(names) else "impressions" if is_impressions(names) else None
+    return kind if kind in FINDERS else None
+
+
+def find_places(source: Source, header: Row, kind: str) -> dict[str, int]:
+    """Where the columns of such a table stand, by what they are."""
+    check_header(source, header)
+    try:
+        return FINDERS[kind](header[1])
+    except ValueError as error:
+        raise source.error(header[0], str(error)) from None
+
+
+class CodedBlocks:
+    """Columns of names that come in blocks: codes, and each name once."""
+
+    def __init__(self, source: Source, places: dict[str, int]) -> None:
+        self.source, self.places = source, places
+        self._known: dict[str, dict[str, int]] = {
+            what: dict.fromkeys(NO_NAME, -1) for what in places
+        }
+        self._codes: dict[str, list[Any]] = {what: [] for what in places}
+        self._lines: list[Any] = []
+
+    def add(self, what: str, names: Iterable[str]) -> None:
+        """Add a block of names to a column."""
+        self._codes[what].append(np.array(self._codes_of(what, names), dtype=np.int64))
+
+    def add_coded(self, what: str, codes: Any, names: Iterable[str]) -> None:
+        """The same, of which each name is given once."""
+        self._codes[what].append(np.array(self._codes_of(what, names), dtype=np.int64)[codes])
+
+    def _codes_of(self, what: str, names: Iterable[str]) -> list[int]:
+        known, n_others = self._known[what], len(NO_NAME)
+        return [known.setdefault(name, len(known) - n_others) for name in names]
+
+    def add_lines(self, lines: list[int]) -> None:
+        """Add the line numbers of a block; without any, rows are counted from 1."""
+        self._lines.append(np.array(lines, dtype=np.int64))
+
+    def table(self) -> CodedTable:
+        """All blocks together."""
+        columns = {
+            what: Coded(np.concatenate(blocks), list(self._known[what])[len(NO_NAME) :])
+            for what, blocks in self._codes.items()
+            if blocks
+        }
+        if not columns:
+            raise self.source.error(None, "there is a header, but no line after it")
+        lines = np.concatenate(self._lines) if self._lines else None
+        name = self.source.name
+
+        def where(row: int) -> str:
+            return f"{name}, row {row + 1}" if lines is None else f"{name}, line {lines[row]}"
+
+        return CodedTable(name, where, columns)
+
+
+def read_coded(
+    source: Source, header: Row, rows: Iterable[Row], places: dict[str, int]
+) -> CodedTable:
+    """Some columns of rows of text, a block at a time."""
+    blocks = CodedBlocks(source, places)
+    whole = full_rows(source, header, rows)
+    while block := list(itertools.islice(whole, BLOCK)):
+        for what, place in places.items():
+            blocks.add(what, (cells[place] for _, cells in block))
+        blocks.add_lines([line for line, _ in block])
+    return blocks.table()
+
+
+def pairs_of(
+    source: Source, table: CodedTable, kind: str, names: list[str], places: dict[str, int]
+) -> Pairs:
+    """The comparisons of a table, with the items of the source, if it has some."""
+    items = source.items
+    if items is not None:
+        table = _as_given(table, items)
+    try:
+        if kind == "impressions":
+            return impressions_of_table(table, None, None, items)
+        sides = [names[places[what]] for what in ("one", "other") if what in places]
+        return pairs_of_table(table, None, None, items, sides)
+    except ValueError as error:
+        if str(error).startswith(source.name):
+            raise
+        raise source.error(None, str(error)) from None
+
+
+def are_clicks(kind: str | None, chosen: str, table: CodedTable) -> bool:
+    """Whether a table that looks like impressions is one of clicks after all: nothing was said of
+    it, and its column is not of yes and no, or all yes."""
+    return kind is None and chosen == "impressions" and not is_yes_and_no(table.columns["clicked"])
+
+
+def _as_given(table: CodedTable, items: list[Any]) -> CodedTable:
+    """The same with the names of the given items, which may be numbers."""
+    known = {str(name): name for name in items}
+    columns = {
+        what: Coded(column.codes, [known.get(name, name) for name in column.names])
+        if what in ("better", "worse", "one", "other", "winner", "item")
+        else column
+        for what, column in table.columns.items()
+    }
+    return CodedTable(table.name, table.where, columns)

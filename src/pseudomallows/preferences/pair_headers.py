@@ -1,0 +1,174 @@
+"""Headers of comparisons and impressions: what the names of the columns of a table say."""
+
+import re
+from collections.abc import Collection, Hashable, Sequence
+
+from .headers import ITEM, RANK, USER, are_places, find_column, is_long, parts, word
+
+BETTER = {"better", "winner", "topitem", "preferred", "chosen"}
+BETTER |= {"betteritem", "winneritem", "preferreditem", "chosenitem"}
+WORSE = {"worse", "loser", "bottomitem", "rejected", "other"}
+WORSE |= {"worseitem", "loseritem", "otheritem", "rejecteditem"}
+WINNER = BETTER | {"choice", "preference"}  # beside two sides
+SIDES = (("a", "b"), ("1", "2"), ("left", "right"))
+SIDED = {"", "model", "option", "candidate", "team", "player", "name"} | ITEM
+PAIRS = ({"a", "b"}, {"1", "2"}, {"left", "right"}, {"first", "second"}, {"one", "two"})
+TIMES = {"count", "counts", "n", "freq", "frequency", "votes"}
+CLICKED = ("clicked", "click", "isclicked", "isclick", "taken", "label")  # the first is meant
+SHOWN = ("slate", "impression", "request", "list", "query", "visit", "session")
+SLATE = (*SHOWN, *(f"{name}id" for name in SHOWN))  # the same
+
+
+def is_pairs(names: Sequence[Hashable]) -> bool:
+    """Whether the columns are those of comparisons.
+
+    >>> is_pairs(["assessor", "bottom_item", "top_item"]), is_pairs(["model_a", "model_b"])
+    (True, False)
+    """
+    words = [word(name) for name in names]
+    has_sides = bool(_sides(words)) and any(name in WINNER for name in words)
+    has_both = any(name in BETTER for name in words) and any(name in WORSE for name in words)
+    return (has_both or has_sides) and not is_long(names)
+
+
+def find_pair_columns(names: Sequence[Hashable]) -> dict[str, int]:
+    """Where the columns of comparisons stand, by what they are: "better" and "worse", or "one",
+    "other" and the "winner" of them; "user" and "count" if there are such.
+
+    >>> find_pair_columns(["judge", "model_a", "model_b", "winner"])
+    {'one': 1, 'other': 2, 'winner': 3, 'user': 0}
+    >>> find_pair_columns(["bottom_item", "top_item", "n"])
+    {'better': 1, 'worse': 0, 'count': 2}
+    """
+    words = [word(name) for name in names]
+    if not any(name in WORSE for name in words) and (sides := _sides(words)):
+        one, other = _the_items(names, sides)
+        found = {"one": one, "other": other, "winner": _only(names, WINNER, "winner")}
+    else:
+        found = {"better": _only(names, BETTER, "better"), "worse": _only(names, WORSE, "worse")}
+    for what, known in (("user", USER), ("count", TIMES)):
+        if any(name in known for name in words):
+            found[what] = _only(names, known, what)
+    return found
+
+
+def _only(names: Sequence[Hashable], known: Collection[str], what: str) -> int:
+    """The one column of these names; one of the very name comes first."""
+    words = [word(name) for name in names]
+    found = [place for place, name in enumerate(words) if name in known]
+    found = [place for place in found if words[place] == what] or found
+    if len(found) != 1:
+        problem = "no column" if not found else f"{len(found)} columns"
+        shown = ", ".join(str(name) for name in names[:8])
+        raise ValueError(f"{problem} for {what!r}: name one of {shown} {what!r}")
+    return found[0]
+
+
+def _sides(words: list[str]) -> list[tuple[int, int]]:
+    """Columns of two sides, such as modela and modelb."""
+    return [
+        (place, words.index(stem + right))
+        for left, right in SIDES
+        for place, name in enumerate(words)
+        if (stem := name.removesuffix(left)) != name and stem + right in words
+    ]
+
+
+def _the_items(names: Sequence[Hashable], sides: list[tuple[int, int]]) -> tuple[int, int]:
+    """Of several pairs of columns, that of the items, by name."""
+    named = [(one, other) for one, other in sides if _stem(names[one], names[other]) in SIDED]
+    found = sides if len(sides) == 1 else named
+    if len(found) != 1:
+        shown = ", ".join(str(name) for name in names[:8])
+        raise ValueError(
+            f"{len(sides)} pairs of columns may be compared: name two of {shown} "
+            "'item_a' and 'item_b'"
+        )
+    return found[0]
+
+
+def _stem(one: Hashable, other: Hashable) -> str:
+    return word(one).removesuffix(side_words(one, other)[0])
+
+
+def side_words(one: Hashable, other: Hashable) -> tuple[str, str]:
+    """What tells the names of two sides apart.
+
+    >>> side_words("model_a", "model_b"), side_words("left", "right")
+    (('a', 'b'), ('left', 'right'))
+    """
+    for left, right in SIDES:
+        if word(one).endswith(left) and word(other).endswith(right):
+            return left, right
+    return word(one), word(other)
+
+
+def refuse_pairs(names: Sequence[Hashable]) -> None:
+    """Refuse the header of a table of comparisons, such as user, better, worse."""
+    if is_pairs(names):
+        raise ValueError(pairs_by(names))
+
+
+def pairs_by(names: Sequence[Hashable]) -> str:
+    """What to say of a table of comparisons that is taken for something else."""
+    shown = ", ".join(str(name) for name in names[:5])
+    return (
+        f"these are comparisons of pairs, by the header {shown}: name the columns user, better and "
+        "worse, and use pm.Preferences.from_pairs, or pm.read with kind='pairs'"
+    )
+
+
+def may_be_pairs(names: Sequence[Hashable]) -> bool:
+    """Whether there is a column of users, and two more that are named as the sides of a pair, but
+    nothing says which is better.
+
+    Rankings of two items may be named so, too: their values tell.
+
+    >>> may_be_pairs(["judge", "left", "right"]), may_be_pairs(["user", "item_1", "item_2"])
+    (True, True)
+    >>> may_be_pairs(["user", "first", "second"])
+    False
+    """
+    sides = [name for name in names if word(name) not in USER]
+    if len(names) != 3 or len(sides) != 2 or are_places(sides):
+        return False
+    one, other = (parts(re.sub(r"(?<=[a-z])(?=\d)", " ", str(name))) for name in sides)
+    return (one ^ other) in PAIRS or bool({word(name) for name in sides} & BETTER)
+
+
+# Impressions
+
+
+def is_impressions(names: Sequence[Hashable]) -> bool:
+    """Whether the columns may be those of impressions; the values of the third must be yes or no.
+
+    >>> is_impressions(["user", "item", "clicked"]), is_impressions(["user", "item", "rating"])
+    (True, False)
+    """
+    words = {word(name) for name in names}
+    return is_long(names) and bool(words & set(CLICKED)) and not words & RANK
+
+
+def find_impression_columns(
+    names: Sequence[Hashable], slate: Hashable | None = None
+) -> dict[str, int]:
+    """Where the columns of impressions stand, by what they are; "slate" only if there is one.
+    Without a column of users, each slate is a user.
+
+    >>> find_impression_columns(["session", "item", "label", "user"])
+    {'user': 3, 'item': 1, 'clicked': 2, 'slate': 0}
+    """
+    if slate is not None and slate not in names:
+        raise ValueError(f"slate must be a column, got {slate!r}; the columns are {names[:8]}")
+    words = [word(name) for name in names]
+    slates = SLATE if slate is None else (word(slate),)
+    shown = [words.index(name) for name in slates if name in words]
+    others = ["" if name in slates else str(name) for name in names]
+    has_user = any(word(name) in USER for name in others)
+    clicked = [words.index(name) for name in CLICKED if name in words]
+    found = {
+        "user": _only(others if has_user or not shown else names, USER | set(slates), "user"),
+        "item": find_column(names, "item"),
+        "clicked": clicked[0] if clicked else _only(names, CLICKED, "clicked"),
+    }
+    return found | ({"slate": shown[0]} if has_user and shown else {})
