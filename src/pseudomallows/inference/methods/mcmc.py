@@ -96,16 +96,14 @@ class Mcmc(Sampler):
 
     def population(self, prefs: Preferences, executor: Executor | None) -> Population:
         """The users as this method needs them."""
+        if self.gaps != "auto" and not (prefs.is_vote and self.distance == "kendall"):
+            raise ValueError(
+                f"gaps={self.gaps!r} is for votes, one comparison a person, with "
+                "distance='kendall': leave gaps out"
+            )
         if self.augmentation != "metropolis" or self.distance != "footrule":
             made = super().population(prefs, executor)
-            if isinstance(made, VotePopulation):
-                return made.with_gaps(self.gaps)
-            if self.gaps != "auto":
-                raise ValueError(
-                    f"gaps={self.gaps!r} is for votes, one comparison a person, with "
-                    "distance='kendall': leave gaps out"
-                )
-            return made
+            return made.with_gaps(self.gaps) if isinstance(made, VotePopulation) else made
         check_local(executor, "augmentation='metropolis'")
         check_informative(prefs.is_informative)
         assert isinstance(prefs, Clicks)  # others do not have the option
