@@ -106,6 +106,6 @@ def test_pairs_that_scatter_more_than_votes_widen_the_law():
     assert fit_strengths(scattered.astype(float)).dispersion > 5
 
 
-def test_chi_square_skips_pairs_that_nobody_compared():
-    wins, chances = np.array([[0, 3.0, 0], [1, 0, 0], [0, 0, 0]]), np.full((3, 3), 0.5)
-    assert chi_square(wins, chances) == 1.0
+def test_chi_square_skips_pairs_that_hardly_anybody_compared():
+    wins, chances = np.array([[0, 3.0, 2], [1, 0, 0], [1, 0, 0]]), np.full((3, 3), 0.5)
+    assert chi_square(wins, chances) == (1.0, 1)

@@ -116,14 +116,14 @@ def test_the_p_value_is_that_of_the_chi_square():
 
 def test_gaps_are_free_by_data_or_by_choice():
     rng = np.random.default_rng(5)
-    votes = votes_of_wins(simulate(bradley_terry(rng.normal(size=8)), 5000, rng))
+    votes = votes_of_wins(simulate(bradley_terry(rng.normal(size=16)), 9000, rng))
     by_data = VotePopulation(votes)
     assert by_data.has_free_gaps
     assert not by_data.with_gaps("equal").has_free_gaps
     noted = by_data.notes()["votes"]
     assert noted["gaps"] == "free"
     assert noted["widened"] > 1
-    assert len(noted["strengths"]) == 8
+    assert len(noted["strengths"]) == 16
     kendall = VotePopulation(votes_of_wins(simulate(pair_chances(np.arange(1, 9), 0.5), 500, rng)))
     assert not kendall.has_free_gaps
     assert kendall.notes()["votes"]["gaps"] == "equal"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 PRIOR_VARIANCE = 4.0  # of a strength, around 0
+LEAST_VARIANCE = 1.0  # of a pair's wins, below which they say nothing in a chi-square
 MOST_STEPS, LONGEST_STEP, TOLERANCE = 50, 2.0, 1e-8
 Floats = NDArray[np.floating[Any]]
 
@@ -56,10 +57,9 @@ def fit_strengths(wins: Floats) -> Strengths:
         strengths = strengths + np.clip(step, -LONGEST_STEP, LONGEST_STEP)
         if np.abs(step).max() < TOLERANCE:
             break
-    chances, n_compared = _chances(strengths), np.count_nonzero(np.triu(votes, 1))
-    left = n_compared - (n_items - 1)  # degrees of freedom
-    excess = chi_square(wins, chances) / left if left > 0 else 1.0
-    dispersion = max(1.0, excess)
+    value, n_pairs = chi_square(wins, _chances(strengths))
+    left = n_pairs - (n_items - 1)  # degrees of freedom
+    dispersion = max(1.0, value / left) if left > 0 else 1.0
     root = np.linalg.cholesky(np.linalg.inv(bend) * dispersion)
     return Strengths(strengths, root, dispersion)
 
@@ -75,10 +75,11 @@ def laplacian(weights: Floats) -> Floats:
     return np.asarray(np.diag(weights.sum(axis=1)) - weights)
 
 
-def chi_square(wins: Floats, chances: Floats) -> float:
+def chi_square(wins: Floats, chances: Floats) -> tuple[float, int]:
     """Sum over the pairs of the squared difference between wins and expected wins, over their
-    variance: of pairs that were compared and whose chances are not 0 or 1."""
+    variance; and how many pairs are in it: those with a variance of 1 vote or more."""
     votes = wins + wins.T
     variances = np.triu(votes * chances * (1 - chances), 1)
-    used = variances > 0
-    return float((((wins - votes * chances) ** 2)[used] / variances[used]).sum())
+    used = variances >= LEAST_VARIANCE
+    squares = (wins - votes * chances) ** 2
+    return float((squares[used] / variances[used]).sum()), int(used.sum())

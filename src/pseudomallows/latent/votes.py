@@ -211,8 +211,8 @@ def misfit_of(tally: VoteTally, consensus: Ranking) -> Misfit:
     residuals = (wins - votes * chances).sum(axis=1)  # of each item: wins beyond its place
     bend = laplacian(votes * chances * (1 - chances))
     items = float(residuals @ np.linalg.lstsq(bend, residuals, rcond=None)[0])
-    n_pairs = int(np.count_nonzero(np.triu(votes, 1)))
-    return Misfit(items, n_items - 1, chi_square(wins, chances), max(n_pairs - 1, 1))
+    value, n_pairs = chi_square(wins, chances)
+    return Misfit(items, n_items - 1, value, max(n_pairs - 1, 1))
 
 
 def log_likelihoods_of_votes(

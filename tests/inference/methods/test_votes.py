@@ -24,6 +24,7 @@ def quietly(prefs, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
         warnings.simplefilter("ignore", pm.diagnostics.AlphaWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.VotesWarning)
         return pm.fit(prefs, "mcmc", distance="kendall", **options)
 
 
@@ -190,9 +191,7 @@ def coverage(n_items, n_votes, n_times, is_skewed, gaps):
         strengths = rng.normal(size=n_items)
         popularity = rng.gamma(1.0, size=n_items) + 0.1 if is_skewed else None
         wins = simulate(bradley_terry(strengths), n_votes, rng, popularity)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pm.diagnostics.VotesWarning)
-            posterior = quietly(votes_of_wins(wins), rng=seed, gaps=gaps, n_draws=100)
+        posterior = quietly(votes_of_wins(wins), rng=seed, gaps=gaps, n_draws=100)
         low, high = posterior.intervals().T
         truth = np.argsort(np.argsort(-strengths)) + 1
         found.append([((low <= truth) & (truth <= high)).mean(), (high - low + 1).mean()])
