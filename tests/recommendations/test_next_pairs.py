@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 import warnings
 from dataclasses import replace
 
@@ -141,7 +142,8 @@ def test_clusters_have_pairs_of_their_own():
 def test_many_draws_are_thinned_evenly(monkeypatch):
     posterior = posterior_of(n_draws=300)
     all_draws = found_information(posterior)
-    monkeypatch.setattr("pseudomallows.recommendations.next_pairs.MOST_CELLS", 6 * 200)
+    module = sys.modules["pseudomallows.recommendations.next_pairs"]
+    monkeypatch.setattr(module, "MOST_CELLS", 6 * 200)
     for pair, values in found_information(posterior).items():
         assert np.allclose(values, all_draws[pair], atol=0.05)
         assert values != all_draws[pair]

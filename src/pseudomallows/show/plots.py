@@ -53,6 +53,7 @@ def pairs(posterior: Posterior, cluster: int = 0, ax: "Axes | None" = None) -> "
     mesh = ax.pcolormesh(edges, edges, table, cmap="RdBu", vmin=0, vmax=1, rasterized=True)
     bar = ax.figure.colorbar(mesh, ax=ax)
     bar.set_label("probability that the row comes first")
+    ax.set_facecolor("0.8")  # of the diagonal
     ax.invert_yaxis()
     ax.set(title=_title("Who comes before whom", posterior, cluster), aspect="equal")
     _name_items(ax, posterior, order)
