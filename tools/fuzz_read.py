@@ -18,7 +18,7 @@ with atheris.instrument_imports(include=["pseudomallows", "csv"]):
     from pseudomallows.files.arrow import text as arrow_text
     from pseudomallows.files.kinds import KINDS
 
-NAMES = ("x.csv", "x.tsv", "x.soc", "x.toi", "x.npz", "x.parquet", "x.csv.gz", "x")
+NAMES = ("x.csv", "x.tsv", "x.soc", "x.toi", "x.wmd", "x.npz", "x.parquet", "x.csv.gz", "x")
 DOOR = sys.modules[pm.read.__module__]
 FOLDER = Path(tempfile.mkdtemp())
 
@@ -48,8 +48,8 @@ def answer_of(path: Path, kind: str | None) -> object:
         return str(error)
     if found.n_users < 1 or found.n_items < 2:
         raise RuntimeError(f"wanted users and items, got {found}")
-    cells = found.codes if isinstance(found, pm.Clicks) else found.rankings
-    return found.users.tolist(), found.items.tolist(), cells.tolist()
+    cells = [array.tolist() for array in found.to_arrays().values()]
+    return found.users.tolist(), found.items.tolist(), cells
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Learn what people prefer, and how sure one can be of it, from rankings and clicks.
+"""Learn what people prefer, and how sure one can be of it, from rankings, clicks and
+comparisons.
 
 The names here are what most people need. Each room has more: `pm.preferences`, `pm.files`,
 `pm.distances`, `pm.distributions`, `pm.recommendations`, `pm.inference`, `pm.evaluation`,
@@ -40,7 +41,7 @@ from .posteriors.diagnostics import ConvergenceWarning
 from .posteriors.personal import PersonalFit
 from .posteriors.posterior import Posterior
 from .posteriors.save import load
-from .preferences import Clicks, Preferences, Rankings
+from .preferences import Clicks, Mixed, Pairs, Preferences, Rankings
 from .rankings import footrule
 from .recommendations.next_pairs import next_pairs
 from .recommendations.recommend import recommend
@@ -56,6 +57,8 @@ __all__ = [
     "ConvergenceWarning",
     "DaskExecutor",
     "Mallows",
+    "Mixed",
+    "Pairs",
     "PersonalFit",
     "Posterior",
     "Preferences",

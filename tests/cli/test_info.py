@@ -21,3 +21,13 @@ def test_info_of_rankings_shows_the_first_user(here, capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["holds"], found["users"], found["full"]) == ("rankings", 2, 2)
     assert found["first user"] == "ann: mate, tea, gin"
+
+
+def test_info_of_comparisons_shows_the_winner_and_a_contradiction(here, capsys):
+    with open("p.csv", "w") as stream:
+        stream.write("user,better,worse\nann,tea,ale\nann,ale,gin\nann,gin,tea\nbob,tea,gin\n")
+    assert run("info", "p.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["holds"], found["comparisons"], found["contradictory users"]) == ("pairs", 4, 1)
+    assert found["most preferred"] == "tea"
+    assert found["a contradiction"] == "ann: ale over gin over tea over ale"

@@ -73,7 +73,8 @@ def test_every_help_ends_in_an_example_that_runs(here, capsys):
         (["evaluate", "r.csv"], "evaluate needs clicks"),
         (["report", "m.pm", "--evaluate", "--hide", "1", "--k", "99"], "k must be at most"),
         (["info", "cut.pm"], "cut.pm: this is a damaged model file"),
-        (["info", "pairs.csv"], "pairs.csv, line 1: these are comparisons of pairs"),
+        (["info", "pairs.csv"], "pairs.csv, line 3: '3' is compared with itself: drop the row"),
+        (["info", "sides.csv"], "sides.csv, line 1: these are comparisons of pairs"),
         (["info", "bad.csv"], "bad.csv, line 2"),
     ],
 )
@@ -82,7 +83,8 @@ def test_bad_input_is_one_clear_line_and_code_1(model, capsys, arguments, words)
         ("bad.csv", "user,item\nx\n"),
         ("strange.csv", "user,item\nx,gold\nx,item 1\n"),
         ("r.csv", "a,b,c\n1,2,3\n3,2,1\n"),
-        ("pairs.csv", "assessor,bottom_item,top_item\n1,2,3\n1,3,4\n"),
+        ("pairs.csv", "assessor,bottom_item,top_item\n1,2,3\n1,3,3\n"),
+        ("sides.csv", "user,left,right\n1,2,3\n1,3,4\n"),
     ):
         with open(name, "w") as stream:
             stream.write(text)

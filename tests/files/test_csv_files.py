@@ -109,7 +109,7 @@ HARD = [
     st.sampled_from(["", "\n", "\n\n,,\n"]),
     st.integers(150, 230),
     st.sampled_from(["clicks.csv", "clicks.csv.gz"]),
-    st.sampled_from(["click", "day", "rating", "count", "position"]),
+    st.sampled_from(["liked", "day", "rating", "count", "position"]),
 )
 def test_the_fast_way_reads_as_the_slow_way(
     tmp_path_factory, rows, end, mark, last, block, name, third

@@ -92,3 +92,32 @@ def test_preflib_errors_say_where(put, lines, words):
     assert words in str(caught.value)
     with pytest.raises(ValueError, match="is this a PrefLib file of today"):
         pm.read(put("4\n1,ale\n", "x.soc"))
+
+
+GRAPH = PREFLIB.replace("x.toc", "x.wmd") + "# DATA TYPE: wmd\n# NUMBER EDGES: 3\n"
+
+
+def test_a_graph_is_read_as_comparisons_where_one_says_so(put):
+    path = put(GRAPH + "1,2,7.0\n2, 1, 3\n4,1,2.\n", "x.wmd")
+    found = pm.read(path, "pairs")
+    assert found.is_vote
+    assert found.items.tolist() == ["ale", "gin", "rum", "mead"]
+    assert found.wins().tolist() == [[0, 7, 0, 0], [3, 0, 0, 0], [0, 0, 0, 0], [2, 0, 0, 0]]
+    with pytest.raises(ValueError, match=r"holds a graph, .* give kind='pairs'"):
+        pm.read(path)
+
+
+@pytest.mark.parametrize(
+    ("edges", "words"),
+    [
+        ("1,2,7\n2,1,3\n", "3 edges are announced, but there are 2: the file seems to be cut"),
+        ("1,2,7\n2,1,3\n1,1,2\n", "line 11: item 1 is compared with itself"),
+        ("1,2,7\n2,1,3\n1,9,2\n", "line 11: item 9 has no name in the header"),
+        ("1,2,7\n2,1,3\n1,3,0.5\n", "line 11: wanted 'item, item, weight' in whole numbers"),
+        ("1,2,7\n2,1,3\n1,3\n", "line 11: wanted 'item, item, weight'"),
+        ("", "there are no edges after the header"),
+    ],
+)
+def test_a_graph_that_is_wrong_is_told(put, edges, words):
+    with pytest.raises(ValueError, match=words):
+        pm.read(put(GRAPH + edges, "x.wmd"), "pairs")

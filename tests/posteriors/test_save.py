@@ -49,6 +49,39 @@ def test_a_saved_posterior_comes_back_whole(posterior, path):
     assert os.listdir(path.parent) == ["a posterior.pm"]
 
 
+def every_kind():
+    """Data of 30 users on 5 items, of each kind."""
+    rng = np.random.default_rng(1)
+    names = {"items": list("abcdé")}
+    ranked = pm.Preferences.from_rankings(np.argsort(rng.random((30, 5))) + 1, **names)
+    clicked = pm.Preferences.from_clicks(rng.random((30, 5)) < 0.5, **names)
+    pairs = [(user, *rng.choice(list("abcdé"), 2, replace=False)) for user in range(30)]
+    compared = pm.Preferences.from_pairs(pairs, **names)
+    parts = [part.take(range(10)) for part in (compared, ranked, clicked)]
+    return {each.kind: each for each in (ranked, clicked, compared, pm.Preferences.concat(parts))}
+
+
+@pytest.mark.parametrize("kind", pm.preferences.KINDS)
+def test_data_of_every_kind_come_back(posterior, tmp_path, kind):
+    data = every_kind()[kind]
+    dataclasses.replace(posterior, data=data, users=data.users).save(tmp_path / "x")
+    again = pm.load(tmp_path / "x").data
+    assert type(again) is type(data)
+    assert again.digest() == data.digest()
+    assert again.users.tolist() == data.users.tolist()
+
+
+def test_data_that_are_not_whole_are_refused(posterior, tmp_path, monkeypatch):
+    data = every_kind()["mixed"]
+    whole = data.to_arrays()
+    for name in whole:
+        rest = {other: array for other, array in whole.items() if other != name}
+        monkeypatch.setattr(type(data), "to_arrays", lambda self, rest=rest: rest)
+        dataclasses.replace(posterior, data=data, users=data.users).save(tmp_path / "x")
+        with pytest.raises(ValueError, match="is damaged: it"):
+            pm.load(tmp_path / "x")
+
+
 def test_numpy_opens_the_file_without_pickle(posterior, path):
     with np.load(path, allow_pickle=False) as archive:
         assert (archive["consensus"] == posterior.consensus).all()

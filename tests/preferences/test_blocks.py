@@ -1,6 +1,7 @@
 """Rankings and clicks: what a row says, and what each kind answers for itself."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,15 +26,41 @@ def test_a_row_of_ties_is_not_full_and_one_tie_of_all_says_nothing():
         pm.fit(prefs.take([1]))
 
 
+RANKED = pm.Preferences.from_rankings([[1, 2, 2, 4], [1, 0, 0, 0]], weights=[1, 3])
+CLICKED = pm.Preferences.from_clicks([[1, 0, 1, 0], [0, 0, 0, 1]], weights=[1, 3])
+
+
+def compared(pairs, weights=(1, 3)):
+    return pm.Preferences.from_pairs(pairs, weights=weights, users=[0, 1], items=range(4))
+
+
+COMPARED = [(0, 1, 2), (0, 2, 1), (0, 1, 2), (1, 3, 0)]
 SAMPLES = {
-    "rankings": pm.Preferences.from_rankings([[1, 2, 2, 4], [1, 0, 0, 0]], weights=[1, 3]),
-    "clicks": pm.Preferences.from_clicks([[1, 0, 1, 0], [0, 0, 0, 1]], weights=[1, 3]),
+    "rankings": RANKED,
+    "clicks": CLICKED,
+    "pairs": compared(COMPARED),
+    "mixed": pm.Preferences.concat([RANKED.take([0]), CLICKED.take([1]).rename(users=[1])]),
 }
 
-OTHERS = {
-    "rankings": [[[1, 3, 2, 4], [1, 0, 0, 0]], [[1, 2, 2, 4], [0, 1, 0, 0]]],
-    "clicks": [[[1, 0, 0, 0], [0, 0, 0, 1]], [[0, 0, 0, 1], [1, 0, 1, 0]]],
-}
+
+def other_samples(kind):
+    """Data that differ from the sample, in what was said or in the weights."""
+    if kind == "pairs":
+        yield compared([(1, 1, 2), *COMPARED[1:]])
+        yield compared([*COMPARED[:2], COMPARED[3]])
+        yield compared(COMPARED, [1, 1])
+    elif kind == "mixed":
+        for part in (RANKED.take([0]), CLICKED.take([0])):
+            yield pm.Preferences.concat([part, CLICKED.take([0]).rename(users=["x"])])
+        yield pm.Preferences.concat([CLICKED.take([1]), RANKED.take([0])])
+    else:
+        make = getattr(pm.Preferences, f"from_{kind}")
+        rows = {
+            "rankings": [[[1, 3, 2, 4], [1, 0, 0, 0]], [[1, 2, 2, 4], [0, 1, 0, 0]]],
+            "clicks": [[[1, 0, 0, 0], [0, 0, 0, 1]], [[0, 0, 0, 1], [1, 0, 1, 0]]],
+        }[kind]
+        yield from (make(each, weights=[1, 3]) for each in rows)
+        yield make(rows[0])
 
 
 def test_every_kind_has_a_sample():
@@ -49,7 +76,8 @@ def test_a_kind_answers_for_itself(kind):
     assert list(facts)[:3] == ["users", "items", "people"]
     assert (facts["users"], facts["items"], facts["people"]) == (2, 4, 4)
     assert all(type(value) in (int, float) for value in facts.values())
-    assert prefs.shape_words in ("rankings with ties", "clicks")
+    words = ("rankings with ties", "clicks", "comparisons", "rankings with ties and clicks")
+    assert prefs.shape_words in words
     assert not prefs.is_full
     assert prefs.is_row_full.shape == prefs.is_informative.shape == (2,)
 
@@ -58,7 +86,10 @@ def test_a_kind_answers_for_itself(kind):
 def test_arrays_of_a_kind_bring_it_back(kind):
     prefs = SAMPLES[kind]
     arrays = prefs.to_arrays()
-    assert {name: array.dtype for name, array in arrays.items()} == prefs.ARRAYS
+    assert set(prefs.ARRAYS) <= set(arrays)
+    for name, array in arrays.items():
+        assert array.dtype == prefs.array_type(name)
+    assert prefs.array_type("consensus") is None
     again = KINDS[kind].from_arrays(arrays, prefs.users, prefs.items)
     assert again.digest() == prefs.digest()
     assert repr(again) == repr(prefs)
@@ -66,9 +97,8 @@ def test_arrays_of_a_kind_bring_it_back(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_data_have_another_digest(kind):
-    prefs, make = SAMPLES[kind], getattr(pm.Preferences, f"from_{kind}")
-    others = [make(rows, weights=[1, 3]) for rows in OTHERS[kind]]
-    others += [make(OTHERS[kind][0]), prefs.rename(items=list("abcd")), prefs.take([0])]
+    prefs, others = SAMPLES[kind], [*other_samples(kind)]
+    others += [prefs.rename(items=list("abcd")), prefs.take([0])]
     digests = {each.digest() for each in (prefs, *others)}
     assert len(digests) == 1 + len(others)
 
@@ -83,8 +113,20 @@ def test_arrays_that_are_wrong_are_refused(kind):
             with pytest.raises(ValueError):
                 KINDS[kind].from_arrays(arrays | {name: each}, prefs.users, prefs.items)
         rest = {other: arrays[other] for other in arrays if other != name}
-        with pytest.raises(ValueError, match=f"no array '{name}'"):
+        own = name.split("_", 1)[1] if name.startswith("part") else name
+        with pytest.raises(ValueError, match=f"no array '{own}'"):
             KINDS[kind].from_arrays(rest, prefs.users, prefs.items)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_for_each_person_says_the_same(kind):
+    prefs = SAMPLES[kind]
+    each, owners = prefs.one_row_each()
+    assert owners.tolist() == [0, 1, 1, 1]
+    assert each.weights.tolist() == [1, 1, 1, 1]
+    for row, owner in enumerate(owners):
+        mine, theirs = each.take([row]), replace(prefs.take([owner]), weights=np.ones(1, np.int64))
+        assert mine.digest() == theirs.digest()
 
 
 def test_saved_ties_must_have_their_first_rank():

@@ -72,25 +72,6 @@ def test_what_looks_like_a_place_and_has_no_number_is_seen(name):
 
 
 @pytest.mark.parametrize(
-    "names", [["user", "better", "worse"], ["winner", "item_a", "item_b"], ["topItem", "loser"]]
-)
-def test_comparisons_are_refused(names):
-    with pytest.raises(ValueError, match="these are comparisons of pairs, by the header"):
-        headers.refuse_pairs(names)
-
-
-@pytest.mark.parametrize("names", [["user", "chosen", "item"], ["winner", "tea"], ["a", "b"]])
-def test_other_tables_are_no_comparisons(names):
-    assert headers.refuse_pairs(names) is None
-
-
-def test_a_table_with_users_and_two_sides_may_be_of_comparisons():
-    assert headers.may_be_pairs(["user", "winner", "x"])
-    assert not headers.may_be_pairs(["user", "tea", "mate"])
-    assert not headers.may_be_pairs(["left", "right", "tea"])  # nobody compares
-
-
-@pytest.mark.parametrize(
     ("name", "kind"),
     [
         ("clicked", "clicked"),

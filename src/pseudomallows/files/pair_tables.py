@@ -23,10 +23,14 @@ from .source import Source
 FINDERS = {"pairs": find_pair_columns, "impressions": find_impression_columns}
 
 
-def pair_kind(kind: str | None, names: list[str]) -> str | None:
-    """The kind if it is "pairs" or "impressions", or if nothing is said and the header says so."""
+def pair_kind(source: Source, kind: str | None, names: list[str]) -> str | None:
+    """The kind if it is "pairs" or "impressions", or if nothing is said and the header says so.
+
+    What is added to clicks is never taken for impressions.
+    """
     if kind is None:
-        return "pairs" if is_pairs(names) else "impressions" if is_impressions(names) else None
+        may_be_shown = is_impressions(names) and not source.may_be_one_item
+        return "pairs" if is_pairs(names) else "impressions" if may_be_shown else None
     return kind if kind in FINDERS else None
 
 

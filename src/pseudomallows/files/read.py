@@ -153,7 +153,7 @@ def _read_text(
         header = next(rows, None)
         if header is None:
             raise source.error(None, "the file is empty")
-        chosen = None if is_checked else pair_kind(kind, header[1])
+        chosen = None if is_checked else pair_kind(source, kind, header[1])
         if chosen is not None:
             places = find_places(source, header, chosen)
             coded = read_coded(source, header, rows, places)
@@ -229,7 +229,7 @@ def _read_parquet(source: Source, kind: str | None) -> tuple[Any, str]:
     if not names or not n_rows:
         raise source.error(None, "the file has no rows or no columns")
     header = (1, names)
-    chosen = pair_kind(kind, names)
+    chosen = pair_kind(source, kind, names)
     if chosen is not None:
         places = find_places(source, header, chosen)
         coded = arrow.read_parquet_coded(source, lambda part, at: find_places(part, at, chosen))

@@ -71,12 +71,18 @@ class CodedTable:
         return column.names[column.codes[row]]
 
 
+def is_table(table: Any, name: str) -> bool:
+    """Whether it is a data frame or a dict; a lazy frame, whose columns must not be asked for, is
+    refused."""
+    if hasattr(table, "collect"):
+        raise TypeError(f"{name} is a lazy frame: call .collect() first")
+    return isinstance(table, Mapping) or hasattr(table, "columns")
+
+
 def coded_table(
     name: str, table: Any, find_columns: Callable[[list[Hashable]], dict[str, int]]
 ) -> CodedTable:
     """Columns of a data frame or of a dict, those that ``find_columns(names)`` finds."""
-    if hasattr(table, "collect"):
-        raise TypeError(f"{name} is a lazy frame: call .collect() first")
     names = list(table) if isinstance(table, Mapping) else list(table.columns)
     for column in names if isinstance(table, Mapping) else ():
         if isinstance(table[column], str) or not isinstance(table[column], Iterable):
@@ -101,6 +107,8 @@ def coded(column: Any) -> Coded:
     values = column.to_numpy() if hasattr(column, "to_numpy") else column
     if not isinstance(values, np.ndarray):
         values = object_array(list(values))
+    if values.ndim != 1:
+        raise ValueError(f"a column must have one axis, got {values.ndim}")
     if values.dtype.kind in "mM":
         values = values.astype(str)
     if values.dtype.kind in "biufUS":

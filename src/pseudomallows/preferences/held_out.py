@@ -57,7 +57,7 @@ def _as_clicks(held_out: Any, prefs: Clicks) -> Clicks:
     if isinstance(held_out, Clicks):
         return held_out
     if isinstance(held_out, Preferences):
-        raise TypeError("held_out must be clicks, got rankings")
+        raise TypeError(f"held_out must be clicks, got {held_out.kind}")
     is_named = hasattr(held_out, "columns") or isinstance(held_out, Mapping)
     if is_named and not hasattr(held_out, "tocsr"):
         try:

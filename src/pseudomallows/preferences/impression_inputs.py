@@ -1,18 +1,18 @@
 """Comparisons from impressions: what was shown, and was it taken."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .coded import Coded, CodedTable, coded_table, join_names
+from .coded import Coded, CodedTable, coded_table, is_table, join_names
 from .pair_headers import find_impression_columns
 from .pairs import Pairs, pairs_of_entries
 from .preferences import check_n_items
 
 YES, NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
-MOST_PAIRS = 200_000_000  # that impressions may make; so many take some 10 GB
+MOST_PAIRS = 50_000_000  # that impressions may make; so many take some 8 GB
 Names = Sequence[Hashable] | None
 
 
@@ -24,7 +24,7 @@ def impressions_of_anything(
     slate: Hashable | None,
 ) -> Pairs:
     """See :meth:`Preferences.from_impressions`."""
-    if not isinstance(impressions, Mapping) and not hasattr(impressions, "columns"):
+    if not is_table(impressions, "impressions"):
         raise TypeError(
             "impressions must be a data frame or a dict with the columns user, item and clicked, "
             f"got {type(impressions).__name__}"

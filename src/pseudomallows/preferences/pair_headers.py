@@ -16,7 +16,7 @@ PAIRS = ({"a", "b"}, {"1", "2"}, {"left", "right"}, {"first", "second"}, {"one",
 TIMES = {"count", "counts", "n", "freq", "frequency", "votes"}
 CLICKED = ("clicked", "click", "isclicked", "isclick", "taken", "label")  # the first is meant
 SHOWN = ("slate", "impression", "request", "list", "query", "visit", "session")
-SLATE = (*SHOWN, *(f"{name}id" for name in SHOWN))  # the same
+SLATE = tuple(name + end for name in SHOWN for end in ("", "id"))  # the finest first
 
 
 def is_pairs(names: Sequence[Hashable]) -> bool:
@@ -153,7 +153,7 @@ def find_impression_columns(
     names: Sequence[Hashable], slate: Hashable | None = None
 ) -> dict[str, int]:
     """Where the columns of impressions stand, by what they are; "slate" only if there is one.
-    Without a column of users, each slate is a user.
+    Without a column of users, a session is a user, or any other slate.
 
     >>> find_impression_columns(["session", "item", "label", "user"])
     {'user': 3, 'item': 1, 'clicked': 2, 'slate': 0}
@@ -163,12 +163,10 @@ def find_impression_columns(
     words = [word(name) for name in names]
     slates = SLATE if slate is None else (word(slate),)
     shown = [words.index(name) for name in slates if name in words]
-    others = ["" if name in slates else str(name) for name in names]
-    has_user = any(word(name) in USER for name in others)
+    others = ["" if name in slates else name for name in words]
+    is_named = any(name in USER for name in others) or not shown
+    found = {"user": _only(others, USER, "user") if is_named else shown.pop()}
+    found["item"] = find_column(names, "item")
     clicked = [words.index(name) for name in CLICKED if name in words]
-    found = {
-        "user": _only(others if has_user or not shown else names, USER | set(slates), "user"),
-        "item": find_column(names, "item"),
-        "clicked": clicked[0] if clicked else _only(names, CLICKED, "clicked"),
-    }
-    return found | ({"slate": shown[0]} if has_user and shown else {})
+    found["clicked"] = clicked[0] if clicked else _only(names, CLICKED, "clicked")
+    return found | ({"slate": shown[0]} if shown else {})

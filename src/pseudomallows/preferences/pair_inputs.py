@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .coded import Coded, CodedTable, coded, coded_table, join_names
+from .coded import Coded, CodedTable, coded, coded_table, is_table, join_names
 from .headers import word
 from .pair_headers import find_pair_columns, is_pairs, side_words
 from .pairs import Pairs, pairs_of_entries, votes_of
@@ -24,15 +24,15 @@ Names = Sequence[Hashable] | None
 
 def pairs_of_anything(pairs: Any, weights: ArrayLike | None, users: Names, items: Names) -> Pairs:
     """See :meth:`Preferences.from_pairs`."""
-    if hasattr(pairs, "columns") or (isinstance(pairs, Mapping) and is_pairs(list(pairs))):
-        sides: list[Hashable] = []
-        table = coded_table("pairs", pairs, lambda names: _columns_of(names, sides))
-        return pairs_of_table(table, weights, users, items, sides)
-    if isinstance(pairs, Mapping):
+    if not is_table(pairs, "pairs"):
+        return pairs_of_table(_table_of_rows(pairs), weights, users, items)
+    if isinstance(pairs, Mapping) and not is_pairs(list(pairs)):
         table = _table_of_dict(pairs)
         everybody = table.columns["user"].names if users is None else users
         return pairs_of_table(table, weights, everybody, items)
-    return pairs_of_table(_table_of_rows(pairs), weights, users, items)
+    sides: list[Hashable] = []
+    table = coded_table("pairs", pairs, lambda names: _columns_of(names, sides))
+    return pairs_of_table(table, weights, users, items, sides)
 
 
 # Forms
@@ -135,6 +135,8 @@ def pairs_of_table(
     if not has_user:
         if weights is not None:
             counts = counts * check_weights(weights, n_rows)[rows]
+        if not counts.any():
+            raise ValueError(f"{table.name} is empty: every count is 0")
         return votes_of(better, worse, is_tie, counts, item_names)
     (owners,), user_names = join_names([columns["user"]], users, "user")
     return pairs_of_entries(owners, better, worse, is_tie, counts, weights, user_names, item_names)

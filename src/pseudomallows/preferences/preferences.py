@@ -341,7 +341,7 @@ class Preferences(ABC):
 
     @abstractmethod
     def on_items(self, items: NDArray[Any], places: NDArray[np.int64]) -> "Preferences":
-        """The same over other items, all of these among them: ``places[item]`` is the code there."""
+        """The same over more items: ``places[item]`` is the code of an item there."""
 
     @classmethod
     @abstractmethod

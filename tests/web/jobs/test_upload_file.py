@@ -37,6 +37,19 @@ def test_a_file_beyond_a_limit_is_refused_with_the_option_that_allows_it(tmp_pat
     assert error.value.status == 413
 
 
+def test_what_is_no_clicks_is_refused(tmp_path):
+    with pytest.raises(ServiceError, match=r"must hold clicks .* not comparisons"):
+        read(tmp_path, "user,better,worse\nann,tea,rum\n")
+    with pytest.raises(ServiceError, match=r"must hold clicks .* not rankings"):
+        read(tmp_path, "user,tea,rum,gin\nann,1,2,3\n")
+
+
+def test_shown_items_count_as_clicks_with_a_warning(tmp_path):
+    clicks = read(tmp_path, "user,item,clicked\nann,tea,1\nann,rum,0\n")
+    assert clicks.counts() == (1, 2, 2)
+    assert "column 'clicked' is ignored, every row counts as a click" in clicks.warnings[0]
+
+
 def test_the_path_of_the_service_is_not_told(tmp_path):
     with pytest.raises(ServiceError, match="the file") as error:
         read(tmp_path, "user,item\nx\n")

@@ -33,7 +33,8 @@ def read_csv_pairs(source: Source, is_said: bool = False, is_checked: bool = Fal
         if plain is None:
             return None
         delimiter, header, columns = plain
-        if is_impressions(header[1]) and not (is_said or is_checked):
+        may_be_shown = not (is_said or is_checked or source.may_be_one_item)
+        if may_be_shown and is_impressions(header[1]):
             return None
         judged = judged_columns(source, header[1], is_said)
         pairs, text = ArrowPairs(source), PlainText(stream, delimiter, len(header[1]))
