@@ -43,6 +43,7 @@ from .posteriors.posterior import Posterior
 from .posteriors.save import load
 from .preferences import Clicks, Mixed, Pairs, Preferences, Rankings
 from .rankings import footrule
+from .recommendations.next_pairs import next_pairs
 from .recommendations.recommend import recommend
 from .show.report import report
 
@@ -80,6 +81,7 @@ __all__ = [
     "load",
     "log_likelihood",
     "marginal_divergence",
+    "next_pairs",
     "plots",
     "read",
     "recommend",

@@ -268,3 +268,25 @@ def test_what_a_command_cannot_do_is_said_before_the_work(model, capsys, argumen
     pm.fit(pm.Preferences.from_rankings([[1, 2, 3]]), alpha=1, rng=1).save("r.pm")
     assert run(*arguments) == 1
     assert words in capsys.readouterr().err
+
+
+def test_pairs_to_compare_are_those_of_the_function(model, capsys):
+    found = pm.next_pairs(pm.load(model), n=3, rng=1).rows()
+    assert run("pairs", model, "--n", 3, "--seed", 1, "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["item"], row["other"]) for row in rows] == [(r["item"], r["other"]) for r in found]
+    assert rows[0]["information"] == pytest.approx(found[0]["information"], abs=1e-4)
+    assert run("pairs", model, "--user", "nobody") == 1
+    assert "latent rankings of 'nobody' were not kept" in capsys.readouterr().err
+
+
+def test_votes_become_a_leaderboard(here, capsys):
+    votes = "better,worse\n" + "a,b\n" * 30 + "b,c\n" * 30 + "b,a\n" * 5 + "c,a\n" * 9
+    Path("votes.csv").write_text(votes)
+    how = ["--method", "mcmc", "--distance", "kendall", "--seed", 1]
+    assert run("fit", "votes.csv", "--out", "votes.pm", *how) == 0
+    capsys.readouterr()
+    assert run("consensus", "votes.pm", "--json") == 0
+    assert [row["item"] for row in json.loads(capsys.readouterr().out)] == ["a", "b", "c"]
+    assert run("pairs", "votes.pm", "--n", 2, "--out", "pairs.csv") == 0
+    assert len(Path("pairs.csv").read_text().splitlines()) == 3

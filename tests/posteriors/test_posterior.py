@@ -35,6 +35,11 @@ def test_mean_consensus_goes_by_mean_rank():
     assert posterior_of(draws).point_consensus("mean").tolist() == [2, 1, 3]
 
 
+def test_pair_probabilities_are_weighted_shares_of_draws():
+    found = posterior_of([[1, 2, 3], [3, 1, 2], [2, 1, 3]], [0.5, 0.3, 0.2]).pair_probabilities()
+    assert found == pytest.approx(np.array([[0.5, 0.5, 0.7], [0.5, 0.5, 1.0], [0.3, 0.0, 0.5]]))
+
+
 def test_weights_count():
     draws = [[1, 2, 3], [3, 2, 1]]
     assert posterior_of(draws, [0.9, 0.1]).rank_probabilities()[0].tolist() == [0.9, 0, 0.1]

@@ -31,6 +31,26 @@ def test_heat_shows_the_probabilities_in_the_order_of_the_consensus(posterior):
     ax.figure.canvas.draw()
 
 
+def test_pairs_shows_who_comes_before_whom_in_the_order_of_the_consensus(posterior):
+    ax = pm.plots.pairs(posterior)
+    shown = np.asarray(ax.collections[0].get_array()).reshape(6, 6)
+    order = np.argsort(posterior.point_consensus())
+    draws = posterior.consensus.reshape(-1, 6)[:, order]
+    for i, j in ((0, 1), (4, 2), (5, 0)):
+        assert shown[i, j] == pytest.approx((draws[:, i] < draws[:, j]).mean())
+    assert ax.yaxis_inverted()
+    assert ax.get_yticklabels()[0].get_text() == ax.get_xticklabels()[0].get_text()
+    ax.figure.canvas.draw()
+
+
+def test_pairs_of_many_items_have_no_names():
+    prefs = pm.simulate_rankings(10, 70, 2, rng=1).preferences
+    many = pm.fit(prefs, alpha=2, n_draws=5, rng=1)
+    ax = pm.plots.pairs(many)
+    assert ax.get_ylabel() == "items, by consensus"
+    assert len(ax.get_yticks()) < 20
+
+
 @pytest.fixture(scope="module")
 def clustered():
     data = pm.simulate_rankings(150, 6, [6, 6], sizes=[100, 50], rng=1)

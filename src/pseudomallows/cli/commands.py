@@ -21,6 +21,7 @@ from ..inference.update import update
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.save import load
 from ..preferences import Clicks
+from ..recommendations.next_pairs import next_pairs
 from ..recommendations.recommend import DIGITS, recommend
 from ..recommendations.to_file import recommend_to
 from ..show.report import report
@@ -30,6 +31,7 @@ from .shared import (
     check_report,
     clicks_for,
     executor_of,
+    name_like,
     read_clicks,
     read_data,
     say,
@@ -201,6 +203,24 @@ def split_file(options: argparse.Namespace) -> int:
     prefs = read_clicks(options, "split")
     parts = split(prefs, options.out, options.parts)
     say(options, f"{parts} in {options.out}")
+    return 0
+
+
+def pairs_to_compare(options: argparse.Namespace) -> int:
+    """Pairs whose comparison would tell most, as a table."""
+    check_table(options.out)
+    posterior = load(options.model)
+    user = None if options.user is None else name_like(posterior.users)(options.user)
+    found = next_pairs(posterior, user, options.n, cluster=options.cluster, rng=options.seed)
+    columns = {
+        name: [round(row[name], 4) if isinstance(row[name], float) else row[name] for row in rows]
+        for rows in [found.rows()]
+        for name in rows[0]
+    }
+    if options.out == "-" and not options.json and sys.stdout.isatty():
+        _print_aligned(columns)
+    else:
+        write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
     return 0
 
 

@@ -72,9 +72,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pseudomallows {__version__}")
     adders = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_demo, _simulate, _split, _fit, _update, _consensus, _recommend, _evaluate):
+    for add in (_demo, _simulate, _split, _fit, _update, _consensus, _recommend, _pairs):
         add(adders)
-    for add in (_distances, _report, _info, _serve, _completion):
+    for add in (_evaluate, _distances, _report, _info, _serve, _completion):
         add(adders)
     return parser
 
@@ -258,6 +258,25 @@ def _recommend(adders: Any) -> None:
     )
     add_threads(parser)
     add_dask(parser)
+    add_table(parser)
+
+
+def _pairs(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "pairs",
+        commands.pairs_to_compare,
+        "Say which pairs of items to compare next. Those whose answer would tell most about the "
+        "consensus, with the probability of each answer and what it tells, in bits.",
+        "pseudomallows pairs model.pm --n 10",
+    )
+    add_saved(parser)
+    parser.add_argument("--n", type=count, default=10, metavar="N", help="how many pairs (10)")
+    parser.add_argument("--user", help="about a user whose latent rankings the model keeps")
+    parser.add_argument(
+        "--cluster", type=int, default=0, metavar="N", help="whose consensus, from 0 (0)"
+    )
+    add_seed(parser)
     add_table(parser)
 
 

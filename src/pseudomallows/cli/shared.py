@@ -41,14 +41,14 @@ def read_clicks(options: argparse.Namespace, command: str) -> Clicks:
 def clicks_for(posterior: Fit, options: argparse.Namespace) -> Clicks:
     """The clicks of a file that are to be added to a model, whose names may be numbers."""
     prefs, _ = read_as(options.file, "clicks", options.encoding, may_be_one_item=True)
-    users, items = (_as_known(names) for names in (posterior.users, posterior.items))
+    users, items = (name_like(names) for names in (posterior.users, posterior.items))
     renamed = prefs.rename(
         users=[users(name) for name in prefs.users], items=[items(name) for name in prefs.items]
     )
     return cast(Clicks, renamed)
 
 
-def _as_known(names: NDArray[Any]) -> Callable[[str], Any]:
+def name_like(names: NDArray[Any]) -> Callable[[str], Any]:
     """What turns text into a name like these: a number, if all of them are."""
     known = {str(name): name for name in names.tolist()}
     are_numbers = all(type(name) is int for name in known.values())

@@ -79,6 +79,16 @@ class ClusterCurve(HeldOutScores):
         }
 
 
+def check_not_votes(prefs: Preferences) -> None:
+    """Refuse to look for clusters where every person compared one pair only."""
+    if prefs.is_vote:
+        raise ValueError(
+            "clusters need people who compared several pairs, and here each compared one, which "
+            "says nothing of who is like whom: leave n_clusters out, or give the user of each "
+            "comparison"
+        )
+
+
 def choose_clusters(
     prefs: Preferences,
     largest: int | None = None,
@@ -125,6 +135,7 @@ def choose_clusters(
     rng = np.random.default_rng(rng)
     alpha = None if alpha is None else check_alpha(alpha)
     check_preferences(prefs)
+    check_not_votes(prefs)
     population = make_population(prefs.one_row_each()[0], executor, distance)
     if not population.sums_out:
         raise ValueError(

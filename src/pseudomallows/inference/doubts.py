@@ -14,6 +14,8 @@ from ..posteriors.diagnostics import (
     ConvergenceWarning,
     EffectiveSizeWarning,
     MatchedWarning,
+    VotesWarning,
+    contradicts_equal_gaps,
 )
 from ..posteriors.posterior import Posterior
 from .methods.method import Plan
@@ -61,6 +63,8 @@ def _doubts_of_chains(
     matched = posterior.settings.get("matched")
     if matched is not None and matched["effective_share"] < LEAST_EFFECTIVE_SHARE:
         doubts.append(MatchedWarning(matched["effective_share"], len(matched["differences"])))
+    if contradicts_equal_gaps(posterior.settings):
+        doubts.append(VotesWarning(posterior.settings["votes"]["p_value"]))
     clusters = [
         posterior.diagnostics(cluster, some=True) for cluster in range(posterior.n_clusters)
     ]

@@ -20,7 +20,7 @@ from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
 from .alpha import estimate_alpha
 from .checkpoint import Checkpoint, describe_call
-from .choose_clusters import choose_clusters
+from .choose_clusters import check_not_votes, choose_clusters
 from .doubts import warn_if_doubtful
 from .methods import ALL_METHODS, METHODS, Case, Method, Plan
 from .methods.mcmc import contradictions_of
@@ -195,6 +195,7 @@ class Call:
             raise ValueError("keep_latent does not go with Dask workers: leave executor out")
         curve: dict[str, Any] = {}
         if n_clusters == "auto":
+            check_not_votes(self.prefs)
             n_clusters, curve = self._choose(n_draws, options)
             known = self.method.option_names(Case.of(self.prefs, n_clusters))
             options = {name: value for name, value in options.items() if name in known}
@@ -281,6 +282,8 @@ def check_n_clusters(n_clusters: Any, prefs: Preferences) -> int:
     if isinstance(n_clusters, str):
         raise ValueError(f'n_clusters must be a whole number or "auto", got {n_clusters!r}')
     number = check_count(n_clusters, "n_clusters")
+    if number > 1:
+        check_not_votes(prefs)
     n_users = int(prefs.weights[prefs.is_informative].sum())
     if number > max(n_users, 1):
         raise ValueError(

@@ -143,7 +143,7 @@ class Run:
     def checks(self) -> dict[str, Any]:
         """For the settings of a posterior: how far the matched law is from the exact one, if it
         stands for it; how the best start of clusters differs from the next."""
-        checks: dict[str, Any] = {}
+        checks: dict[str, Any] = self.population.notes()
         found = self.differences[np.isfinite(self.differences)]
         if len(found):
             share = weighted_effective_size(np.exp(found - found.max())) / len(found)

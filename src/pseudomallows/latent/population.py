@@ -165,6 +165,14 @@ class Population(ABC):
         """What is known of a user of the data, the number, and the row, if there is any."""
         raise TypeError("latent rankings are not kept on workers")
 
+    def best_of(self, evidence: NDArray[Any]) -> Ranking:
+        """The consensus that is best by the mean evidence of some draws; see `Tally`."""
+        return self.known.best_of(evidence)
+
+    def notes(self) -> dict[str, Any]:
+        """For the settings of a posterior: what is worth knowing of how the users were treated."""
+        return {}
+
     @property
     def exact(self) -> "Population":
         """The same users, their latent rankings drawn exactly."""

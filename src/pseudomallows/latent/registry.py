@@ -31,6 +31,7 @@ from .matched.tables import MatchedTables
 from .population import Population, check_informative
 from .rankings import RankingPopulation, log_likelihoods_of_rankings
 from .shards import ShardedClicks, ShardedPopulation, shard_clicks
+from .votes import VotePopulation, log_likelihoods_of_votes
 
 
 class Exact(NamedTuple):
@@ -79,6 +80,9 @@ EXACT = {
         lambda prefs, rows, consensus, alpha: log_likelihoods_by_hamming(
             prefs.take(np.arange(rows.start, rows.stop)).as_rankings().rankings, consensus, alpha
         ),
+    ),
+    ("pairs", "kendall"): Exact(
+        VotePopulation, log_likelihoods_of_votes, lambda prefs: bool(prefs.is_vote)
     ),
 }
 SHARDED: dict[tuple[str, str], type[ShardedPopulation]] = {  # on workers

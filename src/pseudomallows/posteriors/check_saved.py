@@ -14,7 +14,7 @@ from ..files.archive import WrongFileError
 from ..latent.own_laws import OWN_LAWS
 from ..preferences import KINDS
 from ..rankings import MAX_ALPHA
-from .names import AUGMENTATIONS, ERROR_MODELS, METHODS, STARTS, UPDATES
+from .names import AUGMENTATIONS, ERROR_MODELS, GAPS, METHODS, STARTS, UPDATES
 
 ARRAYS = {
     "consensus": 4,
@@ -46,6 +46,7 @@ NAMED = {  # options that are names, and these names
     "move": tuple(MOVES),
     "start": STARTS,
     "errors": ERROR_MODELS,
+    "gaps": GAPS,
 }
 
 
@@ -149,6 +150,7 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "is_best_proved": type(settings.get("is_best_proved", True)) is not bool,
         "latent": not isinstance(settings.get("latent", ""), str),
         "starts": not _has_numbers(settings.get("starts"), STARTS_FIELDS),
+        "votes": not _has_numbers(settings.get("votes"), ("p_value",)),
         "matched": not _has_numbers(settings.get("matched"), ("effective_share",)),
         "order": options.get("order") not in (None, *ORDERS),
         "keep_latent": not isinstance(kept, list)

@@ -13,6 +13,7 @@ from ..engines.executors import all_cores, blocks
 BLOCK_OF_ITEMS = 1 << 14
 RHAT_LIMIT = 1.05
 EFFECTIVE_SIZE_LIMIT = 50.0
+LARGEST_P_VALUE = 0.01  # below it votes contradict equal gaps for sure
 LEAST_EFFECTIVE_SHARE = 0.5  # of the draws of the matched law, by their exact weights
 
 ADVICE = "raise n_draws, warmup or thin"
@@ -105,6 +106,25 @@ class EffectiveSizeWarning(UserWarning):
             f"the weights of {n_draws} draws are worth {effective_size:.1f} equal ones (want "
             f"{EFFECTIVE_SIZE_LIMIT:.0f} or more): raise n_draws, leave the weights out "
             "(weighted=False), or use method='mcmc'"
+        )
+
+
+def contradicts_equal_gaps(settings: dict[str, Any]) -> bool:
+    """Was a fit of votes made with equal gaps between neighbours, though the votes have others?"""
+    votes = settings.get("votes")
+    return votes is not None and votes["gaps"] == "equal" and votes["p_value"] < LARGEST_P_VALUE
+
+
+class VotesWarning(UserWarning):
+    """Votes contradict equal gaps between the neighbours of the consensus, which the fit was told
+    to take: `p_value` says how clearly."""
+
+    def __init__(self, p_value: float):
+        self.p_value = p_value
+        super().__init__(
+            f"the votes contradict equal gaps between neighbours (p-value {p_value:.2g}), so the "
+            "intervals are too narrow, and items that were compared with strong ones more often "
+            "than others may be misplaced: leave gaps out, or use gaps='free'"
         )
 
 

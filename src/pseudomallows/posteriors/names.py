@@ -7,5 +7,6 @@ compares.
 METHODS = ("pseudo", "balanced", "mcmc", "matched", "personal")
 AUGMENTATIONS = ("matched", "exact", "metropolis")
 UPDATES = ("sampled", "expected")
+GAPS = ("auto", "equal", "free")  # between the neighbours of a consensus from votes
 STARTS = ("map", "random")
 ERROR_MODELS = ("none", "bernoulli", "logistic")

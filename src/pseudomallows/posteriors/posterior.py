@@ -221,6 +221,16 @@ class Posterior:
         many_items.check_room(self.n_items)
         return share_of_ranks(self._draws(cluster), self.weights.ravel())
 
+    def pair_probabilities(self, cluster: int = 0) -> NDArray[np.float64]:
+        """``probabilities[item, other]``: that `item` comes before `other` in the consensus, by the
+        weighted share of draws; 1/2 for an item and itself. For up to 20,000 items."""
+        many_items.check_room(self.n_items)
+        table = np.zeros((self.n_items, self.n_items))
+        for ranks, weight in zip(self._draws(cluster), self.weights.ravel(), strict=True):
+            table += weight * (ranks[:, None] < ranks[None, :])
+        np.fill_diagonal(table, 0.5)
+        return table
+
     def point_consensus(self, kind: str = "cp", cluster: int = 0) -> NDArray[np.int32]:
         """One ranking that stands for the posterior.
 

@@ -12,6 +12,7 @@ from .diagnostics import (
     LEAST_EFFECTIVE_SHARE,
     RHAT_LIMIT,
     SLOW_ADVICE,
+    contradicts_equal_gaps,
 )
 from .personal import Fit, PersonalFit
 from .posterior import Posterior
@@ -87,7 +88,9 @@ def _judge_chains(posterior: Posterior) -> Verdict:
             answer, words = "with care", "The draws have settled, but not on the exact law."
             words += _words_of_starts(posterior)
             return Verdict(answer, words, "Use method='mcmc'.", checks, CHAIN_NOTE)
-    words += _words_of_starts(posterior)
+    words += _words_of_starts(posterior) + _words_of_votes(posterior)
+    if contradicts_equal_gaps(posterior.settings) and answer == "yes":
+        return Verdict("with care", words, "Use gaps='free'.", checks, CHAIN_NOTE)
     if answer != "no" and len(posterior.consensus) == 1:
         words += " There is one chain only; several (n_chains=4) would be a stronger check."
     advice = "" if answer == "yes" else _advice(posterior)
@@ -103,6 +106,20 @@ def _words_of_starts(posterior: Posterior) -> str:
         f" These clusters are the best of {starts['n_starts']} starts; the runner-up divides "
         f"{starts['same_users']:.0%} of the users the same way."
     )
+
+
+def _words_of_votes(posterior: Posterior) -> str:
+    """Whether votes follow Kendall's law, and what was done if they do not."""
+    votes = posterior.settings.get("votes")
+    if votes is None:
+        return ""
+    if votes["gaps"] == "free":
+        words = " The votes do not follow the law that only the difference of two places counts, "
+        words += "so every gap between neighbours has its own size here"
+        return f"{words}; that made the intervals {votes['widened']:.1f} times as wide."
+    if contradicts_equal_gaps(posterior.settings):
+        return " The votes contradict equal gaps between neighbours: the intervals are too narrow."
+    return ""
 
 
 def _answer(worst: float, least: float, wanted: float) -> tuple[str, str]:

@@ -52,6 +52,11 @@ class Preferences(ABC):
     users: NDArray[Any]
     items: NDArray[Any]
 
+    @property
+    def is_vote(self) -> bool:
+        """Does every row say which of two items is better, and no more?"""
+        return False
+
     @staticmethod
     def from_rankings(
         rankings: Any,

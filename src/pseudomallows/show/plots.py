@@ -42,6 +42,30 @@ def heat(posterior: Posterior, cluster: int = 0, ax: "Axes | None" = None) -> "A
     return ax
 
 
+def pairs(posterior: Posterior, cluster: int = 0, ax: "Axes | None" = None) -> "Axes":
+    """Heat map: the probability that the item of a row comes before that of a column in the
+    consensus, the items in its order."""
+    ax = _axes(ax, width=6.8, height=5.8)
+    order = orderings_of(posterior.point_consensus("cp", cluster))
+    table = posterior.pair_probabilities(cluster)[np.ix_(order, order)]
+    np.fill_diagonal(table, np.nan)
+    edges = np.arange(posterior.n_items + 1) + 0.5
+    mesh = ax.pcolormesh(edges, edges, table, cmap="RdBu", vmin=0, vmax=1, rasterized=True)
+    bar = ax.figure.colorbar(mesh, ax=ax)
+    bar.set_label("probability that the row comes first")
+    ax.set_facecolor("0.8")  # of the diagonal
+    ax.invert_yaxis()
+    ax.set(title=_title("Who comes before whom", posterior, cluster), aspect="equal")
+    _name_items(ax, posterior, order)
+    ax.set_ylabel("items, by consensus")
+    if posterior.n_items <= MAX_NAMES:
+        names = [_text(posterior.items[item]) for item in order]
+        ax.set_yticks(np.arange(1, len(names) + 1), names)
+    else:
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    return ax
+
+
 def intervals(
     posterior: Posterior,
     probability: float = 0.95,

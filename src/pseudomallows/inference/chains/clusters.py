@@ -19,6 +19,7 @@ from ...kernels.streams import CHAIN, start_stream
 from ...latent.expected_counts import ExpectedDraw, GroupTables, check_tables
 from ...latent.paper import PseudoDraw
 from ...latent.population import Draw, DrawOrigin, Population
+from ...latent.votes import VotePopulation
 from ...rankings import MAX_ALPHA, rank_randomly
 from ..priors import LOWEST_ALPHA, Prior, log_density
 from .clustered import MAX_SWEEPS, TARGET_ACCEPTANCE
@@ -264,4 +265,15 @@ class ExactCluster(Cluster):
             shape, rate = self._prior
             drawn = self.rng.gamma(shape) / rate
             self.alpha = float(min(max(drawn, LOWEST_ALPHA), MAX_ALPHA))
+        self.log_likelihood = None
+
+
+class FreeCluster(ExactCluster):
+    """Votes with free gaps: the consensus is drawn by strengths, anew in each sweep; alpha moves
+    given it, as if gaps were equal."""
+
+    def move(self, tally: Tally) -> None:
+        """Draw a consensus."""
+        assert isinstance(self.population, VotePopulation)
+        self.consensus = self.population.strengths.draw(self.rng)
         self.log_likelihood = None

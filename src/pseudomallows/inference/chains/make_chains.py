@@ -157,7 +157,7 @@ class LatentChains:
 
     def best_of(self, evidence: NDArray[Any], draw: Ranking) -> Ranking:
         """The consensus that is best by the mean evidence of a cluster."""
-        return self._population.known.best_of(evidence)
+        return self._population.best_of(evidence)
 
     def unbounded(self, chain: Mixture) -> list[bool]:
         """Does nothing in the data bound the alpha of each cluster?"""

@@ -12,12 +12,13 @@ from ...latent.errors import MODELS, THETA_PRIOR
 from ...latent.metropolis import MetropolisPopulation
 from ...latent.population import Population, check_informative
 from ...latent.registry import CLICK_LAWS, make_population
+from ...latent.votes import VotePopulation
 from ...posteriors.diagnostics import describe_contradictions
-from ...posteriors.names import AUGMENTATIONS, ERROR_MODELS
+from ...posteriors.names import AUGMENTATIONS, ERROR_MODELS, GAPS
 from ...posteriors.posterior import Posterior
 from ...preferences import Clicks, Preferences
 from ...rankings import rank_randomly
-from ..chains.clusters import ExactCluster, Proposals
+from ..chains.clusters import ExactCluster, FreeCluster, Proposals
 from ..chains.starts import best_alpha, start_consensus
 from .method import Case, Plan, above_0, clicks_only, count, one_of, option, pairs_only
 from .sampler import Sampler
@@ -95,6 +96,14 @@ class Mcmc(Sampler):
         pairs_only,
         check_beta,
     )
+    gaps: str = option(
+        "auto",
+        'Votes by Kendall\'s distance: "equal" gaps between neighbours of the consensus are its '
+        'exact law; with "free" ones each has its own size (Bradley and Terry\'s law); "auto" '
+        "(default) takes free ones if the votes contradict equal ones.",
+        pairs_only,
+        one_of(*GAPS),
+    )
 
     def other_defaults(self, case: Case) -> dict[str, Any]:
         """Proposals and prior by the number of items; errors, if users contradict themselves."""
@@ -128,11 +137,17 @@ class Mcmc(Sampler):
 
     def population(self, prefs: Preferences, executor: Executor | None) -> Population:
         """The users as this method needs them."""
+        if self.gaps != "auto" and not (prefs.is_vote and self.distance == "kendall"):
+            raise ValueError(
+                f"gaps={self.gaps!r} is for votes, one comparison a person, with "
+                "distance='kendall': leave gaps out"
+            )
         if self.augmentation != "metropolis" or self.distance != "footrule":
             if self.errors == "none":
                 check_consistent(prefs)
             errors = MODELS[self.errors or "none"](prefs.n_items, self.theta_prior)
-            return make_population(prefs, executor, self.distance, errors)
+            made = make_population(prefs, executor, self.distance, errors)
+            return made.with_gaps(self.gaps) if isinstance(made, VotePopulation) else made
         check_local(executor, "augmentation='metropolis'")
         check_informative(prefs.is_informative)
         assert isinstance(prefs, Clicks)  # others do not have the option
@@ -165,9 +180,10 @@ class Mcmc(Sampler):
         assert self.leap is not None
         assert self.n_moves is not None
         n_alpha_moves = N_ALPHA_MOVES if plan.case.is_full else 1
+        how = FreeCluster if _has_free_gaps(population) else ExactCluster
         proposals = Proposals(self.move, self.leap, self.n_moves, n_alpha_moves)
         prior = self.alpha_prior if plan.alpha is None else None
-        return ExactCluster(population, consensus, alpha, proposals, prior, rng)
+        return how(population, consensus, alpha, proposals, prior, rng)
 
     def stuck_chains(self, posterior: Posterior, population: Population, plan: Plan) -> list[int]:
         """Chains whose draws cannot be typical, against the best place that is known.
@@ -177,8 +193,14 @@ class Mcmc(Sampler):
         """
         if not population.sums_out or plan.case.has_clusters or self.is_matched(plan.case):
             return []
+        if _has_free_gaps(population):  # whose draws are of another law
+            return []
         from_map = replace(self, start="map")
         best = from_map.first_cluster(population, plan, np.random.default_rng(0)).log_posterior()
         limit = best - math.lgamma(posterior.n_items + 1) - 10
         means = posterior.log_posterior.mean(axis=1)
         return np.flatnonzero(means < limit).tolist()
+
+
+def _has_free_gaps(population: Population) -> bool:
+    return isinstance(population, VotePopulation) and population.has_free_gaps

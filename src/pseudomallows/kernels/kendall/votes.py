@@ -1,0 +1,195 @@
+"""Votes: people who compared one pair of items each. `wins[i, j]` says all of them.
+
+Around a consensus, Kendall's law puts the item at place a before the one d places behind it unless
+it loses, which it does with probability
+
+    L(d) = d / (e^(lam d) - 1) - (d + 1) / (e^(lam (d + 1)) - 1)
+         = q^d (1 - q) S(d) / ((1 - q^d) (1 - q^(d + 1))),    q = e^-lam,
+
+where S(d) is the sum of 1 - q^k over k = 1..d: no term is negative, so nothing cancels, for any lam
+above 0. `table[n_items - 1 + d]` is the log probability that an item is preferred to one that is d
+places behind it, or, for d below 0, before it.
+
+Counts are halves of a vote: a win counts 2 for the winner, a tie 1 for both. `unit` is what one
+of them is worth, 1/2, or less where votes are to weigh less. `losses[i, j]` is wins[j, i], so that
+both are read along rows. `ordering[rank - 1]` is the item of that rank; lam is alpha / n_items.
+"""
+
+import numpy as np
+from numba import njit
+
+from ..chain import (
+    SWAP,
+    accepts,
+    choose_leap,
+    choose_pair,
+    exchange_places,
+    leap_log_ratio,
+    shift_places,
+)
+from .rankings import order_by_rank
+
+LEAST_LAM = 1e-100  # below it every pair is even
+
+
+@njit(cache=True, nogil=True)
+def fill_log_chances(lam, table):
+    """Fill ``table[n_items - 1 + d]``: log probability to beat an item that is d places behind."""
+    middle = len(table) // 2
+    table[middle] = 0.0
+    log_step, total = 0.0, 0.0
+    if lam > LEAST_LAM:
+        log_step = np.log(-np.expm1(-lam))
+    log_next = log_step
+    for d in range(1, middle + 1):
+        log_here = log_next  # log(1 - q^d)
+        if lam > LEAST_LAM:
+            total -= np.expm1(-lam * d)
+            log_next = np.log(-np.expm1(-lam * (d + 1)))
+            lost = -lam * d + log_step + np.log(total) - log_here - log_next
+        else:
+            lost = -np.log(2.0)
+        table[middle - d] = lost
+        table[middle + d] = np.log1p(-np.exp(lost))
+
+
+@njit(cache=True, nogil=True)
+def fill_votes_by_gap(wins, ordering, by_gap):
+    """Fill ``by_gap[n_items - 1 + d]``: votes for an item over one that is d places behind it."""
+    n_items = len(ordering)
+    by_gap[:] = 0
+    for place in range(n_items):
+        row = wins[ordering[place]]
+        for other in range(n_items):
+            by_gap[n_items - 1 + other - place] += row[ordering[other]]
+
+
+@njit(cache=True, nogil=True)
+def exchange_change(wins, losses, table, ordering, low, high):
+    """What the log likelihood, in counts, changes by if two places exchange their items."""
+    middle = len(ordering) - 1
+    one, other = ordering[low], ordering[high]
+    gap = high - low
+    change = (wins[one, other] - losses[one, other]) * (table[middle - gap] - table[middle + gap])
+    for place in range(len(ordering)):
+        if place in (low, high):
+            continue
+        item = ordering[place]
+        more = wins[one, item] - wins[other, item]
+        less = losses[one, item] - losses[other, item]
+        change += more * (table[middle + place - high] - table[middle + place - low])
+        change += less * (table[middle + high - place] - table[middle + low - place])
+    return change
+
+
+@njit(cache=True, nogil=True)
+def new_place(place, here, there):
+    """Where the item at a place comes to be, if the one `here` goes `there`."""
+    if place == here:
+        return there
+    if here < place <= there:
+        return place - 1
+    if there <= place < here:
+        return place + 1
+    return place
+
+
+@njit(cache=True, nogil=True)
+def leap_change(wins, losses, table, ordering, here, there):
+    """What the log likelihood, in counts, changes by if an item leaps and those between shift."""
+    middle, first, last = len(ordering) - 1, min(here, there), max(here, there)
+    change = 0.0
+    for place in range(first, last + 1):
+        item, moved = ordering[place], new_place(place, here, there)
+        for other in range(len(ordering)):
+            if first <= other <= place:
+                continue  # a pair of two that move counts once
+            before, after = other - place, new_place(other, here, there) - moved
+            if before != after:
+                votes, against = wins[item, ordering[other]], losses[item, ordering[other]]
+                change += votes * (table[middle + after] - table[middle + before])
+                change += against * (table[middle - after] - table[middle - before])
+    return change
+
+
+@njit(cache=True, nogil=True)
+def swap_by_votes(stream, wins, losses, table, unit, log_reach, consensus, ordering):
+    """Exchange the ranks of two items; return whether it was accepted."""
+    low, high = choose_pair(stream, len(consensus), log_reach)
+    if high >= len(consensus):
+        return False
+    if not accepts(stream, unit * exchange_change(wins, losses, table, ordering, low, high)):
+        return False
+    exchange_places(low, high, consensus, ordering)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def leap_by_votes(stream, wins, losses, table, unit, leap, consensus, ordering):
+    """One item leaps, those between shift by one; return whether it was accepted."""
+    here, there = choose_leap(stream, leap, consensus)
+    change = unit * leap_change(wins, losses, table, ordering, here, there)
+    if not accepts(stream, change + leap_log_ratio(here, there, leap, len(consensus))):
+        return False
+    shift_places(here, there, consensus, ordering)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def move_by_votes(stream, wins, losses, lam, unit, move, leap, n_moves, consensus):
+    """Make `n_moves` proposals; return how many were accepted."""
+    n_items = len(consensus)
+    ordering, table = np.empty(n_items, dtype=np.int64), np.empty(2 * n_items - 1)
+    order_by_rank(consensus, ordering)
+    fill_log_chances(lam, table)
+    log_reach, n_accepted = np.log(n_items), 0
+    for _ in range(n_moves):
+        if move == SWAP:
+            n_accepted += swap_by_votes(
+                stream, wins, losses, table, unit, log_reach, consensus, ordering
+            )
+        else:
+            n_accepted += leap_by_votes(
+                stream, wins, losses, table, unit, leap, consensus, ordering
+            )
+    return n_accepted
+
+
+@njit(cache=True, nogil=True)
+def best_leap(wins, losses, table, reach, ordering, here):
+    """To which place, at most `reach` away, the item at a place is best moved."""
+    best, most = here, 1e-9  # less is rounding
+    for side in (-1, 1):
+        place, change = here, 0.0
+        while 0 <= place + side < len(ordering) and abs(place - here) < reach:
+            low = min(place, place + side)
+            change += exchange_change(wins, losses, table, ordering, low, low + 1)
+            ordering[low], ordering[low + 1] = ordering[low + 1], ordering[low]
+            place += side
+            if change > most:
+                best, most = place, change
+        while place != here:  # back to where it was
+            low = min(place, place - side)
+            ordering[low], ordering[low + 1] = ordering[low + 1], ordering[low]
+            place -= side
+    return best
+
+
+@njit(cache=True, nogil=True)
+def improve_by_leaps(wins, losses, lam, reach, consensus):
+    """Move items to where they are best until none moves; return how many moved."""
+    n_items = len(consensus)
+    ordering, table = np.empty(n_items, dtype=np.int64), np.empty(2 * n_items - 1)
+    order_by_rank(consensus, ordering)
+    fill_log_chances(lam, table)
+    since, item, n_moved = 0, 0, 0  # items that have stayed since the last move
+    while since < n_items:
+        here = consensus[item] - 1
+        there = best_leap(wins, losses, table, reach, ordering, here)
+        since += 1
+        if there != here:
+            shift_places(here, there, consensus, ordering)
+            since = 0
+            n_moved += 1
+        item = (item + 1) % n_items
+    return n_moved

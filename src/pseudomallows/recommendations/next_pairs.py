@@ -1,0 +1,217 @@
+"""next_pairs: which two items to compare next, so that the answer tells most.
+
+An answer tells as much as it narrows the posterior: the mutual information between the answer and
+the draw of the posterior, H(mean over draws of p) - mean over draws of H(p), where p is the
+probability that the first item is preferred, given a draw, and H the entropy of yes and no in bits.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import distances
+from ..distances.distance import Distance
+from ..distances.votes import log_chances
+from ..posteriors.personal import Fit
+from ..posteriors.posterior import Posterior
+from ..preferences.frames import make_frame
+from ..rankings import check_count
+
+Floats = NDArray[np.float64]
+MOST_CELLS = 10**8  # of draws times pairs; of more draws, some are taken, evenly
+N_ALPHAS, N_DRAWS = 5, 4000  # of a table of places, and draws behind it
+MOST_SHOWN = 10  # rows of the words
+
+
+@dataclass(frozen=True, eq=False)
+class NextPairs:
+    """Pairs of items to compare next, the most telling first.
+
+    Attributes
+    ----------
+    items, others : array
+        Names of the two items of each pair; the first is the likelier to be preferred.
+    probabilities : array
+        Probability that the first is preferred; that of the other answer is 1 less it.
+    information : array
+        What the answer will tell, on average, in bits: 0 nothing, 1 all of a question of yes or no.
+    """
+
+    items: NDArray[Any]
+    others: NDArray[Any]
+    probabilities: Floats
+    information: Floats
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"  {row['item']} or {row['other']}? {row['probability']:.0%} to "
+            f"{row['other_probability']:.0%}, {row['information']:.3f} bits"
+            for row in self.rows()[:MOST_SHOWN]
+        ]
+        left = len(self) - len(lines)
+        more = [f"  ... and {left} more"] if left else []
+        return "\n".join([f"NextPairs({len(self)} pairs)", *lines, *more])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict a pair."""
+        columns = self._columns()
+        values = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in values]
+
+    def to_frame(self) -> Any:
+        """A pandas frame: item, other, the probability of each answer, information in bits."""
+        return make_frame(self._columns())
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        return {
+            "item": self.items,
+            "other": self.others,
+            "probability": self.probabilities,
+            "other_probability": 1 - self.probabilities,
+            "information": self.information,
+        }
+
+
+def next_pairs(
+    posterior: Fit,
+    user: Any = None,
+    n: int = 10,
+    *,
+    cluster: int = 0,
+    rng: np.random.Generator | int | None = None,
+) -> NextPairs:
+    """The pairs of items whose comparison would tell most about the consensus, or about a user.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        A fit with draws, of any data.
+    user : optional
+        A user named in `keep_latent` of the fit: the pairs whose answer would tell most about that
+        user's ranking. Default: the answer of somebody new, about the consensus.
+    n : int
+        How many pairs.
+    cluster : int
+        Whose consensus.
+    rng : numpy.random.Generator or seed, optional
+        For distances other than Kendall's, whose chances of pairs are estimated from 4,000 draws at
+        five alphas; Kendall's have a closed form.
+
+    Examples
+    --------
+    >>> from pseudomallows import Preferences, fit
+    >>> prefs = Preferences.from_rankings([[1, 2, 3], [1, 2, 3], [1, 3, 2]], items=["a", "b", "c"])
+    >>> posterior = fit(prefs, "mcmc", alpha=6, distance="kendall", rng=1)
+    >>> found = next_pairs(posterior, n=1)
+    >>> found.items.tolist(), found.others.tolist()
+    (['b'], ['c'])
+    """
+    if not isinstance(posterior, Posterior):
+        raise TypeError(
+            f"next_pairs needs a fit with draws, got {type(posterior).__name__}: fit with "
+            "method='mcmc'"
+        )
+    posterior.check_cluster(cluster)
+    n_pairs = check_count(n, "n")
+    if user is not None:
+        chances, noise = _of_user(posterior, user)
+    else:
+        chances, noise = _of_consensus(posterior, cluster, np.random.default_rng(rng))
+    one, other = np.triu_indices(posterior.n_items, 1)
+    told = np.maximum(entropy(chances) - noise, 0.0)
+    best = np.argsort(-told, kind="stable")[:n_pairs]
+    is_first = chances[best] >= 0.5
+    return NextPairs(
+        posterior.items[np.where(is_first, one[best], other[best])],
+        posterior.items[np.where(is_first, other[best], one[best])],
+        np.where(is_first, chances[best], 1 - chances[best]),
+        told[best],
+    )
+
+
+def entropy(chances: NDArray[Any]) -> Floats:
+    """Entropy, in bits, of an answer with this probability.
+
+    >>> entropy(np.array([0.0, 0.25, 0.5])).round(3).tolist()
+    [0.0, 0.811, 1.0]
+    """
+    from scipy.special import entr
+
+    return np.asarray((entr(chances) + entr(1 - chances)) / np.log(2))
+
+
+def _of_user(posterior: Posterior, user: Any) -> tuple[Floats, Floats]:
+    """Chance of each pair by the latent rankings of a user, who answers by them without doubt."""
+    rows = posterior.settings.get("options", {}).get("keep_latent", [])
+    names = posterior.users[rows].tolist() if len(rows) else []
+    if user not in names:
+        kept = ", ".join(map(repr, names[:5])) or "nobody"
+        raise ValueError(
+            f"the latent rankings of {user!r} were not kept (kept: {kept}): fit with "
+            f"keep_latent=[{user!r}]"
+        )
+    latent = posterior.latent[:, :, names.index(user)].reshape(-1, posterior.n_items)
+    one, other = np.triu_indices(posterior.n_items, 1)
+    chances = np.zeros(len(one))
+    for ranks, weight in zip(latent, posterior.weights.ravel(), strict=True):
+        chances += weight * (ranks[one] < ranks[other])
+    return chances, np.zeros(len(one))
+
+
+def _of_consensus(
+    posterior: Posterior, cluster: int, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Chance of each pair, and the mean entropy of its answer, given a draw."""
+    draws = posterior.consensus[:, :, cluster].reshape(-1, posterior.n_items)
+    alphas, weights = posterior.alpha[:, :, cluster].ravel(), posterior.weights.ravel()
+    one, other = np.triu_indices(posterior.n_items, 1)
+    most = max(20, MOST_CELLS // max(len(one), 1))
+    if len(draws) > most:
+        some = np.linspace(0, len(draws) - 1, most).astype(np.int64)
+        draws, alphas, weights = draws[some], alphas[some], weights[some]
+    law = distances.get(posterior.settings.get("distance", "footrule"))
+    table_of = _tables(law, posterior.n_items, alphas, rng)
+    chances, noise = np.zeros(len(one)), np.zeros(len(one))
+    shares = weights / weights.sum()
+    for ranks, alpha, share in zip(draws - 1, alphas.tolist(), shares.tolist(), strict=True):
+        table = table_of(alpha)
+        chances += share * table[ranks[one], ranks[other]]
+        noise += share * entropy(table)[ranks[one], ranks[other]]
+    return chances, noise
+
+
+def _tables(
+    law: Distance, n_items: int, alphas: Floats, rng: np.random.Generator
+) -> Callable[[float], Floats]:
+    """``table[place, other]`` by alpha: probability that the item at `place` is preferred."""
+    if law.name == "kendall":
+        places = np.arange(n_items)
+        gaps = n_items - 1 + places[None, :] - places[:, None]
+        return lambda alpha: np.exp(log_chances(n_items, alpha / n_items))[gaps]
+    grid = np.unique(np.linspace(alphas.min(), alphas.max(), N_ALPHAS))
+    made = [place_chances(law, n_items, alpha, int(rng.integers(2**63))) for alpha in grid.tolist()]
+
+    def between(alpha: float) -> Floats:
+        high = int(np.clip(np.searchsorted(grid, alpha), 1, max(len(grid) - 1, 1)))
+        if len(grid) == 1:
+            return made[0]
+        part = (alpha - grid[high - 1]) / (grid[high] - grid[high - 1])
+        return np.asarray((1 - part) * made[high - 1] + part * made[high])
+
+    return between
+
+
+def place_chances(law: Distance, n_items: int, alpha: float, seed: int) -> Floats:
+    """``[place, other]``: probability that the item at one place of the consensus is preferred to
+    that at the other, from draws; the same from the other end, as it is by every distance."""
+    draws = law.draw(n_items, alpha, N_DRAWS, seed)
+    table = np.stack([(draws[:, [place]] < draws).mean(axis=0) for place in range(n_items)])
+    table = (table + table[::-1, ::-1].T) / 2
+    np.fill_diagonal(table, 0.5)
+    return np.asarray(table)

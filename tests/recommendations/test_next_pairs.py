@@ -1,0 +1,173 @@
+"""Which pairs to compare next: mutual information against enumeration."""
+
+import itertools
+import math
+import sys
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import naive
+import pseudomallows as pm
+from pseudomallows.distances import DISTANCES
+from pseudomallows.recommendations.next_pairs import entropy, place_chances
+
+RANKINGS = [[1, 2, 3, 4], [1, 2, 4, 3], [2, 1, 3, 4], [1, 3, 2, 4]]
+
+
+def posterior_of(distance="kendall", n_draws=30, alpha=None, **options):
+    prefs = pm.Preferences.from_rankings(RANKINGS, items=list("abcd"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        return pm.fit(
+            prefs, "mcmc", alpha, n_draws, rng=1, distance=distance, n_chains=2, **options
+        )
+
+
+def bits(p):
+    return -sum(x * math.log2(x) for x in (p, 1 - p) if x > 0)
+
+
+def exact_information(posterior, distance, cluster=0):
+    """{pair of codes: (chance of the first, information)}, by sums over rankings and draws."""
+    draws = posterior.consensus[:, :, cluster].reshape(-1, posterior.n_items).tolist()
+    alphas = posterior.alpha[:, :, cluster].ravel().tolist()
+    found = {}
+    for i, j in itertools.combinations(range(posterior.n_items), 2):
+        chances = [
+            naive.pair_likelihood([(i, j)], tuple(ranks), alpha, distance)
+            for ranks, alpha in zip(draws, alphas, strict=True)
+        ]
+        mean = math.fsum(chances) / len(chances)
+        found[i, j] = mean, bits(mean) - math.fsum(map(bits, chances)) / len(chances)
+    return found
+
+
+def found_information(posterior, **options):
+    """The same from the package."""
+    found = {}
+    for row in pm.next_pairs(posterior, n=100, rng=1, **options).rows():
+        i, j = "abcd".index(row["item"]), "abcd".index(row["other"])
+        chance = row["probability"] if i < j else row["other_probability"]
+        found[min(i, j), max(i, j)] = chance, row["information"]
+    return found
+
+
+def test_information_is_that_of_enumeration():
+    posterior = posterior_of()
+    found, exact = found_information(posterior), exact_information(posterior, "kendall")
+    assert found.keys() == exact.keys()
+    for pair, values in exact.items():
+        assert np.allclose(found[pair], values, atol=1e-10)
+    order = [row["information"] for row in pm.next_pairs(posterior, n=6).rows()]
+    assert order == sorted(order, reverse=True)
+    assert order[0] > 0.001
+
+
+def test_the_information_of_another_distance_is_caught():
+    posterior = posterior_of()
+    found, wrong = found_information(posterior), exact_information(posterior, "footrule")
+    assert max(abs(found[pair][1] - wrong[pair][1]) for pair in wrong) > 0.01
+
+
+def test_other_distances_are_near_enumeration():
+    posterior = posterior_of("footrule", n_draws=10)
+    found, exact = found_information(posterior), exact_information(posterior, "footrule")
+    for pair, values in exact.items():
+        assert np.allclose(found[pair], values, atol=0.03)
+
+
+@pytest.mark.parametrize("name", sorted(DISTANCES))
+def test_chances_of_places_are_sums_over_all_rankings(name):
+    table = place_chances(pm.distances.get(name), 4, 2.0, seed=3)
+    for i, j in itertools.permutations(range(4), 2):
+        exact = naive.pair_likelihood([(i, j)], (1, 2, 3, 4), 2.0, name)
+        assert abs(table[i, j] - exact) < 4 * math.sqrt(exact * (1 - exact) / 4000)
+        assert math.isclose(table[i, j] + table[j, i], 1.0)
+
+
+def test_weights_of_draws_count():
+    posterior = posterior_of(n_draws=10)
+    weights = np.zeros_like(posterior.weights)
+    weights[1, 3] = 1.0
+    alone = replace(posterior, weights=weights)
+    found = pm.next_pairs(alone, n=6)
+    assert np.abs(found.information).max() < 1e-12  # a draw that is sure has nothing to learn
+    assert found.probabilities.min() >= 0.5
+
+
+def test_draws_at_one_alpha_need_one_table():
+    posterior = posterior_of("footrule", alpha=2.0)
+    first, again = (pm.next_pairs(posterior, n=2, rng=1) for _ in range(2))
+    assert first.rows() == again.rows()
+    assert len(first) == 2
+
+
+def test_a_user_is_asked_by_the_kept_latent_rankings():
+    clicks = pm.Preferences.from_clicks({"ann": ["a", "b"], "bob": ["c"]}, items=list("abcd"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        posterior = pm.fit(clicks, "mcmc", n_draws=50, rng=1, keep_latent=["bob", "ann"])
+    found = pm.next_pairs(posterior, "ann", n=6)
+    place = [posterior.users[row] for row in posterior.settings["options"]["keep_latent"]]
+    latent = posterior.latent[:, :, place.index("ann")].reshape(-1, 4)
+    for row in found.rows():
+        i, j = "abcd".index(row["item"]), "abcd".index(row["other"])
+        share = (latent[:, i] < latent[:, j]).mean()
+        assert math.isclose(row["probability"], share, abs_tol=1e-12)
+        assert math.isclose(row["information"], bits(share), abs_tol=1e-12)
+    assert {found.items[0], found.others[0]} in ({"a", "b"}, {"c", "d"})
+    with pytest.raises(ValueError, match=r"kept: 'bob', 'ann'\): fit with keep_latent=\['eve'\]"):
+        pm.next_pairs(posterior, "eve")
+    with pytest.raises(ValueError, match="kept: nobody"):
+        pm.next_pairs(posterior_of(), "ann")
+
+
+def test_clusters_have_pairs_of_their_own():
+    posterior = posterior_of(n_draws=10)
+    two = replace(
+        posterior,
+        consensus=np.concatenate([posterior.consensus, 5 - posterior.consensus], axis=2),
+        alpha=np.repeat(posterior.alpha, 2, axis=2),
+    )
+    first, second = pm.next_pairs(two, n=1), pm.next_pairs(two, n=1, cluster=1)
+    assert math.isclose(first.information[0], second.information[0], abs_tol=1e-12)
+    assert {first.items[0], first.others[0]} == {second.items[0], second.others[0]}
+    with pytest.raises(ValueError, match="cluster must be in"):
+        pm.next_pairs(two, cluster=2)
+
+
+def test_many_draws_are_thinned_evenly(monkeypatch):
+    posterior = posterior_of(n_draws=300)
+    all_draws = found_information(posterior)
+    module = sys.modules["pseudomallows.recommendations.next_pairs"]
+    monkeypatch.setattr(module, "MOST_CELLS", 6 * 200)
+    for pair, values in found_information(posterior).items():
+        assert np.allclose(values, all_draws[pair], atol=0.05)
+        assert values != all_draws[pair]
+
+
+def test_pairs_can_be_read():
+    found = pm.next_pairs(posterior_of(), n=6)
+    assert repr(found).startswith("NextPairs(6 pairs)\n  ")
+    assert " bits" in repr(found)
+    frame = found.to_frame()
+    columns = ["item", "other", "probability", "other_probability", "information"]
+    assert list(frame.columns) == columns
+    assert len(frame) == len(found) == 6
+    many = replace(found, **{name: np.repeat(getattr(found, name), 3) for name in found.__dict__})
+    assert repr(many).endswith("... and 8 more")
+
+
+def test_fits_without_draws_are_refused():
+    clicks = pm.Preferences.from_clicks([[1, 0, 0], [0, 1, 1], [1, 1, 0]])
+    with pytest.raises(TypeError, match="needs a fit with draws, got PersonalFit"):
+        pm.next_pairs(pm.fit(clicks, "personal", rng=1))
+    with pytest.raises((TypeError, ValueError), match="n must be"):
+        pm.next_pairs(posterior_of(), n=0)
+
+
+def test_entropy_of_a_sure_answer_is_0():
+    assert entropy(np.array([0.0, 1.0])).tolist() == [0.0, 0.0]
