@@ -140,9 +140,10 @@ def _simulate(adders: Any) -> None:
     add_seed(parser)
 
 
-def _add_distance(parser: argparse.ArgumentParser) -> None:
-    words = "between a user and the consensus (footrule)"
-    parser.add_argument("--distance", choices=DISTANCES, default="footrule", help=words)
+def _add_distance(parser: argparse.ArgumentParser, default: str | None = "footrule") -> None:
+    usual = "footrule" if default else "footrule; of votes, one comparison a person, kendall"
+    words = f"between a user and the consensus ({usual})"
+    parser.add_argument("--distance", choices=DISTANCES, default=default, help=words)
 
 
 def _distances(adders: Any) -> None:
@@ -169,7 +170,7 @@ def _fit(adders: Any) -> None:
     parser.add_argument("--out", required=True, metavar="MODEL", help="where to save the model")
     add_data(parser)
     add_model(parser)
-    _add_distance(parser)
+    _add_distance(parser, None)
     parser.add_argument(
         "--update",
         choices=UPDATES,

@@ -44,7 +44,7 @@ def fit(
     rng: np.random.Generator | int | None = None,
     progress: Progress | None = None,
     *,
-    distance: str = "footrule",
+    distance: str | None = None,
     executor: Executor | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     **options: Any,
@@ -84,8 +84,9 @@ def fit(
         A file to save the state of a Markov chain in, every half minute or so, and when the fit is
         interrupted. It goes on from there when it is called again in the same way, and has the
         same draws as one that was not. It needs `rng`; the file is deleted at the end.
-    distance : str
-        "footrule", "spearman", "kendall", "cayley", "hamming" or "ulam". "mcmc" takes all of them
+    distance : str, optional
+        "footrule" (default), "spearman", "kendall" (default for votes, one comparison a person,
+        whose law it has in closed form), "cayley", "hamming" or "ulam". "mcmc" takes all of them
         for any data; "pseudo" and "balanced" need one that adds up over items (footrule, spearman,
         hamming). For clicks on many thousands of items take "kendall".
     **options
@@ -124,6 +125,8 @@ def fit(
     if isinstance(prefs, Parts):
         prefs = open_parts(prefs, executor)
     check_preferences(prefs)
+    if distance is None:  # the law of votes is exact by Kendall's
+        distance = "kendall" if prefs.is_vote else "footrule"
     if method == "auto":
         method = "pseudo" if Pseudo.is_for(Case.of(prefs)) else "mcmc"
     if not isinstance(method, str) or method not in ALL_METHODS:

@@ -147,7 +147,14 @@ class Mcmc(Sampler):
                 check_consistent(prefs)
             errors = MODELS[self.errors or "none"](prefs.n_items, self.theta_prior)
             made = make_population(prefs, executor, self.distance, errors)
-            return made.with_gaps(self.gaps) if isinstance(made, VotePopulation) else made
+            if not isinstance(made, VotePopulation):
+                return made
+            if self.errors not in (None, "none"):
+                raise ValueError(
+                    f"errors={self.errors!r} cannot be told from disagreement where each person "
+                    "compares one pair: leave errors out"
+                )
+            return made.with_gaps(self.gaps)
         check_local(executor, "augmentation='metropolis'")
         check_informative(prefs.is_informative)
         assert isinstance(prefs, Clicks)  # others do not have the option
