@@ -16,6 +16,7 @@ from .fit import Call, fit, made_by, no_progress
 from .methods import METHODS, Case
 from .methods.method import LastDraw, Plan
 from .reproduce import fit_options
+from .reweigh import reweigh
 from .run import Progress
 
 WARMUP = 10  # sweeps of a chain that goes on; with twice the users, 5 lead to the bulk
@@ -34,7 +35,10 @@ def update(
 
     With the method and the options of the fit. By "mcmc" (unless latent rankings are drawn) and
     "matched" each chain goes on from its last draw, with a warmup of 10 sweeps, in the clusters
-    that there are: the result is that of a fit of all clicks, within Monte Carlo error. Fits of
+    that there are: the result is that of a fit of all clicks, within Monte Carlo error. If little
+    is new, and there is one cluster, the draws of "mcmc" stay instead, and weigh by the exact
+    probability of what is new: then only users who are new or have changed are looked at. That is
+    done as long as the draws are worth half of their number, and `n_draws` is not given. Fits of
     clicks by other methods, which have no such chains, are made anew. A fit of rankings, or of
     parts, keeps no data, and is refused: fit all data anew.
 
@@ -48,8 +52,9 @@ def update(
         ones, make it clicks with names (``users=``). Items must be those of the fit: one more
         changes the law of all, so that calls for a fit anew.
     n_draws : int, optional
-        Draws kept from each chain; default as many as before. What an update saves is the start and
-        most of the warmup; with half of the draws it takes half of the time, but R-hat is larger.
+        Draws kept from each chain; default as many as before. What chains that go on save is the
+        start and most of the warmup; with half of the draws they take half of the time, but R-hat
+        is larger.
     rng, progress, executor : optional
         As for :func:`fit`. Give another seed than that of the fit.
 
@@ -95,18 +100,21 @@ def fit_again(
         return fit(prefs, method, rng=rng, progress=report, executor=executor, **given)
     assert isinstance(posterior, Posterior)
     started, alpha = time.perf_counter(), given.pop("alpha", None)
+    settings = posterior.settings
+    updates = {"updates": settings.get("updates", 0) + 1}
+    weighed = reweigh(posterior, prefs, executor) if n_draws is None else None
+    if weighed is not None:
+        return replace(weighed, settings=weighed.settings | made_by(rng, started) | updates)
     call = Call(
         prefs, METHODS[posterior.method], alpha, np.random.default_rng(rng), executor, report
     )
     n_draws, _ = given.pop("n_draws"), given.pop("n_clusters")
     usual, _ = call.plan(n_draws, posterior.n_clusters, given)
     run = call.begin(_going_on(usual, posterior))
-    settings = posterior.settings
     kept = {"curve": settings["curve"]} if "curve" in settings else {}
     found = call.posterior(run, run.run(), usual.settings(), kept)
     # on behalf of whom calls `update`
     warn_if_doubtful(found, run.plan, run.population, run.unbounded, stacklevel=4)
-    updates = {"updates": settings.get("updates", 0) + 1}
     return replace(found, settings=found.settings | made_by(rng, started) | updates)
 
 
