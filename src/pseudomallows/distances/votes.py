@@ -29,6 +29,7 @@ class VoteTally:
     def __init__(self, halves: Counts):
         self.halves = np.ascontiguousarray(halves)
         self._losses: Counts | None = None
+        self._best: Ranking | None = None
 
     @classmethod
     def of(cls, wins: Counts, ties: Counts) -> Self:
@@ -55,7 +56,7 @@ class VoteTally:
         """Add every pair of full rankings as a vote."""
         added = np.zeros_like(self.halves)
         recount_wins(rankings, np.zeros_like(weights), weights, added)
-        self.halves, self._losses = self.halves + 2 * added, None
+        self.halves, self._losses, self._best = self.halves + 2 * added, None, None
 
     def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
         """The tally of the same rankings with other weights; see `Tally`."""
@@ -99,7 +100,12 @@ class VoteTally:
 
     def best(self) -> Ranking:
         """The likeliest consensus, or a good one: from the order of strengths (Bradley and Terry),
-        items move where they are best, at the best alpha, until none moves."""
+        items move where they are best, at the best alpha, until none moves. It is kept."""
+        if self._best is None:
+            self._best = self._find_best()
+        return self._best.copy()
+
+    def _find_best(self) -> Ranking:
         consensus = ranked(fit_strengths(self.halves * HALF).strengths)
         reach = min(REACH, self.n_items)
         for _ in range(N_ROUNDS):
