@@ -28,7 +28,7 @@ class VoteTally:
 
     def __init__(self, halves: Counts):
         self.halves = np.ascontiguousarray(halves)
-        self._losses: Counts | None = None
+        self._votes: kernels.Votes | None = None
         self._best: Ranking | None = None
 
     @classmethod
@@ -42,11 +42,11 @@ class VoteTally:
         return len(self.halves)
 
     @property
-    def losses(self) -> Counts:
-        """``losses[i, j]`` is ``halves[j, i]``, in rows; made when asked."""
-        if self._losses is None:
-            self._losses = np.ascontiguousarray(self.halves.T)
-        return self._losses
+    def votes(self) -> kernels.Votes:
+        """The counts as kernels take them; made when asked."""
+        if self._votes is None:
+            self._votes = kernels.Votes(self.halves, np.ascontiguousarray(self.halves.T), HALF)
+        return self._votes
 
     def rank_sums(self) -> Counts:
         """Halves of votes lost by each item."""
@@ -56,7 +56,7 @@ class VoteTally:
         """Add every pair of full rankings as a vote."""
         added = np.zeros_like(self.halves)
         recount_wins(rankings, np.zeros_like(weights), weights, added)
-        self.halves, self._losses, self._best = self.halves + 2 * added, None, None
+        self.halves, self._votes, self._best = self.halves + 2 * added, None, None
 
     def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
         """The tally of the same rankings with other weights; see `Tally`."""
@@ -110,7 +110,7 @@ class VoteTally:
         reach = min(REACH, self.n_items)
         for _ in range(N_ROUNDS):
             lam = self.best_lam(consensus)
-            if not kernels.improve_by_leaps(self.halves, self.losses, lam, reach, consensus):
+            if not kernels.improve_by_leaps(self.votes, lam, reach, consensus):
                 break
         return consensus
 
@@ -136,8 +136,7 @@ class VoteTally:
 
         A proposal looks at the votes of two items; a leap at those of all that it moves.
         """
-        how = (scale, HALF, MOVES[move], leap, n_moves)
-        kernels.move_by_votes(stream, self.halves, self.losses, *how, consensus)
+        kernels.move_by_votes(stream, self.votes, scale, MOVES[move], leap, n_moves, consensus)
 
 
 def log_chances(n_items: int, lam: float) -> NDArray[np.float64]:

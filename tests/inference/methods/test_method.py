@@ -24,6 +24,8 @@ def data(kind):
     ranks = np.random.default_rng(1).permuted(np.tile(np.arange(1, 11), (20, 1)), axis=1)
     if kind == "clicks":
         return pm.Preferences.from_clicks(ranks <= 3)
+    if kind == "votes":
+        return pm.Preferences.from_pairs([(r.index(1), r.index(10)) for r in ranks.tolist()])
     return pm.Preferences.from_rankings(ranks if kind == "full" else np.where(ranks <= 3, ranks, 0))
 
 
@@ -239,6 +241,7 @@ BAD_VALUES = [  # method, kind, clusters, option, value, error, message
     ("mcmc", "full", 1, "start", "best", ValueError, "one of 'map', 'random', got 'best'"),
     ("mcmc", "clicks", 1, "augmentation", "x", ValueError, "'exact', 'metropolis', got 'x'"),
     ("mcmc", "clicks", 1, "n_swaps", 0, ValueError, "must be 1 or more, got 0"),
+    ("mcmc", "votes", 1, "gaps", "wide", ValueError, "one of 'auto', 'equal', 'free', got 'wide'"),
     ("mcmc", "full", 1, "alpha_prior", 3, TypeError, "must be (shape, rate) of a gamma, or"),
     ("mcmc", "full", 1, "alpha_prior", "wide", TypeError, "must be (shape, rate) of a gamma, or"),
     ("mcmc", "full", 1, "alpha_prior", (1, 0), ValueError, "rate must be above 0, got 0"),
