@@ -143,7 +143,7 @@ def log_chances(n_items: int, lam: float) -> NDArray[np.float64]:
     """``[n_items - 1 + d]``: log probability that an item is preferred to one d places behind it.
 
     >>> np.exp(log_chances(3, 1.0)).round(3).tolist()
-    [0.142, 0.269, 1.0, 0.731, 0.858]
+    [0.156, 0.269, 1.0, 0.731, 0.844]
     """
     table = np.empty(2 * n_items - 1)
     kernels.fill_log_chances(lam, table)
