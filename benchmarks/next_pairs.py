@@ -1,9 +1,9 @@
 """How many votes until the top 5 of 20 items is right: asking what `next_pairs` says, or at random?
 
 People rank by Kendall's law around a hidden consensus, and each compares one pair of items. After
-every 10 votes the consensus is fitted anew, and the next 10 pairs are chosen: the most telling ones,
-or random ones. The vote that counts is the first after which the top 5 is right three times in a
-row.
+every 10 votes the consensus is fitted anew, and the next 10 pairs are chosen: the most telling
+ones, or random ones. The vote that counts is the first after which the top 5 is right three times
+in a row.
 
     .venv/bin/python benchmarks/next_pairs.py --alpha 10 --seeds 40
 """
@@ -12,9 +12,9 @@ import time
 import warnings
 
 import numpy as np
-from timing import arguments, print_table
 
 import pseudomallows as pm
+from timing import arguments, print_table
 
 N_ITEMS, TOP, BATCH, IN_A_ROW = 20, 5, 10, 3
 

@@ -1,9 +1,10 @@
 """A leaderboard from a million votes, against libraries for ratings: seconds, intervals, log loss.
 
 Votes of simulated people on pairs of 100 models, by Bradley and Terry's law (the rivals' own), all
-pairs as often (`--skew 0`), or some models far more often than others (`--skew 1`). Of each library:
-CPU seconds from columns of names in memory to 95 % intervals of the ranks, the share of models whose
-interval holds their rank, its mean width, and the log loss of votes that it has not seen.
+pairs as often (`--skew 0`), or some models far more often than others (`--skew 1`). Of each
+library: CPU seconds from columns of names in memory to 95 % intervals of the ranks, the share of
+models whose interval holds their rank, its mean width, and the log loss of votes that it has not
+seen.
 
 Rivals: evalica (100 resamples), arena-rank (sandwich), choix (no intervals); those that are not
 installed are left out. A rank's interval, where a library has intervals of ratings only: at best
@@ -18,10 +19,10 @@ import time
 
 import numpy as np
 from scipy.special import expit
-from timing import arguments, print_table
 
 import pseudomallows as pm
 from pseudomallows.distances.votes import pair_chances
+from timing import arguments, print_table
 
 N_TEST, N_RESAMPLES = 200_000, 100
 
@@ -141,7 +142,7 @@ def main():
             found[name].append([cpu() - started, holds.mean(), (high - low + 1).mean(), loss])
     rows = []
     for name, values in found.items():
-        seconds, holds, width, loss = np.mean(values, axis=0)
+        _, holds, width, loss = np.mean(values, axis=0)
         fastest = np.min(values, axis=0)[0]
         shown = ["", ""] if np.isnan(holds) else [f"{holds:.3f}", f"{width:.2f}"]
         rows.append([name, f"{fastest:.1f}", *shown, f"{loss:.5f}"])

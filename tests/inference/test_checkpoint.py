@@ -173,7 +173,7 @@ def test_a_fit_that_breaks_off_saves_its_last_sweep(kind, file, monkeypatch):
 @pytest.mark.parametrize("kind", ["sampled", "latent mcmc", "clusters"])
 def test_a_fit_that_breaks_off_in_the_middle_of_a_sweep(kind, file, monkeypatch):
     monkeypatch.setattr(checkpoint, "PAUSE", 1000)
-    note, n_notes = clusters.Cluster._note_origin, 0
+    note, n_notes = clusters.Cluster.note_origin, 0
 
     def break_off(self, order):
         nonlocal n_notes
@@ -183,7 +183,7 @@ def test_a_fit_that_breaks_off_in_the_middle_of_a_sweep(kind, file, monkeypatch)
         note(self, order)
 
     with monkeypatch.context() as patch:
-        patch.setattr(clusters.Cluster, "_note_origin", break_off)
+        patch.setattr(clusters.Cluster, "note_origin", break_off)
         last = None
         fit(kind)
         last, n_notes = n_notes, 0

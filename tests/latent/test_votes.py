@@ -111,6 +111,10 @@ def test_votes_of_strengths_contradict_equal_gaps():
 def test_the_p_value_is_that_of_the_chi_square():
     misfit = Misfit(20.0, 7, 30.0, 27)
     assert math.isclose(misfit.p_value, 2 * stats.chi2.sf(20.0, 7), rel_tol=1e-12)
+    assert misfit.is_doubtful
+    assert Misfit(6.4, 7, 27.0, 27).is_doubtful
+    assert Misfit(6.3, 7, 41.0, 27).is_doubtful
+    assert not Misfit(6.3, 7, 40.0, 27).is_doubtful
     assert Misfit(0.0, 1, 0.0, 1).p_value == 1.0
 
 

@@ -45,7 +45,7 @@ def fit_strengths(wins: Floats) -> Strengths:
     a normal prior, so that an item that always wins has a finite one.
 
     >>> fit_strengths(np.array([[0, 30.0], [10.0, 0]])).strengths.round(2)
-    array([ 0.53, -0.53])
+    array([ 0.54, -0.54])
     """
     n_items, votes = len(wins), wins + wins.T
     strengths, won = np.zeros(n_items), wins.sum(axis=1)

@@ -28,7 +28,8 @@ class VoteTally:
 
     def __init__(self, halves: Counts):
         self.halves = np.ascontiguousarray(halves)
-        self._losses: Counts | None = None
+        self._votes: kernels.Votes | None = None
+        self._best: Ranking | None = None
 
     @classmethod
     def of(cls, wins: Counts, ties: Counts) -> Self:
@@ -41,11 +42,11 @@ class VoteTally:
         return len(self.halves)
 
     @property
-    def losses(self) -> Counts:
-        """``losses[i, j]`` is ``halves[j, i]``, in rows; made when asked."""
-        if self._losses is None:
-            self._losses = np.ascontiguousarray(self.halves.T)
-        return self._losses
+    def votes(self) -> kernels.Votes:
+        """The counts as kernels take them; made when asked."""
+        if self._votes is None:
+            self._votes = kernels.Votes(self.halves, np.ascontiguousarray(self.halves.T), HALF)
+        return self._votes
 
     def rank_sums(self) -> Counts:
         """Halves of votes lost by each item."""
@@ -55,7 +56,7 @@ class VoteTally:
         """Add every pair of full rankings as a vote."""
         added = np.zeros_like(self.halves)
         recount_wins(rankings, np.zeros_like(weights), weights, added)
-        self.halves, self._losses = self.halves + 2 * added, None
+        self.halves, self._votes, self._best = self.halves + 2 * added, None, None
 
     def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
         """The tally of the same rankings with other weights; see `Tally`."""
@@ -99,12 +100,17 @@ class VoteTally:
 
     def best(self) -> Ranking:
         """The likeliest consensus, or a good one: from the order of strengths (Bradley and Terry),
-        items move where they are best, at the best alpha, until none moves."""
+        items move where they are best, at the best alpha, until none moves. It is kept."""
+        if self._best is None:
+            self._best = self._find_best()
+        return self._best.copy()
+
+    def _find_best(self) -> Ranking:
         consensus = ranked(fit_strengths(self.halves * HALF).strengths)
         reach = min(REACH, self.n_items)
         for _ in range(N_ROUNDS):
             lam = self.best_lam(consensus)
-            if not kernels.improve_by_leaps(self.halves, self.losses, lam, reach, consensus):
+            if not kernels.improve_by_leaps(self.votes, lam, reach, consensus):
                 break
         return consensus
 
@@ -130,15 +136,14 @@ class VoteTally:
 
         A proposal looks at the votes of two items; a leap at those of all that it moves.
         """
-        how = (scale, HALF, MOVES[move], leap, n_moves)
-        kernels.move_by_votes(stream, self.halves, self.losses, *how, consensus)
+        kernels.move_by_votes(stream, self.votes, scale, MOVES[move], leap, n_moves, consensus)
 
 
 def log_chances(n_items: int, lam: float) -> NDArray[np.float64]:
     """``[n_items - 1 + d]``: log probability that an item is preferred to one d places behind it.
 
     >>> np.exp(log_chances(3, 1.0)).round(3).tolist()
-    [0.142, 0.269, 1.0, 0.731, 0.858]
+    [0.156, 0.269, 1.0, 0.731, 0.844]
     """
     table = np.empty(2 * n_items - 1)
     kernels.fill_log_chances(lam, table)

@@ -29,7 +29,8 @@ from ..kernels.streams import start_stream
 from ..preferences import Pairs
 from .population import ExactLaw, LocalPopulation, check_informative, principal_components
 
-LARGEST_P_VALUE = 0.2  # below it gaps are free: a needless freedom costs little, a missing one much
+ITEM_LIMIT, PAIR_LIMIT = 0.5, 0.05  # p-values below which gaps are free: large on purpose, since a
+# needless freedom makes intervals a little wider, and a missing one far too narrow
 N_SHORT, SHORT_WARMUP, SHORT_SEED = 200, 100, 12345  # draws by which two widths are compared
 WIDE = (2.5, 97.5)  # percentiles
 
@@ -49,13 +50,24 @@ class Misfit:
     pair_degrees: int
 
     @property
-    def p_value(self) -> float:
-        """The smaller of the two p-values, times two."""
+    def p_values(self) -> tuple[float, float]:
+        """Of the items, and of the pairs."""
         from scipy.stats import chi2
 
         items = chi2.sf(self.item_chi_square, max(self.item_degrees, 1))
         pairs = chi2.sf(self.pair_chi_square, max(self.pair_degrees, 1))
-        return float(min(1.0, 2 * min(items, pairs)))
+        return float(items), float(pairs)
+
+    @property
+    def p_value(self) -> float:
+        """The smaller of the two p-values, times two."""
+        return min(1.0, 2 * min(self.p_values))
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Is either p-value so small that gaps had better be free?"""
+        items, pairs = self.p_values
+        return items < ITEM_LIMIT or pairs < PAIR_LIMIT
 
 
 class VotePopulation(LocalPopulation):
@@ -118,8 +130,7 @@ class VotePopulation(LocalPopulation):
     @property
     def has_free_gaps(self) -> bool:
         """Has every gap between neighbours its own size?"""
-        by_data = self.gaps == "auto" and self.misfit.p_value < LARGEST_P_VALUE
-        return self.gaps == "free" or by_data
+        return self.gaps == "free" or (self.gaps == "auto" and self.misfit.is_doubtful)
 
     def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of all votes, given consensus and alpha, by Kendall's law."""

@@ -246,6 +246,7 @@ INSTEAD = {
     "consensus": _ORDER,
     "point_consensus": _ORDER,
     "rank_probabilities": _ORDER,
+    "pair_probabilities": _ORDER,
     "intervals": _ORDER,
     "mean_ranks": _ORDER,
     "shares_of_ranks": _ORDER,

@@ -24,6 +24,8 @@ def data(kind):
     ranks = np.random.default_rng(1).permuted(np.tile(np.arange(1, 11), (20, 1)), axis=1)
     if kind == "clicks":
         return pm.Preferences.from_clicks(ranks <= 3)
+    if kind == "votes":
+        return pm.Preferences.from_pairs([(r.index(1), r.index(10)) for r in ranks.tolist()])
     return pm.Preferences.from_rankings(ranks if kind == "full" else np.where(ranks <= 3, ranks, 0))
 
 
@@ -91,8 +93,9 @@ def options_of(method, kind, n_clusters):
         names |= {"refresh", "share_prior"}
     elif method in ("mcmc", "matched"):
         names |= {"start"}
-    if kind == "clicks":
+    if kind != "full":
         names |= {"keep_latent"}
+    if kind == "clicks":
         names |= {"order", "update"} if method == "pseudo" else set()
         names |= {"augmentation"} if method == "mcmc" else set()
         names |= {"n_swaps"} if method == "mcmc" and n_clusters == 1 else set()
@@ -267,6 +270,10 @@ BAD_VALUES = [  # method, kind, clusters, option, value, error, message
     ("mcmc", "full", 1, "start", "best", ValueError, "one of 'map', 'random', got 'best'"),
     ("mcmc", "clicks", 1, "augmentation", "x", ValueError, "'exact', 'metropolis', got 'x'"),
     ("mcmc", "clicks", 1, "n_swaps", 0, ValueError, "must be 1 or more, got 0"),
+    ("mcmc", "votes", 1, "gaps", "wide", ValueError, "one of 'auto', 'equal', 'free', got 'wide'"),
+    ("mcmc", "votes", 1, "errors", "some", ValueError, "'bernoulli', 'logistic', got 'some'"),
+    ("mcmc", "votes", 1, "theta_prior", 1, TypeError, "must be two numbers above 0, got 1"),
+    ("mcmc", "votes", 1, "theta_prior", (0, 1), ValueError, "must be above 0, got 0"),
     ("mcmc", "full", 1, "alpha_prior", 3, TypeError, "must be (shape, rate) of a gamma, or"),
     ("mcmc", "full", 1, "alpha_prior", "wide", TypeError, "must be (shape, rate) of a gamma, or"),
     ("mcmc", "full", 1, "alpha_prior", (1, 0), ValueError, "rate must be above 0, got 0"),
@@ -281,6 +288,11 @@ BAD_VALUES = [  # method, kind, clusters, option, value, error, message
 def test_values_are_checked(method, kind, n_clusters, name, value, error, words):
     with pytest.raises(error, match=f"^{name} .*{re.escape(words)}"):
         pm.fit(data(kind), method, n_clusters=n_clusters, rng=1, **{name: value})
+
+
+def test_errors_of_votes_cannot_be_told_from_disagreement():
+    with pytest.raises(ValueError, match="errors='logistic' cannot be told from disagreement"):
+        pm.fit(data("votes"), errors="logistic", rng=1)
 
 
 def test_every_option_has_a_bad_value_in_the_table():

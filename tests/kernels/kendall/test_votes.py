@@ -110,11 +110,11 @@ def test_changes_of_the_likelihood_are_differences(n_items):
         exchanged = ordering.copy()
         exchanged[[low, high]] = exchanged[[high, low]]
         after = tally.log_likelihood(np.argsort(exchanged).astype(np.int32) + 1, lam)
-        votes = (tally.halves, tally.losses, table, ordering, low, high)
+        votes = (tally.votes, table, ordering, low, high)
         assert math.isclose(0.5 * kernels.exchange_change(*votes), after - before, abs_tol=1e-10)
     for here, there in itertools.permutations(range(n_items), 2):
         after = tally.log_likelihood(moved(ordering, here, there), lam)
-        votes = (tally.halves, tally.losses, table, ordering, here, there)
+        votes = (tally.votes, table, ordering, here, there)
         assert math.isclose(0.5 * kernels.leap_change(*votes), after - before, abs_tol=1e-10)
 
 
@@ -153,8 +153,7 @@ def test_compiled_moves_are_those_of_plain_python():
     for run in (kernels.move_by_votes, interpreted(kernels.move_by_votes)):
         for move in (0, 1):
             consensus, stream = np.arange(1, 7, dtype=np.int32), np.array([9], dtype=np.uint64)
-            how = (0.2, 0.5, move, 2, 50)
-            n_accepted = run(stream, tally.halves, tally.losses, *how, consensus)
+            n_accepted = run(stream, tally.votes, 0.2, move, 2, 50, consensus)
             ends.append((move, n_accepted, consensus.tolist()))
     assert ends[:2] == ends[2:]
     assert ends[0][1] > 0
@@ -165,7 +164,7 @@ def test_leaps_end_where_none_helps():
         tally = VoteTally(random_wins(6, seed))
         consensus = np.random.default_rng(seed).permutation(6).astype(np.int32) + 1
         before = tally.log_likelihood(consensus, 0.4)
-        kernels.improve_by_leaps(tally.halves, tally.losses, 0.4, 6, consensus)
+        kernels.improve_by_leaps(tally.votes, 0.4, 6, consensus)
         here = tally.log_likelihood(consensus, 0.4)
         assert here >= before
         ordering = np.argsort(consensus)
@@ -177,7 +176,7 @@ def test_leaps_that_may_go_one_place_only_still_improve():
     tally = VoteTally(random_wins(5, 3))
     consensus = np.array([5, 4, 3, 2, 1], dtype=np.int32)
     before = tally.log_likelihood(consensus, 0.4)
-    assert kernels.improve_by_leaps(tally.halves, tally.losses, 0.4, 1, consensus) > 0
+    assert kernels.improve_by_leaps(tally.votes, 0.4, 1, consensus) > 0
     assert tally.log_likelihood(consensus, 0.4) > before
 
 

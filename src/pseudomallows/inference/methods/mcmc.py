@@ -211,3 +211,7 @@ class Mcmc(Sampler):
 
 def _has_free_gaps(population: Population) -> bool:
     return isinstance(population, VotePopulation) and population.has_free_gaps
+
+    def settings(self, case: Case) -> dict[str, Any]:
+        """The options as plain values."""
+        return super().settings(case) | {"theta_prior": list(self.theta_prior)}

@@ -10,13 +10,14 @@ where S(d) is the sum of 1 - q^k over k = 1..d: no term is negative, so nothing 
 above 0. `table[n_items - 1 + d]` is the log probability that an item is preferred to one that is d
 places behind it, or, for d below 0, before it.
 
-Counts are halves of a vote: a win counts 2 for the winner, a tie 1 for both. `unit` is what one
-of them is worth, 1/2, or less where votes are to weigh less. `losses[i, j]` is wins[j, i], so that
-both are read along rows. `ordering[rank - 1]` is the item of that rank; lam is alpha / n_items.
+`ordering[rank - 1]` is the item of that rank; lam is alpha / n_items.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from ..chain import (
     SWAP,
@@ -30,6 +31,15 @@ from ..chain import (
 from .rankings import order_by_rank
 
 LEAST_LAM = 1e-100  # below it every pair is even
+
+
+class Votes(NamedTuple):
+    """``wins[i, j]``: votes for i over j, in halves, so that a tie is one for each; `losses` is its
+    transpose, so that both are read along rows. `unit` is what a half is worth."""
+
+    wins: NDArray[np.int64]
+    losses: NDArray[np.int64]
+    unit: float
 
 
 @njit(cache=True, nogil=True)
@@ -65,9 +75,9 @@ def fill_votes_by_gap(wins, ordering, by_gap):
 
 
 @njit(cache=True, nogil=True)
-def exchange_change(wins, losses, table, ordering, low, high):
+def exchange_change(votes, table, ordering, low, high):
     """What the log likelihood, in counts, changes by if two places exchange their items."""
-    middle = len(ordering) - 1
+    wins, losses, middle = votes.wins, votes.losses, len(ordering) - 1
     one, other = ordering[low], ordering[high]
     gap = high - low
     change = (wins[one, other] - losses[one, other]) * (table[middle - gap] - table[middle + gap])
@@ -95,7 +105,7 @@ def new_place(place, here, there):
 
 
 @njit(cache=True, nogil=True)
-def leap_change(wins, losses, table, ordering, here, there):
+def leap_change(votes, table, ordering, here, there):
     """What the log likelihood, in counts, changes by if an item leaps and those between shift."""
     middle, first, last = len(ordering) - 1, min(here, there), max(here, there)
     change = 0.0
@@ -106,29 +116,29 @@ def leap_change(wins, losses, table, ordering, here, there):
                 continue  # a pair of two that move counts once
             before, after = other - place, new_place(other, here, there) - moved
             if before != after:
-                votes, against = wins[item, ordering[other]], losses[item, ordering[other]]
-                change += votes * (table[middle + after] - table[middle + before])
-                change += against * (table[middle - after] - table[middle - before])
+                won, lost = votes.wins[item, ordering[other]], votes.losses[item, ordering[other]]
+                change += won * (table[middle + after] - table[middle + before])
+                change += lost * (table[middle - after] - table[middle - before])
     return change
 
 
 @njit(cache=True, nogil=True)
-def swap_by_votes(stream, wins, losses, table, unit, log_reach, consensus, ordering):
+def swap_by_votes(stream, votes, table, log_reach, consensus, ordering):
     """Exchange the ranks of two items; return whether it was accepted."""
     low, high = choose_pair(stream, len(consensus), log_reach)
     if high >= len(consensus):
         return False
-    if not accepts(stream, unit * exchange_change(wins, losses, table, ordering, low, high)):
+    if not accepts(stream, votes.unit * exchange_change(votes, table, ordering, low, high)):
         return False
     exchange_places(low, high, consensus, ordering)
     return True
 
 
 @njit(cache=True, nogil=True)
-def leap_by_votes(stream, wins, losses, table, unit, leap, consensus, ordering):
+def leap_by_votes(stream, votes, table, leap, consensus, ordering):
     """One item leaps, those between shift by one; return whether it was accepted."""
     here, there = choose_leap(stream, leap, consensus)
-    change = unit * leap_change(wins, losses, table, ordering, here, there)
+    change = votes.unit * leap_change(votes, table, ordering, here, there)
     if not accepts(stream, change + leap_log_ratio(here, there, leap, len(consensus))):
         return False
     shift_places(here, there, consensus, ordering)
@@ -136,7 +146,7 @@ def leap_by_votes(stream, wins, losses, table, unit, leap, consensus, ordering):
 
 
 @njit(cache=True, nogil=True)
-def move_by_votes(stream, wins, losses, lam, unit, move, leap, n_moves, consensus):
+def move_by_votes(stream, votes, lam, move, leap, n_moves, consensus):
     """Make `n_moves` proposals; return how many were accepted."""
     n_items = len(consensus)
     ordering, table = np.empty(n_items, dtype=np.int64), np.empty(2 * n_items - 1)
@@ -145,25 +155,21 @@ def move_by_votes(stream, wins, losses, lam, unit, move, leap, n_moves, consensu
     log_reach, n_accepted = np.log(n_items), 0
     for _ in range(n_moves):
         if move == SWAP:
-            n_accepted += swap_by_votes(
-                stream, wins, losses, table, unit, log_reach, consensus, ordering
-            )
+            n_accepted += swap_by_votes(stream, votes, table, log_reach, consensus, ordering)
         else:
-            n_accepted += leap_by_votes(
-                stream, wins, losses, table, unit, leap, consensus, ordering
-            )
+            n_accepted += leap_by_votes(stream, votes, table, leap, consensus, ordering)
     return n_accepted
 
 
 @njit(cache=True, nogil=True)
-def best_leap(wins, losses, table, reach, ordering, here):
+def best_leap(votes, table, reach, ordering, here):
     """To which place, at most `reach` away, the item at a place is best moved."""
     best, most = here, 1e-9  # less is rounding
     for side in (-1, 1):
         place, change = here, 0.0
         while 0 <= place + side < len(ordering) and abs(place - here) < reach:
             low = min(place, place + side)
-            change += exchange_change(wins, losses, table, ordering, low, low + 1)
+            change += exchange_change(votes, table, ordering, low, low + 1)
             ordering[low], ordering[low + 1] = ordering[low + 1], ordering[low]
             place += side
             if change > most:
@@ -176,7 +182,7 @@ def best_leap(wins, losses, table, reach, ordering, here):
 
 
 @njit(cache=True, nogil=True)
-def improve_by_leaps(wins, losses, lam, reach, consensus):
+def improve_by_leaps(votes, lam, reach, consensus):
     """Move items to where they are best until none moves; return how many moved."""
     n_items = len(consensus)
     ordering, table = np.empty(n_items, dtype=np.int64), np.empty(2 * n_items - 1)
@@ -185,7 +191,7 @@ def improve_by_leaps(wins, losses, lam, reach, consensus):
     since, item, n_moved = 0, 0, 0  # items that have stayed since the last move
     while since < n_items:
         here = consensus[item] - 1
-        there = best_leap(wins, losses, table, reach, ordering, here)
+        there = best_leap(votes, table, reach, ordering, here)
         since += 1
         if there != here:
             shift_places(here, there, consensus, ordering)
