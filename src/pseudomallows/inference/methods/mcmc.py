@@ -192,6 +192,10 @@ class Mcmc(Sampler):
         prior = self.alpha_prior if plan.alpha is None else None
         return how(population, consensus, alpha, proposals, prior, rng)
 
+    def settings(self, case: Case) -> dict[str, Any]:
+        """The options as plain values."""
+        return super().settings(case) | {"theta_prior": list(self.theta_prior)}
+
     def stuck_chains(self, posterior: Posterior, population: Population, plan: Plan) -> list[int]:
         """Chains whose draws cannot be typical, against the best place that is known.
 
@@ -211,7 +215,3 @@ class Mcmc(Sampler):
 
 def _has_free_gaps(population: Population) -> bool:
     return isinstance(population, VotePopulation) and population.has_free_gaps
-
-    def settings(self, case: Case) -> dict[str, Any]:
-        """The options as plain values."""
-        return super().settings(case) | {"theta_prior": list(self.theta_prior)}
