@@ -208,10 +208,10 @@ class Mcmc(Sampler):
         means = posterior.log_posterior.mean(axis=1)
         return np.flatnonzero(means < limit).tolist()
 
-
-def _has_free_gaps(population: Population) -> bool:
-    return isinstance(population, VotePopulation) and population.has_free_gaps
-
     def settings(self, case: Case) -> dict[str, Any]:
         """The options as plain values."""
         return super().settings(case) | {"theta_prior": list(self.theta_prior)}
+
+
+def _has_free_gaps(population: Population) -> bool:
+    return isinstance(population, VotePopulation) and population.has_free_gaps
