@@ -32,7 +32,8 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", help="rankings, clicks or comparisons, - for standard input"
     )
-    parser.add_argument("--kind", choices=KINDS, help="kind of the data (recognised by the header)")
+    kinds = f"{', '.join(KINDS)} (recognised by the header)"
+    parser.add_argument("--kind", choices=KINDS, metavar="KIND", help=kinds)
     parser.add_argument("--encoding", help="encoding of the text (UTF-8)")
 
 
