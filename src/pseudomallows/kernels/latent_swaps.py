@@ -145,9 +145,8 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
     If the distance is two-sided, so do users whose two items at the same ranks are not told apart.
 
     A user who compares pairs has two rankings meanwhile, r with the two items as they are and s
-    with them exchanged. If one is as likely as the other, given what the user says, r gives way to
-    s along with the consensus. Else the consensus moves with the chances of both summed up, and
-    then one of them is drawn.
+    with them exchanged. The consensus moves, or stays, with the chances of both summed up; then one
+    of them is drawn.
 
     Without it a consensus would hardly move: latent rankings have been drawn around it.
     """
@@ -169,19 +168,18 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
             continue
         one, other, change, log_ratio = ordering[low], ordering[high], 0, 0.0
         for row in range(len(latent)):
-            ranks, rise, told = latent[row], rises[row], 0.0
+            ranks, rise = latent[row], rises[row]
             if speaks(said, row):
-                partners[row], odds[row] = (one, other), (0.0, np.inf)
-                told = told_by_exchange(said, row, laws.errors, ranks, one, other)
-            else:
-                partners[row] = find_partners(law, rankings[row], ranks, low, high, one, other)
-            changes[row] = 0
-            if partners[row, 0] < 0 or told != 0.0:
+                partners[row] = one, other
                 changes[row] = change_around(law, ranks, ordering, low, high, seating, rise)
-            if told != 0.0:
+                told = told_by_exchange(said, row, laws.errors, ranks, one, other)
                 log_ratio += weigh_both(-law.lam * changes[row], told, odds[row])
-            else:
-                change += changes[row]
+                continue
+            partners[row] = find_partners(law, rankings[row], ranks, low, high, one, other)
+            changes[row] = 0
+            if partners[row, 0] < 0:
+                changes[row] = change_around(law, ranks, ordering, low, high, seating, rise)
+            change += changes[row]
         is_accepted = accepts(stream, log_ratio - law.lam * change)
         if is_accepted:
             exchange_places(low, high, consensus, ordering)
@@ -210,6 +208,10 @@ def weigh_both(moved, told, odds):
     moves; `odds` of s against r are filled. `moved` is how the log probability of r changes with
     the consensus, and `told` that of what the user says from r to s. The consensus at its new place
     is as far from s as it is from r at the old one."""
+    if told == 0.0:  # r and s change places
+        odds[0] = np.exp(min(max(moved, -SURE), SURE))
+        odds[1] = 1.0 / odds[0]
+        return 0.0
     if told < -SURE or told > SURE or moved < -SURE or moved > SURE:
         odds[0] = np.exp(min(max(told + moved, -SURE), SURE))
         odds[1] = np.exp(min(max(told - moved, -SURE), SURE))
@@ -228,8 +230,6 @@ def log_sum(one, other):
 @njit(cache=True, nogil=True)
 def draws_second(stream, odds):
     """Draw one of two; the second has these odds."""
-    if odds == 0.0 or odds == np.inf:
-        return odds > 0.0
     return uniform(stream) * (1.0 + odds) < odds
 
 
