@@ -242,6 +242,7 @@ _ORDER = (
 )
 _CLUSTERS = "for clusters fit with another method and n_clusters"
 _DRAWS = "method='mcmc' has draws; pm.evaluate checks whether the probabilities come true"
+_ERRORS = "clicks have no errors; comparisons may: pm.Preferences.from_pairs"
 INSTEAD = {
     "consensus": _ORDER,
     "point_consensus": _ORDER,
@@ -261,6 +262,8 @@ INSTEAD = {
     "membership_frame": _CLUSTERS,
     "check_cluster": _CLUSTERS,
     "leaders": _CLUSTERS,
+    "errors": _ERRORS,
+    "theta": _ERRORS,
     "weights": _DRAWS,
     "log_posterior": _DRAWS,
     "latent": _DRAWS,
