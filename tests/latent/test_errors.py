@@ -249,4 +249,4 @@ def test_votes_without_room_are_told_what_needs_none(monkeypatch):
     monkeypatch.setattr("pseudomallows.latent.kept_rankings.available_memory", lambda: 10**6)
     votes = pm.Preferences.from_pairs([("a", "b"), ("b", "c")], weights=[400_000, 1])
     with pytest.raises(ValueError, match=r"400,001 people.*distance='kendall'"):
-        pm.fit(votes, rng=1)
+        pm.fit(votes, distance="footrule", rng=1)

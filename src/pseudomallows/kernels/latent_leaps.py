@@ -46,7 +46,7 @@ def leap_latent(streams, said, consensus, law, n_leaps, latent):
         for _ in range(n_leaps * n_items):
             here, there = choose_place(stream, said, row, law.errors, state, log_reach)
             if here != there:
-                away = leap(stream, said, row, law, state, (here, there), away)
+                away = leap_item(stream, said, row, law, state, (here, there), away)
 
 
 @njit(cache=True, nogil=True)
@@ -68,7 +68,7 @@ def choose_place(stream, said, row, errors, state, log_reach):
 
 
 @njit(cache=True, nogil=True)
-def leap(stream, said, row, law, state, ways, away):
+def leap_item(stream, said, row, law, state, ways, away):
     """Propose a leap from the first of `ways` to the second; return the distance, if it is one that
     looks at the whole ranking, else 0."""
     here, there = ways
@@ -76,7 +76,7 @@ def leap(stream, said, row, law, state, ways, away):
     if not law.errors.is_strict:
         words = told_by_leap(said, row, law.errors, ranks, holders, here, there)
     if law.swaps.kind == PRICED or law.swaps.kind == KENDALL:
-        if accepts(stream, words - law.swaps.lam * leap_change(law.swaps, state, here, there)):
+        if accepts(stream, words - law.swaps.lam * change_by_leap(law.swaps, state, here, there)):
             shift_places(here - 1, there - 1, ranks, holders)
         return 0
     shift_places(here - 1, there - 1, ranks, holders)
@@ -88,7 +88,7 @@ def leap(stream, said, row, law, state, ways, away):
 
 
 @njit(cache=True, nogil=True)
-def leap_change(law, state, here, there):
+def change_by_leap(law, state, here, there):
     """How much the distance from the consensus grows by a leap; priced distances, and Kendall's."""
     side, change = 1 if there > here else -1, 0
     centre = state.consensus[state.holders[here - 1]]
