@@ -55,9 +55,7 @@ class Personal(Options):
         "default: a blend of several scores.",
         check=check_number,
     )
-    nonnegative: bool = option(
-        True, "False: one regression, with weights of any sign.", check=flag
-    )
+    nonnegative: bool = option(True, "False: one regression, with weights of any sign.", check=flag)
     blend: bool = option(
         True,
         "Blend regressions, factors and popularity, with weights learnt on inner splits, where one "

@@ -266,9 +266,7 @@ class Search:
         """Of what is within one standard error of the best: the first part alone if it is, else
         the one of the fewest parts, and the best of these."""
         best = max(found, key=self.mean)
-        near = [
-            one for one in found if self.mean(best) - self.mean(one) <= self.error(best, one)
-        ]
+        near = [one for one in found if self.mean(best) - self.mean(one) <= self.error(best, one)]
         first = [one for one in near if one is found[0]]
         return first[0] if first else min(near, key=lambda one: (one.n_parts, -self.mean(one)))
 

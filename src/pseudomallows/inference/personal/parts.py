@@ -185,6 +185,4 @@ POOL: Sequence[Part] = (  # the first is the simplest: it stays unless another i
 
 def pool_for(n_items: int) -> list[Part]:
     """The parts that make sense for so many items: fewer factors than half of them."""
-    return [
-        part for part in POOL if not isinstance(part, Factors) or 2 * part.n_factors < n_items
-    ]
+    return [part for part in POOL if not isinstance(part, Factors) or 2 * part.n_factors < n_items]
