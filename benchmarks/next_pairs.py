@@ -12,9 +12,9 @@ import time
 import warnings
 
 import numpy as np
+from timing import arguments, print_table
 
 import pseudomallows as pm
-from timing import arguments, print_table
 
 N_ITEMS, TOP, BATCH, IN_A_ROW = 20, 5, 10, 3
 

@@ -18,10 +18,10 @@ import time
 
 import numpy as np
 from scipy.special import expit
+from timing import arguments, print_table
 
 import pseudomallows as pm
 from pseudomallows.distances.votes import pair_chances
-from timing import arguments, print_table
 
 N_TEST, N_RESAMPLES = 200_000, 100
 

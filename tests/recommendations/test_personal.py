@@ -449,7 +449,7 @@ def few():
         ({"scores": np.full((60, 6), np.inf)}, "scores must be finite numbers, got inf"),
         ({"scores": np.ones((6, 6))}, r"60 users and 6 items, got an array of shape \(6, 6\)"),
         ({"ridge": -1}, "ridge must be a finite number, 0 or more"),
-        ({"sigma": 1}, "method='personal' on clicks has no option 'sigma'; it has calibrate"),
+        ({"sigma": 1}, "method='personal' on clicks has no option 'sigma'; it has blend, cal"),
         ({"n_clusters": 2}, "neither draws nor clusters; to blend it with clusters"),
         ({"n_draws": 10}, "neither draws nor clusters"),
         (

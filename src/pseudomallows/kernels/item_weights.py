@@ -61,10 +61,10 @@ def nonnegative_rows(products, ridge, lasso, tolerance, first, solved):
                         left[other] -= products[item, other] * weights[item]
             n_new = 0
             for item in range(n_items):
-                if not is_active[item] and item != target:
-                    if left[item] > tolerance * (products[item, item] + ridge):
-                        is_active[item] = True
-                        n_new += 1
+                enough = tolerance * (products[item, item] + ridge)
+                if not is_active[item] and item != target and left[item] > enough:
+                    is_active[item] = True
+                    n_new += 1
             if attempt > 0 and n_new == 0:
                 break
             chosen = np.flatnonzero(is_active)

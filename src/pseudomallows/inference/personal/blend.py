@@ -274,13 +274,13 @@ class Search:
         """The blend, with what each of its parts is worth."""
         used = np.flatnonzero(found.weights)
         weights, worths, errors = found.weights / found.weights.sum(), [], []
-        for part in used:
+        for part in used.tolist():
             rest = np.where(np.arange(len(weights)) == part, 0.0, weights)
             if len(used) == 1:  # then popularity, the last of the pool, is all that is left
                 rest[-1] = 1.0
             without = self.judge(rest)
             worths.append(self.mean(found) - self.mean(without))
             errors.append(self.error(found, without))
-        parts = tuple(pool[part] for part in used)
+        parts = tuple(pool[part] for part in used.tolist())
         chosen = tuple(weights[used].tolist())
         return Blend(parts, chosen, self.mean(found), tuple(worths), tuple(errors))
