@@ -10,7 +10,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from scipy.optimize import nnls
 from scipy.stats import chisquare
 
 import naive
@@ -131,21 +130,6 @@ def test_ties_are_broken_by_a_given_order():
 
 
 # scores
-
-
-@pytest.mark.kernel
-def test_weights_of_0_or_more_solve_their_least_squares():
-    rng = np.random.default_rng(1)
-    clicked = rng.random((60, 6)) < rng.random(6)
-    products, ridge = clicked.T.astype(float) @ clicked, 3.0
-    found = np.zeros((6, 6))
-    kernels.nonnegative_weights(products, ridge, 1e-12, found)
-    for target in range(6):
-        others = [item for item in range(6) if item != target]
-        wide = np.vstack([clicked[:, others], math.sqrt(ridge) * np.eye(5)])
-        exact = nnls(wide, np.append(clicked[:, target], np.zeros(5)))[0]
-        assert found[others, target] == pytest.approx(exact, abs=1e-8)
-        assert found[target, target] == 0
 
 
 def test_weights_of_any_sign_solve_theirs():
@@ -465,7 +449,7 @@ def few():
         ({"scores": np.full((60, 6), np.inf)}, "scores must be finite numbers, got inf"),
         ({"scores": np.ones((6, 6))}, r"60 users and 6 items, got an array of shape \(6, 6\)"),
         ({"ridge": -1}, "ridge must be a finite number, 0 or more"),
-        ({"sigma": 1}, "method='personal' on clicks has no option 'sigma'; it has calibrate"),
+        ({"sigma": 1}, "method='personal' on clicks has no option 'sigma'; it has blend, cal"),
         ({"n_clusters": 2}, "neither draws nor clusters; to blend it with clusters"),
         ({"n_draws": 10}, "neither draws nor clusters"),
         (

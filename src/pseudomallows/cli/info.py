@@ -92,7 +92,13 @@ def _about_model(fitted: Fit) -> dict[str, Any]:
 
 def _about_personal(fitted: PersonalFit) -> dict[str, Any]:
     windows = ", ".join(map(str, fitted.corrections)) or "none"
-    return {"alpha": f"{fitted.mean_alpha:.3g}", "corrected windows": windows}
+    parts = fitted.settings["options"].get("parts", [])
+    blend = {"scores": "; ".join(f"{part['weight']:.0%} {part['part']}" for part in parts)}
+    return {
+        "alpha": f"{fitted.mean_alpha:.3g}",
+        "corrected windows": windows,
+        **(blend if parts else {}),
+    }
 
 
 def _about_draws(posterior: Posterior) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def evaluate_again(posterior: Fit, hide: int, k: int | None, **more: Any) -> Eva
     for name in ("held_out", "keep_latent"):  # the first is learnt from what is hidden
         given.pop(name, None)
     if isinstance(posterior, PersonalFit):
-        given["ridge"] = posterior.settings["options"]["ridge"]
+        given["ridge"] = posterior.settings["options"]["ridge"]  # None: a blend, learnt again
     else:
         given["n_clusters"] = posterior.n_clusters
     method = posterior.settings["method"]

@@ -66,7 +66,10 @@ def _personal_options(posterior: PersonalFit) -> dict[str, Any]:
         given["alpha"] = posterior.settings["alpha"]
     if posterior.distance != "footrule":
         given["distance"] = posterior.distance
-    given |= {key: False for key in ("nonnegative", "calibrate") if not stored.get(key, True)}
+    if stored.get("ridge_given"):
+        given["ridge"] = stored["ridge"]
+    flags = ("nonnegative", "blend", "calibrate")
+    given |= {key: False for key in flags if not stored.get(key, True)}
     marks = {"held_out": "held_out", "given_scores": "scores", "with_clusters": "with_clusters"}
     return given | {option: _Ellipsis() for mark, option in marks.items() if stored.get(mark)}
 

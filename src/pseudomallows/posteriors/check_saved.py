@@ -31,6 +31,8 @@ FLAGS = (  # among the options
     "balanced",
     "weighted",
     "nonnegative",
+    "blend",
+    "ridge_given",
     "calibrate",
     "alpha_given",
     "held_out",
@@ -111,6 +113,7 @@ def check_personal(parts: dict[str, NDArray[Any]], n_items: int, n_users: int) -
         and parts["item_weights"].shape == ((0, 0) if is_given else (n_items, n_items))
         and parts["scores"].shape == ((n_users, n_items) if is_given else (0, 0))
         and parts["popularity"].shape == (n_items,)
+        and parts["bias"].shape in ((0,), (n_items,))
         and sorted(parts["ties"].tolist()) == list(range(n_items))
         and parts["alpha_shares"].shape == (n_alphas,)
         and len(parts["coefficients"]) == len(parts["knots"]) == n_windows
@@ -157,6 +160,7 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         or not all(_is_count(row) and row < n_users for row in kept),
         "curve": curve is not None and not _is_curve(curve),
         "ridge": is_personal and not _is_ridge(options.get("ridge", "missing")),
+        "parts": is_personal and not _are_parts(options.get("parts", [])),
     }
     wrong |= {name: type(options.get(name, True)) is not bool for name in FLAGS}
     if any(wrong.values()):
@@ -216,6 +220,16 @@ def _is_number(value: Any) -> bool:
 
 def _is_ridge(value: Any) -> bool:
     return value is None or (_is_number(value) and value >= 0)
+
+
+def _are_parts(value: Any) -> bool:
+    """The parts of a blend of scores: each has a name and its figures."""
+    return isinstance(value, list) and all(
+        isinstance(part, dict)
+        and isinstance(part.get("part"), str)
+        and _has_numbers(part, ("weight", "worth", "error"))
+        for part in value
+    )
 
 
 def _is_curve(curve: Any) -> bool:

@@ -1,7 +1,7 @@
 """PersonalFit: what a fit by method "personal" returns, a consensus of one's own for each user.
 
 Each user's law is centred on a ranking made from the user's clicks. The score of an item for a user
-comes from the user's other clicks, by a regression of each item on the others. The ranking of the
+comes from the user's other clicks, by a matrix from item to item. The ranking of the
 scores is the user's consensus, and alpha, by the exact likelihood of the clicks, says how closely
 the user keeps to it. The score of an item never uses the click on it, so that likelihood is honest
 without holding anything out.
@@ -51,6 +51,8 @@ class PersonalModel:
         The scores that were given, scaled to mean 0 and deviation 1; else empty.
     distance : str
         Of the users' law: "footrule" or "kendall".
+    bias : (n_items,) array
+        What is added to the scores of every user with clicks; empty for nothing.
     """
 
     item_weights: Floats
@@ -61,6 +63,7 @@ class PersonalModel:
     corrections: dict[int, Correction] = field(default_factory=dict)
     scores: Floats = field(default_factory=lambda: np.empty((0, 0)))
     distance: str = "footrule"
+    bias: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
     def n_items(self) -> int:
@@ -90,8 +93,11 @@ class PersonalModel:
         """``scores[row, item]`` of some users; without clicks, the popularity."""
         starts = seen.starts[rows.start : rows.stop + 1]
         if len(starts) == 2 and starts[1] > starts[0]:  # one user, as a service asks
-            return np.add.reduce(self.item_weights[seen.codes[starts[0] : starts[1]]])[None]
+            found = np.add.reduce(self.item_weights[seen.codes[starts[0] : starts[1]]])[None]
+            return found + self.bias if self.bias.size else found
         found = clicks_matrix(starts, seen.codes, self.n_items) @ self.item_weights
+        if self.bias.size:
+            found += self.bias
         found[starts[1:] == starts[:-1]] = self.popularity
         return np.asarray(found)
 

@@ -46,7 +46,7 @@ from .personal import Fit, PersonalFit
 from .posterior import Posterior
 
 FORMAT, VERSION, HEADER = "pseudomallows posterior", 5, "header.json"
-PERSONAL = ("item_weights", "popularity", "ties", "alphas", "alpha_shares", "scores")
+PERSONAL = ("item_weights", "popularity", "ties", "alphas", "alpha_shares", "scores", "bias")
 CORRECTIONS = ("windows", "coefficients", "knots", "values")
 DTYPES: dict[str, Any] = {  # all others are floats
     "consensus": np.int32,
@@ -203,6 +203,7 @@ def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> d
     n_items, n_users = len(fields["items"]), len(fields["users"])
     if fields["data"] is None:
         raise WrongFileError("is damaged: its clicks are missing")
+    arrays.setdefault("personal_bias", np.empty(0))  # older files have none
     try:
         parts = {name: arrays[f"personal_{name}"] for name in (*PERSONAL, *CORRECTIONS)}
         check_personal(parts, n_items, n_users)

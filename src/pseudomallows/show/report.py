@@ -150,7 +150,9 @@ def _data_facts(posterior: Fit) -> list[tuple[str, str]]:
 
 def _personal(fit: PersonalFit) -> Figures:
     """What a personal fit shows."""
-    return {"is_personal": True, "clusters": [], "all_items": [], "popular": _popular(fit)}
+    parts = fit.settings.get("options", {}).get("parts", [])
+    shown = {"popular": _popular(fit), "parts": parts}
+    return {"is_personal": True, "clusters": [], "all_items": [], **shown}
 
 
 def _consensus(posterior: Posterior) -> Figures:

@@ -24,6 +24,7 @@ from ...preferences.hide import hide_clicks, without_clicks
 from ...rankings import check_number
 from ...recommendations.personal import PersonalChances
 from ...recommendations.recommenders import chances_of
+from ..personal.blend import Blend, choose_blend, sample_of, why_not
 from ..personal.corrections import learn_correction
 from ..personal.item_scores import given_scores, products_of, ridge_weights
 from .method import Case, Options, flag, option
@@ -31,6 +32,7 @@ from .method import Case, Options, flag, option
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
 WINDOWS = (1, 3, 10)  # numbers of next items for which a correction is learnt
 DEFAULT_RIDGE, N_SPLITS = 0.3, 6
+USUAL_BEST = 10  # recommendations that the scores are made for
 N_REPORTS = 2 + len(WINDOWS)
 MIN_USERS, MAX_USERS, MAX_HELD_OUT = 50, 5000, 10_000  # behind a correction
 N_STEPS = 100  # of EM for the distribution of alpha
@@ -49,12 +51,18 @@ class Personal(Options):
 
     ridge: float | None = option(
         None,
-        "Penalty of the regression behind the scores, in units of the mean number of clicks of an "
-        "item; default: the best of a few on inner splits, where one or two clicks of each user "
-        "are hidden.",
+        "One regression with this penalty, in units of the mean number of clicks of an item; "
+        "default: a blend of several scores.",
         check=check_number,
     )
-    nonnegative: bool = option(True, "Weights of 0 or more only.", check=flag)
+    nonnegative: bool = option(True, "False: one regression, with weights of any sign.", check=flag)
+    blend: bool = option(
+        True,
+        "Blend regressions, factors and popularity, with weights learnt on inner splits, where one "
+        "click of each user is hidden. False, or for fewer than 10 or more than 4,000 items, or "
+        "fewer than 50 users with two clicks: one regression, its penalty the best of a few.",
+        check=flag,
+    )
     scores: Any = option(
         None,
         "Scores of your own, (n_users, n_items), or a function that learns them from a sparse "
@@ -84,6 +92,19 @@ class Personal(Options):
     )
 
     @property
+    def is_single(self) -> bool:
+        """Is one regression asked for, or no scores at all?"""
+        return self.ridge is not None or not self.nonnegative or not self.blend
+
+    @property
+    def n_best(self) -> int:
+        """For how many recommendations the scores are made: as many as come later."""
+        if self.held_out is None:
+            return USUAL_BEST
+        n_later = self.held_out.n_clicks
+        return max(1, round(float(n_later[n_later > 0].mean()))) if n_later.any() else USUAL_BEST
+
+    @property
     def others(self) -> Others | None:
         """The probabilities of the clusters."""
         clusters = self.with_clusters
@@ -101,6 +122,8 @@ class Personal(Options):
         """For the settings of a fit; data that was given is told by a mark only."""
         return {
             "nonnegative": self.nonnegative,
+            "blend": self.blend,
+            "ridge_given": self.ridge is not None,
             "calibrate": self.calibrate,
             "held_out": self.held_out is not None,
             "given_scores": self.scores is not None,
@@ -151,7 +174,7 @@ def fit_personal(
     learner = Learner(clicks, alpha, distance, method, rng, executor or Threads())
     steps = iter(range(1, N_REPORTS + 1))
     model = learner.learn(lambda: progress(next(steps), N_REPORTS))
-    more = {"ridge": learner.ridge, "alpha_given": alpha is not None, "order": None}
+    more = {"alpha_given": alpha is not None, "order": None} | learner.scores_settings()
     settings = {
         "method": "personal",
         "distance": distance,
@@ -191,12 +214,27 @@ class Learner:
         shares = np.full(len(alphas), 1 / len(alphas))
         blank = PersonalModel(np.empty((0, 0)), popularity, ties, alphas, shares)
         self._blank = replace(blank, distance=distance)
-        self.ridge = options.ridge or 0.0
+        self._ridge = options.ridge
+        self._why_single = "one regression, as was asked for" if options.is_single else None
+        self._blend: Blend | None = None
+
+    def scores_settings(self) -> dict[str, Any]:
+        """How the scores were made."""
+        if self._options.scores is not None:
+            return {"ridge": None}
+        if self._blend is None:
+            return {"ridge": self._ridge, "parts": [], "single": self._why_single}
+        objective = {"objective": self._blend.objective, "n_best": self._n_best}
+        return {"ridge": None, "parts": self._blend.settings()} | objective
+
+    @property
+    def _n_best(self) -> int:
+        return max(1, min(self._options.n_best, self.prefs.n_items // 4))
 
     def learn(self, report: Callable[[], None]) -> PersonalModel:
         """All of it, in `N_REPORTS` steps."""
-        if self._options.ridge is None and self._options.scores is None:
-            self.ridge = self._choose_ridge()
+        if self._options.scores is None:
+            self._choose_scores()
         report()
         model = self.scored(self.prefs)
         shares = _alpha_distribution(model, self.prefs, self._rng, self._executor)
@@ -225,9 +263,24 @@ class Learner:
         """Scores learnt from these clicks."""
         if self._options.scores is not None:
             return replace(self._blank, scores=given_scores(self._options.scores, clicks))
+        if self._blend is not None:
+            learnt = self._blend.learn(clicks, self._sample, self._executor)
+            return replace(self._blank, item_weights=learnt.item_weights, bias=learnt.bias)
+        assert self._ridge is not None
         products = products_of(clicks, self._executor)
-        weights = ridge_weights(products, self.ridge, self._options.nonnegative)
-        return replace(self._blank, item_weights=weights)
+        law = (self._ridge, self._options.nonnegative, self._executor)
+        return replace(self._blank, item_weights=ridge_weights(products, *law))
+
+    def _choose_scores(self) -> None:
+        """A blend, or the ridge of a single regression."""
+        self._why_single = self._why_single or why_not(self.prefs)
+        if self._why_single is None:
+            how = (self._rng, self._executor)
+            self._blend = choose_blend(self.prefs, self._n_best, *how)
+            informative = np.flatnonzero(self.prefs.is_informative)
+            self._sample = sample_of(informative, self.prefs.n_items, self._rng)
+        elif self._ridge is None:
+            self._ridge = self._choose_ridge()
 
     def _choose_ridge(self) -> float:
         """The ridge with most hits on inner splits: one or two clicks of each user hidden, and

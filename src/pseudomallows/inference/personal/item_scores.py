@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...engines.executors import BLOCK, Executor, blocks
-from ...kernels.footrule.personal import nonnegative_weights
+from ...engines.executors import Executor, Threads
 from ...posteriors.personal import clicks_matrix
 from ...preferences import Clicks
+from .parts import Products, solve_regressions
 
+TOLERANCE = 1e-5  # of the weights of a single regression
 MAX_SCORE = 1e100  # beyond it, sums of squares overflow
 Floats = NDArray[np.float64]
 Train = Callable[[Any], ArrayLike]
@@ -22,20 +23,12 @@ def products_of(clicks: Clicks, executor: Executor) -> Floats:
 
     Whole numbers, so that sums over blocks of users are exact in any order.
     """
-
-    def count(rows: slice) -> Any:
-        starts = clicks.starts[rows.start : rows.stop + 1]
-        matrix = clicks_matrix(starts, clicks.codes, clicks.n_items)
-        weighted = matrix.multiply(clicks.weights[rows][:, None]).tocsr()
-        return (weighted.T @ matrix).toarray()
-
-    total = np.zeros((clicks.n_items, clicks.n_items))
-    for part in executor.map(count, blocks(clicks.n_users, 64 * BLOCK)):
-        total += part
-    return total
+    return Products(clicks, executor).of(0.0)
 
 
-def ridge_weights(products: Floats, ridge: float, nonnegative: bool = True) -> Floats:
+def ridge_weights(
+    products: Floats, ridge: float, nonnegative: bool = True, executor: Executor | None = None
+) -> Floats:
     """Regression of each item on the others, from their products, with a zero diagonal.
 
     `ridge` is in units of the mean diagonal. With weights of any sign this is the closed form of
@@ -46,10 +39,10 @@ def ridge_weights(products: Floats, ridge: float, nonnegative: bool = True) -> F
            [0.33333333, 0.        ]])
     """
     scale = max(ridge * float(np.trace(products)) / len(products), 1e-6)
-    weights = np.zeros_like(products)
     if nonnegative:
-        nonnegative_weights(products, scale, 1e-5, weights)
-        return weights
+        solved = np.zeros_like(products)
+        solve_regressions(products, (scale, 0.0, TOLERANCE), solved, executor or Threads(1))
+        return np.ascontiguousarray(solved.T)
     inverse = np.linalg.inv(products + scale * np.eye(len(products)))
     weights = -inverse / np.diag(inverse)
     np.fill_diagonal(weights, 0.0)

@@ -167,36 +167,6 @@ def look_up_personal(clicks, own_laws, tables, logs, of_users, probabilities):
 
 
 @njit(cache=True, nogil=True)
-def nonnegative_weights(products, ridge, tolerance, weights):
-    """Item-to-item ridge regression with weights of 0 or more and a zero diagonal.
-
-    Column j of `weights` has the least squares of item j on the others, from the n x n table of
-    `products` alone, by coordinate descent; `residuals` are the products that are left.
-    """
-    n_items = len(products)
-    residuals = np.empty(n_items)
-    for target in range(n_items):
-        column = weights[:, target]
-        column[:] = 0.0
-        residuals[:] = products[:, target]
-        change = 1.0
-        for _ in range(1000):
-            if change <= tolerance:
-                break
-            change = 0.0
-            for item in range(n_items):
-                if item == target:
-                    continue
-                norm, old = products[item, item], column[item]
-                new = max(residuals[item] + norm * old, 0.0) / (norm + ridge)
-                if new != old:
-                    column[item] = new
-                    change = max(change, abs(new - old))
-                    for other in range(n_items):
-                        residuals[other] -= products[other, item] * (new - old)
-
-
-@njit(cache=True, nogil=True)
 def log_odds(chance):
     """Log odds, kept finite."""
     inside = min(max(chance, 1e-6), 1.0 - 1e-6)

@@ -1,0 +1,326 @@
+"""The blend of scores: how it is searched for, and what comes of it."""
+
+import functools
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+from pseudomallows.cli import main
+from pseudomallows.engines.executors import Threads
+from pseudomallows.inference.methods.personal import seen_table
+from pseudomallows.inference.personal import blend as module
+from pseudomallows.inference.personal.blend import (
+    Blend,
+    Cases,
+    Found,
+    Search,
+    choose_blend,
+    hide_and_score,
+    sample_of,
+    scorable,
+    why_not,
+)
+from pseudomallows.inference.personal.parts import (
+    Factors,
+    Popularity,
+    Products,
+    Regression,
+    pool_for,
+)
+from pseudomallows.inference.reproduce import call_of
+from pseudomallows.preferences.hide import hide_clicks
+
+
+@functools.cache
+def mixed_tastes(n_users=1000, n_items=60, base=-3.5, strength=1.2, bond=0.2):
+    """Users click by factors that they share, and buy items of a pair together: factors find the
+    former, regressions the latter."""
+    rng = np.random.default_rng(1)
+    users, items = rng.normal(size=(n_users, 4)), rng.normal(size=(n_items, 4))
+    odds = strength * users @ items.T + rng.normal(base, 0.5, n_items)
+    clicked = rng.random(odds.shape) < 1 / (1 + np.exp(-odds))
+    partners = np.arange(n_items) ^ 1
+    clicked |= clicked[:, partners] & (rng.random(odds.shape) < bond)
+    return pm.Preferences.from_clicks(clicked)
+
+
+def plain_value(scores, hidden, seen, k):
+    unseen = [item for item in range(len(scores)) if item not in seen and item != hidden]
+    rank = sum(scores[item] > scores[hidden] for item in unseen)
+    rank += sum(scores[item] == scores[hidden] for item in unseen) / 2
+    return 1 / (1 + math.exp((rank + 0.5 - k) / 3))
+
+
+def test_cases_have_the_leads_of_their_definition():
+    prefs = mixed_tastes(70, 14)
+    users = scorable(prefs)[3:20]
+    pool = pool_for(14)
+    cases = hide_and_score(pool, prefs, users, np.random.default_rng(5), Threads(1))
+    again = np.random.default_rng(5)
+    shown, hidden = hide_clicks(prefs, 1, again)  # the first split
+    for number, part in enumerate(pool):
+        weights = None if isinstance(part, Popularity) else part.learn(Products(shown, Threads(1)))
+        rows = []
+        for user in users:
+            mine = shown.clicks_of(user)
+            rows.append(shown.item_counts() if weights is None else weights[mine].sum(axis=0))
+        scores = np.array(rows, dtype=float)
+        unseen = np.ones(scores.shape, dtype=bool)
+        for row, user in enumerate(users):
+            unseen[row, shown.clicks_of(user)] = False
+        scores /= scores[unseen].std()
+        scores -= scores[np.arange(len(users)), hidden[users].argmax(axis=1)][:, None]
+        first = slice(0, len(users))
+        assert cases.leads[number][first][unseen] == pytest.approx(scores[unseen], abs=1e-5)
+        assert (cases.leads[number][first][~unseen] == 0).all()
+        assert ((cases.clicked[first] < 0) == ~unseen).all()
+
+
+def tiny_cases(seed=1, n_parts=3, n_users=40, n_items=12):
+    """Made-up scores: a part has some of the truth and noise of its own."""
+    rng = np.random.default_rng(seed)
+    shape = (module.N_SPLITS * n_users, n_items)
+    truth = rng.normal(size=shape)
+    hidden = np.argmax(truth + rng.gumbel(size=shape), axis=1)[:, None]
+    leads = []
+    for _ in range(n_parts):
+        scores = truth + rng.normal(size=shape)
+        leads.append((scores - np.take_along_axis(scores, hidden, 1)).astype(np.float32))
+    return Cases(leads, np.zeros(shape, np.float32)), hidden
+
+
+def test_the_objective_is_the_mean_over_people_of_the_mean_over_splits():
+    cases, hidden = tiny_cases()
+    people = np.random.default_rng(2).integers(1, 5, 40)
+    search, weights = Search(cases, people, 3, Threads(1)), np.array([0.5, 0.0, 0.25])
+    scores = 0.5 * cases.leads[0] + 0.25 * cases.leads[2]
+    values = [plain_value(row, hidden[case, 0], [], 3) for case, row in enumerate(scores.tolist())]
+    by_users = np.reshape(values, (module.N_SPLITS, 40)).mean(axis=0)
+    found = search.judge(weights)
+    assert found.values == pytest.approx(by_users, abs=1e-12)
+    assert search.mean(found) == pytest.approx(np.average(by_users, weights=people))
+
+
+def test_every_round_is_better_than_the_one_before_and_a_blend_than_its_parts():
+    cases, _ = tiny_cases()
+    search = Search(cases, np.ones(40, dtype=np.int64), 3, Threads(2))
+    found = search.found()
+    means = [search.mean(one) for one in found]
+    assert [one.n_parts for one in found[:3]] == [1, 1, 1]
+    assert means[3] == max(means[:3])
+    assert (np.diff(means[3:]) > 0).all()
+    assert len(found) <= 4 + module.N_ROUNDS
+    assert found[-1].n_parts == 3
+    for one in found:
+        assert one.values == pytest.approx(search.judge(one.weights).values, abs=0.05)
+
+
+def test_the_simplest_within_one_standard_error_is_taken():
+    cases, _ = tiny_cases()
+    search, rng = (
+        Search(cases, np.ones(40, dtype=np.int64), 3, Threads(1)),
+        np.random.default_rng(1),
+    )
+    base = rng.random(40)
+
+    def found(n_parts, gain, place=0):
+        """Its values wobble by 0.1, so the error of a difference is about 0.02."""
+        weights = np.zeros(4)
+        weights[place : place + n_parts] = 1.0
+        wobble = rng.permutation(np.repeat([-0.1, 0.1], 20))
+        return Found(weights, base + gain + wobble)
+
+    first, second, two, three = found(1, 0.0), found(1, 0.001, 1), found(2, 0.01), found(3, 0.012)
+    assert search.simplest([first, second, two, three]) is first
+    two, three = found(2, 0.100), found(3, 0.105)
+    assert search.simplest([first, second, two, three]) is two
+    better = found(1, 0.095, place=1)
+    assert search.simplest([first, better, two, three]) is better
+    three = found(3, 0.2)
+    assert search.simplest([first, better, two, three]) is three
+
+
+def test_a_part_is_worth_what_is_lost_without_it():
+    cases, _ = tiny_cases()
+    search, pool = Search(cases, np.ones(40, dtype=np.int64), 3, Threads(1)), pool_for(12)[:2]
+    pool = [*pool, Popularity()]
+    both = search.judge(np.array([2.0, 1.0, 0.0]))
+    found = search.describe(pool, both)
+    assert found.parts == tuple(pool[:2])
+    assert found.weights == pytest.approx((2 / 3, 1 / 3))
+    alone = search.judge(np.array([0.0, 1.0, 0.0]))
+    assert found.worths[0] == pytest.approx(search.mean(both) - search.mean(alone))
+    difference = both.values - alone.values
+    assert found.errors[0] == pytest.approx(difference.std() / math.sqrt(40))
+    single = search.describe(pool, alone)
+    popular = search.judge(np.array([0.0, 0.0, 1.0]))
+    assert single.worths == pytest.approx((search.mean(alone) - search.mean(popular),))
+    assert search.describe(pool, popular).worths == (0.0,)
+
+
+def test_a_blend_is_the_sum_of_its_parts_in_units_of_their_spread():
+    prefs = mixed_tastes(200, 40)
+    parts = (Regression(0, 0.3), Factors(0.5, 8, 0.5), Popularity())
+    found = Blend(parts, (0.5, 0.3, 0.2), 0.0).learn(prefs, np.arange(200), Threads(1))
+    clicked = np.zeros((200, 40))
+    for user in range(200):
+        clicked[user, prefs.clicks_of(user)] = 1
+    shares = clicked.mean(axis=0)
+    products = Products(prefs, Threads(1))
+    scores = [clicked @ part.learn(products) for part in parts[:2]]
+    scores.append(np.tile(shares, (200, 1)))
+    unseen = clicked == 0
+    total = sum(
+        weight * score / score[unseen].std()
+        for weight, score in zip((0.5, 0.3, 0.2), scores, strict=True)
+    )
+    mine = clicked @ found.item_weights + found.bias
+    assert mine[unseen].std() == pytest.approx(scores[2][unseen].std())
+    assert mine == pytest.approx(total * scores[2][unseen].std() / total[unseen].std())
+    assert (np.diag(found.item_weights) == 0).all()
+    plain = Blend(parts[:1], (1.0,), 0.0).learn(prefs, np.arange(200), Threads(1))
+    assert plain.bias.size == 0
+
+
+def test_a_blend_beats_its_best_part_where_tastes_are_of_two_kinds():
+    """By the hidden clicks of users whom the search has not seen."""
+    everybody = mixed_tastes(9000, 100, base=-4.0, strength=0.8, bond=0.3)
+    known, others = everybody.take(np.arange(1500)), everybody.take(np.arange(1500, 9000))
+    chosen = choose_blend(known, 10, np.random.default_rng(2), Threads())
+    assert {type(part) for part in chosen.parts} >= {Regression, Factors}
+    assert all(worth > 0 for worth in chosen.worths)
+    shown, hidden = hide_clicks(others, 1, np.random.default_rng(1))
+    seen = seen_table(shown, slice(0, shown.n_users))
+
+    def values(weights, bias=0.0):
+        scores = np.where(seen, -np.inf, seen.astype(float) @ weights + bias)
+        own = scores.sum(axis=1, where=hidden)[:, None]
+        ranks = (scores > own).sum(axis=1) + 0.5 * ((scores == own) & ~hidden).sum(axis=1)
+        return 1 / (1 + np.exp((ranks[hidden.any(axis=1)] + 0.5 - 10) / 3))
+
+    products = Products(known, Threads())
+    blended = chosen.learn(known, np.arange(1500), Threads())
+    mine = values(blended.item_weights, blended.bias if blended.bias.size else 0.0)
+    for part in pool_for(100)[:-1]:
+        gain = mine - values(part.learn(products))
+        assert gain.mean() > 3 * gain.std() / math.sqrt(len(gain)), part
+
+
+# fits
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return pm.fit(mixed_tastes(), "personal", rng=1)
+
+
+def test_a_fit_says_what_was_chosen_and_what_it_is_worth(fit):
+    options = fit.settings["options"]
+    assert options["ridge"] is None
+    assert len(options["parts"]) > 1
+    weights = [part["weight"] for part in options["parts"]]
+    assert sum(weights) == pytest.approx(1)
+    assert weights == sorted(weights, reverse=True)
+    assert json.loads(json.dumps(options)) == options
+    assert call_of(fit) == "pm.fit(prefs, method='personal', rng=1)"
+    assert (np.diag(fit.item_weights) == 0).all()
+
+
+def test_the_report_and_the_command_say_what_was_chosen(fit, tmp_path, capsys):
+    pm.report(fit, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    fit.save(tmp_path / "x.pm")
+    assert main(["info", str(tmp_path / "x.pm")]) == 0
+    told = capsys.readouterr().out
+    for part in fit.settings["options"]["parts"]:
+        name = part["part"]
+        assert name.replace(">", "&gt;") in page
+        assert name in told
+        assert f"{part['worth']:.4f} ± {part['error']:.4f}" in page
+    small = pm.fit(mixed_tastes(40, 30), "personal", rng=1, calibrate=False)
+    pm.report(small, tmp_path / "small.html")
+    assert "fewer than 50 users have two clicks" in (tmp_path / "small.html").read_text()
+
+
+def test_a_blend_comes_back_whole_and_serves_new_users_alike(fit, tmp_path):
+    fit.save(tmp_path / "x.pm")
+    again, prefs = pm.load(tmp_path / "x.pm"), fit.clicks
+    assert again.settings == fit.settings
+    for name in ("item_weights", "bias"):
+        assert (getattr(again, name) == getattr(fit, name)).all()
+    old, new = pm.recommend(fit, 5), pm.recommend(again, 5, clicks=prefs)
+    assert (old.items == new.items).all()
+    assert (old.probabilities == new.probabilities).all()
+    one = pm.recommend(again, 5, clicks={"x": prefs.clicks_of(7).tolist()})
+    assert (one.items[0] == old.items[7]).all()
+
+
+def test_threads_leave_no_trace_in_a_blend(fit):
+    two = pm.fit(mixed_tastes(), "personal", rng=1, executor=Threads(2))
+    one = pm.fit(mixed_tastes(), "personal", rng=1, executor=Threads(1))
+    assert one.settings["options"] == two.settings["options"]
+    assert (one.item_weights == two.item_weights).all()
+    assert (one.bias == two.bias).all()
+    assert (one.item_weights == fit.item_weights).all()
+
+
+def test_a_bias_is_added_for_one_user_as_for_many(fit, tmp_path):
+    bias = np.linspace(0, 0.3, fit.n_items)
+    biased, prefs = replace(fit, bias=bias), fit.clicks.take(fit.clicks.n_clicks > 0)
+    many = biased.scores_of(prefs, slice(0, 9))
+    assert many == pytest.approx(fit.scores_of(prefs, slice(0, 9)) + bias)
+    for row in range(9):
+        assert biased.scores_of(prefs, slice(row, row + 1))[0] == pytest.approx(many[row])
+    nobody = pm.Preferences.from_clicks({0: [], 1: [2]}, items=range(fit.n_items))
+    assert (biased.scores_of(nobody, slice(0, 1))[0] == fit.popularity).all()
+    biased.save(tmp_path / "x.pm")
+    assert (pm.load(tmp_path / "x.pm").bias == bias).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"ridge": 0.3}, "asked"), ({"nonnegative": False}, "asked"), ({"blend": False}, "asked")],
+)
+def test_one_regression_if_asked_for(options, words):
+    found = pm.fit(mixed_tastes(120, 12), "personal", rng=1, calibrate=False, **options)
+    chosen = found.settings["options"]
+    assert chosen["ridge"] > 0
+    assert chosen["parts"] == []
+    assert words in chosen["single"]
+    (key, value), *_ = options.items()
+    assert f"{key}={value!r}" in call_of(found)
+    assert found.bias.size == 0
+
+
+@pytest.mark.parametrize(
+    ("n_users", "n_items", "words"),
+    [(60, 8, "fewer than 10 items"), (40, 30, "fewer than 50 users have two clicks")],
+)
+def test_small_data_have_one_regression(n_users, n_items, words):
+    found = pm.fit(mixed_tastes(n_users, n_items), "personal", rng=1, calibrate=False)
+    assert words in found.settings["options"]["single"]
+    assert found.settings["options"]["ridge"] > 0
+
+
+def test_very_many_items_have_one_regression_and_say_why():
+    rows = {user: [user, user + 1, 5000] for user in range(60)}
+    prefs = pm.Preferences.from_clicks(rows, items=range(5001))
+    assert "more than 4,000 items: a blend for so many is not written yet" in why_not(prefs)
+
+
+def test_fewer_users_are_judged_where_items_are_many():
+    rng = np.random.default_rng(1)
+    assert len(sample_of(np.arange(9000), 200, rng)) == 2500
+    assert len(sample_of(np.arange(9000), 4000, rng)) == 625
+    assert sample_of(np.arange(30), 200, rng).tolist() == list(range(30))
+
+
+def test_scores_are_made_for_as_many_items_as_come_later():
+    shown, hidden = hide_clicks(mixed_tastes(), 2, np.random.default_rng(1))
+    how = {"rng": 1, "held_out": pm.Preferences.from_clicks(hidden)}
+    assert pm.fit(shown, "personal", **how).settings["options"]["n_best"] == 2
+    assert pm.fit(shown, "personal", rng=1).settings["options"]["n_best"] == 10
