@@ -95,43 +95,54 @@ def test_a_sweep_of_another_model_is_caught(how):
     assert p_value(ends_of_sweeps(**how), law_of_consensus_and_theta()) < 1e-4
 
 
+FOUR = ["a", "b", "c", "d"]
+SAID_OF_FOUR = {
+    "ann": [("a", "b"), ("b", "d"), ("c", "d")],
+    "cem": [("b", "a"), ("a", "c")],
+    "bob": [("a", "b"), ("b", "c"), ("c", "a"), ("d", "c")],
+}
+
+
 @functools.cache
-def exact_posterior(name, model, shape=2.0, rate=2 / 3 + 1 / 20):
+def exact_posterior(name, model, n_items=3, shape=2.0):
     """Marginals of the consensus, and means of alpha and theta, by sums over grids."""
-    alphas = np.exp(np.linspace(math.log(0.02), math.log(60.0), 60))
-    prior = stats.gamma(shape, scale=1 / rate).pdf(alphas) * alphas  # of log alpha
+    items, everything = (ITEMS, SAID) if n_items == 3 else (FOUR, SAID_OF_FOUR)
+    said = [[tuple(map(items.index, pair)) for pair in pairs] for pairs in everything.values()]
+    said = said if model == "bernoulli" else [pairs for pairs in said if len(pairs) < 4]
+    rankings, alphas = naive.all_rankings(n_items), np.exp(np.linspace(-4.0, 4.1, 60))
+    prior = stats.gamma(shape, scale=1 / (2 / n_items + 1 / 20)).pdf(alphas) * alphas
     thetas = (np.arange(60) + 0.5) / 120 if model == "bernoulli" else [0.0]
-    said = PAIRS if model == "bernoulli" else [pairs for pairs in PAIRS if len(pairs) < 4]
     chances = np.array(
         [
             [
                 [naive.chance_of_statements(pairs, r, lambda _, t=theta: t) for theta in thetas]
-                for r in naive.all_rankings(3)
+                for r in rankings
             ]
             for pairs in said
         ]
     )  # [user, ranking, theta]
-    table = np.empty((6, len(alphas), len(thetas)))
-    for row, consensus in enumerate(naive.all_rankings(3)):
+    table = np.empty((len(rankings), len(alphas), len(thetas)))
+    for row, consensus in enumerate(rankings):
         for column, alpha in enumerate(alphas):
             law = np.array(list(naive.mallows(consensus, float(alpha), name).values()))
             table[row, column] = prior[column] * np.prod(law @ chances, axis=0)
     table /= table.sum()
-    consensus = dict(zip(naive.all_rankings(3), table.sum(axis=(1, 2)).tolist(), strict=True))
+    consensus = dict(zip(rankings, table.sum(axis=(1, 2)).tolist(), strict=True))
     return naive.marginals(consensus), table.sum(axis=(0, 2)) @ alphas, table.sum((0, 1)) @ thetas
 
 
-def check_fit(name, model, n_draws, tolerance):
-    said = SAID if model == "bernoulli" else {name: SAID[name] for name in ("ann", "cem")}
+def check_fit(name, model, n_draws, tolerance, n_items=3):
+    items, said = (ITEMS, SAID) if n_items == 3 else (FOUR, SAID_OF_FOUR)
+    said = said if model == "bernoulli" else {user: said[user] for user in ("ann", "cem")}
     how = {"n_draws": n_draws, "n_chains": 2, "rng": 1, "distance": name}
-    found = pm.fit(preferences(said), "mcmc", **how)
+    found = pm.fit(pm.Preferences.from_pairs(said, items=items), "mcmc", **how)
     assert found.settings["options"]["errors"] == model
-    marginals, alpha, theta = exact_posterior(name, model)
+    marginals, alpha, theta = exact_posterior(name, model, n_items)
     assert np.abs(found.rank_probabilities() - marginals).max() < tolerance
     assert found.alpha.mean() == pytest.approx(alpha, rel=3 * tolerance)
     if model == "bernoulli":
         assert found.theta.mean() == pytest.approx(theta, abs=tolerance)
-    wrong = exact_posterior(name, model, shape=6.0)[0]  # of another prior
+    wrong = exact_posterior(name, model, n_items, shape=6.0)[0]  # of another prior
     assert np.abs(found.rank_probabilities() - wrong).max() > tolerance
 
 
@@ -142,8 +153,9 @@ def test_a_fit_has_the_exact_posterior_of_consensus_alpha_and_theta():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", distances.DISTANCES)
 @pytest.mark.parametrize("model", ["none", "bernoulli"])
-def test_a_long_fit_has_the_exact_posterior_by_every_distance(name, model):
-    check_fit(name, model, 3000, 0.025)
+@pytest.mark.parametrize("n_items", [3, 4])
+def test_a_long_fit_has_the_exact_posterior_by_every_distance(name, model, n_items):
+    check_fit(name, model, 3000, 0.025, n_items)
 
 
 def test_who_never_errs_is_never_caught_in_a_contradiction():
