@@ -175,7 +175,7 @@ def test_a_fit_that_breaks_off_in_the_middle_of_a_sweep(kind, file, monkeypatch)
     monkeypatch.setattr(checkpoint, "PAUSE", 1000)
     note, n_notes = clusters.Cluster.note_origin, 0
 
-    def break_off(self, order):
+    def break_off(self, order=None):
         nonlocal n_notes
         n_notes += 1
         if n_notes == last:
