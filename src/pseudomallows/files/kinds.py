@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from ..preferences.headers import RANK, USER, are_places, is_long, odd_place, place_of, word
+from ..preferences.inputs.headers import RANK, USER, are_places, is_long, odd_place, place_of, word
 from .csv_files import Row
 from .source import Source
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..preferences import Clicks, DroppedRowsWarning, check_weights
-from ..preferences.click_inputs import clicks_of_pairs, rows_of_pairs, warn_of_column
-from ..preferences.headers import (
+from ..preferences.inputs.clicks import clicks_of_pairs, rows_of_pairs, warn_of_column
+from ..preferences.inputs.headers import (
     find_column,
     has_low,
     is_number,

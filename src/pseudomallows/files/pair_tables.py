@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from ..preferences import Pairs
-from ..preferences.coded import Coded, CodedTable
-from ..preferences.impression_inputs import impressions_of_table, is_yes_and_no
-from ..preferences.pair_headers import (
+from ..preferences.inputs.coded import Coded, CodedTable
+from ..preferences.inputs.impressions import impressions_of_table, is_yes_and_no
+from ..preferences.inputs.pair_headers import (
     find_impression_columns,
     find_pair_columns,
     is_impressions,
     is_pairs,
 )
-from ..preferences.pair_inputs import pairs_of_table
+from ..preferences.inputs.pairs import pairs_of_table
 from .csv_files import Row, check_header, full_rows
 from .long_tables import BLOCK, NO_NAME
 from .source import Source

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..preferences import Clicks, Pairs, Preferences, Rankings
-from ..preferences.headers import is_long, is_long_clicks
-from ..preferences.pair_headers import may_be_pairs, pairs_by, refuse_pairs
+from ..preferences.inputs.headers import is_long, is_long_clicks
+from ..preferences.inputs.pair_headers import may_be_pairs, pairs_by, refuse_pairs
 from .archive import WrongFileError
 from .arrays import read_npz, sparse_matrix
 from .csv_files import check_header, full_rows, read_rows

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..preferences import ColumnWarning, Preferences, Rankings
-from ..preferences.headers import NO_ITEM, are_places, order_of_places, word
+from ..preferences.inputs.headers import NO_ITEM, are_places, order_of_places, word
 from ..preferences.ties import UNCLEAR, check_tied_ranks
 from .csv_files import Row
 from .kinds import (

@@ -19,8 +19,9 @@ from ..distances.tallies import Counts, Ranking
 from ..engines.executors import Executor
 from ..engines.memory import as_size, available_memory
 from ..kernels.blocks import draw_hamming_latent, hamming_log_likelihoods
-from ..kernels.latent_leaps import leap_latent
-from ..kernels.latent_swaps import (
+from ..kernels.latent.leaps import leap_latent
+from ..kernels.latent.statements import Statements, count_errors, first_rankings
+from ..kernels.latent.swaps import (
     CAYLEY,
     KENDALL,
     PRICED,
@@ -30,7 +31,6 @@ from ..kernels.latent_swaps import (
     swap_latent,
     swap_together,
 )
-from ..kernels.statements import Statements, count_errors, first_rankings
 from ..kernels.streams import CENTRE, Streams, start_stream
 from ..preferences import Pairs, Preferences
 from .errors import Errors, NoErrors

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blocks import Clicks
-from .click_inputs import rows_of_pairs
+from .inputs.clicks import rows_of_pairs
 from .preferences import DroppedRowsWarning, Preferences
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blocks import Clicks
-from .click_inputs import clicks_of_pairs
+from .inputs.clicks import clicks_of_pairs
 from .preferences import Preferences, object_array
 
 ANEW = "the law depends on the items, so fit all clicks anew to add some"

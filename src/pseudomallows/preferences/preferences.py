@@ -93,7 +93,7 @@ class Preferences(ABC):
         array([[1, 2, 2, 4],
                [1, 1, 0, 0]], dtype=int32)
         """
-        from .ranking_inputs import rankings_of_table
+        from .inputs.rankings import rankings_of_table
 
         return rankings_of_table(rankings, weights, users, items)
 
@@ -129,7 +129,7 @@ class Preferences(ABC):
         >>> Preferences.from_orderings([["rum", ["ale", "gin"], "tea"]], users=["ann"]).rankings
         array([[2, 2, 1, 4]], dtype=int32)
         """
-        from .ranking_inputs import rankings_of_lists
+        from .inputs.rankings import rankings_of_lists
 
         return rankings_of_lists(orderings, weights, users, items)
 
@@ -166,7 +166,7 @@ class Preferences(ABC):
         >>> prefs.clicks_of(0)
         array([0, 2], dtype=int32)
         """
-        from .click_inputs import clicks_of_anything
+        from .inputs.clicks import clicks_of_anything
 
         return clicks_of_anything(clicks, weights, users, items)
 
@@ -223,7 +223,7 @@ class Preferences(ABC):
         >>> prefs, prefs.weights, prefs.is_vote
         (Pairs(2 users, 2 items; 3 comparisons), array([2, 1]), True)
         """
-        from .pair_inputs import pairs_of_anything
+        from .inputs.pairs import pairs_of_anything
 
         return pairs_of_anything(pairs, weights, users, items)
 
@@ -267,7 +267,7 @@ class Preferences(ABC):
         >>> [prefs.items[codes].tolist() for codes in prefs.pairs_of(0)]
         [['tea', 'tea'], ['ale', 'gin']]
         """
-        from .impression_inputs import impressions_of_anything
+        from .inputs.impressions import impressions_of_anything
 
         return impressions_of_anything(impressions, weights, users, items, slate)
 

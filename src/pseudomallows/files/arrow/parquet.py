@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ...preferences.coded import CodedTable
+from ...preferences.inputs.coded import CodedTable
 from ..csv_files import Row
 from ..long_tables import Columns, Judged, Pairs, Part, find_columns, judged_columns, part_of
 from ..pair_tables import CodedBlocks

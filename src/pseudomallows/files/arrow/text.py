@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 from numpy.typing import NDArray
 
-from ...preferences.headers import is_long_clicks
-from ...preferences.pair_headers import is_impressions
+from ...preferences.inputs.headers import is_long_clicks
+from ...preferences.inputs.pair_headers import is_impressions
 from ..csv_files import END, Row, find_delimiter, read_rows
 from ..long_tables import NO_NAME, Columns, Judged, Pairs, find_columns, judged_columns
 from ..source import HEAD, Source, open_text

@@ -20,7 +20,7 @@ from ...inference.reproduce import fit_options
 from ...inference.update import can_go_on, fit_again
 from ...posteriors.personal import Fit
 from ...preferences import Clicks
-from ...preferences.click_inputs import clicks_of_pairs
+from ...preferences.inputs.clicks import clicks_of_pairs
 from ..errors import StoreError
 from ..models.versions import Versions
 from ..stores.open import open_store

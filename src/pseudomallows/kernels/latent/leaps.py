@@ -11,12 +11,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .chain import accepts, choose_pair, shift_places
-from .distances.cayley import count_cycles
-from .distances.ulam import longest_rise
-from .latent_swaps import CAYLEY, KENDALL, PRICED, ULAM, Seating
+from ..chain import accepts, choose_pair, shift_places
+from ..distances.cayley import count_cycles
+from ..distances.ulam import longest_rise
+from ..streams import below, start_user, uniform
 from .statements import free_places, told_by_leap
-from .streams import below, start_user, uniform
+from .swaps import CAYLEY, KENDALL, PRICED, ULAM, Seating
 
 
 class Latent(NamedTuple):

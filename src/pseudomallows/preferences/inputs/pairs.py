@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..pairs import Pairs, pairs_of_entries, votes_of
+from ..preferences import MAX_WEIGHT, check_n_items, check_weights, object_array
 from .coded import Coded, CodedTable, coded, coded_table, is_table, join_names
 from .headers import word
 from .pair_headers import find_pair_columns, is_pairs, side_words
-from .pairs import Pairs, pairs_of_entries, votes_of
-from .preferences import MAX_WEIGHT, check_n_items, check_weights, object_array
 
 TIE = re.compile(r"tied?(\(?both(bad|good)\)?)?|both(bad|good)?|neither|draw|equal|same")
 ONE, OTHER, NEITHER = range(3)  # which side won

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..pairs import Pairs, pairs_of_entries
+from ..preferences import check_n_items
 from .coded import Coded, CodedTable, coded_table, is_table, join_names
 from .pair_headers import find_impression_columns
-from .pairs import Pairs, pairs_of_entries
-from .preferences import check_n_items
 
 YES, NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 MOST_PAIRS = 50_000_000  # that impressions may make; so many take some 8 GB

@@ -13,10 +13,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .chain import accepts, choose_pair, exchange_places
-from .distances.ulam import longest_rise
+from ..chain import accepts, choose_pair, exchange_places
+from ..distances.ulam import longest_rise
+from ..streams import start_user, uniform
 from .statements import ErrorLaw, told_by_exchange
-from .streams import start_user, uniform
 
 PRICED, KENDALL, CAYLEY, ULAM = 0, 1, 2, 3
 SURE = 300.0  # log odds beyond which products of odds may not be numbers

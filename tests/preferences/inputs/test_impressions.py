@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pseudomallows as pm
-from pseudomallows.preferences import impression_inputs
+from pseudomallows.preferences.inputs import impressions as impression_inputs
 
 SHOWN = {
     "user": ["ann", "ann", "ann", "bob", "bob"],

@@ -7,7 +7,7 @@ import naive
 from helpers import choose, interpreted, p_value
 from pseudomallows import distances
 from pseudomallows.distances.distance import adds_up
-from pseudomallows.kernels import latent_swaps as kernels
+from pseudomallows.kernels.latent import swaps as kernels
 from pseudomallows.kernels.streams import Streams, start_stream
 from pseudomallows.latent.errors import NoErrors
 from pseudomallows.latent.kept_rankings import CODES, TWO_SIDED, list_statements

@@ -11,7 +11,9 @@ import naive
 from helpers import choose, interpreted, p_value
 from pseudomallows import distances
 from pseudomallows.distances.distance import adds_up
-from pseudomallows.kernels import latent_leaps, latent_swaps, statements
+from pseudomallows.kernels.latent import leaps as latent_leaps
+from pseudomallows.kernels.latent import statements
+from pseudomallows.kernels.latent import swaps as latent_swaps
 from pseudomallows.kernels.streams import Streams, start_stream
 from pseudomallows.latent.errors import MODELS
 from pseudomallows.latent.kept_rankings import CODES, list_statements, rows_of

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..rankings import as_array, numeric_table
-from .blocks import Clicks
-from .headers import advice_on, find_column, has_low, is_long, judging_column, other_columns
-from .preferences import (
+from ...rankings import as_array, numeric_table
+from ..blocks import Clicks
+from ..preferences import (
     ColumnWarning,
     IgnoredColumnWarning,
     check_known,
@@ -20,6 +19,7 @@ from .preferences import (
     is_missing,
     object_array,
 )
+from .headers import advice_on, find_column, has_low, is_long, judging_column, other_columns
 
 PAIRS = (
     "for pairs of user and item give a data frame or a dict with the columns 'user' and 'item', or "

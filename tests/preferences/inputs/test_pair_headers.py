@@ -2,7 +2,7 @@
 
 import pytest
 
-from pseudomallows.preferences import pair_headers as headers
+from pseudomallows.preferences.inputs import pair_headers as headers
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pseudomallows.preferences import headers
+from pseudomallows.preferences.inputs import headers
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.preferences.coded import coded, coded_table, join_names
+from pseudomallows.preferences.inputs.coded import coded, coded_table, join_names
 
 VALUES = ["b", "a", None, "b"]
 FORMS = {

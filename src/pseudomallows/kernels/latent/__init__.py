@@ -1,0 +1,1 @@
+"""Latent rankings that a chain keeps: exchanges, leaps, and what users say of pairs."""

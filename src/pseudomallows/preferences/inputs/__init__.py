@@ -1,0 +1,1 @@
+"""What users hand in, made into preferences: tables, lists, frames and dicts of every kind."""
