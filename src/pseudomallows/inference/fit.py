@@ -13,7 +13,12 @@ from .._version import __version__
 from ..engines.executors import Executor, is_remote
 from ..files.parquet_parts import Parts
 from ..latent.shards import open_parts
-from ..posteriors.diagnostics import AgreementWarning, ContradictionWarning
+from ..posteriors.diagnostics import (
+    LEAST_EFFECTIVE_SHARE,
+    AgreementWarning,
+    ContradictionWarning,
+    MatchedWarning,
+)
 from ..posteriors.personal import Fit
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences, check_preferences
@@ -21,12 +26,12 @@ from ..rankings import check_alpha, check_count
 from .alpha import estimate_alpha
 from .checkpoint import Checkpoint, describe_call
 from .choose_clusters import check_not_votes, choose_clusters
-from .doubts import warn_if_doubtful
+from .doubts import stretch_needed, warn_if_doubtful
 from .methods import ALL_METHODS, METHODS, Case, Method, Plan
+from .methods.auto import Asked, choose_method
 from .methods.mcmc import contradictions_of
 from .methods.method import describe_options
 from .methods.personal import fit_personal
-from .methods.pseudo import Pseudo
 from .run import Progress, Run
 
 UNSAVED = (
@@ -57,19 +62,23 @@ def fit(
         What is known of the users: full, partial or tied rankings, top-k lists, clicks. With
         :class:`Parts`, which the workers of Dask read, the posterior keeps no users.
     method : str
-        "auto" (default): "mcmc" for comparisons and for users of several kinds, else "pseudo".
+        "auto" (default): the best for the data. For clicks that is "personal" together with the
+        consensus of all users; for rankings, ties, comparisons, and for clusters of any data,
+        "mcmc"; or another, if only it has the options that are given. The settings say what was
+        chosen and why. "mcmc": the exact posterior. "matched", for clicks: very nearly that, at
+        once. "personal", for clicks: every user has a consensus of the user's own, the ranking of
+        scores that come from the user's other clicks, by the footrule or Kendall's distance.
         "pseudo": the Pseudo-Mallows of the paper: fast, approximate. "balanced": the same with a
-        price for each rank, and with importance weights that make up for the approximation.
-        "mcmc": the exact posterior. "personal", for clicks: every user has a consensus of the
-        user's own, the ranking of scores that come from the user's other clicks, by the footrule
-        or Kendall's distance.
+        price for each rank, and with importance weights that correct the approximation.
     alpha : float, optional
         Concentration of the users. Without it, "pseudo" and "balanced" estimate it
         (:func:`estimate_alpha`; with clusters, each chain by the exact likelihood, for each
         cluster), and "mcmc" samples it along with the consensus.
     n_draws : int, optional
-        Draws kept from each chain: 200, or 4,000 weighted ones for "balanced" on full rankings
-        with one cluster.
+        Draws kept from each chain. By default 200 (4,000 weighted ones for "balanced" on full
+        rankings with one cluster), and where the chains of "mcmc" or "matched" do not agree yet,
+        they go on, and the draws are taken further apart, up to 8 times; unless `warmup`, `thin`
+        or `checkpoint` is given.
     n_clusters : int or "auto"
         Groups of users, each with a consensus and an alpha of its own. "auto": as many as describe
         unseen users well, see :func:`choose_clusters`.
@@ -96,7 +105,8 @@ def fit(
     Returns
     -------
     Posterior or PersonalFit
-        The second for method "personal".
+        The second for method "personal", which is what "auto" takes for clicks; it answers for each
+        user and, through its `population`, for all.
 
     Warns
     -----
@@ -127,8 +137,11 @@ def fit(
     check_preferences(prefs)
     if distance is None:  # the law of votes is exact by Kendall's
         distance = "kendall" if prefs.is_vote else "footrule"
+    chosen = {}
     if method == "auto":
-        method = "pseudo" if Pseudo.is_for(Case.of(prefs)) else "mcmc"
+        needs_chain = is_remote(executor) or checkpoint is not None
+        asked = Asked(n_draws, n_clusters, distance, options, needs_chain)
+        method, options, chosen["chosen"] = choose_method(prefs, asked)
     if not isinstance(method, str) or method not in ALL_METHODS:
         known = ", ".join(map(repr, ["auto", *ALL_METHODS]))
         raise ValueError(f"method must be one of {known}, got {method!r}")
@@ -138,6 +151,9 @@ def fit(
     if method == "personal":
         wanted = {"n_draws": n_draws, "n_clusters": n_clusters, "distance": distance}
         result: Fit = fit_personal(prefs, alpha, wanted, options, generator, executor, report)
+        if result.settings["options"]["with_consensus"]:
+            how = (alpha, distance, generator, executor)
+            result = replace(result, population=_fit_population(prefs, *how))
     else:
         call = Call(prefs, METHODS[method], alpha, generator, executor, report)
         plan, curve = call.plan(n_draws, n_clusters, options | {"distance": distance})
@@ -145,15 +161,34 @@ def fit(
             found = contradictions_of(prefs)
             if found is not None:
                 warnings.warn(ContradictionWarning(*found), stacklevel=2)
+        if checkpoint is not None:
+            plan = replace(plan, goes_on=False)
         file = call.open(checkpoint, plan)
         run = call.begin(plan)
         if file is not None and not run.population.sums_out:
             raise ValueError(UNSAVED)
-        result = call.posterior(run, run.run(file), plan.settings(), curve)
+        result = call.until_good(run, file, plan.settings(), curve)
         warn_if_doubtful(result, run.plan, run.population, run.unbounded)
         if file is not None:
             file.remove()
-    return replace(result, settings=result.settings | made_by(rng, started))
+    return replace(result, settings=result.settings | chosen | made_by(rng, started))
+
+
+def _fit_population(
+    prefs: Preferences,
+    alpha: float | None,
+    distance: str,
+    rng: np.random.Generator,
+    executor: Executor | None,
+) -> Fit:
+    """The consensus of all users, beside their own: by the matched law, if that is near enough."""
+    if distance == "footrule":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MatchedWarning)
+            found = fit(prefs, "matched", alpha, rng=rng, executor=executor)
+        if found.settings["matched"]["effective_share"] >= LEAST_EFFECTIVE_SHARE:
+            return found
+    return fit(prefs, "mcmc", alpha, rng=rng, executor=executor, distance=distance)
 
 
 def no_progress(done: int, total: int) -> None:
@@ -256,6 +291,18 @@ class Call:
             if estimate == 0:
                 warnings.warn(AgreementWarning(population.n_users), stacklevel=3)
         return Run(*rows, population, plan, self.rng, self.progress)
+
+    def until_good(
+        self, run: Run, file: Checkpoint | None, options: dict[str, Any], curve: dict[str, Any]
+    ) -> Posterior:
+        """The result of the chains, which go on, if the plan lets them, until the draws are good or
+        at the limit."""
+        found = self.posterior(run, run.run(file), options, curve)
+        if not run.plan.goes_on:
+            return found
+        while (factor := stretch_needed(found, run.stretch)) > 1:
+            found = self.posterior(run, run.go_on(factor), options, curve)
+        return replace(found, settings=found.settings | {"stretch": run.stretch})
 
     def posterior(
         self, run: Run, draws: dict[str, Any], options: dict[str, Any], curve: dict[str, Any]

@@ -19,8 +19,10 @@ def call_of(posterior: Fit) -> str:
     """
     settings, options = posterior.settings, fit_options(posterior)
     if "updates" in settings:  # its draws go on from those of another
-        n_draws, seed = options["n_draws"], settings.get("seed")
-        return f"posterior.update(more, n_draws={n_draws!r}, rng={seed!r})"
+        asked = {"n_draws": options["n_draws"]} if "n_draws" in options else {}
+        asked["rng"] = settings.get("seed")
+        given = ", ".join(f"{key}={value!r}" for key, value in asked.items())
+        return f"posterior.update(more, {given})"
     given = {"method": settings.get("method")} | options | {"rng": settings.get("seed")}
     return f"pm.fit({', '.join(['prefs', *(f'{key}={value!r}' for key, value in given.items())])})"
 
@@ -38,7 +40,9 @@ def _options(posterior: Posterior) -> dict[str, Any]:
     given: dict[str, Any] = {}
     if settings["alpha"] is not None and not stored.get("samples_alpha", True):
         given["alpha"] = settings["alpha"]
-    given |= {"n_draws": n_draws, "n_clusters": "auto" if "curve" in settings else n_clusters}
+    if "stretch" not in settings:  # else there are as many as are good
+        given["n_draws"] = n_draws
+    given["n_clusters"] = "auto" if "curve" in settings else n_clusters
     if method not in METHODS:  # of another version: its defaults are not known here
         return given
     is_contradictory = posterior.data is not None and posterior.data.is_contradictory
@@ -70,6 +74,7 @@ def _personal_options(posterior: PersonalFit) -> dict[str, Any]:
         given["ridge"] = stored["ridge"]
     flags = ("nonnegative", "blend", "calibrate")
     given |= {key: False for key in flags if not stored.get(key, True)}
+    given |= {"with_consensus": True} if stored.get("with_consensus") else {}
     marks = {"held_out": "held_out", "given_scores": "scores", "with_clusters": "with_clusters"}
     return given | {option: _Ellipsis() for mark, option in marks.items() if stored.get(mark)}
 

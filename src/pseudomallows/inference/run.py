@@ -76,8 +76,10 @@ class Run:
         *self._rngs, shared = rng.spawn(n_chains + 1)
         self._chains = make_chains(population, plan, shared)
         self.evidence = np.zeros((n_clusters, *self._chains.evidence_shape))  # sums over the draws
-        self._n_done = 0
+        self._n_done = self._n_before = 0  # steps that are done, and those of earlier rounds
         self._latest: dict[str, Any] | None = None  # state between two sweeps, for a checkpoint
+        self._ends: list[Chain] = []  # where the chains stand, if they may go on
+        self.stretch = 1  # how much further apart the draws are than was planned
 
     @property
     def _has_clusters(self) -> bool:
@@ -102,6 +104,20 @@ class Run:
                 file.save(self._latest)
             raise
         return self._results()
+
+    def go_on(self, factor: int) -> dict[str, NDArray[Any]]:
+        """All draws anew, so many times further apart; the chains go on from where they stand, so
+        that what was drawn before is a warmup."""
+        self._n_before += self.plan.method.n_chains * self._n_sweeps
+        self.stretch, self._thin, self._warmup = self.stretch * factor, self._thin * factor, 0
+        self.evidence, self.leaders = np.zeros_like(self.evidence), []
+        for chain, mixture in enumerate(self._ends.copy()):
+            self._run_chain(chain, mixture, 0, None)
+        return self._results()
+
+    @property
+    def _n_sweeps(self) -> int:
+        return self._warmup + self.plan.n_draws * self._thin
 
     def _results(self) -> dict[str, NDArray[Any]]:
         """The arrays of the posterior, the largest cluster first."""
@@ -248,7 +264,7 @@ class Run:
 
     def _run_chain(self, chain: int, mixture: Chain, first: int, file: Checkpoint | None) -> None:
         """Sweeps of a Markov chain, and the draws that are kept."""
-        for sweep in range(first, self.plan.n_sweeps):
+        for sweep in range(first, self._n_sweeps):
             mixture.sweep(adapt=sweep < self._warmup)
             done, left = divmod(sweep + 1 - self._warmup, self._thin)
             if done > 0 and left == 0:
@@ -260,6 +276,9 @@ class Run:
         if self._has_clusters:
             self._keep_memberships(chain, mixture)
         self._look_for_bounds(chain, mixture)
+        if self.plan.goes_on:
+            mixture.forget()
+            self._ends[chain:] = [mixture]
 
     def _keep_draw(self, chain: int, draw: int, mixture: Chain) -> None:
         self.consensus[chain, draw] = mixture.consensus
@@ -290,9 +309,9 @@ class Run:
 
     def _report(self) -> None:
         self._n_done += 1
-        length = self.plan.n_sweeps + self._chains.preparation
-        total = self.plan.method.n_chains * length + self._chains.guesses
-        self._progress(self._n_done, total)
+        n_chains = self.plan.method.n_chains
+        total = n_chains * (self._n_sweeps + self._chains.preparation) + self._chains.guesses
+        self._progress(self._n_done, total + self._n_before)
 
 
 def most_frequent(draws: NDArray[np.int32]) -> NDArray[np.int32]:

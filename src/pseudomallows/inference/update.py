@@ -108,11 +108,11 @@ def fit_again(
     call = Call(
         prefs, METHODS[posterior.method], alpha, np.random.default_rng(rng), executor, report
     )
-    n_draws, _ = given.pop("n_draws"), given.pop("n_clusters")
+    n_draws, _ = given.pop("n_draws", None), given.pop("n_clusters")
     usual, _ = call.plan(n_draws, posterior.n_clusters, given)
     run = call.begin(_going_on(usual, posterior))
     kept = {"curve": settings["curve"]} if "curve" in settings else {}
-    found = call.posterior(run, run.run(), usual.settings(), kept)
+    found = call.until_good(run, None, usual.settings(), kept)
     # on behalf of whom calls `update`
     warn_if_doubtful(found, run.plan, run.population, run.unbounded, stacklevel=4)
     return replace(found, settings=found.settings | made_by(rng, started) | updates)

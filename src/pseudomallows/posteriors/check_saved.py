@@ -38,6 +38,7 @@ FLAGS = (  # among the options
     "held_out",
     "given_scores",
     "with_clusters",
+    "with_consensus",
 )
 STARTS_FIELDS = ("n_starts", "gap", "rand_index", "same_users")  # of starts that are compared
 LEAST = {"n_draws": 1, "n_chains": 1, "n_clusters": 1, "warmup": 0, "thin": 1, "refresh": 1}
@@ -152,6 +153,8 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "is_full": type(settings.get("is_full")) is not bool,
         "is_best_proved": type(settings.get("is_best_proved", True)) is not bool,
         "latent": not isinstance(settings.get("latent", ""), str),
+        "chosen": not isinstance(settings.get("chosen", ""), str),
+        "stretch": not _is_count(settings.get("stretch", 1)),
         "starts": not _has_numbers(settings.get("starts"), STARTS_FIELDS),
         "votes": not _has_numbers(settings.get("votes"), ("p_value",)),
         "matched": not _has_numbers(settings.get("matched"), ("effective_share",)),

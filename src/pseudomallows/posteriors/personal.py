@@ -143,8 +143,8 @@ class PersonalModel:
 class PersonalFit(PersonalModel):
     """An order of each user's own, and what it was learnt from.
 
-    There are no draws of a consensus, so there are no intervals, clusters or diagnostics of one.
-    :func:`recommend` gives each user's next items, :func:`user_intervals` the ranks of one user,
+    A user's order is not drawn, so it has no draws, clusters or diagnostics of one; the consensus
+    of all users, `population`, has them. :func:`recommend` gives each user's next items, :func:`user_intervals` the ranks of one user,
     and `most_clicked` the order of the population, for users of whom nothing is known.
 
     Attributes
@@ -157,6 +157,10 @@ class PersonalFit(PersonalModel):
         Version, method, seed and options: how to make this fit again.
     clusters : Posterior or None
         The clusters that the probabilities are blended with.
+    population : Posterior or None
+        The consensus of all users, if it was asked for (`with_consensus`), as method "auto" does.
+        Then the fit answers all that a posterior does: `fit.summary()` is
+        `fit.population.summary()`.
     """
 
     items: NDArray[Any]
@@ -164,6 +168,7 @@ class PersonalFit(PersonalModel):
     data: Preferences | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     clusters: Posterior | None = None
+    population: Posterior | None = None
 
     update: ClassVar[Callable[..., Any]]  # :func:`pseudomallows.inference.update`
 
@@ -171,11 +176,14 @@ class PersonalFit(PersonalModel):
         return f"PersonalFit({self.n_users} users, {self.n_items} items)"
 
     def __getattr__(self, name: str) -> Any:
-        """What a posterior of draws has, and a personal fit has not: say what to ask instead."""
+        """What a posterior of draws has: that of the population, or say what to ask instead."""
         if name in INSTEAD:
+            population = self.__dict__.get("population")
+            if population is not None:
+                return getattr(population, name)
             raise AttributeError(
                 f"a personal fit has no {name}: each user has an order of their own, and nothing "
-                f"is drawn; {INSTEAD[name]}",
+                f"is drawn; {INSTEAD[name]}; with_consensus=True adds the consensus of all users",
                 name=name,
                 obj=self,
             )

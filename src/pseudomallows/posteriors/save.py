@@ -10,7 +10,7 @@ A saved fit is a ZIP archive that `numpy.load` can open too, without pickle:
   ``chain_memberships.npy``, ``leaders.npy``, since version 5 ``errors.npy``;
 - of a :class:`PersonalFit`, ``personal_*.npy``: its arrays and those of its corrections, one row a
   window; ``personal_clusters.npy``, the bytes of another such archive, if it is blended with
-  clusters; up to version 2 also the arrays of a posterior, which mean nothing and are not read;
+  clusters; ``personal_population.npy``, likewise, the consensus of all users, if it has one; up to version 2 also the arrays of a posterior, which mean nothing and are not read;
 - of a fit from clicks, ``click_starts.npy``, ``click_codes.npy``, ``click_weights.npy``: the
   clicks, row by row; of one from comparisons ``pair_*.npy``; of one from several kinds,
   ``mixed_parts.npy``, and the arrays of each part with its number before them, ``part0_*.npy``.
@@ -21,6 +21,7 @@ Versions above the one known here are refused; older ones stay readable.
 
 import io
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -57,6 +58,7 @@ DTYPES: dict[str, Any] = {  # all others are floats
     "personal_ties": np.int64,
     "personal_windows": np.int64,
     "personal_clusters": np.uint8,
+    "personal_population": np.uint8,
 }
 
 
@@ -106,7 +108,7 @@ def load(path: str | os.PathLike[str]) -> Fit:
 
 
 def _read(content: IO[bytes], is_inner: bool = False) -> Fit:
-    """A fit; an inner one, with whose clusters another is blended, is a posterior."""
+    """A fit; an inner one, of the clusters or the consensus of another, is a posterior."""
     with open_archive(content) as archive:
         header = _read_header(archive)
         personal = [name for name in header["arrays"] if name.startswith("personal_")]
@@ -192,10 +194,16 @@ def _personal_arrays(fit: PersonalFit) -> dict[str, NDArray[Any]]:
         ]
         arrays[f"personal_{name}"] = np.array(filled).reshape(len(rows), 2, width)
     if fit.clusters is not None:
-        stream = io.BytesIO()
-        _write(fit.clusters, stream)
-        arrays["personal_clusters"] = np.frombuffer(stream.getvalue(), dtype=np.uint8)
+        arrays["personal_clusters"] = _packed(fit.clusters)
+    if fit.population is not None:  # its data are those of the fit
+        arrays["personal_population"] = _packed(replace(fit.population, data=None))
     return arrays
+
+
+def _packed(inner: Posterior) -> NDArray[np.uint8]:
+    stream = io.BytesIO()
+    _write(inner, stream)
+    return np.frombuffer(stream.getvalue(), dtype=np.uint8)
 
 
 def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> dict[str, Any]:
@@ -219,6 +227,12 @@ def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> d
         if clusters.n_items != n_items or clusters.clicks is None:
             raise WrongFileError("is damaged: its clusters are of another kind")
         found["clusters"] = clusters
+    if "personal_population" in arrays:
+        inner = _read(io.BytesIO(arrays["personal_population"].tobytes()), is_inner=True)
+        if (inner.n_items, inner.n_users, inner.n_clusters) != (n_items, n_users, 1):
+            raise WrongFileError("is damaged: its consensus is of other users or items")
+        assert isinstance(inner, Posterior)
+        found["population"] = replace(inner, data=fields["data"])
     return found | {"corrections": corrections, "distance": fields["settings"]["distance"]}
 
 

@@ -51,6 +51,7 @@ class Chain(Protocol):
     def is_led(self) -> bool: ...  # pragma: no cover
     def some_leaders(self, number: int) -> Ranking: ...  # pragma: no cover
     def sweep(self, adapt: bool) -> None: ...  # pragma: no cover
+    def forget(self) -> None: ...  # pragma: no cover
     def log_posterior(self) -> float: ...  # pragma: no cover
     def difference(self) -> float: ...  # pragma: no cover
     def latent_of(self, users: NDArray[np.int64]) -> Ranking: ...  # pragma: no cover

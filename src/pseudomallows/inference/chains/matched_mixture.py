@@ -145,6 +145,11 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self.n_sweeps = self.n_rounds = 0
         self._seed = int(self._rng.integers(2**63))
 
+    def forget(self) -> None:
+        """Keep memberships from here on, and leave room for other chains until then."""
+        self._users.forget()
+        self._n_kept, self.values = 0, UNKNOWN
+
     def follow(self, reference: ClusterLaws) -> None:
         """From now on the clusters take the order in which they agree best with these."""
         self._reference, self._reference_laws = reference, self._additive(reference)

@@ -111,6 +111,12 @@ class Mixture(Clustered[Cluster]):
         self.refresh(adapt=True)
         self._reference = self._latest
 
+    def forget(self) -> None:
+        """Keep memberships from here on; those so far say only which cluster is which."""
+        if self.has_labels:
+            self._reference, self._n_total = self.mean_memberships, 0
+            self._total = np.zeros(self.counts.shape)
+
     def to_save(self) -> dict[str, Any]:
         """What a checkpoint keeps between two sweeps; none of these arrays changes in place."""
         if not self.has_labels:

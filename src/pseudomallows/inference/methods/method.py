@@ -335,6 +335,7 @@ class Plan:
     n_draws: int
     alpha: float | None  # None: sampled, or estimated for each cluster
     kept_rows: NDArray[np.int64]  # of the users whose latent rankings are kept
+    goes_on: bool = False  # until the draws are good
     last_draws: Sequence[LastDraw] = ()  # of each chain that goes on; none: they begin anew
 
     @classmethod
@@ -354,7 +355,9 @@ class Plan:
         draws = check_count(chosen.default_draws(case) if n_draws is None else n_draws, "n_draws")
         keeps_all = chosen.keep_latent is True
         rows = rows_of_users(prefs, prefs.users if keeps_all else chosen.keep_latent)
-        return cls(chosen.resolved(case, draws), case, draws, alpha, rows)
+        by_hand = n_draws is not None or {"warmup", "thin"} & set(options)
+        goes_on = chosen.samples_alpha and not by_hand
+        return cls(chosen.resolved(case, draws), case, draws, alpha, rows, goes_on)
 
     @property
     def warmup(self) -> int:

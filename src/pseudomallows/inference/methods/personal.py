@@ -90,6 +90,12 @@ class Personal(Options):
         "A fit of the same clicks with clusters, to blend with; how much is learnt along with the "
         "correction.",
     )
+    with_consensus: bool = option(
+        False,
+        "Learn the consensus of all users too, by the matched law, so that the fit also answers "
+        "what a posterior does: consensus, intervals, summary; method='auto' does so.",
+        check=flag,
+    )
 
     @property
     def is_single(self) -> bool:
@@ -128,6 +134,7 @@ class Personal(Options):
             "held_out": self.held_out is not None,
             "given_scores": self.scores is not None,
             "with_clusters": self.with_clusters is not None,
+            "with_consensus": self.with_consensus,
         }
 
 

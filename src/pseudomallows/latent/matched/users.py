@@ -156,6 +156,10 @@ class MatchedUsers:
         """``memberships[row, cluster]`` where the chain stands."""
         return np.concatenate(list(self.population.executor.map(_present, self._members)))
 
+    def forget(self) -> None:
+        """Know nothing of the memberships."""
+        self._members = [None] * len(self._places)
+
     def remember(self, kept: Floats) -> None:
         """Go on from these sums of memberships."""
         rows = [MemberRows.empty(kept[rows]) for rows in self._slices]
