@@ -96,7 +96,7 @@ def largest_cluster(repeats, seed):
     latent = ClickPopulation(prefs, executor)
 
     def whole():
-        posterior = pm.fit(prefs, alpha=ALPHA, rng=seed, executor=executor)
+        posterior = pm.fit(prefs, "pseudo", alpha=ALPHA, rng=seed, executor=executor)
         pm.recommend(posterior, K, executor=executor)
 
     rivals = {
@@ -151,7 +151,9 @@ def growth(repeats, seed):
             data = simulated(n_users, n_items, seed)
             latent = ClickPopulation(data.preferences, executor)
             sweep = partial(one_sweep, latent, data.consensus)
-            posterior = pm.fit(data.preferences, alpha=ALPHA, n_draws=20, warmup=0, rng=seed)
+            posterior = pm.fit(
+                data.preferences, "pseudo", alpha=ALPHA, n_draws=20, warmup=0, rng=seed
+            )
             look = partial(pm.recommend, posterior, K, executor=executor)
             race({"sweep": sweep, "look-ups": look}, 1)
             times.append(race({"sweep": sweep, "look-ups": look}, repeats))

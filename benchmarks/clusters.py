@@ -100,7 +100,7 @@ def paper_size(seed):
         n_users, NRK["n_items"], alphas, NRK["mean_clicks"], sizes=sizes.tolist(), rng=rng
     )
     started = time.perf_counter()
-    posterior = pm.fit(data.preferences, n_clusters=n_clusters, rng=seed)
+    posterior = pm.fit(data.preferences, "pseudo", n_clusters=n_clusters, rng=seed)
     fitted = time.perf_counter()
     pm.recommend(posterior, 10)
     total = time.perf_counter() - started

@@ -198,7 +198,7 @@ def compare(name, split, seed):
         scores = np.asarray(score(split.train, seed, **settings), dtype=np.float64)
         rows.append(rival_row(rival, scores, split, halves))
     prefs = pm.Preferences.from_clicks(split.train)
-    clusters = pm.fit(prefs, n_clusters=10, rng=seed)
+    clusters = pm.fit(prefs, "pseudo", n_clusters=10, rng=seed)
     found = chances_of(clusters, prefs, split.k)
     rows.append(our_row("our clusters (10), as stated", found, split))
     rows.append(rival_row("our clusters, isotonic", found, split, halves))

@@ -136,7 +136,7 @@ def agree() -> None:
     found, rows = {}, []
     for name, (update, seed) in settings.items():
         started = time.perf_counter()
-        posterior = pm.fit(prefs, alpha=ALPHA, n_draws=200, update=update, rng=seed)
+        posterior = pm.fit(prefs, "pseudo", alpha=ALPHA, n_draws=200, update=update, rng=seed)
         seconds = time.perf_counter() - started
         items = pm.recommend(posterior, 10).items
         share = np.take_along_axis(right, np.maximum(items, 0), axis=1).mean()
@@ -188,7 +188,7 @@ def growth(repeats: int) -> None:
             times[name].append(seconds[name])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            posterior = pm.fit(prefs, alpha=ALPHA, n_draws=100, update="expected", rng=1)
+            posterior = pm.fit(prefs, "pseudo", alpha=ALPHA, n_draws=100, update="expected", rng=1)
         some = prefs.users[:2000].tolist()
         pm.recommend(posterior, 10, users=some, executor=one)
         each = cpu_seconds(

@@ -149,6 +149,7 @@ def test_balanced_draws_visit_the_items_in_uniform_order():
     assert p_value(q.draw(20_000, rng=3), law) > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "passes"), [(1.0, True), (1.6, False)])
 def test_redraws_leave_the_exact_posterior_as_it_is(alpha, passes):
     law = naive.posterior(RANKINGS, 1.0)

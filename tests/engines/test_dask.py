@@ -613,28 +613,28 @@ def test_what_a_cluster_does_not_do(dask, parts):
     prefs = make_clicks()
     rankings = pm.simulate_rankings(10, 4, 3, rng=1).preferences
     with pytest.raises(TypeError, match="got rankings by footrule: leave executor out"):
-        pm.fit(rankings, alpha=3, executor=dask)
+        pm.fit(rankings, "pseudo", alpha=3, executor=dask)
     with pytest.raises(TypeError, match="recommend does not run on Dask workers"):
         pm.recommend(wanted("sampled"), executor=dask)
     with pytest.raises(TypeError, match="evaluate does not run on Dask workers"):
-        pm.evaluate(prefs, hide=1, executor=dask)
+        pm.evaluate(prefs, method="pseudo", hide=1, executor=dask)
     with pytest.raises(TypeError, match="'personal' does not run on Dask workers"):
         pm.fit(prefs, "personal", executor=dask)
     with pytest.raises(TypeError, match="'metropolis' does not run on Dask workers"):
         pm.fit(prefs, "mcmc", augmentation="metropolis", executor=dask)
     with pytest.raises(ValueError, match="keep_latent does not go with Dask workers"):
-        pm.fit(prefs, alpha=3, keep_latent=["u003"], executor=dask)
+        pm.fit(prefs, "pseudo", alpha=3, keep_latent=["u003"], executor=dask)
     with pytest.raises(TypeError, match="recommendations are for parts"):
         pm.recommendations.recommend_to(wanted("sampled"), "x.csv", executor=dask)
     for executor in (None, pm.Threads(1)):
         with pytest.raises(TypeError, match=r"parts are read by Dask workers.* pm\.read"):
-            pm.fit(parts[2], alpha=3, executor=executor)
+            pm.fit(parts[2], "pseudo", alpha=3, executor=executor)
 
 
 def test_parts_must_rise(dask, parts):
     paths = parts[5].paths
     with pytest.raises(ValueError, match=r"first user, 'u.*', does not come after 'u.*', the last"):
-        pm.fit(pm.files.Parts([*paths[1:], paths[0]]), alpha=3, executor=dask)
+        pm.fit(pm.files.Parts([*paths[1:], paths[0]]), "pseudo", alpha=3, executor=dask)
 
 
 def test_users_must_be_in_one_part(dask, parts, tmp_path):
@@ -645,7 +645,7 @@ def test_users_must_be_in_one_part(dask, parts, tmp_path):
     paths[1] = write_part(tmp_path / "part-00001.parquet", rows)
     for items in (None, parts[5].items):
         with pytest.raises(ValueError, match=f"its first user, '{last}', does not come after"):
-            pm.fit(pm.files.Parts(paths, items=items), alpha=3, executor=dask)
+            pm.fit(pm.files.Parts(paths, items=items), "pseudo", alpha=3, executor=dask)
 
 
 def test_clients_that_are_none(client):

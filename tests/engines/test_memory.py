@@ -53,7 +53,7 @@ def test_as_many_draws_as_are_said_to_fit_do_fit(kind, monkeypatch):
 
 def test_memory_that_is_not_known_refuses_nothing(monkeypatch):
     monkeypatch.setattr(method, "available_memory", lambda: None)
-    assert pm.fit(RANKINGS, alpha=3, n_draws=10, rng=1).consensus.shape[1] == 10
+    assert pm.fit(RANKINGS, "pseudo", alpha=3, n_draws=10, rng=1).consensus.shape[1] == 10
 
 
 def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):

@@ -48,7 +48,9 @@ def test_bytes_that_are_no_text(put):
 
 @pytest.mark.parametrize("name", ["m.pm", "m.csv", "m", "m.npz"])
 def test_a_model_is_known_for_one_whole_or_damaged(put, tmp_path, name):
-    pm.fit(pm.Preferences.from_rankings([[1, 2, 3]] * 3), alpha=1, rng=1).save(tmp_path / "m")
+    pm.fit(pm.Preferences.from_rankings([[1, 2, 3]] * 3), "pseudo", alpha=1, rng=1).save(
+        tmp_path / "m"
+    )
     whole = (tmp_path / "m").read_bytes()
     with pytest.raises(ValueError, match=r"saved model, not data: open it with pm\.load"):
         pm.read(put(whole, name))

@@ -80,6 +80,7 @@ def test_the_likelihood_of_alpha_is_summed_over_all_consensuses(kind, n_users, v
     assert found < 1 or found == pytest.approx(grid[np.argmax(heights)], rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_weak_signal_is_not_overstated():
     found, joint, similar = [], [], []
     for seed in range(30):
@@ -94,6 +95,7 @@ def test_a_weak_signal_is_not_overstated():
     assert abs(zeros[0] - zeros[1]) < 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["clicks", "top"])
 def test_a_weak_signal_of_partial_data_is_not_overstated(kind):
     found = [

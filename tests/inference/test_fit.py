@@ -49,6 +49,7 @@ def test_balanced_is_exact_with_its_weights():
     assert np.abs(plain.rank_probabilities() - exact).max() > 0.02
 
 
+@pytest.mark.slow
 def test_balanced_is_exact_for_partial_rankings_and_pseudo_is_not():
     exact = np.array(naive.marginals(naive.posterior(PARTIAL, 2.0)))
     prefs = pm.Preferences.from_rankings(PARTIAL)
@@ -67,7 +68,7 @@ def test_balanced_is_exact_for_partial_rankings_and_pseudo_is_not():
 def test_map_is_exact_for_full_rankings():
     rankings = pm.Mallows([3, 1, 2, 5, 4], 1.0).draw(8, rng=2)
     law = naive.posterior(rankings.tolist(), 1.0)
-    posterior = pm.fit(pm.Preferences.from_rankings(rankings), alpha=1.0, rng=1)
+    posterior = pm.fit(pm.Preferences.from_rankings(rankings), "pseudo", alpha=1.0, rng=1)
     found = posterior.point_consensus("map")
     assert law[tuple(found.tolist())] == pytest.approx(max(law.values()))
 
@@ -127,7 +128,9 @@ def test_a_short_chain_is_reported_with_the_numbers():
 def test_sigma_widens_the_draws():
     prefs = pm.simulate_rankings(100, 20, 2, rng=1).preferences
     spread = [
-        pm.fit(prefs, alpha=2.0, sigma=sigma, n_draws=2000, rng=1).consensus.std(axis=1).mean()
+        pm.fit(prefs, "pseudo", alpha=2.0, sigma=sigma, n_draws=2000, rng=1)
+        .consensus.std(axis=1)
+        .mean()
         for sigma in (0, 6)
     ]
     assert spread[1] > spread[0]
@@ -179,7 +182,7 @@ def test_weights_are_shared_out_over_all_chains():
 def test_users_who_do_not_agree_are_pointed_out():
     rows = [[1, 2, 3], [1, 2, 3], [3, 2, 1], [1, 2, 3], [2, 3, 1], [3, 1, 2]]
     with pytest.warns(pm.diagnostics.AgreementWarning, match="no more than by chance"):
-        posterior = pm.fit(pm.Preferences.from_rankings(rows), rng=1)
+        posterior = pm.fit(pm.Preferences.from_rankings(rows), "pseudo", rng=1)
     assert (posterior.alpha == 0).all()
 
 

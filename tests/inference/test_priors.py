@@ -32,6 +32,7 @@ def fit_small_clusters(n_items, sizes, alphas, seed, **options):
     return np.median(posterior.alpha, axis=(0, 1)), named
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SMALL_CLUSTERS)
 def test_small_clusters_of_clicks_are_no_spikes(setting):
     medians, _ = fit_small_clusters(*setting)

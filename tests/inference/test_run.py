@@ -1,5 +1,6 @@
 """A fit with one cluster is a mixture of one, chain by chain."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ import pseudomallows as pm
 from pseudomallows import distances
 from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.inference.methods import METHODS, Plan
+from pseudomallows.inference.reproduce import call_of
 from pseudomallows.latent.registry import make_population
 
 ALPHA, N_DRAWS, WARMUP, THIN, N_CHAINS = 0.5, 6, 4, 2, 2
@@ -93,3 +95,47 @@ def test_by_a_list_of_rankings_the_most_frequent_draw_stands_for_the_best():
     best = posterior.point_consensus("map")
     assert (draws == best).all(axis=1).sum() == max(counts)
     assert not posterior.settings["is_best_proved"]
+
+
+def slow_chain(**options):
+    """Rankings of which a chain of few proposals knows little after its first draws."""
+    prefs = pm.simulate_rankings(40, 12, alpha=1.5, rng=1).preferences
+    return pm.fit(prefs, "mcmc", n_moves=4, rng=2, **options)
+
+
+def test_chains_go_on_until_their_draws_are_good():
+    with pytest.warns(pm.ConvergenceWarning):
+        short = slow_chain(n_draws=200)
+    long = slow_chain()  # without a warning, which would be an error here
+    assert long.consensus.shape == short.consensus.shape
+    assert long.settings["stretch"] > 1
+    assert long.diagnostics().judged_rhat <= 1.05
+    assert long.diagnostics().judged_effective_size >= 50
+    assert "stretch" not in short.settings
+    assert call_of(long).endswith("n_clusters=1, n_moves=4, rng=2)")
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_clusters"), [("rankings", 1), ("rankings", 2), ("clicks", 1)]
+)  # clusters of clicks draw labels once more between the rounds
+def test_draws_that_go_on_are_those_of_one_long_chain(kind, n_clusters, monkeypatch):
+    """The chain is the same, only what is kept of it is not: every draw of the second round comes
+    up in a chain that keeps all."""
+    if kind == "clicks":
+        prefs = pm.simulate_clicks(60, 6, alpha=6, mean_clicks=2, rng=1).preferences
+    else:
+        prefs = pm.simulate_rankings(30, 6, alpha=3, rng=1).preferences
+    rounds = iter([2, 1])
+    module = sys.modules["pseudomallows.inference.fit"]  # the name in the package is the function
+    monkeypatch.setattr(module, "stretch_needed", lambda *_: next(rounds))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = pm.fit(prefs, "mcmc", n_clusters=n_clusters, n_chains=1, rng=5)
+        warmup, n_draws = found.settings["options"]["warmup"], found.consensus.shape[1]
+        thin = found.settings["options"]["thin"]
+        everything = {"n_draws": 3 * n_draws * thin, "warmup": warmup, "thin": 1}
+        whole = pm.fit(prefs, "mcmc", n_clusters=n_clusters, n_chains=1, rng=5, **everything)
+    kept = whole.consensus[0, n_draws * thin :][2 * thin - 1 :: 2 * thin]
+    one = {tuple(sorted(map(tuple, draw.tolist()))) for draw in found.consensus[0]}
+    assert one == {tuple(sorted(map(tuple, draw.tolist()))) for draw in kept}
+    assert found.chain_memberships.sum(axis=2) == pytest.approx(1)

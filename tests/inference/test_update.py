@@ -54,7 +54,7 @@ def largest_difference(one, other):
 
 
 @pytest.mark.parametrize("method", ["mcmc", "matched"])
-@pytest.mark.parametrize("n_clusters", [1, 2])
+@pytest.mark.parametrize("n_clusters", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("part", [of_half_the_users, of_half_the_clicks])
 def test_an_update_is_the_fit_of_all_clicks(method, n_clusters, part):
     prefs = data(n_clusters)
@@ -76,6 +76,7 @@ def test_an_update_is_the_fit_of_all_clicks(method, n_clusters, part):
     assert largest_difference(old, everything) > FAR
 
 
+@pytest.mark.slow
 def test_an_update_with_nothing_new_is_the_same_posterior():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
@@ -161,7 +162,7 @@ def test_other_fits_of_clicks_are_made_anew(method, options):
 
 
 def test_what_cannot_be_updated_says_what_to_do():
-    ranked = pm.fit(pm.Preferences.from_rankings([[1, 2, 3], [1, 3, 2]]), alpha=3, rng=1)
+    ranked = pm.fit(pm.Preferences.from_rankings([[1, 2, 3], [1, 3, 2]]), "pseudo", alpha=3, rng=1)
     with pytest.raises(ValueError, match="this one is of rankings, which are not kept: fit all"):
         ranked.update({"ann": [1]})
     prefs = data(1)

@@ -47,14 +47,14 @@ def arrays(*rows):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: pm.fit(pm.Preferences.from_clicks([[0, 0], [1, 1]])), "no user says anything"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[0, 0], [1, 1]]), "pseudo"), "no user says anything"),
         (lambda: pm.click_log_likelihood(pm.Preferences.from_rankings([[1, 2]]), [1, 2], 1), "must be clicks"),
-        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0, 0]])), "one user only"),
-        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), alpha=1, order="up"), "order must be one of 'uniform', 'v', 'top_bottom'"),
-        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), alpha=1, keep_latent=["x"]), "no user is named 'x'; the first are 0"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0, 0]]), "pseudo"), "one user only"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), "pseudo", alpha=1, order="up"), "order must be one of 'uniform', 'v', 'top_bottom'"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), "pseudo", alpha=1, keep_latent=["x"]), "no user is named 'x'; the first are 0"),
         (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), "mcmc", 1, augmentation="gibbs"), "augmentation must be one of 'matched', 'exact', 'metropolis'"),
         (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]], weights=[2]), "mcmc", 1, augmentation="metropolis"), "needs rows of weight 1"),
-        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), alpha=1, move="swap"), "method='pseudo' on clicks has no option 'move'"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), "pseudo", alpha=1, move="swap"), "method='pseudo' on clicks has no option 'move'"),
         (lambda: pm.simulate_clicks(5, 6, 1, distribution="gamma"), "one of 'poisson', 'exponential', got 'gamma'"),
         (lambda: pm.simulate_clicks(5, 6, 1, min_clicks=4, max_clicks=3), "between min_clicks and max_clicks"),
         (lambda: pm.simulate_clicks(5, 6, 1, 1, distribution="exponential", min_clicks=3), "mean_clicks must be between"),
@@ -120,6 +120,7 @@ def test_a_sweep_at_another_alpha_is_caught():
     assert ends_of_sweeps(2.0, lambda prefs: ClickPopulation(prefs, pm.Threads(1))) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{}, {"augmentation": "metropolis", "n_swaps": 6, "thin": 10}],
@@ -132,6 +133,7 @@ def test_mcmc_is_exact(options):
     assert np.abs(posterior.rank_probabilities() - exact).max() < 0.03
 
 
+@pytest.mark.slow
 def test_balanced_is_exact_and_pseudo_is_close():
     exact = np.array(naive.marginals(click_posterior(ROWS, 2.0)))
     prefs = pm.Preferences.from_clicks(dict(enumerate(ROWS)), items=range(4))

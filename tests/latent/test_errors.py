@@ -175,7 +175,9 @@ def test_contradictions_are_said_where_errors_are_not_given():
     assert chosen.errors.shape == (2, 200, 2)
     assert 0 < chosen.theta.mean() < 0.5
     with pytest.raises(ValueError, match="does not allow for"):
-        _ = pm.fit(pm.Preferences.from_rankings([[1, 2, 3], [2, 1, 3]]), alpha=1, rng=1).theta
+        _ = pm.fit(
+            pm.Preferences.from_rankings([[1, 2, 3], [2, 1, 3]]), "pseudo", alpha=1, rng=1
+        ).theta
 
 
 def test_theta_is_cut_off_at_a_half_and_follows_its_law():

@@ -97,6 +97,7 @@ def test_blocks_and_threads_leave_no_trace(monkeypatch):
             warnings.simplefilter("ignore", pm.ConvergenceWarning)
             posterior = pm.fit(
                 data.preferences,
+                "pseudo",
                 alpha=6,
                 n_draws=30,
                 update="expected",
@@ -134,7 +135,9 @@ def test_with_clusters():
     data = pm.simulate_clicks(400, 10, [9, 9], 4, rng=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        posterior = pm.fit(data.preferences, n_clusters=2, n_draws=40, update="expected", rng=1)
+        posterior = pm.fit(
+            data.preferences, "pseudo", n_clusters=2, n_draws=40, update="expected", rng=1
+        )
     assert posterior.n_clusters == 2
     assert posterior.settings["options"]["update"] == "expected"
 
@@ -142,9 +145,11 @@ def test_with_clusters():
 def test_too_many_items_are_refused(monkeypatch):
     monkeypatch.setattr(expected, "MAX_TABLES", 50)
     with pytest.raises(ValueError, match=r"needs tables of .* use update=.sampled."):
-        pm.fit(pm.simulate_clicks(50, 10, 5, 3, rng=1).preferences, update="expected", rng=1)
+        pm.fit(
+            pm.simulate_clicks(50, 10, 5, 3, rng=1).preferences, "pseudo", update="expected", rng=1
+        )
     with pytest.raises(ValueError, match="update must be one of 'sampled', 'expected'"):
-        pm.fit(pm.simulate_clicks(50, 10, 5, 3, rng=1).preferences, update="mean", rng=1)
+        pm.fit(pm.simulate_clicks(50, 10, 5, 3, rng=1).preferences, "pseudo", update="mean", rng=1)
 
 
 def test_a_chain_that_never_moves_is_called_stuck():

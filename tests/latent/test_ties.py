@@ -208,6 +208,7 @@ def test_a_sweep_at_another_alpha_is_caught():
     assert ends_of_sweeps(1.7) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_long_run_agrees_with_the_exact_posterior():
     exact = np.array(naive.marginals(naive.posterior(TIED, 2.0)))
     prefs = pm.Preferences.from_rankings(TIED)

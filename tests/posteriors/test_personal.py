@@ -115,7 +115,7 @@ def test_older_files_hold_costs_from_which_the_best_consensus_follows(name):
 
 def test_a_fit_says_what_its_data_were():
     rankings = pm.simulate_rankings(12, 4, 2, rng=1).preferences
-    posterior = pm.fit(rankings, alpha=2, n_draws=5, rng=1)
+    posterior = pm.fit(rankings, "pseudo", alpha=2, n_draws=5, rng=1)
     assert (posterior.settings["kind"], posterior.is_full) == ("rankings", True)
     assert (posterior.data, posterior.clicks) == (None, None)
     posterior = pm.fit(clicks(), "balanced", alpha=2, n_draws=200, rng=1)

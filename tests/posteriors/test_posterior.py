@@ -80,7 +80,7 @@ def test_frame_has_one_row_an_item():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_without_arviz_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz", None)
-    posterior = pm.fit(pm.Preferences.from_rankings([[1, 2, 3]]), alpha=1, rng=1)
+    posterior = pm.fit(pm.Preferences.from_rankings([[1, 2, 3]]), "pseudo", alpha=1, rng=1)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'pseudomallows\[arviz\]'"):
         posterior.to_arviz()
 

@@ -89,14 +89,14 @@ def test_numpy_opens_the_file_without_pickle(posterior, path):
 
 def test_numbers_as_names_come_back_as_numbers(tmp_path):
     prefs = pm.Preferences.from_rankings([[1, 2, 3], [1, 3, 2]])
-    pm.fit(prefs, alpha=1, rng=1).save(tmp_path / "x")
+    pm.fit(prefs, "pseudo", alpha=1, rng=1).save(tmp_path / "x")
     assert pm.load(tmp_path / "x").items.tolist() == [0, 1, 2]
 
 
 def test_names_that_cannot_be_written_are_refused_before_anything_is_written(posterior, tmp_path):
     prefs = pm.Preferences.from_rankings([[1, 2]], items=[("a", 1), ("b", 2)])
     with pytest.raises(TypeError, match=r"must be text or numbers to be saved, got \('a', 1\)"):
-        pm.fit(prefs, alpha=1, rng=1).save(tmp_path / "x")
+        pm.fit(prefs, "pseudo", alpha=1, rng=1).save(tmp_path / "x")
     assert os.listdir(tmp_path) == []
 
 

@@ -17,7 +17,7 @@ def chain():
 
 @pytest.fixture(scope="module")
 def independent():
-    return pm.fit(pm.simulate_rankings(30, 5, 2, rng=1).preferences, alpha=2, rng=1)
+    return pm.fit(pm.simulate_rankings(30, 5, 2, rng=1).preferences, "pseudo", alpha=2, rng=1)
 
 
 def test_settled_chains_are_trusted(chain):

@@ -23,7 +23,7 @@ def test_a_row_of_ties_is_not_full_and_one_tie_of_all_says_nothing():
     assert prefs.take([1, 2]).is_full is True
     assert repr(prefs) == "Rankings(4 users, 3 items; 1 full, 1 partial, 2 with ties)"
     with pytest.raises(ValueError, match="no user says anything"):
-        pm.fit(prefs.take([1]))
+        pm.fit(prefs.take([1]), "pseudo")
 
 
 RANKED = pm.Preferences.from_rankings([[1, 2, 2, 4], [1, 0, 0, 0]], weights=[1, 3])

@@ -11,7 +11,7 @@ NAMED = pm.Preferences.from_clicks({"ann": [0], "bob": [1], 7: [0, 1]}, items=ra
 
 def test_numpy_names_become_plain_ones(tmp_path):
     prefs = pm.Preferences.from_rankings([[1, 2, 3]], items=np.array([10, 20, 30]))
-    pm.fit(prefs, alpha=1, rng=1).save(tmp_path / "x.pm")
+    pm.fit(prefs, "pseudo", alpha=1, rng=1).save(tmp_path / "x.pm")
     assert pm.load(tmp_path / "x.pm").items.tolist() == [10, 20, 30]
 
 

@@ -214,7 +214,7 @@ def test_fewer_draws_than_leaders_are_no_trouble(n_draws):
     prefs = pm.simulate_clicks(60, 8, [4, 6], 3, rng=1).preferences
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        posterior = pm.fit(prefs, n_clusters=2, n_draws=n_draws, n_chains=2, rng=1)
+        posterior = pm.fit(prefs, "pseudo", n_clusters=2, n_draws=n_draws, n_chains=2, rng=1)
     assert posterior.leaders.shape[1] > n_draws
     found = pm.recommendations.memberships(posterior, {"new": [1, 2]})
     assert found.sum() == pytest.approx(1)

@@ -94,7 +94,7 @@ def test_the_quick_way_to_few_items_has_the_bits_of_the_slow_one(monkeypatch):
     data = pm.simulate_clicks(150, 16, [8, 8, 8], 4, rng=3).preferences
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        posteriors = [pm.fit(data, n_clusters=k, n_draws=30, rng=1) for k in (1, 3)]
+        posteriors = [pm.fit(data, "pseudo", n_clusters=k, n_draws=30, rng=1) for k in (1, 3)]
     for posterior in posteriors:
         for given in ({}, {"clicks": data}):
             found = []
@@ -280,7 +280,7 @@ def test_only_a_posterior_can_recommend():
 
 
 def test_a_posterior_of_rankings_cannot_recommend():
-    posterior = pm.fit(pm.Preferences.from_rankings([[1, 2, 3]]), alpha=1, rng=1)
+    posterior = pm.fit(pm.Preferences.from_rankings([[1, 2, 3]]), "pseudo", alpha=1, rng=1)
     with pytest.raises(ValueError, match="need a fit of clicks"):
         pm.recommend(posterior)
 

@@ -249,7 +249,7 @@ def test_parts_do_not_overwrite_themselves(tmp_path, parts):
 
 
 def test_what_is_refused(tmp_path, parts):
-    rankings = pm.fit(pm.Preferences.from_rankings([[1, 2, 3]] * 3), alpha=2, rng=1)
+    rankings = pm.fit(pm.Preferences.from_rankings([[1, 2, 3]] * 3), "pseudo", alpha=2, rng=1)
     csv_file = tmp_path / "x.csv"
     with pytest.raises(TypeError, match="posterior must come from fit, got int"):
         pm.recommendations.recommend_to(3, csv_file)

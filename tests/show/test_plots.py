@@ -45,7 +45,7 @@ def test_pairs_shows_who_comes_before_whom_in_the_order_of_the_consensus(posteri
 
 def test_pairs_of_many_items_have_no_names():
     prefs = pm.simulate_rankings(10, 70, 2, rng=1).preferences
-    many = pm.fit(prefs, alpha=2, n_draws=5, rng=1)
+    many = pm.fit(prefs, "pseudo", alpha=2, n_draws=5, rng=1)
     ax = pm.plots.pairs(many)
     assert ax.get_ylabel() == "items, by consensus"
     assert len(ax.get_yticks()) < 20
@@ -133,7 +133,7 @@ def test_plots_go_into_given_axes(posterior):
 
 def test_many_items_lose_their_names_but_draw():
     prefs = pm.simulate_rankings(40, 100, 5, rng=1).preferences
-    posterior = pm.fit(prefs, alpha=5, n_draws=20, rng=1)
+    posterior = pm.fit(prefs, "pseudo", alpha=5, n_draws=20, rng=1)
     for plot in (pm.plots.heat, pm.plots.intervals):
         ax = plot(posterior)
         ax.figure.canvas.draw()

@@ -89,7 +89,7 @@ def renamed(posterior, items, users=None):
 @pytest.fixture(scope="module")
 def full():
     data = pm.simulate_rankings(30, 5, 4, rng=1)
-    return pm.fit(data.preferences, alpha=4, rng=1)
+    return pm.fit(data.preferences, "pseudo", alpha=4, rng=1)
 
 
 @pytest.fixture(scope="module")
@@ -289,7 +289,9 @@ def test_a_personal_fit_shows_no_consensus_of_all(personal, evaluation, tmp_path
 def test_many_items_stay_readable_and_the_file_small(n_items, tmp_path):
     data = pm.simulate_rankings(20, n_items, 3.0 * n_items, rng=1)
     names = [f"a rather long name of item {code}" for code in range(n_items)]
-    posterior = pm.fit(data.preferences.rename(items=names), alpha=n_items, n_draws=20, rng=1)
+    posterior = pm.fit(
+        data.preferences.rename(items=names), "pseudo", alpha=n_items, n_draws=20, rng=1
+    )
     page = write(posterior, tmp_path)
     assert len(page) < 1_000_000
     assert page.count('class="mean"') == min(n_items, 40)

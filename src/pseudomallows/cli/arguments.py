@@ -43,7 +43,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--method",
         choices=["auto", *ALL_METHODS],
         default="auto",
-        help="(auto: mcmc for comparisons, else pseudo)",
+        help="(auto: the best for the data)",
     )
     parser.add_argument(
         "--clusters",
@@ -53,7 +53,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         help='how many, or "auto" to let the data say (1)',
     )
     parser.add_argument("--alpha", type=float, help="concentration (estimated)")
-    parser.add_argument("--draws", type=count, metavar="N", help="draws of the consensus")
+    parser.add_argument(
+        "--draws", type=count, metavar="N", help="draws of the consensus (until they are good)"
+    )
     add_seed(parser)
     add_threads(parser)
 

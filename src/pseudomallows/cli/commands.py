@@ -132,7 +132,9 @@ def fit_file(options: argparse.Namespace) -> int:
             **more,
         )
     posterior.save(options.out)
-    seconds = posterior.settings["seconds"]
+    seconds, chosen = posterior.settings["seconds"], posterior.settings.get("chosen")
+    if chosen is not None:
+        say(options, f"chosen: {chosen}")
     say(options, f"{posterior} in {seconds:.1f} s, saved as {options.out}")
     return 0
 
@@ -161,6 +163,8 @@ def update_file(options: argparse.Namespace) -> int:
 def consensus(options: argparse.Namespace) -> int:
     """The consensus of each cluster, as a table."""
     posterior = load(options.model)
+    if isinstance(posterior, PersonalFit) and posterior.population is not None:
+        posterior = posterior.population
     if isinstance(posterior, PersonalFit):
         rows = _most_clicked(options, posterior)
     else:

@@ -78,7 +78,7 @@ def _about_model(fitted: Fit) -> dict[str, Any]:
     settings = fitted.settings
     return {
         "holds": "model",
-        "method": settings.get("method"),
+        "method": settings.get("chosen", settings.get("method")),
         "distance": settings.get("distance"),
         "fitted to": fitted.kind,
         "users": len(fitted.users) or f"{settings.get('n_users', 0)}, who are not kept",
@@ -98,6 +98,7 @@ def _about_personal(fitted: PersonalFit) -> dict[str, Any]:
         "alpha": f"{fitted.mean_alpha:.3g}",
         "corrected windows": windows,
         **(blend if parts else {}),
+        **({} if fitted.population is None else {"consensus": repr(fitted.population)}),
     }
 
 

@@ -19,7 +19,7 @@ from ..posteriors.diagnostics import (
     ContradictionWarning,
     MatchedWarning,
 )
-from ..posteriors.personal import Fit
+from ..posteriors.personal import Fit, as_posterior
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
@@ -150,10 +150,11 @@ def fit(
     _check_checkpoint(checkpoint, method, rng is not None)
     if method == "personal":
         wanted = {"n_draws": n_draws, "n_clusters": n_clusters, "distance": distance}
-        result: Fit = fit_personal(prefs, alpha, wanted, options, generator, executor, report)
-        if result.settings["options"]["with_consensus"]:
+        own = fit_personal(prefs, alpha, wanted, options, generator, executor, report)
+        if own.settings["options"]["with_consensus"]:
             how = (alpha, distance, generator, executor)
-            result = replace(result, population=_fit_population(prefs, *how))
+            own = replace(own, population=_fit_population(prefs, *how))
+        result: Fit = own
     else:
         call = Call(prefs, METHODS[method], alpha, generator, executor, report)
         plan, curve = call.plan(n_draws, n_clusters, options | {"distance": distance})
@@ -180,15 +181,16 @@ def _fit_population(
     distance: str,
     rng: np.random.Generator,
     executor: Executor | None,
-) -> Fit:
+) -> Posterior:
     """The consensus of all users, beside their own: by the matched law, if that is near enough."""
     if distance == "footrule":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchedWarning)
             found = fit(prefs, "matched", alpha, rng=rng, executor=executor)
         if found.settings["matched"]["effective_share"] >= LEAST_EFFECTIVE_SHARE:
-            return found
-    return fit(prefs, "mcmc", alpha, rng=rng, executor=executor, distance=distance)
+            return as_posterior(found)
+    found = fit(prefs, "mcmc", alpha, rng=rng, executor=executor, distance=distance)
+    return as_posterior(found)
 
 
 def no_progress(done: int, total: int) -> None:

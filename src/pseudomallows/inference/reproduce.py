@@ -19,12 +19,15 @@ def call_of(posterior: Fit) -> str:
     """
     settings, options = posterior.settings, fit_options(posterior)
     if "updates" in settings:  # its draws go on from those of another
-        asked = {"n_draws": options["n_draws"]} if "n_draws" in options else {}
+        asked = {name: options[name] for name in ("n_draws",) if name in options}
         asked["rng"] = settings.get("seed")
-        given = ", ".join(f"{key}={value!r}" for key, value in asked.items())
-        return f"posterior.update(more, {given})"
+        return f"posterior.update({_arguments('more', asked)})"
     given = {"method": settings.get("method")} | options | {"rng": settings.get("seed")}
-    return f"pm.fit({', '.join(['prefs', *(f'{key}={value!r}' for key, value in given.items())])})"
+    return f"pm.fit({_arguments('prefs', given)})"
+
+
+def _arguments(first: str, named: dict[str, Any]) -> str:
+    return ", ".join([first, *(f"{key}={value!r}" for key, value in named.items())])
 
 
 def fit_options(posterior: Fit) -> dict[str, Any]:

@@ -143,9 +143,10 @@ class PersonalModel:
 class PersonalFit(PersonalModel):
     """An order of each user's own, and what it was learnt from.
 
-    A user's order is not drawn, so it has no draws, clusters or diagnostics of one; the consensus
-    of all users, `population`, has them. :func:`recommend` gives each user's next items, :func:`user_intervals` the ranks of one user,
-    and `most_clicked` the order of the population, for users of whom nothing is known.
+    The users' orders are not drawn, so there are no draws, clusters or diagnostics of them; the
+    consensus of all users, `population`, has these. :func:`recommend` gives each user's next items,
+    :func:`user_intervals` the ranks of one user, and `most_clicked` the items by popularity, for
+    users of whom nothing is known.
 
     Attributes
     ----------
@@ -288,6 +289,12 @@ INSTEAD = {
 }  # what a posterior has: what to ask a personal fit instead
 
 Fit = Posterior | PersonalFit  # what `fit` returns and `load` reads
+
+
+def as_posterior(found: Fit) -> Posterior:
+    """The same, known to be a posterior."""
+    assert isinstance(found, Posterior)
+    return found
 
 
 def check_fit(found: Any) -> None:

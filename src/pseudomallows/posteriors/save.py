@@ -10,7 +10,8 @@ A saved fit is a ZIP archive that `numpy.load` can open too, without pickle:
   ``chain_memberships.npy``, ``leaders.npy``, since version 5 ``errors.npy``;
 - of a :class:`PersonalFit`, ``personal_*.npy``: its arrays and those of its corrections, one row a
   window; ``personal_clusters.npy``, the bytes of another such archive, if it is blended with
-  clusters; ``personal_population.npy``, likewise, the consensus of all users, if it has one; up to version 2 also the arrays of a posterior, which mean nothing and are not read;
+  clusters; ``personal_population.npy``, likewise, if it has the consensus of all users; up to
+  version 2 also the arrays of a posterior, which mean nothing and are not read;
 - of a fit from clicks, ``click_starts.npy``, ``click_codes.npy``, ``click_weights.npy``: the
   clicks, row by row; of one from comparisons ``pair_*.npy``; of one from several kinds,
   ``mixed_parts.npy``, and the arrays of each part with its number before them, ``part0_*.npy``.
@@ -43,7 +44,7 @@ from .check_saved import (
     check_values,
 )
 from .corrections import Correction
-from .personal import Fit, PersonalFit
+from .personal import Fit, PersonalFit, as_posterior
 from .posterior import Posterior
 
 FORMAT, VERSION, HEADER = "pseudomallows posterior", 5, "header.json"
@@ -231,8 +232,7 @@ def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> d
         inner = _read(io.BytesIO(arrays["personal_population"].tobytes()), is_inner=True)
         if (inner.n_items, inner.n_users, inner.n_clusters) != (n_items, n_users, 1):
             raise WrongFileError("is damaged: its consensus is of other users or items")
-        assert isinstance(inner, Posterior)
-        found["population"] = replace(inner, data=fields["data"])
+        found["population"] = replace(as_posterior(inner), data=fields["data"])
     return found | {"corrections": corrections, "distance": fields["settings"]["distance"]}
 
 

@@ -481,7 +481,7 @@ def test_the_log_posterior_is_that_of_its_draw():
 def test_a_refresh_that_never_comes_is_refused():
     prefs = pm.simulate_clicks(60, 8, [5, 9], 3, rng=1).preferences
     with pytest.raises(ValueError, match="refresh must be at most the 20 sweeps"):
-        pm.fit(prefs, n_clusters=2, n_draws=20, refresh=21)
+        pm.fit(prefs, "pseudo", n_clusters=2, n_draws=20, refresh=21)
     assert quietly(prefs, n_clusters=2, n_draws=3, rng=1).settings["options"]["refresh"] == 3
 
 
@@ -628,7 +628,9 @@ def test_hidden_clicks_are_found_better_with_clusters():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
         one, three = (
-            pm.evaluate(data.preferences, hide=3, k=3, n_clusters=k, n_draws=50, rng=1)
+            pm.evaluate(
+                data.preferences, method="pseudo", hide=3, k=3, n_clusters=k, n_draws=50, rng=1
+            )
             for k in (1, 3)
         )
     assert three.accuracy > one.accuracy + 3 * one.accuracy_error

@@ -9,7 +9,7 @@ from webhelp import make_model
 
 
 def test_a_model_of_rankings_or_with_two_equal_names_is_refused(tmp_path):
-    ranks = pm.fit(pm.Preferences.from_rankings([[1, 2, 3]] * 5), alpha=2, rng=1)
+    ranks = pm.fit(pm.Preferences.from_rankings([[1, 2, 3]] * 5), "pseudo", alpha=2, rng=1)
     ranks.save(tmp_path / "r.pm")
     with pytest.raises(ValueError, match="of rankings"):
         make_app(tmp_path / "r.pm", str(tmp_path / "s.sqlite"))

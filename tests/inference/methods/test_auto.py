@@ -1,0 +1,82 @@
+"""Method "auto": what it chooses, what one gets, and where it gives way to an option."""
+
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+from pseudomallows.inference.methods.auto import Asked, choose_method
+from pseudomallows.inference.reproduce import call_of
+
+CLICKS = pm.simulate_clicks(150, 12, alpha=8, mean_clicks=4, rng=1).preferences
+RANKINGS = pm.simulate_rankings(30, 6, alpha=3, rng=1).preferences
+PAIRS = pm.Preferences.from_pairs([("ann", "tea", "ale"), ("bob", "tea", "rum")])
+
+
+def asked(n_draws=None, n_clusters=1, distance="footrule", needs_chain=False, **options):
+    return Asked(n_draws, n_clusters, distance, options, needs_chain)
+
+
+@pytest.mark.parametrize(
+    ("prefs", "call", "method"),
+    [
+        (RANKINGS, asked(), "mcmc"),
+        (RANKINGS, asked(n_clusters=2), "mcmc"),
+        (RANKINGS, asked(distance="ulam"), "mcmc"),
+        (RANKINGS, asked(sigma=1.0), "pseudo"),
+        (RANKINGS, asked(weighted=True), "balanced"),
+        (RANKINGS, asked(sgima=1.0), "mcmc"),  # which says that it has no such option
+        (PAIRS, asked(), "mcmc"),
+        (PAIRS, asked(errors="bernoulli"), "mcmc"),
+        (CLICKS, asked(), "personal"),
+        (CLICKS, asked(distance="kendall"), "personal"),
+        (CLICKS, asked(distance="cayley"), "mcmc"),
+        (CLICKS, asked(blend=False), "personal"),
+        (CLICKS, asked(n_draws=50), "mcmc"),
+        (CLICKS, asked(n_clusters=3), "mcmc"),
+        (CLICKS, asked(n_clusters="auto"), "mcmc"),
+        (CLICKS, asked(n_chains=2), "mcmc"),
+        (CLICKS, asked(needs_chain=True), "mcmc"),
+        (CLICKS, asked(update="expected"), "pseudo"),
+        (CLICKS, asked(n_clusters="auto", update="expected"), "pseudo"),
+    ],
+)
+def test_the_best_method_that_has_the_options_is_chosen(prefs, call, method):
+    found = choose_method(prefs, call)
+    assert found.method == method
+    assert found.why.startswith(f"{method}, ")
+
+
+@pytest.fixture(scope="module")
+def both():
+    """The default fit of clicks."""
+    return pm.fit(CLICKS, rng=3)
+
+
+def test_a_fit_of_clicks_answers_for_each_user_and_for_all(both):
+    own = pm.fit(CLICKS, "personal", rng=3)
+    assert (both.item_weights == own.item_weights).all()  # the same bits as without the consensus
+    assert both.settings["chosen"].startswith("personal")
+    exact = pm.fit(CLICKS, "mcmc", rng=4)
+    assert np.abs(both.mean_ranks() - exact.mean_ranks()).max() < 0.6
+    assert np.abs(np.array(both.intervals()) - np.array(exact.intervals())).max() <= 2
+    assert both.summary() == both.population.summary()
+    assert both.population.data is CLICKS
+    with pytest.raises(AttributeError, match="with_consensus=True adds the consensus"):
+        own.summary()
+
+
+def test_a_saved_one_has_both(both, tmp_path):
+    both.save(tmp_path / "m.pm")
+    found = pm.load(tmp_path / "m.pm")
+    assert (found.consensus == both.consensus).all()
+    assert (found.population.alpha == both.population.alpha).all()
+    assert found.population.data is found.data
+    assert found.settings == both.settings
+    again = "pm.fit(prefs, method='personal', with_consensus=True, rng=3)"
+    assert call_of(found) == again
+
+
+def test_rankings_get_the_exact_posterior():
+    found, exact = pm.fit(RANKINGS, rng=1), pm.fit(RANKINGS, "mcmc", rng=1)
+    assert (found.consensus == exact.consensus).all()
+    assert found.settings["chosen"] == "mcmc, the exact posterior: the best there is for rankings"
