@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blocks import Clicks
-from .inputs.clicks import rows_of_pairs
+from .inputs.clicks import clicks_of_pairs
 from .preferences import DroppedRowsWarning, Preferences
 
 
@@ -40,8 +40,9 @@ def check_held_out(held_out: Any, prefs: Clicks) -> Clicks:
             ),
             stacklevel=2,
         )
-    pairs = rows_of_pairs(owners[is_known], codes[is_known], prefs.n_users, prefs.n_items)
-    return Clicks(prefs.weights, prefs.users, prefs.items, *pairs)
+    times = None if given.times is None else given.times[is_known]
+    names = (prefs.weights, prefs.users, prefs.items)
+    return clicks_of_pairs(owners[is_known], codes[is_known], *names, times)
 
 
 def _with_other_items(held_out: Any, prefs: Clicks) -> Clicks:

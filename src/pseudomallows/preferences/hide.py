@@ -36,5 +36,4 @@ def hide_clicks(
 
 def without_clicks(prefs: Clicks, taken: NDArray[np.bool_]) -> Clicks:
     """The clicks that are left, when some are taken: one place in `taken` for each click."""
-    starts = prefs.starts - np.concatenate([[0], np.cumsum(taken)])[prefs.starts]
-    return Clicks(prefs.weights, prefs.users, prefs.items, starts, prefs.codes[~taken])
+    return prefs.choose(~taken)

@@ -47,6 +47,7 @@ class Preferences(ABC):
 
     kind: ClassVar[str]  # "rankings", "clicks", "pairs" or "mixed"
     ARRAYS: ClassVar[dict[str, Any]]  # the types of the arrays of `to_arrays`, by their names
+    OPTIONAL: ClassVar[dict[str, Any]] = {}  # of those that may be missing
 
     weights: NDArray[np.int64]
     users: NDArray[Any]
@@ -140,6 +141,7 @@ class Preferences(ABC):
         weights: ArrayLike | None = None,
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
+        times: Any = None,
     ) -> "Clicks":
         """Clicks: which items each user has chosen, without any order.
 
@@ -148,7 +150,8 @@ class Preferences(ABC):
         clicks : SciPy sparse matrix, (n_users, n_items) array_like, long data frame, or dict
             In a matrix, every number above 0 is a click, however large: repeated clicks count once.
             A long frame (pandas or polars) has a row for each click, with columns "user" and
-            "item", or the other names that :func:`read` knows, such as userId and movieId; other
+            "item", or the other names that :func:`read` knows, such as userId and movieId, and
+            maybe "time" (or timestamp, date, datetime): numbers, or dates. Other
             columns are ignored, with a warning if they look like ratings or counts. A dict is
             {user: [item, ...]}, or has these columns as keys. Pairs of numbers are refused, as they
             look like a matrix of two items: give a frame or a dict.
@@ -157,9 +160,18 @@ class Preferences(ABC):
         users, items : sequence, optional
             Names. With a long frame or a dict, they fix the order, and may hold users and items
             that appear nowhere; without them, they are those that appear, sorted where they can be.
+        times : optional
+            When each click was made, numbers or dates: one for each row of a frame (instead of a
+            column), for each number that a sparse matrix stores (in the order of its ``tocoo()``),
+            an array of the shape of a dense one, or a dict {user: [time, ...]}. Of an item that a
+            user has clicked several times, the first time is kept.
 
         Examples
         --------
+        >>> log = {"user": ["ann", "ann", "bob"], "item": ["tea", "ale", "ale"],
+        ...        "date": ["1970-01-01", "1970-01-02", "1970-01-01"]}
+        >>> Preferences.from_clicks(log).times  # ann: ale, tea; bob: ale
+        array([86400.,     0.,     0.])
         >>> prefs = Preferences.from_clicks([[1, 0, 1], [0, 0, 1]], items=["ale", "gin", "rum"])
         >>> prefs
         Clicks(2 users, 3 items; 3 clicks)
@@ -168,7 +180,7 @@ class Preferences(ABC):
         """
         from .inputs.clicks import clicks_of_anything
 
-        return clicks_of_anything(clicks, weights, users, items)
+        return clicks_of_anything(clicks, weights, users, items, times)
 
     @staticmethod
     def from_pairs(
@@ -351,11 +363,11 @@ class Preferences(ABC):
     @classmethod
     def array_type(cls, name: str) -> Any:
         """The type of an array of a file, by its name; None for one of something else."""
-        return cls.ARRAYS.get(name)
+        return (cls.ARRAYS | cls.OPTIONAL).get(name)
 
     @abstractmethod
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """All but the names, as the arrays of a file; their names and types are `ARRAYS`."""
+        """All but the names, as the arrays of a file; their names and types are `ARRAYS` and `OPTIONAL`."""
 
     @classmethod
     @abstractmethod

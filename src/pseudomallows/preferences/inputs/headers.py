@@ -16,6 +16,9 @@ POSITION = {"position", "positions", "place", "places", "pos"}
 JUDGED = {"click", "clicked", "isclick", "clicks", "label", "liked", "purchased", "bought"}
 RATING = {"rating", "ratings", "score", "scores", "star", "stars", "grade", "overall"}
 COUNT = {"count", "counts", "quantity", "qty", "plays", "playcount", "nclicks", "frequency"}
+TIME = ("timestamp", "datetime", "date", "time", "ts")  # beside others the first of these counts
+OF_WHAT = ("invoice", "order", "purchase", "transaction", "event", "click", "visit", "view")
+OF_WHAT += ("session", "review", "rating", "play", "unix", "created")  # whose date or time
 NO_ITEM = {"age", "sex", "gender", "weight", "time", "timestamp", "date"} | COUNT
 # beside clicks only: items may have these names
 RATING |= {"vote", "votes"}
@@ -87,6 +90,17 @@ def find_column(names: Sequence[Hashable], what: str) -> int:
         shown = ", ".join(str(name) for name in names[:8])
         raise ValueError(f"{problem} for the {what}: name one of {shown} {what!r}")
     return found[0]
+
+
+def time_column(names: Sequence[Hashable]) -> int:
+    """Where the column of times stands, -1 for none.
+
+    >>> time_column(["user", "item", "InvoiceDate"]), time_column(["user", "item", "watch time"])
+    (2, -1)
+    """
+    words = [word(name) for name in names]
+    known = [*TIME, *(what + when for what in OF_WHAT for when in (*TIME, "at"))]
+    return next((words.index(name) for name in known if name in words), -1)
 
 
 # Places
