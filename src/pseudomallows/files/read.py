@@ -82,7 +82,7 @@ def read(
     --------
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "log.csv"
-    >>> _ = file.write_text("user,item,time\\nann,tea,9:00\\nbob,mate,9:05\\nann,mate,9:10\\n")
+    >>> _ = file.write_text("user,item,day\\nann,tea,Mon\\nbob,mate,Tue\\nann,mate,Tue\\n")
     >>> read(file)
     Clicks(2 users, 2 items; 3 clicks)
     """
@@ -260,11 +260,12 @@ def _read_arrays(source: Source, kind: str | None) -> Any:
     try:
         if "rankings" in arrays and kind in (None, "rankings"):
             return Preferences.from_rankings(arrays["rankings"], weights=weights, **names)
+        given: dict[str, Any] = {"weights": weights, "times": arrays.get("times")}
         if "clicks" in arrays and kind in (None, "clicks", "wide-clicks"):
-            return Preferences.from_clicks(arrays["clicks"], weights=weights, **names)
+            return Preferences.from_clicks(arrays["clicks"], **given, **names)
         if "format" in arrays and "shape" in arrays and kind in (None, "clicks", "wide-clicks"):
             matrix = sparse_matrix(arrays)
-            return Preferences.from_clicks(matrix, weights=weights, **names)
+            return Preferences.from_clicks(matrix, **given, **names)
     except (ValueError, TypeError, KeyError, IndexError, NotImplementedError) as error:
         raise source.error(None, str(error)) from None
     raise source.error(

@@ -267,9 +267,7 @@ class Clicks(Preferences):
         """Some of the clicks, one place in `is_chosen` for each; users and items stay."""
         before = np.concatenate([[0], np.cumsum(is_chosen)])
         times = None if self.times is None else self.times[is_chosen]
-        return replace(
-            self, starts=before[self.starts], codes=self.codes[is_chosen], times=times
-        )
+        return replace(self, starts=before[self.starts], codes=self.codes[is_chosen], times=times)
 
     def clicks_of(self, row: int) -> NDArray[np.int32]:
         """The items that a user has clicked, as codes."""

@@ -367,7 +367,7 @@ class Preferences(ABC):
 
     @abstractmethod
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """All but the names, as the arrays of a file; their names and types are `ARRAYS` and `OPTIONAL`."""
+        """All but the names, as the arrays of a file, by the names of `ARRAYS` and `OPTIONAL`."""
 
     @classmethod
     @abstractmethod

@@ -10,13 +10,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from ...preferences.inputs.coded import CodedTable
+from ...preferences.inputs.headers import time_column
+from ...preferences.inputs.times import TimeColumn, TimeError
 from ..csv_files import Row
-from ..long_tables import Columns, Judged, Pairs, Part, find_columns, judged_columns, part_of
+from ..long_tables import (
+    Columns,
+    Judged,
+    Pairs,
+    Part,
+    find_columns,
+    judged_columns,
+    part_of,
+    time_reader,
+)
 from ..pair_tables import CodedBlocks
 from ..source import Source, open_source
-from .names import ArrowPairs, count_values, is_missing, lean_memory
+from .names import ArrowPairs, add_times, count_values, is_missing, lean_memory
 
 BATCH = 1 << 15  # rows that are read at a time
 MOST = 1 << 26  # rows that room is made for before they are seen
@@ -51,13 +63,15 @@ def read_part(path: str | os.PathLike[str]) -> Part:
     >>> starts, codes  # the clicks of bob are items[codes[1:3]]
     (array([0, 1, 3]), array([1, 0, 1], dtype=int32))
     """
-    return part_of(read_parquet_pairs(open_source(path), is_said=True))
+    return part_of(read_parquet_pairs(open_source(path), is_said=True, with_times=False))
 
 
-def read_parquet_pairs(source: Source, is_said: bool = False) -> Pairs:
-    """Users and items of a Parquet file of long clicks, or of a folder of them, batch by batch."""
-    n_rows = parquet_header(source)[1]
-    pairs = ArrowPairs(source, min(max(n_rows, 1), MOST))
+def read_parquet_pairs(source: Source, is_said: bool = False, with_times: bool = True) -> Pairs:
+    """Users, items and times of a Parquet file of long clicks, or of a folder of them, batch by
+    batch."""
+    names, n_rows = parquet_header(source)
+    time = time_reader(names, find_columns(source, (1, names))) if with_times and names else None
+    pairs = ArrowPairs(source, min(max(n_rows, 1), MOST), time)
     judged: list[Judged] | None = None
     with lean_memory():
         for part in _parts(source):
@@ -84,9 +98,14 @@ def _add_file(
         and not pa.types.is_nested(schema.field(column.name).type)
     ]
     names += [column.name for column in watched]
+    time = -1 if pairs.time is None else time_column(schema.names)
     what = "row" if part is pairs.source else f"{part.name}, row"
     n_before = 0
-    for batch in _batches(part, file, names):
+    with_time = [*names, schema.names[time]] if time >= 0 else names
+    for batch in _batches(part, file, list(dict.fromkeys(with_time))):
+        times = None if pairs.time is None else np.full(batch.num_rows, np.nan)
+        if pairs.time is not None and time >= 0:
+            times = _times(part, pairs.time, batch.column(schema.names[time]), n_before)
         with _refuse_broken(part):
             cells = {name: _encoded(batch.column(name)) for name in names}
             users, items = cells[names[0]], cells[names[1]]
@@ -97,8 +116,17 @@ def _add_file(
         first = pairs.count(is_whole)
         if first >= 0:
             pairs.first_dropped = f"{what} {n_before + first + 1}"
-        pairs.add_block(users, items, is_whole)
+        pairs.add_block(users, items, is_whole, times)
         n_before += batch.num_rows
+
+
+def _times(part: Source, reader: TimeColumn, column: Any, n_before: int) -> NDArray[np.float64]:
+    try:
+        with _refuse_broken(part):
+            return add_times(reader, column)
+    except TimeError as error:
+        row = n_before + error.place + 1
+        raise part.error(None, f"row {row}, column {str(reader.name)!r}: {error}") from None
 
 
 def read_parquet_coded(source: Source, find: Callable[[Source, Row], dict[str, int]]) -> CodedTable:
@@ -191,6 +219,8 @@ def _columns_of(file: Any) -> list[str]:
 def _refuse_broken(source: Source) -> Iterator[None]:
     try:
         yield
+    except TimeError:
+        raise
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
         first = str(error).split("\n", 1)[0]
         raise source.error(None, f"this Parquet file cannot be read: {first}") from None

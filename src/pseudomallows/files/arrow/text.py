@@ -14,10 +14,19 @@ from numpy.typing import NDArray
 
 from ...preferences.inputs.headers import is_long_clicks
 from ...preferences.inputs.pair_headers import is_impressions
+from ...preferences.inputs.times import TimeError
 from ..csv_files import END, Row, find_delimiter, read_rows
-from ..long_tables import NO_NAME, Columns, Judged, Pairs, find_columns, judged_columns
+from ..long_tables import (
+    NO_NAME,
+    Columns,
+    Judged,
+    Pairs,
+    find_columns,
+    judged_columns,
+    time_reader,
+)
 from ..source import HEAD, Source, open_text
-from .names import ArrowPairs, count_values, is_missing, lean_memory
+from .names import ArrowPairs, add_times, count_values, is_missing, lean_memory
 
 BLOCK = 500_000  # bytes of text at a time: a line is in two blocks at most, so no cell is too long
 
@@ -37,11 +46,12 @@ def read_csv_pairs(source: Source, is_said: bool = False, is_checked: bool = Fal
         if may_be_shown and is_impressions(header[1]):
             return None
         judged = judged_columns(source, header[1], is_said)
-        pairs, text = ArrowPairs(source), PlainText(stream, delimiter, len(header[1]))
+        pairs = ArrowPairs(source, time=time_reader(header[1], columns))
+        text = PlainText(stream, delimiter, len(header[1]))
         try:
             for batch in _csv_batches(text, header, columns, judged):
                 _add_batch(pairs, judged, batch, columns)
-        except pa.ArrowInvalid:
+        except (pa.ArrowInvalid, TimeError):
             return None
     if not text.is_plain or not pairs.n_rows:
         return None
@@ -129,7 +139,8 @@ def _add_batch(pairs: ArrowPairs, judged: list[Judged], batch: Any, columns: Col
     is_row = np.ones(batch.num_rows, dtype=bool)
     is_row[_blank_rows(batch, np.flatnonzero(~is_whole))] = False
     pairs.count(is_whole[is_row])
-    pairs.add_block(users, items, is_whole)
+    times = None if pairs.time is None else add_times(pairs.time, batch.column(columns.time))
+    pairs.add_block(users, items, is_whole, times)
     for column in judged:
         if column.is_open:
             count_values(column, _trimmed(batch.column(column.place)))

@@ -95,9 +95,7 @@ def _clicks_of_matrix(
         if times is not None:
             given = times.to_numpy() if hasattr(times, "to_numpy") else np.asarray(times)
             if given.shape != shape:
-                raise ValueError(
-                    f"times must have the shape of clicks, {shape}, got {given.shape}"
-                )
+                raise ValueError(f"times must have the shape of clicks, {shape}, got {given.shape}")
             when = _given_times(given[rows, columns], len(rows), "click")
     if shape[0] == 0:
         raise ValueError("clicks is empty: it has no users")

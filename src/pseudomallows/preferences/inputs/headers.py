@@ -17,8 +17,8 @@ JUDGED = {"click", "clicked", "isclick", "clicks", "label", "liked", "purchased"
 RATING = {"rating", "ratings", "score", "scores", "star", "stars", "grade", "overall"}
 COUNT = {"count", "counts", "quantity", "qty", "plays", "playcount", "nclicks", "frequency"}
 TIME = ("timestamp", "datetime", "date", "time", "ts")  # beside others the first of these counts
-OF_WHAT = ("invoice", "order", "purchase", "transaction", "event", "click", "visit", "view")
-OF_WHAT += ("session", "review", "rating", "play", "unix", "created")  # whose date or time
+OF_WHAT = ["invoice", "order", "purchase", "transaction", "event", "click", "visit", "view"]
+OF_WHAT += ["session", "review", "rating", "play", "unix", "created"]  # whose date or time
 NO_ITEM = {"age", "sex", "gender", "weight", "time", "timestamp", "date"} | COUNT
 # beside clicks only: items may have these names
 RATING |= {"vote", "votes"}

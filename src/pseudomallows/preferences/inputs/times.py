@@ -14,7 +14,8 @@ from ..preferences import is_missing, object_array
 
 NO_TIME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NaT", "NULL", "null", "None"))
 ISO = re.compile(
-    r"\d{4}-\d\d-\d\d(?:[ T]\d\d(?::\d\d(?::\d\d(?:\.\d+)?)?)?(?P<zone> ?(?:Z|UTC|[+-]\d\d(?::?\d\d)?))?)?",
+    r"\d{4}-\d\d-\d\d"
+    r"(?:[ T]\d\d(?::\d\d(?::\d\d(?:\.\d+)?)?)?(?P<zone> ?(?:Z|UTC|[+-]\d\d(?::?\d\d)?))?)?",
     re.ASCII,
 )
 SLASHED = re.compile(
@@ -104,7 +105,7 @@ class TimeColumn:
             return None
         parts = int(found[1]), int(found[3])
         clock = _clock(found)
-        if clock is None or not (1 <= min(parts) and max(parts) <= 31):
+        if clock is None or not (min(parts) >= 1 and max(parts) <= 31):
             return None
         self._most = [max(most, part) for most, part in zip(self._most, parts, strict=True)]
         return float(((int(found[4]) * 100 + parts[0]) * 100 + parts[1]) * DAY + clock)
