@@ -3,7 +3,7 @@
 import itertools
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -44,6 +44,7 @@ class Columns:
     item: int
     rank: int
     time: int = -1
+    rating: int = -1  # if only high ratings count
 
 
 # The header
@@ -57,7 +58,7 @@ def find_columns(source: Source, header: Row, needs_rank: bool = False) -> Colum
         user, item = find_column(names, "user"), find_column(names, "item")
         if needs_rank:
             return Columns(user, item, find_column(names, "rank"))
-        return Columns(user, item, -1, time_column(names))
+        return Columns(user, item, -1, time_column(names), source.layout.rating_column(names))
     except ValueError as error:
         raise source.error(line, str(error)) from None
 
@@ -68,6 +69,8 @@ def judged_columns(source: Source, names: list[str], is_said: bool) -> list["Jud
 
     Where the user has said that these are clicks, a column of positions says nothing more.
     """
+    if source.layout.min_rating is not None:
+        return []
     place, kind = judging_column(names)
     if place >= 0:
         return [] if is_said and kind == "position" else [Judged(source, names, place, kind)]
@@ -125,23 +128,30 @@ class Pairs:
         self, source: Source, n_rows: int = 1 << 10, time: TimeColumn | None = None
     ) -> None:
         self.source, self.time = source, time
-        self.n_rows = self.n_dropped = self._size = 0
+        self.n_rows = self.n_dropped = self.n_low = self._size = 0
         self.first_dropped = ""  # where it is
         self._codes = [np.empty(n_rows, dtype=np.int32) for _ in range(2)]
         self._known = [dict.fromkeys(NO_NAME, -1) for _ in range(2)]
         self._times = np.empty(0 if time is None else n_rows)
 
     def add(
-        self, users: Iterable[str], items: Iterable[str], times: NDArray[np.float64] | None = None
+        self,
+        users: Iterable[str],
+        items: Iterable[str],
+        times: NDArray[np.float64] | None = None,
+        is_high: NDArray[np.bool_] | None = None,
     ) -> int:
-        """Add a block of names, and times. Returns what `count` does."""
+        """Add a block of names, and times; by a mask of ratings, those that are high enough.
+        Returns what `count` does."""
         n_others = len(NO_NAME)
         owners, codes = (
             np.array([known.setdefault(name, len(known) - n_others) for name in names], np.int32)
             for known, names in zip(self._known, (users, items), strict=True)
         )
         is_whole = (owners >= 0) & (codes >= 0)
-        self.store(owners[is_whole], codes[is_whole], None if times is None else times[is_whole])
+        kept = is_whole if is_high is None else is_whole & is_high
+        self.n_low += int(is_whole.sum() - kept.sum())
+        self.store(owners[kept], codes[kept], None if times is None else times[kept])
         return self.count(is_whole)
 
     def count(self, is_whole: NDArray[np.bool_]) -> int:
@@ -183,6 +193,11 @@ class Pairs:
             message = f"{self.source.name}: {self.time.said()}"
             warnings.warn(ColumnWarning(message), stacklevel=2)
         return found
+
+    @property
+    def n_kept(self) -> int:
+        """How many rows are stored."""
+        return self._size
 
     def names(self) -> tuple[list[str], list[str]]:
         """Users and items, in the order of their codes; the names are then forgotten."""
@@ -234,6 +249,12 @@ def clicks_of(pairs: Pairs) -> Clicks:
     """Clicks from pairs, with the items of the source, if it has some."""
     source = pairs.source
     times = pairs.times()
+    if pairs.n_low:
+        least = f"{source.layout.min_rating:g}"
+        if not pairs.n_kept:
+            raise source.error(None, f"no rating is {least} or more: lower min_rating")
+        n_rated = pairs.n_low + pairs.n_kept
+        source.notes.append(f"{pairs.n_low:,} of {n_rated:,} ratings below {least} left out")
     rows, codes, users, items = pairs.take()
     if source.items is not None:
         items = _as_given(source, codes, items)
@@ -268,9 +289,27 @@ def _as_given(source: Source, codes: Codes, names: NDArray[Any]) -> NDArray[Any]
     return given
 
 
-def time_reader(names: list[str], columns: Columns) -> TimeColumn | None:
+def time_reader(source: Source, names: list[str], columns: Columns) -> TimeColumn | None:
     """What reads the column of times, if there is one."""
-    return None if columns.time < 0 else TimeColumn(names[columns.time])
+    given = source.layout.columns
+    is_named = isinstance(given, Mapping) and "time" in given
+    return None if columns.time < 0 else TimeColumn(names[columns.time], is_named)
+
+
+def _high_ratings(
+    source: Source, header: Row, block: list[Row], columns: Columns
+) -> NDArray[np.bool_] | None:
+    if columns.rating < 0:
+        return None
+    try:
+        return source.layout.is_high([cells[columns.rating] for _, cells in block])
+    except ValueError:  # it is found again, with its line
+        for line, cells in block:
+            try:
+                source.layout.is_high([cells[columns.rating]])
+            except ValueError as error:
+                raise source.error(line, str(error), header[1][columns.rating]) from None
+        raise
 
 
 # Text
@@ -280,7 +319,7 @@ def read_clicks(source: Source, header: Row, rows: Iterable[Row], is_said: bool)
     """Pairs from rows of text, a block at a time."""
     columns = find_columns(source, header)
     judged = judged_columns(source, header[1], is_said)
-    time = time_reader(header[1], columns)
+    time = time_reader(source, header[1], columns)
     pairs = Pairs(source, time=time)
     whole = full_rows(source, header, rows)
     while block := list(itertools.islice(whole, BLOCK)):
@@ -291,8 +330,9 @@ def read_clicks(source: Source, header: Row, rows: Iterable[Row], is_said: bool)
             except TimeError as error:
                 line = block[error.place][0]
                 raise source.error(line, str(error), header[1][columns.time]) from None
+        is_high = _high_ratings(source, header, block, columns)
         users = (cells[columns.user] for _, cells in block)
-        first = pairs.add(users, (cells[columns.item] for _, cells in block), times)
+        first = pairs.add(users, (cells[columns.item] for _, cells in block), times, is_high)
         if first >= 0:
             pairs.first_dropped = f"line {block[first][0]}"
         for column in judged:

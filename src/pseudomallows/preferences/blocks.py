@@ -165,6 +165,7 @@ class Clicks(Preferences):
     starts: NDArray[np.int64]
     codes: NDArray[np.int32]
     times: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    reading: str = field(default="", kw_only=True)  # the call that reads these clicks again
 
     def __repr__(self) -> str:
         return f"Clicks({self.n_users} users, {self.n_items} items; {len(self.codes)} clicks)"

@@ -142,6 +142,9 @@ class Preferences(ABC):
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
         times: Any = None,
+        columns: Mapping[str, Hashable] | Sequence[Hashable] | None = None,
+        min_rating: float | None = None,
+        min_clicks: int | None = None,
     ) -> "Clicks":
         """Clicks: which items each user has chosen, without any order.
 
@@ -165,6 +168,16 @@ class Preferences(ABC):
             column), for each number that a sparse matrix stores (in the order of its ``tocoo()``),
             an array of the shape of a dense one, or a dict {user: [time, ...]}. Of an item that a
             user has clicked several times, the first time is kept.
+        columns : dict or list, optional
+            Of a long frame: the names of its columns, by what they are, such as
+            ``{"user": "visitor", "item": "sku", "time": "when", "rating": "stars"}``; what is not
+            named is found by its usual names. Of rows like ``[("ann", "tea", 9), ...]``, or of an
+            array of such rows: the list of what they hold, such as ``["user", "item", "time"]``.
+        min_rating : float, optional
+            The least rating that counts as a click; rows below it, or without one, are left out.
+            Default: every row counts, and a warning says how many ratings are low.
+        min_clicks : int, optional
+            Leave out users and items with fewer clicks, again and again, until all have so many.
 
         Examples
         --------
@@ -179,8 +192,10 @@ class Preferences(ABC):
         array([0, 2], dtype=int32)
         """
         from .inputs.clicks import clicks_of_anything
+        from .inputs.layout import Layout
 
-        return clicks_of_anything(clicks, weights, users, items, times)
+        layout = Layout(columns, min_rating=min_rating, min_clicks=min_clicks).checked()
+        return clicks_of_anything(clicks, weights, users, items, times, layout)
 
     @staticmethod
     def from_pairs(

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ...preferences.inputs.layout import Layout
 from ...preferences.inputs.times import TimeColumn, TimeError, seconds_of
 from ..long_tables import NO_NAME, Codes, Judged, Pairs
 from ..source import Source
@@ -38,8 +39,12 @@ class ArrowPairs(Pairs):
         items: Any,
         is_whole: NDArray[np.bool_],
         times: NDArray[np.float64] | None = None,
+        is_high: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Add the whole rows of a block."""
+        """Add the whole rows of a block; by a mask of ratings, those that are high enough."""
+        if is_high is not None:
+            self.n_low += int((is_whole & ~is_high).sum())
+            is_whole = is_whole & is_high
         if not is_whole.all():
             users, items = (column.filter(pa.array(is_whole)) for column in (users, items))
             times = None if times is None else times[is_whole]
@@ -60,6 +65,12 @@ class ArrowPairs(Pairs):
         for users, items, when in zip(*codes, times, strict=True):
             self.store(users, items, when)
         self._waiting, self._n_waiting = [], 0
+
+    @property
+    def n_kept(self) -> int:
+        """How many rows are stored."""
+        self._join()
+        return super().n_kept
 
     def times(self) -> NDArray[np.float64] | None:
         """The times of all rows."""
@@ -132,6 +143,14 @@ def add_times(reader: TimeColumn, column: Any) -> NDArray[np.float64]:
     except TimeError as error:
         error.place = int((codes == error.place).argmax())
         raise
+
+
+def high_ratings(layout: Layout, column: Any) -> NDArray[np.bool_]:
+    """Which ratings of a block count; a ValueError holds the first that is no number."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    is_high = layout.is_high([*column.dictionary.to_pylist(), None])
+    return is_high[np.asarray(column.indices.fill_null(len(column.dictionary)))]
 
 
 def _holds_no_times(kind: Any) -> bool:

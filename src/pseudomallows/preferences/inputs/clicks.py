@@ -1,8 +1,9 @@
 """Clicks from matrices, data frames and dicts."""
 
+import functools
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...rankings import as_array, numeric_table
 from ..blocks import Clicks
+from ..core import keep_core
 from ..preferences import (
     ColumnWarning,
     IgnoredColumnWarning,
@@ -29,6 +31,7 @@ from .headers import (
     other_columns,
     time_column,
 )
+from .layout import USUAL, Layout
 from .times import times_of_column
 
 STEP = 1 << 20  # pairs that are looked up at a time
@@ -44,18 +47,86 @@ def clicks_of_anything(
     users: Sequence[Hashable] | None,
     items: Sequence[Hashable] | None,
     times: Any = None,
+    layout: Layout = USUAL,
 ) -> Clicks:
     """See :meth:`Preferences.from_clicks`."""
+    if layout.min_clicks is None:
+        return _clicks_of(clicks, weights, (users, items), times, layout)
+    if users is not None or items is not None or weights is not None:
+        raise ValueError("min_clicks chooses users and items: leave out users, items and weights")
+    return keep_core(_clicks_of(clicks, None, (None, None), times, layout), layout.min_clicks)
+
+
+def _clicks_of(
+    clicks: Any,
+    weights: ArrayLike | None,
+    given: tuple[Sequence[Hashable] | None, Sequence[Hashable] | None],
+    times: Any,
+    layout: Layout,
+) -> Clicks:
+    users, items = given
     if hasattr(clicks, "collect"):
         raise TypeError("clicks is a lazy frame: call .collect() first")
+    if isinstance(layout.columns, list | tuple):
+        clicks, layout = _named_rows(clicks, layout.columns), replace(layout, columns=None)
     if hasattr(clicks, "columns"):
-        return _clicks_of_columns(list(clicks.columns), clicks, weights, users, items, times)
+        table = Table(list(clicks.columns), clicks, layout)
+        return _clicks_of_columns(table, weights, users, items, times)
     if isinstance(clicks, Mapping) and not hasattr(clicks, "tocsr"):
-        return _clicks_of_dict(clicks, weights, users, items, times)
+        return _clicks_of_dict(clicks, weights, users, items, times, layout)
+    if layout.columns is not None or layout.min_rating is not None:
+        what = "columns" if layout.columns is not None else "min_rating"
+        raise ValueError(
+            f"{what} is for a long table: a data frame, or a dict of columns; of rows of user and "
+            "item say what they hold by columns=['user', 'item']"
+        )
     rows, columns, (n_users, n_items), when = _clicks_of_matrix(clicks, times)
     check_n_items(n_items)
     names = check_names(users, n_users, "users"), check_names(items, n_items, "items")
     return clicks_of_pairs(rows, columns, weights, *names, when)
+
+
+def _named_rows(rows: Any, names: Sequence[Hashable]) -> dict[Hashable, list[Any]]:
+    """Columns of rows like (user, item, time), as a dict."""
+    if hasattr(rows, "columns") or isinstance(rows, Mapping):
+        raise ValueError("columns as a list is for rows without names: give a dict for a frame")
+    listed = [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
+    for place, row in enumerate(listed):
+        if not isinstance(row, list | tuple) or len(row) != len(names):
+            raise ValueError(
+                f"clicks must have rows of {', '.join(map(str, names))}, got {row!r} in row {place}"
+            )
+    return {name: [row[place] for row in listed] for place, name in enumerate(names)}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A long table, ``columns[name]`` by the names it has, and what is said of it."""
+
+    own: list[Hashable]
+    columns: Any
+    layout: Layout
+
+    @functools.cached_property
+    def names(self) -> list[Hashable]:
+        """The names of the columns by what they are."""
+        try:
+            return self.layout.names(self.own)
+        except ValueError as error:
+            raise ValueError(f"clicks: {error}") from None
+
+    def column(self, place: int) -> Any:
+        """A column by its place."""
+        return self.columns[self.own[place]]
+
+    def is_high(self) -> NDArray[np.bool_] | None:
+        """Which rows count by their rating; None if all do."""
+        place = self.layout.rating_column(self.names)
+        if place < 0:
+            return None
+        column = self.column(place)
+        values = column.to_list() if hasattr(column, "to_list") else list(column)
+        return self.layout.is_high([None if is_missing(value) else value for value in values])
 
 
 def _clicks_of_matrix(
@@ -178,39 +249,54 @@ def _check_counts(values: NDArray[Any], shape: tuple[int, ...] | None) -> None:
 
 
 def _clicks_of_columns(
-    names: list[Hashable],
-    columns: Any,
+    table: Table,
     weights: ArrayLike | None,
     users: Sequence[Hashable] | None,
     items: Sequence[Hashable] | None,
     times: Any = None,
 ) -> Clicks:
-    """From a long table, a data frame or a dict: ``columns[name]`` is a column."""
+    """From a long table, a data frame or a dict."""
+    names = table.names
     try:
-        user, item = (names[find_column(names, what)] for what in ("user", "item"))
+        user, item = (find_column(names, what) for what in ("user", "item"))
     except ValueError as error:
         raise ValueError(f"clicks needs columns of users and items, but has {error}") from None
-    place, kind = judging_column(names)
-    if kind not in ("", "position"):
-        warn_of_column("clicks: ", names[place], kind, _value_counts(columns[names[place]]))
-    for other in other_columns(names) if not kind else ():
-        if has_low(counts := _value_counts(columns[names[other]])):
-            warn_of_column("clicks: ", names[other], "number", counts)
-    rows, user_names = _encode(_column(columns[user], "user"), users, "user")
-    codes, item_names = _encode(_column(columns[item], "item"), items, "item")
-    when = _given_times(times, len(rows), "row")
-    if times is None:
-        when = _column_of_times(names, columns)
+    is_high = table.is_high()
+    if is_high is None:
+        _warn_of_judging(table)
+    when = _column_of_times(table) if times is None else None
+    owners, clicked = _column(table.column(user), "user"), _column(table.column(item), "item")
+    if times is not None:
+        when = _given_times(times, len(owners), "row")
+    if is_high is not None:
+        if not is_high.any():
+            raise ValueError(f"no rating is {table.layout.min_rating:g} or more: lower min_rating")
+        owners, clicked = owners[is_high], clicked[is_high]
+        when = None if when is None else when[is_high]
+    rows, user_names = _encode(owners, users, "user")
+    codes, item_names = _encode(clicked, items, "item")
     return clicks_of_pairs(rows, codes, weights, user_names, item_names, when)
 
 
-def _column_of_times(names: list[Hashable], columns: Any) -> NDArray[np.float64] | None:
+def _warn_of_judging(table: Table) -> None:
+    """Tell of columns that may say which rows are no clicks."""
+    names = table.names
+    place, kind = judging_column(names)
+    if kind not in ("", "position"):
+        warn_of_column("clicks: ", table.own[place], kind, _value_counts(table.column(place)))
+    for other in other_columns(names) if not kind else ():
+        if has_low(counts := _value_counts(table.column(other))):
+            warn_of_column("clicks: ", table.own[other], "number", counts)
+
+
+def _column_of_times(table: Table) -> NDArray[np.float64] | None:
     """The times of a table, if it has a column for them; one that cannot be read is told of."""
-    place = time_column(names)
+    place = time_column(table.names)
     if place < 0:
         return None
+    is_named = table.layout.has_columns and "time" in (table.layout.columns or ())
     try:
-        found, said = times_of_column(columns[names[place]], names[place])
+        found, said = times_of_column(table.column(place), table.own[place], is_named)
     except ValueError as error:
         raise ValueError(f"clicks: {error}") from None
     if said:
@@ -240,15 +326,17 @@ def _clicks_of_dict(
     weights: ArrayLike | None,
     users: Sequence[Hashable] | None,
     items: Sequence[Hashable] | None,
-    times: Any = None,
+    times: Any,
+    layout: Layout,
 ) -> Clicks:
     for user, listed in clicks.items():
         if isinstance(listed, str) or not isinstance(listed, Iterable):
             raise TypeError(f"clicks of {user!r} must be a list of items, got {listed!r}")
     lists = [list(listed) for listed in clicks.values()]
-    if is_long(list(clicks)):
+    if layout.columns is not None or layout.min_rating is not None or is_long(list(clicks)):
         if len({len(listed) for listed in lists}) == 1:
-            return _clicks_of_columns(list(clicks), clicks, weights, users, items, times)
+            table = Table(list(clicks), clicks, layout)
+            return _clicks_of_columns(table, weights, users, items, times)
         if len(clicks) == 2:
             one, other = clicks
             raise ValueError(

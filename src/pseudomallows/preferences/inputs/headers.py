@@ -203,7 +203,7 @@ def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
     """What to say of such a column; ``counts[value]`` is how many rows have a value.
 
     >>> advice_on("stars", "rating", {1: 2, 5: 3})[-70:]
-    'below 3, the middle of 1 to 5: drop the rows that are not clicks first'
+    'ating is below 3, the middle of 1 to 5: give min_rating=3 to leave out'
     """
     said = f"column {str(name)!r} is ignored, every row counts as a click"
     if kind == "clicked":
@@ -221,6 +221,11 @@ def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
     which = f"below {middle:g}, the middle of {low:g} to {high:g}" if middle else "0 or less"
     if n_low:
         said += f", also the {n_low} of {sum(numbers.values())} whose {kind} is {which}"
+        if middle:
+            return f"{said}: give min_rating={middle:g} to leave these out"
+        if kind == "count":
+            by = {"rating": str(name)}
+            return f"{said}: give columns={by} and min_rating=1 to leave these out"
     return f"{said}: drop the rows that are not clicks first"
 
 
