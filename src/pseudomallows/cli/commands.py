@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..engines.executors import Threads
 from ..evaluation.evaluate import evaluate
 from ..evaluation.evaluate_again import evaluate_again
 from ..evaluation.result import Evaluation
+from ..files.later import name_like
 from ..files.parquet_parts import Parts, split
 from ..files.read import read
 from ..files.write import as_text, check_table, write_table
@@ -31,7 +33,6 @@ from .shared import (
     check_report,
     clicks_for,
     executor_of,
-    name_like,
     read_clicks,
     read_data,
     say,
@@ -275,6 +276,10 @@ def evaluate_file(options: argparse.Namespace) -> int:
             options.hide,
             options.k,
             options.method,
+            split=options.split,
+            test=options.test,
+            at=options.at,
+            share=options.share,
             rng=options.seed,
             executor=Threads(options.threads),
             alpha=options.alpha,
@@ -282,7 +287,7 @@ def evaluate_file(options: argparse.Namespace) -> int:
             n_clusters=options.clusters,
             progress=progress,
         )
-    print(as_text(_figures(result)) if options.json else _in_words(result, options))
+    print(as_text(_figures(result)) if options.json else result.summary())
     return 0
 
 
@@ -293,6 +298,13 @@ def _figures(result: Evaluation) -> dict[str, Any]:
         "accuracy_error": result.accuracy_error,
         "popularity": result.popularity,
         "n_users": result.n_users,
+        "hidden": result.judged.by,
+        "all_users": result.judged.n_users,
+        "not_judged": result.judged.others,
+        "scores": {
+            name: asdict(scores)
+            for name, scores in ({"fit": result.scores} | result.baselines).items()
+        },
         "calibration_error": result.calibration.error,
         "calibration": [
             {"stated": stated, "observed": observed, "count": count}
@@ -304,26 +316,6 @@ def _figures(result: Evaluation) -> dict[str, Any]:
             )
         ],
     }
-
-
-def _in_words(result: Evaluation, options: argparse.Namespace) -> str:
-    """The figures of an evaluation, for people."""
-    lines = [
-        f"{options.hide} clicks hidden from each of {result.n_users:,} users, "
-        f"{result.recommendations.items.shape[1]} recommendations each",
-        f"found again       {result.accuracy:7.1%} ± {result.accuracy_error:.1%}",
-        f"the most clicked  {result.popularity:7.1%}",
-        f"calibration error {result.calibration.error:7.3f}",
-        "stated  observed  recommendations",
-    ]
-    table = zip(
-        result.calibration.stated,
-        result.calibration.observed,
-        result.calibration.counts,
-        strict=True,
-    )
-    lines += [f"{stated:6.2f}{observed:10.2f}{count:17,}" for stated, observed, count in table]
-    return "\n".join(lines)
 
 
 def report_file(options: argparse.Namespace) -> int:

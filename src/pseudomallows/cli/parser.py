@@ -9,6 +9,7 @@ from typing import Any
 from .._version import __version__
 from ..distances import DISTANCES
 from ..engines.executors import WorkersError
+from ..evaluation.trials import SPLITS
 from ..files.kinds import KINDS
 from ..posteriors.names import ERROR_MODELS, UPDATES
 from . import commands
@@ -286,12 +287,24 @@ def _evaluate(adders: Any) -> None:
         adders,
         "evaluate",
         commands.evaluate_file,
-        "Hide clicks, learn from the rest, and see which recommendations come true. Prints the "
-        "accuracy, that of the most clicked items, and stated against observed probabilities.",
+        "Hide clicks, learn from the rest, and see which recommendations come true. Prints who is "
+        "judged, accuracy, recall, NDCG, MRR and coverage beside those of the most clicked items "
+        "and of EASE, and stated against observed probabilities.",
         "pseudomallows evaluate clicks.csv --hide 2 --k 3 --seed 1",
     )
     add_data(parser)
     add_judging(parser)
+    parser.add_argument(
+        "--split",
+        choices=SPLITS,
+        default="random",
+        help="which clicks are hidden: any, each user's last, or all from a date on (random)",
+    )
+    parser.add_argument("--at", metavar="TIME", help="of --split time: the date, or number")
+    parser.add_argument(
+        "--share", type=float, help="of --split time: the share of the clicks that are later (0.2)"
+    )
+    parser.add_argument("--test", metavar="FILE", help="later clicks, instead of hidden ones")
     add_model(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -3,14 +3,13 @@
 import argparse
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
-
-from numpy.typing import NDArray
+from typing import cast
 
 from ..engines.executors import Executor, Threads
 from ..files.atomic import check_target
+from ..files.later import name_like
 from ..files.read import read_as
 from ..posteriors.personal import Fit
 from ..preferences import Clicks, Pairs, Rankings
@@ -46,18 +45,6 @@ def clicks_for(posterior: Fit, options: argparse.Namespace) -> Clicks:
         users=[users(name) for name in prefs.users], items=[items(name) for name in prefs.items]
     )
     return cast(Clicks, renamed)
-
-
-def name_like(names: NDArray[Any]) -> Callable[[str], Any]:
-    """What turns text into a name like these: a number, if all of them are."""
-    known = {str(name): name for name in names.tolist()}
-    are_numbers = all(type(name) is int for name in known.values())
-
-    def name_of(text: str) -> Any:
-        is_number = are_numbers and text.isdecimal() and str(int(text)) == text
-        return known.get(text, int(text) if is_number else text)
-
-    return name_of
 
 
 def check_out(path: str, source: str, what: str = "model") -> None:

@@ -24,8 +24,9 @@ def online_retail(n_items: int | None = 200, min_purchases: int = 1) -> Clicks:
     """Who bought what in a British online shop of gifts, in a year: real data.
 
     UCI Online Retail (Chen, Sain and Guo 2012, "Data mining for the online retail industry",
-    doi:10.24432/C5BW33), licence CC BY 4.0, reduced to who bought what at least once: 4,335
-    customers, 3,659 products, 266,226 purchases. ``data/README.md`` in the package has the details.
+    doi:10.24432/C5BW33), licence CC BY 4.0, reduced to who bought what, and when for the first
+    time: 4,335 customers, 3,659 products, 266,226 purchases from December 2010 to December 2011.
+    ``data/README.md`` in the package has the details.
 
     Parameters
     ----------
@@ -38,7 +39,8 @@ def online_retail(n_items: int | None = 200, min_purchases: int = 1) -> Clicks:
     Returns
     -------
     Clicks
-        The users are customer numbers, the items are the titles of the products.
+        The users are customer numbers, the items are the titles of the products; `times` are the
+        minutes of the first purchases, in seconds since 1970.
 
     Examples
     --------
@@ -47,9 +49,11 @@ def online_retail(n_items: int | None = 200, min_purchases: int = 1) -> Clicks:
     Clicks(1257 users, 200 items; 47988 clicks)
     >>> prefs.items[prefs.item_counts().argmax()]
     'REGENCY CAKESTAND 3 TIER'
+    >>> np.array([prefs.times.min(), prefs.times.max()]).astype("datetime64[s]").astype(str)
+    array(['2010-12-01T08:26:00', '2011-12-09T12:50:00'], dtype='<U28')
     """
     least = check_count(min_purchases, "min_purchases", 0)
-    customers, titles, cells = _read_purchases()
+    customers, titles, cells, times = _read_purchases()
     rows, columns = np.divmod(cells, len(titles))
     kept = _most_bought(columns, titles, n_items)
     chosen = np.isin(columns, kept)
@@ -67,11 +71,15 @@ def online_retail(n_items: int | None = 200, min_purchases: int = 1) -> Clicks:
         titles[kept],
         np.concatenate([[0], np.cumsum(n_bought[enough])]).astype(np.int64),
         np.searchsorted(kept, columns[chosen]).astype(np.int32),
+        times=times[chosen],
     )
 
 
-def _read_purchases() -> tuple[NDArray[np.int64], NDArray[np.object_], NDArray[np.int64]]:
-    """Customers, titles, and the purchases: rising cells customer * n_titles + title.
+def _read_purchases() -> tuple[
+    NDArray[np.int64], NDArray[np.object_], NDArray[np.int64], NDArray[np.float64]
+]:
+    """Customers, titles, the purchases as rising cells customer * n_titles + title, and when each
+    was made first, in seconds since 1970.
 
     ``tools/make_online_retail.py`` describes the file.
     """
@@ -80,9 +88,12 @@ def _read_purchases() -> tuple[NDArray[np.int64], NDArray[np.object_], NDArray[n
         np.load(file) as arrays,
     ):
         customers, text, gaps = (arrays[name] for name in ("customers", "titles", "gaps"))
+        visits, n_visits, minutes = (arrays[name] for name in ("visits", "n_visits", "minutes"))
     titles = np.array(text.tobytes().decode().split("\n"), dtype=object)
     cells = np.cumsum(gaps, dtype=np.int64)[gaps < 255]  # 255 means: read on
-    return customers.astype(np.int64), titles, cells
+    firsts = np.cumsum(n_visits, dtype=np.int64) - n_visits
+    times = 60.0 * minutes[firsts[cells // len(titles)] + visits]
+    return customers.astype(np.int64), titles, cells, times
 
 
 def _most_bought(

@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
+from ..preferences.inputs.layout import is_like_time, unnamed_columns
 from .source import Source
 
 DELIMITERS = ",;\t|"
+COLONS, UNIT = "::", "\x1f"  # of several characters, one takes the place
 MAX_CELL = 1_000_000  # characters; one that is longer is an open quote
-END = "end of the file"  # a last line of our own: if it comes out as it went in, no quote is open
+END = "endofthefile"  # a last line of our own: if it comes out as it went in, no quote is open
 Row = tuple[int, list[str]]
 
 
@@ -22,16 +24,23 @@ def read_rows(source: Source, lines: Iterator[str]) -> Iterator[Row]:
     """
     first = list(itertools.islice(lines, 10))
     delimiter = find_delimiter(source, first)
-    return _split(source, itertools.chain(first, lines, ["\n", END]), delimiter)
+    whole = itertools.chain(first, lines, ["\n", END])
+    if len(delimiter) == 1:
+        return _split(source, whole, delimiter)
+    return _split(source, (line.replace(delimiter, UNIT) for line in whole), UNIT)
 
 
 def find_delimiter(source: Source, first: list[str]) -> str:
-    """The character between cells: by the ending, else the most frequent in the first line that has
-    one, of the first ten."""
+    """What is between cells: as said, or by the ending, else the most frequent mark in the first
+    line that has one, of the first ten; two colons, as in MovieLens, if there is no other."""
+    if source.layout.sep is not None:
+        return source.layout.sep
     if source.ending in (".tsv", ".tab"):
         return "\t"
     for line in first:
         bare = re.sub(r'"[^"]*"', "", line)
+        if COLONS in bare and not any(mark in bare for mark in DELIMITERS):
+            return COLONS
         if any(mark in bare for mark in DELIMITERS):
             return max(DELIMITERS, key=bare.count)
     return ","
@@ -51,6 +60,46 @@ def _split(source: Source, lines: Iterator[str], delimiter: str) -> Iterator[Row
         raise source.error(line, f"this is no table: {error} (is a quote not closed?)") from None
     if last[1] != [END]:
         raise source.error(last[0], "a quote is opened, but not closed")
+
+
+def with_header(source: Source, rows: Iterator[Row], kind: str | None) -> tuple[Row, Iterator[Row]]:
+    """The header and the rows after it; a table without a header gets one."""
+    first = next(rows, None)
+    if first is None:
+        raise source.error(None, "the file is empty")
+    if source.layout.header is not False and isinstance(source.layout.columns, list | tuple):
+        raise ValueError("columns as a list names those of a table without a header: header=False")
+    if source.layout.header is not False:
+        some = [first, *itertools.islice(rows, 9)]
+        rows = itertools.chain(some[1:], rows)
+        may_be_bare = source.layout.header is None and kind in (None, "clicks")
+        if not (may_be_bare and all(is_rating_line(cells) for _, cells in some)):
+            return (first[0], source.names(first[1], first[0])), rows
+    names = unnamed_columns(len(first[1]), first[1][2] if len(first[1]) > 2 else "")
+    if isinstance(source.layout.columns, list | tuple):
+        names = list(source.layout.columns)
+    elif source.layout.columns is not None:
+        places = [f"column {place}" for place in range(len(first[1]))]
+        names = list(source.names(places, None))
+    if len(names) != len(first[1]):
+        raise source.error(
+            first[0], f"columns has {len(names)} names, and there are {len(first[1])} columns"
+        )
+    texts = [str(name) for name in names]
+    source.notes.append(f"no header, columns {', '.join(texts)}")
+    return (0, texts), itertools.chain([first], rows)
+
+
+def is_rating_line(cells: list[str]) -> bool:
+    """Whether a line is one of ratings, as MovieLens has them: user, item, a rating from 0 to 10,
+    and a time in seconds since 1970.
+
+    >>> is_rating_line(["196", "242", "3", "881250949"]), is_rating_line(["1", "2", "3", "4"])
+    (True, False)
+    """
+    if len(cells) != 4 or not all(re.fullmatch(r"\d+(\.\d+)?", cell, re.A) for cell in cells):
+        return False
+    return float(cells[2]) <= 10 and is_like_time(cells[3])
 
 
 def full_rows(source: Source, header: Row, rows: Iterable[Row]) -> Iterator[Row]:

@@ -8,6 +8,10 @@ from .csv_files import Row
 from .source import Source
 
 KINDS = ("rankings", "long-rankings", "orderings", "clicks", "wide-clicks", "pairs", "impressions")
+NO_HEADER = (
+    "there is no header: name the items in the first line; of clicks, say header=False, and "
+    "columns=['user', 'item', ...]"
+)
 MISSING = frozenset(("", "na", "nan", "n/a", "null", "none", "-", ".", "?"))
 YES_NO = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 Table = list[Row]
@@ -32,7 +36,7 @@ def recognise(source: Source, table: Table) -> str:
                 "kind='rankings' or kind='orderings'",
             )
         if all(is_number(cell) for cell in names):
-            raise source.error(line, "there is no header: name the items in the first line")
+            raise source.error(line, NO_HEADER)
         return _ranks_or_clicks(source, table, body)
     if places:
         return "orderings"
@@ -43,8 +47,9 @@ def recognise(source: Source, table: Table) -> str:
     raise source.error(
         line,
         f"cannot tell what this is by its header, {', '.join(header[:5])!r}: name the columns user "
-        "and item (and rank), or rank1, rank2, ..., or user, better and worse; or give kind, one "
-        f"of {', '.join(KINDS)}",
+        "and item (and rank), or rank1, rank2, ..., or user, better and worse; or say which are "
+        "which by columns={'user': ..., 'item': ...}, with header=False if there is none; or give "
+        f"kind, one of {', '.join(KINDS)}",
     )
 
 

@@ -3,22 +3,29 @@
 import itertools
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..preferences import Clicks, DroppedRowsWarning, check_weights
-from ..preferences.inputs.clicks import clicks_of_pairs, rows_of_pairs, warn_of_column
+from ..preferences import Clicks, ColumnWarning, DroppedRowsWarning, check_weights
+from ..preferences.inputs.clicks import (
+    clicks_of_pairs,
+    first_times,
+    rows_of_pairs,
+    warn_of_column,
+)
 from ..preferences.inputs.headers import (
     find_column,
     has_low,
     is_number,
     judging_column,
     other_columns,
+    time_column,
 )
+from ..preferences.inputs.times import TimeColumn, TimeError
 from .csv_files import Row, check_header, full_rows
 from .source import Source
 
@@ -31,23 +38,27 @@ Codes = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Columns:
-    """Where, in a long table, user, item and rank stand; the rank at -1 if there is none."""
+    """Where, in a long table, user, item, rank and time stand; those that are missing at -1."""
 
     user: int
     item: int
     rank: int
+    time: int = -1
+    rating: int = -1  # if only high ratings count
 
 
 # The header
 
 
 def find_columns(source: Source, header: Row, needs_rank: bool = False) -> Columns:
-    """The columns of user, item and maybe rank."""
+    """The columns of user, item and maybe rank; of clicks, that of the time too."""
     check_header(source, header)
     line, names = header
     try:
         user, item = find_column(names, "user"), find_column(names, "item")
-        return Columns(user, item, find_column(names, "rank") if needs_rank else -1)
+        if needs_rank:
+            return Columns(user, item, find_column(names, "rank"))
+        return Columns(user, item, -1, time_column(names), source.layout.rating_column(names))
     except ValueError as error:
         raise source.error(line, str(error)) from None
 
@@ -58,6 +69,8 @@ def judged_columns(source: Source, names: list[str], is_said: bool) -> list["Jud
 
     Where the user has said that these are clicks, a column of positions says nothing more.
     """
+    if source.layout.min_rating is not None:
+        return []
     place, kind = judging_column(names)
     if place >= 0:
         return [] if is_said and kind == "position" else [Judged(source, names, place, kind)]
@@ -108,24 +121,37 @@ class Part(NamedTuple):
 
 
 class Pairs:
-    """Clicks that come in blocks: codes of users and items, 8 bytes a click, and each name once."""
+    """Clicks that come in blocks: codes of users and items, 8 bytes a click, and each name once;
+    with times, 8 bytes more."""
 
-    def __init__(self, source: Source, n_rows: int = 1 << 10) -> None:
-        self.source = source
-        self.n_rows = self.n_dropped = self._size = 0
+    def __init__(
+        self, source: Source, n_rows: int = 1 << 10, time: TimeColumn | None = None
+    ) -> None:
+        self.source, self.time = source, time
+        self.n_rows = self.n_dropped = self.n_low = self._size = 0
         self.first_dropped = ""  # where it is
         self._codes = [np.empty(n_rows, dtype=np.int32) for _ in range(2)]
         self._known = [dict.fromkeys(NO_NAME, -1) for _ in range(2)]
+        self._times = np.empty(0 if time is None else n_rows)
 
-    def add(self, users: Iterable[str], items: Iterable[str]) -> int:
-        """Add a block of names. Returns what `count` does."""
+    def add(
+        self,
+        users: Iterable[str],
+        items: Iterable[str],
+        times: NDArray[np.float64] | None = None,
+        is_high: NDArray[np.bool_] | None = None,
+    ) -> int:
+        """Add a block of names, and times; by a mask of ratings, those that are high enough.
+        Returns what `count` does."""
         n_others = len(NO_NAME)
         owners, codes = (
             np.array([known.setdefault(name, len(known) - n_others) for name in names], np.int32)
             for known, names in zip(self._known, (users, items), strict=True)
         )
         is_whole = (owners >= 0) & (codes >= 0)
-        self.store(owners[is_whole], codes[is_whole])
+        kept = is_whole if is_high is None else is_whole & is_high
+        self.n_low += int(is_whole.sum() - kept.sum())
+        self.store(owners[kept], codes[kept], None if times is None else times[kept])
         return self.count(is_whole)
 
     def count(self, is_whole: NDArray[np.bool_]) -> int:
@@ -136,14 +162,42 @@ class Pairs:
         self.n_dropped += int(len(is_whole) - is_whole.sum())
         return int(is_whole.argmin()) if is_first else -1
 
-    def store(self, users: Codes, items: Codes) -> None:
-        """Store the codes of a block of rows."""
+    def store(self, users: Codes, items: Codes, times: NDArray[np.float64] | None = None) -> None:
+        """Store the codes of a block of rows, and their times, if there is a column of them."""
         end = self._size + len(users)
+        stored: Any
+        block: Any
         for stored, block in zip(self._codes, (users, items), strict=True):
-            if end > len(stored):
-                stored.resize(end + end // 8, refcheck=False)  # in place where it can be
-            stored[self._size : end] = block
+            self._extend(stored, block, end)
+        if self.time is not None and times is not None:
+            self._extend(self._times, times, end)
         self._size = end
+
+    def _extend(self, stored: NDArray[Any], block: NDArray[Any], end: int) -> None:
+        if end > len(stored):
+            stored.resize(end + end // 8, refcheck=False)  # in place where it can be
+        stored[self._size : end] = block
+
+    def times(self) -> NDArray[np.float64] | None:
+        """The times of all rows, in their order, None if there are none; they are then forgotten.
+        A column that cannot be read is told of."""
+        stored, self._times = self._times, np.empty(0)
+        if self.time is None:
+            return None
+        stored.resize(self._size, refcheck=False)
+        try:
+            found = self.time.finish(stored)
+        except TimeError as error:
+            raise self.source.error(None, str(error), str(self.time.name)) from None
+        if not self.time.is_open:
+            message = f"{self.source.name}: {self.time.said()}"
+            warnings.warn(ColumnWarning(message), stacklevel=2)
+        return found
+
+    @property
+    def n_kept(self) -> int:
+        """How many rows are stored."""
+        return self._size
 
     def names(self) -> tuple[list[str], list[str]]:
         """Users and items, in the order of their codes; the names are then forgotten."""
@@ -194,14 +248,22 @@ def recode(codes: Codes, places: NDArray[np.integer[Any]]) -> None:
 def clicks_of(pairs: Pairs) -> Clicks:
     """Clicks from pairs, with the items of the source, if it has some."""
     source = pairs.source
+    times = pairs.times()
+    if pairs.n_low:
+        least = f"{source.layout.min_rating:g}"
+        if not pairs.n_kept:
+            raise source.error(None, f"no rating is {least} or more: lower min_rating")
+        n_rated = pairs.n_low + pairs.n_kept
+        source.notes.append(f"{pairs.n_low:,} of {n_rated:,} ratings below {least} left out")
     rows, codes, users, items = pairs.take()
     if source.items is not None:
         items = _as_given(source, codes, items)
     if source.may_be_one_item and len(items) == 1:
-        found = rows_of_pairs(rows, codes, len(users), 1)
-        return Clicks(check_weights(None, len(users)), users, items, *found)
+        starts, columns = rows_of_pairs(rows, codes, len(users), 1)
+        found = Clicks(check_weights(None, len(users)), users, items, starts, columns)
+        return replace(found, times=first_times(rows, codes, times, found))
     try:
-        return clicks_of_pairs(rows, codes, None, users, items)
+        return clicks_of_pairs(rows, codes, None, users, items, times)
     except ValueError as error:
         raise source.error(None, str(error)) from None
 
@@ -227,6 +289,29 @@ def _as_given(source: Source, codes: Codes, names: NDArray[Any]) -> NDArray[Any]
     return given
 
 
+def time_reader(source: Source, names: list[str], columns: Columns) -> TimeColumn | None:
+    """What reads the column of times, if there is one."""
+    given = source.layout.columns
+    is_named = isinstance(given, Mapping) and "time" in given
+    return None if columns.time < 0 else TimeColumn(names[columns.time], is_named)
+
+
+def _high_ratings(
+    source: Source, header: Row, block: list[Row], columns: Columns
+) -> NDArray[np.bool_] | None:
+    if columns.rating < 0:
+        return None
+    try:
+        return source.layout.is_high([cells[columns.rating] for _, cells in block])
+    except ValueError:  # it is found again, with its line
+        for line, cells in block:
+            try:
+                source.layout.is_high([cells[columns.rating]])
+            except ValueError as error:
+                raise source.error(line, str(error), header[1][columns.rating]) from None
+        raise
+
+
 # Text
 
 
@@ -234,12 +319,20 @@ def read_clicks(source: Source, header: Row, rows: Iterable[Row], is_said: bool)
     """Pairs from rows of text, a block at a time."""
     columns = find_columns(source, header)
     judged = judged_columns(source, header[1], is_said)
-    pairs = Pairs(source)
+    time = time_reader(source, header[1], columns)
+    pairs = Pairs(source, time=time)
     whole = full_rows(source, header, rows)
     while block := list(itertools.islice(whole, BLOCK)):
-        first = pairs.add(
-            (cells[columns.user] for _, cells in block), (cells[columns.item] for _, cells in block)
-        )
+        times = None
+        if time is not None:
+            try:
+                times = time.add([cells[columns.time] for _, cells in block])
+            except TimeError as error:
+                line = block[error.place][0]
+                raise source.error(line, str(error), header[1][columns.time]) from None
+        is_high = _high_ratings(source, header, block, columns)
+        users = (cells[columns.user] for _, cells in block)
+        first = pairs.add(users, (cells[columns.item] for _, cells in block), times, is_high)
         if first >= 0:
             pairs.first_dropped = f"line {block[first][0]}"
         for column in judged:

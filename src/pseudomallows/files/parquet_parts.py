@@ -151,6 +151,8 @@ def split(prefs: Clicks, folder: str | os.PathLike[str], n_parts: int = 8) -> Pa
                 "user": np.repeat(names[rows], mine.n_clicks),
                 "item": items[mine.codes],
             }
+            if mine.times is not None:
+                columns["time"] = mine.times
             paths.append(target / f"part-{number:05}.parquet")
             with ParquetRows(paths[-1]) as table:
                 table.write(columns)

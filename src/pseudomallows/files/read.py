@@ -1,18 +1,21 @@
 """Read preferences from files: the kind of the data is seen from the header."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..preferences import Clicks, Pairs, Preferences, Rankings
+from ..preferences.core import keep_core
 from ..preferences.inputs.headers import is_long, is_long_clicks
+from ..preferences.inputs.layout import USUAL, Layout
 from ..preferences.inputs.pair_headers import may_be_pairs, pairs_by, refuse_pairs
+from ..preferences.splits import time_in_words
 from .archive import WrongFileError
 from .arrays import read_npz, sparse_matrix
-from .csv_files import check_header, full_rows, read_rows
+from .csv_files import check_header, full_rows, read_rows, with_header
 from .kinds import KINDS, Table, has_pairs, recognise
 from .long_tables import Pairs as ClickPairs
 from .long_tables import clicks_of, find_columns, read_clicks
@@ -35,6 +38,11 @@ def read(
     rng: np.random.Generator | int | None = None,
     items: Sequence[Any] | None = None,
     quiet: bool = True,
+    columns: Mapping[str, Any] | Sequence[str] | None = None,
+    sep: str | None = None,
+    header: bool | None = None,
+    min_rating: float | None = None,
+    min_clicks: int | None = None,
 ) -> Rankings | Clicks | Pairs:
     """Read preferences from a file.
 
@@ -70,6 +78,23 @@ def read(
         model, in their order.
     quiet : bool
         Without effect, as nothing is printed any more; kept for older calls.
+    columns : dict or list, optional
+        The names of the columns of long clicks, by what they are, such as
+        ``{"user": "visitor", "item": "sku", "time": "when", "rating": "stars"}``, or their places,
+        from 0; what is not named is found by its usual names. With ``header=False`` also a list of
+        the names of all columns.
+    sep : str, optional
+        The text between two cells. Default: seen from the file (``,``, ``;``, ``|``, a tab, or the
+        ``::`` of MovieLens).
+    header : bool, optional
+        Has the file a first line with the names of its columns? Without one, they are user, item,
+        rating, timestamp, or what `columns` says. Default: yes, unless the first lines are ratings
+        as MovieLens has them: user, item, a number up to 10, and seconds since 1970.
+    min_rating : float, optional
+        The least rating that counts as a click; rows below it, or without one, are left out.
+        Default: every row counts, and a warning says how many ratings are low.
+    min_clicks : int, optional
+        Leave out users and items with fewer clicks, again and again, until all have so many.
 
     Warns
     -----
@@ -82,11 +107,12 @@ def read(
     --------
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "log.csv"
-    >>> _ = file.write_text("user,item,time\\nann,tea,9:00\\nbob,mate,9:05\\nann,mate,9:10\\n")
+    >>> _ = file.write_text("user,item,day\\nann,tea,Mon\\nbob,mate,Tue\\nann,mate,Tue\\n")
     >>> read(file)
     Clicks(2 users, 2 items; 3 clicks)
     """
-    return read_as(path, kind, encoding, ties, rng, items)[0]
+    layout = Layout(columns, sep, header, min_rating, min_clicks)
+    return read_as(path, kind, encoding, ties, rng, items, layout=layout)[0]
 
 
 def read_as(
@@ -97,6 +123,7 @@ def read_as(
     rng: np.random.Generator | int | None = None,
     items: Sequence[Any] | None = None,
     may_be_one_item: bool = False,
+    layout: Layout = USUAL,
 ) -> tuple[Rankings | Clicks | Pairs, str]:
     """The same, and what the file was read as, for those who like to be told.
 
@@ -107,7 +134,8 @@ def read_as(
     if ties not in ("keep", "random", "error"):
         raise ValueError(f"ties must be 'keep' or 'random', got {ties!r}")
     source = open_source(path, None if items is None else list(items))
-    source = replace(source, may_be_one_item=may_be_one_item)
+    source = replace(source, may_be_one_item=may_be_one_item, layout=layout.checked())
+    _check_layout(source)
     if source.is_blank:
         raise source.error(None, "the file is empty")
     found: Rankings | Clicks | Pairs
@@ -119,7 +147,48 @@ def read_as(
         found, said = _read_parquet(source, kind)
     else:
         found, said = _read_text(source, kind, encoding)
-    return found, f"{source.name}: read as {said}: {found}"
+    if isinstance(found, Clicks):
+        found = _finish_clicks(source, found)
+    elif layout.call().keys() - {"sep", "header"}:
+        raise source.error(None, f"columns, min_rating and min_clicks are for clicks, not {said}")
+    notes = f" ({'; '.join(source.notes)})" if source.notes else ""
+    return found, f"{source.name}: read as {said}{notes}: {found}"
+
+
+def _check_layout(source: Source) -> None:
+    """Refuse what a format does not have."""
+    is_text = source.ending not in (*PREFLIB, MATCHING, ".npz", ".parquet", ".pq")
+    for name in ("sep", "header"):
+        if getattr(source.layout, name) is not None and not is_text:
+            raise source.error(None, f"{name} is for tables of text: leave it out")
+    if source.ending == ".npz" and source.layout.call().keys() & {"columns", "min_rating"}:
+        raise source.error(None, "columns and min_rating are for long tables, not for arrays")
+
+
+def _finish_clicks(source: Source, found: Clicks) -> Clicks:
+    """The clicks with enough of them, and how they were read."""
+    layout, before = source.layout, found
+    if layout.min_clicks is not None:
+        if source.items is not None:
+            raise ValueError("min_clicks chooses the items: leave out items")
+        try:
+            found = keep_core(found, layout.min_clicks)
+        except ValueError as error:
+            raise source.error(None, str(error)) from None
+        lost = before.n_users - found.n_users, before.n_items - found.n_items
+        source.notes.append(
+            f"{lost[0]:,} users and {lost[1]:,} items with fewer than {layout.min_clicks} clicks "
+            "left out"
+        )
+    if found.times is not None:
+        known = found.times[~np.isnan(found.times)]
+        source.notes.append(
+            f"times from {time_in_words(known.min())} to {time_in_words(known.max())}"
+        )
+    if not layout.call():
+        return found
+    given = ", ".join(f"{name}={value!r}" for name, value in layout.call().items())
+    return replace(found, reading=f"pm.read(path, {given})")
 
 
 def _read_preflib(
@@ -149,10 +218,7 @@ def _read_text(
         if pairs is not None:
             return clicks_of(pairs), "clicks"
     with open_text(source, encoding) as lines:
-        rows = read_rows(source, lines)
-        header = next(rows, None)
-        if header is None:
-            raise source.error(None, "the file is empty")
+        header, rows = with_header(source, read_rows(source, lines), kind)
         chosen = None if is_checked else pair_kind(source, kind, header[1])
         if chosen is not None:
             places = find_places(source, header, chosen)
@@ -251,7 +317,7 @@ def _read_arrays(source: Source, kind: str | None) -> Any:
         arrays = read_npz(source.content)
     except WrongFileError as error:
         raise source.error(None, f"these NumPy arrays cannot be read: the file {error}") from None
-    names = {
+    names: dict[str, Any] = {
         name: [str(value) for value in arrays[name].ravel().tolist()]
         for name in ("users", "items")
         if name in arrays
@@ -260,11 +326,12 @@ def _read_arrays(source: Source, kind: str | None) -> Any:
     try:
         if "rankings" in arrays and kind in (None, "rankings"):
             return Preferences.from_rankings(arrays["rankings"], weights=weights, **names)
+        given: dict[str, Any] = {"weights": weights, "times": arrays.get("times")}
         if "clicks" in arrays and kind in (None, "clicks", "wide-clicks"):
-            return Preferences.from_clicks(arrays["clicks"], weights=weights, **names)
+            return Preferences.from_clicks(arrays["clicks"], **given, **names)
         if "format" in arrays and "shape" in arrays and kind in (None, "clicks", "wide-clicks"):
             matrix = sparse_matrix(arrays)
-            return Preferences.from_clicks(matrix, weights=weights, **names)
+            return Preferences.from_clicks(matrix, **given, **names)
     except (ValueError, TypeError, KeyError, IndexError, NotImplementedError) as error:
         raise source.error(None, str(error)) from None
     raise source.error(

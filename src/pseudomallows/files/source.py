@@ -9,9 +9,11 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
+
+from ..preferences.inputs.layout import USUAL, Layout
 
 HEAD = 1 << 16  # bytes that tell the format of a file
 PACKERS = {rb"BZh[1-9]1AY&SY": "bzip2", rb"\xfd7zXZ": "xz", rb"\x28\xb5/\xfd": "Zstandard"}
@@ -34,12 +36,21 @@ class Source:
     head: bytes = b""  # the first bytes, unpacked
     items: list[Any] | None = None  # that are wanted, in this order
     may_be_one_item: bool = False
+    layout: Layout = USUAL
+    notes: list[str] = field(default_factory=list)  # what was done with the file, for people
 
     def error(self, line: int | None, problem: str, column: str | None = None) -> ValueError:
         """An error that says where."""
         where = f"{self.name}" if line is None else f"{self.name}, line {line}"
         where += "" if column is None else f", column {column!r}"
         return ValueError(f"{where}: {problem}")
+
+    def names(self, names: list[str], line: int | None = 1) -> list[str]:
+        """The names of the columns of a table, those that the caller has named by what they are."""
+        try:
+            return [str(name) for name in self.layout.names(names)]
+        except ValueError as error:
+            raise self.error(line, str(error)) from None
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:

@@ -1,7 +1,7 @@
 """Kinds of data by blocks, items that share ranks: rankings, full or in part, and clicks."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -147,7 +147,12 @@ class Rankings(Preferences):
 
 @dataclass(frozen=True, eq=False)
 class Clicks(Preferences):
-    """Clicks: the items of row `user` are ``codes[starts[user]:starts[user + 1]]``, sorted."""
+    """Clicks: the items of row `user` are ``codes[starts[user]:starts[user + 1]]``, sorted.
+
+    ``times[place]`` is when the click ``codes[place]`` was made, for the first time: in seconds
+    since 1970 (UTC) for dates, otherwise the number that was given; NaN where it is not known.
+    `times` is None where no click has one.
+    """
 
     kind = "clicks"
     ARRAYS: ClassVar[dict[str, Any]] = {
@@ -155,9 +160,12 @@ class Clicks(Preferences):
         "click_codes": np.int32,
         "click_weights": np.int64,
     }
+    OPTIONAL: ClassVar[dict[str, Any]] = {"click_times": np.float64}
 
     starts: NDArray[np.int64]
     codes: NDArray[np.int32]
+    times: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    reading: str = field(default="", kw_only=True)  # the call that reads these clicks again
 
     def __repr__(self) -> str:
         return f"Clicks({self.n_users} users, {self.n_items} items; {len(self.codes)} clicks)"
@@ -197,15 +205,17 @@ class Clicks(Preferences):
 
     def contents(self) -> Iterable[Any]:
         """Bytes that other clicks would hardly have."""
-        return [str(self.checksum()).encode()]
+        times = [] if self.times is None else [np.ascontiguousarray(self.times).data]
+        return [str(self.checksum()).encode(), *times]
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """All but the names, as the arrays of a file."""
-        return {
+        arrays: dict[str, NDArray[Any]] = {
             "click_starts": self.starts,
             "click_codes": self.codes,
             "click_weights": self.weights,
         }
+        return arrays if self.times is None else arrays | {"click_times": self.times}
 
     @classmethod
     def from_arrays(
@@ -228,7 +238,12 @@ class Clicks(Preferences):
         if not (np.diff(pairs) > 0).all() and len(np.unique(pairs)) < len(pairs):
             raise ValueError("a user has clicked an item twice")
         check_saved_weights(weights, "clicks")
-        return Clicks(weights, users, items, starts, codes)
+        times = None
+        if "click_times" in arrays:
+            (times,) = typed_arrays(arrays, Clicks.OPTIONAL)
+            if times.shape != codes.shape or np.isinf(times).any():
+                raise ValueError("its times do not fit its clicks")
+        return Clicks(weights, users, items, starts, codes, times=times)
 
     def kept(self) -> "Clicks":
         """The clicks."""
@@ -243,6 +258,17 @@ class Clicks(Preferences):
     def is_informative(self) -> NDArray[np.bool_]:
         """Which rows say anything: some items are clicked, not all, and the weight is not 0."""
         return (self.n_clicks > 0) & (self.n_clicks < self.n_items) & (self.weights > 0)
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """``owners[place]`` is the row of the user whose click ``codes[place]`` is."""
+        return np.repeat(np.arange(self.n_users), self.n_clicks)
+
+    def choose(self, is_chosen: NDArray[np.bool_]) -> "Clicks":
+        """Some of the clicks, one place in `is_chosen` for each; users and items stay."""
+        before = np.concatenate([[0], np.cumsum(is_chosen)])
+        times = None if self.times is None else self.times[is_chosen]
+        return replace(self, starts=before[self.starts], codes=self.codes[is_chosen], times=times)
 
     def clicks_of(self, row: int) -> NDArray[np.int32]:
         """The items that a user has clicked, as codes."""
@@ -297,7 +323,12 @@ class Clicks(Preferences):
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         places = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], sizes)
         return Clicks(
-            self.weights[chosen], self.users[chosen], self.items, starts, self.codes[places]
+            self.weights[chosen],
+            self.users[chosen],
+            self.items,
+            starts,
+            self.codes[places],
+            times=None if self.times is None else self.times[places],
         )
 
     def on_items(self, items: NDArray[Any], places: NDArray[np.int64]) -> "Clicks":
@@ -305,20 +336,31 @@ class Clicks(Preferences):
         owners = np.repeat(np.arange(self.n_users), self.n_clicks)
         codes = places.astype(np.int32)[self.codes]
         order = np.lexsort((codes, owners))
-        return Clicks(self.weights, self.users, items, self.starts, codes[order])
+        times = None if self.times is None else self.times[order]
+        return Clicks(self.weights, self.users, items, self.starts, codes[order], times=times)
 
     @classmethod
     def stack(cls, parts: Sequence["Clicks"], users: NDArray[Any]) -> "Clicks":
         """Clicks on the same items one after the other."""
         weights = np.concatenate([part.weights for part in parts])
         codes = np.concatenate([part.codes for part in parts])
-        return Clicks(weights, users, parts[0].items, stack_starts(parts), codes)
+        times = stack_times(parts)
+        return Clicks(weights, users, parts[0].items, stack_starts(parts), codes, times=times)
 
 
 def stack_starts(parts: Sequence[Any]) -> NDArray[np.int64]:
     """Where the rows of parts begin that stand one after the other."""
     sizes = np.concatenate([np.diff(part.starts) for part in parts])
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def stack_times(parts: Sequence[Clicks]) -> NDArray[np.float64] | None:
+    """The times of clicks one after the other; NaN for those of parts that have none."""
+    if all(part.times is None for part in parts):
+        return None
+    return np.concatenate(
+        [np.full(len(part.codes), np.nan) if part.times is None else part.times for part in parts]
+    )
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
-"""Splits: clicks to learn from, and clicks hidden to judge by."""
+"""Hidden clicks as a table of users and items, for those who learn from all of it."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rankings import check_count
 from .blocks import Clicks
+from .splits import hide_random
 
 
 def hide_clicks(
@@ -15,26 +15,12 @@ def hide_clicks(
 ) -> tuple[Clicks, NDArray[np.bool_]]:
     """Hide some clicks of each user who has more: the clicks that are left, and a table of those
     hidden. With a mask of `users`, of these only."""
-    hide = check_count(hide, "hide")
-    enough = prefs.n_clicks > hide
-    if users is not None:
-        enough &= users
-    if not enough.any():
-        raise ValueError(
-            f"no user has more than {hide} clicks to hide, the most is {prefs.n_clicks.max()}: "
-            "lower hide"
-        )
-    owners = np.repeat(np.arange(prefs.n_users), prefs.n_clicks)
-    order = np.lexsort((rng.random(len(owners)), owners))  # shuffles each user's clicks
-    place = np.arange(len(owners)) - prefs.starts[owners]
-    taken = np.zeros(len(owners), dtype=bool)
-    taken[order] = (place < hide) & enough[owners]
-    hidden = np.zeros((prefs.n_users, prefs.n_items), dtype=bool)
-    hidden[owners[taken], prefs.codes[taken]] = True
-    return without_clicks(prefs, taken), hidden
+    shown, hidden = hide_random(prefs, hide, rng, users)
+    table = np.zeros((prefs.n_users, prefs.n_items), dtype=bool)
+    table[hidden.owners, hidden.codes] = True
+    return shown, table
 
 
 def without_clicks(prefs: Clicks, taken: NDArray[np.bool_]) -> Clicks:
     """The clicks that are left, when some are taken: one place in `taken` for each click."""
-    starts = prefs.starts - np.concatenate([[0], np.cumsum(taken)])[prefs.starts]
-    return Clicks(prefs.weights, prefs.users, prefs.items, starts, prefs.codes[~taken])
+    return prefs.choose(~taken)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .blocks import Clicks
+from .blocks import Clicks, stack_times
 from .inputs.clicks import clicks_of_pairs
 from .preferences import Preferences, object_array
 
@@ -17,7 +17,7 @@ def join_clicks(old: Clicks, more: Any) -> Clicks:
 
     `more` is clicks, or what :meth:`Preferences.from_clicks` takes. Users are the same if their
     names are: they have the clicks of both, and their weight in `old`. A matrix without names has
-    the users 0, 1, ... and the items of `old`.
+    the users 0, 1, ... and the items of `old`. A click of both has the earlier of its times.
 
     Examples
     --------
@@ -37,7 +37,8 @@ def join_clicks(old: Clicks, more: Any) -> Clicks:
         np.concatenate([_owners(old, np.arange(old.n_users)), _owners(new, places)]),
         np.concatenate([old.codes.astype(np.int64), codes[new.codes]]),
     )
-    return clicks_of_pairs(*pairs, weights, object_array(list(rows)), old.items)
+    names = (object_array(list(rows)), old.items)
+    return clicks_of_pairs(*pairs, weights, *names, stack_times([old, new]))
 
 
 def _as_clicks(more: Any, old: Clicks) -> Clicks:

@@ -93,7 +93,8 @@ class Mixed(Preferences):
         found = OF_A_PART.fullmatch(name)
         if found is None:
             return super().array_type(name)
-        return next((kind.ARRAYS[found[2]] for kind in PARTS if found[2] in kind.ARRAYS), None)
+        types = (kind.array_type(found[2]) for kind in PARTS)
+        return next((dtype for dtype in types if dtype is not None), None)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """All but the names, as the arrays of a file: ``mixed_parts[part]`` is the number of its

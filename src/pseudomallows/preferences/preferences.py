@@ -47,6 +47,7 @@ class Preferences(ABC):
 
     kind: ClassVar[str]  # "rankings", "clicks", "pairs" or "mixed"
     ARRAYS: ClassVar[dict[str, Any]]  # the types of the arrays of `to_arrays`, by their names
+    OPTIONAL: ClassVar[dict[str, Any]] = {}  # of those that may be missing
 
     weights: NDArray[np.int64]
     users: NDArray[Any]
@@ -140,6 +141,10 @@ class Preferences(ABC):
         weights: ArrayLike | None = None,
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
+        times: Any = None,
+        columns: Mapping[str, Hashable] | Sequence[Hashable] | None = None,
+        min_rating: float | None = None,
+        min_clicks: int | None = None,
     ) -> "Clicks":
         """Clicks: which items each user has chosen, without any order.
 
@@ -148,7 +153,8 @@ class Preferences(ABC):
         clicks : SciPy sparse matrix, (n_users, n_items) array_like, long data frame, or dict
             In a matrix, every number above 0 is a click, however large: repeated clicks count once.
             A long frame (pandas or polars) has a row for each click, with columns "user" and
-            "item", or the other names that :func:`read` knows, such as userId and movieId; other
+            "item", or the other names that :func:`read` knows, such as userId and movieId, and
+            maybe "time" (or timestamp, date, datetime): numbers, or dates. Other
             columns are ignored, with a warning if they look like ratings or counts. A dict is
             {user: [item, ...]}, or has these columns as keys. Pairs of numbers are refused, as they
             look like a matrix of two items: give a frame or a dict.
@@ -157,9 +163,28 @@ class Preferences(ABC):
         users, items : sequence, optional
             Names. With a long frame or a dict, they fix the order, and may hold users and items
             that appear nowhere; without them, they are those that appear, sorted where they can be.
+        times : optional
+            When each click was made, numbers or dates: one for each row of a frame (instead of a
+            column), for each number that a sparse matrix stores (in the order of its ``tocoo()``),
+            an array of the shape of a dense one, or a dict {user: [time, ...]}. Of an item that a
+            user has clicked several times, the first time is kept.
+        columns : dict or list, optional
+            Of a long frame: the names of its columns, by what they are, such as
+            ``{"user": "visitor", "item": "sku", "time": "when", "rating": "stars"}``; what is not
+            named is found by its usual names. Of rows like ``[("ann", "tea", 9), ...]``, or of an
+            array of such rows: the list of what they hold, such as ``["user", "item", "time"]``.
+        min_rating : float, optional
+            The least rating that counts as a click; rows below it, or without one, are left out.
+            Default: every row counts, and a warning says how many ratings are low.
+        min_clicks : int, optional
+            Leave out users and items with fewer clicks, again and again, until all have so many.
 
         Examples
         --------
+        >>> log = {"user": ["ann", "ann", "bob"], "item": ["tea", "ale", "ale"],
+        ...        "date": ["1970-01-01", "1970-01-02", "1970-01-01"]}
+        >>> Preferences.from_clicks(log).times  # ann: ale, tea; bob: ale
+        array([86400.,     0.,     0.])
         >>> prefs = Preferences.from_clicks([[1, 0, 1], [0, 0, 1]], items=["ale", "gin", "rum"])
         >>> prefs
         Clicks(2 users, 3 items; 3 clicks)
@@ -167,8 +192,10 @@ class Preferences(ABC):
         array([0, 2], dtype=int32)
         """
         from .inputs.clicks import clicks_of_anything
+        from .inputs.layout import Layout
 
-        return clicks_of_anything(clicks, weights, users, items)
+        layout = Layout(columns, min_rating=min_rating, min_clicks=min_clicks).checked()
+        return clicks_of_anything(clicks, weights, users, items, times, layout)
 
     @staticmethod
     def from_pairs(
@@ -351,11 +378,11 @@ class Preferences(ABC):
     @classmethod
     def array_type(cls, name: str) -> Any:
         """The type of an array of a file, by its name; None for one of something else."""
-        return cls.ARRAYS.get(name)
+        return (cls.ARRAYS | cls.OPTIONAL).get(name)
 
     @abstractmethod
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """All but the names, as the arrays of a file; their names and types are `ARRAYS`."""
+        """All but the names, as the arrays of a file, by the names of `ARRAYS` and `OPTIONAL`."""
 
     @classmethod
     @abstractmethod

@@ -10,13 +10,30 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from ...preferences.inputs.coded import CodedTable
+from ...preferences.inputs.times import TimeColumn, TimeError
 from ..csv_files import Row
-from ..long_tables import Columns, Judged, Pairs, Part, find_columns, judged_columns, part_of
+from ..long_tables import (
+    Judged,
+    Pairs,
+    Part,
+    find_columns,
+    judged_columns,
+    part_of,
+    time_reader,
+)
 from ..pair_tables import CodedBlocks
 from ..source import Source, open_source
-from .names import ArrowPairs, count_values, is_missing, lean_memory
+from .names import (
+    ArrowPairs,
+    add_times,
+    count_values,
+    high_ratings,
+    is_missing,
+    lean_memory,
+)
 
 BATCH = 1 << 15  # rows that are read at a time
 MOST = 1 << 26  # rows that room is made for before they are seen
@@ -28,7 +45,7 @@ def parquet_header(source: Source) -> tuple[list[str], int]:
     n_rows = 0
     for number, part in enumerate(_parts(source)):
         with _open(part) as file:
-            names = names if number else _columns_of(file)
+            names = names if number else _columns_of(part, file)
             n_rows += file.metadata.num_rows
     return names, n_rows
 
@@ -51,54 +68,77 @@ def read_part(path: str | os.PathLike[str]) -> Part:
     >>> starts, codes  # the clicks of bob are items[codes[1:3]]
     (array([0, 1, 3]), array([1, 0, 1], dtype=int32))
     """
-    return part_of(read_parquet_pairs(open_source(path), is_said=True))
+    return part_of(read_parquet_pairs(open_source(path), is_said=True, with_times=False))
 
 
-def read_parquet_pairs(source: Source, is_said: bool = False) -> Pairs:
-    """Users and items of a Parquet file of long clicks, or of a folder of them, batch by batch."""
-    n_rows = parquet_header(source)[1]
-    pairs = ArrowPairs(source, min(max(n_rows, 1), MOST))
+def read_parquet_pairs(source: Source, is_said: bool = False, with_times: bool = True) -> Pairs:
+    """Users, items and times of a Parquet file of long clicks, or of a folder of them, batch by
+    batch."""
+    names, n_rows = parquet_header(source)
+    time = None
+    if with_times and names:
+        time = time_reader(source, names, find_columns(source, (1, names)))
+    pairs = ArrowPairs(source, min(max(n_rows, 1), MOST), time)
     judged: list[Judged] | None = None
     with lean_memory():
         for part in _parts(source):
             with _open(part) as file:
-                header = (1, _columns_of(file))
+                header = (1, _columns_of(part, file))
                 if judged is None:
                     judged = judged_columns(source, header[1], is_said)
-                _add_file(pairs, judged, part, file, find_columns(part, header))
+                _add_file(pairs, judged, part, file, header)
     for column in judged or ():
         column.warn()
     return pairs
 
 
 def _add_file(
-    pairs: ArrowPairs, judged: list[Judged], part: Source, file: Any, columns: Columns
+    pairs: ArrowPairs, judged: list[Judged], part: Source, file: Any, header: Row
 ) -> None:
-    schema = file.schema_arrow
+    schema, columns = file.schema_arrow, find_columns(part, header)
     names = [schema.names[place] for place in (columns.user, columns.item)]
+    own = dict(zip(header[1], schema.names, strict=True))  # names in the file, by those here
     watched = [
         column
         for column in judged
         if column.is_open
-        and schema.names.count(column.name) == 1
-        and not pa.types.is_nested(schema.field(column.name).type)
+        and header[1].count(column.name) == 1
+        and not pa.types.is_nested(schema.field(own[column.name]).type)
     ]
-    names += [column.name for column in watched]
+    names += [own[column.name] for column in watched]
+    time = -1 if pairs.time is None else columns.time
     what = "row" if part is pairs.source else f"{part.name}, row"
     n_before = 0
-    for batch in _batches(part, file, names):
+    others = [schema.names[place] for place in (time, columns.rating) if place >= 0]
+    for batch in _batches(part, file, list(dict.fromkeys([*names, *others]))):
+        times = None if pairs.time is None else np.full(batch.num_rows, np.nan)
+        if pairs.time is not None and time >= 0:
+            times = _times(part, pairs.time, batch.column(schema.names[time]), n_before)
+        is_high = None
+        if columns.rating >= 0:
+            with _refuse_broken(part):
+                is_high = high_ratings(part.layout, batch.column(schema.names[columns.rating]))
         with _refuse_broken(part):
             cells = {name: _encoded(batch.column(name)) for name in names}
             users, items = cells[names[0]], cells[names[1]]
             is_whole = ~(is_missing(users) | is_missing(items))
             for column in watched:
                 if column.is_open:
-                    count_values(column, cells[column.name])
+                    count_values(column, cells[own[column.name]])
         first = pairs.count(is_whole)
         if first >= 0:
             pairs.first_dropped = f"{what} {n_before + first + 1}"
-        pairs.add_block(users, items, is_whole)
+        pairs.add_block(users, items, is_whole, times, is_high)
         n_before += batch.num_rows
+
+
+def _times(part: Source, reader: TimeColumn, column: Any, n_before: int) -> NDArray[np.float64]:
+    try:
+        with _refuse_broken(part):
+            return add_times(reader, column)
+    except TimeError as error:
+        row = n_before + error.place + 1
+        raise part.error(None, f"row {row}, column {str(reader.name)!r}: {error}") from None
 
 
 def read_parquet_coded(source: Source, find: Callable[[Source, Row], dict[str, int]]) -> CodedTable:
@@ -108,7 +148,7 @@ def read_parquet_coded(source: Source, find: Callable[[Source, Row], dict[str, i
     with lean_memory():
         for part in _parts(source):
             with _open(part) as file:
-                places = find(part, (1, _columns_of(file)))
+                places = find(part, (1, _columns_of(part, file)))
                 blocks = blocks or CodedBlocks(source, places)
                 if blocks.places.keys() != places.keys():
                     raise part.error(None, f"wanted columns for {', '.join(blocks.places)}")
@@ -136,8 +176,8 @@ def read_parquet_text(source: Source) -> list[list[str]]:
     columns: list[list[str]] = []
     for part in _parts(source):
         with _open(part) as file:
-            names = names or _columns_of(file)
-            if names != _columns_of(file):
+            names = names or _columns_of(part, file)
+            if names != _columns_of(part, file):
                 raise part.error(None, f"wanted the columns {', '.join(names[:8])}")
             columns = columns or [[] for _ in names]
             with _refuse_broken(part):
@@ -183,14 +223,16 @@ def _repeated(metadata: Any) -> list[str]:
     ]
 
 
-def _columns_of(file: Any) -> list[str]:
-    return [str(name).strip() for name in file.schema_arrow.names]
+def _columns_of(source: Source, file: Any) -> list[str]:
+    return source.names([str(name).strip() for name in file.schema_arrow.names], None)
 
 
 @contextmanager
 def _refuse_broken(source: Source) -> Iterator[None]:
     try:
         yield
+    except TimeError:
+        raise
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
         first = str(error).split("\n", 1)[0]
         raise source.error(None, f"this Parquet file cannot be read: {first}") from None

@@ -15,9 +15,24 @@ from numpy.typing import NDArray
 from ...preferences.inputs.headers import is_long_clicks
 from ...preferences.inputs.pair_headers import is_impressions
 from ..csv_files import END, Row, find_delimiter, read_rows
-from ..long_tables import NO_NAME, Columns, Judged, Pairs, find_columns, judged_columns
+from ..long_tables import (
+    NO_NAME,
+    Columns,
+    Judged,
+    Pairs,
+    find_columns,
+    judged_columns,
+    time_reader,
+)
 from ..source import HEAD, Source, open_text
-from .names import ArrowPairs, count_values, is_missing, lean_memory
+from .names import (
+    ArrowPairs,
+    add_times,
+    count_values,
+    high_ratings,
+    is_missing,
+    lean_memory,
+)
 
 BLOCK = 500_000  # bytes of text at a time: a line is in two blocks at most, so no cell is too long
 
@@ -37,11 +52,12 @@ def read_csv_pairs(source: Source, is_said: bool = False, is_checked: bool = Fal
         if may_be_shown and is_impressions(header[1]):
             return None
         judged = judged_columns(source, header[1], is_said)
-        pairs, text = ArrowPairs(source), PlainText(stream, delimiter, len(header[1]))
+        pairs = ArrowPairs(source, time=time_reader(source, header[1], columns))
+        text = PlainText(stream, delimiter, len(header[1]))
         try:
             for batch in _csv_batches(text, header, columns, judged):
                 _add_batch(pairs, judged, batch, columns)
-        except pa.ArrowInvalid:
+        except (pa.ArrowInvalid, ValueError):  # of times or ratings, too: lines are told elsewhere
             return None
     if not text.is_plain or not pairs.n_rows:
         return None
@@ -59,11 +75,14 @@ def _plain_header(source: Source, first: bytes) -> tuple[str, Row, Columns] | No
         is_odd = line.count('"') % 2 or "\0" in line or "\r" in line.removesuffix("\r\n")
         if is_odd or not line.endswith("\n"):
             return None
-        header = next(read_rows(source, iter([line])), (1, []))
+        number, names = next(read_rows(source, iter([line])), (1, []))
+        header = number, source.names(names)
         columns = find_columns(source, header)
     except ValueError:  # it is told after all that comes before it, such as bytes that are no text
         return None
-    return (find_delimiter(source, [line]), header, columns) if is_long_clicks(header[1]) else None
+    delimiter = find_delimiter(source, [line])
+    is_plain = len(delimiter) == 1 and source.layout.header is not False
+    return (delimiter, header, columns) if is_plain and is_long_clicks(header[1]) else None
 
 
 class PlainText:
@@ -129,7 +148,11 @@ def _add_batch(pairs: ArrowPairs, judged: list[Judged], batch: Any, columns: Col
     is_row = np.ones(batch.num_rows, dtype=bool)
     is_row[_blank_rows(batch, np.flatnonzero(~is_whole))] = False
     pairs.count(is_whole[is_row])
-    pairs.add_block(users, items, is_whole)
+    times = None if pairs.time is None else add_times(pairs.time, batch.column(columns.time))
+    is_high = None
+    if columns.rating >= 0:
+        is_high = high_ratings(pairs.source.layout, batch.column(columns.rating))
+    pairs.add_block(users, items, is_whole, times, is_high)
     for column in judged:
         if column.is_open:
             count_values(column, _trimmed(batch.column(column.place)))

@@ -1,7 +1,9 @@
 """Clicks from matrices, data frames and dicts."""
 
+import functools
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...rankings import as_array, numeric_table
 from ..blocks import Clicks
+from ..core import keep_core
 from ..preferences import (
     ColumnWarning,
     IgnoredColumnWarning,
@@ -19,8 +22,19 @@ from ..preferences import (
     is_missing,
     object_array,
 )
-from .headers import advice_on, find_column, has_low, is_long, judging_column, other_columns
+from .headers import (
+    advice_on,
+    find_column,
+    has_low,
+    is_long,
+    judging_column,
+    other_columns,
+    time_column,
+)
+from .layout import USUAL, Layout
+from .times import times_of_column
 
+STEP = 1 << 20  # pairs that are looked up at a time
 PAIRS = (
     "for pairs of user and item give a data frame or a dict with the columns 'user' and 'item', or "
     "a dict {user: [item, ...]}"
@@ -32,28 +46,94 @@ def clicks_of_anything(
     weights: ArrayLike | None,
     users: Sequence[Hashable] | None,
     items: Sequence[Hashable] | None,
+    times: Any = None,
+    layout: Layout = USUAL,
 ) -> Clicks:
     """See :meth:`Preferences.from_clicks`."""
+    if layout.min_clicks is None:
+        return _clicks_of(clicks, weights, (users, items), times, layout)
+    if users is not None or items is not None or weights is not None:
+        raise ValueError("min_clicks chooses users and items: leave out users, items and weights")
+    return keep_core(_clicks_of(clicks, None, (None, None), times, layout), layout.min_clicks)
+
+
+def _clicks_of(
+    clicks: Any,
+    weights: ArrayLike | None,
+    given: tuple[Sequence[Hashable] | None, Sequence[Hashable] | None],
+    times: Any,
+    layout: Layout,
+) -> Clicks:
+    users, items = given
     if hasattr(clicks, "collect"):
         raise TypeError("clicks is a lazy frame: call .collect() first")
+    if isinstance(layout.columns, list | tuple):
+        clicks, layout = _named_rows(clicks, layout.columns), replace(layout, columns=None)
     if hasattr(clicks, "columns"):
-        return _clicks_of_columns(list(clicks.columns), clicks, weights, users, items)
+        table = Table(list(clicks.columns), clicks, layout)
+        return _clicks_of_columns(table, weights, users, items, times)
     if isinstance(clicks, Mapping) and not hasattr(clicks, "tocsr"):
-        return _clicks_of_dict(clicks, weights, users, items)
-    starts, codes, n_items = _clicks_of_matrix(clicks)
+        return _clicks_of_dict(clicks, weights, users, items, times, layout)
+    if layout.columns is not None or layout.min_rating is not None:
+        what = "columns" if layout.columns is not None else "min_rating"
+        raise ValueError(
+            f"{what} is for a long table: a data frame, or a dict of columns; of rows of user and "
+            "item say what they hold by columns=['user', 'item']"
+        )
+    rows, columns, (n_users, n_items), when = _clicks_of_matrix(clicks, times)
     check_n_items(n_items)
-    n_users = len(starts) - 1
-    return Clicks(
-        check_weights(weights, n_users),
-        check_names(users, n_users, "users"),
-        check_names(items, n_items, "items"),
-        starts,
-        codes,
-    )
+    names = check_names(users, n_users, "users"), check_names(items, n_items, "items")
+    return clicks_of_pairs(rows, columns, weights, *names, when)
 
 
-def _clicks_of_matrix(clicks: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
-    """Rows of a sparse or dense matrix whose numbers above 0 are clicks."""
+def _named_rows(rows: Any, names: Sequence[Hashable]) -> dict[Hashable, list[Any]]:
+    """Columns of rows like (user, item, time), as a dict."""
+    if hasattr(rows, "columns") or isinstance(rows, Mapping):
+        raise ValueError("columns as a list is for rows without names: give a dict for a frame")
+    listed = [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
+    for place, row in enumerate(listed):
+        if not isinstance(row, list | tuple) or len(row) != len(names):
+            raise ValueError(
+                f"clicks must have rows of {', '.join(map(str, names))}, got {row!r} in row {place}"
+            )
+    return {name: [row[place] for row in listed] for place, name in enumerate(names)}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A long table, ``columns[name]`` by the names it has, and what is said of it."""
+
+    own: list[Hashable]
+    columns: Any
+    layout: Layout
+
+    @functools.cached_property
+    def names(self) -> list[Hashable]:
+        """The names of the columns by what they are."""
+        try:
+            return self.layout.names(self.own)
+        except ValueError as error:
+            raise ValueError(f"clicks: {error}") from None
+
+    def column(self, place: int) -> Any:
+        """A column by its place."""
+        return self.columns[self.own[place]]
+
+    def is_high(self) -> NDArray[np.bool_] | None:
+        """Which rows count by their rating; None if all do."""
+        place = self.layout.rating_column(self.names)
+        if place < 0:
+            return None
+        column = self.column(place)
+        values = column.to_list() if hasattr(column, "to_list") else list(column)
+        return self.layout.is_high([None if is_missing(value) else value for value in values])
+
+
+def _clicks_of_matrix(
+    clicks: Any, times: Any
+) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, int], NDArray[np.float64] | None]:
+    """Rows and columns of the numbers above 0 of a sparse or dense matrix, its shape, and the times
+    of these clicks."""
     if hasattr(clicks, "tocoo"):
         if hasattr(clicks, "check_format"):  # compiled code believes the indices
             try:
@@ -66,6 +146,8 @@ def _clicks_of_matrix(clicks: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]
         _check_counts(found.data, None)
         kept = found.data > 0  # before repeats are added up, which could overflow
         rows, columns, shape = found.row[kept], found.col[kept], found.shape
+        when = _given_times(times, len(kept), "number that the sparse matrix stores")
+        when = None if when is None else when[kept]
     else:
         table = as_array(clicks, "clicks")
         if table.dtype != bool:
@@ -80,10 +162,25 @@ def _clicks_of_matrix(clicks: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]
         _refuse_two_columns(clicks, table)
         rows, columns = np.nonzero(table)
         shape = table.shape
+        when = None
+        if times is not None:
+            given = times.to_numpy() if hasattr(times, "to_numpy") else np.asarray(times)
+            if given.shape != shape:
+                raise ValueError(f"times must have the shape of clicks, {shape}, got {given.shape}")
+            when = _given_times(given[rows, columns], len(rows), "click")
     if shape[0] == 0:
         raise ValueError("clicks is empty: it has no users")
-    starts, codes = rows_of_pairs(rows.astype(np.int64), columns.astype(np.int64), *shape)
-    return starts, codes, int(shape[1])
+    return rows.astype(np.int64), columns.astype(np.int64), (int(shape[0]), int(shape[1])), when
+
+
+def _given_times(times: Any, count: int, what: str) -> NDArray[np.float64] | None:
+    """Times that were given beside the clicks, so many."""
+    if times is None:
+        return None
+    found, _ = times_of_column(times, "times", is_named=True)
+    if len(times) != count:
+        raise ValueError(f"times must have one for each {what} ({count}), got {len(times)}")
+    return None if found is None else np.asarray(found)
 
 
 def _refuse_pairs_of_names(clicks: Any, table: NDArray[Any]) -> None:
@@ -121,6 +218,25 @@ def rows_of_pairs(
     return table.indptr.astype(np.int64), table.indices.astype(np.int32, copy=False)
 
 
+def first_times(
+    rows: NDArray[Any],
+    columns: NDArray[Any],
+    times: NDArray[np.float64] | None,
+    found: Clicks,
+) -> NDArray[np.float64] | None:
+    """The first of the times of each click that was found in these pairs, NaN if it has none; None
+    if no click has one."""
+    if times is None or np.isnan(times).all():
+        return None
+    cells = found.owners * found.n_items + found.codes
+    first = np.full(len(cells), np.nan)
+    for start in range(0, len(rows), STEP):
+        block = slice(start, start + STEP)
+        wanted = rows[block].astype(np.int64) * found.n_items + columns[block]
+        np.fmin.at(first, np.searchsorted(cells, wanted), times[block])
+    return first
+
+
 def _check_counts(values: NDArray[Any], shape: tuple[int, ...] | None) -> None:
     if values.dtype.kind == "c":
         raise TypeError("clicks must be numbers (0 for no click), got complex ones")
@@ -133,26 +249,59 @@ def _check_counts(values: NDArray[Any], shape: tuple[int, ...] | None) -> None:
 
 
 def _clicks_of_columns(
-    names: list[Hashable],
-    columns: Any,
+    table: Table,
     weights: ArrayLike | None,
     users: Sequence[Hashable] | None,
     items: Sequence[Hashable] | None,
+    times: Any = None,
 ) -> Clicks:
-    """From a long table, a data frame or a dict: ``columns[name]`` is a column."""
+    """From a long table, a data frame or a dict."""
+    names = table.names
     try:
-        user, item = (names[find_column(names, what)] for what in ("user", "item"))
+        user, item = (find_column(names, what) for what in ("user", "item"))
     except ValueError as error:
         raise ValueError(f"clicks needs columns of users and items, but has {error}") from None
+    is_high = table.is_high()
+    if is_high is None:
+        _warn_of_judging(table)
+    when = _column_of_times(table) if times is None else None
+    owners, clicked = _column(table.column(user), "user"), _column(table.column(item), "item")
+    if times is not None:
+        when = _given_times(times, len(owners), "row")
+    if is_high is not None:
+        if not is_high.any():
+            raise ValueError(f"no rating is {table.layout.min_rating:g} or more: lower min_rating")
+        owners, clicked = owners[is_high], clicked[is_high]
+        when = None if when is None else when[is_high]
+    rows, user_names = _encode(owners, users, "user")
+    codes, item_names = _encode(clicked, items, "item")
+    return clicks_of_pairs(rows, codes, weights, user_names, item_names, when)
+
+
+def _warn_of_judging(table: Table) -> None:
+    """Tell of columns that may say which rows are no clicks."""
+    names = table.names
     place, kind = judging_column(names)
     if kind not in ("", "position"):
-        warn_of_column("clicks: ", names[place], kind, _value_counts(columns[names[place]]))
+        warn_of_column("clicks: ", table.own[place], kind, _value_counts(table.column(place)))
     for other in other_columns(names) if not kind else ():
-        if has_low(counts := _value_counts(columns[names[other]])):
-            warn_of_column("clicks: ", names[other], "number", counts)
-    rows, user_names = _encode(_column(columns[user], "user"), users, "user")
-    codes, item_names = _encode(_column(columns[item], "item"), items, "item")
-    return clicks_of_pairs(rows, codes, weights, user_names, item_names)
+        if has_low(counts := _value_counts(table.column(other))):
+            warn_of_column("clicks: ", table.own[other], "number", counts)
+
+
+def _column_of_times(table: Table) -> NDArray[np.float64] | None:
+    """The times of a table, if it has a column for them; one that cannot be read is told of."""
+    place = time_column(table.names)
+    if place < 0:
+        return None
+    is_named = table.layout.has_columns and "time" in (table.layout.columns or ())
+    try:
+        found, said = times_of_column(table.column(place), table.own[place], is_named)
+    except ValueError as error:
+        raise ValueError(f"clicks: {error}") from None
+    if said:
+        warnings.warn(ColumnWarning(f"clicks: {said}"), stacklevel=4)
+    return None if found is None else np.asarray(found)
 
 
 def _value_counts(column: Any) -> dict[float, int]:
@@ -177,14 +326,17 @@ def _clicks_of_dict(
     weights: ArrayLike | None,
     users: Sequence[Hashable] | None,
     items: Sequence[Hashable] | None,
+    times: Any,
+    layout: Layout,
 ) -> Clicks:
     for user, listed in clicks.items():
         if isinstance(listed, str) or not isinstance(listed, Iterable):
             raise TypeError(f"clicks of {user!r} must be a list of items, got {listed!r}")
     lists = [list(listed) for listed in clicks.values()]
-    if is_long(list(clicks)):
+    if layout.columns is not None or layout.min_rating is not None or is_long(list(clicks)):
         if len({len(listed) for listed in lists}) == 1:
-            return _clicks_of_columns(list(clicks), clicks, weights, users, items)
+            table = Table(list(clicks), clicks, layout)
+            return _clicks_of_columns(table, weights, users, items, times)
         if len(clicks) == 2:
             one, other = clicks
             raise ValueError(
@@ -198,7 +350,20 @@ def _clicks_of_dict(
     rows = np.repeat(owners, [len(listed) for listed in lists])
     names = object_array([name for listed in lists for name in listed])
     codes, item_names = _encode(names, items, "item")
-    return clicks_of_pairs(rows, codes, weights, everybody, item_names)
+    if times is not None:
+        times = _times_of_dict(times, clicks, lists)
+    when = _given_times(times, len(rows), "click")
+    return clicks_of_pairs(rows, codes, weights, everybody, item_names, when)
+
+
+def _times_of_dict(times: Any, clicks: Mapping[Any, Any], lists: list[list[Any]]) -> list[Any]:
+    """The times of {user: [item, ...]}, given as {user: [time, ...]}."""
+    if not isinstance(times, Mapping):
+        raise TypeError(f"times must be a dict, as clicks is, got {type(times).__name__}")
+    for user, listed in zip(clicks, lists, strict=True):
+        if user not in times or len(times[user]) != len(listed):
+            raise ValueError(f"times must have {len(listed)} times for {user!r}, one an item")
+    return [time for user in clicks for time in times[user]]
 
 
 def clicks_of_pairs(
@@ -207,13 +372,16 @@ def clicks_of_pairs(
     weights: ArrayLike | None,
     user_names: NDArray[Any],
     item_names: NDArray[Any],
+    times: NDArray[np.float64] | None = None,
 ) -> Clicks:
+    """Clicks by codes, with their times; repeated ones count once, at the first of their times."""
     if len(user_names) == 0:
         raise ValueError("clicks is empty: it has no users")
     n_users, n_items = len(user_names), len(item_names)
     check_n_items(n_items)
     starts, columns = rows_of_pairs(rows, codes, n_users, n_items)
-    return Clicks(check_weights(weights, n_users), user_names, item_names, starts, columns)
+    found = Clicks(check_weights(weights, n_users), user_names, item_names, starts, columns)
+    return found if times is None else replace(found, times=first_times(rows, codes, times, found))
 
 
 def _column(column: Any, what: str) -> NDArray[Any]:

@@ -16,6 +16,9 @@ POSITION = {"position", "positions", "place", "places", "pos"}
 JUDGED = {"click", "clicked", "isclick", "clicks", "label", "liked", "purchased", "bought"}
 RATING = {"rating", "ratings", "score", "scores", "star", "stars", "grade", "overall"}
 COUNT = {"count", "counts", "quantity", "qty", "plays", "playcount", "nclicks", "frequency"}
+TIME = ("timestamp", "datetime", "date", "time", "ts")  # beside others the first of these counts
+OF_WHAT = ["invoice", "order", "purchase", "transaction", "event", "click", "visit", "view"]
+OF_WHAT += ["session", "review", "rating", "play", "unix", "created"]  # whose date or time
 NO_ITEM = {"age", "sex", "gender", "weight", "time", "timestamp", "date"} | COUNT
 # beside clicks only: items may have these names
 RATING |= {"vote", "votes"}
@@ -87,6 +90,17 @@ def find_column(names: Sequence[Hashable], what: str) -> int:
         shown = ", ".join(str(name) for name in names[:8])
         raise ValueError(f"{problem} for the {what}: name one of {shown} {what!r}")
     return found[0]
+
+
+def time_column(names: Sequence[Hashable]) -> int:
+    """Where the column of times stands, -1 for none.
+
+    >>> time_column(["user", "item", "InvoiceDate"]), time_column(["user", "item", "watch time"])
+    (2, -1)
+    """
+    words = [word(name) for name in names]
+    known = [*TIME, *(what + when for what in OF_WHAT for when in (*TIME, "at"))]
+    return next((words.index(name) for name in known if name in words), -1)
 
 
 # Places
@@ -189,7 +203,7 @@ def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
     """What to say of such a column; ``counts[value]`` is how many rows have a value.
 
     >>> advice_on("stars", "rating", {1: 2, 5: 3})[-70:]
-    'below 3, the middle of 1 to 5: drop the rows that are not clicks first'
+    'ating is below 3, the middle of 1 to 5: give min_rating=3 to leave out'
     """
     said = f"column {str(name)!r} is ignored, every row counts as a click"
     if kind == "clicked":
@@ -207,6 +221,11 @@ def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
     which = f"below {middle:g}, the middle of {low:g} to {high:g}" if middle else "0 or less"
     if n_low:
         said += f", also the {n_low} of {sum(numbers.values())} whose {kind} is {which}"
+        if middle:
+            return f"{said}: give min_rating={middle:g} to leave these out"
+        if kind == "count":
+            by = {"rating": str(name)}
+            return f"{said}: give columns={by} and min_rating=1 to leave these out"
     return f"{said}: drop the rows that are not clicks first"
 
 

@@ -1,0 +1,69 @@
+"""What a fit is compared with: the most clicked items, and EASE, the regression of Steck (2019)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.executors import Threads, blocks
+from ..inference.personal.item_scores import products_of, ridge_weights
+from ..kernels.click_rows import slice_clicks
+from ..kernels.look_up import choose_best
+from ..posteriors.personal import clicks_matrix
+from ..preferences import Clicks
+from ..preferences.splits import hide_random
+from ..rankings import rank_randomly
+
+MOST_ITEMS = 4_000  # whose products EASE inverts
+RIDGES = (0.1, 0.3, 1.0, 3.0)  # in units of the mean number of clicks of an item
+MOST_USERS = 5_000  # by whom the ridge is chosen
+
+
+def most_clicked(
+    seen: Clicks, counts: NDArray[np.int64], k: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """The most clicked items that each user has not seen, -1 for none; ties at random."""
+    ranking = rank_randomly(-counts, rng)
+    items = np.full((seen.n_users, k), -1)
+    for rows in blocks(seen.n_users):
+        size = rows.stop - rows.start
+        tied, unused = np.zeros((size, seen.n_items)), np.empty((size, k))
+        choose_best(slice_clicks(seen, rows), tied, ranking, items[rows], unused)
+    return items
+
+
+def ease(seen: Clicks, shown: Clicks, k: int, rng: np.random.Generator) -> NDArray[np.int64] | None:
+    """The items that EASE recommends, -1 for none; None if there are too many items.
+
+    Its ridge is the one, of a few, that finds most of one hidden click of each user.
+    """
+    if shown.n_items > MOST_ITEMS:
+        return None
+    return _best(seen, _weights(shown, _choose_ridge(shown, k, rng)), k)
+
+
+def _weights(shown: Clicks, ridge: float) -> NDArray[np.float64]:
+    return ridge_weights(products_of(shown, Threads(1)), ridge, nonnegative=False)
+
+
+def _choose_ridge(shown: Clicks, k: int, rng: np.random.Generator) -> float:
+    if not (shown.n_clicks > 1).any():
+        return RIDGES[1]
+    inner, hidden = hide_random(shown, 1, rng)
+    judged = np.flatnonzero(hidden.n_clicks)
+    if len(judged) > MOST_USERS:
+        judged = np.sort(rng.choice(judged, MOST_USERS, replace=False))
+    seen, wanted = inner.take(judged), hidden.take(judged).codes[:, None]
+    hits = [(_best(seen, _weights(inner, ridge), k) == wanted).sum() for ridge in RIDGES]
+    return RIDGES[int(np.argmax(hits))]
+
+
+def _best(seen: Clicks, weights: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+    """The unseen items with the highest scores, the best first."""
+    items = np.full((seen.n_users, k), -1)
+    for rows in blocks(seen.n_users):
+        mine = seen.take(np.arange(rows.start, rows.stop))
+        scores = np.asarray(clicks_matrix(mine.starts, mine.codes, mine.n_items) @ weights)
+        scores[mine.owners, mine.codes] = -np.inf
+        top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        is_new = np.isfinite(np.take_along_axis(scores, top, axis=1))
+        items[rows] = np.where(is_new, top, -1)
+    return items

@@ -1,0 +1,24 @@
+"""The baselines: what EASE recommends, by its definition."""
+
+import numpy as np
+
+import pseudomallows as pm
+from pseudomallows.evaluation import baselines
+
+
+def test_ease_is_the_regression_of_steck(monkeypatch):
+    prefs = pm.simulate_clicks(150, 9, [5, 5], 4, rng=1).preferences
+    monkeypatch.setattr(baselines, "RIDGES", (0.5, 0.5))
+    found = baselines.ease(prefs, prefs, 3, np.random.default_rng(1))
+    table = np.zeros((150, 9))
+    table[prefs.owners, prefs.codes] = 1
+    products = table.T @ table
+    inverse = np.linalg.inv(products + 0.5 * np.trace(products) / 9 * np.eye(9))
+    weights = -inverse / np.diag(inverse)
+    np.fill_diagonal(weights, 0)
+    scores = np.where(table > 0, -np.inf, table @ weights)
+    best = np.argsort(-scores, axis=1, kind="stable")[:, :3]
+    seen = ~np.isfinite(np.take_along_axis(scores, best, axis=1))
+    assert (found == np.where(seen, -1, best)).all()
+    monkeypatch.setattr(baselines, "MOST_ITEMS", 8)
+    assert baselines.ease(prefs, prefs, 3, np.random.default_rng(1)) is None
