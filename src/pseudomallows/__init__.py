@@ -29,6 +29,7 @@ from .distributions.mallows import Mallows
 from .distributions.pseudo import PseudoMallows, draw_v_ranking, v_rankings
 from .distributions.scores import marginal_divergence
 from .engines.executors import Threads
+from .evaluation.check import check
 from .evaluation.evaluate import evaluate
 from .files.read import read
 from .inference.alpha import estimate_alpha
@@ -66,6 +67,7 @@ __all__ = [
     "Rankings",
     "Threads",
     "__version__",
+    "check",
     "choose_clusters",
     "choose_distance",
     "click_log_likelihood",

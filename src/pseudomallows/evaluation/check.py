@@ -1,0 +1,166 @@
+"""check: are the stated probabilities still right on clicks that came later?"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.executors import Executor
+from ..files.later import read_later
+from ..posteriors.personal import Fit, check_fit
+from ..preferences import Clicks
+from ..preferences.held_out import later_clicks
+from ..rankings import check_count
+from ..recommendations.recommend import recommend
+from .figures import calibrate, hits_of
+from .result import Calibration
+
+LARGEST_WINDOW = 30  # later clicks of a user that are looked at
+LEAST_USERS = 30  # to say anything
+TOLERANCE = 0.01  # an error of the mean that nobody minds
+NORMAL_95 = 1.96
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """Whether stated probabilities have come true.
+
+    Attributes
+    ----------
+    stated, observed : float
+        The mean probability of the recommendations, and the share that came true.
+    error : float
+        Standard error of observed minus stated, over users.
+    n_users, n_recommendations : int
+        Who had new clicks, and what they would have been recommended.
+    calibration : Calibration
+        The same in bins of the stated probability.
+    """
+
+    stated: float
+    observed: float
+    error: float
+    n_users: int
+    n_recommendations: int
+    calibration: Calibration
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of observed minus stated."""
+        gap, width = self.observed - self.stated, NORMAL_95 * self.error
+        return gap - width, gap + width
+
+    @property
+    def answer(self) -> str:
+        """ "yes", "no", or "too few" users to tell."""
+        if self.n_users < LEAST_USERS:
+            return "too few"
+        low, high = self.interval
+        return "yes" if low <= TOLERANCE and high >= -TOLERANCE else "no"
+
+    def __str__(self) -> str:
+        low, high = (100 * edge for edge in self.interval)
+        seen = (
+            f"of {self.n_recommendations:,} recommendations to {self.n_users:,} users "
+            f"{self.observed:.1%} came true, {self.stated:.1%} were stated"
+        )
+        gap = f"the difference is {low:+.1f} to {high:+.1f} points"
+        if self.answer == "too few":
+            return f"Too few users to tell: {seen}; wait for {LEAST_USERS} users or more."
+        if self.answer == "yes":
+            return f"The probabilities are still right: {seen}; {gap}."
+        way = "too low" if self.observed > self.stated else "too high"
+        return f"The probabilities are {way} now: {seen}; {gap}. Fit again with the later clicks."
+
+
+def check(
+    posterior: Fit, later: Any, k: int = 10, *, n_bins: int = 10, executor: Executor | None = None
+) -> Check:
+    """Whether the probabilities of a fit are right on clicks that came after it.
+
+    Each user of the fit with n new clicks is recommended k items, with the probabilities that they
+    are among the next n; then it is counted how many of them were clicked.
+
+    Parameters
+    ----------
+    posterior : Posterior or PersonalFit
+        A fit of clicks.
+    later : Clicks, data frame, dict or path
+        Later clicks. Users and items that are not in the fit, and clicks that are, do not count. Of
+        more than 30 new clicks of a user the first 30 count, by their times, or by chance.
+    k : int
+        Recommendations for each user.
+    n_bins : int
+        Bins of equal width for the stated probabilities.
+
+    Examples
+    --------
+    >>> import pseudomallows as pm
+    >>> from pseudomallows.preferences.splits import hide_random
+    >>> data = pm.simulate_clicks(400, 12, alpha=8, mean_clicks=5, rng=1)
+    >>> earlier, later = hide_random(data.preferences, 2, np.random.default_rng(1))
+    >>> posterior = pm.fit(earlier, "personal", held_out=later, rng=1)
+    >>> check(posterior, later, k=3).answer
+    'yes'
+    """
+    check_fit(posterior)
+    clicks = posterior.clicks
+    if clicks is None or not clicks.n_users:
+        raise ValueError("check needs a fit of clicks that keeps its users")
+    k, n_bins = check_count(k, "k"), check_count(n_bins, "n_bins")
+    new = _new_clicks(clicks, later)
+    windows = np.minimum(new.n_clicks, LARGEST_WINDOW)
+    stated, observed = [], []
+    for window in np.unique(windows[windows > 0]).tolist():
+        rows = np.flatnonzero(windows == window)
+        names = clicks.users[rows].tolist()
+        found = recommend(posterior, k, users=names, window=window, executor=executor)
+        share = window / new.n_clicks[rows]
+        stated.append(np.where(found.items >= 0, found.probabilities, np.nan))
+        observed.append(hits_of(found.items, new.take(rows)) * share[:, None])
+    return _compare(np.concatenate(stated), np.concatenate(observed), n_bins)
+
+
+def _new_clicks(clicks: Clicks, later: Any) -> Clicks:
+    """What is new of users who are known."""
+    given = later_clicks(read_later(later, clicks), clicks, "later").clicks
+    cells = given.owners * clicks.n_items + given.codes
+    is_new = ~np.isin(cells, clicks.owners * clicks.n_items + clicks.codes)
+    is_new &= (clicks.n_clicks > 0)[given.owners]
+    if not is_new.any():
+        raise ValueError(
+            "later has no new click of a user of the fit: give clicks that came after those"
+        )
+    return _first_clicks(given.choose(is_new))
+
+
+def _first_clicks(new: Clicks) -> Clicks:
+    """At most so many of each user, the first in time; all, if there are no times."""
+    if new.times is None:
+        return new
+    order = np.lexsort((new.times, new.owners))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - new.starts[new.owners]
+    return new.choose(place < LARGEST_WINDOW)
+
+
+def _compare(
+    stated: NDArray[np.float64], observed: NDArray[np.float64], n_bins: int
+) -> Check:
+    given = ~np.isnan(stated)
+    gaps = np.where(given, observed - stated, 0.0).sum(axis=1)
+    n_given, n_users = int(given.sum()), len(gaps)
+    mean = gaps.sum() / n_given
+    apart = gaps - mean * given.sum(axis=1)  # a ratio of sums over users
+    error = float("nan")
+    if n_users > 1:
+        error = float(np.sqrt((apart**2).sum() * n_users / (n_users - 1)) / n_given)
+    return Check(
+        float(stated[given].mean()),
+        float(observed[given].mean()),
+        error,
+        n_users,
+        n_given,
+        calibrate(stated[given], observed[given], n_bins),
+    )

@@ -1,0 +1,69 @@
+"""Are stated probabilities still right on later clicks?"""
+
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+from pseudomallows.evaluation.check import _compare
+from pseudomallows.preferences.splits import hide_random
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Clicks of people of two tastes: a fit of some of them, and what came later."""
+    rng = np.random.default_rng(1)
+    tastes = [pm.simulate_clicks(300, 20, 30, 6, rng=seed).preferences for seed in (1, 2)]
+    tables = [np.zeros((300, 20), bool) for _ in tastes]
+    for table, taste in zip(tables, tastes, strict=True):
+        table[taste.owners, taste.codes] = True
+    return hide_random(pm.Preferences.from_clicks(np.concatenate(tables)), 2, rng)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return pm.fit(data.shown, "personal", held_out=data.hidden, blend=False, rng=1)
+
+
+def test_probabilities_learnt_from_such_clicks_are_right(data, fitted):
+    found = pm.check(fitted, data.hidden, k=5)
+    assert found.answer == "yes"
+    assert found.n_users == (data.hidden.n_clicks > 0).sum()
+    assert found.n_recommendations == 5 * found.n_users
+    assert str(found).startswith("The probabilities are still right: of ")
+
+
+def test_clicks_of_another_law_are_caught(data, fitted):
+    rng = np.random.default_rng(2)
+    strange = data.hidden.choose(np.ones(len(data.hidden.codes), bool))
+    strange = pm.Preferences.from_clicks(
+        {user: rng.choice(20, 2, replace=False).tolist() for user in strange.users.tolist()},
+        items=range(20),
+    )
+    found = pm.check(fitted, strange, k=5)
+    assert found.answer == "no"
+    assert "too high now" in str(found)
+    assert "Fit again with the later clicks" in str(found)
+
+
+def test_few_users_say_little(data, fitted):
+    some = data.hidden.take(np.flatnonzero(data.hidden.n_clicks)[:10])
+    assert pm.check(fitted, some).answer == "too few"
+
+
+def test_what_is_known_already_is_no_news(data, fitted):
+    with pytest.raises(ValueError, match="later has no new click of a user of the fit"):
+        pm.check(fitted, data.shown)
+    with pytest.raises(ValueError, match="needs a fit of clicks"):
+        pm.check(pm.fit(pm.Preferences.from_rankings([[1, 2, 3]] * 9), "pseudo", 2), data.shown)
+
+
+def test_the_interval_covers_the_difference_as_often_as_it_says():
+    rng = np.random.default_rng(3)
+    covered = 0
+    for _ in range(300):
+        level = rng.beta(2, 6, (80, 1))  # users differ, so their recommendations go together
+        stated = np.clip(level + rng.normal(0, 0.05, (80, 5)), 0.01, 0.99)
+        observed = (rng.random((80, 5)) < level).astype(float)
+        low, high = _compare(stated, observed, 10).interval
+        covered += low <= (level - stated).mean() <= high
+    assert 270 <= covered <= 297  # 95 % of 300, within four standard errors
