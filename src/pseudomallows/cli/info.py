@@ -91,7 +91,7 @@ def _about_model(fitted: Fit) -> dict[str, Any]:
 
 
 def _about_personal(fitted: PersonalFit) -> dict[str, Any]:
-    windows = ", ".join(map(str, fitted.corrections)) or "none"
+    windows = "none" if fitted.correction is None else fitted.correction.windows
     parts = fitted.settings["options"].get("parts", [])
     blend = {"scores": "; ".join(f"{part['weight']:.0%} {part['part']}" for part in parts)}
     return {

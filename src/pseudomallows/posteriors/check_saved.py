@@ -11,6 +11,7 @@ from ..distances import DISTANCES
 from ..distances.tallies import MOVES
 from ..distributions.orders import ORDERS
 from ..files.archive import WrongFileError
+from ..kernels.footrule.personal import N_OF_ITEMS, N_OF_USERS
 from ..latent.own_laws import OWN_LAWS
 from ..preferences import KINDS
 from ..rankings import MAX_ALPHA
@@ -106,8 +107,8 @@ def check_values(arrays: dict[str, NDArray[Any]]) -> None:
 
 
 def check_personal(parts: dict[str, NDArray[Any]], n_items: int, n_users: int) -> None:
-    """Refuse arrays of a personal fit that do not fit together: one correction a window."""
-    n_windows, n_alphas = len(parts["windows"]), len(parts["alphas"])
+    """Refuse arrays of a personal fit that do not fit together."""
+    n_alphas = len(parts["alphas"])
     is_given = parts["scores"].size > 0
     fits = (
         n_items >= 2
@@ -117,17 +118,42 @@ def check_personal(parts: dict[str, NDArray[Any]], n_items: int, n_users: int) -
         and parts["bias"].shape in ((0,), (n_items,))
         and sorted(parts["ties"].tolist()) == list(range(n_items))
         and parts["alpha_shares"].shape == (n_alphas,)
-        and len(parts["coefficients"]) == len(parts["knots"]) == n_windows
-        and parts["values"].shape == parts["knots"].shape
-        and parts["knots"].shape[1] == 2
+        and (_steps_fit(parts) if "windows" in parts else _correction_fits(parts))
         and all(np.isfinite(array).all() for array in parts.values())
         and bool((parts["alphas"] >= 0).all() and (parts["alphas"] <= MAX_ALPHA).all())
         and bool((parts["alpha_shares"] >= 0).all())
         and abs(float(parts["alpha_shares"].sum()) - 1) < 1e-3
-        and bool((parts["windows"] >= 1).all())
     )
     if not fits:
         raise WrongFileError("is damaged: its personal scores do not fit together")
+
+
+def _correction_fits(parts: dict[str, NDArray[Any]]) -> bool:
+    """One correction for all windows, or none."""
+    if "coefficients" not in parts:
+        return True
+    knots, n_features = parts["knots"], N_OF_ITEMS + N_OF_USERS
+    return bool(
+        parts["coefficients"].shape in ((n_features + 1,), (n_features + 2,))
+        and parts["marks"].shape == (4,)
+        and parts["marks"][1] > 0
+        and knots.ndim == 1
+        and len(knots) >= 1
+        and (np.diff(knots) > 0).all()
+        and parts["values"].shape == parts["slopes"].shape == knots.shape
+        and parts["largest"].shape == ()
+        and parts["largest"] >= 1
+    )
+
+
+def _steps_fit(parts: dict[str, NDArray[Any]]) -> bool:
+    """Corrections of files up to version 5, one a window."""
+    return bool(
+        len(parts["coefficients"]) == len(parts["knots"]) == len(parts["windows"])
+        and parts["values"].shape == parts["knots"].shape
+        and parts["knots"].shape[1:2] == (2,)
+        and (parts["windows"] >= 1).all()
+    )
 
 
 def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) -> None:

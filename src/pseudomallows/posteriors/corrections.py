@@ -1,52 +1,147 @@
-"""A correction that makes probabilities agree with what comes true."""
+"""A correction that makes probabilities agree with what comes true, for any window."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.footrule.personal import TIE_BREAK
+from ..kernels.footrule.personal import (
+    HIGH_ODDS,
+    LAST_WINDOW,
+    LOW_ODDS,
+    N_OF_ITEMS,
+    N_OF_USERS,
+    PLACES,
+)
 
 Floats = NDArray[np.float64]
 
 
+class UncorrectedWarning(UserWarning):
+    """Probabilities of a window that no correction was learnt for: `window`, and the `largest` that
+    one was, 0 for none."""
+
+    def __init__(self, window: int, largest: int):
+        self.window, self.largest = window, largest
+        items = "next item" if window == 1 else f"next {window} items"
+        learnt = "too few users have clicks enough to learn a correction from"
+        instead = ""
+        if largest:
+            learnt = f"what comes true was learnt for windows of 1 to {largest}"
+            instead = f"ask for a window of {largest} or less, or "
+        super().__init__(
+            f"the probabilities of the {items} are not corrected: {learnt}. They are those of the "
+            f"model alone, which may be off by ten points and more. To mend it, {instead}fit with "
+            f"held_out= later clicks, {window} or more of each of at least 50 users"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """Logistic in some features, then a monotone map for the best items of a user, and another for
-    the rest: to be the best of one's list is news that the features do not tell in full.
+    """Logistic in some features, then a smooth map that rises everywhere.
 
-    The features of an item have coefficients of 0 or more, so that what is better in all of them is
-    never said to be less likely; those of the user, at the end, have any.
+    The features of an item have coefficients of 0 or more, those of its place above 0, so that a
+    higher score always has a higher probability. Every one of them rises with the window too, so
+    that a longer window never has a lower one. The features of the user have any coefficients.
 
     Attributes
     ----------
     coefficients : array
-        One for each feature, then the constant.
-    knots, values : arrays
-        The maps, linear between their knots, from the logistic scale to probabilities:
-        ``knots[0]`` for the best items, ``knots[1]`` for the rest.
+        One for each feature of `features_of`, then the constant.
+    marks : array
+        Of the scores: the middle, the spread, a low and a high one.
+    knots, values, slopes : arrays
+        The map from the logistic scale to log odds: a cubic between each two knots, with these
+        values and slopes there, straight beyond them.
+    largest : int
+        The largest window it holds for.
     """
 
     coefficients: Floats
+    marks: Floats
     knots: Floats
     values: Floats
+    slopes: Floats
+    largest: int
 
-    def apply(self, features: Floats, unseen: NDArray[np.bool_], n_best: int) -> Floats:
-        """Probabilities from ``features[user, item, feature]``; 0 for what is not `unseen`."""
-        scale = np.where(unseen, features @ self.coefficients[:-1] + self.coefficients[-1], -np.inf)
-        best = best_of(scale, n_best) & unseen
-        chances = np.interp(scale, self.knots[0], self.values[0])
-        rest = np.interp(scale, self.knots[1], self.values[1])
-        lowest = np.where(best, chances, 1.0).min(axis=1, keepdims=True)
-        flat = np.where(best, chances, np.minimum(rest, lowest))
-        return np.minimum(flat + TIE_BREAK / (1 + np.exp(-scale)), 1.0) * unseen
+    def covers(self, window: int) -> bool:
+        """Does it hold for this window?"""
+        return 1 <= window <= self.largest
+
+    @property
+    def windows(self) -> str:
+        """Those it holds for, in words."""
+        return f"1 to {self.largest}" if self.largest > 1 else "1"
+
+    def apply(self, features: Floats) -> Floats:
+        """Probabilities from ``features[..., feature]``, as `features_of` makes them."""
+        odds = self.mapped(features @ self.coefficients[:-1] + self.coefficients[-1])
+        return np.asarray(1 / (1 + np.exp(-odds)))
+
+    def mapped(self, scale: Floats) -> Floats:
+        """Log odds from the logistic scale."""
+        from scipy.interpolate import CubicHermiteSpline
+
+        knots, values, slopes = self.knots, self.values, self.slopes
+        found = values[0] + slopes[0] * np.minimum(scale - knots[0], 0.0)
+        found += slopes[-1] * np.maximum(scale - knots[-1], 0.0)
+        if len(knots) > 1:
+            inside = np.clip(scale, knots[0], knots[-1])
+            found += CubicHermiteSpline(knots, values, slopes)(inside) - values[0]
+        return np.asarray(found)
 
 
-def best_of(scale: Floats, n_best: int) -> NDArray[np.bool_]:
-    """Which items are among the best of their row."""
-    best = np.zeros(scale.shape, dtype=bool)
-    if n_best >= scale.shape[1]:
-        return ~best
-    top = np.argpartition(-scale, n_best - 1, axis=1)[:, :n_best]
-    best[np.arange(len(scale))[:, None], top] = True
-    return best
+def marks_of(scores: Floats) -> Floats:
+    """Middle, spread, a low and a high value of the scores that items have which nobody clicked."""
+    middle, low, high = np.quantile(scores, [0.5, 0.01, 0.999])
+    spread = max(float(np.median(np.abs(scores - middle))), 0.05 * float(scores.std()), 1e-9)
+    return np.array([middle, spread, low, high])
+
+
+def features_of(
+    law: tuple[Floats, Floats, Floats, Floats | None],
+    places: NDArray[np.int64],
+    window: int,
+    marks: Floats,
+) -> Floats:
+    """What a correction sees, ``features[row, item, feature]``.
+
+    `law` has ``chances[row, item]`` by the law of the user for the `window`, the scores,
+    ``of_users[row, feature]``, and maybe the chances by clusters; ``places[row, item]`` counts from
+    0 among the unseen items. Of an item: log odds of the chance, the place, the score and its
+    logarithm (inverse hyperbolic sine, for scores of any sign); odds and score again as they count
+    more or less in long windows; the logarithm of the window. Then those of the user.
+    """
+    chances, scores, of_users, others = law
+    middle, spread, low, high = marks
+    odds, log_window = log_odds(chances), math.log(window)
+    share = min(log_window / math.log(LAST_WINDOW), 1.0)
+    near, inside = np.clip(odds, LOW_ODDS, HIGH_ODDS), np.clip(scores, low, high)
+    fall = -np.log(places + 0.5)
+    of_items = [
+        odds,
+        (near - LOW_ODDS) * share,
+        (near - HIGH_ODDS) * (1 - share),
+        np.minimum(fall, PLACES[0]),
+        np.clip(fall, *PLACES),
+        np.maximum(fall, PLACES[1]),
+        np.full_like(scores, log_window),
+        scores,
+        np.arcsinh((scores - middle) / spread),
+        (inside - low) * share,
+        (inside - high) * (1 - share),
+    ]
+    assert len(of_items) == N_OF_ITEMS
+    blend = [] if others is None else [log_odds(others)]
+    log_clicks, log_alpha = of_users[:, :1], of_users[:, 1:]
+    mine = [log_clicks, log_clicks**2, log_alpha]
+    assert len(mine) == N_OF_USERS
+    same = [np.broadcast_to(one, scores.shape) for one in mine]
+    return np.stack([*of_items, *blend, *same], axis=-1)
+
+
+def log_odds(chances: Floats) -> Floats:
+    """Log odds, kept finite."""
+    inside = np.clip(chances, 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(inside / (1 - inside)))

@@ -7,7 +7,6 @@ the user keeps to it. The score of an item never uses the click on it, so that l
 without holding anything out.
 """
 
-import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -24,8 +23,8 @@ from ..preferences import Clicks, Preferences
 from ..rankings import orderings_of
 from .corrections import Correction
 from .posterior import Posterior
+from .step_corrections import StepCorrections
 
-MOST_STRETCH = 1.5  # how much wider or narrower a window may be than that of its correction
 Floats = NDArray[np.float64]
 
 
@@ -44,9 +43,10 @@ class PersonalModel:
         The items by popularity, equal ones in random order: of equal scores, the first here wins.
     alphas, alpha_shares : arrays
         Grid of alphas, and their distribution in the population.
-    corrections : dict
-        ``corrections[window]``: from the probability to be among the next `window` ranks, the
-        score and the number of clicks to what comes true. Empty without calibration.
+    correction : Correction or None
+        From the probability to be among the next ranks, for any window up to its largest, the
+        place, the score and the number of clicks to what comes true. None without calibration; a
+        few `StepCorrections` if the fit was read from an older file.
     scores : (n_users, n_items) array
         The scores that were given, scaled to mean 0 and deviation 1; else empty.
     distance : str
@@ -60,7 +60,7 @@ class PersonalModel:
     ties: NDArray[np.int64]
     alphas: Floats
     alpha_shares: Floats
-    corrections: dict[int, Correction] = field(default_factory=dict)
+    correction: Correction | StepCorrections | None = None
     scores: Floats = field(default_factory=lambda: np.empty((0, 0)))
     distance: str = "footrule"
     bias: Floats = field(default_factory=lambda: np.empty(0))
@@ -131,12 +131,10 @@ class PersonalModel:
         weigh_alphas(values, self.alpha_shares)
         return values
 
-    def correction_for(self, window: int) -> Correction | None:
-        """The one learnt for the nearest window, if that is at most half as large again."""
-        nearest = min(self.corrections, key=lambda known: abs(math.log(known / window)), default=0)
-        if not nearest or max(nearest / window, window / nearest) > MOST_STRETCH:
-            return None
-        return self.corrections[nearest]
+    def correction_for(self, window: int) -> Correction | StepCorrections | None:
+        """The correction, if it holds for this window."""
+        found = self.correction
+        return found if found is not None and found.covers(window) else None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

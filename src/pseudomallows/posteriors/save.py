@@ -2,16 +2,17 @@
 
 A saved fit is a ZIP archive that `numpy.load` can open too, without pickle:
 
-- ``header.json``: {"format": "pseudomallows posterior", "version": 5, "items": [...],
+- ``header.json``: {"format": "pseudomallows posterior", "version": 6, "items": [...],
   "users": [...], "settings": {...}, "arrays": {name: {"dtype": ..., "shape": [...]}}};
 - of a :class:`Posterior`, its arrays: ``consensus.npy``, ``alpha.npy``, ``weights.npy``,
   ``log_posterior.npy``, ``best.npy`` (up to version 3 ``costs.npy``, of each item and rank, from
   which it follows), ``latent.npy``, and since version 2 ``shares.npy``,
   ``chain_memberships.npy``, ``leaders.npy``, since version 5 ``errors.npy``;
-- of a :class:`PersonalFit`, ``personal_*.npy``: its arrays and those of its corrections, one row a
-  window; ``personal_clusters.npy``, the bytes of another such archive, if it is blended with
-  clusters; ``personal_population.npy``, likewise, if it has the consensus of all users; up to
-  version 2 also the arrays of a posterior, which mean nothing and are not read;
+- of a :class:`PersonalFit`, ``personal_*.npy``: its arrays and those of its correction, if it has
+  one (up to version 5 several corrections, one row a window); ``personal_clusters.npy``, the bytes
+  of another such archive, if it is blended with clusters; ``personal_population.npy``, likewise, if
+  it has the consensus of all users; up to version 2 also the arrays of a posterior, which mean
+  nothing and are not read;
 - of a fit from clicks, ``click_starts.npy``, ``click_codes.npy``, ``click_weights.npy``: the
   clicks, row by row; of one from comparisons ``pair_*.npy``; of one from several kinds,
   ``mixed_parts.npy``, and the arrays of each part with its number before them, ``part0_*.npy``.
@@ -46,10 +47,12 @@ from .check_saved import (
 from .corrections import Correction
 from .personal import Fit, PersonalFit, as_posterior
 from .posterior import Posterior
+from .step_corrections import StepCorrection, StepCorrections
 
-FORMAT, VERSION, HEADER = "pseudomallows posterior", 5, "header.json"
+FORMAT, VERSION, HEADER = "pseudomallows posterior", 6, "header.json"
 PERSONAL = ("item_weights", "popularity", "ties", "alphas", "alpha_shares", "scores", "bias")
-CORRECTIONS = ("windows", "coefficients", "knots", "values")
+CORRECTION = ("coefficients", "marks", "knots", "values", "slopes")
+STEPS = ("windows", "coefficients", "knots", "values")  # up to version 5
 DTYPES: dict[str, Any] = {  # all others are floats
     "consensus": np.int32,
     "latent": np.int32,
@@ -58,6 +61,7 @@ DTYPES: dict[str, Any] = {  # all others are floats
     "chain_memberships": np.float32,
     "personal_ties": np.int64,
     "personal_windows": np.int64,
+    "personal_largest": np.int64,
     "personal_clusters": np.uint8,
     "personal_population": np.uint8,
 }
@@ -179,25 +183,34 @@ def _type_in_data(name: str) -> Any:
 
 
 def _personal_arrays(fit: PersonalFit) -> dict[str, NDArray[Any]]:
-    """Arrays of a personal fit; ragged maps are filled up with their last knot."""
+    """Arrays of a personal fit. One that was read from an older file keeps its several corrections,
+    ragged maps filled up with their last knot."""
     arrays = {f"personal_{name}": getattr(fit, name) for name in PERSONAL}
-    rows = list(fit.corrections.values())
-    width = max((row.knots.shape[1] for row in rows), default=0)
-    n_coefficients = len(rows[0].coefficients) if rows else 0
-    arrays["personal_windows"] = np.array(list(fit.corrections), dtype=np.int64)
-    arrays["personal_coefficients"] = np.array([row.coefficients for row in rows]).reshape(
-        len(rows), n_coefficients
-    )
+    if isinstance(fit.correction, Correction):
+        arrays |= {f"personal_{name}": getattr(fit.correction, name) for name in CORRECTION}
+        arrays["personal_largest"] = np.array(fit.correction.largest, dtype=np.int64)
+    elif fit.correction is not None:
+        arrays |= _step_arrays(fit.correction.steps)
+    if fit.clusters is not None:
+        arrays["personal_clusters"] = _packed(fit.clusters)
+    if fit.population is not None:  # its data are those of the fit
+        arrays["personal_population"] = _packed(replace(fit.population, data=None))
+    return arrays
+
+
+def _step_arrays(steps: dict[int, StepCorrection]) -> dict[str, NDArray[Any]]:
+    rows = list(steps.values())
+    width = max(row.knots.shape[1] for row in rows)
+    arrays = {
+        "personal_windows": np.array(list(steps), dtype=np.int64),
+        "personal_coefficients": np.array([row.coefficients for row in rows]),
+    }
     for name in ("knots", "values"):
         filled = [
             np.pad(getattr(row, name), ((0, 0), (0, width - row.knots.shape[1])), "edge")
             for row in rows
         ]
-        arrays[f"personal_{name}"] = np.array(filled).reshape(len(rows), 2, width)
-    if fit.clusters is not None:
-        arrays["personal_clusters"] = _packed(fit.clusters)
-    if fit.population is not None:  # its data are those of the fit
-        arrays["personal_population"] = _packed(replace(fit.population, data=None))
+        arrays[f"personal_{name}"] = np.array(filled)
     return arrays
 
 
@@ -213,15 +226,13 @@ def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> d
     if fields["data"] is None:
         raise WrongFileError("is damaged: its clicks are missing")
     arrays.setdefault("personal_bias", np.empty(0))  # older files have none
+    kind = STEPS if "personal_windows" in arrays else (*CORRECTION, "largest")
+    names = (*PERSONAL, *(kind if "personal_coefficients" in arrays else ()))
     try:
-        parts = {name: arrays[f"personal_{name}"] for name in (*PERSONAL, *CORRECTIONS)}
+        parts = {name: arrays[f"personal_{name}"] for name in names}
         check_personal(parts, n_items, n_users)
     except (KeyError, TypeError, ValueError, IndexError):
         raise WrongFileError("is damaged: its personal scores do not fit together") from None
-    corrections = {
-        int(window): Correction(*(parts[name][row] for name in CORRECTIONS[1:]))
-        for row, window in enumerate(parts["windows"])
-    }
     found: dict[str, Any] = {name: parts[name] for name in PERSONAL}
     if "personal_clusters" in arrays:
         clusters = _read(io.BytesIO(arrays["personal_clusters"].tobytes()), is_inner=True)
@@ -233,7 +244,21 @@ def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> d
         if (inner.n_items, inner.n_users, inner.n_clusters) != (n_items, n_users, 1):
             raise WrongFileError("is damaged: its consensus is of other users or items")
         found["population"] = replace(as_posterior(inner), data=fields["data"])
-    return found | {"corrections": corrections, "distance": fields["settings"]["distance"]}
+    return found | {
+        "correction": _read_correction(parts),
+        "distance": fields["settings"]["distance"],
+    }
+
+
+def _read_correction(parts: dict[str, NDArray[Any]]) -> Correction | StepCorrections | None:
+    if "largest" in parts:
+        arrays = {name: parts[name] for name in CORRECTION}
+        return Correction(**arrays, largest=int(parts["largest"]))
+    steps = {
+        int(window): StepCorrection(*(parts[name][row] for name in STEPS[1:]))
+        for row, window in enumerate(parts.get("windows", []))
+    }
+    return StepCorrections(steps) if steps else None
 
 
 def _one_cluster(arrays: dict[str, NDArray[Any]], n_users: int) -> dict[str, NDArray[Any]]:

@@ -1,5 +1,8 @@
 """Recommendations by the order of each user's own."""
 
+import warnings
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +16,7 @@ from ..kernels.footrule.personal import (
     correct_chances,
     look_up_personal,
 )
+from ..posteriors.corrections import Correction, UncorrectedWarning
 from ..posteriors.personal import PersonalFit, PersonalModel
 from ..preferences import Clicks
 from .chances import Chances, Recommender, Users
@@ -20,6 +24,16 @@ from .tables import GridTables
 
 LEAST_ALPHA = 1e-3  # whose logarithm stands for that of alpha 0
 Floats = NDArray[np.float64]
+
+
+class OwnLaw(NamedTuple):
+    """What the law of each user says, and what a correction sees besides: the users' own
+    consensuses, the scores behind them, and ``of_users[row]``, logs of clicks and alpha."""
+
+    chances: Floats
+    rankings: NDArray[np.int32]
+    scores: Floats
+    of_users: Floats
 
 
 class PersonalChances:
@@ -36,9 +50,8 @@ class PersonalChances:
 
     def uncorrected(
         self, tables: GridChances, seen: Clicks, rows: slice, users: NDArray[np.int64] | None
-    ) -> tuple[Floats, Floats, Floats]:
-        """Probabilities by rank and alpha alone, before any correction; the scores; and what a
-        correction sees of the users: ``of_users[row, feature]``, clicks and alpha.
+    ) -> OwnLaw:
+        """Probabilities by rank and alpha alone, before any correction, and what it needs.
 
         `tables` come from `prepare`; `users` are the rows of given scores that belong to `seen`.
         """
@@ -49,7 +62,7 @@ class PersonalChances:
         chances, of_users = np.zeros(scores.shape), np.empty((len(scores), 2))
         clicks = slice_clicks(seen, rows)
         look_up_personal(clicks, own_laws, tables, self._log_alphas, of_users, chances)
-        return chances, scores, of_users
+        return OwnLaw(chances, rankings, scores, of_users)
 
     def probabilities(
         self,
@@ -64,15 +77,26 @@ class PersonalChances:
 
         See `uncorrected`; `others` are the probabilities of clusters to blend with.
         """
-        chances, scores, of_users = self.uncorrected(tables, seen, rows, users)
-        correction = self.model.correction_for(window)
+        law = self.uncorrected(tables, seen, rows, users)
+        correction, clicks = self.model.correction_for(window), slice_clicks(seen, rows)
         if correction is None:
-            return chances
+            return law.chances
+        if not isinstance(correction, Correction):  # of an older file
+            unseen = np.ones(law.chances.shape, dtype=bool)
+            unseen[np.repeat(np.arange(len(unseen)), np.diff(clicks.starts)), clicks.codes] = False
+            numbers = (law.chances, law.scores, law.of_users, others)
+            return correction.corrected(numbers, self.model.is_given, unseen, window)
         blend = np.empty((0, 0)) if others is None else others
-        features = Features(scores, self.model.is_given, blend, of_users)
-        arrays = CorrectionArrays(correction.coefficients, correction.knots, correction.values)
-        correct_chances(slice_clicks(seen, rows), features, arrays, window, chances)
-        return chances
+        features = Features(law.rankings, law.scores, blend, law.of_users)
+        arrays = CorrectionArrays(
+            correction.coefficients,
+            correction.marks,
+            correction.knots,
+            correction.values,
+            correction.slopes,
+        )
+        correct_chances(clicks, features, arrays, window, law.chances)
+        return law.chances
 
 
 class PersonalRecommender(Recommender):
@@ -81,11 +105,14 @@ class PersonalRecommender(Recommender):
     def __init__(self, fit: PersonalFit, clusters: Recommender | None):
         super().__init__(fit.items, fit.popularity_ranking(), np.empty((0, 0, 0)))
         self._personal, self._clusters = PersonalChances(fit.model()), clusters
+        self._is_to_correct = bool(fit.settings["options"].get("calibrate", True))
+        self._told: set[int] = set()  # windows that were warned of
 
     def chances(
         self, users: Users, k: int, window: int, max_error: float, executor: Executor
     ) -> Chances:
-        """From tables; the errors are not known."""
+        """From tables; the errors are not known. Warns, once, of a window without correction."""
+        self._warn(window)
         tables = self._personal.prepare(users.clicks, window)
         others = None
         if self._clusters is not None:
@@ -97,6 +124,15 @@ class PersonalRecommender(Recommender):
             return self._personal.probabilities(tables, users.clicks, part, *law), None
 
         return Chances(users, self.consensus, table, lambda: None)
+
+    def _warn(self, window: int) -> None:
+        model = self._personal.model
+        is_right = not self._is_to_correct or model.correction_for(window) is not None
+        if is_right or window in self._told:
+            return
+        self._told.add(window)
+        largest = 0 if model.correction is None else model.correction.largest
+        warnings.warn(UncorrectedWarning(window, largest), stacklevel=2)
 
     def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
         """There are no draws to count."""

@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ... import distances
 from ...engines.executors import BLOCK, Executor, Threads, blocks, check_local
 from ...kernels.click_rows import slice_clicks
-from ...kernels.footrule.personal import LEAST_SCORE, OwnLaws
+from ...kernels.footrule.personal import OwnLaws
 from ...latent.own_laws import OWN_LAWS
 from ...latent.population import check_informative
-from ...posteriors.corrections import Correction
+from ...posteriors.corrections import Correction, features_of, marks_of
 from ...posteriors.personal import PersonalFit, PersonalModel
 from ...posteriors.posterior import Posterior
 from ...preferences import Clicks, Preferences, rows_of_users
@@ -25,19 +25,19 @@ from ...rankings import check_number
 from ...recommendations.personal import PersonalChances
 from ...recommendations.recommenders import chances_of
 from ..personal.blend import Blend, choose_blend, sample_of, why_not
-from ..personal.corrections import learn_correction
+from ..personal.corrections import Cases, learn_correction, thin_places
 from ..personal.item_scores import given_scores, products_of, ridge_weights
 from .method import Case, Options, flag, option
 
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
-WINDOWS = (1, 3, 10)  # numbers of next items for which a correction is learnt
+WINDOWS = (1, 3, 10, 30)  # numbers of next items for which what comes true is looked at
 DEFAULT_RIDGE, N_SPLITS = 0.3, 6
 USUAL_BEST = 10  # recommendations that the scores are made for
-N_REPORTS = 2 + len(WINDOWS)
+N_REPORTS = 3
 MIN_USERS, MAX_USERS, MAX_HELD_OUT = 50, 5000, 10_000  # behind a correction
+MAX_OF_WINDOW = 2500  # users who are looked at for each window
 N_STEPS = 100  # of EM for the distribution of alpha
 LEAST_ALPHA_SHARE = 0.01  # of an alpha in the population, for it to stay in the grid
-N_USER_FEATURES = 2  # clicks and alpha: they come last
 Floats = NDArray[np.float64]
 Others = Callable[[Clicks, int], Floats]
 
@@ -250,21 +250,16 @@ class Learner:
         model = replace(model, **law)
         self._blank = replace(self._blank, **law)
         report()
-        return replace(model, corrections=self._learn_corrections(model, report))
+        found = replace(model, correction=self._learn_correction(model))
+        report()
+        return found
 
-    def _learn_corrections(
-        self, model: PersonalModel, report: Callable[[], None]
-    ) -> dict[int, Correction]:
-        corrections: dict[int, Correction] = {}
-        if self._options.calibrate and self._options.held_out is not None:
-            window, correction = self._learn_held_out(model, self._options.held_out)
-            corrections[window] = correction
-        for window in WINDOWS:
-            if self._options.calibrate and self._options.held_out is None:
-                found = self._learn_window(model, window)
-                corrections |= {} if found is None else {window: found}
-            report()
-        return corrections
+    def _learn_correction(self, model: PersonalModel) -> Correction | None:
+        if not self._options.calibrate:
+            return None
+        if self._options.held_out is not None:
+            return self._learn_held_out(model, self._options.held_out)
+        return self._learn_inner(model)
 
     def scored(self, clicks: Clicks) -> PersonalModel:
         """Scores learnt from these clicks."""
@@ -316,33 +311,70 @@ class Learner:
         weights = ridge_weights(products, ridge, self._options.nonnegative)
         return _count_hits(replace(self._blank, item_weights=weights), seen, hidden)
 
-    def _learn_window(self, model: PersonalModel, window: int) -> Correction | None:
+    def _learn_inner(self, model: PersonalModel) -> Correction | None:
         """Hide the last clicks of a part of the users, score them by what is left, and see what
         comes true; None if too few users have enough clicks.
 
         Which clicks came last is drawn from the law of each user. If that law is right, what is
         left are the first ranks and what is hidden the next ones, so that there is nothing to
-        correct; clicks hidden at random would be any of the ranks.
+        correct; clicks hidden at random would be any of the ranks. The number hidden is one of the
+        windows, and these clicks, in the order drawn, serve all shorter windows too.
         """
         prefs = self.prefs
-        able = np.flatnonzero((prefs.n_clicks >= window + 2) & prefs.is_informative)
+        most = np.where(prefs.is_informative, np.minimum(prefs.n_clicks - 2, WINDOWS[-1]), 0)
+        able = np.flatnonzero(most >= 1)
         n_users = min(MAX_USERS, len(able), max(prefs.n_users // 2, MIN_USERS))
         if n_users < MIN_USERS:
             return None
         chosen = np.sort(self._rng.choice(able, n_users, replace=False))
-        seen = prefs.take(chosen)
-        last = _draw_last(model, seen, chosen, window, int(self._rng.integers(2**63)))
-        hidden = np.zeros((n_users, prefs.n_items), dtype=bool)
-        owners = np.repeat(np.arange(n_users), seen.n_clicks)
-        hidden[owners[last], seen.codes[last]] = True
+        windows = windows_for(most[chosen])
+        n_hidden = self._draw_numbers(most[chosen], windows)
+        order = self._draw_orders(model, chosen, n_hidden, windows)
         of_chosen = np.repeat(np.isin(np.arange(prefs.n_users), chosen), prefs.n_clicks)
         taken = np.zeros(len(prefs.codes), dtype=bool)
-        taken[of_chosen] = last
-        shown = without_clicks(prefs, taken)
-        return self._correct(self.scored(shown), shown, chosen, hidden, window, of_scores=False)
+        taken[of_chosen] = order > 0
+        shown, seen = without_clicks(prefs, taken), prefs.take(chosen)
+        owners = np.repeat(np.arange(n_users), seen.n_clicks)
 
-    def _learn_held_out(self, model: PersonalModel, held_out: Clicks) -> tuple[int, Correction]:
-        """Learn from clicks that came later than those of the fit."""
+        def came_true(rows: NDArray[np.int64], window: int) -> Floats:
+            table = np.zeros((n_users, prefs.n_items), dtype=bool)
+            is_next = (order > 0) & (order <= window)
+            table[owners[is_next], seen.codes[is_next]] = True
+            return table[rows].astype(np.float64)
+
+        later = Later(chosen, n_hidden, windows, came_true)
+        return self._correct(self.scored(shown), shown, later, of_scores=False)
+
+    def _draw_numbers(self, most: NDArray[np.int64], windows: list[int]) -> NDArray[np.int64]:
+        """How many clicks to hide from each user: any of the windows that leave two."""
+        choices = np.searchsorted(windows, most, "right")
+        return np.array(windows)[self._rng.integers(choices)]
+
+    def _draw_orders(
+        self,
+        model: PersonalModel,
+        chosen: NDArray[np.int64],
+        n_hidden: NDArray[np.int64],
+        windows: list[int],
+    ) -> NDArray[np.int64]:
+        """For each click of these users: the least window that has it among the next after those
+        that are left, 0 for what is left. One draw is asked for several numbers of last clicks."""
+        starts = self.prefs.take(chosen).starts
+        order = np.zeros(starts[-1], dtype=np.int64)
+        for number in windows:
+            rows, seed = np.flatnonzero(n_hidden == number), int(self._rng.integers(2**63))
+            users = self.prefs.take(chosen[rows])
+            draw = functools.partial(_draw_last, model, users, chosen[rows], seed)
+            is_hidden = draw(number)
+            found = np.where(is_hidden, number, 0)
+            for window in [each for each in windows if each < number][::-1]:
+                found[is_hidden & ~draw(number - window)] = window
+            order[_clicks_of_rows(starts, rows)] = found
+        return order
+
+    def _learn_held_out(self, model: PersonalModel, held_out: Clicks) -> Correction:
+        """Learn from clicks that came later than those of the fit. Which of a user's came first is
+        not known, so that each is among the next w of n with a chance of w / n."""
         prefs = self.prefs
         held_out = held_out.take(held_out.n_clicks > 0)
         if held_out.n_users > MAX_HELD_OUT:
@@ -357,62 +389,93 @@ class Learner:
                 f"held_out must have clicks that are not in the fit, of {MIN_USERS} users or more, "
                 f"got {len(chosen)} such users"
             )
-        window = max(1, round(float(later.sum(axis=1).mean())))
-        return window, self._correct(model, prefs, chosen, later, window, of_scores=True)
+        n_later = later.sum(axis=1)
+
+        def came_true(rows: NDArray[np.int64], window: int) -> Floats:
+            return np.asarray(later[rows] * (window / n_later[rows])[:, None])
+
+        found = Later(chosen, n_later, windows_for(n_later), came_true)
+        return self._correct(model, prefs, found, of_scores=True)
 
     def _correct(
-        self,
-        model: PersonalModel,
-        shown: Clicks,
-        users: NDArray[np.int64],
-        hidden: NDArray[np.bool_],
-        window: int,
-        of_scores: bool,
+        self, model: PersonalModel, shown: Clicks, later: "Later", of_scores: bool
     ) -> Correction:
-        """Learn from what is hidden; without `of_scores`, from the probabilities alone: one
-        monotone map, which the change in scores when clicks are hidden cannot mislead."""
-        seen, others, chances = shown.take(users), None, PersonalChances(model)
+        """Learn from what came later; without `of_scores`, from probabilities and places alone,
+        which the change in scores when clicks are hidden cannot mislead."""
+        chances = PersonalChances(model)
+        some = later.users[: 8 * BLOCK]
+        sample = shown.take(some)
+        rows = slice(0, sample.n_users)
+        marks = marks_of(model.scores_for(sample, rows, some)[~seen_table(sample, rows)])
+        parts = []
+        for window in later.windows:
+            able = np.flatnonzero(later.n_clicks >= window)
+            if len(able) > MAX_OF_WINDOW:
+                able = np.sort(self._rng.choice(able, MAX_OF_WINDOW, replace=False))
+            parts += self._cases(chances, shown, later, able, window, marks)
+        return learn_correction(Cases.joined(parts), marks, later.windows[-1], of_scores)
+
+    def _cases(
+        self,
+        chances: PersonalChances,
+        shown: Clicks,
+        later: "Later",
+        able: NDArray[np.int64],
+        window: int,
+        marks: Floats,
+    ) -> list[Cases]:
+        """What the law said of a window, and what came true, block by block."""
+        users = later.users[able]
+        seen, parts = shown.take(users), []
         tables = chances.prepare(seen, window)
-        if self._options.others is not None:
-            others = self._options.others(seen, window)
-        found = []
+        others = None if self._options.others is None else self._options.others(seen, window)
         for rows in blocks(seen.n_users):
+            law = chances.uncorrected(tables, seen, rows, users)
+            places = places_of(law.rankings, seen_table(seen, rows))
+            stands_for = thin_places(places, shown.n_items - seen.n_clicks[rows], window)
+            is_case = stands_for > 0
             blend = None if others is None else others[rows]
-            parts = chances.uncorrected(tables, seen, rows, users)
-            found.append(features_of(*parts, blend, model.is_given))
-        unseen = ~seen_table(seen, slice(0, seen.n_users))
-        features = np.concatenate(found)
-        if not of_scores:
-            features[..., score_features(model.is_given)] = 0.0
-        weights = seen.weights.astype(np.float64)
-        return learn_correction(features, hidden, unseen, weights, window, n_free=N_USER_FEATURES)
+            numbers = (law.chances, law.scores, law.of_users, blend)
+            features = features_of(numbers, places, window, marks)
+            weights = stands_for * seen.weights[rows, None]
+            targets = later.came_true(able[rows], window)
+            parts.append(Cases(features[is_case], targets[is_case], weights[is_case]))
+        return parts
 
 
-def features_of(
-    chances: Floats, scores: Floats, of_users: Floats, others: Floats | None, is_given: bool
-) -> Floats:
-    """``[row, item, feature]``: odds by rank and alpha, score, odds of clusters; then those of
-    the user."""
-    logs = scores if is_given else np.log(np.maximum(scores, LEAST_SCORE))
-    plain = [] if is_given else [scores]
-    blend = [] if others is None else [_log_odds(others)]
-    of_items = np.stack([_log_odds(chances), logs, *plain, *blend], axis=-1)
-    same = np.broadcast_to(of_users[:, None], (*scores.shape, of_users.shape[1]))
-    return np.concatenate([of_items, same], axis=-1)
+class Later(NamedTuple):
+    """Clicks that came later, or were hidden: `n_clicks[user]` of `users`; the windows to look at;
+    and ``came_true(rows, window)[row, item]``, the chance that the item was among the next."""
+
+    users: NDArray[np.int64]
+    n_clicks: NDArray[np.int64]
+    windows: list[int]
+    came_true: Callable[[NDArray[np.int64], int], Floats]
 
 
-def score_features(is_given: bool) -> list[int]:
-    """Which of the features come from scores and users, not from probabilities."""
-    return ([1] if is_given else [1, 2]) + list(range(-N_USER_FEATURES, 0))
+def windows_for(n_later: NDArray[np.int64]) -> list[int]:
+    """The windows to look at: 1, 3, 10 and so on, and the largest for which there are users
+    enough with so many clicks."""
+    largest = int(np.sort(n_later)[-MIN_USERS])
+    return [*(window for window in WINDOWS if window < largest), min(largest, WINDOWS[-1])]
 
 
-def _log_odds(chances: Floats) -> Floats:
-    inside = np.clip(chances, 1e-6, 1 - 1e-6)
-    return np.asarray(np.log(inside / (1 - inside)))
+def places_of(rankings: NDArray[np.int32], seen: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """``places[row, item]`` among the unseen items of a user, from 0; what is seen comes last."""
+    order = np.argsort(rankings + seen * np.int64(rankings.shape[1]), axis=1)
+    places = np.empty(rankings.shape, dtype=np.int64)
+    np.put_along_axis(places, order, np.arange(rankings.shape[1])[None], axis=1)
+    return places
+
+
+def _clicks_of_rows(starts: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The places of the clicks of some rows among all clicks."""
+    ranges = [np.arange(starts[row], starts[row + 1]) for row in rows.tolist()]
+    return np.concatenate([np.empty(0, dtype=np.int64), *ranges])
 
 
 def _draw_last(
-    model: PersonalModel, seen: Clicks, users: NDArray[np.int64], n_last: int, seed: int
+    model: PersonalModel, seen: Clicks, users: NDArray[np.int64], seed: int, n_last: int
 ) -> NDArray[np.bool_]:
     """For each click of these users: is it one of the last, in a draw from the user's law?"""
     last = np.empty(len(seen.codes), dtype=bool)

@@ -1,79 +1,138 @@
 """How a correction of probabilities is learnt from clicks that were hidden."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ...posteriors.corrections import Correction, best_of
+from ...kernels.footrule.personal import N_OF_USERS
+from ...posteriors.corrections import Correction
 
-N_KNOTS = 40  # of a monotone map, at most; for each, 25 hits or more
+N_KNOTS, MIN_HITS = 20, 25  # knots of a map, at most; hits for each, at least
+PULL = 5.0  # cases by which a map is drawn to the identity at each knot
+N_NEAR, N_FAR = 20, 24  # places beyond two windows that are all cases; of the rest, so many are
+OF_PLACE, LEAST_SLOPE = slice(3, 6), 1e-3  # a better place is always better, by so much at least
+OF_SCORE = slice(7, 11)
+REACH = 2  # a correction holds for windows up to so many times the largest that was learnt
+MAX_STEPS = 300  # of the search for coefficients
 Floats = NDArray[np.float64]
 
 
-def learn_correction(
-    tables: Floats,
-    table_hits: NDArray[np.bool_],
-    unseen: NDArray[np.bool_],
-    user_weights: Floats,
-    n_best: int,
-    n_free: int,
-) -> Correction:
-    """Learn a correction from ``tables[user, item, feature]`` and whether each came true.
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """``features[case, feature]`` of unseen items, ``targets[case]``, the chance that one came
+    true, and how many cases each stands for."""
 
-    Of items that are `unseen`; a row counts as `user_weights[user]` people; the last `n_free`
-    features may have coefficients of any sign.
+    features: Floats
+    targets: Floats
+    weights: Floats
 
-    Maximum likelihood, with a weak pull towards 0 that keeps it finite; then the map by isotonic
-    regression, in bins of equal numbers of hits.
+    @staticmethod
+    def joined(parts: "list[Cases]") -> "Cases":
+        """All of them."""
+        columns = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("features", "targets", "weights")
+        )
+        return Cases(*columns)
+
+
+def thin_places(places: NDArray[np.int64], n_unseen: NDArray[np.int64], window: int) -> Floats:
+    """``[row, item]``: for how many items each stands; 0 for those that are left out.
+
+    Far down the list, items hardly differ, and few of them come true: of these some stand for
+    all. ``places[row, item]`` count the unseen items from 0; what is clicked comes after them.
     """
-    from scipy.optimize import minimize
+    first = 2 * window + N_NEAR
+    step = np.maximum((n_unseen - first) // N_FAR, 1)[:, None]
+    is_far = places >= first
+    rows = np.arange(len(places))[:, None]
+    is_kept = ~is_far | ((places + rows) % step == 0)
+    return np.where(places < n_unseen[:, None], is_kept * np.where(is_far, step, 1), 0).astype(
+        np.float64
+    )
 
-    features, hits = tables[unseen], table_hits[unseen]
-    n_cases, n_features = features.shape
-    table_weights = np.broadcast_to(user_weights[:, None], unseen.shape)
-    weights = table_weights[unseen]
-    centers, spread = features.mean(axis=0), features.std(axis=0) + 1e-9
-    scaled = np.column_stack([(features - centers) / spread, np.ones(n_cases)])
-    target = hits.astype(np.float64)
+
+def learn_correction(cases: Cases, marks: Floats, largest: int, of_scores: bool) -> Correction:
+    """Learn a correction for windows up to twice the `largest` that there are cases of.
+
+    Maximum likelihood, with a weak pull towards no correction at all, which keeps it finite; then
+    the map, from what came true along the scale. Without `of_scores`, features of scores and users
+    are left alone.
+    """
+    features = cases.features
+    used = np.ones(features.shape[1], dtype=bool)
+    if not of_scores:
+        used[OF_SCORE] = used[-N_OF_USERS:] = False
+    coefficients = _fit_coefficients(cases, used)
+    scale = features @ coefficients[:-1] + coefficients[-1]
+    knots, values = learn_map(scale, cases.targets, cases.weights)
+    parts = (coefficients, marks, knots, values, rising_slopes(knots, values))
+    return Correction(*parts, largest=REACH * largest)
+
+
+def _fit_coefficients(cases: Cases, used: NDArray[np.bool_]) -> Floats:
+    """Of a logistic regression; those of items are 0 or more, those of places above 0."""
+    from scipy.optimize import Bounds, minimize
+
+    features, targets, weights = cases.features[:, used], cases.targets, cases.weights
+    n_features = features.shape[1]
+    centres, spread = features.mean(axis=0), features.std(axis=0) + 1e-9
+    scaled = np.column_stack([(features - centres) / spread, np.ones(len(features))])
+    identity = np.where(np.arange(n_features) == 0, spread, 0.0)  # the odds of the law as they are
 
     def loss(values: Floats) -> tuple[float, Floats]:
         scale = scaled @ values
-        chances = 1 / (1 + np.exp(-scale))
-        fit = weights @ (np.logaddexp(0, scale) - target * scale) + 0.5 * (values[:-1] ** 2).sum()
-        slope = scaled.T @ (weights * (chances - target))
-        slope[:-1] += values[:-1]
+        away = values[:-1] - identity
+        fit = weights @ (np.logaddexp(0, scale) - targets * scale) + 0.5 * (away @ away)
+        slope = scaled.T @ (weights * (1 / (1 + np.exp(-scale)) - targets))
+        slope[:-1] += away
         return float(fit), slope
 
-    bounds = [(0.0, None)] * (n_features - n_free) + [(None, None)] * (n_free + 1)
-    start = np.zeros(n_features + 1)
-    start[-1] = np.log((weights @ target + 0.5) / (weights @ (1 - target) + 0.5))
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-    slopes = found[:-1] / spread
-    coefficients = np.append(slopes, found[-1] - slopes @ centers)
-    scale = np.where(unseen, tables @ slopes + coefficients[-1], -np.inf)
-    best = best_of(scale, n_best) & unseen
-    maps = [
-        monotone_map(scale[mask], table_hits[mask].astype(np.float64), table_weights[mask])
-        for mask in (best, unseen & ~best if (unseen & ~best).any() else best)
-    ]
-    width = max(len(knots) for knots, _ in maps)
-    filled = [[np.pad(row, (0, width - len(row)), "edge") for row in part] for part in maps]
-    return Correction(coefficients, *np.array(filled).transpose(1, 0, 2))
+    least = np.zeros(len(used))
+    least[OF_PLACE] = LEAST_SLOPE
+    least[-N_OF_USERS:] = -np.inf
+    bounds = Bounds(np.append(least[used] * spread, -np.inf), np.inf)
+    start = np.append(np.maximum(identity, least[used].clip(0) * spread), centres[0])
+    options = {"maxiter": MAX_STEPS}
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    coefficients = np.zeros(len(used) + 1)
+    coefficients[:-1][used] = found[:-1] / spread
+    coefficients[-1] = found[-1] - (found[:-1] / spread) @ centres
+    return coefficients
 
 
-def monotone_map(scale: Floats, target: Floats, case_weights: Floats) -> tuple[Floats, Floats]:
-    """Observed frequencies as a rising function of a scale: its knots, and values there."""
+def learn_map(scale: Floats, targets: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Knots on a logistic scale, and the log odds of what came true there, which rise.
+
+    In bins of equal numbers of hits: the log odds of what came true, less those of what the scale
+    said, are added to the scale. Bins that would not rise are pooled.
+    """
     from scipy.optimize import isotonic_regression
 
     order = np.argsort(scale, kind="stable")
-    scale, target, case_weights = scale[order], target[order], case_weights[order]
-    n_hits = np.cumsum(target * case_weights)
-    n_knots = int(min(N_KNOTS, max(n_hits[-1] // 25, 2)))
+    scale, targets, weights = scale[order], targets[order], weights[order]
+    n_hits = np.cumsum(targets * weights)
+    n_knots = int(min(N_KNOTS, max(n_hits[-1] // MIN_HITS, 1)))
     edges = np.searchsorted(n_hits, np.linspace(0, n_hits[-1], n_knots + 1)[1:-1], "right")
-    parts = [part for part in np.split(np.arange(len(scale)), np.unique(edges)) if len(part)]
-    weights = np.array([case_weights[part].sum() for part in parts])
-    # a pinch of the overall frequency keeps bins of few cases away from 0 and 1
-    overall = n_hits[-1] / weights.sum()
-    sums = np.array([case_weights[part] @ target[part] for part in parts])
-    means = (sums + overall) / (weights + 1)
-    knots = np.array([case_weights[part] @ scale[part] for part in parts]) / weights
-    return knots, np.asarray(isotonic_regression(means, weights=weights).x)
+    starts = np.unique(np.append(0, edges[edges < len(scale)]))
+    said = 1 / (1 + np.exp(-scale))
+    sums = [np.add.reduceat(weights * x, starts) for x in (1.0, said, targets, said * scale)]
+    n_cases, n_said, n_true, sum_scale = sums
+    knots, stated = sum_scale / n_said, n_said / n_cases
+    came_true = (n_true + PULL * stated) / (n_cases + PULL)
+    shift = np.log(came_true / (1 - came_true)) - np.log(stated / (1 - stated))
+    pooled = isotonic_regression(knots + shift, weights=n_said)
+    blocks = pooled.blocks[:-1]
+    centres = np.add.reduceat(knots * n_said, blocks) / np.add.reduceat(n_said, blocks)
+    return centres, np.asarray(pooled.x[blocks])
+
+
+def rising_slopes(knots: Floats, values: Floats) -> Floats:
+    """Slopes at the knots by which the cubics between them rise (Fritsch and Butland 1984)."""
+    if len(knots) == 1:
+        return np.ones(1)
+    widths, rises = np.diff(knots), np.diff(values) / np.diff(knots)
+    near, far = widths[1:] + 2 * widths[:-1], 2 * widths[1:] + widths[:-1]
+    inside = (near + far) / (near / rises[:-1] + far / rises[1:])
+    return np.concatenate([rises[:1], inside, rises[-1:]])

@@ -16,8 +16,10 @@ from .likelihood import log_likelihood_of, logs_of_factorials
 from .matching import draw_matching, room_for_sums, sum_matchings, walk_weights
 from .walks import room_to_go_back, walk_at
 
-LEAST_SCORE = 1e-3  # where the logarithm of a score ends
-TIE_BREAK = 1e-9  # slope of a correction where its map is flat: what has better features is first
+LOW_ODDS, HIGH_ODDS = -9.0, 5.0  # log odds between which long windows count them differently
+PLACES = (-3.0, -1.5)  # -log(place + 1/2) where the slope changes: near places 20 and 4
+LAST_WINDOW = 100  # from which on longer windows are alike
+N_OF_ITEMS, N_OF_USERS = 11, 3  # features of a correction, besides the odds by clusters
 
 
 class OwnLaws(NamedTuple):
@@ -40,23 +42,25 @@ class GridChances(NamedTuple):
 
 
 class Features(NamedTuple):
-    """What a correction sees besides the chances: `scores[row, item]`, and whether they were given;
-    `others[row, item]`, the chances of clusters, or no rows; `of_users[row, feature]`, whose
-    coefficients stand before the constant."""
+    """What a correction sees besides the chances: the users' own consensuses `rankings[row, item]`,
+    and `scores[row, item]`; `others[row, item]`, the chances of clusters, or no rows; and
+    `of_users[row]`, logs of clicks and alpha."""
 
+    rankings: NDArray[np.int32]
     scores: NDArray[np.float64]
-    is_given: bool
     others: NDArray[np.float64]
     of_users: NDArray[np.float64]
 
 
 class CorrectionArrays(NamedTuple):
-    """A correction: `coefficients[feature]`, the constant last; and the maps from the logistic
-    scale to probabilities, `knots[0]` and `values[0]` of the best items, then those of the rest."""
+    """A correction: `coefficients[feature]`, the constant last; `marks` of the scores; and the map
+    from the logistic scale to log odds, by `knots`, `values` and `slopes`."""
 
     coefficients: NDArray[np.float64]
+    marks: NDArray[np.float64]
     knots: NDArray[np.float64]
     values: NDArray[np.float64]
+    slopes: NDArray[np.float64]
 
 
 @njit(cache=True, nogil=True)
@@ -174,62 +178,72 @@ def log_odds(chance):
 
 
 @njit(cache=True, nogil=True)
-def interpolate(x, knots, values):
-    """Linear between the knots, constant beyond them."""
+def smooth_map(x, knots, values, slopes):
+    """Cubic between the knots, with these values and slopes there; straight beyond them."""
     if x <= knots[0]:
-        return values[0]
+        return values[0] + slopes[0] * (x - knots[0])
     if x >= knots[-1]:
-        return values[-1]
+        return values[-1] + slopes[-1] * (x - knots[-1])
     place = np.searchsorted(knots, x, "right") - 1
-    low, high = knots[place], knots[place + 1]
-    return values[place] + (values[place + 1] - values[place]) * (x - low) / (high - low)
+    width = knots[place + 1] - knots[place]
+    t = (x - knots[place]) / width
+    rise = values[place + 1] - values[place]
+    bend = t * (1.0 - t)
+    curve = width * bend * ((1.0 - t) * slopes[place] - t * slopes[place + 1])
+    return values[place] + rise * t * t * (3.0 - 2.0 * t) + curve
 
 
 @njit(cache=True, nogil=True)
-def correct_chances(clicks, features, correction, n_best, chances):
-    """Replace `chances[row, item]` by what comes true: `Correction.apply` in one go."""
-    scores, is_given, others, of_users = features
-    coefficients, knots, values = correction
+def item_scale(chance, score, place, window, correction):
+    """What the features of an item add to the logistic scale."""
+    coefficients, marks = correction.coefficients, correction.marks
+    odds, log_window = log_odds(chance), np.log(window)
+    share = min(log_window / np.log(LAST_WINDOW), 1.0)
+    near = min(max(odds, LOW_ODDS), HIGH_ODDS)
+    inside = min(max(score, marks[2]), marks[3])
+    fall = -np.log(place + 0.5)
+    value = coefficients[0] * odds
+    value += coefficients[1] * (near - LOW_ODDS) * share
+    value += coefficients[2] * (near - HIGH_ODDS) * (1.0 - share)
+    value += coefficients[3] * min(fall, PLACES[0])
+    value += coefficients[4] * min(max(fall, PLACES[0]), PLACES[1])
+    value += coefficients[5] * max(fall, PLACES[1])
+    value += coefficients[6] * log_window
+    value += coefficients[7] * score
+    value += coefficients[8] * np.arcsinh((score - marks[0]) / marks[1])
+    value += coefficients[9] * (inside - marks[2]) * share
+    value += coefficients[10] * (inside - marks[3]) * (1.0 - share)
+    return value
+
+
+@njit(cache=True, nogil=True)
+def correct_chances(clicks, features, correction, window, chances):
+    """Replace `chances[row, item]` of what is not clicked by what comes true: `Correction.apply` of
+    `features_of`. What is clicked gets 0."""
+    rankings, scores, others, of_users = features
+    coefficients = correction.coefficients
     n_items = scores.shape[1]
-    clicked, scale = np.zeros(n_items, dtype=np.bool_), np.empty(n_items)
-    n_own = of_users.shape[1]
+    clicked, ordering = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.int64)
+    mine = coefficients[len(coefficients) - 1 - N_OF_USERS :]
     for row in range(len(scores)):
-        mine = clicks_of(clicks, row)
-        clicked[mine] = True
-        constant = coefficients[-1]
-        for feature in range(n_own):
-            constant += (
-                coefficients[len(coefficients) - 1 - n_own + feature] * of_users[row, feature]
-            )
+        own = clicks_of(clicks, row)
+        clicked[own] = True
+        log_clicks, log_alpha = of_users[row, 0], of_users[row, 1]
+        constant = mine[0] * log_clicks + mine[1] * log_clicks**2 + mine[2] * log_alpha + mine[3]
         for item in range(n_items):
-            if clicked[item]:
-                scale[item] = -np.inf
-                continue
-            score = scores[row, item]
-            value = constant + coefficients[0] * log_odds(chances[row, item])
-            if is_given:
-                value += coefficients[1] * score
-            else:
-                value += coefficients[1] * np.log(max(score, LEAST_SCORE))
-                value += coefficients[2] * score
-            if len(others):
-                value += coefficients[2 if is_given else 3] * log_odds(others[row, item])
-            scale[item] = value
-        least, lowest = -np.inf, 1.0  # of the best items: the scale, and the probability
-        if n_best < n_items:
-            least = -np.partition(-scale, n_best - 1)[n_best - 1]
-        for item in range(n_items):
+            ordering[rankings[row, item] - 1] = item
+        place = 0
+        for rank in range(n_items):
+            item = ordering[rank]
             if clicked[item]:
                 chances[row, item] = 0.0
-            elif scale[item] >= least:
-                chances[row, item] = interpolate(scale[item], knots[0], values[0])
-                lowest = min(lowest, chances[row, item])
-        for item in range(n_items):
-            if not clicked[item] and scale[item] < least:
-                rest = interpolate(scale[item], knots[1], values[1])
-                chances[row, item] = min(rest, lowest)
-        for item in range(n_items):
-            if not clicked[item]:
-                more = TIE_BREAK / (1.0 + np.exp(-scale[item]))
-                chances[row, item] = min(chances[row, item] + more, 1.0)
-        clicked[mine] = False
+                continue
+            scale = constant + item_scale(
+                chances[row, item], scores[row, item], place, window, correction
+            )
+            if len(others):
+                scale += coefficients[N_OF_ITEMS] * log_odds(others[row, item])
+            odds = smooth_map(scale, correction.knots, correction.values, correction.slopes)
+            chances[row, item] = 1.0 / (1.0 + np.exp(-odds))
+            place += 1
+        clicked[own] = False

@@ -69,7 +69,8 @@ class Model:
     def _corrected_window(self) -> list[int]:
         """A window whose probabilities are corrected, by kernels of their own, if there is one."""
         fit = self.posterior
-        return list(fit.corrections)[:1] if isinstance(fit, PersonalFit) else []
+        is_corrected = isinstance(fit, PersonalFit) and fit.correction is not None
+        return [1] if is_corrected else []
 
     def _sizes_at_hand(self) -> list[int]:
         """How many clicks users have, the commonest first; none at all is asked for too."""
