@@ -16,7 +16,9 @@ ROWS = st.lists(
 
 
 def clicks_of(rows):
-    table = [[index, column, time] for index, row in enumerate(rows) for column, time in enumerate(row)]
+    table = [
+        [index, column, time] for index, row in enumerate(rows) for column, time in enumerate(row)
+    ]
     users, items, times = (list(each) for each in zip(*table, strict=True))
     starts = np.searchsorted(users, np.arange(len(rows) + 1))
     return pm.Clicks(

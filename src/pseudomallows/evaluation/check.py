@@ -145,9 +145,7 @@ def _first_clicks(new: Clicks) -> Clicks:
     return new.choose(place < LARGEST_WINDOW)
 
 
-def _compare(
-    stated: NDArray[np.float64], observed: NDArray[np.float64], n_bins: int
-) -> Check:
+def _compare(stated: NDArray[np.float64], observed: NDArray[np.float64], n_bins: int) -> Check:
     given = ~np.isnan(stated)
     gaps = np.where(given, observed - stated, 0.0).sum(axis=1)
     n_given, n_users = int(given.sum()), len(gaps)

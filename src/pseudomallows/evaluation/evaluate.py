@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..engines.executors import Executor, check_local
 from ..inference.fit import fit
+from ..inference.methods.auto import Asked, choose_method
 from ..inference.methods.personal import MIN_USERS
 from ..posteriors.personal import Fit
 from ..preferences import Clicks, check_clicks
@@ -18,12 +19,14 @@ from .figures import calibrate, hits_of, scores_of
 from .result import Evaluation
 from .trials import Trial, make_trial
 
+ALWAYS = ("alpha", "progress", "checkpoint")  # arguments of `fit` that say nothing of the method
+
 
 def evaluate(
     prefs: Clicks,
     hide: int | None = None,
     k: int | None = None,
-    method: str = "pseudo",
+    method: str = "auto",
     *,
     split: str = "random",
     test: Any = None,
@@ -52,10 +55,11 @@ def evaluate(
         since so many clicks are hidden (by a split in time, or with `test`, as many as a user has
         there on average); of more than `hide` recommendations some must be wrong.
     method : str
-        Method of :func:`fit`; further options go there too. For "personal", with 100 users or more
-        to judge, the probabilities are corrected by the hidden clicks of the half of the users who
-        are not judged with them, as `held_out` would, however the clicks are split; a plain fit has
-        no such clicks. With ``calibrate=False`` nothing is corrected.
+        Method of :func:`fit`; further options go there too. By "personal", which "auto" (default)
+        is for clicks, with clicks hidden at random or given as a `test`, and 100 users or more to
+        judge, the probabilities are corrected by the hidden clicks of the half of the users who are
+        not judged with them, as `held_out` would; unless `calibrate` says otherwise. By a split in
+        time a plain fit is judged, which learns from times what comes next.
     split : str
         Which clicks are hidden: "random"; "last", each user's last `hide` clicks in time; "time",
         all clicks from a date on, by which users with clicks before and after it are judged. The
@@ -91,12 +95,27 @@ def evaluate(
     rng = np.random.default_rng(rng)
     given = {"test": test, "truth": truth, "at": at, "share": share}
     asked = make_trial(prefs, hide, k, split, given, rng)
-    if method == "personal" and truth is None and _is_corrected_by_halves(asked, options):
+    if method == "auto":
+        method, options = _choose(prefs, options)
+    by_halves = method == "personal" and truth is None and split == "random"
+    if by_halves and _is_corrected_by_halves(asked, options):
         posterior, found, asked = _judge_halves(asked, rng, executor, options)
     else:
         posterior = fit(asked.shown, method, rng=rng, executor=executor, **options)
         found = asked.recommend(posterior, asked.judged, executor)
     return _score(asked, posterior, found, n_bins, rng)
+
+
+def _choose(prefs: Clicks, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The method of "auto", without the consensus of all users, which recommends nothing."""
+    usual: dict[str, Any] = {"n_draws": None, "n_clusters": 1, "distance": "footrule"}
+    asked = {name: options.get(name) or value for name, value in usual.items()}
+    others = {name: value for name, value in options.items() if name not in (*usual, *ALWAYS)}
+    method, chosen, _ = choose_method(prefs, Asked(**asked, options=others, needs_chain=False))
+    if method != "personal":
+        return method, options
+    plain = {name: value for name, value in chosen.items() if name != "with_consensus"}
+    return method, {name: options[name] for name in ALWAYS if name in options} | plain
 
 
 def _is_corrected_by_halves(test: Trial, options: dict[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
 from .methods import METHODS, Case
+from .personal.next_clicks import usual_calibration
 
 
 def call_of(posterior: Fit) -> str:
@@ -77,6 +78,9 @@ def _personal_options(posterior: PersonalFit) -> dict[str, Any]:
         given["ridge"] = stored["ridge"]
     flags = ("nonnegative", "blend", "calibrate")
     given |= {key: False for key in flags if not stored.get(key, True)}
+    how, data = stored.get("calibration"), posterior.clicks
+    if how is not None and data is not None and how != usual_calibration(data):
+        given["calibrate"] = how
     given |= {"with_consensus": True} if stored.get("with_consensus") else {}
     marks = {"held_out": "held_out", "given_scores": "scores", "with_clusters": "with_clusters"}
     return given | {option: _Ellipsis() for mark, option in marks.items() if stored.get(mark)}

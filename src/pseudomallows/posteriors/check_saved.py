@@ -15,7 +15,16 @@ from ..kernels.footrule.personal import N_OF_ITEMS, N_OF_USERS
 from ..latent.own_laws import OWN_LAWS
 from ..preferences import KINDS
 from ..rankings import MAX_ALPHA
-from .names import AUGMENTATIONS, ERROR_MODELS, GAPS, METHODS, STARTS, UPDATES
+from .names import (
+    AUGMENTATIONS,
+    CALIBRATIONS,
+    ERROR_MODELS,
+    GAPS,
+    METHODS,
+    STARTS,
+    UPDATES,
+)
+from .recency import UNITS
 
 ARRAYS = {
     "consensus": 4,
@@ -190,6 +199,8 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "curve": curve is not None and not _is_curve(curve),
         "ridge": is_personal and not _is_ridge(options.get("ridge", "missing")),
         "parts": is_personal and not _are_parts(options.get("parts", [])),
+        "recency": is_personal and not _is_recency(options.get("recency")),
+        "calibration": options.get("calibration") not in (None, *CALIBRATIONS),
     }
     wrong |= {name: type(options.get(name, True)) is not bool for name in FLAGS}
     if any(wrong.values()):
@@ -249,6 +260,16 @@ def _is_number(value: Any) -> bool:
 
 def _is_ridge(value: Any) -> bool:
     return value is None or (_is_number(value) and value >= 0)
+
+
+def _is_recency(value: Any) -> bool:
+    is_made = isinstance(value, dict) and set(value) == {"half_life", "unit"}
+    return value is None or (
+        is_made
+        and _is_number(value["half_life"])
+        and value["half_life"] > 0
+        and value["unit"] in UNITS
+    )
 
 
 def _are_parts(value: Any) -> bool:

@@ -23,6 +23,7 @@ from ..preferences import Clicks, Preferences
 from ..rankings import orderings_of
 from .corrections import Correction
 from .posterior import Posterior
+from .recency import Recency
 from .step_corrections import StepCorrections
 
 Floats = NDArray[np.float64]
@@ -47,6 +48,8 @@ class PersonalModel:
         From the probability to be among the next ranks, for any window up to its largest, the
         place, the score and the number of clicks to what comes true. None without calibration; a
         few `StepCorrections` if the fit was read from an older file.
+    recency : Recency or None
+        How much less old clicks weigh in the scores of their user; None: they all weigh alike.
     scores : (n_users, n_items) array
         The scores that were given, scaled to mean 0 and deviation 1; else empty.
     distance : str
@@ -64,6 +67,7 @@ class PersonalModel:
     scores: Floats = field(default_factory=lambda: np.empty((0, 0)))
     distance: str = "footrule"
     bias: Floats = field(default_factory=lambda: np.empty(0))
+    recency: Recency | None = None
 
     @property
     def n_items(self) -> int:
@@ -91,11 +95,15 @@ class PersonalModel:
 
     def scores_of(self, seen: Clicks, rows: slice) -> Floats:
         """``scores[row, item]`` of some users; without clicks, the popularity."""
-        starts = seen.starts[rows.start : rows.stop + 1]
-        if len(starts) == 2 and starts[1] > starts[0]:  # one user, as a service asks
+        starts, recency = seen.starts[rows.start : rows.stop + 1], self.recency
+        if recency is not None and seen.times is not None:
+            weights = recency.weights_of(seen.take(np.arange(rows.start, rows.stop)))
+            found = clicks_matrix(starts, seen.codes, self.n_items, weights) @ self.item_weights
+        elif len(starts) == 2 and starts[1] > starts[0]:  # one user, as a service asks
             found = np.add.reduce(self.item_weights[seen.codes[starts[0] : starts[1]]])[None]
             return found + self.bias if self.bias.size else found
-        found = clicks_matrix(starts, seen.codes, self.n_items) @ self.item_weights
+        else:
+            found = clicks_matrix(starts, seen.codes, self.n_items) @ self.item_weights
         if self.bias.size:
             found += self.bias
         found[starts[1:] == starts[:-1]] = self.popularity
@@ -301,10 +309,15 @@ def check_fit(found: Any) -> None:
         raise TypeError(f"posterior must come from fit, got {type(found).__name__}")
 
 
-def clicks_matrix(starts: NDArray[np.int64], codes: NDArray[np.int32], n_items: int) -> Any:
-    """Clicks as a sparse matrix of ones."""
+def clicks_matrix(
+    starts: NDArray[np.int64],
+    codes: NDArray[np.int32],
+    n_items: int,
+    weights: Floats | None = None,
+) -> Any:
+    """Clicks as a sparse matrix of ones, or of the weight of each."""
     from scipy.sparse import csr_array
 
     mine = codes[starts[0] : starts[-1]]
-    shape = (len(starts) - 1, n_items)
-    return csr_array((np.ones(len(mine)), mine, starts - starts[0]), shape=shape)
+    values = np.ones(len(mine)) if weights is None else weights
+    return csr_array((values, mine, starts - starts[0]), shape=(len(starts) - 1, n_items))

@@ -47,6 +47,7 @@ from .check_saved import (
 from .corrections import Correction
 from .personal import Fit, PersonalFit, as_posterior
 from .posterior import Posterior
+from .recency import Recency
 from .step_corrections import StepCorrection, StepCorrections
 
 FORMAT, VERSION, HEADER = "pseudomallows posterior", 6, "header.json"
@@ -244,9 +245,11 @@ def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> d
         if (inner.n_items, inner.n_users, inner.n_clusters) != (n_items, n_users, 1):
             raise WrongFileError("is damaged: its consensus is of other users or items")
         found["population"] = replace(as_posterior(inner), data=fields["data"])
+    recency = fields["settings"]["options"].get("recency")
     return found | {
         "correction": _read_correction(parts),
         "distance": fields["settings"]["distance"],
+        "recency": None if recency is None else Recency(**recency),
     }
 
 

@@ -3,8 +3,8 @@
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from ...kernels.footrule.personal import OwnLaws
 from ...latent.own_laws import OWN_LAWS
 from ...latent.population import check_informative
 from ...posteriors.corrections import Correction, features_of, marks_of
+from ...posteriors.names import CALIBRATIONS
 from ...posteriors.personal import PersonalFit, PersonalModel
 from ...posteriors.posterior import Posterior
 from ...preferences import Clicks, Preferences, rows_of_users
@@ -27,7 +28,8 @@ from ...recommendations.recommenders import chances_of
 from ..personal.blend import Blend, choose_blend, sample_of, why_not
 from ..personal.corrections import Cases, learn_correction, thin_places
 from ..personal.item_scores import given_scores, products_of, ridge_weights
-from .method import Case, Options, flag, option
+from ..personal.next_clicks import choose_recency, split_inside, usual_calibration
+from .method import Case, Options, flag, one_of, option
 
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
 WINDOWS = (1, 3, 10, 30)  # numbers of next items for which what comes true is looked at
@@ -40,6 +42,10 @@ N_STEPS = 100  # of EM for the distribution of alpha
 LEAST_ALPHA_SHARE = 0.01  # of an alpha in the population, for it to stay in the grid
 Floats = NDArray[np.float64]
 Others = Callable[[Clicks, int], Floats]
+
+
+def _check_calibrate(value: Any, name: str) -> bool | str:
+    return one_of(*CALIBRATIONS)(value, name) if isinstance(value, str) else flag(value, name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,14 +82,18 @@ class Personal(Options):
         "The probabilities are corrected by what came true of them, for windows like their number. "
         "Users and items that the fit does not have are left out, with a warning that counts them.",
     )
-    calibrate: bool = option(
+    calibrate: bool | str = option(
         True,
-        "Without `held_out`: correct by an inner split, one monotone map of the probabilities for "
-        "each of the windows 1, 3 and 10. The last clicks of a part of the users are hidden; which "
-        "were the last is drawn from the law of each, so that the map is the identity where the "
-        "law is right. An array of scores cannot be learnt again without the hidden clicks: "
-        "if it was learnt from them, give False.",
-        check=flag,
+        "Without `held_out`: which clicks are hidden inside, to correct the probabilities by what "
+        'came true of them, before all is learnt again from all clicks. "last" (default with '
+        'times): a third of each user\'s clicks, the last ones, for what comes next. "cut": all '
+        'clicks after a date, for a model that will serve the future. "random" (default without '
+        "times): any third, so that a probability is that of a click like those that are there. "
+        '"law": the last by the law of each user, so that nothing is corrected where the law is '
+        "right. False: no correction. With times, it is also learnt whether old clicks weigh less. "
+        "An array of scores cannot be learnt again without hidden clicks, and clusters neither: "
+        'with these it is "law"; if they were learnt from these clicks, give False.',
+        check=_check_calibrate,
     )
     with_clusters: Posterior | None = option(
         None,
@@ -110,6 +120,15 @@ class Personal(Options):
         n_later = self.held_out.n_clicks
         return max(1, round(float(n_later[n_later > 0].mean()))) if n_later.any() else USUAL_BEST
 
+    def calibration(self, prefs: Clicks) -> str | None:
+        """Which clicks are hidden inside to learn a correction from; None for no such way."""
+        if not self.calibrate or self.held_out is not None:
+            return None
+        has_own = self.with_clusters is not None
+        if has_own or (self.scores is not None and not callable(self.scores)):
+            return "law"
+        return usual_calibration(prefs) if self.calibrate is True else str(self.calibrate)
+
     @property
     def others(self) -> Others | None:
         """The probabilities of the clusters."""
@@ -130,7 +149,7 @@ class Personal(Options):
             "nonnegative": self.nonnegative,
             "blend": self.blend,
             "ridge_given": self.ridge is not None,
-            "calibrate": self.calibrate,
+            "calibrate": bool(self.calibrate),
             "held_out": self.held_out is not None,
             "given_scores": self.scores is not None,
             "with_clusters": self.with_clusters is not None,
@@ -138,7 +157,7 @@ class Personal(Options):
         }
 
 
-def _check_clusters(clusters: Any, prefs: Clicks, calibrate: bool) -> None:
+def _check_clusters(clusters: Any, prefs: Clicks, calibrate: bool | str) -> None:
     if not isinstance(clusters, Posterior) or clusters.clicks is None:
         raise TypeError("with_clusters must be a posterior from a fit of clicks")
     if clusters.items.tolist() != prefs.items.tolist():
@@ -178,10 +197,26 @@ def fit_personal(
     clicks = _check_call(prefs, wanted)
     method = Personal.make(Case.of(clicks), options).checked(clicks)
     distance = distances.get(wanted["distance"]).name
-    learner = Learner(clicks, alpha, distance, method, rng, executor or Threads())
-    steps = iter(range(1, N_REPORTS + 1))
-    model = learner.learn(lambda: progress(next(steps), N_REPORTS))
-    more = {"alpha_given": alpha is not None, "order": None} | learner.scores_settings()
+    how = method.calibration(clicks)
+    inside = None if how in (None, "law") else split_inside(clicks, str(how), rng)
+    n_steps = N_REPORTS * (1 if inside is None else 2)
+    steps = iter(range(1, n_steps + 1))
+
+    def report() -> None:
+        progress(next(steps), n_steps)
+
+    law = (alpha, distance, rng, executor or Threads())
+    if inside is None:
+        learner = Learner(clicks, method, *law)
+        model = learner.learn(report)
+    else:
+        first = Learner(inside.shown, replace(method, held_out=inside.hidden), *law)
+        correction = first.learn(report).correction
+        learner = Learner(clicks, replace(method, calibrate=False), *law).following(first)
+        model = replace(learner.learn(report), correction=correction)
+        how = None if correction is None else how
+    more = {"alpha_given": alpha is not None, "order": None, "calibration": how}
+    more |= learner.scores_settings()
     settings = {
         "method": "personal",
         "distance": distance,
@@ -207,9 +242,9 @@ class Learner:
     def __init__(
         self,
         prefs: Clicks,
+        options: Personal,
         alpha: float | None,
         distance: str,
-        options: Personal,
         rng: np.random.Generator,
         executor: Executor,
     ):
@@ -225,14 +260,22 @@ class Learner:
         self._why_single = "one regression, as was asked for" if options.is_single else None
         self._blend: Blend | None = None
 
+    def following(self, first: "Learner") -> Self:
+        """Make scores in the way that another has chosen, from less."""
+        self._ridge, self._why_single, self._blend = first._ridge, first._why_single, first._blend
+        self._blank = replace(self._blank, recency=first._blank.recency)
+        return self
+
     def scores_settings(self) -> dict[str, Any]:
         """How the scores were made."""
+        recency = self._blank.recency
+        found = {} if recency is None else {"recency": asdict(recency)}
         if self._options.scores is not None:
             return {"ridge": None}
         if self._blend is None:
-            return {"ridge": self._ridge, "parts": [], "single": self._why_single}
+            return found | {"ridge": self._ridge, "parts": [], "single": self._why_single}
         objective = {"objective": self._blend.objective, "n_best": self._n_best}
-        return {"ridge": None, "parts": self._blend.settings()} | objective
+        return found | {"ridge": None, "parts": self._blend.settings()} | objective
 
     @property
     def _n_best(self) -> int:
@@ -244,6 +287,11 @@ class Learner:
             self._choose_scores()
         report()
         model = self.scored(self.prefs)
+        held_out = self._options.held_out
+        if held_out is not None and self.prefs.times is not None and not model.is_given:
+            recency = choose_recency(model, self.prefs, held_out, self._n_best, self._rng)
+            model = replace(model, recency=recency)
+            self._blank = replace(self._blank, recency=recency)
         shares = _alpha_distribution(model, self.prefs, self._rng, self._executor)
         used = shares > LEAST_ALPHA_SHARE
         law = {"alphas": model.alphas[used], "alpha_shares": shares[used] / shares[used].sum()}
@@ -276,7 +324,10 @@ class Learner:
     def _choose_scores(self) -> None:
         """A blend, or the ridge of a single regression."""
         self._why_single = self._why_single or why_not(self.prefs)
-        if self._why_single is None:
+        if self._blend is not None:
+            informative = np.flatnonzero(self.prefs.is_informative)
+            self._sample = sample_of(informative, self.prefs.n_items, self._rng)
+        elif self._why_single is None:
             how = (self._rng, self._executor)
             self._blend = choose_blend(self.prefs, self._n_best, *how)
             informative = np.flatnonzero(self.prefs.is_informative)
