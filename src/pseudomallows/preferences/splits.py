@@ -68,26 +68,24 @@ def hide_last(
     return _hide_first(prefs, order, hide, enough)
 
 
-def hide_share(
-    prefs: Clicks, share: float, most: int, is_last: bool, rng: np.random.Generator
+def hide_numbers(
+    prefs: Clicks, numbers: NDArray[np.int64], is_last: bool, rng: np.random.Generator
 ) -> Split:
-    """Hide this share of the clicks of each user, one at least of two, and so many at most: the
-    last in time, or at random.
+    """Hide so many clicks of each user, ``numbers[user]``: the last in time, or at random.
 
     Examples
     --------
     >>> prefs = Clicks.from_clicks([[1] * 9, [1, 1, *[0] * 7], [1, *[0] * 8]])
-    >>> hide_share(prefs, 1 / 3, 2, False, np.random.default_rng(1)).hidden.n_clicks
+    >>> numbers = np.array([2, 1, 0])
+    >>> hide_numbers(prefs, numbers, False, np.random.default_rng(1)).hidden.n_clicks
     array([2, 1, 0])
     """
-    n_clicks = prefs.n_clicks
-    numbers = np.clip((n_clicks * share).astype(np.int64), 1, most) * (n_clicks > 1)
     late_first = np.zeros(len(prefs.codes))
     if is_last:
         times = times_of(prefs, "the last clicks")
         late_first = np.where(np.isnan(times), np.inf, -times)
     order = np.lexsort((rng.random(len(late_first)), late_first, prefs.owners))
-    return _hide_first(prefs, order, numbers[prefs.owners], n_clicks > 1)
+    return _hide_first(prefs, order, numbers[prefs.owners], numbers > 0)
 
 
 def split_at(prefs: Clicks, time: float) -> Split:

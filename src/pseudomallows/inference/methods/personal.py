@@ -425,7 +425,8 @@ class Learner:
 
     def _learn_held_out(self, model: PersonalModel, held_out: Clicks) -> Correction:
         """Learn from clicks that came later than those of the fit. Which of a user's came first is
-        not known, so that each is among the next w of n with a chance of w / n."""
+        known by their times; without these, each is among the next w of n with a chance of w / n.
+        """
         prefs = self.prefs
         held_out = held_out.take(held_out.n_clicks > 0)
         if held_out.n_users > MAX_HELD_OUT:
@@ -434,7 +435,10 @@ class Learner:
         chosen = rows_of_users(prefs, held_out.users.tolist())
         known = seen_table(prefs.take(chosen), slice(0, len(chosen)))
         later = seen_table(held_out, slice(0, len(chosen))) & ~known
-        chosen, later = chosen[later.any(axis=1)], later[later.any(axis=1)]
+        places = None if held_out.times is None else _places_in_time(held_out, later, self._rng)
+        is_new = later.any(axis=1)
+        chosen, later = chosen[is_new], later[is_new]
+        places = None if places is None else places[is_new]
         if len(chosen) < MIN_USERS:
             raise ValueError(
                 f"held_out must have clicks that are not in the fit, of {MIN_USERS} users or more, "
@@ -443,6 +447,8 @@ class Learner:
         n_later = later.sum(axis=1)
 
         def came_true(rows: NDArray[np.int64], window: int) -> Floats:
+            if places is not None:
+                return np.asarray(places[rows] < window, dtype=np.float64)
             return np.asarray(later[rows] * (window / n_later[rows])[:, None])
 
         found = Later(chosen, n_later, windows_for(n_later), came_true)
@@ -492,6 +498,21 @@ class Learner:
             targets = later.came_true(able[rows], window)
             parts.append(Cases(features[is_case], targets[is_case], weights[is_case]))
         return parts
+
+
+def _places_in_time(
+    held_out: Clicks, later: NDArray[np.bool_], rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """``places[row, item]`` of the later clicks of each user in time, from 0; ties by chance, those
+    without a time last, and what is not `later` beyond all."""
+    places = np.full(later.shape, np.iinfo(np.int32).max, dtype=np.int32)
+    is_new = later[held_out.owners, held_out.codes]
+    owners, codes = held_out.owners[is_new], held_out.codes[is_new]
+    assert held_out.times is not None
+    order = np.lexsort((rng.random(len(owners)), held_out.times[is_new], owners))
+    firsts = np.searchsorted(owners, owners)
+    places[owners[order], codes[order]] = np.arange(len(order)) - firsts
+    return places
 
 
 class Later(NamedTuple):

@@ -9,11 +9,11 @@ from ...engines.executors import blocks
 from ...posteriors.personal import PersonalModel
 from ...posteriors.recency import Recency
 from ...preferences import Clicks, rows_of_users
-from ...preferences.splits import DATES, Split, hide_share, split_at, time_of_share
+from ...preferences.splits import DATES, Split, hide_numbers, split_at, time_of_share
 
 HALF_LIVES = {"clicks": (3.0, 10.0, 30.0), "days": (7.0, 30.0, 180.0)}
 MAX_SCORED = 2500  # users by whom the half-life is chosen
-HIDDEN_SHARE, MOST_HIDDEN = 1 / 3, 30  # of a user's clicks; no correction looks further
+NUMBERS = np.array([1, 3, 10, 30])  # of a user's clicks that may be hidden
 CUT_SHARE = 0.2  # of all clicks
 MIN_USERS = 50  # behind a correction
 
@@ -30,16 +30,27 @@ def split_inside(clicks: Clicks, how: str, rng: np.random.Generator) -> Split | 
     if how == "cut":
         found = split_at(clicks, time_of_share(clicks, CUT_SHARE))
     else:
-        found = hide_share(clicks, HIDDEN_SHARE, MOST_HIDDEN, how == "last", rng)
+        found = hide_numbers(clicks, draw_numbers(clicks.n_clicks, rng), how == "last", rng)
     is_judged = (found.hidden.n_clicks > 0) & (found.shown.n_clicks > 0)
     return found if is_judged.sum() >= MIN_USERS else None
+
+
+def draw_numbers(n_clicks: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """How many clicks to hide from each user: any of a few numbers that leave as many.
+
+    >>> draw_numbers(np.array([1, 2, 4, 100]), np.random.default_rng(1)).tolist()
+    [0, 1, 1, 30]
+    """
+    choices = np.searchsorted(NUMBERS, n_clicks // 2, "right")
+    chosen = rng.integers(np.maximum(choices, 1))
+    return np.where(choices > 0, NUMBERS[chosen], 0)
 
 
 def choose_recency(
     model: PersonalModel, shown: Clicks, later: Clicks, n_best: int, rng: np.random.Generator
 ) -> Recency | None:
-    """The half-life by which most later clicks are among the best unseen items; None, if the best
-    is not ahead of equal weights by its standard error."""
+    """The half-life by which most later clicks are among the best unseen items. Of what is within
+    one standard error of that: equal weights, None, if they are; else a number of clicks."""
     later = later.take(np.flatnonzero(later.n_clicks))
     rows = rows_of_users(shown, later.users.tolist())
     chosen = np.flatnonzero(shown.n_clicks[rows] > 1)  # with one click there is nothing to weigh
@@ -49,15 +60,20 @@ def choose_recency(
     assert shown.times is not None
     is_dated = DATES[0] <= np.nanmedian(shown.times) < DATES[1]
     units = ("clicks", "days") if is_dated else ("clicks",)
-    found = [Recency(length, unit) for unit in units for length in HALF_LIVES[unit]]
+    found = [None, *(Recency(length, unit) for unit in units for length in HALF_LIVES[unit])]
     if len(chosen) < MIN_USERS:
         return None
-    plain = _recall(replace(model, recency=None), seen, wanted, n_best)
-    recalls = [_recall(replace(model, recency=each), seen, wanted, n_best) for each in found]
-    best = int(np.argmax([recall.sum() for recall in recalls]))
-    lead = recalls[best] - plain
-    error = lead.std(ddof=1) / np.sqrt(len(lead))
-    return found[best] if lead.mean() > error else None
+    recalls = np.stack(
+        [_recall(replace(model, recency=each), seen, wanted, n_best) for each in found]
+    )
+    means = recalls.mean(axis=1)
+    behind = recalls[means.argmax()] - recalls
+    near = behind.mean(axis=1) <= behind.std(axis=1, ddof=1) / np.sqrt(len(chosen))
+    if near[0]:
+        return None
+    of_clicks = np.array([each is not None and each.unit == "clicks" for each in found])
+    able = near & of_clicks if (near & of_clicks).any() else near
+    return found[int(np.where(able, means, -1.0).argmax())]
 
 
 def _recall(model: PersonalModel, seen: Clicks, wanted: Clicks, n_best: int) -> NDArray[np.float64]:
