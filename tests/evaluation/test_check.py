@@ -12,8 +12,8 @@ from pseudomallows.preferences.splits import hide_random
 def data():
     """Clicks of people of two tastes: a fit of some of them, and what came later."""
     rng = np.random.default_rng(1)
-    tastes = [pm.simulate_clicks(300, 20, 30, 6, rng=seed).preferences for seed in (1, 2)]
-    tables = [np.zeros((300, 20), bool) for _ in tastes]
+    tastes = [pm.simulate_clicks(400, 20, 9, 6, rng=seed).preferences for seed in (1, 2)]
+    tables = [np.zeros((400, 20), bool) for _ in tastes]
     for table, taste in zip(tables, tastes, strict=True):
         table[taste.owners, taste.codes] = True
     return hide_random(pm.Preferences.from_clicks(np.concatenate(tables)), 2, rng)

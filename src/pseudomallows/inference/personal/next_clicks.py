@@ -39,7 +39,7 @@ def draw_numbers(n_clicks: NDArray[np.int64], rng: np.random.Generator) -> NDArr
     """How many clicks to hide from each user: any of a few numbers that leave as many.
 
     >>> draw_numbers(np.array([1, 2, 4, 100]), np.random.default_rng(1)).tolist()
-    [0, 1, 1, 30]
+    [0, 1, 1, 3]
     """
     choices = np.searchsorted(NUMBERS, n_clicks // 2, "right")
     chosen = rng.integers(np.maximum(choices, 1))
