@@ -20,7 +20,7 @@ from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
 from .alpha import estimate_alpha
 from .checkpoint import Checkpoint, describe_call
-from .choose_clusters import check_not_votes, choose_clusters
+from .choose_clusters import ClustersWarning, check_not_votes, choose_clusters
 from .doubts import warn_if_doubtful
 from .methods import ALL_METHODS, METHODS, Case, Method, Plan
 from .methods.mcmc import contradictions_of
@@ -153,7 +153,9 @@ def fit(
         warn_if_doubtful(result, run.plan, run.population, run.unbounded)
         if file is not None:
             file.remove()
-    return replace(result, settings=result.settings | made_by(rng, started))
+    reading = getattr(prefs, "reading", "")
+    how = {"reading": reading} if reading else {}
+    return replace(result, settings=result.settings | how | made_by(rng, started))
 
 
 def no_progress(done: int, total: int) -> None:
@@ -219,6 +221,8 @@ class Call:
             progress=self.progress,
             distance=options["distance"],
         )
+        if curve.doubt:
+            warnings.warn(ClustersWarning(f"n_clusters='auto': {curve.doubt}"), stacklevel=4)
         return curve.chosen, {"curve": curve.as_settings()}
 
     def _check_either(self, n_draws: int | None, options: dict[str, Any]) -> None:

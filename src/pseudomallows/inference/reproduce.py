@@ -22,7 +22,8 @@ def call_of(posterior: Fit) -> str:
         n_draws, seed = options["n_draws"], settings.get("seed")
         return f"posterior.update(more, n_draws={n_draws!r}, rng={seed!r})"
     given = {"method": settings.get("method")} | options | {"rng": settings.get("seed")}
-    return f"pm.fit({', '.join(['prefs', *(f'{key}={value!r}' for key, value in given.items())])})"
+    prefs = settings.get("reading", "prefs")  # how the file was read, if that is not usual
+    return f"pm.fit({', '.join([prefs, *(f'{key}={value!r}' for key, value in given.items())])})"
 
 
 def fit_options(posterior: Fit) -> dict[str, Any]:
