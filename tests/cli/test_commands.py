@@ -15,6 +15,7 @@ import pytest
 
 import pseudomallows as pm
 from clihelp import command, run
+from pseudomallows.inference.reproduce import call_of
 
 
 def test_simulated_files_are_read_again(here):
@@ -290,3 +291,56 @@ def test_votes_become_a_leaderboard(here, capsys):
     assert [row["item"] for row in json.loads(capsys.readouterr().out)] == ["a", "b", "c"]
     assert run("pairs", "votes.pm", "--n", 2, "--out", "pairs.csv") == 0
     assert len(Path("pairs.csv").read_text().splitlines()) == 3
+
+
+@pytest.fixture
+def ratings(here):
+    """A log without a header, of users who go from the first item to the last."""
+    lines = [
+        f"u{row}::i{row % 3 + place}::{place % 5 + 1}::{place}"
+        for row in range(30)
+        for place in range(8)
+    ]
+    Path("log.dat").write_text("\n".join(lines) + "\n")
+    return "log.dat"
+
+
+def test_evaluate_splits_by_time_and_says_who_is_judged(ratings, capsys):
+    how = ["--no-header", "--columns", "user,item,stars,time", "--min-rating", 2, "--alpha", 5]
+    how += ["--draws", 5, "--seed", 1, "--k", 2]
+    assert run("evaluate", ratings, *how, "--split", "time", "--at", 6) == 0
+    found = capsys.readouterr()
+    assert (
+        "hidden: all clicks from 6 on; 2 recommendations each\n30 of 30 users judged" in found.out
+    )
+    assert "EASE" in found.out
+    assert "60 of 240 ratings below 2 left out" in found.err
+    assert run("evaluate", ratings, *how, "--split", "last", "--hide", 1, "--json") == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["hidden"] == "the 1 last clicks of each user"
+    assert (figures["n_users"], figures["all_users"], figures["not_judged"]) == (30, 30, {})
+    assert set(figures["scores"]) == {"fit", "popularity", "EASE"}
+    assert set(figures["scores"]["EASE"]["recall"]) == {"value", "error"}
+    Path("later.csv").write_text("user,item\nu0,i8\nu1,i9\nnobody,i1\n")
+    assert run("evaluate", ratings, *how, "--test", "later.csv") == 0
+    assert (
+        "2 of 31 users judged; not judged: 1 in test, but not in prefs" in capsys.readouterr().out
+    )
+
+
+@pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
+def test_a_fit_remembers_how_its_file_was_read(ratings, capsys):
+    how = ["--no-header", "--columns", "user=0,item=1,time=3", "--min-clicks", 5, "--sep", "::"]
+    assert (
+        run("fit", ratings, *how, "--out", "model.pm", "--alpha", 5, "--draws", 5, "--seed", 1) == 0
+    )
+    said = "(no header, columns user, item, column 2, timestamp; 0 users and 0 items with fewer"
+    assert said in capsys.readouterr().err
+    posterior = pm.load("model.pm")
+    call = call_of(posterior)
+    again = eval(call, {"pm": pm, "path": ratings})
+    assert call.startswith(
+        "pm.fit(pm.read(path, columns={'user': 0, 'item': 1, 'time': 3}, sep='::'"
+    )
+    assert (again.consensus == posterior.consensus).all()
+    assert (again.clicks.times == posterior.clicks.times).all()

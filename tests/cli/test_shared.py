@@ -12,8 +12,8 @@ def test_a_column_of_ratings_is_told_once(here, capsys):
         assert run(*arguments, "ratings.csv", "--quiet") == 0
         assert capsys.readouterr().err.splitlines() == [
             "pseudomallows: warning: ratings.csv: column 'rating' is ignored, every row counts as "
-            "a click, also the 1 of 3 whose rating is below 3, the middle of 1 to 5: drop the rows "
-            "that are not clicks first"
+            "a click, also the 1 of 3 whose rating is below 3, the middle of 1 to 5: give "
+            "min_rating=3 to leave these out"
         ]
 
 

@@ -34,7 +34,56 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     )
     kinds = f"{', '.join(KINDS)} (recognised by the header)"
     parser.add_argument("--kind", choices=KINDS, metavar="KIND", help=kinds)
+    add_reading(parser)
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """How to read the file, where it does not say so itself."""
     parser.add_argument("--encoding", help="encoding of the text (UTF-8)")
+    parser.add_argument(
+        "--columns",
+        type=columns,
+        metavar="NAMES",
+        help="of clicks: user=WHO,item=WHAT,time=WHEN,rating=STARS; without a header, the names of "
+        "all columns, user,item,...",
+    )
+    parser.add_argument("--sep", type=separator, help="the text between two cells (seen)")
+    parser.add_argument(
+        "--no-header",
+        action="store_false",
+        dest="header",
+        default=None,
+        help="the first line is data",
+    )
+    parser.add_argument(
+        "--min-rating", type=float, metavar="X", help="the least rating that is a click (any)"
+    )
+    parser.add_argument(
+        "--min-clicks",
+        type=count,
+        metavar="N",
+        help="leave out users and items with fewer, again and again (none)",
+    )
+
+
+def columns(text: str) -> dict[str, str | int] | list[str]:
+    """Names of columns, by what they are, or one after the other.
+
+    >>> columns("user=WHO,item=3"), columns("user,item")
+    ({'user': 'WHO', 'item': 3}, ['user', 'item'])
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not any("=" in part for part in parts):
+        return parts
+    if not all("=" in part for part in parts):
+        raise argparse.ArgumentTypeError(f"must be like user=WHO,item=WHAT, got {text!r}")
+    pairs = (part.split("=", 1) for part in parts)
+    return {what: int(name) if name.isdecimal() else name for what, name in pairs}
+
+
+def separator(text: str) -> str:
+    """The text between cells; \\t is a tab."""
+    return text.replace("\\t", "\t")
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..files.read import read
+from ..files.read import read_as
 from ..files.write import as_text
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
 from ..posteriors.save import load
+from ..preferences.splits import time_in_words
+from .shared import layout_of
 
 
 def info(options: argparse.Namespace) -> int:
@@ -29,7 +31,7 @@ def _about(options: argparse.Namespace) -> dict[str, Any]:
     """What is said of a file, by words."""
     if options.file != "-" and _is_model(options.file):
         return _about_model(load(options.file))
-    prefs = read(options.file, options.kind, encoding=options.encoding)
+    prefs, _ = read_as(options.file, options.kind, options.encoding, layout=layout_of(options))
     facts = {words: round(value, 4) for words, value in prefs.facts().items()}
     return {"holds": prefs.kind} | facts | GLIMPSES[prefs.kind](prefs)
 
@@ -44,7 +46,11 @@ def _glimpse_of_rankings(prefs: Any) -> dict[str, str]:
 
 def _glimpse_of_clicks(prefs: Any) -> dict[str, str]:
     """The item with the most clicks, to see that the file was understood."""
-    return {"most clicked": str(prefs.items[prefs.item_counts().argmax()])}
+    found = {"most clicked": str(prefs.items[prefs.item_counts().argmax()])}
+    if prefs.times is not None:
+        known = prefs.times[~np.isnan(prefs.times)]
+        found["times"] = f"{time_in_words(known.min())} to {time_in_words(known.max())}"
+    return found
 
 
 def _glimpse_of_pairs(prefs: Any) -> dict[str, str]:

@@ -19,6 +19,7 @@ from .arguments import (
     add_judging,
     add_method_words,
     add_model,
+    add_reading,
     add_saved,
     add_seed,
     add_table,
@@ -202,7 +203,7 @@ def _update(adders: Any) -> None:
     )
     add_saved(parser)
     parser.add_argument("file", metavar="FILE", help="more clicks, - for standard input")
-    parser.add_argument("--encoding", help="encoding of the text (UTF-8)")
+    add_reading(parser)
     parser.add_argument("--out", required=True, metavar="MODEL", help="where to save the new model")
     parser.add_argument("--draws", type=count, metavar="N", help="draws (as many as before)")
     add_seed(parser)
@@ -339,7 +340,7 @@ def _info(adders: Any) -> None:
     )
     parser.add_argument("file", metavar="FILE", help="a saved model, or data")
     parser.add_argument("--kind", choices=KINDS, help="kind of the data")
-    parser.add_argument("--encoding", help="encoding of the text (UTF-8)")
+    add_reading(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -13,6 +13,7 @@ from ..files.later import name_like
 from ..files.read import read_as
 from ..posteriors.personal import Fit
 from ..preferences import Clicks, Pairs, Rankings
+from ..preferences.inputs.layout import Layout
 
 
 def say(options: argparse.Namespace, words: str) -> None:
@@ -23,10 +24,16 @@ def say(options: argparse.Namespace, words: str) -> None:
 
 def read_data(options: argparse.Namespace) -> Rankings | Clicks | Pairs:
     """The data of the file; what a guess took it for is said, since it may be wrong."""
-    prefs, said = read_as(options.file, options.kind, options.encoding)
+    prefs, said = read_as(options.file, options.kind, options.encoding, layout=layout_of(options))
     if options.kind is None:
         say(options, said)
     return prefs
+
+
+def layout_of(options: argparse.Namespace) -> Layout:
+    """What the options say of the table."""
+    names = ("columns", "sep", "header", "min_rating", "min_clicks")
+    return Layout(*(getattr(options, name) for name in names))
 
 
 def read_clicks(options: argparse.Namespace, command: str) -> Clicks:
@@ -39,7 +46,10 @@ def read_clicks(options: argparse.Namespace, command: str) -> Clicks:
 
 def clicks_for(posterior: Fit, options: argparse.Namespace) -> Clicks:
     """The clicks of a file that are to be added to a model, whose names may be numbers."""
-    prefs, _ = read_as(options.file, "clicks", options.encoding, may_be_one_item=True)
+    layout = layout_of(options)
+    prefs, _ = read_as(
+        options.file, "clicks", options.encoding, may_be_one_item=True, layout=layout
+    )
     users, items = (name_like(names) for names in (posterior.users, posterior.items))
     renamed = prefs.rename(
         users=[users(name) for name in prefs.users], items=[items(name) for name in prefs.items]

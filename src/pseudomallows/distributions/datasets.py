@@ -49,8 +49,8 @@ def online_retail(n_items: int | None = 200, min_purchases: int = 1) -> Clicks:
     Clicks(1257 users, 200 items; 47988 clicks)
     >>> prefs.items[prefs.item_counts().argmax()]
     'REGENCY CAKESTAND 3 TIER'
-    >>> np.array([prefs.times.min(), prefs.times.max()]).astype("datetime64[s]").astype(str)
-    array(['2010-12-01T08:26:00', '2011-12-09T12:50:00'], dtype='<U28')
+    >>> [str(np.datetime64(int(time), "s")) for time in (prefs.times.min(), prefs.times.max())]
+    ['2010-12-01T08:34:00', '2011-12-09T12:09:00']
     """
     least = check_count(min_purchases, "min_purchases", 0)
     customers, titles, cells, times = _read_purchases()

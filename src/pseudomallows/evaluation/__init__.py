@@ -2,6 +2,15 @@
 
 from .check import Check, check
 from .evaluate import evaluate
-from .result import Calibration, Evaluation
+from .result import Calibration, Evaluation, Figure, Judged, Scores
 
-__all__ = ["Calibration", "Check", "Evaluation", "check", "evaluate"]
+__all__ = [
+    "Calibration",
+    "Check",
+    "Evaluation",
+    "Figure",
+    "Judged",
+    "Scores",
+    "check",
+    "evaluate",
+]

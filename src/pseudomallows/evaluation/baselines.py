@@ -14,7 +14,7 @@ from ..rankings import rank_randomly
 
 MOST_ITEMS = 4_000  # whose products EASE inverts
 RIDGES = (0.1, 0.3, 1.0, 3.0)  # in units of the mean number of clicks of an item
-MOST_USERS = 5_000  # by whom the ridge is chosen
+MOST_USERS, N_SPLITS = 5_000, 3  # by whom the ridge is chosen
 
 
 def most_clicked(
@@ -37,23 +37,26 @@ def ease(seen: Clicks, shown: Clicks, k: int, rng: np.random.Generator) -> NDArr
     """
     if shown.n_items > MOST_ITEMS:
         return None
-    return _best(seen, _weights(shown, _choose_ridge(shown, k, rng)), k)
-
-
-def _weights(shown: Clicks, ridge: float) -> NDArray[np.float64]:
-    return ridge_weights(products_of(shown, Threads(1)), ridge, nonnegative=False)
+    ridge = _choose_ridge(shown, k, rng)
+    weights = ridge_weights(products_of(shown, Threads(1)), ridge, nonnegative=False)
+    return _best(seen, weights, k)
 
 
 def _choose_ridge(shown: Clicks, k: int, rng: np.random.Generator) -> float:
     if not (shown.n_clicks > 1).any():
         return RIDGES[1]
-    inner, hidden = hide_random(shown, 1, rng)
-    judged = np.flatnonzero(hidden.n_clicks)
-    if len(judged) > MOST_USERS:
-        judged = np.sort(rng.choice(judged, MOST_USERS, replace=False))
-    seen, wanted = inner.take(judged), hidden.take(judged).codes[:, None]
-    hits = [(_best(seen, _weights(inner, ridge), k) == wanted).sum() for ridge in RIDGES]
-    return RIDGES[int(np.argmax(hits))]
+    hits = np.zeros(len(RIDGES), dtype=np.int64)
+    for _ in range(N_SPLITS):
+        inner, hidden = hide_random(shown, 1, rng)
+        judged = np.flatnonzero(hidden.n_clicks)
+        if len(judged) > MOST_USERS:
+            judged = np.sort(rng.choice(judged, MOST_USERS, replace=False))
+        seen, wanted = inner.take(judged), hidden.take(judged).codes[:, None]
+        products = products_of(inner, Threads(1))
+        for place, ridge in enumerate(RIDGES):
+            weights = ridge_weights(products, ridge, nonnegative=False)
+            hits[place] += (_best(seen, weights, k) == wanted).sum()
+    return RIDGES[int(hits.argmax())]
 
 
 def _best(seen: Clicks, weights: NDArray[np.float64], k: int) -> NDArray[np.int64]:

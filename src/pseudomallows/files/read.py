@@ -148,7 +148,7 @@ def read_as(
     else:
         found, said = _read_text(source, kind, encoding)
     if isinstance(found, Clicks):
-        found = _finish_clicks(source, found)
+        found = _finish_clicks(source, found, {"kind": kind, "encoding": encoding})
     elif layout.call().keys() - {"sep", "header"}:
         raise source.error(None, f"columns, min_rating and min_clicks are for clicks, not {said}")
     notes = f" ({'; '.join(source.notes)})" if source.notes else ""
@@ -165,7 +165,7 @@ def _check_layout(source: Source) -> None:
         raise source.error(None, "columns and min_rating are for long tables, not for arrays")
 
 
-def _finish_clicks(source: Source, found: Clicks) -> Clicks:
+def _finish_clicks(source: Source, found: Clicks, how: dict[str, str | None]) -> Clicks:
     """The clicks with enough of them, and how they were read."""
     layout, before = source.layout, found
     if layout.min_clicks is not None:
@@ -185,9 +185,10 @@ def _finish_clicks(source: Source, found: Clicks) -> Clicks:
         source.notes.append(
             f"times from {time_in_words(known.min())} to {time_in_words(known.max())}"
         )
-    if not layout.call():
+    call = {name: value for name, value in how.items() if value is not None} | layout.call()
+    if not call:
         return found
-    given = ", ".join(f"{name}={value!r}" for name, value in layout.call().items())
+    given = ", ".join(f"{name}={value!r}" for name, value in call.items())
     return replace(found, reading=f"pm.read(path, {given})")
 
 

@@ -1,6 +1,6 @@
 """From preferences to a posterior."""
 
-from .choose_clusters import ClusterCurve, choose_clusters
+from .choose_clusters import ClusterCurve, ClustersWarning, choose_clusters
 from .choose_distance import DistanceScores, choose_distance
 from .fit import fit
 from .personal.item_scores import scores_from
@@ -9,6 +9,7 @@ from .visit_order_search import Search, search
 
 __all__ = [
     "ClusterCurve",
+    "ClustersWarning",
     "DistanceScores",
     "Search",
     "choose_clusters",

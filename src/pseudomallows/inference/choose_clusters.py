@@ -20,7 +20,12 @@ from .chains.starts import find_start
 
 N_FOLDS, N_SNAPSHOTS = 3, 5
 MAX_ROWS = 4000  # more users than these change little, and are left out
-USERS_EACH, MAX_CLUSTERS = 25, 40  # at least so many users for each cluster
+USERS_EACH, MAX_CLUSTERS = 10, 40  # at least so many users for each cluster
+
+
+class ClustersWarning(UserWarning):
+    """The number of clusters was not really chosen: nothing was compared, or the best was the
+    largest that was tried."""
 
 
 class HeldOutScores:
@@ -57,6 +62,27 @@ class ClusterCurve(HeldOutScores):
 
     n_clusters: NDArray[np.int64]
     scores: NDArray[np.float64]
+    largest: int = MAX_CLUSTERS  # that would have been tried
+
+    @property
+    def doubt(self) -> str:
+        """Why the number may be another one, in words; empty if there is no doubt."""
+        n_users, best = self.scores.shape[1], int(self.n_clusters[self.means.argmax()])
+        if len(self.n_clusters) == 1:
+            if n_users >= 2 * USERS_EACH:
+                return "nothing was compared, as largest is 1"
+            return (
+                f"nothing was compared: {n_users} users are too few for more than one cluster, as "
+                f"each needs {USERS_EACH}; give n_clusters as a number, or largest to "
+                "choose_clusters"
+            )
+        is_last = best == self.n_clusters[-1] and best + max(1, best // 4) > self.largest
+        if is_last:
+            return (
+                f"the best number, {best}, is the largest that was tried, so more may be better: "
+                f"give a larger `largest` than {self.largest} to choose_clusters"
+            )
+        return ""
 
     @property
     def chosen(self) -> int:
@@ -67,7 +93,8 @@ class ClusterCurve(HeldOutScores):
     def __repr__(self) -> str:
         pairs = zip(self.n_clusters.tolist(), self.means.tolist(), strict=True)
         listed = ", ".join(f"{number}: {mean:.2f}" for number, mean in pairs)
-        return f"ClusterCurve({self.chosen} clusters chosen; mean scores {listed})"
+        doubt = f"; {self.doubt}" if self.doubt else ""
+        return f"ClusterCurve({self.chosen} clusters chosen; mean scores {listed}{doubt})"
 
     def as_settings(self) -> dict[str, Any]:
         """For the settings of a posterior, and for plots."""
@@ -105,14 +132,15 @@ def choose_clusters(
     The users are cut into three parts; for each number of clusters the mixture is learnt from two
     of them and scored on the third. The number chosen is the smallest within two standard errors
     of the best, where the error is that of the difference, user by user. The numbers grow by ever
-    larger steps until two in a row are no better than the best so far.
+    larger steps until two in a row are no better than the best so far. If the best is the largest
+    that was tried, or nothing was compared, the result says so (`doubt`).
 
     Parameters
     ----------
     prefs : Preferences
         What is known of the users; of more than 4,000 a random part.
     largest : int, optional
-        The largest number to try; default 40, and at most one for every 25 users.
+        The largest number to try; default 40, and at most one for every 10 users.
     alpha : float, optional
         Concentration of all clusters; default: each has its own, estimated.
     share_prior : float
@@ -164,7 +192,7 @@ def choose_clusters(
         means = [score.mean() for score in scores]
         if max(means) > max(means[-2:]) and len(means) > 2:
             break
-    return ClusterCurve(np.array(tried), np.array(scores))
+    return ClusterCurve(np.array(tried), np.array(scores), most)
 
 
 def _growing(most: int) -> Iterator[int]:

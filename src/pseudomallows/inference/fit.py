@@ -25,7 +25,7 @@ from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
 from .alpha import estimate_alpha
 from .checkpoint import Checkpoint, describe_call
-from .choose_clusters import check_not_votes, choose_clusters
+from .choose_clusters import ClustersWarning, check_not_votes, choose_clusters
 from .doubts import stretch_needed, warn_if_doubtful
 from .methods import ALL_METHODS, METHODS, Case, Method, Plan
 from .methods.auto import Asked, choose_method
@@ -172,6 +172,8 @@ def fit(
         warn_if_doubtful(result, run.plan, run.population, run.unbounded)
         if file is not None:
             file.remove()
+    reading = getattr(prefs, "reading", "")
+    chosen |= {"reading": reading} if reading else {}
     return replace(result, settings=result.settings | chosen | made_by(rng, started))
 
 
@@ -256,6 +258,8 @@ class Call:
             progress=self.progress,
             distance=options["distance"],
         )
+        if curve.doubt:
+            warnings.warn(ClustersWarning(f"n_clusters='auto': {curve.doubt}"), stacklevel=4)
         return curve.chosen, {"curve": curve.as_settings()}
 
     def _check_either(self, n_draws: int | None, options: dict[str, Any]) -> None:

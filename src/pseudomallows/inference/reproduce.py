@@ -24,7 +24,8 @@ def call_of(posterior: Fit) -> str:
         asked["rng"] = settings.get("seed")
         return f"posterior.update({_arguments('more', asked)})"
     given = {"method": settings.get("method")} | options | {"rng": settings.get("seed")}
-    return f"pm.fit({_arguments('prefs', given)})"
+    prefs = settings.get("reading", "prefs")  # how the file was read, if that is not usual
+    return f"pm.fit({_arguments(prefs, given)})"
 
 
 def _arguments(first: str, named: dict[str, Any]) -> str:

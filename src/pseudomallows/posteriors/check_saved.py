@@ -190,6 +190,7 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "latent": not isinstance(settings.get("latent", ""), str),
         "chosen": not isinstance(settings.get("chosen", ""), str),
         "stretch": not _is_count(settings.get("stretch", 1)),
+        "reading": not isinstance(settings.get("reading", ""), str),
         "starts": not _has_numbers(settings.get("starts"), STARTS_FIELDS),
         "votes": not _has_numbers(settings.get("votes"), ("p_value",)),
         "matched": not _has_numbers(settings.get("matched"), ("effective_share",)),

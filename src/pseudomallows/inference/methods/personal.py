@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ... import distances
 from ...engines.executors import BLOCK, Executor, Threads, blocks, check_local
+from ...files.later import read_later
 from ...kernels.click_rows import slice_clicks
 from ...kernels.footrule.personal import OwnLaws
 from ...latent.own_laws import OWN_LAWS
@@ -78,7 +79,8 @@ class Personal(Options):
     )
     held_out: Any = option(
         None,
-        "Later clicks of some of the users, 50 or more, in the forms of `Preferences.from_clicks`. "
+        "Later clicks of some of the users, 50 or more: a file, a data frame, or another form of "
+        "`Preferences.from_clicks`. "
         "The probabilities are corrected by what came true of them, for windows like their number. "
         "Users and items that the fit does not have are left out, with a warning that counts them.",
     )
@@ -141,7 +143,7 @@ class Personal(Options):
             _check_clusters(self.with_clusters, prefs, self.calibrate)
         if self.held_out is None:
             return self
-        return replace(self, held_out=check_held_out(self.held_out, prefs))
+        return replace(self, held_out=check_held_out(read_later(self.held_out, prefs), prefs))
 
     def settings(self) -> dict[str, Any]:
         """For the settings of a fit; data that was given is told by a mark only."""

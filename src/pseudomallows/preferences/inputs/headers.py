@@ -203,7 +203,7 @@ def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
     """What to say of such a column; ``counts[value]`` is how many rows have a value.
 
     >>> advice_on("stars", "rating", {1: 2, 5: 3})[-70:]
-    'ating is below 3, the middle of 1 to 5: give min_rating=3 to leave out'
+    'is below 3, the middle of 1 to 5: give min_rating=3 to leave these out'
     """
     said = f"column {str(name)!r} is ignored, every row counts as a click"
     if kind == "clicked":

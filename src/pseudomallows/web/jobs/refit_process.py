@@ -131,7 +131,10 @@ def join_clicks(old: Clicks, pairs: Iterable[Pair]) -> Clicks:
     weights = np.ones(len(users.names), dtype=np.int64)
     weights[: old.n_users] = old.weights
     every = np.concatenate(rows), np.concatenate(codes)
-    return clicks_of_pairs(*every, weights, users.array(), items.array())
+    times = None
+    if old.times is not None:  # the store has none
+        times = np.concatenate([old.times, np.full(len(new), np.nan)])
+    return clicks_of_pairs(*every, weights, users.array(), items.array(), times)
 
 
 class _Names:
