@@ -138,7 +138,7 @@ class Recommender(ABC):
     ):
         self.items, self.consensus = items, consensus
         self.item_codes = {name: code for code, name in enumerate(items.tolist())}
-        self.chain_memberships = chain_memberships
+        self.chain_memberships, self.n_clusters = chain_memberships, chain_memberships.shape[-1]
 
     @property
     def n_items(self) -> int:
@@ -158,6 +158,22 @@ class Recommender(ABC):
         chances = self.chances(Users(clicks, None), window, window, MAX_ERROR, threads)
         parts = threads.map(lambda part: chances.table(part)[0], blocks(clicks.n_users))
         return np.concatenate([np.empty((0, self.n_items)), *parts])
+
+    def by_cluster(
+        self, users: Users, k: int, window: int, executor: Executor
+    ) -> tuple[Floats, Floats]:
+        """``[cluster]`` and ``[cluster, item]``, for one user: how much each cluster counts, and
+        its part in the chances, which add up to those of `chances`."""
+        if self.n_clusters > 1:
+            return self.cluster_chances(users, k, window, executor)
+        chances = self.chances(users, k, window, MAX_ERROR, executor)
+        return np.ones(1), chances.table(slice(0, 1))[0]
+
+    def cluster_chances(
+        self, users: Users, k: int, window: int, executor: Executor
+    ) -> tuple[Floats, Floats]:
+        """The same where there are several clusters."""
+        raise NotImplementedError
 
     @abstractmethod
     def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
