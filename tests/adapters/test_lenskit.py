@@ -75,7 +75,7 @@ def test_a_trained_scorer_is_pickled_and_configured(trained, made):
     candidates = ItemList(item_ids=[501, 502, 503])
     ours, theirs = (one(1003, candidates).scores() for one in (scorer, again))
     assert ours == pytest.approx(theirs, nan_ok=True)
-    other = MallowsScorer({"method": "matched", "options": {"n_draws": 100, "n_chains": 2}})
+    other = MallowsScorer(method="matched", options={"n_draws": 300, "n_chains": 2})
     other.train(made[0], TrainingOptions(rng=1))
     assert other.posterior.method == "matched"
     kept = other.posterior
