@@ -23,21 +23,24 @@ ROOMS = (  # a room imports rooms above it, and `kernels`
     "recommendations",
     "inference",
     "evaluation",
+    "adapters",
     "show",
     "plots",
     "web",
     "cli",
     "__main__",
 )
-DOORS = ("show", "web", "cli")  # they import no kernels
+DOORS = ("adapters", "show", "web", "cli")  # they import no kernels
 OPTIONAL = {  # library: the modules that import it
     "arviz": {"posteriors.posterior"},
     "distributed": {"engines.dask"},
     "httptools": {"web.connections"},
     "jinja2": {"show.page"},
+    "lenskit": {"adapters.lenskit"},
     "matplotlib": {"show.plots"},
     "msgspec": {"web.app", "web.handlers", "web.openapi", "web.types"},
     "pandas": {"preferences.frames"},
+    "pydantic": {"adapters.lenskit"},
     "psycopg": {"web.stores.postgres"},
     "pyarrow": {
         "files.arrow.__init__",

@@ -44,8 +44,10 @@ from .posteriors.posterior import Posterior
 from .posteriors.save import load
 from .preferences import Clicks, Mixed, Pairs, Preferences, Rankings
 from .rankings import footrule
+from .recommendations.explain import explain
 from .recommendations.next_pairs import next_pairs
 from .recommendations.recommend import recommend
+from .recommendations.similar import similar_items, similar_users
 from .show.report import report
 
 for _name, _module in (("datasets", datasets), ("diagnostics", diagnostics), ("scores", scores)):
@@ -78,6 +80,7 @@ __all__ = [
     "draw_v_ranking",
     "estimate_alpha",
     "evaluate",
+    "explain",
     "fit",
     "footrule",
     "load",
@@ -89,6 +92,8 @@ __all__ = [
     "recommend",
     "report",
     "scores",
+    "similar_items",
+    "similar_users",
     "simulate_clicks",
     "simulate_rankings",
     "v_rankings",

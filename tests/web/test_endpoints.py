@@ -62,10 +62,10 @@ def test_whether_it_writes_must_be_said_and_a_get_does_not():
         endpoint("GET", "/shout", answers="text/plain", writes=True)(shout)
 
 
-def test_one_address_that_is_no_get_writes_nothing():
+def test_two_addresses_that_are_no_get_write_nothing():
     """Whoever adds another says so here."""
     found = {(e.method, e.path) for e in all_endpoints() if e.method != "GET" and not e.writes}
-    assert found == {("POST", "/recommend")}
+    assert found == {("POST", "/recommend"), ("POST", "/recommend/batch")}
 
 
 def test_every_endpoint_has_words_and_an_address_of_its_own():

@@ -298,3 +298,97 @@ def test_no_clock_is_asked_for_the_order_of_clicks(tmp_path, monkeypatch):
         for place in (5, 3, 8, 1):
             answer = client.post("/users/zoe/clicks", json={"clicks": [f"item {place}"]})
         assert answer.json()["clicks"] == ["item 5", "item 3", "item 8", "item 1"]
+
+
+def some_clicks(posterior, n=2):
+    return [str(name) for name in posterior.items[:n].tolist()]
+
+
+def test_what_may_be_shown_is_that_of_recommend(pair):
+    posterior, client = pair
+    clicks, names = some_clicks(posterior), posterior.items.tolist()
+    exclude, only = names[3:5], names[2:9]
+    body = {"clicks": clicks, "k": 3, "exclude": [*map(str, exclude)], "only": [*map(str, only)]}
+    expected = expected_rows(posterior, 3, clicks={"x": names[:2]}, exclude=exclude, only=only)
+    assert len(expected) == 3
+    for _ in range(2):  # the second is kept
+        assert rows_of(client.post("/recommend", json=body).json()) == expected
+    plain = client.post("/recommend", json={"clicks": clicks, "k": 3}).json()
+    assert rows_of(plain) == expected_rows(posterior, 3, clicks={"x": names[:2]})
+    user = posterior.users[31]
+    query = {"k": 3, "exclude": [*map(str, exclude)], "only": [*map(str, only)]}
+    answer = client.get(f"/users/{user}/recommendations", params=query).json()
+    assert rows_of(answer) == expected_rows(posterior, 3, users=[user], exclude=exclude, only=only)
+
+
+def test_a_batch_is_answered_as_its_users_are_one_by_one(pair):
+    posterior, client = pair
+    clicks, known = some_clicks(posterior), [str(name) for name in posterior.users[:40].tolist()]
+    users = [{"id": name, "k": 2} for name in known]
+    users += [{"id": "x", "clicks": clicks, "k": 3, "exclude": [str(posterior.items[4])]}]
+    users += [{"id": "nobody", "clicks": None}, {"id": "y", "clicks": ["gold"]}]
+    answer = client.post("/recommend/batch", json={"users": users})
+    assert answer.status_code == 200
+    rows = answer.json()["answers"]
+    assert [row["id"] for row in rows] == [user["id"] for user in users]
+    for row in rows[:40]:
+        one = client.get(f"/users/{row['id']}/recommendations?k=2").json()
+        assert one == {name: row[name] for name in ("recommendations", "memberships")}
+    one = client.post("/recommend", json={n: v for n, v in users[40].items() if n != "id"}).json()
+    assert one["recommendations"] == rows[40]["recommendations"]
+    assert rows[41] == {
+        "id": "nobody",
+        "error": "no user is named 'nobody': post some clicks first",
+    }
+    assert "'gold'" in rows[42]["error"]
+    again = client.post("/recommend/batch", json={"users": users})
+    assert again.content == answer.content
+
+
+def test_stored_clicks_count_in_a_batch(client):
+    client.post("/users/fresh/clicks", json={"clicks": ["item 3"]})
+    answer = client.post("/recommend/batch", json={"users": [{"id": "fresh", "k": 2}]}).json()
+    one = client.get("/users/fresh/recommendations?k=2").json()
+    assert answer["answers"] == [{"id": "fresh", **one}]
+
+
+def test_reasons_are_those_of_explain_and_add_up(pair):
+    posterior, client = pair
+    clicks = posterior.items[:8].tolist()
+    body = {"clicks": [*map(str, clicks)], "k": 2, "reasons": True}
+    answer = client.post("/recommend", json=body).json()
+    plain = client.post("/recommend", json=body | {"reasons": False}).json()
+    assert rows_of(plain) == rows_of(answer)
+    assert "reasons" not in plain["recommendations"][0]
+    codes = {str(name): name for name in posterior.items.tolist()}
+    for row in answer["recommendations"]:
+        found = pm.explain(posterior, item=codes[row["item"]], clicks={"x": clicks}, k=2)
+        assert sum(each["amount"] for each in row["reasons"]) == pytest.approx(found.value)
+        first = row["reasons"][0]
+        assert (first["kind"], first["name"]) == (found.kinds[0], str(found.names[0]))
+        assert first["share"] == pytest.approx(found.shares[0])
+        assert len(row["reasons"]) <= 6
+    user = posterior.users[31]
+    query = {"k": 1, "reasons": "true"}
+    answer = client.get(f"/users/{user}/recommendations", params=query).json()
+    assert answer["recommendations"][0]["reasons"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "words"),
+    [
+        ("/recommend", {"clicks": [], "exclude": ["gold"]}, "exclude must be items of the model"),
+        ("/recommend", {"clicks": [], "only": ["gold"]}, "only must be items of the model"),
+        ("/recommend", {"clicks": [], "only": []}, "nothing is left to recommend"),
+        ("/recommend", {"clicks": [], "reasons": 1}, "bool"),
+        ("/recommend/batch", {"users": []}, "length >= 1"),
+        ("/recommend/batch", {"users": [{"id": "a"}] * 1001}, "length <= 1000"),
+        ("/recommend/batch", {"users": [{"id": "a", "k": 1000}] * 101}, "at most 100,000"),
+        ("/recommend/batch", {"users": [{"clicks": []}]}, "missing required field `id`"),
+        ("/recommend/batch", [{"id": "a"}], "BatchRequest"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(client, path, body, words):
+    answer = client.post(path, json=body)
+    assert answer.status_code == 422
+    assert words in answer.json()["error"]

@@ -23,10 +23,13 @@ from ..inference.update import update
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.save import load
 from ..preferences import Clicks
+from ..recommendations.explain import explain
 from ..recommendations.next_pairs import next_pairs
 from ..recommendations.recommend import DIGITS, recommend
+from ..recommendations.similar import similar_items, similar_users
 from ..recommendations.to_file import recommend_to
 from ..show.report import report
+from .choice import read_choice
 from .progress import show_progress
 from .shared import (
     check_out,
@@ -179,10 +182,7 @@ def consensus(options: argparse.Namespace) -> int:
         name: [round(row[name], 3) if name in ("mean", "share") else row[name] for row in rows]
         for name in rows[0]
     }
-    if options.out == "-" and not options.json and sys.stdout.isatty():
-        _print_aligned(columns)
-    else:
-        write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
+    _show(columns, options)
     return 0
 
 
@@ -222,10 +222,7 @@ def pairs_to_compare(options: argparse.Namespace) -> int:
         for rows in [found.rows()]
         for name in rows[0]
     }
-    if options.out == "-" and not options.json and sys.stdout.isatty():
-        _print_aligned(columns)
-    else:
-        write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
+    _show(columns, options)
     return 0
 
 
@@ -241,8 +238,12 @@ def recommend_file(options: argparse.Namespace) -> int:
         check_table(options.out)
         if options.clicks is not None:
             clicks = read(options.clicks, "clicks", items=posterior.items.tolist())
+    choice: dict[str, Any] = {
+        "exclude": read_choice(options.exclude, posterior),
+        "only": read_choice(options.only, posterior),
+    }
     if options.users is not None:
-        return _recommend_to_some(options, posterior)
+        return _recommend_to_some(options, posterior, choice)
     with executor_of(options) as executor, show_progress("recommending", options.quiet) as progress:
         recommend_to(
             posterior,
@@ -253,18 +254,56 @@ def recommend_file(options: argparse.Namespace) -> int:
             progress=progress,
             as_json=options.json,
             safe_csv=options.safe_csv,
+            **choice,
         )
     return 0
 
 
-def _recommend_to_some(options: argparse.Namespace, posterior: Fit) -> int:
+def _recommend_to_some(options: argparse.Namespace, posterior: Fit, choice: dict[str, Any]) -> int:
     """Recommendations to users by name; a name that looks like a number may be one."""
     known = {str(name): name for name in posterior.users.tolist()}
     users = [known.get(user, user) for user in options.users]
-    found = recommend(posterior, options.k, users=users, executor=Threads(options.threads))
+    threads = Threads(options.threads)
+    found = recommend(posterior, options.k, users=users, executor=threads, **choice)
     columns = found.to_columns(DIGITS)
     write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
     return 0
+
+
+def similar(options: argparse.Namespace) -> int:
+    """Items like one, or users like one, as a table."""
+    check_table(options.out)
+    posterior = load(options.model)
+    item_of, user_of = name_like(posterior.items), name_like(posterior.users)
+    if options.item is not None:
+        found = similar_items(posterior, item_of(options.item), options.k)
+    else:
+        clicks = None if options.clicks is None else [item_of(name) for name in options.clicks]
+        user = None if options.user is None else user_of(options.user)
+        found = similar_users(posterior, user, options.k, clicks=clicks)
+    _show(found.to_columns(DIGITS), options)
+    return 0
+
+
+def explain_item(options: argparse.Namespace) -> int:
+    """What speaks for an item, as a table; and in words."""
+    check_table(options.out)
+    posterior = load(options.model)
+    item_of, user_of = name_like(posterior.items), name_like(posterior.users)
+    clicks = None if options.clicks is None else [item_of(name) for name in options.clicks]
+    user = None if options.user is None else user_of(options.user)
+    found = explain(posterior, user, item_of(options.item), clicks=clicks, k=options.k)
+    say(options, str(found))
+    _show(found.to_columns(DIGITS), options)
+    return 0
+
+
+def _show(columns: dict[str, Any], options: argparse.Namespace) -> None:
+    """A table, for a terminal or into a file."""
+    if options.out == "-" and not options.json and sys.stdout.isatty():
+        _print_aligned(columns)
+    else:
+        write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
 
 
 def evaluate_file(options: argparse.Namespace) -> int:

@@ -74,9 +74,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pseudomallows {__version__}")
     adders = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_demo, _simulate, _split, _fit, _update, _consensus, _recommend, _pairs):
+    for add in (_demo, _simulate, _split, _fit, _update, _consensus, _recommend, _similar):
         add(adders)
-    for add in (_evaluate, _distances, _report, _info, _serve, _completion):
+    for add in (_explain, _pairs, _evaluate, _distances, _report, _info, _serve, _completion):
         add(adders)
     return parser
 
@@ -259,8 +259,49 @@ def _recommend(adders: Any) -> None:
         metavar="FILE",
         help="clicks of new users (user, item); with a folder of Parquet parts, --out is one too",
     )
+    rows = "one item a line, or rows of user,item"
+    parser.add_argument("--exclude", metavar="FILE", help=f"items not to show: {rows}")
+    parser.add_argument("--only", metavar="FILE", help=f"items to choose from: {rows}")
     add_threads(parser)
     add_dask(parser)
+    add_table(parser)
+
+
+def _similar(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "similar",
+        commands.similar,
+        "Find the items that are most like one, or the users who are. Needs a model with clusters, "
+        "or one of personal.",
+        'pseudomallows similar model.pm --item "item 07" --k 5',
+    )
+    add_saved(parser)
+    one = parser.add_mutually_exclusive_group(required=True)
+    one.add_argument("--item", help="items like this one")
+    one.add_argument("--user", help="users of the model like this one")
+    one.add_argument("--clicks", nargs="*", metavar="ITEM", help="users like someone who clicked")
+    parser.add_argument("--k", type=count, default=10, metavar="N", help="how many (10)")
+    add_table(parser)
+
+
+def _explain(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "explain",
+        commands.explain_item,
+        "Say what speaks for an item: which clicks, or which clusters, and how much. The amounts "
+        "add up to the item's score (personal) or to its probability.",
+        'pseudomallows explain model.pm --item "item 07" --clicks "item 03" "item 11"',
+    )
+    add_saved(parser)
+    parser.add_argument("--item", required=True, help="the item")
+    one = parser.add_mutually_exclusive_group(required=True)
+    one.add_argument("--user", help="a user of the model")
+    one.add_argument("--clicks", nargs="*", metavar="ITEM", help="what a new user clicked")
+    parser.add_argument(
+        "--k", type=count, default=10, metavar="N", help="the probability is of the next N (10)"
+    )
     add_table(parser)
 
 

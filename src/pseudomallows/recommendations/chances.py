@@ -11,7 +11,9 @@ from ..engines.executors import Executor, all_cores, blocks
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.look_up import choose_best
 from ..preferences import Clicks
+from .choice import Choice
 
+MOST_FEW = 256  # items that a quick way is asked for, those that are hidden included
 MAX_ERROR = 0.005  # of a recommended probability, unless told otherwise
 Floats = NDArray[np.float64]
 Items = NDArray[np.int64]
@@ -70,10 +72,59 @@ class Chances(NamedTuple):
             return
         table, table_errors = self.table(part)
         choose_best(self.users.block(part), table, self.consensus, items, probabilities)
-        if errors is not None and table_errors is not None:
-            is_filled = items >= 0
-            of_items = np.take_along_axis(table_errors, np.maximum(items, 0), axis=1)
-            errors[is_filled] = of_items[is_filled]
+        _fill_errors(items, table_errors, errors)
+
+    def fill_allowed(
+        self, part: slice, choice: Choice, items: Items, probabilities: Floats, errors: Floats
+    ) -> None:
+        """The same for what may be shown: no chance changes, the hidden items are passed over."""
+        hidden = choice.mask(part)
+        wanted = items.shape[1] + int(hidden.sum(axis=1).max(initial=0))
+        wanted = min(wanted, hidden.shape[1])
+        is_quick = self.fill_few is not None or self.fill_with_errors is not None
+        if is_quick and wanted <= MOST_FEW:
+            self._fill_more(part, hidden, wanted, (items, probabilities, errors))
+            return
+        table, table_errors = self.table(part)
+        seen = _rows_with(self.users.block(part), hidden)
+        choose_best(seen, table, self.consensus, items, probabilities)
+        _fill_errors(items, table_errors, errors)
+
+    def _fill_more(
+        self,
+        part: slice,
+        hidden: NDArray[np.bool_],
+        wanted: int,
+        best: tuple[Items, Floats, Floats],
+    ) -> None:
+        """Find so many more that enough are left without the hidden ones."""
+        n_rows, k = best[0].shape
+        items = np.full((n_rows, wanted), -1, dtype=np.int64)
+        found, found_errors = np.full((2, n_rows, wanted), np.nan)
+        self.fill_best(part, items, found, found_errors)
+        is_out = np.take_along_axis(hidden, np.maximum(items, 0), axis=1) | (items < 0)
+        first = np.argsort(is_out, axis=1, kind="stable")[:, :k]
+        is_in = ~np.take_along_axis(is_out, first, axis=1)
+        for target, more in zip(best, (items, found, found_errors), strict=True):
+            mine = np.take_along_axis(more, first, axis=1)
+            target[:, : first.shape[1]][is_in] = mine[is_in]
+
+
+def _fill_errors(items: Items, table: Floats | None, errors: Floats | None) -> None:
+    """Fill the errors of the items that were found, where they are known."""
+    if errors is not None and table is not None:
+        is_filled = items >= 0
+        errors[is_filled] = np.take_along_axis(table, np.maximum(items, 0), axis=1)[is_filled]
+
+
+def _rows_with(clicks: ClickRows, hidden: NDArray[np.bool_]) -> ClickRows:
+    """What is clicked or hidden, row by row."""
+    starts, codes = clicks
+    owners = np.repeat(np.arange(len(hidden)), np.diff(starts))
+    is_out = hidden.copy()
+    is_out[owners, codes[starts[0] : starts[-1]]] = True
+    numbers = np.append(0, np.cumsum(is_out.sum(axis=1)))
+    return ClickRows(numbers, np.nonzero(is_out)[1].astype(np.int32))
 
 
 class Recommender(ABC):
@@ -87,7 +138,7 @@ class Recommender(ABC):
     ):
         self.items, self.consensus = items, consensus
         self.item_codes = {name: code for code, name in enumerate(items.tolist())}
-        self.chain_memberships = chain_memberships
+        self.chain_memberships, self.n_clusters = chain_memberships, chain_memberships.shape[-1]
 
     @property
     def n_items(self) -> int:
@@ -107,6 +158,22 @@ class Recommender(ABC):
         chances = self.chances(Users(clicks, None), window, window, MAX_ERROR, threads)
         parts = threads.map(lambda part: chances.table(part)[0], blocks(clicks.n_users))
         return np.concatenate([np.empty((0, self.n_items)), *parts])
+
+    def by_cluster(
+        self, users: Users, k: int, window: int, executor: Executor
+    ) -> tuple[Floats, Floats]:
+        """``[cluster]`` and ``[cluster, item]``, for one user: how much each cluster counts, and
+        its part in the chances, which add up to those of `chances`."""
+        if self.n_clusters > 1:
+            return self.cluster_chances(users, k, window, executor)
+        chances = self.chances(users, k, window, MAX_ERROR, executor)
+        return np.ones(1), chances.table(slice(0, 1))[0]
+
+    def cluster_chances(
+        self, users: Users, k: int, window: int, executor: Executor
+    ) -> tuple[Floats, Floats]:
+        """The same where there are several clusters."""
+        raise NotImplementedError
 
     @abstractmethod
     def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:

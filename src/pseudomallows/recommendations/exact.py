@@ -11,7 +11,7 @@ from ..kernels.footrule.clicks import draw_click_users
 from ..kernels.streams import Streams
 from ..latent.own_laws import draw_ranks_of
 from ..posteriors.posterior import Posterior, common_consensus
-from .chances import Chances, Floats, Recommender, Users
+from .chances import MAX_ERROR, Chances, Floats, Recommender, Users
 from .exact_means import ExactMeans
 
 
@@ -34,6 +34,13 @@ class ExactRecommender(Recommender):
         return Chances(
             users, self.consensus, table, functools.partial(self.memberships, users, executor)
         )
+
+    def cluster_chances(
+        self, users: Users, k: int, window: int, executor: Executor
+    ) -> tuple[Floats, Floats]:
+        """From the same draws as `chances`."""
+        known = None if users.rows is None else self._known(users.rows)
+        return self.means.by_cluster(users.block(slice(0, 1)), known, k, window, MAX_ERROR)
 
     def _known(self, rows: NDArray[np.int64]) -> Floats:
         """``[row, cluster]``: memberships of users of the fit, in the chain where they are most."""

@@ -39,7 +39,7 @@ MORE_EXACT = 10  # unclicked items of a consensus, besides k, that have no appro
 LOWEST = -1e300  # log of a weight, if no draw so far has any
 MIXTURE_DRAWS = 256  # behind the rankings drawn for one user
 
-Add = Callable[["Round", ClickRows, Floats, Floats], None]
+Add = Callable[["Round", ClickRows, Floats, "Tally"], None]
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,9 @@ class ExactMeans:
         """
         ahead = Ahead(window, k + MORE_EXACT if max_error > 0 else self.n_items)
 
-        def add(drawn: Round, mine: ClickRows, weights: Floats, sums: Floats) -> None:
+        def add(drawn: Round, mine: ClickRows, weights: Floats, tally: Tally) -> None:
             how = (ahead, weights, drawn.walks, drawn.batches)
-            next_ranks_of_laws(mine, drawn.laws, *how, sums)
+            next_ranks_of_laws(mine, drawn.laws, *how, tally.sums)
 
         n_first = FIRST_DRAWS
         if known is not None and self._has_even_draws and max_error > 0:
@@ -164,6 +164,30 @@ class ExactMeans:
             wanted = min((MARGIN * sample.spread / max_error) ** 2, FIRST_DRAWS)
             n_first = max(math.ceil(wanted), FEWEST_DRAWS)
         return self._mean(clicks, known, add, self.n_items, k, max_error, n_first)
+
+    def by_cluster(
+        self, clicks: ClickRows, known: Floats | None, k: int, window: int, max_error: float
+    ) -> tuple[Floats, Floats]:
+        """``[cluster]`` and ``[cluster, item]``, for one row and more than one cluster: how much
+        each counts, and its part in the chances, from the same draws as `chances`."""
+        ahead = Ahead(window, k + MORE_EXACT if max_error > 0 else self.n_items)
+        trail: list[
+            tuple[Round, Floats, float]
+        ] = []  # with the log of what weights are relative to
+
+        def add(drawn: Round, mine: ClickRows, weights: Floats, tally: Tally) -> None:
+            how = (ahead, weights, drawn.walks, drawn.batches)
+            next_ranks_of_laws(mine, drawn.laws, *how, tally.sums)
+            trail.append((drawn, weights, float(tally.heights[0])))
+
+        self._mean(clicks, known, add, self.n_items, k, max_error)
+        shares, sums = np.zeros(self.n_clusters), np.zeros((self.n_clusters, 1, self.n_items))
+        for drawn, weights, height in trail:
+            scaled = weights * math.exp(height - trail[-1][2])
+            clusters = np.arange(scaled.shape[1]) % self.n_clusters
+            next_ranks_of_laws(clicks, drawn.laws, ahead, scaled, drawn.walks, clusters, sums)
+            shares += scaled.reshape(-1, self.n_clusters).sum(axis=0)
+        return shares / shares.sum(), sums[:, 0] / shares.sum()
 
     def _one_draw(self, clicks: ClickRows, ahead: Ahead, sample: "Sample") -> tuple[Floats, Floats]:
         """The chances by the draw that is nearest to the mean; the error is that of the sample."""
@@ -200,9 +224,9 @@ class ExactMeans:
         if self.n_clusters == 1:
             return np.ones((n_rows, 1))
 
-        def add(drawn: Round, mine: ClickRows, weights: Floats, sums: Floats) -> None:
+        def add(drawn: Round, mine: ClickRows, weights: Floats, tally: Tally) -> None:
             by_draw = weights.reshape(len(weights), -1, self.n_clusters).transpose(1, 0, 2)
-            np.add.at(sums, drawn.batches[:: self.n_clusters], by_draw)
+            np.add.at(tally.sums, drawn.batches[:: self.n_clusters], by_draw)
 
         how = (self.n_clusters, self.n_clusters, max_error)
         return self._mean(clicks, None, add, *how)[0]
@@ -238,7 +262,8 @@ class ExactMeans:
     ) -> tuple[Floats, Floats]:
         """``means[row, value]`` and their errors, round by round, until they are small.
 
-        `add` adds to ``sums[batch, row, value]`` what the draws of a round say, by their weights.
+        `add` adds to ``sums[batch, row, value]`` of the tally what the draws of a round say, by
+        their weights.
         """
         n_rows, is_new = len(clicks.starts) - 1, known is None
         means, errors = np.zeros((2, n_rows, n_values))
@@ -251,7 +276,7 @@ class ExactMeans:
             if max_error > 0:
                 weights[weights < LEAST_WEIGHT * weights.mean(axis=1, keepdims=True)] = 0.0
                 wanted = wanted & self._has_members(weights) if is_new else wanted
-            add(drawn, clicks, weights, tally.sums)
+            add(drawn, clicks, weights, tally)
             tally.count(weights, drawn.batches, self.n_clusters)
             means[left], errors[left], worst = tally.means(k)
             is_open = ~(worst <= max_error) | (max_error == 0)

@@ -67,6 +67,23 @@ class KendallRecommender(Recommender):
         how = (table, memberships, None, fill if is_few else None)
         return Chances(users, self.consensus, *how)
 
+    def cluster_chances(
+        self, users: Users, k: int, window: int, executor: Executor
+    ) -> tuple[Floats, Floats]:
+        """The chances by the laws of each cluster, which take turns."""
+        clicks = users.block(slice(0, 1))
+        weights, logs = self._weights(clicks, users.is_new)[0], self._binomials
+        shares, found = np.zeros(self.n_clusters), np.zeros((self.n_clusters, 1, self.n_items))
+        for cluster in range(self.n_clusters):
+            own = slice(cluster, None, self.n_clusters)
+            shares[cluster] = weights[own].sum()
+            if shares[cluster] > 0:
+                ranks, tops = (np.ascontiguousarray(part[:, own]) for part in self.draws[:2])
+                own_logs = np.maximum(logs_of(weights[own]), -1e300)
+                mine = KendallDraws(ranks, tops, self.draws.lams[own].copy(), own_logs)
+                kernels.kendall_chances(clicks, mine, logs, window, 1, False, found[cluster])
+        return shares, shares[:, None] * found[:, 0]
+
     def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
         """From one ranking of each user for each draw."""
 

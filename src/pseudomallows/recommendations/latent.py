@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..posteriors.posterior import Posterior
 from ..preferences import rows_of_names
+from .choice import Choice
 
 Floats = NDArray[np.float64]
 
@@ -38,12 +39,21 @@ class LatentRanks:
             return chances, np.full_like(chances, np.nan)
         return chances, by_chain.std(axis=0, ddof=1) / np.sqrt(len(shares))
 
-    def best(self, k: int, window: int) -> tuple[NDArray[np.int64], Floats, Floats]:
+    def best(
+        self, k: int, window: int, choice: Choice | None = None
+    ) -> tuple[NDArray[np.int64], Floats, Floats]:
         """The k items of each user with the best chances; ties go to the better mean rank."""
         chances, errors = self.chances(window)
         means = np.tensordot(self._weights, self._ranks, 2)
-        order = np.lexsort((means, -chances), axis=1)[:, :k]
-        best, spread = (np.take_along_axis(table, order, axis=1) for table in (chances, errors))
+        hidden = np.zeros(means.shape, dtype=bool)
+        if choice is not None:
+            hidden = choice.mask(slice(0, len(means)))
+        order = np.lexsort((means, -chances, hidden), axis=1)[:, :k]
+        best, spread, is_out = (
+            np.take_along_axis(table, order, axis=1) for table in (chances, errors, hidden)
+        )
+        for table, nothing in ((order, -1), (best, np.nan), (spread, np.nan)):
+            table[is_out] = nothing
         return order, best, spread
 
     def rank_probabilities(self) -> Floats:

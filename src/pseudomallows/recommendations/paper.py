@@ -73,6 +73,20 @@ class PaperRecommender(Recommender):
         memberships = functools.partial(self._memberships, users, weights)
         return Chances(users, self.consensus, table, memberships, fill_few if is_few else None)
 
+    def cluster_chances(
+        self, users: Users, k: int, window: int, executor: Executor
+    ) -> tuple[Floats, Floats]:
+        """The chances by the sources of each cluster, which take turns."""
+        weights = self._weigh(users, executor).sources
+        tables = self._make_tables(users.clicks.n_clicks, window, weights)
+        shares, found = np.empty(self.n_clusters), np.zeros((self.n_clusters, 1, self.n_items))
+        clusters = np.arange(weights.shape[1]) % self.n_clusters
+        for cluster in range(self.n_clusters):
+            own = np.where(clusters == cluster, weights, 0.0)
+            look_up(users.block(slice(0, 1)), self._sources, tables, own, found[cluster])
+            shares[cluster] = own.sum()
+        return shares, found[:, 0]
+
     def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
         """From one ranking of each user for each draw."""
         weights = self._weigh(users, executor)

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor, Threads, all_cores, blocks, check_local
-from ..posteriors.personal import Fit
+from ..posteriors.personal import Fit, check_fit
 from ..posteriors.posterior import intervals_of
 from ..preferences.frames import make_frame
 from ..rankings import check_count
 from .chances import MAX_ERROR, Chances, Floats, Users
+from .choice import Choice, choice_of
 from .latent import LatentRanks
 from .recommenders import recommender_of
 from .users import check_posterior, clicks_of_one, has_no_clicks, new_users, users_of
@@ -76,6 +77,8 @@ def recommend(
     *,
     users: Any = None,
     clicks: Any = None,
+    exclude: Any = None,
+    only: Any = None,
     window: int | None = None,
     by: str = "look_up",
     executor: Executor | None = None,
@@ -100,6 +103,13 @@ def recommend(
     clicks : optional
         Clicks of new users, with no refit: a dict {user: [item, ...]} or the forms of
         :meth:`Preferences.from_clicks`, with the items of the fit.
+    exclude : optional
+        Items not to show: a list of them; or, for each user their own, a dict {user: [item, ...]},
+        or a matrix (users x items, SciPy sparse or an array) with a row for each user who is
+        answered. The probabilities stay what they are: that an item is among the next k of *all*
+        unseen items, shown or not. So those of other items do not change.
+    only : optional
+        Items to choose from, in the same forms; a user whom a dict does not name may be shown any.
     window : int, optional
         The probability is that of the next `window` ranks; default k.
     by : str
@@ -129,13 +139,18 @@ def recommend(
     >>> posterior = fit(prefs, alpha=2, rng=1)
     >>> recommend(posterior, k=1, clicks={"new": ["ale"]}).to_rows()[0]["item"]
     'tea'
+    >>> recommend(posterior, k=1, clicks={"new": ["ale"]}, exclude=["tea"]).to_rows()[0]["item"]
+    'rum'
     """
+    check_fit(posterior)
     k, window = check_sizes(k, window, posterior.n_items)
     if has_no_clicks(posterior, clicks):
         ranks = LatentRanks(posterior, users)
-        items, probabilities, errors = ranks.best(k, window)
+        choice = choice_of(exclude, only, posterior.items, ranks.names, posterior.users)
+        items, probabilities, errors = ranks.best(k, window, choice)
         return Recommendations(ranks.names, items, probabilities, posterior.items, errors)
     chosen = users_of(posterior, users, clicks)
+    choice = choice_of(exclude, only, posterior.items, chosen.clicks.users, posterior.users)
     if by not in WAYS:
         raise ValueError(f"by must be one of {', '.join(map(repr, WAYS))}, got {by!r}")
     if not max_error >= 0:
@@ -143,8 +158,9 @@ def recommend(
     check_local(executor, "recommend")
     threads, recommender = executor or all_cores(), recommender_of(posterior)
     if by == "draws":
-        return best_items(recommender.counted_chances(chosen, window, threads), k, threads)
-    return best_items(recommender.chances(chosen, k, window, max_error, threads), k, threads)
+        return best_items(recommender.counted_chances(chosen, window, threads), k, threads, choice)
+    chances = recommender.chances(chosen, k, window, max_error, threads)
+    return best_items(chances, k, threads, choice)
 
 
 def check_sizes(k: int, window: int | None, n_items: int) -> tuple[int, int]:
@@ -153,14 +169,20 @@ def check_sizes(k: int, window: int | None, n_items: int) -> tuple[int, int]:
     return k, k if window is None else min(check_count(window, "window"), n_items)
 
 
-def best_items(chances: Chances, k: int, executor: Executor) -> Recommendations:
+def best_items(
+    chances: Chances, k: int, executor: Executor, choice: Choice | None = None
+) -> Recommendations:
     """The k best unseen items of each user: for Python, files, the command and the service."""
     clicks = chances.users.clicks
     items, probabilities = _nothing(clicks.n_users, k)
     errors = np.full_like(probabilities, np.nan)
 
     def work(part: slice) -> None:
-        chances.fill_best(part, items[part], probabilities[part], errors[part])
+        best = (items[part], probabilities[part], errors[part])
+        if choice is None:
+            chances.fill_best(part, *best)
+        else:
+            chances.fill_allowed(part, choice, *best)
 
     for _ in executor.map(work, blocks(clicks.n_users)):
         pass
@@ -176,18 +198,27 @@ def _nothing(n_users: int, k: int) -> tuple[NDArray[np.int64], Floats]:
 
 
 def best_of_one(
-    posterior: Fit, codes: NDArray[np.int32], row: int | None, k: int
+    posterior: Fit,
+    codes: NDArray[np.int32],
+    row: int | None,
+    k: int,
+    choice: Choice | None = None,
 ) -> tuple[list[int], list[float], list[float] | None]:
     """The k best items of one user, their probabilities, and the user's memberships, as a service
     asks for them: those of `recommend` and `memberships`.
 
-    `codes` are the clicks, sorted; `row` is that of the user in the fit, None for a new user.
+    `codes` are the clicks, sorted; `row` is that of the user in the fit, None for a new user;
+    `choice` is what may be shown, None for everything.
     """
     rows = None if row is None else np.array([row])
     users = Users(clicks_of_one(codes, posterior.items), rows)
     chances = recommender_of(posterior).chances(users, k, k, MAX_ERROR, ONE)
     items, probabilities = _nothing(1, k)
-    chances.fill_best(ONE_USER, items, probabilities)
+    if choice is None:
+        chances.fill_best(ONE_USER, items, probabilities)
+    else:
+        errors = np.empty_like(probabilities)
+        chances.fill_allowed(ONE_USER, choice, items, probabilities, errors)
     memberships = chances.memberships()
     mine = None if memberships is None else memberships[0].tolist()
     return items[0].tolist(), probabilities[0].tolist(), mine

@@ -5,9 +5,10 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..engines.executors import Executor, Threads, all_cores, blocks, is_remote
 from ..files.atomic import make_folder
@@ -15,6 +16,7 @@ from ..files.parquet_parts import Parts, load_part
 from ..files.write import Write, check_table, open_table, text_writer
 from ..posteriors.personal import Fit, PersonalFit
 from .chances import MAX_ERROR, Users
+from .choice import Choice, choice_of
 from .recommend import DIGITS, Recommendations, best_items, check_sizes
 from .recommenders import recommender_of
 from .users import check_posterior, users_of
@@ -31,6 +33,8 @@ def recommend_to(
     k: int = 10,
     *,
     clicks: Any = None,
+    exclude: Any = None,
+    only: Any = None,
     window: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -54,6 +58,9 @@ def recommend_to(
     clicks : optional
         Clicks of new users, in the forms of :func:`recommend`, or :class:`Parts`; default: the
         users of the fit.
+    exclude, only : optional
+        Items not to show, and items to choose from: the forms of :func:`recommend`; for
+        :class:`Parts` a list, or a dict of users.
     executor : optional
         Anything with a `map`. With a :class:`DaskExecutor` and :class:`Parts` the workers read the
         parts and write the answers.
@@ -78,16 +85,19 @@ def recommend_to(
     sizes = check_sizes(k, window, posterior.n_items)
     report = progress or (lambda done, total: None)
     if isinstance(clicks, Parts):
-        return _answer_parts(posterior, clicks, Path(target), sizes, executor, report)
+        asked = Asked(*sizes, *_check_for_parts(exclude, only, posterior))
+        return _answer_parts(posterior, clicks, Path(target), asked, executor, report)
     if is_remote(executor):
         raise TypeError(
             "on Dask workers, recommendations are for parts: give clicks=pm.files.Parts(folder)"
         )
     users = users_of(posterior, clicks=clicks)
+    choice = choice_of(exclude, only, posterior.items, users.clicks.users, posterior.users)
     check_table(target)
     n_blocks = max(1, len(blocks(users.clicks.n_users, ROWS)))
     with open_table(target, as_json, safe_csv) as write:
-        for number, answer in enumerate(answers_of(posterior, users, sizes, executor)):
+        answers = answers_of(posterior, users, sizes, executor, choice=choice)
+        for number, answer in enumerate(answers):
             write_answer(write, answer)
             report(number + 1, n_blocks)
     return users.clicks.n_users
@@ -120,6 +130,7 @@ def answers_of(
     sizes: tuple[int, int],
     executor: Executor | None,
     n_rows: int | None = None,
+    choice: Choice | None = None,
 ) -> Iterator[Recommendations]:
     """The answers to blocks of `n_rows` users; of nobody, one block without rows. `sizes` are k and
     the window."""
@@ -127,17 +138,48 @@ def answers_of(
     for part in blocks(users.clicks.n_users, n_rows or ROWS) or [slice(0, 0)]:
         chosen = np.arange(part.start, part.stop)
         block = Users(users.clicks.take(chosen), None if users.rows is None else users.rows[chosen])
-        yield best_items(recommender.chances(block, k, window, MAX_ERROR, threads), k, threads)
+        chances = recommender.chances(block, k, window, MAX_ERROR, threads)
+        mine = None if choice is None else choice.take(part)
+        yield best_items(chances, k, threads, mine)
 
 
 # Parts
+
+
+class Asked(NamedTuple):
+    """What is asked about each part."""
+
+    k: int
+    window: int
+    exclude: Any
+    only: Any
+
+    def choice(self, posterior: Fit, users: NDArray[Any]) -> Choice | None:
+        """What the users of a part may be shown; others are named too."""
+        named = [name for given in self[2:] if isinstance(given, dict) for name in given]
+        known = np.empty(len(named), dtype=object)
+        known[:] = named
+        return choice_of(self.exclude, self.only, posterior.items, users, known)
+
+
+def _check_for_parts(exclude: Any, only: Any, posterior: Fit) -> tuple[Any, Any]:
+    """Both, if they suit parts, whose users are not known yet."""
+    for given, what in ((exclude, "exclude"), (only, "only")):
+        if hasattr(given, "tocsr") or getattr(given, "ndim", 1) == 2:
+            raise ValueError(
+                f"{what} is a matrix, and the users of parts have no order: give a list of items, "
+                "or a dict {user: [item, ...]}"
+            )
+    asked = Asked(1, 1, exclude, only)
+    asked.choice(posterior, np.empty(0, dtype=object))  # unknown items are told before the work
+    return exclude, only
 
 
 def _answer_parts(
     posterior: Fit,
     parts: Parts,
     folder: Path,
-    sizes: tuple[int, int],
+    asked: Asked,
     executor: Executor | None,
     report: Progress,
 ) -> int:
@@ -149,11 +191,11 @@ def _answer_parts(
     pairs = list(zip(parts.paths, targets, strict=True))
     if is_remote(executor):
         model = executor.submit(_keep, lean)
-        tasks = [(model, *pair, sizes, True) for pair in pairs]
+        tasks = [(model, *pair, asked, True) for pair in pairs]
         counts = [executor.submit(_answer_part, task) for task in tasks]  # side by side
         answered = _results(lambda count: next(executor.map(_keep, [count])), counts)
     else:
-        mine = [(lean, *pair, sizes, False) for pair in pairs]
+        mine = [(lean, *pair, asked, False) for pair in pairs]
         answered = _results(lambda task: _answer_part(task, executor), mine)
     ends = []
     for number, (count, first_and_last) in enumerate(answered):
@@ -196,16 +238,17 @@ def _keep(thing: Any) -> Any:
 
 
 def _answer_part(
-    task: tuple[Fit, str, str, tuple[int, int], bool], executor: Executor | None = None
+    task: tuple[Fit, str, str, Asked, bool], executor: Executor | None = None
 ) -> Answered:
     """Read one part, write its answers, whole or not at all; return the number of users, and the
     first and the last of them."""
-    posterior, source, target, sizes, is_alone = task
+    posterior, source, target, asked, is_alone = task
     seen = load_part(source, [str(name) for name in posterior.items.tolist()])
     seen = replace(seen, items=posterior.items)
     threads = Threads(1) if is_alone else executor
+    how = ((asked.k, asked.window), threads, None, asked.choice(posterior, seen.users))
     with open_table(target) as write:
-        for answer in answers_of(posterior, Users(seen, None), sizes, threads):
+        for answer in answers_of(posterior, Users(seen, None), *how):
             write_answer(write, answer)
     users = seen.users
     return len(users), (users[0], users[-1]) if len(users) else None

@@ -84,3 +84,37 @@ def clicks_of_one(codes: NDArray[np.int32], items: NDArray[Any], user: Any = Non
     users = np.empty(1, dtype=object)
     users[0] = user
     return Clicks(ONE_WEIGHT, users, items, np.array([0, len(codes)]), codes)
+
+
+def one_user(posterior: Fit, user: Any, clicks: Any) -> Users:
+    """One user of the fit by name, or a new one by their clicks, of whom a list is enough."""
+    if clicks is None and user is None:
+        raise ValueError("give a user of the fit, or the clicks of a new one (clicks=)")
+    if clicks is None:
+        return users_of(posterior, [user])
+    found = users_of(posterior, None, _as_new(clicks, user))
+    if found.clicks.n_users != 1:
+        raise ValueError(f"give the clicks of one user, got {found.clicks.n_users}")
+    return found
+
+
+def _as_new(clicks: Any, user: Any) -> Any:
+    """Clicks in the forms of `recommend`, of a plain list too."""
+    is_plain = isinstance(clicks, list | tuple | set) and not any(
+        isinstance(each, list | np.ndarray) for each in clicks
+    )
+    is_names = isinstance(clicks, np.ndarray) and clicks.ndim == 1
+    if isinstance(clicks, Mapping | Clicks) or not (is_plain or is_names):
+        return clicks
+    return {"new" if user is None else user: list(clicks)}
+
+
+def code_of_item(posterior: Fit, item: Any) -> int:
+    """The code of an item, or what is wrong with its name."""
+    names = posterior.items.tolist()
+    if item not in names:
+        alike = next((name for name in names if str(name) == str(item)), None)
+        shown = ", ".join(map(repr, names[:3]))
+        advice = f"the first are {shown}" if alike is None else f"did you mean {alike!r}?"
+        raise ValueError(f"no item is named {item!r}; {advice}")
+    return int(names.index(item))

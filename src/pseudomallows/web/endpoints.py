@@ -42,6 +42,20 @@ class Text(NamedTuple):
         return request.query_params.get(self.name, "")
 
 
+class Texts(NamedTuple):
+    """Any number of texts: the name comes again with each."""
+
+    name: str
+
+    def schema(self) -> dict[str, Any]:
+        """For the description."""
+        return {"type": "array", "items": {"type": "string"}}
+
+    def read(self, request: Request) -> list[str] | None:
+        """What the client gave; None for nothing."""
+        return request.query_params.getlist(self.name) or None
+
+
 class Whole(NamedTuple):
     """A whole number from `low` to `high`."""
 

@@ -10,12 +10,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
 from ..show.report import report as write_report
-from .endpoints import Text, Whole, YesOrNo, endpoint
+from .endpoints import Text, Texts, Whole, YesOrNo, endpoint
 from .errors import ServiceError
 from .service import Service
 from .types import (
     MAX_K,
     MAX_LISTED,
+    MAX_ROWS,
+    BatchAnswer,
+    BatchRequest,
     ClicksAnswer,
     ClicksRequest,
     ClustersAnswer,
@@ -43,6 +46,8 @@ REPORT_POLICY = (  # the report has its own scripts and styles inside: alone, th
 STAYS = "a model that has learned from these clicks knows them until the next refit"
 K = Whole("k", 10, 1, MAX_K)
 CLUSTER = Whole("cluster", 0, 0, 10**6)  # which there are is for the model to say
+EXCLUDE, ONLY, REASONS = Texts("exclude"), Texts("only"), YesOrNo("reasons", False)
+MISSING = {"X-Stored-Clicks": "missing"}
 SEARCH, LIMIT = Text("search"), Whole("limit", 20, 1, MAX_LISTED)
 WITH_REFIT, RAW = YesOrNo("refit", True), YesOrNo("raw", False)
 T = TypeVar("T")
@@ -54,23 +59,36 @@ T = TypeVar("T")
 async def recommend(service: Service, request: Request) -> Response:
     """The best items for someone's clicks."""
     asked = await _read(request, RecommendRequest)
-    return _json(await service.recommend(asked.clicks, asked.k))
+    how = (asked.k, asked.exclude, asked.only, asked.reasons)
+    return _json(await service.recommend(asked.clicks, how))
+
+
+@endpoint("POST", "/recommend/batch", asks=BatchRequest, answers=BatchAnswer, writes=False)
+async def recommend_batch(service: Service, request: Request) -> Response:
+    """The best items for several users."""
+    asked = await _read(request, BatchRequest)
+    n_rows = sum(user.k for user in asked.users)
+    if n_rows > MAX_ROWS:
+        raise ServiceError(422, f"k must add up to at most {MAX_ROWS:,}, got {n_rows:,}: ask twice")
+    answer, is_whole = await service.recommend_batch(asked.users)
+    return _json(answer, headers=None if is_whole else MISSING)
 
 
 @endpoint(
     "GET",
     "/users/{user}/recommendations",
-    query=(K,),
+    query=(K, EXCLUDE, ONLY, REASONS),
     answers=RecommendAnswer,
     errors=(404,),
     writes=False,
 )
 async def recommend_user(service: Service, request: Request) -> Response:
     """The best items for a user."""
-    k, user = K.read(request), request.path_params["user"]
+    user, exclude, only = request.path_params["user"], EXCLUDE.read(request), ONLY.read(request)
     check_name(user, "a user")
-    answer, is_whole = await service.recommend_user(user, k)
-    return _json(answer, headers=None if is_whole else {"X-Stored-Clicks": "missing"})
+    how = (K.read(request), exclude or [], only, REASONS.read(request))
+    answer, is_whole = await service.recommend_user(user, how)
+    return _json(answer, headers=None if is_whole else MISSING)
 
 
 @endpoint(

@@ -9,20 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .._version import __version__
 from .errors import RETRY, ServiceError, StoreError
 from .jobs.refits import Refit, Refits
 from .jobs.upload_file import DEFAULT_LIMITS, UploadLimits
 from .jobs.uploads import Uploaded, Uploads
 from .metrics import Metrics
-from .models.model import Model
+from .models.model import Model, Question
 from .models.versions import Versions
 from .stores.async_store import BRIEF, AsyncStore
 from .stores.open import open_store
-from .types import ModelAnswer, check_name
+from .types import BatchRow, BatchUser, ModelAnswer, check_name, encode
 
 log = logging.getLogger("pseudomallows")
 WATCH_SECONDS = 2.0  # between two looks for a version that another process has made
+BATCH_STEP = 32  # users of a batch who are answered before others may ask
+How = tuple[int, Sequence[str], Sequence[str] | None, bool]  # k, exclude, only, reasons
 T = TypeVar("T")
 
 
@@ -208,46 +213,84 @@ class Service:
         finally:
             self._waiting -= 1
 
-    async def recommend(self, names: Sequence[str], k: int) -> bytes:
+    async def recommend(self, names: Sequence[str], how: How) -> bytes:
         """The answer of /recommend."""
         model = self.model
-        answer = model.quick_answer(names, k)
-        if answer is None:
-            codes = model.codes_of(names)
-            answer = await self.slow(lambda: model.answer(codes, k))
-            model.answers.put((k, codes.tobytes()), answer)
-        return answer
+        return await self._recommend(model, model.codes_of(names), model.question(*how))
 
-    async def recommend_user(self, user: str, k: int) -> tuple[bytes, bool]:
+    async def _recommend(self, model: Model, codes: NDArray[np.int32], asked: Question) -> bytes:
+        answer = model.quick_answer(codes, asked)
+        return await self._work_out(model, codes, None, asked) if answer is None else answer
+
+    async def _work_out(
+        self, model: Model, codes: NDArray[np.int32], row: int | None, asked: Question
+    ) -> bytes:
+        """An answer that takes long; kept."""
+        answer = await self.slow(lambda: model.answer(codes, asked, row))
+        return model.answers.put(asked.key(codes, row), answer)
+
+    async def recommend_user(self, user: str, how: How) -> tuple[bytes, bool]:
         """The answer for a user, of the fit, of the store, or of both; and was the store asked?
 
         If the store fails, users of the fit get the answer of the fit alone.
         """
         try:
-            return await self._recommend_user(user, await self.stored_clicks(user), k), True
+            return await self._recommend_user(user, await self.stored_clicks(user), how), True
         except StoreError:
             if user not in self.model.rows:
                 raise
-        return await self._recommend_user(user, [], k), False
+        return await self._recommend_user(user, [], how), False
 
-    async def _recommend_user(self, user: str, stored: Sequence[str], k: int) -> bytes:
+    async def _recommend_user(self, user: str, stored: Sequence[str], how: How) -> bytes:
         model = self.model
-        fitted = model.clicks_of(user)
-        new = [item for item in stored if item in model.codes and item not in set(fitted)]
-        if new:
-            return await self.recommend([*fitted, *new], k)
-        if user not in model.rows and not stored:
-            raise ServiceError(404, f"no user is named {user[:80]!r}: post some clicks first")
-        if user not in model.rows:
-            return await self.recommend([], k)
-        row = model.rows[user]
-        key = (k, f"row {row}".encode())
-        answer = model.answers.get(key)
-        if answer is None:
-            codes = model.clicks.clicks_of(row)
-            answer = await self.slow(lambda: model.answer(codes, k, row))
-            model.answers.put(key, answer)
-        return answer
+        (codes, row), asked = _known_clicks(model, user, stored), model.question(*how)
+        if row is None:
+            return await self._recommend(model, codes, asked)
+        answer = model.answers.get(asked.key(codes, row))
+        return await self._work_out(model, codes, row, asked) if answer is None else answer
+
+    async def recommend_batch(self, users: Sequence[BatchUser]) -> tuple[bytes, bool]:
+        """The answer of /recommend/batch; and was the store asked? What is wrong with one user is
+        said in that user's row."""
+        stored, is_whole, rows = dict[str, list[str]](), True, list[bytes]()
+        names = list(dict.fromkeys(user.id for user in users if user.clicks is None))
+        try:
+            stored = await self.store.ask(lambda store: store.clicks_of(names)) if names else {}
+        except StoreError:
+            is_whole = False
+        model = self.model
+        for first in range(0, len(users), BATCH_STEP):  # others get in between
+            rows += await self._answer_some(model, users[first : first + BATCH_STEP], stored)
+        return b'{"answers":[' + b",".join(rows) + b"]}", is_whole
+
+    async def _answer_some(
+        self, model: Model, users: Sequence[BatchUser], stored: dict[str, list[str]]
+    ) -> list[bytes]:
+        """The rows of some users of a batch, as JSON."""
+        found: dict[int, bytes] = {}
+        open_: dict[int, tuple[NDArray[np.int32], Question, int | None]] = {}
+        for place, user in enumerate(users):
+            try:
+                asked = model.question(user.k, user.exclude, user.only)
+                if user.clicks is None:
+                    codes, row = _known_clicks(model, user.id, stored.get(user.id, []))
+                else:
+                    codes, row = model.codes_of(user.clicks), None
+            except ServiceError as error:
+                found[place] = encode(BatchRow(user.id, error=error.words))
+                continue
+            kept = model.answers.get(asked.key(codes, row))
+            if kept is None:
+                open_[place] = (codes, asked, row)
+            else:
+                found[place] = _with_id(user.id, kept)
+        if open_:
+            work = list(open_.values())
+            answers = await self.slow(lambda: [model.answer(*each) for each in work])
+            for (place, (codes, asked, row)), answer in zip(open_.items(), answers, strict=True):
+                model.answers.put(asked.key(codes, row), answer)
+                found[place] = _with_id(users[place].id, answer)
+        return [found[place] for place in range(len(users))]
 
     async def about(self) -> ModelAnswer:
         """The answer of /model."""
@@ -288,3 +331,25 @@ class Service:
             "stored_clicks": ("Clicks in the store, when it last answered.", float(self._n_stored)),
         }
         return self.metrics.text(gauges)
+
+
+def _known_clicks(
+    model: Model, user: str, stored: Sequence[str]
+) -> tuple[NDArray[np.int32], int | None]:
+    """The clicks of a user of the fit, of the store, or of both, and the row in the fit; None if
+    the fit does not know all of the clicks."""
+    fitted = model.clicks_of(user)
+    new = [item for item in stored if item in model.codes and item not in set(fitted)]
+    if new:
+        return model.codes_of([*fitted, *new]), None
+    if user in model.rows:
+        row = model.rows[user]
+        return model.clicks.clicks_of(row), row
+    if not stored:
+        raise ServiceError(404, f"no user is named {user[:80]!r}: post some clicks first")
+    return model.codes_of([]), None
+
+
+def _with_id(user: str, answer: bytes) -> bytes:
+    """An answer as a row of a batch."""
+    return b'{"id":' + encode(user) + b"," + answer[1:]

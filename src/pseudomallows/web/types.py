@@ -6,16 +6,19 @@ from msgspec import Meta, Struct
 from msgspec.json import Encoder
 
 from ..posteriors.names import METHODS
+from ..recommendations.reasons import KINDS
 from .errors import ServiceError
 
 MAX_K, MAX_CLICKS = 1000, 10_000  # of one request: what they cost grows with both
 MAX_NAME = 300  # letters; a user and an item, of 4 bytes a letter, fit into an index of PostgreSQL
 MAX_HEAD = 16_384  # bytes of the head of a request; browsers send less than half of it
 MAX_LISTED = 1000  # rows of a list
+MAX_BATCH, MAX_ROWS = 1000, 100_000  # users of a batch, and items that all of them ask for
 encode = Encoder().encode  # JSON; made once, as it is asked for with each answer
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 Names = Annotated[list[Name], Meta(max_length=MAX_CLICKS)]
 Number = Annotated[int, Meta(ge=0)]
+HowMany = Annotated[int, Meta(ge=1, le=MAX_K)]
 if TYPE_CHECKING:  # a type checker takes literals only
     MethodName = str
 else:
@@ -23,10 +26,31 @@ else:
 
 
 class RecommendRequest(Struct, forbid_unknown_fields=True):
-    """Clicks of someone, and how many items are wanted."""
+    """Clicks of someone, how many items are wanted, which not (`exclude`), which to choose from
+    (`only`; null: all), and whether the answer says why."""
 
     clicks: Names
-    k: Annotated[int, Meta(ge=1, le=MAX_K)] = 10
+    k: HowMany = 10
+    exclude: Names = []
+    only: Names | None = None
+    reasons: bool = False
+
+
+class BatchUser(Struct, forbid_unknown_fields=True):
+    """One user of a batch: with clicks, someone for whom these alone count; without, a user of the
+    model or of the store."""
+
+    id: Name
+    clicks: Names | None = None
+    k: HowMany = 10
+    exclude: Names = []
+    only: Names | None = None
+
+
+class BatchRequest(Struct, forbid_unknown_fields=True):
+    """Several users at once."""
+
+    users: Annotated[list[BatchUser], Meta(min_length=1, max_length=MAX_BATCH)]
 
 
 class ClicksRequest(Struct, forbid_unknown_fields=True):
@@ -42,11 +66,24 @@ class RefitRequest(Struct, forbid_unknown_fields=True):
     method: MethodName | None = None
 
 
-class Recommendation(Struct):
-    """An item, and the chance that it is among the next k."""
+class Reason(Struct):
+    """What adds how much to an item's score (or, in a model without scores, to its probability):
+    a clicked item, a cluster by its number, or what counts for everybody. The amounts of an item
+    add up; `share` is a part of all that counts, below 0 if it speaks against the item."""
+
+    kind: Literal[KINDS]  # type: ignore[valid-type]
+    name: str
+    amount: float
+    share: float
+
+
+class Recommendation(Struct, omit_defaults=True):
+    """An item, and the chance that it is among the next k; with reasons, if they were asked for,
+    the weightiest first."""
 
     item: str
     probability: float
+    reasons: list[Reason] | None = None
 
 
 class RecommendAnswer(Struct):
@@ -54,6 +91,21 @@ class RecommendAnswer(Struct):
 
     recommendations: list[Recommendation]
     memberships: list[float] | None
+
+
+class BatchRow(Struct, omit_defaults=True):
+    """The answer for one user of a batch, or what was wrong."""
+
+    id: str
+    recommendations: list[Recommendation] = []
+    memberships: list[float] | None = None
+    error: str | None = None
+
+
+class BatchAnswer(Struct):
+    """In the order of the users that were asked for."""
+
+    answers: list[BatchRow]
 
 
 class ClicksAnswer(Struct):

@@ -5,7 +5,7 @@ from collections import OrderedDict
 ANSWER_BYTES = 32 * 2**20  # of all answers: some 40,000 of ten items
 OVERHEAD = 200  # bytes of Python's objects around an answer and its key
 
-Key = tuple[int, bytes]  # k, and the codes of the clicks or a row of the fit
+Key = tuple[int, bytes] | tuple[int, bytes, bytes]  # k, clicks or a row of the fit, what else
 
 
 class KeptAnswers:
@@ -37,4 +37,4 @@ class KeptAnswers:
 
 def _size(key: Key, answer: bytes) -> int:
     """Bytes that an answer takes."""
-    return len(answer) + len(key[1]) + OVERHEAD
+    return len(answer) + sum(map(len, key[1:])) + OVERHEAD

@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 from ...engines.executors import Threads
 from ...posteriors.personal import Fit, PersonalFit
 from ...preferences import Clicks
+from ...recommendations.chances import Users
+from ...recommendations.choice import Choice
+from ...recommendations.reasons import REST, reasons_of_one
 from ...recommendations.recommend import best_of_one
 from ...recommendations.recommenders import recommender_of
 from ...recommendations.to_file import csv_blocks
+from ...recommendations.users import clicks_of_one
 from ..errors import ServiceError
-from ..types import RecommendAnswer, Recommendation, encode
-from .kept_answers import KeptAnswers
+from ..types import Reason, RecommendAnswer, Recommendation, encode
+from .kept_answers import KeptAnswers, Key
 from .summary import Summary
 from .windows import Windows
 
@@ -24,6 +28,28 @@ WINDOW = 10  # the k of most requests: its tables are made before the first requ
 PREPARE_SECONDS = 5.0  # for tables before the port opens; the others follow behind
 QUICK_SECONDS, QUICK_CLICKS = 0.005, 50  # what takes more is left to a thread: others would wait
 ONE = Threads(1)  # the other cores are for requests
+N_REASONS = 5  # of an item; what is left is summed up
+
+
+class Question(NamedTuple):
+    """What is asked for, whoever asks: how many items, what may be shown, and with reasons?"""
+
+    k: int
+    choice: Choice | None = None
+    reasons: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Is it asked for k items and no more?"""
+        return self.choice is None and not self.reasons
+
+    def key(self, codes: NDArray[np.int32], row: int | None = None) -> Key:
+        """By which an answer is kept."""
+        who = codes.tobytes() if row is None else f"row {row}".encode()
+        if self.is_plain:
+            return self.k, who
+        hidden = b"" if self.choice is None else np.packbits(self.choice.hidden).tobytes()
+        return self.k, who, hidden + (b"why" if self.reasons else b"")
 
 
 class Model:
@@ -88,21 +114,38 @@ class Model:
 
     # Names
 
-    def codes_of(self, names: Sequence[str]) -> NDArray[np.int32]:
+    def codes_of(self, names: Sequence[str], what: str = "clicks") -> NDArray[np.int32]:
         """Codes of items, sorted, each once."""
         try:
             return np.array(sorted({self.codes[name] for name in names}), dtype=np.int32)
         except KeyError:
-            raise self._unknown(names) from None
+            raise self._unknown(names, what) from None
 
-    def _unknown(self, names: Sequence[str]) -> ServiceError:
+    def _unknown(self, names: Sequence[str], what: str) -> ServiceError:
         """Which of the names are no items."""
         unknown = list(dict.fromkeys(name for name in names if name not in self.codes))
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
         shown = ", ".join(repr(name[:80]) for name in unknown[:3])
         return ServiceError(
-            422, f"clicks must be items of the model, and these are not: {shown}{more}"
+            422, f"{what} must be items of the model, and these are not: {shown}{more}"
         )
+
+    def question(
+        self, k: int, exclude: Sequence[str], only: Sequence[str] | None, reasons: bool = False
+    ) -> Question:
+        """What is asked for, with codes for names."""
+        if not exclude and only is None:
+            return Question(k, None, reasons)
+        hidden = np.zeros(len(self.item_names), dtype=bool)
+        if only is not None:
+            hidden[:] = True
+            hidden[self.codes_of(only, "only")] = False
+        hidden[self.codes_of(exclude, "exclude")] = True
+        if hidden.all():
+            raise ServiceError(
+                422, "nothing is left to recommend: exclude and only hide all items of the model"
+            )
+        return Question(k, Choice(hidden), reasons)
 
     def clicks_of(self, user: str) -> list[str]:
         """What a user had clicked when the model was fitted; nothing, if it knows no such user."""
@@ -113,35 +156,70 @@ class Model:
 
     # Recommendations
 
-    def quick_answer(self, names: Sequence[str], k: int) -> bytes | None:
+    def quick_answer(self, codes: NDArray[np.int32], asked: Question) -> bytes | None:
         """The answer as JSON, or None if it would take long."""
-        codes = self.codes_of(names)
-        answer, window = self.answers.get((k, codes.tobytes())), self._window(k)
-        if answer is None and window in self._quick and len(codes) <= QUICK_CLICKS:
+        key, window = asked.key(codes), self._window(asked.k)
+        answer, is_short = self.answers.get(key), asked.is_plain and len(codes) <= QUICK_CLICKS
+        if answer is None and window in self._quick and is_short:
             with self._windows.using(window):
                 if self._recommender.is_ready(len(codes), window):
-                    answer = self.answers.put((k, codes.tobytes()), self.answer(codes, k))
+                    answer = self.answers.put(key, self.answer(codes, asked))
         return answer
 
-    def answer(self, codes: NDArray[np.int32], k: int, row: int | None = None) -> bytes:
+    def answer(self, codes: NDArray[np.int32], asked: Question, row: int | None = None) -> bytes:
         """The answer as JSON; `row` is that of a user of the fit."""
-        items, probabilities, memberships = self.best(codes, k, row)
+        items, probabilities, memberships = self.best(codes, asked.k, row, asked.choice)
+        shown = [item for item in items if item >= 0]
+        reasons: Sequence[list[Reason] | None] = [None] * len(shown)
+        if asked.reasons and shown:
+            reasons = self._reasons(codes, shown, self._window(asked.k), row)
         rows = [
-            Recommendation(self.item_names[item], probability)
-            for item, probability in zip(items, probabilities, strict=True)
-            if item >= 0
+            Recommendation(self.item_names[item], probability, why)
+            for item, probability, why in zip(
+                shown, probabilities[: len(shown)], reasons, strict=True
+            )
         ]
         return encode(RecommendAnswer(rows, memberships))
 
+    def _reasons(
+        self, codes: NDArray[np.int32], items: list[int], window: int, row: int | None
+    ) -> list[list[Reason]]:
+        """Why each of these items: the weightiest reasons, and what is left as one."""
+        rows = None if row is None else np.array([row])
+        users = Users(clicks_of_one(codes, self.posterior.items), rows)
+        with self._windows.using(window):
+            found = reasons_of_one(self.posterior, users, np.array(items), window)
+        totals = np.maximum(np.abs(found.amounts).sum(axis=0), 1e-300)
+        answer = []
+        for amounts, total in zip(found.amounts.T, totals.tolist(), strict=True):
+            numbers = amounts.tolist()
+            order = np.argsort(-np.abs(amounts), kind="stable")
+            first = order if len(order) <= N_REASONS + 1 else order[:N_REASONS]
+            mine = [
+                Reason(found.kinds[i], str(found.names[i]), numbers[i], numbers[i] / total)
+                for i in first.tolist()
+            ]
+            rest = float(amounts[order[len(first) :]].sum())
+            if len(first) < len(order):
+                mine.append(Reason(REST, "everything else", rest, rest / total))
+            answer.append(mine)
+        return answer
+
     def best(
-        self, codes: NDArray[np.int32], k: int, row: int | None = None
+        self,
+        codes: NDArray[np.int32],
+        k: int,
+        row: int | None = None,
+        choice: Choice | None = None,
     ) -> tuple[list[int], list[float], list[float] | None]:
         """Items, probabilities, memberships: those of `recommend` and `memberships`."""
         window = self._window(k)
         with self._windows.using(window):
             is_ready = self._recommender.is_ready(len(codes), window)
             started = time.thread_time()
-            best = best_of_one(self.posterior, codes, row, window)
+            best = best_of_one(self.posterior, codes, row, window, choice)
+            if choice is not None:  # says nothing about plain questions
+                return best
             if time.thread_time() - started > QUICK_SECONDS:
                 self._quick.discard(window)
             elif is_ready and len(codes) < self.posterior.n_items:

@@ -9,6 +9,7 @@ const K = 10; // recommendations
 const FEWEST = 0.01; // share of a cluster that is still shown
 const MAX_CLOSE = 4; // clusters shown
 const N_POPULAR = 8;
+const MAX_WHY = 3, LEAST_WHY = 0.05; // reasons told on each side, and the share of one that is told
 
 let picks = []; // names, as the service spells them
 let found = []; // what the list offers: {item, users}
@@ -229,7 +230,7 @@ async function recommend() {
   if (!picks.length) return noAnswer();
   byId("recommendations").setAttribute("aria-busy", "true");
   try {
-    const answer = await answers((signal) => post("recommend", { clicks: picks, k: K }, { signal }));
+    const answer = await answers((signal) => post("recommend", { clicks: picks, k: K, reasons: true }, { signal }));
     if (!answer) return undefined;
     byId("recommendations").removeAttribute("aria-busy");
     showTrouble(byId("try-trouble"), null);
@@ -262,7 +263,8 @@ function tellNext(rows) {
   }
   const top = scaleTop(Math.max(...rows.map((each) => each.probability)));
   byId("next-words").textContent =
-    `The chance that you would click it among your next ${rows.length}. A full bar is ${percent(top)}.`;
+    `The chance that you would click it among your next ${rows.length}. A full bar is ${percent(top)}. ` +
+    (rows.some((each) => because(each.reasons ?? []).length) ? "Below each: what speaks for it or against it, as parts of all that counts." : "");
   redrawRows(list, rows, top);
   const first = rows[0];
   say(`${many(rows.length, "recommendation")}; first ${plain(first.item, 60)}, ${percent(first.probability)}.`);
@@ -272,10 +274,11 @@ function tellNext(rows) {
 function redrawRows(list, rows, top) {
   const old = new Map([...list.children].map((row) => [row.item, row]));
   const focused = list.contains(document.activeElement);
-  const fresh = rows.map(({ item, probability }) => {
+  const fresh = rows.map(({ item, probability, reasons }) => {
     const row = old.get(item) ?? recommendation(item);
     row.querySelector(".value").textContent = percent(probability);
     setBar(row.querySelector(".fill"), probability / top);
+    row.querySelector(".why").replaceChildren(...because(reasons ?? []));
     return row;
   });
   for (const row of old.values()) if (!fresh.includes(row)) row.remove();
@@ -291,9 +294,30 @@ function recommendation(item) {
     title: "Add to your clicks", text: "+", on: { click: () => add(item) },
   });
   const words = make("span", { class: "row" }, named(item), make("span", { class: "value" }));
-  const row = make("li", {}, make("div", { class: "bar-row" }, words, bar(0)), button);
+  const why = make("span", { class: "soft small why" });
+  const row = make("li", {}, make("div", { class: "bar-row" }, words, bar(0), why), button);
   row.item = item;
   return row;
+}
+
+// What speaks for an item, and what against it, as parts of all that counts.
+function because(reasons) {
+  const told = reasons.filter((each) => Math.abs(each.share) >= LEAST_WHY && each.kind !== "given");
+  if (reasons.length < 2 && told[0]?.kind === "cluster") return []; // there is one cluster
+  const parts = [];
+  for (const [words, side] of [["for it: ", 1], ["against it: ", -1]]) {
+    const mine = told.filter((each) => side * each.share > 0).slice(0, MAX_WHY);
+    if (!mine.length) continue;
+    if (parts.length) parts.push("; ");
+    const start = parts.length ? words : words[0].toUpperCase() + words.slice(1);
+    parts.push(start, ...mine.flatMap((each, place) => (place ? [", ", ...reason(each)] : reason(each))));
+  }
+  return parts;
+}
+
+function reason({ kind, name, share }) {
+  const words = { popularity: "popular with everybody", rest: "everything else", cluster: `cluster ${name}` }[kind];
+  return [words ?? named(name, 40), ` (${percent(Math.abs(share))})`];
 }
 
 function tellClose(memberships) {

@@ -1,0 +1,1 @@
+"""Our fits behind the signatures of other libraries: `implicit`, and LensKit's pipelines."""

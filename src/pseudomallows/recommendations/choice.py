@@ -1,0 +1,191 @@
+"""Which items may be shown: those not to show (`exclude`), and those to choose from (`only`)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.click_rows import ClickRows, slice_clicks
+from ..preferences import Clicks
+
+FORMS = (
+    "give a list of items, a dict {user: [item, ...]}, or a matrix (users x items) of 0 and 1 with "
+    "a row for each user who is answered"
+)
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Items of each user, by code; `is_told[user]` says of whom something was told."""
+
+    rows: ClickRows
+    is_told: Bools
+
+    def mask(self, part: slice, n_items: int) -> Bools:
+        """``[row, item]``: is it one of the user's?"""
+        starts, codes = slice_clicks(self.rows, part)
+        found = np.zeros((len(starts) - 1, n_items), dtype=bool)
+        owners = np.repeat(np.arange(len(found)), np.diff(starts))
+        found[owners, codes[starts[0] : starts[-1]]] = True
+        return found
+
+    def take(self, part: slice) -> "Rows":
+        """Those of some users."""
+        starts, codes = slice_clicks(self.rows, part)
+        mine = ClickRows(starts - starts[0], codes[starts[0] : starts[-1]])
+        return Rows(mine, self.is_told[part])
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What is hidden from the users who are answered: ``hidden[item]`` from all, and from each
+    what is in `excluded`, or not in `allowed`."""
+
+    hidden: Bools
+    excluded: Rows | None = None
+    allowed: Rows | None = None
+
+    def mask(self, part: slice) -> Bools:
+        """``[row, item]``: is the item hidden from that user?"""
+        n_items = len(self.hidden)
+        found = np.zeros((part.stop - part.start, n_items), dtype=bool)
+        found |= self.hidden
+        if self.excluded is not None:
+            found |= self.excluded.mask(part, n_items)
+        if self.allowed is not None:
+            told = self.allowed.is_told[part, None]
+            found |= told & ~self.allowed.mask(part, n_items)
+        return found
+
+    def take(self, part: slice) -> "Choice":
+        """That of some users."""
+        of_users = (rows if rows is None else rows.take(part) for rows in self._of_users)
+        return Choice(self.hidden, *of_users)
+
+    @property
+    def _of_users(self) -> tuple[Rows | None, Rows | None]:
+        return self.excluded, self.allowed
+
+
+def choice_of(
+    exclude: Any, only: Any, items: NDArray[Any], users: NDArray[Any], known: NDArray[Any]
+) -> Choice | None:
+    """What `users` may be shown of `items`; None for everything.
+
+    A dict may name more users than are answered, if these are `known`.
+    """
+    if exclude is None and only is None:
+        return None
+    given = Given(items, users, known)
+    hidden = np.zeros(len(items), dtype=bool)
+    excluded = allowed = None
+    if exclude is not None:
+        read = given.read(exclude, "exclude")
+        excluded = read if isinstance(read, Rows) else None
+        hidden |= read if not isinstance(read, Rows) else False
+    if only is not None:
+        read = given.read(only, "only")
+        allowed = read if isinstance(read, Rows) else None
+        hidden |= ~read if not isinstance(read, Rows) else False
+    if hidden.all():
+        raise ValueError(
+            f"nothing is left to recommend: exclude and only hide all {len(items):,} items"
+        )
+    return Choice(hidden, excluded, allowed)
+
+
+class Given:
+    """Reads what was given, by the names of the items and of the users who are answered."""
+
+    def __init__(self, items: NDArray[Any], users: NDArray[Any], known: NDArray[Any]):
+        self._items, self._users, self._known = items, users, known
+        self._codes = {name: code for code, name in enumerate(items.tolist())}
+
+    def read(self, given: Any, what: str) -> Bools | Rows:
+        """``[item]`` for all users, or the items of each."""
+        if isinstance(given, Clicks):
+            return self._of_clicks(given, what)
+        if hasattr(given, "tocsr"):
+            return self._of_matrix(given.tocsr(), what)
+        if hasattr(given, "columns"):
+            raise TypeError(f"{what} is a data frame: {FORMS}")
+        if isinstance(given, Mapping):
+            return self._of_dict(given, what)
+        if isinstance(given, np.ndarray) and given.ndim == 2:
+            from scipy.sparse import csr_array
+
+            return self._of_matrix(csr_array(given), what)
+        found = np.zeros(len(self._items), dtype=bool)
+        if isinstance(given, np.ndarray) and given.dtype == bool:
+            if given.shape != found.shape:
+                raise ValueError(
+                    f"{what} must have a value for each of {len(found)} items, got {given.shape}"
+                )
+            return given
+        found[self._codes_of(given, what)] = True
+        return found
+
+    def _codes_of(self, given: Any, what: str) -> list[int]:
+        """Codes of items; one name alone is one item."""
+        if isinstance(given, str) or not isinstance(given, Iterable) or self._is_item(given):
+            given = [given]
+        names = list(given)
+        unknown = [name for name in names if not self._is_item(name)]
+        if unknown:
+            more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+            shown = ", ".join(map(repr, unknown[:3]))
+            known = ", ".join(map(repr, self._items[:3].tolist()))
+            raise ValueError(
+                f"{what} has unknown items: {shown}{more}; the items of the fit are {known}, ..."
+            )
+        return [self._codes[name] for name in names]
+
+    def _is_item(self, name: Any) -> bool:
+        try:
+            return name in self._codes
+        except TypeError:  # a list or an array, which is no name
+            return False
+
+    def _of_dict(self, given: Mapping[Any, Any], what: str) -> Rows:
+        answered = {name: row for row, name in enumerate(self._users.tolist())}
+        strange = [name for name in given if name not in answered]
+        if strange:
+            known = set(self._known.tolist())
+            unknown = [name for name in strange if name not in known]
+            if unknown:
+                raise ValueError(
+                    f"{what} names a user who is neither of the fit nor answered: {unknown[0]!r}"
+                    + (f"; {len(unknown)} in all" if len(unknown) > 1 else "")
+                )
+        lists: list[list[int]] = [[] for _ in answered]
+        is_told = np.zeros(len(lists), dtype=bool)
+        for name, listed in given.items():
+            codes = self._codes_of(listed, f"{what}[{name!r}]")
+            if name in answered:
+                lists[answered[name]], is_told[answered[name]] = codes, True
+        starts = np.append(0, np.cumsum([len(codes) for codes in lists])).astype(np.int64)
+        flat = np.array([code for codes in lists for code in codes], dtype=np.int32)
+        return Rows(ClickRows(starts, flat), is_told)
+
+    def _of_matrix(self, matrix: Any, what: str) -> Rows:
+        wanted = (len(self._users), len(self._items))
+        if matrix.shape != wanted:
+            raise ValueError(
+                f"{what} must have a row for each of {wanted[0]} users who are answered, and a "
+                f"column for each of {wanted[1]} items, got {matrix.shape}"
+            )
+        matrix = matrix.copy()
+        matrix.eliminate_zeros()
+        rows = ClickRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
+        return Rows(rows, np.ones(wanted[0], dtype=bool))
+
+    def _of_clicks(self, given: Clicks, what: str) -> Rows:
+        names = given.items
+        listed = {
+            user: names[given.clicks_of(row)].tolist()
+            for row, user in enumerate(given.users.tolist())
+        }
+        return self._of_dict(listed, what)

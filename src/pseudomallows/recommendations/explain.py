@@ -1,0 +1,183 @@
+"""explain: which clicks speak for an item, and how much."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..posteriors.personal import Fit, check_fit
+from ..preferences.frames import make_frame
+from ..rankings import check_count
+from .chances import MAX_ERROR
+from .latent import LatentRanks
+from .reasons import CLICK, CLUSTER, ONE, ONE_USER, RANK, Reasons, rank_reasons, reasons_of_one
+from .recommenders import recommender_of
+from .users import code_of_item, has_no_clicks, one_user
+
+N_SPOKEN = 3  # reasons on each side that are put into words
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What speaks for an item, for one user, and how much; it prints as sentences.
+
+    Attributes
+    ----------
+    user, item
+        Names.
+    what : str
+        What is explained: "score", by a personal fit, or "probability".
+    value : float
+        The score or the probability. The amounts add up to it.
+    probability : float
+        Chance that the item is among the user's next k.
+    k : int
+        Of the probability.
+    kinds, names : lists
+        What the reasons are, the weightiest first: "click" and the clicked item; "popularity", what
+        is added for everybody; "rest", other parts of a score; "given", scores that came from
+        elsewhere; "cluster" and its number; "rank" and the rank.
+    amounts : array
+        What each adds to the value; below 0 if it speaks against the item.
+    details : dict
+        More columns: for clusters the user's `membership`, the `chance` and the `rank` of the item
+        there, where amount = membership x chance.
+    """
+
+    user: Any
+    item: Any
+    what: str
+    value: float
+    probability: float
+    k: int
+    kinds: list[str]
+    names: list[Any]
+    amounts: NDArray[np.float64]
+    details: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """The amounts as parts of all that counts, for and against: without signs they add up
+        to 1."""
+        return self.amounts / max(float(np.abs(self.amounts).sum()), 1e-300)
+
+    def to_columns(self, digits: int | None = None) -> dict[str, Any]:
+        """One row a reason: kind, reason, amount, share, and the details."""
+        columns = {"amount": self.amounts, "share": self.shares} | self.details
+        rounded = {
+            name: values if digits is None or values.dtype.kind != "f" else values.round(digits)
+            for name, values in columns.items()
+        }
+        return {"kind": self.kinds, "reason": self.names} | rounded
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """The same as one dict a reason."""
+        columns = {name: _listed(values) for name, values in self.to_columns().items()}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def to_frame(self) -> Any:
+        """A pandas frame: kind, reason, amount, share, and the details."""
+        return make_frame(self.to_columns())
+
+    def __str__(self) -> str:
+        """The reasons in words."""
+        chance = f"The chance that it is among the next {self.k} is {self.probability:.1%}."
+        return f"{self.item!r} for {self.user!r}: {self._words()}. {chance}"
+
+    def _words(self) -> str:
+        if self.kinds[0] == CLUSTER:
+            return "; ".join(self._cluster_words(row) for row in range(min(len(self.kinds), 3)))
+        if self.kinds[0] == RANK:
+            likeliest = self.names[0]
+            return f"among the ranks 1 to {self.k} of this user it most likely has {likeliest}"
+        if CLICK not in self.kinds:
+            return f"no click says anything; the score is that of {self.names[0]}"
+        sides = []
+        for sign, words in ((1, "speaks for it"), (-1, "speaks against it")):
+            mine = [row for row in range(len(self.kinds)) if sign * self.amounts[row] > 0]
+            listed = ", ".join(self._part_words(row) for row in mine[:N_SPOKEN])
+            more = f" and {len(mine) - N_SPOKEN} more" if len(mine) > N_SPOKEN else ""
+            if mine:
+                sides.append(
+                    f"{words.replace('speaks', 'speak') if len(mine) > 1 else words}: "
+                    f"{listed}{more}"
+                )
+        return "; ".join(sides) or "nothing speaks for or against it"
+
+    def _part_words(self, row: int) -> str:
+        name = repr(self.names[row]) if self.kinds[row] == CLICK else str(self.names[row])
+        return f"{name} ({abs(self.shares[row]):.0%} of all that counts)"
+
+    def _cluster_words(self, row: int) -> str:
+        mine = {name: values[row] for name, values in self.details.items()}
+        return (
+            f"in cluster {self.names[row]}, to which the user belongs with {mine['membership']:.0%}"
+            f", it has rank {mine['rank']} and a chance of {mine['chance']:.1%}"
+        )
+
+
+def explain(
+    posterior: Fit, user: Any = None, item: Any = None, *, clicks: Any = None, k: int = 10
+) -> Explanation:
+    """Say what speaks for an item, for one user, in numbers that add up.
+
+    By a personal fit the score of an item is the sum of what each of the user's clicks adds to it,
+    and of what is added for everybody: these are the reasons. The probability rises with the score.
+    Other fits have clusters: there the probability is the sum over the clusters of the user's
+    membership times the item's chance. For users known by rankings or comparisons it is the sum
+    over the ranks 1 to k of the latent rankings that the fit has kept.
+
+    Parameters
+    ----------
+    posterior : Posterior or PersonalFit
+        From a fit of clicks; or of partial rankings or comparisons with `keep_latent`.
+    user : optional
+        Name of a user of the fit.
+    item
+        Name of an item that the user has not clicked.
+    clicks : optional
+        Clicks of a new user instead: a list of items, or the forms of :func:`recommend` for one
+        user.
+    k : int
+        The probability is that of the next k.
+
+    Examples
+    --------
+    >>> from pseudomallows import Preferences, fit
+    >>> log = {i: ["tea", "milk"] if i % 3 else ["ale", "rum", "tea"] for i in range(30)}
+    >>> found = explain(fit(Preferences.from_clicks(log), "personal", rng=1),
+    ...                 item="milk", clicks=["tea"], k=1)
+    >>> found.kinds[0], found.names[0], bool(abs(found.amounts.sum() - found.value) < 1e-12)
+    ('click', 'tea', True)
+    """
+    check_fit(posterior)
+    window = min(check_count(k, "k"), posterior.n_items)
+    code = code_of_item(posterior, item)
+    if has_no_clicks(posterior, clicks):
+        reasons = rank_reasons(posterior, user, code, window)
+        chance = LatentRanks(posterior, [user]).chances(window)[0][0, code]
+        return _explanation(user, item, reasons, float(chance), window)
+    users = one_user(posterior, user, clicks)
+    name = users.clicks.users[0]
+    if code in users.clicks.codes:
+        raise ValueError(f"{name!r} has clicked {item!r} already: ask for an item that may come")
+    reasons = reasons_of_one(posterior, users, np.array([code]), window)
+    chances = recommender_of(posterior).chances(users, window, window, MAX_ERROR, ONE)
+    return _explanation(name, item, reasons, float(chances.table(ONE_USER)[0][0, code]), window)
+
+
+def _explanation(user: Any, item: Any, reasons: Reasons, chance: float, k: int) -> Explanation:
+    """Of one item, the weightiest reasons first."""
+    amounts = reasons.amounts[:, 0]
+    value = float(amounts.sum())
+    order = np.argsort(-np.abs(amounts), kind="stable")
+    details = {name: values[order, 0] for name, values in reasons.details.items()}
+    kinds, names = ([listed[row] for row in order] for listed in (reasons.kinds, reasons.names))
+    return Explanation(
+        user, item, reasons.what, value, chance, k, kinds, names, amounts[order], details
+    )
+
+
+def _listed(values: Any) -> list[Any]:
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)

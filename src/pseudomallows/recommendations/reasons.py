@@ -1,0 +1,96 @@
+"""Why an item is recommended: what speaks for it and how much, in numbers that add up.
+
+A personal fit scores an item by the user's clicks, so its reasons are clicks, and they add up to
+the score. A posterior of clusters has a chance for each, so its reasons are clusters; users known
+by rankings have latent rankings, so theirs are ranks: these add up to the probability.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.executors import Threads
+from ..posteriors.personal import Fit, PersonalFit
+from ..posteriors.posterior import Posterior
+from .chances import Floats, Users
+from .item_weights import weights_from
+from .latent import LatentRanks
+from .recommenders import recommender_of
+
+CLICK, POPULARITY, GIVEN, REST, CLUSTER, RANK = KINDS = (
+    "click",
+    "popularity",
+    "given",
+    "rest",
+    "cluster",
+    "rank",
+)
+NEGLIGIBLE = 1e-9  # of a score: what is left after all reasons is a rounding error
+ONE_USER, ONE = slice(0, 1), Threads(1)
+
+
+class Reasons(NamedTuple):
+    """The reasons for some items and one user.
+
+    ``amounts[reason, item]`` add up, over the reasons, to what is explained: "score" or
+    "probability". `kinds` and `names` say what the reasons are; `details` have more columns, of the
+    same shape as the amounts.
+    """
+
+    what: str
+    kinds: list[str]
+    names: list[Any]
+    amounts: Floats
+    details: dict[str, NDArray[Any]]
+
+
+def reasons_of_one(posterior: Fit, users: Users, items: NDArray[np.int64], window: int) -> Reasons:
+    """The reasons for some items, for one user who is known by clicks."""
+    if isinstance(posterior, PersonalFit):
+        return _personal_reasons(posterior, users, items)
+    return _cluster_reasons(posterior, users, items, window)
+
+
+def _personal_reasons(fit: PersonalFit, users: Users, items: NDArray[np.int64]) -> Reasons:
+    """The clicks, and what is added for everybody; what neither explains is the rest."""
+    scores = fit.scores_for(users.clicks, ONE_USER, users.rows)[:, items]
+    clicked = users.clicks.codes
+    if fit.is_given:
+        return Reasons("score", [GIVEN], ["the scores that were given"], scores, {})
+    if not len(clicked):
+        return Reasons("score", [POPULARITY], ["popularity"], scores, {})
+    kinds, names = [CLICK] * len(clicked), fit.items[clicked].tolist()
+    parts = [weights_from(fit, clicked)[:, items]]
+    if fit.bias.size:
+        kinds.append(POPULARITY)
+        names.append("popularity")
+        parts.append(fit.bias[None, items])
+    amounts = np.concatenate(parts)
+    rest = scores - amounts.sum(axis=0)
+    if np.abs(rest).max() > NEGLIGIBLE * max(np.abs(amounts).max(), np.abs(scores).max()):
+        kinds.append(REST)
+        names.append("everything else")
+        amounts = np.concatenate([amounts, rest])
+    return Reasons("score", kinds, names, amounts, {})
+
+
+def _cluster_reasons(
+    posterior: Posterior, users: Users, items: NDArray[np.int64], window: int
+) -> Reasons:
+    """The clusters: how likely the user belongs to each, times the item's chance there."""
+    memberships, amounts = recommender_of(posterior).by_cluster(users, window, window, ONE)
+    every = range(posterior.n_clusters)
+    amounts, mine = amounts[:, items], np.repeat(memberships[:, None], len(items), axis=1)
+    details = {
+        "membership": mine,
+        "chance": np.divide(amounts, mine, out=np.zeros_like(amounts), where=mine > 0),
+        "rank": np.stack([posterior.point_consensus(cluster=each)[items] for each in every]),
+    }
+    return Reasons("probability", [CLUSTER] * len(every), list(every), amounts, details)
+
+
+def rank_reasons(posterior: Posterior, user: Any, item: int, window: int) -> Reasons:
+    """For a user known by rankings or comparisons: the ranks of the latent rankings."""
+    chances = LatentRanks(posterior, [user]).rank_probabilities()[0, item, :window]
+    return Reasons("probability", [RANK] * window, list(range(1, window + 1)), chances[:, None], {})
