@@ -211,12 +211,13 @@ def fit_personal(
     if inside is None:
         learner = Learner(clicks, method, *law)
         model = learner.learn(report)
+        how = None if how is None else "law"
     else:
         first = Learner(inside.shown, replace(method, held_out=inside.hidden), *law)
         correction = first.learn(report).correction
         learner = Learner(clicks, replace(method, calibrate=False), *law).following(first)
         model = replace(learner.learn(report), correction=correction)
-        how = None if correction is None else how
+    how = None if model.correction is None else how
     more = {"alpha_given": alpha is not None, "order": None, "calibration": how}
     more |= learner.scores_settings()
     settings = {
