@@ -76,6 +76,13 @@ def test_a_saved_one_has_both(both, tmp_path):
     assert call_of(found) == again
 
 
+def test_too_few_users_have_one_order_for_all():
+    few = pm.simulate_clicks(30, 6, alpha=8, mean_clicks=3, rng=1).preferences
+    found = choose_method(few, asked())
+    assert found.method == "mcmc"
+    assert found.why.endswith("clicks of fewer than 50 users, too few to learn an order of each")
+
+
 def test_rankings_get_the_exact_posterior():
     found, exact = pm.fit(RANKINGS, rng=1), pm.fit(RANKINGS, "mcmc", rng=1)
     assert (found.consensus == exact.consensus).all()

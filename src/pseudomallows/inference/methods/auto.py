@@ -3,7 +3,8 @@
 from typing import Any, NamedTuple
 
 from ...latent.own_laws import OWN_LAWS
-from ...preferences import Preferences
+from ...preferences import Clicks, Preferences
+from ..personal.blend import MIN_SCORED, scorable
 from .balanced import Balanced
 from .mcmc import Mcmc
 from .method import Case, Options
@@ -46,6 +47,8 @@ def choose_method(prefs: Preferences, asked: Asked) -> Choice:
     method = next((each for each in OTHERS if _has_options(each, prefs, asked)), Mcmc)
     if method is Mcmc:
         words = f"mcmc, the exact posterior: the best there is for {_what(prefs, asked)}"
+        if isinstance(prefs, Clicks) and asked == Asked(None, 1, asked.distance, {}, False):
+            words += f" of fewer than {MIN_SCORED} users, too few to learn an order of each"
         return Choice(method.name, asked.options, words)
     own = sorted(set(asked.options) - _names(Mcmc, prefs, asked))
     words = "the paper's method" if method is Pseudo else "independent draws with weights"
@@ -54,11 +57,13 @@ def choose_method(prefs: Preferences, asked: Asked) -> Choice:
 
 
 def _is_for_users(prefs: Preferences, asked: Asked) -> bool:
-    """Is it clicks, and nothing is asked for that only a fit with draws has?"""
+    """Is it clicks, enough of them, and nothing is asked for that only a fit with draws has?"""
     wants_draws = asked.n_draws is not None or asked.n_clusters != 1 or asked.needs_chain
-    if prefs.kind != "clicks" or wants_draws or asked.distance not in OWN_LAWS:
+    if not isinstance(prefs, Clicks) or wants_draws or asked.distance not in OWN_LAWS:
         return False
-    return set(asked.options) <= set(Personal.option_names(Case.of(prefs)))
+    own = set(Personal.option_names(Case.of(prefs))) - {"distance"}
+    has_enough = len(scorable(prefs)) >= MIN_SCORED or bool(asked.options)
+    return has_enough and set(asked.options) <= own
 
 
 def _names(method: type[Options], prefs: Preferences, asked: Asked) -> set[str]:
