@@ -8,7 +8,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows.posteriors.posterior import Posterior
-from pseudomallows.recommendations import kendall
+from pseudomallows.recommendations import chances, kendall
 from pseudomallows.recommendations.recommenders import recommender_of
 
 ROWS = [(0, 3), (2,), (), (1, 4, 5), (0, 1, 2, 3, 4, 5), (4, 0, 1, 2, 3)]
@@ -64,10 +64,10 @@ def test_chances_are_exact(n_clusters, is_new, monkeypatch):
     for user, row in enumerate(ROWS):
         exact = exact_chances(posterior, row, is_new)
         n_left = N_ITEMS - len(row)
-        items, chances = found.items[user, :n_left], found.probabilities[user, :n_left]
+        items, values = found.items[user, :n_left], found.probabilities[user, :n_left]
         assert sorted([*items.tolist(), *row]) == list(range(6))
-        assert chances == pytest.approx(exact[items], abs=1e-12)
-        assert (np.diff(chances) <= 1e-12).all()
+        assert values == pytest.approx(exact[items], abs=1e-12)
+        assert (np.diff(values) <= 1e-12).all()
         assert (found.items[user, n_left:] == -1).all()
 
 
@@ -77,6 +77,38 @@ def test_those_of_the_footrule_or_of_wrong_weights_would_be_found_out():
     for wrong in ({"is_new": False, "distance": "footrule"}, {"is_new": True}):
         exact = exact_chances(posterior, ROWS[0], **wrong)
         assert found.probabilities[0] != pytest.approx(exact[found.items[0]], abs=1e-3)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("is_new", [False, True])
+def test_chances_of_some_items_alone_are_exact(is_new, monkeypatch):
+    monkeypatch.setattr(kendall, "LEFT_OUT", 0.0)
+    monkeypatch.setattr(chances, "MOST_FEW", 0)
+    posterior, only = posterior_of(2), [0, 2, 4]
+    given = {"clicks": posterior.clicks} if is_new else {}
+    found = pm.recommend(posterior, 6, window=WINDOW, only=only, **given)
+    plain = pm.recommend(posterior, 6, window=WINDOW, **given)
+    for user, row in enumerate(ROWS):
+        exact, left = exact_chances(posterior, row, is_new), sorted({*only} - {*row})
+        items = found.items[user, : len(left)]
+        assert sorted(items.tolist()) == left
+        assert found.probabilities[user, : len(left)] == pytest.approx(exact[items], abs=1e-12)
+        errors = dict(zip(plain.items[user], plain.errors[user], strict=True))
+        assert found.errors[user, : len(left)].tolist() == [errors[item] for item in items]
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("is_new", [False, True])
+def test_the_parts_of_the_clusters_add_up_to_the_exact_chances(is_new):
+    posterior = posterior_of(2)
+    for user in (0, 1, 2):
+        one = posterior.clicks.take([user])
+        users = kendall.Users(one, None if is_new else np.array([user]))
+        shares, parts = recommender_of(posterior).by_cluster(users, 3, WINDOW, pm.Threads(1))
+        exact = exact_chances(posterior, ROWS[user], is_new)
+        unclicked = [item for item in range(N_ITEMS) if item not in ROWS[user]]
+        assert shares.sum() == pytest.approx(1)
+        assert parts.sum(axis=0)[unclicked] == pytest.approx(exact[unclicked], abs=1e-12)
 
 
 @pytest.mark.kernel

@@ -292,7 +292,7 @@ def test_a_person_sees_the_model_tries_it_and_reads_the_consensus(browser, servi
         expect(page.locator("#recommendations li")).to_have_count(10)
         answer = service.ask("items?search=te")
         assert texts(page, "#chips bdi") == [answer["items"][0]["item"]]
-        assert texts(page, "#recommendations bdi")[0] in WARM
+        assert texts(page, "#recommendations .row bdi")[0] in WARM
         expect(page.locator("#close li").first).to_contain_text("%")
 
         page.click("nav a[href='#consensus']")
@@ -320,6 +320,7 @@ def test_a_personal_model_has_no_consensus_to_show(browser, tmp_path):
             page.click("nav a[href='#try']")
             pick(page, "tea")
             expect(page.locator("#recommendations li")).to_have_count(10)
+            expect(page.locator("#recommendations .why").first).to_contain_text("For it: tea (")
             expect(page.locator("#close-part")).to_be_hidden()
             page.click("nav a[href='#consensus']")
             expect(page.locator("#consensus-words")).to_contain_text(
@@ -423,12 +424,12 @@ def test_the_heat_plot_is_read_by_keyboard_and_as_a_table(browser, service):
 def test_a_click_on_a_recommendation_makes_it_one_of_yours(browser, service):
     with opened(browser, service, "try") as page:
         page.click("#popular button >> nth=0")
-        first = page.locator("#recommendations bdi").first.inner_text()
+        first = page.locator("#recommendations .row bdi").first.inner_text()
         page.locator("#recommendations button").first.click()
         expect(page.locator("#chips li")).to_have_count(2)
         assert texts(page, "#chips bdi")[1] == first
         expect(
-            page.locator("#recommendations bdi", has_text=re.compile(f"^{first}$"))
+            page.locator("#recommendations .row bdi", has_text=re.compile(f"^{first}$"))
         ).to_have_count(0)
         page.click("#clear")
         expect(page.locator("#no-picks")).to_be_visible()
@@ -440,7 +441,10 @@ def test_the_bars_show_what_the_service_said(browser, service):
             pick(page, "tea")
         rows = seen.value.json()["recommendations"]
         expect(page.locator("#recommendations li")).to_have_count(len(rows))
-        assert texts(page, "#recommendations bdi") == [row["item"] for row in rows]
+        assert texts(page, "#recommendations .row bdi") == [row["item"] for row in rows]
+        for row, why in zip(rows, texts(page, "#recommendations .why"), strict=True):
+            told = [each for each in row["reasons"] if abs(each["share"]) >= 0.05][:3]
+            assert all(each["name"] in why for each in told)
         shares = page.locator("#recommendations .fill").evaluate_all(
             "fills => fills.map(fill => Number(fill.style.getPropertyValue('--share')))"
         )
@@ -576,7 +580,7 @@ def test_from_upload_to_recommendation(browser, own_service):
         page.click("#job-words a[href='#try']")
         pick(page, "kefir")
         page.locator("#recommendations li").first.wait_for()
-        assert texts(page, "#recommendations bdi")[0] in WARM
+        assert texts(page, "#recommendations .row bdi")[0] in WARM
 
 
 @pytest.mark.slow

@@ -62,9 +62,16 @@ class KendallRecommender(Recommender):
             how = (self.n_clusters, users.is_new, LEFT_OUT, self.consensus)
             kernels.kendall_best_rows(*given, how, items, found, none)
 
+        def some(part: slice, wanted: ClickRows) -> tuple[Floats, Floats]:
+            found = np.zeros((2, part.stop - part.start, self.n_items))
+            how = (self.n_clusters, users.is_new, LEFT_OUT)
+            clicks = users.block(part)
+            kernels.kendall_some_chances(clicks, self.draws, tables, how, wanted, *found)
+            return found[0], found[1]
+
         memberships = functools.partial(self.memberships, users, executor)
         is_few = self.n_items <= N_TOP or k <= N_TOP // 2
-        how = (table, memberships, None, fill if is_few else None)
+        how = (table, memberships, None, fill if is_few else None, some)
         return Chances(users, self.consensus, *how)
 
     def cluster_chances(

@@ -291,6 +291,31 @@ def kendall_best_rows(clicks, draws, tables, how, items, probabilities, errors):
 
 
 @njit(cache=True, nogil=True)
+def kendall_some_chances(clicks, draws, tables, how, wanted, chances, errors):
+    """Fill `chances[row, item]` of the items that are `wanted` of each row, as `kendall_best_rows`
+    finds them, and their standard errors; none of these may be clicked."""
+    n_clusters, is_new, left_out = how
+    n_laws = draws.ranks.shape[1]
+    weights, all_used, own = np.empty(n_laws), np.empty(n_laws, np.int64), np.empty(n_laws)
+    scratch = np.empty((2, n_laws), np.int32)
+    for row in range(len(chances)):
+        mine = clicks_of(clicks, row)
+        weigh_laws(mine, draws, tables.log_binomials, n_clusters, is_new, weights)
+        used = all_used[: keep_heavy(weights, left_out, all_used)]
+        theirs = np.empty((len(mine), len(used)), np.int32)
+        for j in range(len(mine)):
+            for i in range(len(used)):
+                theirs[j, i] = draws.ranks[mine[j], used[i]]
+        for item in clicks_of(wanted, row):
+            line = tables.lines[len(mine)]
+            fill_own_chances(draws.ranks[item], theirs, used, tables, line, scratch, own)
+            chances[row, item] = 0.0
+            for i in range(len(used)):
+                chances[row, item] += weights[used[i]] * own[i]
+            errors[row, item] = error_of_mean(own, weights, used, n_clusters)
+
+
+@njit(cache=True, nogil=True)
 def kendall_chances(clicks, draws, log_binomials, window, n_clusters, is_new, chances):
     """Fill `chances[row, item]` of all items; those clicked have 0."""
     n_items, n_laws = draws.ranks.shape
