@@ -13,6 +13,7 @@ PULL = 5.0  # cases by which a map is drawn to the identity at each knot
 N_NEAR, N_FAR = 20, 24  # places beyond two windows that are all cases; of the rest, so many are
 OF_PLACE, LEAST_SLOPE = slice(3, 6), 1e-3  # a better place is always better, by so much at least
 OF_SCORE = slice(7, 11)
+LEAST_SPREAD = 1e-6  # of a feature that says something: one window has no slope, one alpha neither
 REACH = 2  # a correction holds for windows up to so many times the largest that was learnt
 MAX_STEPS = 300  # of the search for coefficients
 Floats = NDArray[np.float64]
@@ -64,6 +65,7 @@ def learn_correction(cases: Cases, marks: Floats, largest: int, of_scores: bool)
     used = np.ones(features.shape[1], dtype=bool)
     if not of_scores:
         used[OF_SCORE] = used[-N_OF_USERS:] = False
+    used &= features.std(axis=0) > LEAST_SPREAD
     coefficients = _fit_coefficients(cases, used)
     scale = features @ coefficients[:-1] + coefficients[-1]
     knots, values = learn_map(scale, cases.targets, cases.weights)
@@ -73,7 +75,7 @@ def learn_correction(cases: Cases, marks: Floats, largest: int, of_scores: bool)
 
 def _fit_coefficients(cases: Cases, used: NDArray[np.bool_]) -> Floats:
     """Of a logistic regression; those of items are 0 or more, those of places above 0."""
-    from scipy.optimize import Bounds, minimize
+    from scipy.optimize import minimize
 
     features, targets, weights = cases.features[:, used], cases.targets, cases.weights
     n_features = features.shape[1]
@@ -92,7 +94,7 @@ def _fit_coefficients(cases: Cases, used: NDArray[np.bool_]) -> Floats:
     least = np.zeros(len(used))
     least[OF_PLACE] = LEAST_SLOPE
     least[-N_OF_USERS:] = -np.inf
-    bounds = Bounds(np.append(least[used] * spread, -np.inf), np.inf)
+    bounds = [(low, None) for low in [*(least[used] * spread).tolist(), -np.inf]]
     start = np.append(np.maximum(identity, least[used].clip(0) * spread), centres[0])
     options = {"maxiter": MAX_STEPS}
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
