@@ -164,7 +164,7 @@ def test_the_kernel_corrects_as_the_definition_does(window, blended):
     of_users, blend = rng.normal(size=(3, 2)), others if blended else None
     unseen = ~seen_table(seen, is_item)
     rankings = example().rankings_of(scores)
-    marks, places = np.array([0.1, 0.5, -1.0, 1.0]), places_of(rankings, ~unseen)
+    marks, places = np.array([0.1, 0.5, -1.0, 1.0, 4.0]), places_of(rankings, ~unseen)
     features = features_of((chances, scores, of_users, blend), places, window, marks)
     coefficients, (knots, values) = rng.random(features.shape[-1] + 1), rng.random((2, 4)).cumsum(1)
     maps = (knots - 1, values, rng.random(4))

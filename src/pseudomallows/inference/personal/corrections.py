@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from ...kernels.footrule.personal import N_OF_USERS
 from ...posteriors.corrections import Correction
 
-N_KNOTS, MIN_HITS = 20, 25  # knots of a map, at most; hits for each, at least
+N_KNOTS, MIN_HITS = 20, 100  # knots of a map, at most; hits for each, at least
 PULL = 5.0  # cases by which a map is drawn to the identity at each knot
 N_NEAR, N_FAR = 20, 24  # places beyond two windows that are all cases; of the rest, so many are
-OF_PLACE, LEAST_SLOPE = slice(3, 6), 1e-3  # a better place is always better, by so much at least
-OF_SCORE = slice(7, 11)
+OF_PLACE, LEAST_SLOPE = slice(5, 8), 1e-3  # a better place is always better, by so much at least
+OF_SCORE = slice(10, 16)
 LEAST_SPREAD = 1e-6  # of a feature that says something: one window has no slope, one alpha neither
 REACH = 2  # a correction holds for windows up to so many times the largest that was learnt
 MAX_STEPS = 300  # of the search for coefficients
@@ -54,8 +54,8 @@ def thin_places(places: NDArray[np.int64], n_unseen: NDArray[np.int64], window: 
     )
 
 
-def learn_correction(cases: Cases, marks: Floats, largest: int, of_scores: bool) -> Correction:
-    """Learn a correction for windows up to twice the `largest` that there are cases of.
+def learn_correction(cases: Cases, marks: Floats, of_scores: bool) -> Correction:
+    """Learn a correction for windows up to twice the largest that there are cases of.
 
     Maximum likelihood, with a weak pull towards no correction at all, which keeps it finite; then
     the map, from what came true along the scale. Without `of_scores`, features of scores and users
@@ -70,7 +70,7 @@ def learn_correction(cases: Cases, marks: Floats, largest: int, of_scores: bool)
     scale = features @ coefficients[:-1] + coefficients[-1]
     knots, values = learn_map(scale, cases.targets, cases.weights)
     parts = (coefficients, marks, knots, values, rising_slopes(knots, values))
-    return Correction(*parts, largest=REACH * largest)
+    return Correction(*parts, largest=REACH * int(marks[4]))
 
 
 def _fit_coefficients(cases: Cases, used: NDArray[np.bool_]) -> Floats:
@@ -94,8 +94,9 @@ def _fit_coefficients(cases: Cases, used: NDArray[np.bool_]) -> Floats:
     least = np.zeros(len(used))
     least[OF_PLACE] = LEAST_SLOPE
     least[-N_OF_USERS:] = -np.inf
-    bounds = [(low, None) for low in [*(least[used] * spread).tolist(), -np.inf]]
-    start = np.append(np.maximum(identity, least[used].clip(0) * spread), centres[0])
+    lows: list[float] = [*(least[used] * spread).tolist(), -np.inf]
+    bounds = [(low, None) for low in lows]
+    start: Floats = np.append(np.maximum(identity, least[used].clip(0) * spread), centres[0])
     options = {"maxiter": MAX_STEPS}
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
     coefficients = np.zeros(len(used) + 1)
@@ -131,10 +132,11 @@ def learn_map(scale: Floats, targets: Floats, weights: Floats) -> tuple[Floats, 
 
 
 def rising_slopes(knots: Floats, values: Floats) -> Floats:
-    """Slopes at the knots by which the cubics between them rise (Fritsch and Butland 1984)."""
+    """Slopes at the knots by which the cubics between them rise (Fritsch and Butland 1984); at the
+    ends that of the logistic scale itself, as far as it lets them."""
     if len(knots) == 1:
         return np.ones(1)
     widths, rises = np.diff(knots), np.diff(values) / np.diff(knots)
     near, far = widths[1:] + 2 * widths[:-1], 2 * widths[1:] + widths[:-1]
     inside = (near + far) / (near / rises[:-1] + far / rises[1:])
-    return np.concatenate([rises[:1], inside, rises[-1:]])
+    return np.concatenate([np.minimum(1, 3 * rises[:1]), inside, np.minimum(1, 3 * rises[-1:])])
