@@ -1,6 +1,6 @@
 """How a correction of probabilities is learnt from clicks that were hidden."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ OF_PLACE, LEAST_SLOPE = slice(5, 8), 1e-3  # a better place is always better, by
 OF_SCORE = slice(10, 16)
 LEAST_SPREAD = 1e-6  # of a feature that says something: one window has no slope, one alpha neither
 REACH = 2  # a correction holds for windows up to so many times the largest that was learnt
-MAX_STEPS = 300  # of the search for coefficients
+MAX_STEPS, MAX_HALVINGS, LEAST_GAIN = 50, 20, 1e-4  # of the search for coefficients
 Floats = NDArray[np.float64]
 
 
@@ -75,34 +75,56 @@ def learn_correction(cases: Cases, marks: Floats, of_scores: bool) -> Correction
 
 def _fit_coefficients(cases: Cases, used: NDArray[np.bool_]) -> Floats:
     """Of a logistic regression; those of items are 0 or more, those of places above 0."""
-    from scipy.optimize import minimize
-
-    features, targets, weights = cases.features[:, used], cases.targets, cases.weights
-    n_features = features.shape[1]
-    centres, spread = features.mean(axis=0), features.std(axis=0) + 1e-9
+    features = cases.features[:, used]
+    centres, spread = features.mean(axis=0), features.std(axis=0)
     scaled = np.column_stack([(features - centres) / spread, np.ones(len(features))])
-    identity = np.where(np.arange(n_features) == 0, spread, 0.0)  # the odds of the law as they are
-
-    def loss(values: Floats) -> tuple[float, Floats]:
-        scale = scaled @ values
-        away = values[:-1] - identity
-        fit = weights @ (np.logaddexp(0, scale) - targets * scale) + 0.5 * (away @ away)
-        slope = scaled.T @ (weights * (1 / (1 + np.exp(-scale)) - targets))
-        slope[:-1] += away
-        return float(fit), slope
-
+    identity = np.append((np.flatnonzero(used) == 0) * spread, 0.0)  # the odds as they are
+    identity[-1] = identity[0] / spread[0] * centres[0]
     least = np.zeros(len(used))
     least[OF_PLACE] = LEAST_SLOPE
     least[-N_OF_USERS:] = -np.inf
-    lows: list[float] = [*(least[used] * spread).tolist(), -np.inf]
-    bounds = [(low, None) for low in lows]
-    start: Floats = np.append(np.maximum(identity, least[used].clip(0) * spread), centres[0])
-    options = {"maxiter": MAX_STEPS}
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    lows = np.append(least[used] * spread, -np.inf)
+    found = fit_logistic(replace(cases, features=scaled), identity, lows)
     coefficients = np.zeros(len(used) + 1)
     coefficients[:-1][used] = found[:-1] / spread
     coefficients[-1] = found[-1] - (found[:-1] / spread) @ centres
     return coefficients
+
+
+def fit_logistic(cases: Cases, centre: Floats, lows: Floats) -> Floats:
+    """Maximum likelihood of a logistic regression whose coefficients are `lows` or more, with a
+    pull of all but the last, the constant, towards a `centre`: Newton's steps, each bounded."""
+    from scipy.linalg import solve_triangular
+    from scipy.optimize import lsq_linear
+
+    features, targets, weights = cases.features, cases.targets, cases.weights
+    pull = np.append(np.ones(len(centre) - 1), 1e-9)
+
+    def loss(values: Floats) -> float:
+        scale = features @ values
+        fit = weights @ (np.logaddexp(0, scale) - targets * scale)
+        return float(fit + 0.5 * pull @ (values - centre) ** 2)
+
+    values = np.maximum(centre, lows)
+    best = loss(values)
+    for _ in range(MAX_STEPS):
+        chances = 1 / (1 + np.exp(-(features @ values)))
+        slope = features.T @ (weights * (chances - targets)) + pull * (values - centre)
+        curves = (weights * chances * (1 - chances))[:, None] * features
+        root = np.linalg.cholesky(features.T @ curves + np.diag(pull)).T
+        wanted = root @ values - solve_triangular(root, slope, trans="T")
+        step = lsq_linear(root, wanted, (lows, np.inf), method="bvls").x - values
+        for _ in range(MAX_HALVINGS):
+            reached = loss(values + step)
+            if reached <= best:
+                break
+            step = step / 2
+        else:
+            break
+        gain, best, values = best - reached, reached, values + step
+        if gain < LEAST_GAIN:
+            break
+    return np.maximum(values, lows)
 
 
 def learn_map(scale: Floats, targets: Floats, weights: Floats) -> tuple[Floats, Floats]:
