@@ -61,12 +61,12 @@ def gap(correction, truth, window):
 
 @functools.cache
 def learnt(of_scores=True):
-    """A correction of chances that are too sure, more so in long windows."""
-    return learn_correction(cases_of(np.random.default_rng(1), too_sure), MARKS, of_scores)
+    """A correction of chances that are too low for most, more so in long windows."""
+    return learn_correction(cases_of(np.random.default_rng(1), wrong), MARKS, of_scores)
 
 
-def too_sure(odds, window):
-    return 0.5 * odds - 0.6 - 0.2 * np.log(window)
+def wrong(odds, window):
+    return 0.5 * odds - 0.4 + 0.3 * np.log(window)
 
 
 def right(odds, window):
@@ -85,30 +85,29 @@ def test_what_is_right_is_left_alone_in_all_windows(of_scores):
 
 @pytest.mark.parametrize("of_scores", [True, False])
 def test_what_is_wrong_is_mended_in_windows_that_were_not_learnt(of_scores):
-    """Learnt from windows 1, 3 and 10. Leaving it alone would be far off."""
+    """Learnt from windows 1, 3 and 10; left alone, it would be far off."""
     found = learnt(of_scores)
     for window in (2, 5, 7, 20):
         law, _ = tables_of(np.random.default_rng(9), window=window)
-        left_alone = np.abs(law[0] - 1 / (1 + np.exp(-too_sure(log_odds(law[0]), window)))).mean()
-        assert gap(found, too_sure, window) < 0.02 < 0.04 < left_alone
+        left_alone = np.abs(law[0] - 1 / (1 + np.exp(-wrong(log_odds(law[0]), window)))).mean()
+        assert gap(found, wrong, window) < 0.02 < 0.05 < left_alone
 
 
 def test_a_correction_of_one_window_does_not_mend_another():
     """The twin: a correction that does not see the window."""
-    cases = cases_of(np.random.default_rng(1), too_sure, windows=(1,), n_users=1200)
-    assert gap(learn_correction(cases, MARKS, True), too_sure, 20) > 0.02
+    cases = cases_of(np.random.default_rng(1), wrong, windows=(1,), n_users=1200)
+    assert gap(learn_correction(cases, MARKS, True), wrong, 20) > 0.02
 
 
 def test_a_row_of_weight_2_is_two_people():
-    cases = cases_of(np.random.default_rng(1), too_sure, n_users=60)
+    cases = cases_of(np.random.default_rng(1), wrong, n_users=60)
     weights = np.random.default_rng(2).integers(1, 4, len(cases.targets))
     weighted = replace(cases, weights=weights.astype(float))
     rows = np.repeat(np.arange(len(weights)), weights)
     repeated = Cases(cases.features[rows], cases.targets[rows], np.ones(len(rows)))
     features = cases.features[:300]
     one, two, plain = (
-        learn_correction(each, MARKS, True).apply(features)
-        for each in (weighted, repeated, cases)
+        learn_correction(each, MARKS, True).apply(features) for each in (weighted, repeated, cases)
     )
     assert one == pytest.approx(two, abs=0.02)  # centres and edges of bins may differ
     assert np.abs(one - plain).mean() > 3 * np.abs(one - two).mean()
@@ -116,7 +115,7 @@ def test_a_row_of_weight_2_is_two_people():
 
 def test_features_that_do_not_differ_get_no_weight():
     """One alpha, one window: their slope would be any number."""
-    cases = cases_of(np.random.default_rng(1), too_sure, windows=(3,))
+    cases = cases_of(np.random.default_rng(1), wrong, windows=(3,))
     cases.features[:, [17, 18]] = 5.0
     found = learn_correction(cases, MARKS, True).coefficients
     assert found[[8, 9, 17, 18]].tolist() == [0, 0, 0, 0]
@@ -155,11 +154,11 @@ def test_places_that_are_left_out_are_stood_for():
 
 
 def test_the_windows_to_look_at_have_users_enough():
-    assert windows_for(np.full(60, 10)) == [1, 3, 10]
-    assert windows_for(np.full(60, 5)) == [1, 3, 5]
+    assert windows_for(np.full(60, 10)) == [1, 2, 4, 7, 10]
+    assert windows_for(np.full(60, 5)) == [1, 2, 4, 5]
     assert windows_for(np.full(60, 1)) == [1]
-    assert windows_for(np.full(60, 99)) == [1, 3, 10, 30]
-    assert windows_for(np.append(np.full(60, 2), np.full(40, 20))) == [1, 2]
+    assert windows_for(np.full(60, 99)) == [1, 2, 4, 7, 10, 20, 30]
+    assert windows_for(np.append(np.full(60, 3), np.full(40, 20))) == [1, 2, 3]
 
 
 # that it never turns back
@@ -232,9 +231,9 @@ def test_later_clicks_correct_all_windows_up_to_twice_their_number():
             true = np.take_along_axis(hidden[450:] * (window / 8), best, axis=1)
             stated = np.take_along_axis(said, best, axis=1)
             errors[name, window] = calibrate(stated.ravel(), true.ravel()).error
-    print(errors)
-    assert max(errors['corrected',w] for w in (1,2,5,7,8))<.05
-    assert errors["plain", 1] > 0.1
+        assert errors["corrected", window] < 0.06
+    # up to 0.1 the correction was for windows near 8 alone, so that 5 was left as it is
+    assert min(errors["plain", window] for window in (5, 7, 8)) > 0.15
 
 
 def test_recommendations_do_not_share_probabilities_and_keep_the_order_of_scores():
