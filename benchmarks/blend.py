@@ -19,7 +19,7 @@ import numpy as np
 
 import pseudomallows as pm
 import recommenders
-from personal import best_items, our_row, ours
+from personal import our_row, ours
 from timing import print_table
 
 METHODS = {"one regression": {"blend": False}, "blend": {}}
@@ -34,9 +34,8 @@ def judge(split, seed):
         chances = ours(split, halves, seed, **options)
         seconds = (time.process_time() - started) / 2
         row = our_row(f"{title}, seed {seed}", chances, split)
-        rows.append([*row[:7], f"{seconds:.1f} s"])
-        right = np.take_along_axis(split.hidden, best_items(chances, split), axis=1)
-        hits.append(right.mean(axis=1))
+        rows.append([row.name, f"{row.hits.mean():.2%}", *row.cells[:5], f"{seconds:.1f} s"])
+        hits.append(row.hits.mean(axis=1))
     return rows, hits
 
 

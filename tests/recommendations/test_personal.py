@@ -17,12 +17,11 @@ import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.engines.executors import Threads
 from pseudomallows.evaluation.evaluate import calibrate
-from pseudomallows.inference.methods.personal import features_of, seen_table
-from pseudomallows.inference.personal.corrections import learn_correction, monotone_map
+from pseudomallows.inference.methods.personal import places_of, seen_table
 from pseudomallows.inference.personal.item_scores import products_of, ridge_weights
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
-from pseudomallows.posteriors.corrections import Correction
+from pseudomallows.posteriors.corrections import Correction, UncorrectedWarning, features_of
 from pseudomallows.posteriors.personal import PersonalModel
 from pseudomallows.preferences.hide import hide_clicks
 from pseudomallows.recommendations.personal import PersonalChances
@@ -154,85 +153,37 @@ def test_products_count_people_who_clicked_both():
 # corrections
 
 
-def test_a_correction_finds_the_truth_and_never_falls():
-    rng = np.random.default_rng(1)
-    every = np.ones((2000, 20), dtype=bool)
-
-    def truth(x):
-        return 1 / (1 + np.exp(-(1.5 * x[..., 0] + 0.5 * x[..., 1] - x[..., 2] - 1)))
-
-    features = rng.normal(size=(2000, 20, 3))
-    found = learn_correction(
-        features, rng.random((2000, 20)) < truth(features), every, np.ones(2000), 3, n_free=1
-    )
-    fresh = rng.normal(size=(2000, 20, 3))
-    assert np.abs(found.apply(fresh, every, 3) - truth(fresh)).mean() < 0.03
-    for row in range(2):
-        assert (np.diff(found.values[row]) >= 0).all()
-        assert (np.diff(found.knots[row]) >= 0).all()
-
-
-def test_what_is_seen_has_probability_0_and_the_best_stay_the_best():
-    rng = np.random.default_rng(1)
-    features, unseen = rng.normal(size=(500, 10, 2)), rng.random((500, 10)) < 0.7
-    hits = rng.random((500, 10)) < 1 / (1 + np.exp(1 - features[..., 0]))
-    learnt = learn_correction(features, hits, unseen, np.ones(500), 3, n_free=1)
-    found = learnt.apply(features, unseen, 3)
-    coefficients = learnt.coefficients
-    assert (found[~unseen] == 0).all()
-    scale = np.where(unseen, features @ coefficients[:-1], -np.inf)
-    for row in range(500):
-        order = np.argsort(-scale[row])[: unseen[row].sum()]
-        assert found[row, order[:3]].min() >= found[row, order[3:]].max(initial=0.0)
-
-
 @pytest.mark.kernel
-@pytest.mark.parametrize("is_given", [True, False])
+@pytest.mark.parametrize("window", [1, 2, 200])
 @pytest.mark.parametrize("blended", [True, False])
-def test_the_kernel_corrects_as_the_definition_does(is_given, blended):
-    rng = np.random.default_rng(1)
-    rows = [[0, 3], [], [1, 2, 4]]
-    seen, scores = clicks_of(*rows), rng.random((3, 5))
+def test_the_kernel_corrects_as_the_definition_does(window, blended):
+    rng = np.random.default_rng(window)
+    rows, is_item = [[0, 3], [], [1, 2, 4]], slice(0, 3)
+    seen, scores = clicks_of(*rows), rng.normal(size=(3, 5))
     chances, others = rng.random((2, 3, 5))
     of_users, blend = rng.normal(size=(3, 2)), others if blended else None
-    features = features_of(chances, scores, of_users, blend, is_given)
-    knots = np.sort(rng.normal(size=(2, 6)), axis=1)
-    correction = Correction(
-        rng.random(features.shape[-1] + 1), knots, np.sort(rng.random((2, 6)), axis=1)
-    )
-    expected = correction.apply(features, ~seen_table(seen, slice(0, 3)), 2)
-    found = chances.copy()
-    arrays = (correction.coefficients, correction.knots, correction.values)
-    seen_features = kernels.Features(
-        scores, is_given, others if blended else np.empty((0, 0)), of_users
-    )
-    clicks = ClickRows(seen.starts, seen.codes)
-    kernels.correct_chances(clicks, seen_features, kernels.CorrectionArrays(*arrays), 2, found)
+    unseen = ~seen_table(seen, is_item)
+    rankings = example().rankings_of(scores)
+    marks, places = np.array([0.1, 0.5, -1.0, 1.0, 4.0]), places_of(rankings, ~unseen)
+    features = features_of((chances, scores, of_users, blend), places, window, marks)
+    coefficients, (knots, values) = rng.random(features.shape[-1] + 1), rng.random((2, 4)).cumsum(1)
+    maps = (knots - 1, values, rng.random(4))
+    expected = Correction(coefficients, marks, *maps, 9).apply(features) * unseen
+    found, blend = chances.copy(), others if blended else np.empty((0, 0))
+    given = kernels.Features(rankings, scores, blend, of_users)
+    arrays = kernels.CorrectionArrays(coefficients, marks, *maps)
+    kernels.correct_chances(ClickRows(seen.starts, seen.codes), given, arrays, window, found)
     assert found == pytest.approx(expected, abs=1e-12)
+    plain = chances.copy()
+    rows = (ClickRows(seen.starts, seen.codes), given, arrays, window, plain)
+    interpreted(kernels.correct_chances)(*rows)
+    assert plain == pytest.approx(found, abs=1e-14)
 
 
-def test_a_feature_that_misleads_gets_no_weight():
-    rng = np.random.default_rng(1)
-    features, every = rng.normal(size=(1000, 20, 2)), np.ones((1000, 20), dtype=bool)
-    hits = rng.random((1000, 20)) < 1 / (1 + np.exp(2 * features[..., 0] + 1))
-    found = learn_correction(features, hits, every, np.ones(1000), 3, n_free=1)
-    assert found.coefficients[0] == 0  # it would have to be negative
-
-
-def test_a_row_of_weight_2_is_two_people():
-    rng = np.random.default_rng(1)
-    features, unseen = rng.normal(size=(300, 8, 2)), rng.random((300, 8)) < 0.8
-    hits = rng.random((300, 8)) < 1 / (1 + np.exp(1 - features[..., 0]))
-    weights = rng.integers(1, 4, 300)
-    one = learn_correction(features, hits, unseen, weights.astype(float), 3, n_free=1)
-    rows = np.repeat(np.arange(300), weights)
-    ones = np.ones(len(rows))
-    two = learn_correction(features[rows], hits[rows], unseen[rows], ones, 3, n_free=1)
-    found = [c.apply(features, unseen, 3) for c in (one, two)]
-    assert found[0] == pytest.approx(found[1], abs=0.03)  # the edges of bins may differ
-    unweighted = learn_correction(features, hits, unseen, np.ones(300), 3, n_free=1)
-    assert one.coefficients == pytest.approx(two.coefficients, abs=0.02)
-    assert one.coefficients != pytest.approx(unweighted.coefficients, abs=0.02)
+def test_places_count_what_is_unseen():
+    rankings = np.array([[3, 1, 4, 2, 5]], dtype=np.int32)
+    seen = np.array([[False, True, False, False, True]])
+    assert places_of(rankings, seen).tolist() == [[1, 3, 2, 0, 4]]
 
 
 @pytest.mark.kernel
@@ -256,13 +207,6 @@ def test_last_clicks_follow_the_law_of_the_user():
     counts = last.reshape(-1, 3).sum(axis=0)
     assert chisquare(counts, 3000 * expected).pvalue > 0.001
     assert chisquare(counts, 3000 * expected[[1, 0, 2]]).pvalue < 1e-6
-
-
-def test_a_map_has_the_observed_frequencies():
-    scale = np.linspace(-1, 1, 1000)
-    hits = (np.arange(1000) % 4 == 0).astype(float)
-    knots, values = monotone_map(scale, hits, np.ones(1000))
-    assert values == pytest.approx(np.full(len(knots), 0.25), abs=0.01)
 
 
 # fits
@@ -389,7 +333,7 @@ def test_scores_may_be_learnt_by_a_function_or_a_model():
 
     for scores in (pm.inference.scores_from(Factors()), lambda clicks: clicks.toarray() @ WIDE):
         posterior = pm.fit(data.preferences, "personal", scores=scores, calibrate=True, rng=1)
-        assert posterior.corrections
+        assert posterior.correction is not None
         assert pm.recommend(posterior, 3).probabilities.min() > 0
         with pytest.raises(ValueError, match="new users need scores"):
             pm.recommend(posterior, 3, clicks={"new": [1]})
@@ -426,15 +370,16 @@ def test_threads_leave_no_trace():
     )
     assert (one.item_weights == two.item_weights).all()
     assert (one.alpha_shares == two.alpha_shares).all()
-    for window, correction in one.corrections.items():
-        assert (correction.coefficients == two.corrections[window].coefficients).all()
+    for name in ("coefficients", "marks", "knots", "values", "slopes"):
+        assert (getattr(one.correction, name) == getattr(two.correction, name)).all()
 
 
 def test_tiny_data_are_no_trouble():
     prefs = pm.Preferences.from_clicks({"a": ["x"], "b": ["x", "y"], "c": ["z"]})
     posterior = pm.fit(prefs, "personal", rng=1)
-    assert posterior.corrections == {}
-    assert pm.recommend(posterior, 1, users=["c"]).items.shape == (1, 1)
+    assert posterior.correction is None
+    with pytest.warns(UncorrectedWarning, match="too few users have clicks enough"):
+        assert pm.recommend(posterior, 1, users=["c"]).items.shape == (1, 1)
 
 
 def few():
@@ -531,21 +476,6 @@ def test_a_plain_fit_is_calibrated_for_the_next_ranks(k):
         data.preferences, k=k, method="personal", truth=data.rankings, rng=1, calibrate=False
     )
     assert plain.calibration.error < 0.04
-
-
-def test_a_correction_is_for_windows_like_its_own():
-    data = simulated()
-    posterior = pm.fit(data.preferences, "personal", calibrate=True, rng=1)
-    assert set(posterior.corrections) == {1, 3, 10}
-    plain = replace(posterior, corrections={})
-    seen = data.preferences
-    for window, same in ((3, False), (4, False), (6, True), (20, True)):
-        rows = slice(0, seen.n_users)
-        one, two = (
-            p.probabilities(p.prepare(seen, window), seen, rows, window)
-            for p in (PersonalChances(posterior), PersonalChances(plain))
-        )
-        assert (one == two).all() == same
 
 
 def test_equal_scores_go_to_the_more_popular():

@@ -144,8 +144,9 @@ def _correction_fits(parts: dict[str, NDArray[Any]]) -> bool:
     knots, n_features = parts["knots"], N_OF_ITEMS + N_OF_USERS
     return bool(
         parts["coefficients"].shape in ((n_features + 1,), (n_features + 2,))
-        and parts["marks"].shape == (4,)
+        and parts["marks"].shape == (5,)
         and parts["marks"][1] > 0
+        and parts["marks"][4] >= 1
         and knots.ndim == 1
         and len(knots) >= 1
         and (np.diff(knots) > 0).all()

@@ -50,7 +50,8 @@ class Correction:
     coefficients : array
         One for each feature of `features_of`, then the constant.
     marks : array
-        Of the scores: the middle, the spread, a low and a high one.
+        Of the scores: the middle, the spread, a low and a high one; and the largest window that
+        was learnt.
     knots, values, slopes : arrays
         The map from the logistic scale to log odds: a cubic between each two knots, with these
         values and slopes there, straight beyond them.
@@ -92,11 +93,11 @@ class Correction:
         return np.asarray(found)
 
 
-def marks_of(scores: Floats) -> Floats:
-    """Middle, spread, a low and a high value of the scores that items have which nobody clicked."""
+def marks_of(scores: Floats, largest: int) -> Floats:
+    """Middle, spread, a low and a high value of the scores of unseen items; the largest window."""
     middle, low, high = np.quantile(scores, [0.5, 0.01, 0.999])
     spread = max(float(np.median(np.abs(scores - middle))), 0.05 * float(scores.std()), 1e-9)
-    return np.array([middle, spread, low, high])
+    return np.array([middle, spread, low, high, largest])
 
 
 def features_of(
@@ -111,26 +112,31 @@ def features_of(
     ``of_users[row, feature]``, and maybe the chances by clusters; ``places[row, item]`` counts from
     0 among the unseen items. Of an item: log odds of the chance, the place, the score and its
     logarithm (inverse hyperbolic sine, for scores of any sign); odds and score again as they count
-    more or less in long windows; the logarithm of the window. Then those of the user.
+    more or less in long windows; the window and its logarithm. Then those of the user.
     """
     chances, scores, of_users, others = law
-    middle, spread, low, high = marks
+    middle, spread, low, high, largest = marks
     odds, log_window = log_odds(chances), math.log(window)
-    share = min(log_window / math.log(LAST_WINDOW), 1.0)
+    share, part = min(log_window / math.log(LAST_WINDOW), 1.0), min(window / largest, 1.0)
     near, inside = np.clip(odds, LOW_ODDS, HIGH_ODDS), np.clip(scores, low, high)
     fall = -np.log(places + 0.5)
     of_items = [
         odds,
         (near - LOW_ODDS) * share,
         (near - HIGH_ODDS) * (1 - share),
+        (near - LOW_ODDS) * part,
+        (near - HIGH_ODDS) * (1 - part),
         np.minimum(fall, PLACES[0]),
         np.clip(fall, *PLACES),
         np.maximum(fall, PLACES[1]),
         np.full_like(scores, log_window),
+        np.full_like(scores, part),
         scores,
         np.arcsinh((scores - middle) / spread),
         (inside - low) * share,
         (inside - high) * (1 - share),
+        (inside - low) * part,
+        (inside - high) * (1 - part),
     ]
     assert len(of_items) == N_OF_ITEMS
     blend = [] if others is None else [log_odds(others)]

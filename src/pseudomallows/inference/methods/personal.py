@@ -33,7 +33,7 @@ from ..personal.next_clicks import choose_recency, split_inside, usual_calibrati
 from .method import Case, Options, flag, one_of, option
 
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
-WINDOWS = (1, 3, 10, 30)  # numbers of next items for which what comes true is looked at
+WINDOWS = (1, 2, 4, 7, 10, 20, 30)  # numbers of next items for which what comes true is looked at
 DEFAULT_RIDGE, N_SPLITS = 0.3, 6
 USUAL_BEST = 10  # recommendations that the scores are made for
 N_REPORTS = 3
@@ -466,14 +466,15 @@ class Learner:
         some = later.users[: 8 * BLOCK]
         sample = shown.take(some)
         rows = slice(0, sample.n_users)
-        marks = marks_of(model.scores_for(sample, rows, some)[~seen_table(sample, rows)])
+        scores = model.scores_for(sample, rows, some)[~seen_table(sample, rows)]
+        marks = marks_of(scores, later.windows[-1])
         parts = []
         for window in later.windows:
             able = np.flatnonzero(later.n_clicks >= window)
             if len(able) > MAX_OF_WINDOW:
                 able = np.sort(self._rng.choice(able, MAX_OF_WINDOW, replace=False))
             parts += self._cases(chances, shown, later, able, window, marks)
-        return learn_correction(Cases.joined(parts), marks, later.windows[-1], of_scores)
+        return learn_correction(Cases.joined(parts), marks, of_scores)
 
     def _cases(
         self,
@@ -531,8 +532,8 @@ class Later(NamedTuple):
 def windows_for(n_later: NDArray[np.int64]) -> list[int]:
     """The windows to look at: 1, 3, 10 and so on, and the largest for which there are users
     enough with so many clicks."""
-    largest = int(np.sort(n_later)[-MIN_USERS])
-    return [*(window for window in WINDOWS if window < largest), min(largest, WINDOWS[-1])]
+    largest = min(int(np.sort(n_later)[-MIN_USERS]), WINDOWS[-1])
+    return [*(window for window in WINDOWS if window < largest), largest]
 
 
 def places_of(rankings: NDArray[np.int32], seen: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -1,6 +1,6 @@
 """How a correction of probabilities is learnt from clicks that were hidden."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 from ...kernels.footrule.personal import N_OF_USERS
 from ...posteriors.corrections import Correction
 
-N_KNOTS, MIN_HITS = 20, 25  # knots of a map, at most; hits for each, at least
+N_KNOTS, MIN_HITS = 20, 100  # knots of a map, at most; hits for each, at least
 PULL = 5.0  # cases by which a map is drawn to the identity at each knot
 N_NEAR, N_FAR = 20, 24  # places beyond two windows that are all cases; of the rest, so many are
-OF_PLACE, LEAST_SLOPE = slice(3, 6), 1e-3  # a better place is always better, by so much at least
-OF_SCORE = slice(7, 11)
+OF_PLACE, LEAST_SLOPE = slice(5, 8), 1e-3  # a better place is always better, by so much at least
+OF_SCORE = slice(10, 16)
+LEAST_SPREAD = 1e-6  # of a feature that says something: one window has no slope, one alpha neither
 REACH = 2  # a correction holds for windows up to so many times the largest that was learnt
-MAX_STEPS = 300  # of the search for coefficients
+MAX_STEPS, MAX_HALVINGS, LEAST_GAIN = 50, 20, 1e-4  # of the search for coefficients
 Floats = NDArray[np.float64]
 
 
@@ -53,8 +54,8 @@ def thin_places(places: NDArray[np.int64], n_unseen: NDArray[np.int64], window: 
     )
 
 
-def learn_correction(cases: Cases, marks: Floats, largest: int, of_scores: bool) -> Correction:
-    """Learn a correction for windows up to twice the `largest` that there are cases of.
+def learn_correction(cases: Cases, marks: Floats, of_scores: bool) -> Correction:
+    """Learn a correction for windows up to twice the largest that there are cases of.
 
     Maximum likelihood, with a weak pull towards no correction at all, which keeps it finite; then
     the map, from what came true along the scale. Without `of_scores`, features of scores and users
@@ -64,42 +65,66 @@ def learn_correction(cases: Cases, marks: Floats, largest: int, of_scores: bool)
     used = np.ones(features.shape[1], dtype=bool)
     if not of_scores:
         used[OF_SCORE] = used[-N_OF_USERS:] = False
+    used &= features.std(axis=0) > LEAST_SPREAD
     coefficients = _fit_coefficients(cases, used)
     scale = features @ coefficients[:-1] + coefficients[-1]
     knots, values = learn_map(scale, cases.targets, cases.weights)
     parts = (coefficients, marks, knots, values, rising_slopes(knots, values))
-    return Correction(*parts, largest=REACH * largest)
+    return Correction(*parts, largest=REACH * int(marks[4]))
 
 
 def _fit_coefficients(cases: Cases, used: NDArray[np.bool_]) -> Floats:
     """Of a logistic regression; those of items are 0 or more, those of places above 0."""
-    from scipy.optimize import Bounds, minimize
-
-    features, targets, weights = cases.features[:, used], cases.targets, cases.weights
-    n_features = features.shape[1]
-    centres, spread = features.mean(axis=0), features.std(axis=0) + 1e-9
+    features = cases.features[:, used]
+    centres, spread = features.mean(axis=0), features.std(axis=0)
     scaled = np.column_stack([(features - centres) / spread, np.ones(len(features))])
-    identity = np.where(np.arange(n_features) == 0, spread, 0.0)  # the odds of the law as they are
-
-    def loss(values: Floats) -> tuple[float, Floats]:
-        scale = scaled @ values
-        away = values[:-1] - identity
-        fit = weights @ (np.logaddexp(0, scale) - targets * scale) + 0.5 * (away @ away)
-        slope = scaled.T @ (weights * (1 / (1 + np.exp(-scale)) - targets))
-        slope[:-1] += away
-        return float(fit), slope
-
+    identity = np.append((np.flatnonzero(used) == 0) * spread, 0.0)  # the odds as they are
+    identity[-1] = identity[0] / spread[0] * centres[0]
     least = np.zeros(len(used))
     least[OF_PLACE] = LEAST_SLOPE
     least[-N_OF_USERS:] = -np.inf
-    bounds = Bounds(np.append(least[used] * spread, -np.inf), np.inf)
-    start = np.append(np.maximum(identity, least[used].clip(0) * spread), centres[0])
-    options = {"maxiter": MAX_STEPS}
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    lows = np.append(least[used] * spread, -np.inf)
+    found = fit_logistic(replace(cases, features=scaled), identity, lows)
     coefficients = np.zeros(len(used) + 1)
     coefficients[:-1][used] = found[:-1] / spread
     coefficients[-1] = found[-1] - (found[:-1] / spread) @ centres
     return coefficients
+
+
+def fit_logistic(cases: Cases, centre: Floats, lows: Floats) -> Floats:
+    """Maximum likelihood of a logistic regression whose coefficients are `lows` or more, with a
+    pull of all but the last, the constant, towards a `centre`: Newton's steps, each bounded."""
+    from scipy.linalg import solve_triangular
+    from scipy.optimize import lsq_linear
+
+    features, targets, weights = cases.features, cases.targets, cases.weights
+    pull = np.append(np.ones(len(centre) - 1), 1e-9)
+
+    def loss(values: Floats) -> float:
+        scale = features @ values
+        fit = weights @ (np.logaddexp(0, scale) - targets * scale)
+        return float(fit + 0.5 * pull @ (values - centre) ** 2)
+
+    values = np.maximum(centre, lows)
+    best = loss(values)
+    for _ in range(MAX_STEPS):
+        chances = 1 / (1 + np.exp(-(features @ values)))
+        slope = features.T @ (weights * (chances - targets)) + pull * (values - centre)
+        curves = (weights * chances * (1 - chances))[:, None] * features
+        root = np.linalg.cholesky(features.T @ curves + np.diag(pull)).T
+        wanted = root @ values - solve_triangular(root, slope, trans="T")
+        step = lsq_linear(root, wanted, (lows, np.inf), method="bvls").x - values
+        for _ in range(MAX_HALVINGS):
+            reached = loss(values + step)
+            if reached <= best:
+                break
+            step = step / 2
+        else:
+            break
+        gain, best, values = best - reached, reached, values + step
+        if gain < LEAST_GAIN:
+            break
+    return np.maximum(values, lows)
 
 
 def learn_map(scale: Floats, targets: Floats, weights: Floats) -> tuple[Floats, Floats]:
@@ -129,10 +154,11 @@ def learn_map(scale: Floats, targets: Floats, weights: Floats) -> tuple[Floats, 
 
 
 def rising_slopes(knots: Floats, values: Floats) -> Floats:
-    """Slopes at the knots by which the cubics between them rise (Fritsch and Butland 1984)."""
+    """Slopes at the knots by which the cubics between them rise (Fritsch and Butland 1984); at the
+    ends that of the logistic scale itself, as far as it lets them."""
     if len(knots) == 1:
         return np.ones(1)
     widths, rises = np.diff(knots), np.diff(values) / np.diff(knots)
     near, far = widths[1:] + 2 * widths[:-1], 2 * widths[1:] + widths[:-1]
     inside = (near + far) / (near / rises[:-1] + far / rises[1:])
-    return np.concatenate([rises[:1], inside, rises[-1:]])
+    return np.concatenate([np.minimum(1, 3 * rises[:1]), inside, np.minimum(1, 3 * rises[-1:])])

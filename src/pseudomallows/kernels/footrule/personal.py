@@ -19,7 +19,7 @@ from .walks import room_to_go_back, walk_at
 LOW_ODDS, HIGH_ODDS = -9.0, 5.0  # log odds between which long windows count them differently
 PLACES = (-3.0, -1.5)  # -log(place + 1/2) where the slope changes: near places 20 and 4
 LAST_WINDOW = 100  # from which on longer windows are alike
-N_OF_ITEMS, N_OF_USERS = 11, 3  # features of a correction, besides the odds by clusters
+N_OF_ITEMS, N_OF_USERS = 16, 3  # features of a correction, besides the odds by clusters
 
 
 class OwnLaws(NamedTuple):
@@ -198,21 +198,23 @@ def item_scale(chance, score, place, window, correction):
     """What the features of an item add to the logistic scale."""
     coefficients, marks = correction.coefficients, correction.marks
     odds, log_window = log_odds(chance), np.log(window)
-    share = min(log_window / np.log(LAST_WINDOW), 1.0)
+    share, part = min(log_window / np.log(LAST_WINDOW), 1.0), min(window / marks[4], 1.0)
     near = min(max(odds, LOW_ODDS), HIGH_ODDS)
     inside = min(max(score, marks[2]), marks[3])
     fall = -np.log(place + 0.5)
     value = coefficients[0] * odds
-    value += coefficients[1] * (near - LOW_ODDS) * share
+    value += (coefficients[1] * share + coefficients[3] * part) * (near - LOW_ODDS)
     value += coefficients[2] * (near - HIGH_ODDS) * (1.0 - share)
-    value += coefficients[3] * min(fall, PLACES[0])
-    value += coefficients[4] * min(max(fall, PLACES[0]), PLACES[1])
-    value += coefficients[5] * max(fall, PLACES[1])
-    value += coefficients[6] * log_window
-    value += coefficients[7] * score
-    value += coefficients[8] * np.arcsinh((score - marks[0]) / marks[1])
-    value += coefficients[9] * (inside - marks[2]) * share
-    value += coefficients[10] * (inside - marks[3]) * (1.0 - share)
+    value += coefficients[4] * (near - HIGH_ODDS) * (1.0 - part)
+    value += coefficients[5] * min(fall, PLACES[0])
+    value += coefficients[6] * min(max(fall, PLACES[0]), PLACES[1])
+    value += coefficients[7] * max(fall, PLACES[1])
+    value += coefficients[8] * log_window + coefficients[9] * part
+    value += coefficients[10] * score
+    value += coefficients[11] * np.arcsinh((score - marks[0]) / marks[1])
+    value += (coefficients[12] * share + coefficients[14] * part) * (inside - marks[2])
+    value += coefficients[13] * (inside - marks[3]) * (1.0 - share)
+    value += coefficients[15] * (inside - marks[3]) * (1.0 - part)
     return value
 
 
