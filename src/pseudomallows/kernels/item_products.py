@@ -1,4 +1,4 @@
-"""Products of items: how often people clicked both of two, from lists of clicks by user and item."""
+"""Products of items: how often people clicked both of two, from lists of clicks."""
 
 from typing import NamedTuple
 

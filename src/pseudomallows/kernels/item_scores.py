@@ -133,15 +133,21 @@ def rank_of(scores, ties, item):
 
 
 @njit(cache=True, nogil=True)
-def fill_tops(clicks, scores, ties, best, ranks):
-    """Fill `best[row]`, the best items that the row has not clicked, and `ranks`, one place for each
-    click: that of the item in the order of all."""
+def fill_tops(clicks, scores, ties, best):
+    """Fill `best[row]`: the best items that the row has not clicked, best first."""
     clicked = np.zeros(scores.shape[1], dtype=np.bool_)
     for row in range(len(scores)):
         mine = clicks_of(clicks, row)
         clicked[mine] = True
         fill_best(scores[row], ties, clicked, best[row])
         clicked[mine] = False
-        first = clicks.starts[row] - clicks.starts[0]
-        for place in range(len(mine)):
-            ranks[first + place] = rank_of(scores[row], ties, mine[place])
+
+
+@njit(cache=True, nogil=True)
+def rank_clicks(clicks, scores, ties, ranks):
+    """Fill `ranks`, one place for each click: the rank of the item in the order of all."""
+    place = 0
+    for row in range(len(scores)):
+        for item in clicks_of(clicks, row):
+            ranks[place] = rank_of(scores[row], ties, item)
+            place += 1

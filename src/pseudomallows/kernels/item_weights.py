@@ -16,7 +16,10 @@ def descend(products, linear, ridge, tolerance, chosen, weights):
     it is.
     """
     size = len(chosen)
-    inner, left = np.empty((size, size), dtype=products.dtype), linear.copy()  # left is linear - products w
+    inner, left = (
+        np.empty((size, size), dtype=products.dtype),
+        linear.copy(),
+    )  # left is linear - products w
     for a in range(size):
         for b in range(size):
             inner[a, b] = products[chosen[a], chosen[b]]

@@ -38,6 +38,8 @@ def count_near(lists, shares, item, counts, touched):
     """Add to `counts[other]` the products of an item with all others; how many are `touched`."""
     n_touched = 0
     for user in lists.users[lists.item_starts[item] : lists.item_starts[item + 1]]:
+        if shares[user] == 0.0:
+            continue
         for other in lists.codes[lists.starts[user] : lists.starts[user + 1]]:
             if counts[other] == 0.0:
                 touched[n_touched] = other

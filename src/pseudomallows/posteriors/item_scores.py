@@ -50,8 +50,10 @@ class ItemScores:
 
     @cached_property
     def _factors(self) -> FactorRows:
-        own = np.einsum("if,fi->i", self.left, self.right)
-        return FactorRows(np.ascontiguousarray(self.left), np.ascontiguousarray(self.right), own)
+        left, right = (
+            np.ascontiguousarray(side, dtype=np.float32) for side in (self.left, self.right)
+        )
+        return FactorRows(left, right, np.einsum("if,fi->i", left, right))
 
     @cached_property
     def _bias(self) -> Singles:
@@ -61,7 +63,7 @@ class ItemScores:
         """``scores[row, item]`` of some rows of clicks, in single precision."""
         scores = np.zeros((len(clicks.starts) - 1, n_items), np.float32)
         if isinstance(self.weights, np.ndarray):
-            add_weight_rows(clicks, self.weights, scores)
+            add_weight_rows(clicks, self.weights.astype(np.float32, copy=False), scores)
         elif self.weights is not None:
             add_sparse_rows(clicks, self._sparse, scores)
         if self.left.size:

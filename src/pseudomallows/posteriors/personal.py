@@ -23,8 +23,10 @@ from ..latent.own_laws import OWN_LAWS, OwnLaw
 from ..preferences import Clicks, Preferences
 from ..rankings import orderings_of
 from .corrections import Correction
+from .item_scores import ItemScores, no_factors
 from .posterior import Posterior
 
+MAX_ITEMS = 4000  # beyond, nothing is made of the size of items x items
 MOST_STRETCH = 1.5  # how much wider or narrower a window may be than that of its correction
 Floats = NDArray[np.float64]
 
@@ -37,7 +39,7 @@ class PersonalModel:
     ----------
     item_weights : (n_items, n_items) array
         ``item_weights[clicked, item]``: what a click adds to the score of an item; 0 on the
-        diagonal. Empty if the scores were given.
+        diagonal. Empty if the scores were given. With more than 4,000 items, a sparse array.
     popularity : (n_items,) array
         Share of the users who clicked each item: the scores of a user without clicks.
     ties : (n_items,) array
@@ -53,9 +55,12 @@ class PersonalModel:
         Of the users' law: "footrule" or "kendall".
     bias : (n_items,) array
         What is added to the scores of every user with clicks; empty for nothing.
+    left, right : arrays
+        With more than 4,000 items, factors: ``left[clicked] @ right[:, item]`` is added to what a
+        click adds to the score of another item. Else empty.
     """
 
-    item_weights: Floats
+    item_weights: Any
     popularity: Floats
     ties: NDArray[np.int64]
     alphas: Floats
@@ -64,6 +69,8 @@ class PersonalModel:
     scores: Floats = field(default_factory=lambda: np.empty((0, 0)))
     distance: str = "footrule"
     bias: Floats = field(default_factory=lambda: np.empty(0))
+    left: NDArray[np.float32] = field(default_factory=no_factors)
+    right: NDArray[np.float32] = field(default_factory=no_factors)
 
     @property
     def n_items(self) -> int:
@@ -86,11 +93,28 @@ class PersonalModel:
         return OWN_LAWS[self.distance](self.n_items, self.alphas)
 
     @cached_property
+    def item_scores(self) -> ItemScores:
+        """How scores follow from clicks; its `row` and `column` are what clicks add."""
+        return ItemScores(self.item_weights, self.left, self.right, self.bias)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Are there so many items that nothing of the size of items x items is made?"""
+        return not isinstance(self.item_weights, np.ndarray)
+
+    @cached_property
+    def tie_ranks(self) -> NDArray[np.int64]:
+        """``tie_ranks[item]``: of equal scores, the lower one here comes first."""
+        return orderings_of(self.ties).astype(np.int64)
+
+    @cached_property
     def _ranks(self) -> NDArray[np.int32]:
         return np.arange(1, self.n_items + 1, dtype=np.int32)
 
     def scores_of(self, seen: Clicks, rows: slice) -> Floats:
         """``scores[row, item]`` of some users; without clicks, the popularity."""
+        if self.is_sparse:
+            return self.single_scores_of(seen, rows).astype(np.float64)
         starts = seen.starts[rows.start : rows.stop + 1]
         if len(starts) == 2 and starts[1] > starts[0]:  # one user, as a service asks
             found = np.add.reduce(self.item_weights[seen.codes[starts[0] : starts[1]]])[None]
@@ -100,6 +124,15 @@ class PersonalModel:
             found += self.bias
         found[starts[1:] == starts[:-1]] = self.popularity
         return np.asarray(found)
+
+    def single_scores_of(self, seen: Clicks, rows: slice) -> NDArray[np.float32]:
+        """The same in single precision, as large catalogues have them."""
+        clicks = slice_clicks(seen, rows)
+        found = self.item_scores.of(clicks, self.n_items)
+        nobody = clicks.starts[1:] == clicks.starts[:-1]
+        if nobody.any():
+            found[nobody] = self.popularity
+        return found
 
     def scores_for(self, seen: Clicks, rows: slice, users: NDArray[np.int64] | None) -> Floats:
         """The same, or the scores that were given for these users."""

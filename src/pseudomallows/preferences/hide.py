@@ -15,6 +15,20 @@ def hide_clicks(
 ) -> tuple[Clicks, NDArray[np.bool_]]:
     """Hide some clicks of each user who has more: the clicks that are left, and a table of those
     hidden. With a mask of `users`, of these only."""
+    taken = take_clicks(prefs, hide, rng, users)
+    owners = np.repeat(np.arange(prefs.n_users), prefs.n_clicks)
+    hidden = np.zeros((prefs.n_users, prefs.n_items), dtype=bool)
+    hidden[owners[taken], prefs.codes[taken]] = True
+    return without_clicks(prefs, taken), hidden
+
+
+def take_clicks(
+    prefs: Clicks,
+    hide: int,
+    rng: np.random.Generator,
+    users: NDArray[np.bool_] | None = None,
+) -> NDArray[np.bool_]:
+    """Which clicks to hide, some of each user who has more: one place for each click."""
     hide = check_count(hide, "hide")
     enough = prefs.n_clicks > hide
     if users is not None:
@@ -29,9 +43,7 @@ def hide_clicks(
     place = np.arange(len(owners)) - prefs.starts[owners]
     taken = np.zeros(len(owners), dtype=bool)
     taken[order] = (place < hide) & enough[owners]
-    hidden = np.zeros((prefs.n_users, prefs.n_items), dtype=bool)
-    hidden[owners[taken], prefs.codes[taken]] = True
-    return without_clicks(prefs, taken), hidden
+    return taken
 
 
 def without_clicks(prefs: Clicks, taken: NDArray[np.bool_]) -> Clicks:

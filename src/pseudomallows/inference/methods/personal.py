@@ -16,7 +16,8 @@ from ...kernels.footrule.personal import LEAST_SCORE, OwnLaws
 from ...latent.own_laws import OWN_LAWS
 from ...latent.population import check_informative
 from ...posteriors.corrections import Correction
-from ...posteriors.personal import PersonalFit, PersonalModel
+from ...posteriors.item_scores import ItemScores
+from ...posteriors.personal import MAX_ITEMS, PersonalFit, PersonalModel
 from ...posteriors.posterior import Posterior
 from ...preferences import Clicks, Preferences, rows_of_users
 from ...preferences.held_out import check_held_out
@@ -24,9 +25,11 @@ from ...preferences.hide import hide_clicks, without_clicks
 from ...rankings import check_number
 from ...recommendations.personal import PersonalChances
 from ...recommendations.recommenders import chances_of
-from ..personal.blend import Blend, choose_blend, sample_of, why_not
+from ..personal.blend import MAX_SPREAD, Blend, choose_blend, sample_of, why_not
 from ..personal.corrections import learn_correction
-from ..personal.item_scores import given_scores, products_of, ridge_weights
+from ..personal.item_scores import counts_of, given_scores, ridge_weights
+from ..personal.parts import Part, Regression
+from ..personal.products import Products, products_of, taken_from
 from .method import Case, Options, flag, option
 
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
@@ -35,6 +38,7 @@ DEFAULT_RIDGE, N_SPLITS = 0.3, 6
 USUAL_BEST = 10  # recommendations that the scores are made for
 N_REPORTS = 2 + len(WINDOWS)
 MIN_USERS, MAX_USERS, MAX_HELD_OUT = 50, 5000, 10_000  # behind a correction
+MAX_PAIRS, LEAST_USERS = 2_000_000, 500  # users x items behind a correction; users at least
 N_STEPS = 100  # of EM for the distribution of alpha
 LEAST_ALPHA_SHARE = 0.01  # of an alpha in the population, for it to stay in the grid
 N_USER_FEATURES = 2  # clicks and alpha: they come last
@@ -217,6 +221,22 @@ class Learner:
         self._ridge = options.ridge
         self._why_single = "one regression, as was asked for" if options.is_single else None
         self._blend: Blend | None = None
+        self._kept: dict[Part, ItemScores] = {}  # parts as they were learnt last, to begin with
+
+    @functools.cached_property
+    def _products(self) -> Products:
+        return products_of(self.prefs, self._executor)
+
+    @property
+    def _is_large(self) -> bool:
+        return self.prefs.n_items > MAX_ITEMS
+
+    def _products_of(self, clicks: Clicks) -> Products:
+        """From those of all clicks, if these are a part of them."""
+        taken = None if clicks is self.prefs else taken_from(self.prefs, clicks)
+        if taken is not None:
+            return self._products.without(taken)
+        return self._products if clicks is self.prefs else products_of(clicks, self._executor)
 
     def scores_settings(self) -> dict[str, Any]:
         """How the scores were made."""
@@ -264,23 +284,30 @@ class Learner:
         if self._options.scores is not None:
             return replace(self._blank, scores=given_scores(self._options.scores, clicks))
         if self._blend is not None:
-            learnt = self._blend.learn(clicks, self._sample, self._executor)
-            return replace(self._blank, item_weights=learnt.item_weights, bias=learnt.bias)
+            learnt = self._blend.learn(self._products_of(clicks), self._sample, self._kept)
+            return self._with_scores(learnt)
         assert self._ridge is not None
-        products = products_of(clicks, self._executor)
+        if self._is_large:
+            return self._with_scores(
+                Regression(0, self._ridge).learn(self._products_of(clicks), None)
+            )
+        products = counts_of(clicks, self._executor)
         law = (self._ridge, self._options.nonnegative, self._executor)
         return replace(self._blank, item_weights=ridge_weights(products, *law))
+
+    def _with_scores(self, learnt: ItemScores) -> PersonalModel:
+        factors = {"left": learnt.left, "right": learnt.right}
+        return replace(self._blank, item_weights=learnt.weights, bias=learnt.bias, **factors)
 
     def _choose_scores(self) -> None:
         """A blend, or the ridge of a single regression."""
         self._why_single = self._why_single or why_not(self.prefs)
         if self._why_single is None:
-            how = (self._rng, self._executor)
-            self._blend = choose_blend(self.prefs, self._n_best, *how)
+            self._blend = choose_blend(self._products, self._n_best, self._rng, self._kept)
             informative = np.flatnonzero(self.prefs.is_informative)
-            self._sample = sample_of(informative, self.prefs.n_items, self._rng)
+            self._sample = sample_of(informative, self._rng, MAX_SPREAD)
         elif self._ridge is None:
-            self._ridge = self._choose_ridge()
+            self._ridge = DEFAULT_RIDGE if self._is_large else self._choose_ridge()
 
     def _choose_ridge(self) -> float:
         """The ridge with most hits on inner splits: one or two clicks of each user hidden, and
@@ -293,7 +320,7 @@ class Learner:
         for _ in range(N_SPLITS):
             shown, hidden = hide_clicks(prefs, hide, self._rng)
             judged = np.flatnonzero(hidden.any(axis=1))
-            products = products_of(shown, self._executor)
+            products = counts_of(shown, self._executor)
             judge = functools.partial(
                 self._judge_ridge, products, shown.take(judged), hidden[judged]
             )
@@ -319,7 +346,8 @@ class Learner:
         """
         prefs = self.prefs
         able = np.flatnonzero((prefs.n_clicks >= window + 2) & prefs.is_informative)
-        n_users = min(MAX_USERS, len(able), max(prefs.n_users // 2, MIN_USERS))
+        most = most_users(MAX_USERS, prefs.n_items)
+        n_users = min(most, len(able), max(prefs.n_users // 2, MIN_USERS))
         if n_users < MIN_USERS:
             return None
         chosen = np.sort(self._rng.choice(able, n_users, replace=False))
@@ -418,6 +446,11 @@ def _draw_last(
     return last
 
 
+def most_users(most: int, n_items: int) -> int:
+    """So many users, or fewer with many items: each then has more to tell."""
+    return min(most, max(MAX_PAIRS // n_items, LEAST_USERS))
+
+
 def seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
     """``table[row, item]``: has the user clicked the item?"""
     starts = seen.starts[rows.start : rows.stop + 1]
@@ -446,8 +479,9 @@ def _alpha_distribution(
     if len(model.alphas) == 1:
         return np.ones(1)
     chosen = np.flatnonzero(prefs.is_informative)
-    if len(chosen) > 2 * MAX_USERS:
-        chosen = np.sort(rng.choice(chosen, 2 * MAX_USERS, replace=False))
+    most = most_users(2 * MAX_USERS, prefs.n_items)
+    if len(chosen) > most:
+        chosen = np.sort(rng.choice(chosen, most, replace=False))
     seen = prefs.take(chosen)
 
     def work(rows: slice) -> Floats:
