@@ -14,7 +14,7 @@ from ..engines.executors import Executor, is_remote
 from ..files.parquet_parts import Parts
 from ..latent.shards import open_parts
 from ..posteriors.diagnostics import AgreementWarning, ContradictionWarning
-from ..posteriors.personal import Fit
+from ..posteriors.personal import MAX_ITEMS, Fit
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
@@ -125,8 +125,9 @@ def fit(
     if isinstance(prefs, Parts):
         prefs = open_parts(prefs, executor)
     check_preferences(prefs)
-    if distance is None:  # the law of votes is exact by Kendall's
-        distance = "kendall" if prefs.is_vote else "footrule"
+    if distance is None:  # the law of votes is exact by Kendall's, and needs no tables of pairs
+        is_large = method == "personal" and prefs.n_items > MAX_ITEMS
+        distance = "kendall" if prefs.is_vote or is_large else "footrule"
     if method == "auto":
         method = "pseudo" if Pseudo.is_for(Case.of(prefs)) else "mcmc"
     if not isinstance(method, str) or method not in ALL_METHODS:

@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.click_rows import slice_clicks
+from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.personal import weigh_alphas
+from ..kernels.item_scores import rank_clicks
 from ..latent.own_laws import OWN_LAWS, OwnLaw
 from ..preferences import Clicks, Preferences
 from ..rankings import orderings_of
@@ -154,15 +155,43 @@ class PersonalModel:
         rankings[np.arange(len(scores))[:, None], order] = self._ranks
         return rankings
 
+    def click_ranks_of(
+        self, clicks: ClickRows, scores: NDArray[np.float32]
+    ) -> tuple[ClickRows, NDArray[np.int32]]:
+        """The ranks of what was clicked alone, as rows in which the clicks are numbered: with these
+        numbers for items, the law of the clicks is that of the whole rankings."""
+        sizes = np.diff(clicks.starts)
+        ranks = np.empty(int(sizes.sum()), dtype=np.int64)
+        rank_clicks(clicks, scores, self.tie_ranks, ranks)
+        starts = clicks.starts - clicks.starts[0]
+        numbers = np.arange(len(ranks)) - np.repeat(starts[:-1], sizes)
+        table = np.zeros((len(sizes), max(int(sizes.max(initial=0)), 1)), dtype=np.int32)
+        table[np.repeat(np.arange(len(sizes)), sizes), numbers] = ranks
+        return ClickRows(starts, numbers.astype(np.int32)), table
+
+    def orders_of(
+        self, seen: Clicks, rows: slice, users: NDArray[np.int64] | None
+    ) -> tuple[ClickRows, NDArray[np.int32]]:
+        """Clicks of some users and their own rankings; those of the clicks alone with very many
+        items (see `click_ranks_of`)."""
+        if self.is_sparse:
+            clicks = slice_clicks(seen, rows)
+            return self.click_ranks_of(clicks, self.single_scores_of(seen, rows))
+        return slice_clicks(seen, rows), self.rankings_of(self.scores_for(seen, rows, users))
+
+    def shares_by(self, clicks: ClickRows, rankings: NDArray[np.int32]) -> Floats:
+        """``shares[row, g]``: each user's own posterior over the alphas."""
+        values = self.law.log_likelihoods(clicks, rankings)
+        weigh_alphas(values, self.alpha_shares)
+        return values
+
     def log_likelihoods(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
         """``values[row, g]``: exact log probability of a user's clicks at each alpha."""
         return self.law.log_likelihoods(slice_clicks(seen, rows), rankings)
 
     def alpha_shares_of(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
         """``shares[row, g]``: each user's own posterior over the alphas."""
-        values = self.log_likelihoods(seen, rows, rankings)
-        weigh_alphas(values, self.alpha_shares)
-        return values
+        return self.shares_by(slice_clicks(seen, rows), rankings)
 
     def correction_for(self, window: int) -> Correction | None:
         """The one learnt for the nearest window, if that is at most half as large again."""

@@ -1,10 +1,12 @@
 """Recommendations by the order of each user's own."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor
-from ..kernels.click_rows import slice_clicks
+from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.personal import (
     CorrectionArrays,
     Features,
@@ -13,13 +15,31 @@ from ..kernels.footrule.personal import (
     correct_chances,
     look_up_personal,
 )
+from ..kernels.item_scores import fill_tops
+from ..kernels.top_places import fill_from_places, look_up_places
 from ..posteriors.personal import PersonalFit, PersonalModel
 from ..preferences import Clicks
 from .chances import Chances, Recommender, Users
 from .tables import GridTables
 
+N_TOP = 64  # places of each user that are looked at with very many items, or 4 times the window
 LEAST_ALPHA = 1e-3  # whose logarithm stands for that of alpha 0
 Floats = NDArray[np.float64]
+
+
+class Top(NamedTuple):
+    """The first places of each user's own order: `items[row, place]`, -1 where there are no more,
+    their chances by rank and alpha, their scores, and what a correction sees of the users."""
+
+    items: NDArray[np.int64]
+    chances: Floats
+    scores: Floats
+    of_users: Floats
+
+
+def n_top(window: int) -> int:
+    """How many places have a chance worth a look."""
+    return max(N_TOP, 4 * window)
 
 
 class PersonalChances:
@@ -64,14 +84,53 @@ class PersonalChances:
 
         See `uncorrected`; `others` are the probabilities of clusters to blend with.
         """
-        chances, scores, of_users = self.uncorrected(tables, seen, rows, users)
+        parts = self.uncorrected(tables, seen, rows, users)
+        return self._corrected(slice_clicks(seen, rows), parts, window, others)
+
+    def top(self, tables: GridChances, seen: Clicks, rows: slice, n_places: int) -> Top:
+        """The first places alone, without an order of all items: for very many of them."""
+        model, clicks = self.model, slice_clicks(seen, rows)
+        scores = model.single_scores_of(seen, rows)
+        n_places = min(n_places, tables.chances.shape[2])
+        best = np.empty((len(scores), n_places), dtype=np.int64)
+        fill_tops(clicks, scores, model.tie_ranks, best)
+        shares = model.shares_by(*model.click_ranks_of(clicks, scores))
+        chances, of_users = np.empty(best.shape), np.empty((len(scores), 2))
+        sizes = model.n_items - np.diff(clicks.starts)
+        look_up_places(sizes, shares, tables, self._log_alphas, of_users, chances)
+        of_best = np.take_along_axis(scores, np.maximum(best, 0), axis=1)
+        return Top(best, chances, of_best.astype(np.float64), of_users)
+
+    def fill_top(
+        self,
+        tables: GridChances,
+        seen: Clicks,
+        rows: slice,
+        window: int,
+        best: tuple[NDArray[np.int64], Floats],
+    ) -> None:
+        """Fill items and probabilities of the best, from the first places."""
+        top = self.top(tables, seen, rows, max(n_top(window), best[0].shape[1]))
+        nothing = ClickRows(np.zeros(len(top.items) + 1, np.int64), np.empty(0, np.int32))
+        found = self._corrected(nothing, top[1:], window, None)
+        fill_from_places(top.items, found, *best)
+
+    def _corrected(
+        self,
+        clicks: ClickRows,
+        parts: tuple[Floats, Floats, Floats],
+        window: int,
+        others: Floats | None,
+    ) -> Floats:
+        """What comes true: from chances, scores and what is known of the users."""
+        chances, scores, of_users = parts
         correction = self.model.correction_for(window)
         if correction is None:
             return chances
         blend = np.empty((0, 0)) if others is None else others
         features = Features(scores, self.model.is_given, blend, of_users)
         arrays = CorrectionArrays(correction.coefficients, correction.knots, correction.values)
-        correct_chances(slice_clicks(seen, rows), features, arrays, window, chances)
+        correct_chances(clicks, features, arrays, window, chances)
         return chances
 
 
@@ -96,7 +155,13 @@ class PersonalRecommender(Recommender):
             law = (window, users.rows, blend)
             return self._personal.probabilities(tables, users.clicks, part, *law), None
 
-        return Chances(users, self.consensus, table, lambda: None)
+        def fill_few(part: slice, items: NDArray[np.int64], probabilities: Floats) -> None:
+            best = (items, probabilities)
+            self._personal.fill_top(tables, users.clicks, part, window, best)
+
+        is_quick = self._personal.model.is_sparse and others is None
+        few = fill_few if is_quick else None
+        return Chances(users, self.consensus, table, lambda: None, few)
 
     def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
         """There are no draws to count."""

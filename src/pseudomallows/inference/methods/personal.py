@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ... import distances
 from ...engines.executors import BLOCK, Executor, Threads, blocks, check_local
-from ...kernels.click_rows import slice_clicks
 from ...kernels.footrule.personal import LEAST_SCORE, OwnLaws
 from ...latent.own_laws import OWN_LAWS
 from ...latent.population import check_informative
@@ -39,6 +38,8 @@ USUAL_BEST = 10  # recommendations that the scores are made for
 N_REPORTS = 2 + len(WINDOWS)
 MIN_USERS, MAX_USERS, MAX_HELD_OUT = 50, 5000, 10_000  # behind a correction
 MAX_PAIRS, LEAST_USERS = 2_000_000, 500  # users x items behind a correction; users at least
+LEAST_OF_LARGE, N_LEARNT = 2000, 256  # the same with very many items; places that are looked at
+MAX_CELLS = 4_000_000  # of a table of scores
 N_STEPS = 100  # of EM for the distribution of alpha
 LEAST_ALPHA_SHARE = 0.01  # of an alpha in the population, for it to stay in the grid
 N_USER_FEATURES = 2  # clicks and alpha: they come last
@@ -63,8 +64,9 @@ class Personal(Options):
     blend: bool = option(
         True,
         "Blend regressions, factors and popularity, with weights learnt on inner splits, where one "
-        "click of each user is hidden. False, or for fewer than 10 or more than 4,000 items, or "
-        "fewer than 50 users with two clicks: one regression, its penalty the best of a few.",
+        "click of each user is hidden. False, or for fewer than 10 items, or fewer than 50 users "
+        "with two clicks: one regression, its penalty the best of a few. With more than 4,000 "
+        "items the regressions are on the 200 nearest items of each.",
         check=flag,
     )
     scores: Any = option(
@@ -158,7 +160,17 @@ def _check_call(prefs: Preferences, wanted: dict[str, Any]) -> Clicks:
             f"method='personal' needs distance='footrule' or 'kendall', got {wanted['distance']!r}"
         )
     check_informative(prefs.is_informative)
+    _check_size(prefs.n_items, wanted["distance"])
     return prefs
+
+
+def _check_size(n_items: int, distance: str) -> None:
+    if n_items > MAX_ITEMS and distance == "footrule":
+        raise ValueError(
+            f"with more than {MAX_ITEMS:,} items method='personal' needs distance='kendall', its "
+            f"default there, since the footrule's tables would grow with items x items; got "
+            f"'footrule' and {n_items:,} items: leave distance out"
+        )
 
 
 def fit_personal(
@@ -396,6 +408,8 @@ class Learner:
         tables = chances.prepare(seen, window)
         if self._options.others is not None:
             others = self._options.others(seen, window)
+        if model.is_sparse:
+            return self._correct_top(chances, seen, others, hidden, window, of_scores)
         found = []
         for rows in blocks(seen.n_users):
             blend = None if others is None else others[rows]
@@ -407,6 +421,32 @@ class Learner:
             features[..., score_features(model.is_given)] = 0.0
         weights = seen.weights.astype(np.float64)
         return learn_correction(features, hidden, unseen, weights, window, n_free=N_USER_FEATURES)
+
+    def _correct_top(
+        self,
+        chances: PersonalChances,
+        seen: Clicks,
+        others: Floats | None,
+        hidden: NDArray[np.bool_],
+        window: int,
+        of_scores: bool,
+    ) -> Correction:
+        """The same from the first places of each user alone: with very many items no other has a
+        chance worth correcting."""
+        tables, found, hits, items = chances.prepare(seen, window), [], [], []
+        for rows in blocks(seen.n_users, BLOCK // 4):
+            top = chances.top(tables, seen, rows, N_LEARNT)
+            inside = np.maximum(top.items, 0)
+            blend = None if others is None else np.take_along_axis(others[rows], inside, axis=1)
+            found.append(features_of(*top[1:], blend, False))
+            hits.append(np.take_along_axis(hidden[rows], inside, axis=1))
+            items.append(top.items)
+        features = np.concatenate(found)
+        if not of_scores:
+            features[..., score_features(False)] = 0.0
+        cases = (features, np.concatenate(hits), np.concatenate(items) >= 0)
+        weights = seen.weights.astype(np.float64)
+        return learn_correction(*cases, weights, window, n_free=N_USER_FEATURES)
 
 
 def features_of(
@@ -438,17 +478,17 @@ def _draw_last(
     """For each click of these users: is it one of the last, in a draw from the user's law?"""
     last = np.empty(len(seen.codes), dtype=bool)
     for rows in blocks(seen.n_users):
-        rankings = model.rankings_of(model.scores_for(seen, rows, users))
-        own_laws = OwnLaws(rankings, model.alpha_shares_of(seen, rows, rankings))
-        clicks = slice_clicks(seen, rows)
-        mine = slice(clicks.starts[0], clicks.starts[-1])
+        clicks, rankings = model.orders_of(seen, rows, users)
+        own_laws = OwnLaws(rankings, model.shares_by(clicks, rankings))
+        mine = slice(seen.starts[rows.start], seen.starts[rows.stop])
         last[mine] = model.law.draw_last(seed, rows.start, clicks, own_laws, n_last)
     return last
 
 
 def most_users(most: int, n_items: int) -> int:
     """So many users, or fewer with many items: each then has more to tell."""
-    return min(most, max(MAX_PAIRS // n_items, LEAST_USERS))
+    least = LEAST_USERS if n_items <= MAX_ITEMS else LEAST_OF_LARGE
+    return min(most, max(MAX_PAIRS // n_items, least))
 
 
 def seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
@@ -485,10 +525,10 @@ def _alpha_distribution(
     seen = prefs.take(chosen)
 
     def work(rows: slice) -> Floats:
-        scores = model.scores_for(seen, rows, chosen)
-        return model.log_likelihoods(seen, rows, model.rankings_of(scores))
+        return model.law.log_likelihoods(*model.orders_of(seen, rows, chosen))
 
-    values = np.concatenate(list(executor.map(work, blocks(seen.n_users, BLOCK // 2))))
+    size = max(1, min(BLOCK // 2, MAX_CELLS // seen.n_items))
+    values = np.concatenate(list(executor.map(work, blocks(seen.n_users, size))))
     likelihoods = np.exp(values - values.max(axis=1, keepdims=True))
     shares = np.full(len(model.alphas), 1 / len(model.alphas))
     weights = seen.weights / seen.weights.sum()

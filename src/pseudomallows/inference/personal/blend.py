@@ -184,8 +184,8 @@ def choose_blend(
 
 class Cases(NamedTuple):
     """``leads[part][case, place]``: how far items are ahead of the hidden one by each part, in
-    units of the spread of its scores. `clicked` is far below 0 for what was clicked, else 0, and the
-    leads are 0 there. The cases are the users, split by split.
+    units of the spread of its scores. `clicked` is far below 0 for what was clicked, else 0, and
+    the leads are 0 there. The cases are the users, split by split.
 
     Up to a thousand items the places are all of them; beyond, those that are among the best by any
     part, of each user: others hardly come before a hidden item whose rank is worth anything.
