@@ -23,7 +23,7 @@ class Head(NamedTuple):
 
     places: NDArray[np.int32]
     items: NDArray[np.int64]
-    table: NDArray[np.float64]
+    table: NDArray[np.float32]
 
 
 @njit(cache=True, nogil=True)
@@ -64,3 +64,18 @@ def drop_products(lists, taken, shares, table):
                 table[item, other] -= shares[user]
                 if not taken[other_place]:
                     table[other, item] -= shares[user]
+
+
+@njit(cache=True, nogil=True)
+def mark_taken(whole, shown, taken):
+    """Mark the clicks of the `whole` log, rows of clicks, that are not `shown`; whether what is
+    shown is a part of it, row by row in the same order."""
+    for user in range(len(whole.starts) - 1):
+        place, end = shown.starts[user], shown.starts[user + 1]
+        for whole_place in range(whole.starts[user], whole.starts[user + 1]):
+            is_shown = place < end and shown.codes[place] == whole.codes[whole_place]
+            taken[whole_place] = not is_shown
+            place += is_shown
+        if place < end:
+            return False
+    return True

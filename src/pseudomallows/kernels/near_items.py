@@ -121,8 +121,8 @@ def solve_near(inner, linear, law, weights):
 
 
 @njit(cache=True, nogil=True)
-def near_rows(lists, shares, head, norms, law, first, rows):
-    """Regress each of the items from `first` on upon those nearest to it, into `rows`.
+def near_rows(lists, shares, head, norms, law, targets, rows):
+    """Regress each of the `targets` upon the items nearest to it, into `rows`.
 
     As many items as `rows` has room for; an item with few clicks has as many as clicks, or
     `law.spare`, if these are more: the others say little of it. `norms` are the products of each
@@ -132,7 +132,7 @@ def near_rows(lists, shares, head, norms, law, first, rows):
     counts, touched = np.zeros(n_items), np.empty(n_items, dtype=np.int64)
     places, inner = np.full(n_items, -1, dtype=np.int32), np.empty((most, most))
     for row in range(len(rows.sizes)):
-        item, size = first + row, 0
+        item, size = targets[row], 0
         n_touched = count_near(lists, shares, item, counts, touched)
         n_clicks = lists.item_starts[item + 1] - lists.item_starts[item]
         room = min(most, max(n_clicks, law.spare))

@@ -63,11 +63,13 @@ class Blend:
         """One score, from all clicks of these products; spreads are those of a `sample` of users.
 
         The blend is scaled to the spread of the popularity, which is in shares of the users.
-        `kept` has parts learnt from similar clicks, to begin with, and is brought up to date.
+        `kept` has parts learnt from similar clicks, to begin with; those of all clicks are put there.
         """
         seen, found = products.clicks.take(sample), []
         for part, weight in zip(self.parts, self.weights, strict=True):
-            learnt = kept[part] = part.learn(products, kept.get(part))
+            learnt = part.learn(products, kept.get(part))
+            if products.is_whole:
+                kept[part] = learnt
             found.append((weight / spread_of(learnt, seen), learnt))
         whole = add_up(found, products)
         unit = spread_of(Popularity().learn(products), seen) / spread_of(whole, seen)

@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.executors import Executor, blocks
+from ...kernels.click_rows import ClickRows
 from ...kernels.item_products import (
     ClickLists,
     Head,
     count_products,
     drop_products,
     list_users,
+    mark_taken,
 )
 from ...kernels.item_weights import nonnegative_rows
 from ...kernels.near_items import NearLaw, Rows, near_rows
@@ -32,8 +34,8 @@ N_TARGETS = 32  # regressions in a task of a thread
 MAX_FACTORS = 32
 DENSE_EIGEN = 400  # items up to which all eigenvectors are as fast as some
 N_SPARE, N_TURNS, N_MORE_TURNS = 16, 12, 4  # of a search for eigenvectors; turns from a start near
-N_HEAD = 2048  # often clicked items, whose pairs have a table in any catalogue
-N_NEAR, N_LEAST_NEAR = 200, 20  # items that one is regressed on; at least, with few clicks
+N_HEAD = 6144  # often clicked items, whose pairs have a table in any catalogue
+N_NEAR, N_LEAST_NEAR = 150, 20  # items that one is regressed on; at least, with few clicks
 NEAR_TOLERANCE, LEAST_WEIGHT = 1e-3, 1e-3  # of weights on near items; what is less is not kept
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -47,6 +49,7 @@ class Products(ABC):
     def __init__(self, clicks: Clicks, executor: Executor, shown: "Clicks | None" = None):
         self.whole, self.executor = clicks, executor
         self.clicks = clicks if shown is None else shown
+        self.is_whole = shown is None
         self.n_items, self.n_people = clicks.n_items, int(clicks.weights.sum())
         self._vectors: dict[tuple[float, float], Floats] = {}
         self.near_vectors: dict[
@@ -95,14 +98,11 @@ def taken_from(whole: Clicks, shown: Clicks) -> Mask | None:
     """Which clicks of the whole log are not shown; None if the one is not a part of the other."""
     if shown.n_users != whole.n_users or shown.n_items != whole.n_items:
         return None
-    keys = [
-        np.repeat(np.arange(log.n_users, dtype=np.int64), log.n_clicks) * log.n_items + log.codes
-        for log in (whole, shown)
-    ]
-    taken = ~np.isin(keys[0], keys[1])
-    is_part = len(keys[0]) - int(taken.sum()) == len(keys[1])
-    is_part &= bool((whole.weights == shown.weights).all())
-    return taken if is_part else None
+    if not (whole.weights == shown.weights).all():
+        return None
+    taken = np.empty(len(whole.codes), dtype=bool)
+    rows = [ClickRows(log.starts, log.codes) for log in (whole, shown)]
+    return taken if mark_taken(*rows, taken) else None
 
 
 def click_lists(clicks: Clicks) -> ClickLists:
@@ -274,14 +274,17 @@ class NearProducts(Products):
 
     dtype: ClassVar[Any] = np.float32
 
-    def __init__(self, clicks: Clicks, executor: Executor, shown: Clicks | None = None):
-        super().__init__(clicks, executor, shown)
+    def __init__(self, clicks: Clicks, executor: Executor, taken: Mask | None = None):
+        super().__init__(clicks, executor, None if taken is None else without_clicks(clicks, taken))
         self._lists = click_lists(self.clicks)
+        self._changed = np.arange(self.n_items)
+        if taken is not None:
+            self._changed = np.unique(clicks.codes[taken]).astype(np.int64)
         self._heads: dict[float, Head] = {}
 
     def without(self, taken: Mask) -> "NearProducts":
         """From the lists of what is left."""
-        found = NearProducts(self.whole, self.executor, without_clicks(self.whole, taken))
+        found = NearProducts(self.whole, self.executor, taken)
         found.near_vectors = self.near_vectors
         return found
 
@@ -297,7 +300,7 @@ class NearProducts(Products):
         items = np.sort(np.argsort(-counts, kind="stable")[:N_HEAD])
         places = np.full(self.n_items, -1, dtype=np.int32)
         places[items] = np.arange(len(items))
-        head = Head(places, items, np.zeros((len(items), len(items))))
+        head = Head(places, items, np.zeros((len(items), len(items)), np.float32))
         shares = self.shares(power)
 
         def count(rows: slice) -> None:
@@ -310,29 +313,42 @@ class NearProducts(Products):
     def regress(
         self, power: float, ridge: float, lasso: float, start: ItemScores | None
     ) -> ItemScores:
-        """On the items near it alone."""
-        from scipy.sparse import csr_array
-
+        """On the items near it alone. From a `start`, the weights of the whole log, only those of
+        items of which clicks are hidden are sought anew: what the others owe to them is little."""
         head, norms, shares = self._head(power), self.norms(power), self.shares(power)
         unit = float(norms.mean())
         penalties = (max(ridge * unit, 1e-6), lasso * unit)
         law = NearLaw(*penalties, NEAR_TOLERANCE, LEAST_WEIGHT, N_LEAST_NEAR)
+        is_near = start is not None and not self.is_whole
+        targets = self._changed if is_near else np.arange(self.n_items)
 
-        def solve(targets: slice) -> tuple[Any, Any, Any]:
-            size = targets.stop - targets.start
+        def solve(part: slice) -> tuple[Any, Any, Any]:
+            size = part.stop - part.start
             shape = (size, min(N_NEAR, self.n_items))
             rows = Rows(
                 np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(size, np.int64)
             )
-            near_rows(self._lists, shares, head, norms, law, targets.start, rows)
+            near_rows(self._lists, shares, head, norms, law, targets[part], rows)
             kept = np.arange(shape[1]) < rows.sizes[:, None]
             return rows.sizes, rows.items[kept], rows.weights[kept]
 
-        found = list(self.executor.map(solve, blocks(self.n_items, 8 * N_TARGETS)))
-        sizes, items, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        by_target = csr_array((weights, items, starts), shape=(self.n_items, self.n_items))
+        found = list(self.executor.map(solve, blocks(len(targets), 4 * N_TARGETS)))
+        by_target = self._packed(targets, found)
+        if is_near and start is not None:
+            is_old = np.ones(self.n_items, dtype=bool)
+            is_old[targets] = False
+            by_target = by_target + _rows_kept(start.weights.T.tocsr(), is_old)
         return ItemScores(by_target.T.tocsr())
+
+    def _packed(self, targets: NDArray[np.int64], found: list[tuple[Any, Any, Any]]) -> Any:
+        """The weights of each target in its row of a sparse array."""
+        from scipy.sparse import csr_array
+
+        sizes, items, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        all_sizes = np.zeros(self.n_items, dtype=np.int64)
+        all_sizes[targets] = sizes
+        starts = np.concatenate([[0], np.cumsum(all_sizes)])
+        return csr_array((weights, items, starts), shape=(self.n_items, self.n_items))
 
     def _make_vectors(self, key: tuple[float, float]) -> Floats:
         """By turns of sparse products with the clicks: X and then its transpose."""
@@ -351,3 +367,13 @@ class NearProducts(Products):
         )
         self.near_vectors[key] = found
         return found[:, :MAX_FACTORS]
+
+
+def _rows_kept(matrix: Any, is_kept: Mask) -> Any:
+    """A sparse array without some of its rows."""
+    from scipy.sparse import csr_array
+
+    sizes = np.diff(matrix.indptr)
+    kept = np.repeat(is_kept, sizes)
+    starts = np.concatenate([[0], np.cumsum(np.where(is_kept, sizes, 0))])
+    return csr_array((matrix.data[kept], matrix.indices[kept], starts), shape=matrix.shape)
