@@ -2,14 +2,15 @@
 
 A saved fit is a ZIP archive that `numpy.load` can open too, without pickle:
 
-- ``header.json``: {"format": "pseudomallows posterior", "version": 5, "items": [...],
+- ``header.json``: {"format": "pseudomallows posterior", "version": 6, "items": [...],
   "users": [...], "settings": {...}, "arrays": {name: {"dtype": ..., "shape": [...]}}};
 - of a :class:`Posterior`, its arrays: ``consensus.npy``, ``alpha.npy``, ``weights.npy``,
   ``log_posterior.npy``, ``best.npy`` (up to version 3 ``costs.npy``, of each item and rank, from
   which it follows), ``latent.npy``, and since version 2 ``shares.npy``,
   ``chain_memberships.npy``, ``leaders.npy``, since version 5 ``errors.npy``;
 - of a :class:`PersonalFit`, ``personal_*.npy``: its arrays and those of its corrections, one row a
-  window; ``personal_clusters.npy``, the bytes of another such archive, if it is blended with
+  window; item weights that are sparse as ``weight_starts``, ``weight_items``, ``weight_values``, by
+  rows, with factors ``left`` and ``right`` (since version 6); ``personal_clusters.npy``, the bytes of another such archive, if it is blended with
   clusters; up to version 2 also the arrays of a posterior, which mean nothing and are not read;
 - of a fit from clicks, ``click_starts.npy``, ``click_codes.npy``, ``click_weights.npy``: the
   clicks, row by row; of one from comparisons ``pair_*.npy``; of one from several kinds,
@@ -45,8 +46,9 @@ from .corrections import Correction
 from .personal import Fit, PersonalFit
 from .posterior import Posterior
 
-FORMAT, VERSION, HEADER = "pseudomallows posterior", 5, "header.json"
+FORMAT, VERSION, HEADER = "pseudomallows posterior", 6, "header.json"
 PERSONAL = ("item_weights", "popularity", "ties", "alphas", "alpha_shares", "scores", "bias")
+SPARSE = ("weight_starts", "weight_items", "weight_values", "left", "right")  # with many items
 CORRECTIONS = ("windows", "coefficients", "knots", "values")
 DTYPES: dict[str, Any] = {  # all others are floats
     "consensus": np.int32,
@@ -57,6 +59,11 @@ DTYPES: dict[str, Any] = {  # all others are floats
     "personal_ties": np.int64,
     "personal_windows": np.int64,
     "personal_clusters": np.uint8,
+    "personal_weight_starts": np.int64,
+    "personal_weight_items": np.int32,
+    "personal_weight_values": np.float32,
+    "personal_left": np.float32,
+    "personal_right": np.float32,
 }
 
 
@@ -178,6 +185,8 @@ def _type_in_data(name: str) -> Any:
 def _personal_arrays(fit: PersonalFit) -> dict[str, NDArray[Any]]:
     """Arrays of a personal fit; ragged maps are filled up with their last knot."""
     arrays = {f"personal_{name}": getattr(fit, name) for name in PERSONAL}
+    if fit.is_sparse:
+        arrays |= _sparse_arrays(fit)
     rows = list(fit.corrections.values())
     width = max((row.knots.shape[1] for row in rows), default=0)
     n_coefficients = len(rows[0].coefficients) if rows else 0
@@ -198,6 +207,29 @@ def _personal_arrays(fit: PersonalFit) -> dict[str, NDArray[Any]]:
     return arrays
 
 
+def _sparse_arrays(fit: PersonalFit) -> dict[str, NDArray[Any]]:
+    """Sparse item weights, by rows, and factors; an empty array stands for the weights."""
+    weights = fit.item_weights
+    parts = (
+        weights.indptr.astype(np.int64),
+        weights.indices.astype(np.int32),
+        weights.data.astype(np.float32),
+        fit.left,
+        fit.right,
+    )
+    named = {f"personal_{name}": part for name, part in zip(SPARSE, parts, strict=True)}
+    return named | {"personal_item_weights": np.empty((0, 0))}
+
+
+def _read_sparse(parts: dict[str, NDArray[Any]], n_items: int) -> dict[str, Any]:
+    """The fields of sparse item weights."""
+    from scipy.sparse import csr_array
+
+    rows = (parts["weight_values"], parts["weight_items"], parts["weight_starts"])
+    weights = csr_array(rows, shape=(n_items, n_items))
+    return {"item_weights": weights, "left": parts["left"], "right": parts["right"]}
+
+
 def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> dict[str, Any]:
     """The fields that only a personal fit has."""
     n_items, n_users = len(fields["items"]), len(fields["users"])
@@ -205,7 +237,9 @@ def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> d
         raise WrongFileError("is damaged: its clicks are missing")
     arrays.setdefault("personal_bias", np.empty(0))  # older files have none
     try:
-        parts = {name: arrays[f"personal_{name}"] for name in (*PERSONAL, *CORRECTIONS)}
+        is_sparse = "personal_weight_starts" in arrays
+        names = (*PERSONAL, *CORRECTIONS, *(SPARSE if is_sparse else ()))
+        parts = {name: arrays[f"personal_{name}"] for name in names}
         check_personal(parts, n_items, n_users)
     except (KeyError, TypeError, ValueError, IndexError):
         raise WrongFileError("is damaged: its personal scores do not fit together") from None
@@ -214,6 +248,7 @@ def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> d
         for row, window in enumerate(parts["windows"])
     }
     found: dict[str, Any] = {name: parts[name] for name in PERSONAL}
+    found |= _read_sparse(parts, n_items) if is_sparse else {}
     if "personal_clusters" in arrays:
         clusters = _read(io.BytesIO(arrays["personal_clusters"].tobytes()), is_inner=True)
         if clusters.n_items != n_items or clusters.clicks is None:

@@ -52,6 +52,8 @@ class PersonalChances:
 
     def prepare(self, seen: Clicks, window: int) -> GridChances:
         """The look-up tables that these users need."""
+        if len(seen.starts) == 2:  # one user, as a service asks
+            return self.tables.of(window, (self.model.n_items - len(seen.codes),))
         return self.tables.of(window, np.unique(self.model.n_items - seen.n_clicks).tolist())
 
     def uncorrected(

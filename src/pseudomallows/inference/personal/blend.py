@@ -63,7 +63,7 @@ class Blend:
         """One score, from all clicks of these products; spreads are those of a `sample` of users.
 
         The blend is scaled to the spread of the popularity, which is in shares of the users.
-        `kept` has parts learnt from similar clicks, to begin with; those of all clicks are put there.
+        `kept` has parts learnt from similar clicks, to begin with; those of all clicks go there.
         """
         seen, found = products.clicks.take(sample), []
         for part, weight in zip(self.parts, self.weights, strict=True):
