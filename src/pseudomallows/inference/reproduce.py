@@ -19,7 +19,10 @@ def call_of(posterior: Fit) -> str:
     """
     settings, options = posterior.settings, fit_options(posterior)
     if "updates" in settings:  # its draws go on from those of another
-        n_draws, seed = options["n_draws"], settings.get("seed")
+        seed = settings.get("seed")
+        if "n_draws" not in options:
+            return f"posterior.update(more, rng={seed!r})"
+        n_draws = options["n_draws"]
         return f"posterior.update(more, n_draws={n_draws!r}, rng={seed!r})"
     given = {"method": settings.get("method")} | options | {"rng": settings.get("seed")}
     return f"pm.fit({', '.join(['prefs', *(f'{key}={value!r}' for key, value in given.items())])})"

@@ -24,11 +24,11 @@ from ...preferences.hide import hide_clicks, without_clicks
 from ...rankings import check_number
 from ...recommendations.personal import PersonalChances
 from ...recommendations.recommenders import chances_of
-from ..personal.blend import MAX_SPREAD, Blend, choose_blend, sample_of, why_not
+from ..personal.blend import MAX_SPREAD, Blend, Say, choose_blend, sample_of, silent, why_not
 from ..personal.corrections import learn_correction
 from ..personal.item_scores import counts_of, given_scores, ridge_weights
 from ..personal.parts import Part, Regression
-from ..personal.products import Products, products_of, taken_from
+from ..personal.products import Products, products_of, start_from, taken_from
 from .method import Case, Options, flag, option
 
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
@@ -39,6 +39,7 @@ N_REPORTS = 2 + len(WINDOWS)
 MIN_USERS, MAX_USERS, MAX_HELD_OUT = 50, 5000, 10_000  # behind a correction
 MAX_PAIRS, LEAST_USERS = 2_000_000, 500  # users x items behind a correction; users at least
 LEAST_OF_LARGE, N_LEARNT = 2000, 256  # the same with very many items; places that are looked at
+MOST_GROWTH = 1.25  # of the clicks, up to which an update keeps the blend
 MAX_CELLS = 4_000_000  # of a table of scores
 N_STEPS = 100  # of EM for the distribution of alpha
 LEAST_ALPHA_SHARE = 0.01  # of an alpha in the population, for it to stay in the grid
@@ -181,13 +182,18 @@ def fit_personal(
     rng: np.random.Generator,
     executor: Executor | None,
     progress: Callable[[int, int], None],
+    old: PersonalFit | None = None,
 ) -> PersonalFit:
-    """Learn an order of each user's own."""
+    """Learn an order of each user's own; from an `old` fit of most of these clicks, keep the blend
+    and begin with its weights. If `progress` has a `say`, it is told what is being done."""
     check_local(executor, "method='personal'")
     clicks = _check_call(prefs, wanted)
     method = Personal.make(Case.of(clicks), options).checked(clicks)
     distance = distances.get(wanted["distance"]).name
     learner = Learner(clicks, alpha, distance, method, rng, executor or Threads())
+    learner.say = getattr(progress, "say", silent)
+    if old is not None:
+        learner.keep_blend(old)
     steps = iter(range(1, N_REPORTS + 1))
     model = learner.learn(lambda: progress(next(steps), N_REPORTS))
     more = {"alpha_given": alpha is not None, "order": None} | learner.scores_settings()
@@ -234,6 +240,22 @@ class Learner:
         self._why_single = "one regression, as was asked for" if options.is_single else None
         self._blend: Blend | None = None
         self._kept: dict[Part, ItemScores] = {}  # parts as they were learnt last, to begin with
+        self._n_chosen = len(prefs.codes)  # clicks from which the blend was chosen
+        self.say: Say = silent
+
+    def keep_blend(self, old: PersonalFit) -> None:
+        """Keep the blend of an old fit, unless the clicks have grown too much since it was chosen,
+        and begin with its weights."""
+        options = old.settings["options"]
+        blend, n_chosen = Blend.from_settings(options), options.get("n_chosen", 0)
+        if blend is None or len(self.prefs.codes) > MOST_GROWTH * n_chosen:
+            return
+        self._blend, self._n_chosen = blend, n_chosen
+        if not self._is_large and isinstance(old.item_weights, np.ndarray):
+            for part in blend.parts:
+                if isinstance(part, Regression):
+                    law = (part.power, part.ridge)
+                    self._kept[part] = start_from(old.item_weights, self._products, *law)
 
     @functools.cached_property
     def _products(self) -> Products:
@@ -256,7 +278,8 @@ class Learner:
             return {"ridge": None}
         if self._blend is None:
             return {"ridge": self._ridge, "parts": [], "single": self._why_single}
-        objective = {"objective": self._blend.objective, "n_best": self._n_best}
+        objective: dict[str, Any] = {"objective": self._blend.objective, "n_best": self._n_best}
+        objective["n_chosen"] = self._n_chosen
         return {"ridge": None, "parts": self._blend.settings()} | objective
 
     @property
@@ -268,13 +291,16 @@ class Learner:
         if self._options.scores is None:
             self._choose_scores()
         report()
+        self.say("learning the scores from all clicks")
         model = self.scored(self.prefs)
+        self.say("learning how closely users keep to their order")
         shares = _alpha_distribution(model, self.prefs, self._rng, self._executor)
         used = shares > LEAST_ALPHA_SHARE
         law = {"alphas": model.alphas[used], "alpha_shares": shares[used] / shares[used].sum()}
         model = replace(model, **law)
         self._blank = replace(self._blank, **law)
         report()
+        self.say("correcting the probabilities by hidden clicks")
         return replace(model, corrections=self._learn_corrections(model, report))
 
     def _learn_corrections(
@@ -315,7 +341,9 @@ class Learner:
         """A blend, or the ridge of a single regression."""
         self._why_single = self._why_single or why_not(self.prefs)
         if self._why_single is None:
-            self._blend = choose_blend(self._products, self._n_best, self._rng, self._kept)
+            if self._blend is None:
+                how = (self._rng, self._kept, self.say)
+                self._blend = choose_blend(self._products, self._n_best, *how)
             informative = np.flatnonzero(self.prefs.is_informative)
             self._sample = sample_of(informative, self._rng, MAX_SPREAD)
         elif self._ridge is None:

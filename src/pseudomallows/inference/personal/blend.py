@@ -5,7 +5,7 @@ by which the hidden items come among the first. The result is one matrix again, 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from ...kernels.item_weights import value_of_steps
 from ...posteriors.item_scores import ItemScores
 from ...preferences import Clicks
 from ...preferences.hide import take_clicks
-from .parts import Part, Popularity, pool_for
+from .parts import Part, Popularity, part_named, pool_for
 from .products import AllProducts, Products
 
 N_ROUNDS = 6
@@ -32,6 +32,11 @@ MIN_SCORED, MIN_ITEMS = 50, 10
 FAR = -1e30  # how far what was clicked is behind
 Floats = NDArray[np.float64]
 Leads = NDArray[np.float32]
+Say = Callable[[str], None]
+
+
+def silent(words: str) -> None:
+    """Tell nobody what is being done."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,17 @@ class Blend:
             for part, weight, worth, error in rows
         ]
         return sorted(found, key=lambda row: -float(row["weight"]))
+
+    @classmethod
+    def from_settings(cls, options: dict[str, Any]) -> "Blend | None":
+        """The blend of a fit, from its settings; None if it has none, or parts not known here."""
+        rows = options.get("parts") or []
+        parts = [part_named(row["part"]) for row in rows]
+        known = tuple(part for part in parts if part is not None)
+        if not known or len(known) < len(parts):
+            return None
+        numbers = [tuple(float(row[name]) for row in rows) for name in ("weight", "worth", "error")]
+        return cls(known, numbers[0], float(options["objective"]), *numbers[1:])
 
     def learn(
         self, products: Products, sample: NDArray[np.int64], kept: dict[Part, ItemScores]
@@ -169,17 +185,22 @@ def sample_of(
 
 
 def choose_blend(
-    products: Products, n_best: int, rng: np.random.Generator, kept: dict[Part, ItemScores]
+    products: Products,
+    n_best: int,
+    rng: np.random.Generator,
+    kept: dict[Part, ItemScores],
+    say: Say = silent,
 ) -> Blend:
     """The simplest blend within one standard error of the best that a greedy search has found.
 
     The objective is the mean of 1 / (1 + exp((rank + 1/2 - n_best) / 3)), where the rank, from 0,
     is that of a hidden click among the unseen items. `kept` is filled with the parts of the last
-    split.
+    split; `say` is told what is being done.
     """
     clicks, pool = products.whole, pool_for(products.n_items)
     users = sample_of(scorable(clicks), rng)
-    cases = hide_and_score(pool, products, users, rng, kept)
+    cases = hide_and_score(pool, products, users, rng, kept, say)
+    say("weighing the parts of the scores")
     search = Search(cases, clicks.weights[users], n_best, products.executor)
     return search.describe(pool, search.simplest(search.found()))
 
@@ -209,17 +230,19 @@ def hide_and_score(
     users: NDArray[np.int64],
     rng: np.random.Generator,
     kept: dict[Part, ItemScores] | None = None,
+    say: Say = silent,
 ) -> Cases:
     """Hide one click of each user, some times, and score these users by what is left."""
     learnt = {} if kept is None else kept  # a split differs little from the one before: begin there
-    found = []
-    for _ in range(n_splits_for(products.n_items)):
+    found, n_splits = [], n_splits_for(products.n_items)
+    for split in range(n_splits):
         taken = take_clicks(products.whole, 1, rng)
         left = products.without(taken)
         owners = np.repeat(np.arange(products.whole.n_users), products.whole.n_clicks)
         target = np.full(products.whole.n_users, -1, dtype=np.int64)
         target[owners[taken]] = products.whole.codes[taken]
         for part in pool:
+            say(f"split {split + 1} of {n_splits}: {part.name}")
             learnt[part] = part.learn(left, learnt.get(part))
         scorers = [learnt[part] for part in pool]
         found.append(

@@ -177,7 +177,7 @@ class AllProducts(Products):
         table = self._single(power)
         unit = float(np.trace(self.of(power))) / self.n_items
         solved = np.zeros_like(table)
-        if start is not None:
+        if start is not None and start.weights is not None:
             solved[:] = start.weights.T
         law = (max(ridge * unit, 1e-6), lasso * unit, TOLERANCE)
         solve_regressions(table, law, solved, self.executor)
@@ -201,20 +201,30 @@ class AllProducts(Products):
         return found[:, :MAX_FACTORS]
 
 
+def start_from(weights: Floats, products: Products, power: float, ridge: float) -> ItemScores:
+    """The weights of a blend as the start of a regression: what is above 0, in the scale that fits
+    some of the items best."""
+    assert isinstance(products, AllProducts)
+    table, positive = products.of(power), np.maximum(weights, 0.0)
+    some = positive[:, :: max(1, products.n_items // N_TARGETS)]
+    targets = table[:, :: max(1, products.n_items // N_TARGETS)]
+    penalty = ridge * float(np.trace(table)) / products.n_items
+    size = float((some * (table @ some)).sum() + penalty * (some**2).sum())
+    return ItemScores(positive * (float((some * targets).sum()) / size if size > 0 else 0.0))
+
+
 def inverse_of(matrix: NDArray[Any], penalty: Floats) -> NDArray[Any]:
     """The inverse of a symmetric positive matrix, with a penalty on its diagonal, by Cholesky."""
     from scipy.linalg import lapack
 
     whole = np.array(matrix, order="F")
     whole[np.diag_indices(len(whole))] += penalty.astype(whole.dtype)
-    potrf, potri = lapack.get_lapack_funcs(("potrf", "potri"), (whole,))
-    factor, _ = potrf(whole, lower=False, overwrite_a=True)
-    upper, info = potri(factor, lower=False, overwrite_c=True)
+    (posv,) = lapack.get_lapack_funcs(("posv",), (whole,))
+    identity = np.eye(len(whole), dtype=whole.dtype, order="F")
+    _, found, info = posv(whole, identity, overwrite_a=True, overwrite_b=True)
     if info != 0:  # pragma: no cover  # so small a penalty that single precision does not do
         return np.linalg.inv(matrix.astype(np.float64) + np.diag(penalty))
-    upper = np.triu(upper)
-    found: NDArray[Any] = upper + np.triu(upper, 1).T
-    return found
+    return np.asarray(found)
 
 
 def first_eigenvectors(matrix: Floats, start: Any = None) -> Floats:
