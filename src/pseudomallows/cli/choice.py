@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..files.later import name_like
 from ..posteriors.personal import Fit
-from .shared import name_like
 
 Choice = list[Any] | dict[Any, list[Any]] | None
 ITEM, USER_ITEM = "item", ["user", "item"]  # headers, which may be left out

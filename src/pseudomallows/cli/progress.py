@@ -28,4 +28,8 @@ def show_progress(title: str, quiet: bool = False) -> Iterator[Progress | None]:
         def update(done: int, total: int) -> None:
             bars.update(task, completed=done, total=total)
 
+        def say(words: str) -> None:
+            bars.update(task, description=f"{title}: {words}")
+
+        update.say = say  # type: ignore[attr-defined]  # for fits that tell what they do
         yield update

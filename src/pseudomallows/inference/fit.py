@@ -19,7 +19,7 @@ from ..posteriors.diagnostics import (
     ContradictionWarning,
     MatchedWarning,
 )
-from ..posteriors.personal import Fit, as_posterior
+from ..posteriors.personal import MAX_ITEMS, Fit, as_posterior
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
@@ -85,7 +85,8 @@ def fit(
     rng : numpy.random.Generator or seed, optional
         Source of randomness; the same seed gives the same draws, whatever the number of threads.
     progress : callable, optional
-        Called as ``progress(done, total)``.
+        Called as ``progress(done, total)``. If it has an attribute `say`, "personal" calls that with
+        what is being done, in words.
     executor : optional
         Anything with a `map`, to run blocks of users; default: threads on all cores. For clicks,
         a :class:`DaskExecutor` runs them on workers, with the same draws.
@@ -135,8 +136,10 @@ def fit(
     if isinstance(prefs, Parts):
         prefs = open_parts(prefs, executor)
     check_preferences(prefs)
-    if distance is None:  # the law of votes is exact by Kendall's
-        distance = "kendall" if prefs.is_vote else "footrule"
+    if distance is None:  # the law of votes is exact by Kendall's, and needs no tables of pairs
+        is_own = method == "personal" or (method == "auto" and prefs.kind == "clicks")
+        is_large = is_own and prefs.n_items > MAX_ITEMS
+        distance = "kendall" if prefs.is_vote or is_large else "footrule"
     chosen = {}
     if method == "auto":
         needs_chain = is_remote(executor) or checkpoint is not None

@@ -15,6 +15,7 @@ from .doubts import warn_if_doubtful
 from .fit import Call, fit, made_by, no_progress
 from .methods import METHODS, Case
 from .methods.method import LastDraw, Plan
+from .methods.personal import fit_personal
 from .reproduce import fit_options
 from .reweigh import reweigh
 from .run import Progress
@@ -38,8 +39,10 @@ def update(
     that there are: the result is that of a fit of all clicks, within Monte Carlo error. If little
     is new, and there is one cluster, the draws of "mcmc" stay instead, and weigh by the exact
     probability of what is new: then only users who are new or have changed are looked at. That is
-    done as long as the draws are worth half of their number, and `n_draws` is not given. Fits of
-    clicks by other methods, which have no such chains, are made anew. A fit of rankings, or of
+    done as long as the draws are worth half of their number, and `n_draws` is not given. "personal"
+    keeps its blend, unless there are a quarter more clicks than those it was chosen from, and
+    begins with the old weights: the result is that of learning from all clicks with this blend. Fits
+    of clicks by other methods, which have no such chains, are made anew. A fit of rankings, or of
     parts, keeps no data, and is refused: fit all data anew.
 
     Parameters
@@ -94,6 +97,8 @@ def fit_again(
     """The fit of other clicks with the options of a posterior, whose chains go on if they can."""
     given = fit_options(posterior) | ({} if n_draws is None else {"n_draws": n_draws})
     report = progress or no_progress
+    if isinstance(posterior, PersonalFit) and n_draws is None:
+        return _learn_again(posterior, prefs, given, rng, report, executor)
     if not can_go_on(posterior, prefs):
         _refuse_data(given)
         method = posterior.settings["method"]
@@ -115,6 +120,27 @@ def fit_again(
     found = call.until_good(run, None, usual.settings(), kept)
     # on behalf of whom calls `update`
     warn_if_doubtful(found, run.plan, run.population, run.unbounded, stacklevel=4)
+    return replace(found, settings=found.settings | made_by(rng, started) | updates)
+
+
+def _learn_again(
+    posterior: PersonalFit,
+    prefs: Clicks,
+    given: dict[str, Any],
+    rng: Any,
+    progress: Progress,
+    executor: Executor | None,
+) -> Fit:
+    """A personal fit of more clicks: products are counted anew, which is quick; the blend stays, and
+    its regressions begin with the old weights."""
+    _refuse_data(given)
+    started, alpha = time.perf_counter(), given.pop("alpha", None)
+    distance = given.pop("distance", posterior.distance)
+    wanted = {"n_draws": None, "n_clusters": 1, "distance": distance}
+    generator = np.random.default_rng(rng)
+    how = (generator, executor, progress)
+    found = fit_personal(prefs, alpha, wanted, given, *how, old=posterior)
+    updates = {"updates": posterior.settings.get("updates", 0) + 1}
     return replace(found, settings=found.settings | made_by(rng, started) | updates)
 
 

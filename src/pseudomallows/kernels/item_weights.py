@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 MAX_SWEEPS = 1000
+FIRST_ITEMS = 64  # that a regression begins with, and lets in at a time
 TENDERNESS = 3.0  # ranks over which the value of a hit falls from most of it to little
 
 
@@ -15,7 +16,10 @@ def descend(products, linear, ridge, tolerance, chosen, weights):
     it is.
     """
     size = len(chosen)
-    inner, left = np.empty((size, size)), linear.copy()  # left is linear - products w
+    inner, left = (
+        np.empty((size, size), dtype=products.dtype),
+        linear.copy(),
+    )  # left is linear - products w
     for a in range(size):
         for b in range(size):
             inner[a, b] = products[chosen[a], chosen[b]]
@@ -28,7 +32,7 @@ def descend(products, linear, ridge, tolerance, chosen, weights):
         for a in range(size):
             norm, old = inner[a, a], weights[a]
             new = max(left[a] + norm * old, 0.0) / (norm + ridge)
-            step = new - old
+            step = inner.dtype.type(new - old)
             if step != 0.0:
                 weights[a] = new
                 change = max(change, abs(step))
@@ -39,37 +43,58 @@ def descend(products, linear, ridge, tolerance, chosen, weights):
 
 
 @njit(cache=True, nogil=True)
+def admit(left, norms, law, target, is_active):
+    """Let the items in that gain most by a weight, some at a time; how many there are."""
+    ridge, tolerance, room = law
+    gains, n_new = np.zeros(len(left), dtype=left.dtype), 0
+    for item in range(len(left)):
+        norm = norms[item] + ridge
+        if not is_active[item] and item != target and left[item] > tolerance * norm:
+            gains[item] = left[item] * left[item] / norm
+            n_new += 1
+    if n_new == 0:
+        return 0
+    least = 0.0
+    if n_new > room:
+        least = np.partition(gains, len(gains) - room)[len(gains) - room]
+    for item in range(len(left)):
+        if gains[item] > 0.0 and gains[item] >= least:
+            is_active[item] = True
+    return n_new
+
+
+@njit(cache=True, nogil=True)
 def nonnegative_rows(products, ridge, lasso, tolerance, first, solved):
     """Regress items on all others, with weights of 0 or more, from their products alone.
 
     Row t of `solved` is where the weights of item `first + t` start, and what they become: least
     half w'(products + ridge) w - w'products[item] + lasso sum(w), with w[item] = 0. Only items with
-    a weight, or that would get one, are visited: the others are looked at after each descent.
+    a weight, or that would get one, are visited: the others are looked at after each descent, and
+    those that gain most are let in.
     """
-    n_items = len(products)
-    is_active, left = np.zeros(n_items, dtype=np.bool_), np.empty(n_items)
+    n_items, norms = len(products), np.diag(products).copy()
+    is_active, left = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=products.dtype)
     for row in range(len(solved)):
         target, weights = first + row, solved[row]
         weights[target] = 0.0
-        for item in range(n_items):
-            is_active[item] = weights[item] > 0.0
         for attempt in range(MAX_SWEEPS):
-            left[:] = products[target] - lasso
+            left[:] = products[target] - products.dtype.type(lasso)
+            n_active = 0
             for item in range(n_items):
-                if weights[item] != 0.0:
+                weight = weights[item]
+                is_active[item] = weight > 0.0
+                if weight > 0.0:
+                    n_active += 1
                     for other in range(n_items):
-                        left[other] -= products[item, other] * weights[item]
-            n_new = 0
-            for item in range(n_items):
-                enough = tolerance * (products[item, item] + ridge)
-                if not is_active[item] and item != target and left[item] > enough:
-                    is_active[item] = True
-                    n_new += 1
+                        left[other] -= products[item, other] * weight
+            room = max(FIRST_ITEMS, n_active // 2)
+            n_new = admit(left, norms, (ridge, tolerance, room), target, is_active)
             if attempt > 0 and n_new == 0:
                 break
             chosen = np.flatnonzero(is_active)
             mine = weights[chosen]
-            descend(products, products[target][chosen] - lasso, ridge, tolerance, chosen, mine)
+            linear = products[target][chosen] - products.dtype.type(lasso)
+            descend(products, linear, ridge, tolerance, chosen, mine)
             weights[chosen] = mine
 
 

@@ -118,10 +118,12 @@ def check_values(arrays: dict[str, NDArray[Any]]) -> None:
 def check_personal(parts: dict[str, NDArray[Any]], n_items: int, n_users: int) -> None:
     """Refuse arrays of a personal fit that do not fit together."""
     n_alphas = len(parts["alphas"])
-    is_given = parts["scores"].size > 0
+    is_given, is_sparse = parts["scores"].size > 0, "weight_starts" in parts
+    is_empty = is_given or is_sparse
     fits = (
         n_items >= 2
-        and parts["item_weights"].shape == ((0, 0) if is_given else (n_items, n_items))
+        and parts["item_weights"].shape == ((0, 0) if is_empty else (n_items, n_items))
+        and not (is_sparse and (is_given or not _are_sparse_rows(parts, n_items)))
         and parts["scores"].shape == ((n_users, n_items) if is_given else (0, 0))
         and parts["popularity"].shape == (n_items,)
         and parts["bias"].shape in ((0,), (n_items,))
@@ -163,6 +165,25 @@ def _steps_fit(parts: dict[str, NDArray[Any]]) -> bool:
         and parts["values"].shape == parts["knots"].shape
         and parts["knots"].shape[1:2] == (2,)
         and (parts["windows"] >= 1).all()
+    )
+
+
+def _are_sparse_rows(parts: dict[str, NDArray[Any]], n_items: int) -> bool:
+    """Are these sparse item weights, by rows, and factors of so many items?"""
+    starts, items, left, right = (
+        parts[name] for name in ("weight_starts", "weight_items", "left", "right")
+    )
+    if starts.shape != (n_items + 1,) or items.ndim != 1 or left.ndim != 2 or right.ndim != 2:
+        return False
+    has_factors = left.size or right.size
+    return bool(
+        starts[0] == 0
+        and starts[-1] == len(items)
+        and (np.diff(starts) >= 0).all()
+        and items.min(initial=0) >= 0
+        and items.max(initial=0) < n_items
+        and parts["weight_values"].shape == items.shape
+        and (not has_factors or (len(left) == n_items and right.shape == left.shape[::-1]))
     )
 
 

@@ -16,16 +16,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.click_rows import slice_clicks
+from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.personal import weigh_alphas
+from ..kernels.item_scores import rank_clicks
 from ..latent.own_laws import OWN_LAWS, OwnLaw
 from ..preferences import Clicks, Preferences
 from ..rankings import orderings_of
 from .corrections import Correction
+from .item_scores import ItemScores, no_factors
 from .posterior import Posterior
 from .recency import Recency
 from .step_corrections import StepCorrections
 
+MAX_ITEMS = 4000  # beyond, nothing is made of the size of items x items
 Floats = NDArray[np.float64]
 
 
@@ -37,7 +40,7 @@ class PersonalModel:
     ----------
     item_weights : (n_items, n_items) array
         ``item_weights[clicked, item]``: what a click adds to the score of an item; 0 on the
-        diagonal. Empty if the scores were given.
+        diagonal. Empty if the scores were given. With more than 4,000 items, a sparse array.
     popularity : (n_items,) array
         Share of the users who clicked each item: the scores of a user without clicks.
     ties : (n_items,) array
@@ -56,9 +59,12 @@ class PersonalModel:
         Of the users' law: "footrule" or "kendall".
     bias : (n_items,) array
         What is added to the scores of every user with clicks; empty for nothing.
+    left, right : arrays
+        With more than 4,000 items, factors: ``left[clicked] @ right[:, item]`` is added to what a
+        click adds to the score of another item. Else empty.
     """
 
-    item_weights: Floats
+    item_weights: Any
     popularity: Floats
     ties: NDArray[np.int64]
     alphas: Floats
@@ -68,6 +74,8 @@ class PersonalModel:
     distance: str = "footrule"
     bias: Floats = field(default_factory=lambda: np.empty(0))
     recency: Recency | None = None
+    left: NDArray[np.float32] = field(default_factory=no_factors)
+    right: NDArray[np.float32] = field(default_factory=no_factors)
 
     @property
     def n_items(self) -> int:
@@ -90,11 +98,28 @@ class PersonalModel:
         return OWN_LAWS[self.distance](self.n_items, self.alphas)
 
     @cached_property
+    def item_scores(self) -> ItemScores:
+        """How scores follow from clicks; its `row` and `column` are what clicks add."""
+        return ItemScores(self.item_weights, self.left, self.right, self.bias)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Are there so many items that nothing of the size of items x items is made?"""
+        return not isinstance(self.item_weights, np.ndarray)
+
+    @cached_property
+    def tie_ranks(self) -> NDArray[np.int64]:
+        """``tie_ranks[item]``: of equal scores, the lower one here comes first."""
+        return orderings_of(self.ties).astype(np.int64)
+
+    @cached_property
     def _ranks(self) -> NDArray[np.int32]:
         return np.arange(1, self.n_items + 1, dtype=np.int32)
 
     def scores_of(self, seen: Clicks, rows: slice) -> Floats:
         """``scores[row, item]`` of some users; without clicks, the popularity."""
+        if self.is_sparse:
+            return self.single_scores_of(seen, rows).astype(np.float64)
         starts, recency = seen.starts[rows.start : rows.stop + 1], self.recency
         if recency is not None and seen.times is not None:
             weights = recency.weights_of(seen.take(np.arange(rows.start, rows.stop)))
@@ -108,6 +133,15 @@ class PersonalModel:
             found += self.bias
         found[starts[1:] == starts[:-1]] = self.popularity
         return np.asarray(found)
+
+    def single_scores_of(self, seen: Clicks, rows: slice) -> NDArray[np.float32]:
+        """The same in single precision, as large catalogues have them."""
+        clicks = slice_clicks(seen, rows)
+        found = self.item_scores.of(clicks, self.n_items)
+        nobody = clicks.starts[1:] == clicks.starts[:-1]
+        if nobody.any():
+            found[nobody] = self.popularity
+        return found
 
     def scores_for(self, seen: Clicks, rows: slice, users: NDArray[np.int64] | None) -> Floats:
         """The same, or the scores that were given for these users."""
@@ -129,15 +163,43 @@ class PersonalModel:
         rankings[np.arange(len(scores))[:, None], order] = self._ranks
         return rankings
 
+    def click_ranks_of(
+        self, clicks: ClickRows, scores: NDArray[np.float32]
+    ) -> tuple[ClickRows, NDArray[np.int32]]:
+        """The ranks of what was clicked alone, as rows in which the clicks are numbered: with these
+        numbers for items, the law of the clicks is that of the whole rankings."""
+        sizes = np.diff(clicks.starts)
+        ranks = np.empty(int(sizes.sum()), dtype=np.int64)
+        rank_clicks(clicks, scores, self.tie_ranks, ranks)
+        starts = clicks.starts - clicks.starts[0]
+        numbers = np.arange(len(ranks)) - np.repeat(starts[:-1], sizes)
+        table = np.zeros((len(sizes), max(int(sizes.max(initial=0)), 1)), dtype=np.int32)
+        table[np.repeat(np.arange(len(sizes)), sizes), numbers] = ranks
+        return ClickRows(starts, numbers.astype(np.int32)), table
+
+    def orders_of(
+        self, seen: Clicks, rows: slice, users: NDArray[np.int64] | None
+    ) -> tuple[ClickRows, NDArray[np.int32]]:
+        """Clicks of some users and their own rankings; those of the clicks alone with very many
+        items (see `click_ranks_of`)."""
+        if self.is_sparse:
+            clicks = slice_clicks(seen, rows)
+            return self.click_ranks_of(clicks, self.single_scores_of(seen, rows))
+        return slice_clicks(seen, rows), self.rankings_of(self.scores_for(seen, rows, users))
+
+    def shares_by(self, clicks: ClickRows, rankings: NDArray[np.int32]) -> Floats:
+        """``shares[row, g]``: each user's own posterior over the alphas."""
+        values = self.law.log_likelihoods(clicks, rankings)
+        weigh_alphas(values, self.alpha_shares)
+        return values
+
     def log_likelihoods(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
         """``values[row, g]``: exact log probability of a user's clicks at each alpha."""
         return self.law.log_likelihoods(slice_clicks(seen, rows), rankings)
 
     def alpha_shares_of(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
         """``shares[row, g]``: each user's own posterior over the alphas."""
-        values = self.log_likelihoods(seen, rows, rankings)
-        weigh_alphas(values, self.alpha_shares)
-        return values
+        return self.shares_by(slice_clicks(seen, rows), rankings)
 
     def correction_for(self, window: int) -> Correction | StepCorrections | None:
         """The correction, if it holds for this window."""

@@ -9,10 +9,11 @@ A saved fit is a ZIP archive that `numpy.load` can open too, without pickle:
   which it follows), ``latent.npy``, and since version 2 ``shares.npy``,
   ``chain_memberships.npy``, ``leaders.npy``, since version 5 ``errors.npy``;
 - of a :class:`PersonalFit`, ``personal_*.npy``: its arrays and those of its correction, if it has
-  one (up to version 5 several corrections, one row a window); ``personal_clusters.npy``, the bytes
-  of another such archive, if it is blended with clusters; ``personal_population.npy``, likewise, if
-  it has the consensus of all users; up to version 2 also the arrays of a posterior, which mean
-  nothing and are not read;
+  one (up to version 5 several corrections, one row a window); with very many items its weights are
+  the rows of a sparse array, ``personal_weight_*.npy``, and factors; ``personal_clusters.npy``, the
+  bytes of another such archive, if it is blended with clusters; ``personal_population.npy``,
+  likewise, if it has the consensus of all users; up to version 2 also the arrays of a posterior,
+  which mean nothing and are not read;
 - of a fit from clicks, ``click_starts.npy``, ``click_codes.npy``, ``click_weights.npy``: the
   clicks, row by row; of one from comparisons ``pair_*.npy``; of one from several kinds,
   ``mixed_parts.npy``, and the arrays of each part with its number before them, ``part0_*.npy``.
@@ -54,6 +55,7 @@ FORMAT, VERSION, HEADER = "pseudomallows posterior", 6, "header.json"
 PERSONAL = ("item_weights", "popularity", "ties", "alphas", "alpha_shares", "scores", "bias")
 CORRECTION = ("coefficients", "marks", "knots", "values", "slopes")
 STEPS = ("windows", "coefficients", "knots", "values")  # up to version 5
+SPARSE = ("weight_starts", "weight_items", "weight_values", "left", "right")  # with many items
 DTYPES: dict[str, Any] = {  # all others are floats
     "consensus": np.int32,
     "latent": np.int32,
@@ -65,6 +67,11 @@ DTYPES: dict[str, Any] = {  # all others are floats
     "personal_largest": np.int64,
     "personal_clusters": np.uint8,
     "personal_population": np.uint8,
+    "personal_weight_starts": np.int64,
+    "personal_weight_items": np.int32,
+    "personal_weight_values": np.float32,
+    "personal_left": np.float32,
+    "personal_right": np.float32,
 }
 
 
@@ -187,6 +194,8 @@ def _personal_arrays(fit: PersonalFit) -> dict[str, NDArray[Any]]:
     """Arrays of a personal fit. One that was read from an older file keeps its several corrections,
     ragged maps filled up with their last knot."""
     arrays = {f"personal_{name}": getattr(fit, name) for name in PERSONAL}
+    if fit.is_sparse:
+        arrays |= _sparse_arrays(fit)
     if isinstance(fit.correction, Correction):
         arrays |= {f"personal_{name}": getattr(fit.correction, name) for name in CORRECTION}
         arrays["personal_largest"] = np.array(fit.correction.largest, dtype=np.int64)
@@ -221,6 +230,29 @@ def _packed(inner: Posterior) -> NDArray[np.uint8]:
     return np.frombuffer(stream.getvalue(), dtype=np.uint8)
 
 
+def _sparse_arrays(fit: PersonalFit) -> dict[str, NDArray[Any]]:
+    """Sparse item weights, by rows, and factors; an empty array stands for the weights."""
+    weights = fit.item_weights
+    parts = (
+        weights.indptr.astype(np.int64),
+        weights.indices.astype(np.int32),
+        weights.data.astype(np.float32),
+        fit.left,
+        fit.right,
+    )
+    named = {f"personal_{name}": part for name, part in zip(SPARSE, parts, strict=True)}
+    return named | {"personal_item_weights": np.empty((0, 0))}
+
+
+def _read_sparse(parts: dict[str, NDArray[Any]], n_items: int) -> dict[str, Any]:
+    """The fields of sparse item weights."""
+    from scipy.sparse import csr_array
+
+    rows = (parts["weight_values"], parts["weight_items"], parts["weight_starts"])
+    weights = csr_array(rows, shape=(n_items, n_items))
+    return {"item_weights": weights, "left": parts["left"], "right": parts["right"]}
+
+
 def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> dict[str, Any]:
     """The fields that only a personal fit has."""
     n_items, n_users = len(fields["items"]), len(fields["users"])
@@ -230,11 +262,14 @@ def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> d
     kind = STEPS if "personal_windows" in arrays else (*CORRECTION, "largest")
     names = (*PERSONAL, *(kind if "personal_coefficients" in arrays else ()))
     try:
+        is_sparse = "personal_weight_starts" in arrays
+        names += SPARSE if is_sparse else ()
         parts = {name: arrays[f"personal_{name}"] for name in names}
         check_personal(parts, n_items, n_users)
     except (KeyError, TypeError, ValueError, IndexError):
         raise WrongFileError("is damaged: its personal scores do not fit together") from None
     found: dict[str, Any] = {name: parts[name] for name in PERSONAL}
+    found |= _read_sparse(parts, n_items) if is_sparse else {}
     if "personal_clusters" in arrays:
         clusters = _read(io.BytesIO(arrays["personal_clusters"].tobytes()), is_inner=True)
         if clusters.n_items != n_items or clusters.clicks is None:

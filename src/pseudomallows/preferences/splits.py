@@ -36,10 +36,18 @@ def hide_random(
     >>> shown.n_clicks, hidden.n_clicks
     (array([1, 1]), array([2, 0]))
     """
+    taken = take_random(prefs, hide, rng, users)
+    return Split(prefs.choose(~taken), prefs.choose(taken))
+
+
+def take_random(
+    prefs: Clicks, hide: int, rng: np.random.Generator, users: NDArray[np.bool_] | None = None
+) -> NDArray[np.bool_]:
+    """Which clicks :func:`hide_random` hides: one place for each click."""
     enough = _has_more(prefs, hide, users)
     owners = prefs.owners
     order = np.lexsort((rng.random(len(owners)), owners))  # shuffles each user's clicks
-    return _hide_first(prefs, order, hide, enough)
+    return _take_first(prefs, order, hide, enough)
 
 
 def hide_last(
@@ -178,8 +186,18 @@ def _hide_first(
     enough: NDArray[np.bool_],
 ) -> Split:
     """Hide the first clicks of some users, in an order of the clicks that keeps the users."""
+    taken = _take_first(prefs, order, hide, enough)
+    return Split(prefs.choose(~taken), prefs.choose(taken))
+
+
+def _take_first(
+    prefs: Clicks,
+    order: NDArray[np.int64],
+    hide: int | NDArray[np.int64],
+    enough: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
     owners = prefs.owners
     place = np.arange(len(owners)) - prefs.starts[owners]
     taken = np.zeros(len(owners), dtype=bool)
     taken[order] = (place < hide) & enough[owners]
-    return Split(prefs.choose(~taken), prefs.choose(taken))
+    return taken

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor
-from ..kernels.click_rows import slice_clicks
+from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.personal import (
     CorrectionArrays,
     Features,
@@ -16,12 +16,15 @@ from ..kernels.footrule.personal import (
     correct_chances,
     look_up_personal,
 )
+from ..kernels.item_scores import fill_tops
+from ..kernels.top_places import fill_from_places, look_up_places
 from ..posteriors.corrections import Correction, UncorrectedWarning
 from ..posteriors.personal import PersonalFit, PersonalModel
 from ..preferences import Clicks
 from .chances import Chances, Recommender, Users
 from .tables import GridTables
 
+N_TOP = 64  # places of each user that are looked at with very many items, or 4 times the window
 LEAST_ALPHA = 1e-3  # whose logarithm stands for that of alpha 0
 Floats = NDArray[np.float64]
 
@@ -36,6 +39,21 @@ class OwnLaw(NamedTuple):
     of_users: Floats
 
 
+class Top(NamedTuple):
+    """The first places of each user's own order: `items[row, place]`, -1 where there are no more,
+    their chances by rank and alpha, their scores, and what a correction sees of the users."""
+
+    items: NDArray[np.int64]
+    chances: Floats
+    scores: Floats
+    of_users: Floats
+
+
+def n_top(window: int) -> int:
+    """How many places have a chance worth a look."""
+    return max(N_TOP, 4 * window)
+
+
 class PersonalChances:
     """The chances of each user's next items; tables are made when they are asked for, and kept."""
 
@@ -46,6 +64,8 @@ class PersonalChances:
 
     def prepare(self, seen: Clicks, window: int) -> GridChances:
         """The look-up tables that these users need."""
+        if len(seen.starts) == 2:  # one user, as a service asks
+            return self.tables.of(window, (self.model.n_items - len(seen.codes),))
         return self.tables.of(window, np.unique(self.model.n_items - seen.n_clicks).tolist())
 
     def uncorrected(
@@ -78,7 +98,47 @@ class PersonalChances:
         See `uncorrected`; `others` are the probabilities of clusters to blend with.
         """
         law = self.uncorrected(tables, seen, rows, users)
-        correction, clicks = self.model.correction_for(window), slice_clicks(seen, rows)
+        return self._corrected(slice_clicks(seen, rows), law, window, others)
+
+    def top(self, tables: GridChances, seen: Clicks, rows: slice, n_places: int) -> Top:
+        """The first places alone, without an order of all items: for very many of them."""
+        model, clicks = self.model, slice_clicks(seen, rows)
+        scores = model.single_scores_of(seen, rows)
+        n_places = min(n_places, tables.chances.shape[2])
+        best = np.empty((len(scores), n_places), dtype=np.int64)
+        fill_tops(clicks, scores, model.tie_ranks, best)
+        shares = model.shares_by(*model.click_ranks_of(clicks, scores))
+        chances, of_users = np.empty(best.shape), np.empty((len(scores), 2))
+        sizes = model.n_items - np.diff(clicks.starts)
+        look_up_places(sizes, shares, tables, self._log_alphas, of_users, chances)
+        of_best = np.take_along_axis(scores, np.maximum(best, 0), axis=1)
+        return Top(best, chances, of_best.astype(np.float64), of_users)
+
+    def fill_top(
+        self,
+        tables: GridChances,
+        seen: Clicks,
+        rows: slice,
+        window: int,
+        best: tuple[NDArray[np.int64], Floats],
+    ) -> None:
+        """Fill items and probabilities of the best, from the first places."""
+        top = self.top(tables, seen, rows, max(n_top(window), best[0].shape[1]))
+        nothing = ClickRows(np.zeros(len(top.items) + 1, np.int64), np.empty(0, np.int32))
+        places = np.arange(1, top.items.shape[1] + 1, dtype=np.int32)  # in their order already
+        law = OwnLaw(top.chances, np.tile(places, (len(top.items), 1)), *top[2:])
+        found = self._corrected(nothing, law, window, None)
+        fill_from_places(top.items, found, *best)
+
+    def _corrected(
+        self,
+        clicks: ClickRows,
+        law: OwnLaw,
+        window: int,
+        others: Floats | None,
+    ) -> Floats:
+        """What comes true: from chances, scores and what is known of the users."""
+        correction = self.model.correction_for(window)
         if correction is None:
             return law.chances
         if not isinstance(correction, Correction):  # of an older file
@@ -123,7 +183,13 @@ class PersonalRecommender(Recommender):
             law = (window, users.rows, blend)
             return self._personal.probabilities(tables, users.clicks, part, *law), None
 
-        return Chances(users, self.consensus, table, lambda: None)
+        def fill_few(part: slice, items: NDArray[np.int64], probabilities: Floats) -> None:
+            best = (items, probabilities)
+            self._personal.fill_top(tables, users.clicks, part, window, best)
+
+        is_quick = self._personal.model.is_sparse and others is None
+        few = fill_few if is_quick else None
+        return Chances(users, self.consensus, table, lambda: None, few)
 
     def _warn(self, window: int) -> None:
         model = self._personal.model

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from ... import distances
 from ...engines.executors import BLOCK, Executor, Threads, blocks, check_local
 from ...files.later import read_later
-from ...kernels.click_rows import slice_clicks
 from ...kernels.footrule.personal import OwnLaws
 from ...latent.own_laws import OWN_LAWS
 from ...latent.population import check_informative
 from ...posteriors.corrections import Correction, features_of, marks_of
+from ...posteriors.item_scores import ItemScores
 from ...posteriors.names import CALIBRATIONS
-from ...posteriors.personal import PersonalFit, PersonalModel
+from ...posteriors.personal import MAX_ITEMS, PersonalFit, PersonalModel
 from ...posteriors.posterior import Posterior
 from ...preferences import Clicks, Preferences, rows_of_users
 from ...preferences.held_out import check_held_out
@@ -26,10 +26,12 @@ from ...preferences.hide import hide_clicks, without_clicks
 from ...rankings import check_number
 from ...recommendations.personal import PersonalChances
 from ...recommendations.recommenders import chances_of
-from ..personal.blend import Blend, choose_blend, sample_of, why_not
+from ..personal.blend import MAX_SPREAD, Blend, Say, choose_blend, sample_of, silent, why_not
 from ..personal.corrections import Cases, learn_correction, thin_places
-from ..personal.item_scores import given_scores, products_of, ridge_weights
+from ..personal.item_scores import counts_of, given_scores, ridge_weights
 from ..personal.next_clicks import choose_recency, split_inside, usual_calibration
+from ..personal.parts import Part, Regression
+from ..personal.products import Products, products_of, start_from, taken_from
 from .method import Case, Options, flag, one_of, option
 
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
@@ -39,6 +41,10 @@ USUAL_BEST = 10  # recommendations that the scores are made for
 N_REPORTS = 3
 MIN_USERS, MAX_USERS, MAX_HELD_OUT = 50, 5000, 10_000  # behind a correction
 MAX_OF_WINDOW = 2500  # users who are looked at for each window
+MAX_PAIRS, LEAST_USERS = 2_000_000, 500  # users x items behind a correction; users at least
+LEAST_OF_LARGE, N_LEARNT = 2000, 256  # the same with very many items; places that are looked at
+MOST_GROWTH = 1.25  # of the clicks, up to which an update keeps the blend
+MAX_CELLS = 4_000_000  # of a table of scores
 N_STEPS = 100  # of EM for the distribution of alpha
 LEAST_ALPHA_SHARE = 0.01  # of an alpha in the population, for it to stay in the grid
 Floats = NDArray[np.float64]
@@ -66,8 +72,9 @@ class Personal(Options):
     blend: bool = option(
         True,
         "Blend regressions, factors and popularity, with weights learnt on inner splits, where one "
-        "click of each user is hidden. False, or for fewer than 10 or more than 4,000 items, or "
-        "fewer than 50 users with two clicks: one regression, its penalty the best of a few.",
+        "click of each user is hidden. False, or for fewer than 10 items, or fewer than 50 users "
+        "with two clicks: one regression, its penalty the best of a few. With more than 4,000 "
+        "items the regressions are on the 200 nearest items of each.",
         check=flag,
     )
     scores: Any = option(
@@ -182,7 +189,17 @@ def _check_call(prefs: Preferences, wanted: dict[str, Any]) -> Clicks:
             f"method='personal' needs distance='footrule' or 'kendall', got {wanted['distance']!r}"
         )
     check_informative(prefs.is_informative)
+    _check_size(prefs.n_items, wanted["distance"])
     return prefs
+
+
+def _check_size(n_items: int, distance: str) -> None:
+    if n_items > MAX_ITEMS and distance == "footrule":
+        raise ValueError(
+            f"with more than {MAX_ITEMS:,} items method='personal' needs distance='kendall', its "
+            f"default there, since the footrule's tables would grow with items x items; got "
+            f"'footrule' and {n_items:,} items: leave distance out"
+        )
 
 
 def fit_personal(
@@ -193,8 +210,10 @@ def fit_personal(
     rng: np.random.Generator,
     executor: Executor | None,
     progress: Callable[[int, int], None],
+    old: PersonalFit | None = None,
 ) -> PersonalFit:
-    """Learn an order of each user's own."""
+    """Learn an order of each user's own; from an `old` fit of most of these clicks, keep the blend
+    and begin with its weights. If `progress` has a `say`, it is told what is being done."""
     check_local(executor, "method='personal'")
     clicks = _check_call(prefs, wanted)
     method = Personal.make(Case.of(clicks), options).checked(clicks)
@@ -208,14 +227,17 @@ def fit_personal(
         progress(next(steps), n_steps)
 
     law = (alpha, distance, rng, executor or Threads())
+    learner = Learner(clicks, method, *law)
+    learner.say = getattr(progress, "say", silent)
+    if old is not None:
+        learner.keep_blend(old)
     if inside is None:
-        learner = Learner(clicks, method, *law)
         model = learner.learn(report)
         how = None if how is None else "law"
     else:
-        first = Learner(inside.shown, replace(method, held_out=inside.hidden), *law)
+        first = Learner(inside.shown, replace(method, held_out=inside.hidden), *law).like(learner)
         correction = first.learn(report).correction
-        learner = Learner(clicks, replace(method, calibrate=False), *law).following(first)
+        learner = Learner(clicks, replace(method, calibrate=False), *law).like(first)
         model = replace(learner.learn(report), correction=correction)
     how = None if model.correction is None else how
     more = {"alpha_given": alpha is not None, "order": None, "calibration": how}
@@ -262,23 +284,57 @@ class Learner:
         self._ridge = options.ridge
         self._why_single = "one regression, as was asked for" if options.is_single else None
         self._blend: Blend | None = None
+        self._kept: dict[Part, ItemScores] = {}  # parts as they were learnt last, to begin with
+        self._n_chosen = len(prefs.codes)  # clicks from which the blend was chosen
+        self.say: Say = silent
 
-    def following(self, first: "Learner") -> Self:
-        """Make scores in the way that another has chosen, from less."""
-        self._ridge, self._why_single, self._blend = first._ridge, first._why_single, first._blend
-        self._blank = replace(self._blank, recency=first._blank.recency)
+    def keep_blend(self, old: PersonalFit) -> None:
+        """Keep the blend of an old fit, unless the clicks have grown too much since it was chosen,
+        and begin with its weights."""
+        options = old.settings["options"]
+        blend, n_chosen = Blend.from_settings(options), options.get("n_chosen", 0)
+        if blend is None or len(self.prefs.codes) > MOST_GROWTH * n_chosen:
+            return
+        self._blend, self._n_chosen = blend, n_chosen
+        if not self._is_large and isinstance(old.item_weights, np.ndarray):
+            for part in blend.parts:
+                if isinstance(part, Regression):
+                    law = (part.power, part.ridge)
+                    self._kept[part] = start_from(old.item_weights, self._products, *law)
+
+    @functools.cached_property
+    def _products(self) -> Products:
+        return products_of(self.prefs, self._executor)
+
+    @property
+    def _is_large(self) -> bool:
+        return self.prefs.n_items > MAX_ITEMS
+
+    def _products_of(self, clicks: Clicks) -> Products:
+        """From those of all clicks, if these are a part of them."""
+        taken = None if clicks is self.prefs else taken_from(self.prefs, clicks)
+        if taken is not None:
+            return self._products.without(taken)
+        return self._products if clicks is self.prefs else products_of(clicks, self._executor)
+
+    def like(self, other: "Learner") -> Self:
+        """Make scores in the way that another has chosen, from more or less."""
+        self._ridge, self._why_single, self._blend = other._ridge, other._why_single, other._blend
+        self._kept, self._n_chosen, self.say = other._kept.copy(), other._n_chosen, other.say
+        self._blank = replace(self._blank, recency=other._blank.recency)
         return self
 
     def scores_settings(self) -> dict[str, Any]:
         """How the scores were made."""
         recency = self._blank.recency
-        found = {} if recency is None else {"recency": asdict(recency)}
+        found: dict[str, Any] = {} if recency is None else {"recency": asdict(recency)}
         if self._options.scores is not None:
             return {"ridge": None}
         if self._blend is None:
             return found | {"ridge": self._ridge, "parts": [], "single": self._why_single}
-        objective = {"objective": self._blend.objective, "n_best": self._n_best}
-        return found | {"ridge": None, "parts": self._blend.settings()} | objective
+        found |= {"objective": self._blend.objective, "n_best": self._n_best}
+        found |= {"n_chosen": self._n_chosen, "ridge": None}
+        return found | {"parts": self._blend.settings()}
 
     @property
     def _n_best(self) -> int:
@@ -289,18 +345,22 @@ class Learner:
         if self._options.scores is None:
             self._choose_scores()
         report()
+        self.say("learning the scores from all clicks")
         model = self.scored(self.prefs)
         held_out = self._options.held_out
-        if held_out is not None and self.prefs.times is not None and not model.is_given:
+        has_times = held_out is not None and self.prefs.times is not None
+        if has_times and not model.is_given and not model.is_sparse:
             recency = choose_recency(model, self.prefs, held_out, self._n_best, self._rng)
             model = replace(model, recency=recency)
             self._blank = replace(self._blank, recency=recency)
+        self.say("learning how closely users keep to their order")
         shares = _alpha_distribution(model, self.prefs, self._rng, self._executor)
         used = shares > LEAST_ALPHA_SHARE
         law = {"alphas": model.alphas[used], "alpha_shares": shares[used] / shares[used].sum()}
         model = replace(model, **law)
         self._blank = replace(self._blank, **law)
         report()
+        self.say("correcting the probabilities by hidden clicks")
         found = replace(model, correction=self._learn_correction(model))
         report()
         return found
@@ -317,26 +377,32 @@ class Learner:
         if self._options.scores is not None:
             return replace(self._blank, scores=given_scores(self._options.scores, clicks))
         if self._blend is not None:
-            learnt = self._blend.learn(clicks, self._sample, self._executor)
-            return replace(self._blank, item_weights=learnt.item_weights, bias=learnt.bias)
+            learnt = self._blend.learn(self._products_of(clicks), self._sample, self._kept)
+            return self._with_scores(learnt)
         assert self._ridge is not None
-        products = products_of(clicks, self._executor)
+        if self._is_large:
+            return self._with_scores(
+                Regression(0, self._ridge).learn(self._products_of(clicks), None)
+            )
+        products = counts_of(clicks, self._executor)
         law = (self._ridge, self._options.nonnegative, self._executor)
         return replace(self._blank, item_weights=ridge_weights(products, *law))
+
+    def _with_scores(self, learnt: ItemScores) -> PersonalModel:
+        factors: dict[str, Any] = {"left": learnt.left, "right": learnt.right}
+        return replace(self._blank, item_weights=learnt.weights, bias=learnt.bias, **factors)
 
     def _choose_scores(self) -> None:
         """A blend, or the ridge of a single regression."""
         self._why_single = self._why_single or why_not(self.prefs)
-        if self._blend is not None:
+        if self._why_single is None:
+            if self._blend is None:
+                how = (self._rng, self._kept, self.say)
+                self._blend = choose_blend(self._products, self._n_best, *how)
             informative = np.flatnonzero(self.prefs.is_informative)
-            self._sample = sample_of(informative, self.prefs.n_items, self._rng)
-        elif self._why_single is None:
-            how = (self._rng, self._executor)
-            self._blend = choose_blend(self.prefs, self._n_best, *how)
-            informative = np.flatnonzero(self.prefs.is_informative)
-            self._sample = sample_of(informative, self.prefs.n_items, self._rng)
+            self._sample = sample_of(informative, self._rng, MAX_SPREAD)
         elif self._ridge is None:
-            self._ridge = self._choose_ridge()
+            self._ridge = DEFAULT_RIDGE if self._is_large else self._choose_ridge()
 
     def _choose_ridge(self) -> float:
         """The ridge with most hits on inner splits: one or two clicks of each user hidden, and
@@ -349,7 +415,7 @@ class Learner:
         for _ in range(N_SPLITS):
             shown, hidden = hide_clicks(prefs, hide, self._rng)
             judged = np.flatnonzero(hidden.any(axis=1))
-            products = products_of(shown, self._executor)
+            products = counts_of(shown, self._executor)
             judge = functools.partial(
                 self._judge_ridge, products, shown.take(judged), hidden[judged]
             )
@@ -377,7 +443,8 @@ class Learner:
         prefs = self.prefs
         most = np.where(prefs.is_informative, np.minimum(prefs.n_clicks - 2, WINDOWS[-1]), 0)
         able = np.flatnonzero(most >= 1)
-        n_users = min(MAX_USERS, len(able), max(prefs.n_users // 2, MIN_USERS))
+        limit = most_users(MAX_USERS, prefs.n_items)
+        n_users = min(limit, len(able), max(prefs.n_users // 2, MIN_USERS))
         if n_users < MIN_USERS:
             return None
         chosen = np.sort(self._rng.choice(able, n_users, replace=False))
@@ -388,15 +455,9 @@ class Learner:
         taken = np.zeros(len(prefs.codes), dtype=bool)
         taken[of_chosen] = order > 0
         shown, seen = without_clicks(prefs, taken), prefs.take(chosen)
-        owners = np.repeat(np.arange(n_users), seen.n_clicks)
-
-        def came_true(rows: NDArray[np.int64], window: int) -> Floats:
-            table = np.zeros((n_users, prefs.n_items), dtype=bool)
-            is_next = (order > 0) & (order <= window)
-            table[owners[is_next], seen.codes[is_next]] = True
-            return table[rows].astype(np.float64)
-
-        later = Later(chosen, n_hidden, windows, came_true)
+        hidden = seen.choose(order > 0)
+        places = order[order > 0] - 1
+        later = Later(chosen, hidden.starts, hidden.codes, places, windows)
         return self._correct(self.scored(shown), shown, later, of_scores=False)
 
     def _draw_numbers(self, most: NDArray[np.int64], windows: list[int]) -> NDArray[np.int64]:
@@ -432,29 +493,23 @@ class Learner:
         """
         prefs = self.prefs
         held_out = held_out.take(held_out.n_clicks > 0)
-        if held_out.n_users > MAX_HELD_OUT:
-            rows = self._rng.choice(held_out.n_users, MAX_HELD_OUT, replace=False)
+        most = most_users(MAX_HELD_OUT, prefs.n_items)
+        if held_out.n_users > most:
+            rows = self._rng.choice(held_out.n_users, most, replace=False)
             held_out = held_out.take(np.sort(rows))
         chosen = rows_of_users(prefs, held_out.users.tolist())
-        known = seen_table(prefs.take(chosen), slice(0, len(chosen)))
-        later = seen_table(held_out, slice(0, len(chosen))) & ~known
-        places = None if held_out.times is None else _places_in_time(held_out, later, self._rng)
-        is_new = later.any(axis=1)
-        chosen, later = chosen[is_new], later[is_new]
-        places = None if places is None else places[is_new]
+        known = prefs.take(chosen)
+        cells, old = (each.owners * prefs.n_items + each.codes for each in (held_out, known))
+        later = held_out.choose(~np.isin(cells, old))
+        has_new = later.n_clicks > 0
+        chosen, later = chosen[has_new], later.take(has_new)
         if len(chosen) < MIN_USERS:
             raise ValueError(
                 f"held_out must have clicks that are not in the fit, of {MIN_USERS} users or more, "
                 f"got {len(chosen)} such users"
             )
-        n_later = later.sum(axis=1)
-
-        def came_true(rows: NDArray[np.int64], window: int) -> Floats:
-            if places is not None:
-                return np.asarray(places[rows] < window, dtype=np.float64)
-            return np.asarray(later[rows] * (window / n_later[rows])[:, None])
-
-        found = Later(chosen, n_later, windows_for(n_later), came_true)
+        windows, places = windows_for(later.n_clicks), _places_in_time(later, self._rng)
+        found = Later(chosen, later.starts, later.codes, places, windows)
         return self._correct(model, prefs, found, of_scores=True)
 
     def _correct(
@@ -463,7 +518,7 @@ class Learner:
         """Learn from what came later; without `of_scores`, from probabilities and places alone,
         which the change in scores when clicks are hidden cannot mislead."""
         chances = PersonalChances(model)
-        some = later.users[: 8 * BLOCK]
+        some = later.users[: max(1, min(8 * BLOCK, MAX_CELLS // shown.n_items))]
         sample = shown.take(some)
         rows = slice(0, sample.n_users)
         scores = model.scores_for(sample, rows, some)[~seen_table(sample, rows)]
@@ -490,6 +545,8 @@ class Learner:
         seen, parts = shown.take(users), []
         tables = chances.prepare(seen, window)
         others = None if self._options.others is None else self._options.others(seen, window)
+        if chances.model.is_sparse:
+            return self._top_cases(chances, seen, later, able, window, marks)
         for rows in blocks(seen.n_users):
             law = chances.uncorrected(tables, seen, rows, users)
             places = places_of(law.rankings, seen_table(seen, rows))
@@ -499,34 +556,71 @@ class Learner:
             numbers = (law.chances, law.scores, law.of_users, blend)
             features = features_of(numbers, places, window, marks)
             weights = stands_for * seen.weights[rows, None]
-            targets = later.came_true(able[rows], window)
+            targets = later.came_true(able[rows], window, shown.n_items)
+            parts.append(Cases(features[is_case], targets[is_case], weights[is_case]))
+        return parts
+
+    def _top_cases(
+        self,
+        chances: PersonalChances,
+        seen: Clicks,
+        later: "Later",
+        able: NDArray[np.int64],
+        window: int,
+        marks: Floats,
+    ) -> list[Cases]:
+        """The same from the first places of each user alone: with very many items no other has a
+        chance worth correcting."""
+        tables, parts = chances.prepare(seen, window), []
+        for rows in blocks(seen.n_users, BLOCK // 4):
+            top = chances.top(tables, seen, rows, N_LEARNT)
+            places = np.broadcast_to(np.arange(top.items.shape[1]), top.items.shape)
+            numbers = (top.chances, top.scores, top.of_users, None)
+            features = features_of(numbers, places, window, marks)
+            came_true = later.came_true(able[rows], window, seen.n_items)
+            targets = np.take_along_axis(came_true, np.maximum(top.items, 0), axis=1)
+            weights = np.broadcast_to(seen.weights[rows, None].astype(np.float64), places.shape)
+            is_case = top.items >= 0
             parts.append(Cases(features[is_case], targets[is_case], weights[is_case]))
         return parts
 
 
-def _places_in_time(
-    held_out: Clicks, later: NDArray[np.bool_], rng: np.random.Generator
-) -> NDArray[np.int32]:
-    """``places[row, item]`` of the later clicks of each user in time, from 0; ties by chance, those
-    without a time last, and what is not `later` beyond all."""
-    places = np.full(later.shape, np.iinfo(np.int32).max, dtype=np.int32)
-    is_new = later[held_out.owners, held_out.codes]
-    owners, codes = held_out.owners[is_new], held_out.codes[is_new]
-    assert held_out.times is not None
-    order = np.lexsort((rng.random(len(owners)), held_out.times[is_new], owners))
-    firsts = np.searchsorted(owners, owners)
-    places[owners[order], codes[order]] = np.arange(len(order)) - firsts
-    return places
-
-
 class Later(NamedTuple):
-    """Clicks that came later, or were hidden: `n_clicks[user]` of `users`; the windows to look at;
-    and ``came_true(rows, window)[row, item]``, the chance that the item was among the next."""
+    """Clicks that came later, or were hidden: `codes` of each of the `users`, by `starts`; their
+    `places` in time, from 0, or -1 where these are not known; and the windows to look at."""
 
     users: NDArray[np.int64]
-    n_clicks: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    places: NDArray[np.int64]
     windows: list[int]
-    came_true: Callable[[NDArray[np.int64], int], Floats]
+
+    @property
+    def n_clicks(self) -> NDArray[np.int64]:
+        """How many later clicks each user has."""
+        return np.diff(self.starts)
+
+    def came_true(self, rows: NDArray[np.int64], window: int, n_items: int) -> Floats:
+        """``chances[row, item]`` that an item was among the next `window` of the user; without
+        places each of n is so with a chance of window / n."""
+        table = np.zeros((len(rows), n_items))
+        mine = _clicks_of_rows(self.starts, rows)
+        sizes = self.n_clicks[rows]
+        places, shares = self.places[mine], np.repeat(window / sizes, sizes)
+        hits = np.where(places < 0, shares, places < window)
+        table[np.repeat(np.arange(len(rows)), sizes), self.codes[mine]] = hits
+        return table
+
+
+def _places_in_time(clicks: Clicks, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The place of each click among those of its user in time, from 0; ties by chance, those
+    without a time last; -1 if there are no times."""
+    if clicks.times is None:
+        return np.full(len(clicks.codes), -1)
+    order = np.lexsort((rng.random(len(clicks.codes)), clicks.times, clicks.owners))
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order)) - clicks.starts[clicks.owners]
+    return places
 
 
 def windows_for(n_later: NDArray[np.int64]) -> list[int]:
@@ -556,12 +650,17 @@ def _draw_last(
     """For each click of these users: is it one of the last, in a draw from the user's law?"""
     last = np.empty(len(seen.codes), dtype=bool)
     for rows in blocks(seen.n_users):
-        rankings = model.rankings_of(model.scores_for(seen, rows, users))
-        own_laws = OwnLaws(rankings, model.alpha_shares_of(seen, rows, rankings))
-        clicks = slice_clicks(seen, rows)
-        mine = slice(clicks.starts[0], clicks.starts[-1])
+        clicks, rankings = model.orders_of(seen, rows, users)
+        own_laws = OwnLaws(rankings, model.shares_by(clicks, rankings))
+        mine = slice(seen.starts[rows.start], seen.starts[rows.stop])
         last[mine] = model.law.draw_last(seed, rows.start, clicks, own_laws, n_last)
     return last
+
+
+def most_users(most: int, n_items: int) -> int:
+    """So many users, or fewer with many items: each then has more to tell."""
+    least = LEAST_USERS if n_items <= MAX_ITEMS else LEAST_OF_LARGE
+    return min(most, max(MAX_PAIRS // n_items, least))
 
 
 def seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
@@ -592,15 +691,16 @@ def _alpha_distribution(
     if len(model.alphas) == 1:
         return np.ones(1)
     chosen = np.flatnonzero(prefs.is_informative)
-    if len(chosen) > 2 * MAX_USERS:
-        chosen = np.sort(rng.choice(chosen, 2 * MAX_USERS, replace=False))
+    most = most_users(2 * MAX_USERS, prefs.n_items)
+    if len(chosen) > most:
+        chosen = np.sort(rng.choice(chosen, most, replace=False))
     seen = prefs.take(chosen)
 
     def work(rows: slice) -> Floats:
-        scores = model.scores_for(seen, rows, chosen)
-        return model.log_likelihoods(seen, rows, model.rankings_of(scores))
+        return model.law.log_likelihoods(*model.orders_of(seen, rows, chosen))
 
-    values = np.concatenate(list(executor.map(work, blocks(seen.n_users, BLOCK // 2))))
+    size = max(1, min(BLOCK // 2, MAX_CELLS // seen.n_items))
+    values = np.concatenate(list(executor.map(work, blocks(seen.n_users, size))))
     likelihoods = np.exp(values - values.max(axis=1, keepdims=True))
     shares = np.full(len(model.alphas), 1 / len(model.alphas))
     weights = seen.weights / seen.weights.sum()

@@ -4,28 +4,39 @@ Five times one click of each user is hidden, every part is learnt without it, an
 by which the hidden items come among the first. The result is one matrix again, and a bias.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.executors import Executor
+from ...engines.executors import BLOCK, Executor, blocks
+from ...kernels.click_rows import ClickRows, slice_clicks
+from ...kernels.item_scores import fill_tops
 from ...kernels.item_weights import value_of_steps
-from ...posteriors.personal import clicks_matrix
+from ...posteriors.item_scores import ItemScores
 from ...preferences import Clicks
-from ...preferences.hide import hide_clicks
-from .parts import Part, Popularity, Products, pool_for
+from ...preferences.splits import take_random
+from .parts import Part, Popularity, part_named, pool_for
+from .products import AllProducts, Products
 
-N_SPLITS, N_ROUNDS = 5, 6
+N_ROUNDS = 6
+SPLITS = ((400, 5), (2000, 2), (math.inf, 1))  # up to so many items, so many splits
+ALL_PLACES, N_PLACES = 1000, 100  # with more items, so many of the best by each part are judged
+MAX_CELLS = 4_000_000  # of a table of scores
 STEPS = (0.1, 0.2, 0.4, 0.8)  # what is added to a part, in units of the sum of the weights
-MAX_SCORED = 2500  # users whose hidden clicks are judged, and on whom spreads are measured
-MAX_PAIRS = 2_500_000  # of those users and items: with more items, fewer users
-MIN_SCORED, MIN_ITEMS, MAX_ITEMS = 50, 10, 4000
+MAX_SCORED, MAX_SPREAD = 2500, 500  # users whose hidden clicks are judged; behind spreads
+MIN_SCORED, MIN_ITEMS = 50, 10
 FAR = -1e30  # how far what was clicked is behind
 Floats = NDArray[np.float64]
 Leads = NDArray[np.float32]
+Say = Callable[[str], None]
+
+
+def silent(words: str) -> None:
+    """Tell nobody what is being done."""
 
 
 @dataclass(frozen=True)
@@ -51,65 +62,107 @@ class Blend:
         ]
         return sorted(found, key=lambda row: -float(row["weight"]))
 
-    def learn(self, clicks: Clicks, sample: NDArray[np.int64], executor: Executor) -> "Learnt":
-        """One matrix and a bias, from all of these clicks; spreads are those of a `sample`.
+    @classmethod
+    def from_settings(cls, options: dict[str, Any]) -> "Blend | None":
+        """The blend of a fit, from its settings; None if it has none, or parts not known here."""
+        rows = options.get("parts") or []
+        parts = [part_named(row["part"]) for row in rows]
+        known = tuple(part for part in parts if part is not None)
+        if not known or len(known) < len(parts):
+            return None
+        numbers = [tuple(float(row[name]) for row in rows) for name in ("weight", "worth", "error")]
+        return cls(known, numbers[0], float(options["objective"]), *numbers[1:])
+
+    def learn(
+        self, products: Products, sample: NDArray[np.int64], kept: dict[Part, ItemScores]
+    ) -> ItemScores:
+        """One score, from all clicks of these products; spreads are those of a `sample` of users.
 
         The blend is scaled to the spread of the popularity, which is in shares of the users.
+        `kept` has parts learnt from similar clicks, to begin with; those of all clicks go there.
         """
-        products, seen = Products(clicks, executor), clicks.take(sample)
-        weights, bias = np.zeros((clicks.n_items, clicks.n_items)), np.zeros(clicks.n_items)
-        shares = _shares(clicks)
-        unit = _spread(_scores(seen, None, shares), seen)
+        seen, found = products.clicks.take(sample), []
         for part, weight in zip(self.parts, self.weights, strict=True):
-            if isinstance(part, Popularity):
-                bias += weight / unit * shares
-            else:
-                found = part.learn(products)
-                weights += weight / _spread(_scores(seen, found, None), seen) * found
-        unit /= _spread(_scores(seen, weights, bias), seen)
-        return Learnt(weights * unit, bias * unit if bias.any() else np.empty(0))
+            learnt = part.learn(products, kept.get(part))
+            if products.is_whole:
+                kept[part] = learnt
+            found.append((weight / spread_of(learnt, seen), learnt))
+        whole = add_up(found, products)
+        unit = spread_of(Popularity().learn(products), seen) / spread_of(whole, seen)
+        return add_up([(unit, whole)], products)
 
 
-@dataclass(frozen=True, eq=False)
-class Learnt:
-    """``item_weights[clicked, item]`` and ``bias[item]``, empty if it is 0."""
-
-    item_weights: Floats
-    bias: Floats = field(default_factory=lambda: np.empty(0))
-
-
-def _scores(seen: Clicks, weights: Floats | None, bias: Floats | None) -> Floats:
-    """``scores[user, item]``."""
-    scores = np.zeros((seen.n_users, seen.n_items))
-    if weights is not None:
-        scores += clicks_matrix(seen.starts, seen.codes, seen.n_items) @ weights
-    return scores if bias is None else scores + bias
-
-
-def _shares(clicks: Clicks) -> Floats:
-    """Share of the people who clicked each item."""
-    return np.asarray(clicks.item_counts() / max(int(clicks.weights.sum()), 1))
-
-
-def _owners(seen: Clicks) -> NDArray[np.int64]:
-    return np.repeat(np.arange(seen.n_users), seen.n_clicks)
+def add_up(parts: list[tuple[float, ItemScores]], products: Products) -> ItemScores:
+    """The sum of some scores, each times a number: one array of items x items, unless there are
+    too many items for it."""
+    biases = [share * part.bias for share, part in parts if part.bias.size]
+    bias = np.sum(biases, axis=0) if biases else np.empty(0)
+    if isinstance(products, AllProducts):
+        weights = np.zeros((products.n_items, products.n_items))
+        for share, part in parts:
+            if part.weights is not None or part.left.size:
+                weights += share * part.dense()
+        return ItemScores(weights, bias=bias)
+    sparse = [np.float32(share) * part.weights for share, part in parts if part.weights is not None]
+    sides = [(share, part) for share, part in parts if part.left.size]
+    if not sides:
+        return ItemScores(_sum_of(sparse, products.n_items), bias=bias)
+    left = np.concatenate([part.left for _, part in sides], axis=1)
+    right = np.concatenate([np.float32(share) * part.right for share, part in sides])
+    return ItemScores(_sum_of(sparse, products.n_items), left, right, bias)
 
 
-def _spread(scores: Floats, seen: Clicks) -> float:
+def _sum_of(sparse: list[Any], n_items: int) -> Any:
+    from scipy.sparse import csr_array
+
+    empty = csr_array((n_items, n_items), dtype=np.float32)
+    return sum(sparse[1:], sparse[0]) if sparse else empty
+
+
+def spread_of(learnt: ItemScores, seen: Clicks) -> float:
     """Standard deviation of the scores of what users have not clicked; 1 if all are the same."""
-    unseen = np.ones(scores.shape, dtype=bool)
-    unseen[_owners(seen), seen.codes] = False
-    return float(scores[unseen].std()) or 1.0
+    sums = Sums()
+    for rows in blocks(seen.n_users, _n_rows(seen.n_items)):
+        clicks = slice_clicks(seen, rows)
+        sums.add(learnt.of(clicks, seen.n_items), clicks)
+    return sums.deviation
+
+
+class Sums:
+    """Sums over unseen items, for the spread of scores."""
+
+    def __init__(self) -> None:
+        self.number, self.total, self.squares = 0, 0.0, 0.0
+
+    def add(self, scores: Leads, clicks: ClickRows) -> None:
+        """Those of some users."""
+        owners, mine = clicked_of(clicks)
+        clicked = scores[owners, mine].astype(np.float64)
+        self.number += scores.size - len(clicked)
+        self.total += float(scores.sum(dtype=np.float64) - clicked.sum())
+        self.squares += float(np.vdot(*[scores.astype(np.float64)] * 2) - (clicked**2).sum())
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation; 1 where it is 0."""
+        mean = self.total / max(self.number, 1)
+        return float(np.sqrt(max(self.squares / max(self.number, 1) - mean**2, 0.0))) or 1.0
+
+
+def clicked_of(clicks: ClickRows) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Row and item of each click."""
+    owners = np.repeat(np.arange(len(clicks.starts) - 1), np.diff(clicks.starts))
+    return owners, clicks.codes[clicks.starts[0] : clicks.starts[-1]]
+
+
+def _n_rows(n_items: int) -> int:
+    """Users that are scored at a time."""
+    return max(1, min(BLOCK, MAX_CELLS // n_items))
 
 
 def why_not(clicks: Clicks) -> str | None:
     """Why there is no blend for such clicks, in words; None if there is."""
     n_items, n_scored = clicks.n_items, len(scorable(clicks))
-    if n_items > MAX_ITEMS:
-        return (
-            f"one regression, since there are more than {MAX_ITEMS:,} items: a blend for so many "
-            "is not written yet, and would take hours"
-        )
     if n_items < MIN_ITEMS:
         return f"one regression, since there are fewer than {MIN_ITEMS} items"
     if n_scored < MIN_SCORED:
@@ -122,66 +175,152 @@ def scorable(clicks: Clicks) -> NDArray[np.int64]:
     return np.flatnonzero((clicks.n_clicks > 1) & clicks.is_informative)
 
 
-def sample_of(users: NDArray[np.int64], n_items: int, rng: np.random.Generator) -> NDArray[Any]:
+def sample_of(
+    users: NDArray[np.int64], rng: np.random.Generator, most: int = MAX_SCORED
+) -> NDArray[Any]:
     """Some of these users, or all if they are few."""
-    most = min(MAX_SCORED, max(MAX_PAIRS // n_items, MIN_SCORED))
     if len(users) <= most:
         return users
     return np.sort(rng.choice(users, most, replace=False))
 
 
 def choose_blend(
-    clicks: Clicks, n_best: int, rng: np.random.Generator, executor: Executor
+    products: Products,
+    n_best: int,
+    rng: np.random.Generator,
+    kept: dict[Part, ItemScores],
+    say: Say = silent,
 ) -> Blend:
     """The simplest blend within one standard error of the best that a greedy search has found.
 
     The objective is the mean of 1 / (1 + exp((rank + 1/2 - n_best) / 3)), where the rank, from 0,
-    is that of a hidden click among the unseen items.
+    is that of a hidden click among the unseen items. `kept` is filled with the parts of the last
+    split; `say` is told what is being done.
     """
-    pool = pool_for(clicks.n_items)
-    users = sample_of(scorable(clicks), clicks.n_items, rng)
-    cases = hide_and_score(pool, clicks, users, rng, executor)
-    search = Search(cases, clicks.weights[users], n_best, executor)
+    clicks, pool = products.whole, pool_for(products.n_items)
+    users = sample_of(scorable(clicks), rng)
+    cases = hide_and_score(pool, products, users, rng, kept, say)
+    say("weighing the parts of the scores")
+    search = Search(cases, clicks.weights[users], n_best, products.executor)
     return search.describe(pool, search.simplest(search.found()))
 
 
 class Cases(NamedTuple):
-    """``leads[part][case, item]``: how far items are ahead of the hidden one by each part, in units
-    of the spread of its scores. `clicked` is far below 0 for what was clicked, else 0, and the
-    leads are 0 there. The cases are the users, split by split."""
+    """``leads[part][case, place]``: how far items are ahead of the hidden one by each part, in
+    units of the spread of its scores. `clicked` is far below 0 for what was clicked, else 0, and
+    the leads are 0 there. The cases are the users, split by split.
+
+    Up to a thousand items the places are all of them; beyond, those that are among the best by any
+    part, of each user: others hardly come before a hidden item whose rank is worth anything.
+    """
 
     leads: list[Leads]
     clicked: Leads
 
 
+def n_splits_for(n_items: int) -> int:
+    """How often clicks are hidden: what a split costs grows with the items, and what it tells does
+    not."""
+    return next(number for most, number in SPLITS if n_items <= most)
+
+
 def hide_and_score(
     pool: Sequence[Part],
-    clicks: Clicks,
+    products: Products,
     users: NDArray[np.int64],
     rng: np.random.Generator,
-    executor: Executor,
+    kept: dict[Part, ItemScores] | None = None,
+    say: Say = silent,
 ) -> Cases:
-    """Hide one click of each user, five times, and score these users by what is left."""
-    shape = (N_SPLITS, len(users), clicks.n_items)
-    leads, clicked = [np.empty(shape, np.float32) for _ in pool], np.zeros(shape, np.float32)
-    learnt: dict[Part, Floats] = {}  # a split differs little from the one before: begin there
-    for split in range(N_SPLITS):
-        shown, hidden = hide_clicks(clicks, 1, rng)
-        products, seen = Products(shown, executor), shown.take(users)
-        target = hidden[users].argmax(axis=1)[:, None]
-        clicked[split, _owners(seen), seen.codes] = FAR
-        for number, part in enumerate(pool):
-            if isinstance(part, Popularity):
-                scores = _scores(seen, None, _shares(shown))
-            else:
-                learnt[part] = part.learn(products, learnt.get(part))
-                scores = _scores(seen, learnt[part], None)
-            scores /= _spread(scores, seen)
-            scores -= np.take_along_axis(scores, target, axis=1)
-            scores[_owners(seen), seen.codes] = 0.0
-            leads[number][split] = scores
-    flat = (N_SPLITS * len(users), clicks.n_items)
-    return Cases([lead.reshape(flat) for lead in leads], clicked.reshape(flat))
+    """Hide one click of each user, some times, and score these users by what is left."""
+    learnt = {} if kept is None else kept  # a split differs little from the one before: begin there
+    found, n_splits = [], n_splits_for(products.n_items)
+    for split in range(n_splits):
+        taken = take_random(products.whole, 1, rng)
+        left = products.without(taken)
+        owners = np.repeat(np.arange(products.whole.n_users), products.whole.n_clicks)
+        target = np.full(products.whole.n_users, -1, dtype=np.int64)
+        target[owners[taken]] = products.whole.codes[taken]
+        for part in pool:
+            say(f"split {split + 1} of {n_splits}: {part.name}")
+            learnt[part] = part.learn(left, learnt.get(part))
+        scorers = [learnt[part] for part in pool]
+        found.append(
+            score_cases(scorers, left.clicks.take(users), target[users], products.executor)
+        )
+    width = max(cases.clicked.shape[1] for cases in found)
+    clicked = np.concatenate([_widen(cases.clicked, width, FAR) for cases in found])
+    leads = [
+        np.concatenate([_widen(cases.leads[part], width, 0.0) for cases in found])
+        for part in range(len(pool))
+    ]
+    return Cases(leads, clicked)
+
+
+def _widen(table: Leads, width: int, value: float) -> Leads:
+    return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=value)
+
+
+def score_cases(
+    scorers: list[ItemScores], seen: Clicks, target: NDArray[np.int64], executor: Executor
+) -> Cases:
+    """The cases of one split."""
+    n_items, all_rows = seen.n_items, blocks(seen.n_users, _n_rows(seen.n_items))
+
+    def work(rows: slice) -> tuple[list[Sums], Cases]:
+        clicks = slice_clicks(seen, rows)
+        tables = [part.of(clicks, n_items) for part in scorers]
+        sums = [Sums() for _ in scorers]
+        for one, table in zip(sums, tables, strict=True):
+            one.add(table, clicks)
+        hidden = target[rows][:, None]
+        owners, mine = clicked_of(clicks)
+        clicked = np.zeros((len(hidden), n_items), np.float32)
+        clicked[owners, mine] = FAR
+        leads = [table - np.take_along_axis(table, hidden, axis=1) for table in tables]
+        for lead in leads:
+            lead[owners, mine] = 0.0
+        if n_items <= ALL_PLACES:
+            return sums, Cases(leads, clicked)
+        return sums, best_places(clicks, tables, Cases(leads, clicked), hidden)
+
+    found = list(executor.map(work, all_rows))
+    spreads = [_total([sums[part] for sums, _ in found]).deviation for part in range(len(scorers))]
+    width = max(cases.clicked.shape[1] for _, cases in found)
+    leads = [
+        np.concatenate([_widen(cases.leads[part], width, 0.0) for _, cases in found])
+        / np.float32(spread)
+        for part, spread in enumerate(spreads)
+    ]
+    return Cases(leads, np.concatenate([_widen(cases.clicked, width, FAR) for _, cases in found]))
+
+
+def _total(parts: list[Sums]) -> Sums:
+    whole = Sums()
+    for part in parts:
+        whole.number += part.number
+        whole.total += part.total
+        whole.squares += part.squares
+    return whole
+
+
+def best_places(
+    clicks: ClickRows, tables: list[Leads], cases: Cases, hidden: NDArray[np.int64]
+) -> Cases:
+    """Of each user only the items that are among the best by some part, and the hidden one."""
+    n_users, n_items = cases.clicked.shape
+    ties = np.arange(n_items)
+    best = [np.empty((n_users, N_PLACES), dtype=np.int64) for _ in tables]
+    for table, mine in zip(tables, best, strict=True):
+        fill_tops(clicks, table, ties, mine)
+    places = np.sort(np.concatenate([*best, hidden], axis=1), axis=1)
+    again = np.zeros(places.shape, dtype=bool)
+    again[:, 1:] = places[:, 1:] == places[:, :-1]
+    again |= places < 0
+    inside = np.maximum(places, 0)
+    leads = [np.where(again, 0.0, np.take_along_axis(lead, inside, 1)) for lead in cases.leads]
+    clicked = np.where(again, FAR, 0.0).astype(np.float32)
+    return Cases([lead.astype(np.float32) for lead in leads], clicked)
 
 
 class Found(NamedTuple):
@@ -246,7 +385,7 @@ class Search:
         values = np.empty((len(steps), len(ahead)))
         sizes = np.array(steps, dtype=np.float32)
         value_of_steps(ahead, self._cases.leads[part], sizes, self._n_best, values)
-        of_users = values.reshape(len(steps), N_SPLITS, -1).mean(axis=1)
+        of_users = values.reshape(len(steps), -1, len(self._people)).mean(axis=1)
         unit = np.eye(len(weights))[part]
         return [
             Found(weights + step * unit, row) for step, row in zip(steps, of_users, strict=True)

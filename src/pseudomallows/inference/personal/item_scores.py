@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...engines.executors import Executor, Threads
 from ...posteriors.personal import clicks_matrix
 from ...preferences import Clicks
-from .parts import Products, solve_regressions
+from .products import AllProducts, solve_regressions
 
 TOLERANCE = 1e-5  # of the weights of a single regression
 MAX_SCORE = 1e100  # beyond it, sums of squares overflow
@@ -18,12 +18,12 @@ Floats = NDArray[np.float64]
 Train = Callable[[Any], ArrayLike]
 
 
-def products_of(clicks: Clicks, executor: Executor) -> Floats:
+def counts_of(clicks: Clicks, executor: Executor) -> Floats:
     """How many people clicked both of two items: all that the scores need of the users.
 
     Whole numbers, so that sums over blocks of users are exact in any order.
     """
-    return Products(clicks, executor).of(0.0)
+    return AllProducts(clicks, executor).of(0.0)
 
 
 def ridge_weights(

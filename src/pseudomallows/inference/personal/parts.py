@@ -10,72 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.executors import BLOCK, Executor, blocks
-from ...kernels.item_weights import nonnegative_rows
-from ...posteriors.personal import clicks_matrix
-from ...preferences import Clicks
+from ...posteriors.item_scores import ItemScores
+from ...posteriors.personal import MAX_ITEMS
+from .products import AllProducts, Products
 
-TOLERANCE = 1e-4  # of the weights of a regression in a blend
-N_TARGETS = 32  # regressions in a task of a thread
-MAX_FACTORS = 32
-DENSE_EIGEN = 400  # items up to which all eigenvectors are as fast as some
 Floats = NDArray[np.float64]
-
-
-class Products:
-    """What the parts need of the users: the products of the items, and their eigenvectors."""
-
-    def __init__(self, clicks: Clicks, executor: Executor):
-        self.clicks, self.executor = clicks, executor
-        self._products: dict[float, Floats] = {}
-        self._vectors: dict[tuple[float, float], Floats] = {}
-
-    def of(self, power: float) -> Floats:
-        """How often people clicked both of two items, each person times clicks^-power."""
-        if power not in self._products:
-            self._products[power] = self._count(power)
-        return self._products[power]
-
-    def _count(self, power: float) -> Floats:
-        """Sums over blocks of users, always of the same size and in the same order."""
-        clicks = self.clicks
-        shares = clicks.weights * np.maximum(clicks.n_clicks, 1.0) ** -power
-
-        def count(rows: slice) -> Floats:
-            starts = clicks.starts[rows.start : rows.stop + 1]
-            matrix = clicks_matrix(starts, clicks.codes, clicks.n_items)
-            weighted = matrix.multiply(shares[rows][:, None]).tocsr()
-            return np.asarray((weighted.T @ matrix).toarray())
-
-        total = np.zeros((clicks.n_items, clicks.n_items))
-        for part in self.executor.map(count, blocks(clicks.n_users, 64 * BLOCK)):
-            total += part
-        return total
-
-    def vectors(self, power: float, damping: float) -> Floats:
-        """The first eigenvectors of the products of items scaled by popularity^-damping."""
-        key = (power, damping)
-        if key not in self._vectors:
-            products, scales = self.of(power), self.scales(power, damping)
-            self._vectors[key] = first_eigenvectors(scales[:, None] * products * scales)
-        return self._vectors[key]
-
-    def scales(self, power: float, damping: float) -> Floats:
-        """(popularity + 1)^-damping."""
-        return np.asarray((np.diag(self.of(power)) + 1) ** -damping)
-
-
-def first_eigenvectors(matrix: Floats) -> Floats:
-    """Those of the `MAX_FACTORS` largest eigenvalues of a symmetric matrix, largest first."""
-    from scipy.linalg import eigh
-    from scipy.sparse.linalg import eigsh
-
-    n_items = len(matrix)
-    if n_items <= DENSE_EIGEN:
-        first = max(n_items - MAX_FACTORS, 0)
-        return np.asarray(eigh(matrix, subset_by_index=[first, n_items - 1])[1][:, ::-1])
-    values, vectors = eigsh(matrix, k=MAX_FACTORS, v0=np.ones(n_items))
-    return np.asarray(vectors[:, np.argsort(-values, kind="stable")])
 
 
 @dataclass(frozen=True)
@@ -92,25 +31,9 @@ class Regression:
         lasso = f", lasso {self.lasso:g}" if self.lasso else ""
         return f"regression of weights >= 0, power {self.power:g}, ridge {self.ridge:g}{lasso}"
 
-    def learn(self, products: Products, start: Floats | None = None) -> Floats:
+    def learn(self, products: Products, start: ItemScores | None = None) -> ItemScores:
         """The weights; the search starts with those of `start`."""
-        table = products.of(self.power)
-        unit = float(np.trace(table)) / len(table)
-        solved = np.zeros_like(table) if start is None else np.ascontiguousarray(start.T)
-        law = (max(self.ridge * unit, 1e-6), self.lasso * unit, TOLERANCE)
-        solve_regressions(table, law, solved, products.executor)
-        return np.ascontiguousarray(solved.T)
-
-
-def solve_regressions(
-    products: Floats, law: tuple[float, float, float], solved: Floats, executor: Executor
-) -> None:
-    """Fill ``solved[target, item]``; `law` is ridge, lasso and tolerance."""
-
-    def solve(rows: slice) -> None:
-        nonnegative_rows(products, *law, rows.start, solved[rows])
-
-    list(executor.map(solve, blocks(len(products), N_TARGETS)))
+        return products.regress(self.power, self.ridge, self.lasso, start)
 
 
 @dataclass(frozen=True)
@@ -127,15 +50,12 @@ class ClosedForm:
         own = f" + {self.own:g} of the item" if self.own else ""
         return f"regression of any weights, power {self.power:g}, ridge {self.ridge:g}{own}"
 
-    def learn(self, products: Products, start: Floats | None = None) -> Floats:
+    def learn(self, products: Products, start: ItemScores | None = None) -> ItemScores:
         """The weights."""
-        table = products.of(self.power)
-        counts = np.diag(table)
+        assert isinstance(products, AllProducts)
+        counts = products.norms(self.power)
         penalty = np.maximum(self.ridge * counts.mean() + self.own * counts, 1e-6)
-        inverse = np.linalg.inv(table + np.diag(penalty))
-        weights = -inverse / np.diag(inverse)
-        np.fill_diagonal(weights, 0.0)
-        return weights
+        return products.invert(self.power, penalty)
 
 
 @dataclass(frozen=True)
@@ -152,20 +72,23 @@ class Factors:
         """For settings and reports."""
         return f"{self.n_factors} factors, power {self.power:g}, damping {self.damping:g}"
 
-    def learn(self, products: Products, start: Floats | None = None) -> Floats:
-        """The weights."""
-        scales = products.scales(self.power, self.damping)
+    def learn(self, products: Products, start: ItemScores | None = None) -> ItemScores:
+        """The factors."""
+        scales = products.scales(self.power, self.damping)[:, None]
         vectors = products.vectors(self.power, self.damping)[:, : self.n_factors]
-        weights = np.asarray((scales[:, None] * vectors) @ (vectors / scales[:, None]).T)
-        np.fill_diagonal(weights, 0.0)
-        return weights
+        left = np.asarray(scales * vectors, dtype=products.dtype)
+        return ItemScores(left=left, right=np.asarray((vectors / scales).T, dtype=products.dtype))
 
 
 @dataclass(frozen=True)
 class Popularity:
-    """The same scores for everybody."""
+    """The same scores for everybody: the share of the people who clicked an item."""
 
     name: str = "popularity"
+
+    def learn(self, products: Products, start: ItemScores | None = None) -> ItemScores:
+        """The bias."""
+        return ItemScores(bias=products.norms(0.0) / max(products.n_people, 1))
 
 
 Part = Regression | ClosedForm | Factors | Popularity
@@ -181,8 +104,20 @@ POOL: Sequence[Part] = (  # the first is the simplest: it stays unless another i
     Factors(1, 16, 0.75),
     Popularity(),
 )
+CATALOGUE_POOL: Sequence[Part] = (  # for so many items that there is no table of their pairs
+    Regression(0, 0.3),
+    Factors(0, 16, 0.5),
+    Factors(0, 32, 0.5),
+    Popularity(),
+)
 
 
 def pool_for(n_items: int) -> list[Part]:
     """The parts that make sense for so many items: fewer factors than half of them."""
-    return [part for part in POOL if not isinstance(part, Factors) or 2 * part.n_factors < n_items]
+    pool = POOL if n_items <= MAX_ITEMS else CATALOGUE_POOL
+    return [part for part in pool if not isinstance(part, Factors) or 2 * part.n_factors < n_items]
+
+
+def part_named(name: str) -> Part | None:
+    """The part of either pool that has this name."""
+    return next((part for part in (*POOL, *CATALOGUE_POOL) if part.name == name), None)

@@ -1,0 +1,153 @@
+"""Scores of items by rows of weights and by factors; the best items, and the ranks of clicks."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from .click_rows import clicks_of
+
+CHUNK = 4096  # items scored at a time, so that they stay near
+
+
+class SparseRows(NamedTuple):
+    """A click on `item` adds `weights[starts[item]:starts[item + 1]]` to the scores of `items`
+    there."""
+
+    starts: NDArray[np.int64]
+    items: NDArray[np.int32]
+    weights: NDArray[np.float32]
+
+
+class FactorRows(NamedTuple):
+    """A click on `item` adds `left[item] @ right` to the scores of all, less `own[item]` to that of
+    the item itself."""
+
+    left: NDArray[np.float32]
+    right: NDArray[np.float32]
+    own: NDArray[np.float32]
+
+
+@njit(cache=True, nogil=True)
+def add_weight_rows(clicks, weights, scores):
+    """Add to `scores[row]` the rows `weights[item]` of what was clicked."""
+    for row in range(len(scores)):
+        mine = scores[row]
+        for item in clicks_of(clicks, row):
+            for other in range(len(mine)):
+                mine[other] += weights[item, other]
+
+
+@njit(cache=True, nogil=True)
+def add_sparse_rows(clicks, sparse, scores):
+    """The same by rows that are sparse."""
+    for row in range(len(scores)):
+        mine = scores[row]
+        for item in clicks_of(clicks, row):
+            for place in range(sparse.starts[item], sparse.starts[item + 1]):
+                mine[sparse.items[place]] += sparse.weights[place]
+
+
+@njit(cache=True, nogil=True)
+def add_factor_rows(clicks, factors, scores):
+    """The same by factors: an item's click does not count for itself."""
+    left, right, own = factors
+    n_factors, n_items = right.shape
+    vectors = np.zeros((len(scores), n_factors), dtype=left.dtype)
+    for row in range(len(scores)):
+        for item in clicks_of(clicks, row):
+            vectors[row] += left[item]
+    for begin in range(0, n_items, CHUNK):
+        end = min(begin + CHUNK, n_items)
+        for row in range(len(scores)):
+            mine = scores[row, begin:end]
+            for factor in range(n_factors):
+                share, part = vectors[row, factor], right[factor, begin:end]
+                for place in range(len(mine)):
+                    mine[place] += share * part[place]
+    for row in range(len(scores)):
+        for item in clicks_of(clicks, row):
+            scores[row, item] -= own[item]
+
+
+@njit(cache=True, nogil=True)
+def is_before(scores, ties, one, other):
+    """Does an item come before another: by its score, or level with it by `ties`?"""
+    if scores[one] != scores[other]:
+        return scores[one] > scores[other]
+    return ties[one] < ties[other]
+
+
+@njit(cache=True, nogil=True)
+def sift_down(scores, ties, heap, size, place):
+    """Let the item at a place of a heap, whose first is the last of all, sink to where it fits."""
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and is_before(scores, ties, heap[child], heap[child + 1]):
+            child += 1
+        if not is_before(scores, ties, heap[place], heap[child]):
+            break
+        heap[place], heap[child] = heap[child], heap[place]
+        place = child
+
+
+@njit(cache=True, nogil=True)
+def fill_best(scores, ties, clicked, best):
+    """Fill the items of the best scores, best first, that are not `clicked`; -1 if there are no
+    more. Of equal scores the lower of `ties` is first."""
+    room, size = len(best), 0
+    for item in range(len(scores)):
+        if size == room:
+            if scores[item] < scores[best[0]] or clicked[item]:
+                continue
+            if is_before(scores, ties, item, best[0]):
+                best[0] = item
+                sift_down(scores, ties, best, size, 0)
+        elif not clicked[item]:
+            best[size] = item
+            size += 1
+            if size == room:
+                for place in range(size // 2 - 1, -1, -1):
+                    sift_down(scores, ties, best, size, place)
+    if size < room:
+        best[size:] = -1
+        for place in range(size // 2 - 1, -1, -1):
+            sift_down(scores, ties, best, size, place)
+    for last in range(size - 1, 0, -1):
+        best[0], best[last] = best[last], best[0]
+        sift_down(scores, ties, best, last, 0)
+
+
+@njit(cache=True, nogil=True)
+def rank_of(scores, ties, item):
+    """The rank of an item by these scores."""
+    n_above, n_level, score = 0, 0, scores[item]
+    for other in range(len(scores)):
+        n_above += scores[other] > score
+        n_level += scores[other] == score
+    if n_level > 1:
+        for other in range(len(scores)):
+            n_above += scores[other] == score and ties[other] < ties[item]
+    return n_above + 1
+
+
+@njit(cache=True, nogil=True)
+def fill_tops(clicks, scores, ties, best):
+    """Fill `best[row]`: the best items that the row has not clicked, best first."""
+    clicked = np.zeros(scores.shape[1], dtype=np.bool_)
+    for row in range(len(scores)):
+        mine = clicks_of(clicks, row)
+        clicked[mine] = True
+        fill_best(scores[row], ties, clicked, best[row])
+        clicked[mine] = False
+
+
+@njit(cache=True, nogil=True)
+def rank_clicks(clicks, scores, ties, ranks):
+    """Fill `ranks`, one place for each click: the rank of the item in the order of all."""
+    place = 0
+    for row in range(len(scores)):
+        for item in clicks_of(clicks, row):
+            ranks[place] = rank_of(scores[row], ties, item)
+            place += 1

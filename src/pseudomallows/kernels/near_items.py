@@ -1,0 +1,149 @@
+"""Regressions of items on their nearest items alone, for catalogues without a table of all pairs.
+
+Products of two items that are often clicked are looked up in a table; those of any other item are
+counted from the lists of its few users.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from .item_weights import FIRST_ITEMS, MAX_SWEEPS, admit, descend
+
+
+class NearLaw(NamedTuple):
+    """What is sought: see `nonnegative_rows`; `least` is the weight from which on it is kept, and
+    `spare` of the nearest items an item with few clicks has at least."""
+
+    ridge: float
+    lasso: float
+    tolerance: float
+    least: float
+    spare: int
+
+
+class Rows(NamedTuple):
+    """Weights of some items: `weights[row, place]` of `items[row, place]`, the first `sizes[row]`
+    of them."""
+
+    items: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    sizes: NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def count_near(lists, shares, item, counts, touched):
+    """Add to `counts[other]` the products of an item with all others; how many are `touched`."""
+    n_touched = 0
+    for user in lists.users[lists.item_starts[item] : lists.item_starts[item + 1]]:
+        if shares[user] == 0.0:
+            continue
+        for other in lists.codes[lists.starts[user] : lists.starts[user + 1]]:
+            if counts[other] == 0.0:
+                touched[n_touched] = other
+                n_touched += 1
+            counts[other] += shares[user]
+    return n_touched
+
+
+@njit(cache=True, nogil=True)
+def choose_near(counts, touched, norms, item, most):
+    """The items whose clicks are most like those of `item`, by the cosine, in rising order."""
+    cosines = np.empty(len(touched))
+    for place in range(len(touched)):
+        other = touched[place]
+        cosines[place] = -counts[other] / np.sqrt(max(norms[other], 1e-300))
+        if other == item:
+            cosines[place] = np.inf
+    n_near = min(most, len(touched) - 1)
+    if n_near <= 0:
+        return touched[:0].copy()
+    if n_near < len(touched) - 1:  # of equal ones, those of the lowest numbers
+        edge = np.partition(cosines, n_near - 1)[n_near - 1]
+        is_near, n_left = cosines < edge, n_near
+        n_left -= is_near.sum()
+        level = np.sort(touched[cosines == edge])[:n_left]
+        return np.sort(np.concatenate((touched[is_near], level)))
+    return np.sort(touched[cosines < np.inf])
+
+
+@njit(cache=True, nogil=True)
+def fill_inner(lists, shares, head, near, places, inner):
+    """Fill `inner[a, b]`, the products of the `near` items. `places` are -1 for all items, before
+    and after."""
+    for a in range(len(near)):
+        places[near[a]] = a
+        inner[a] = 0.0
+    for a in range(len(near)):
+        mine = head.places[near[a]]
+        if mine >= 0:
+            for b in range(len(near)):
+                other = head.places[near[b]]
+                if other >= 0:
+                    inner[a, b] = head.table[mine, other]
+            continue
+        item = near[a]
+        for user in lists.users[lists.item_starts[item] : lists.item_starts[item + 1]]:
+            for other in lists.codes[lists.starts[user] : lists.starts[user + 1]]:
+                b = places[other]
+                if b >= 0:
+                    inner[a, b] += shares[user]
+                    if head.places[other] >= 0:
+                        inner[b, a] += shares[user]
+    for item in near:
+        places[item] = -1
+
+
+@njit(cache=True, nogil=True)
+def solve_near(inner, linear, law, weights):
+    """Weights of 0 or more of all of the items of `inner`, with active sets."""
+    n_near, norms = len(linear), np.diag(inner).copy()
+    is_active, left = np.zeros(n_near, dtype=np.bool_), np.empty(n_near)
+    for attempt in range(MAX_SWEEPS):
+        left[:] = linear
+        n_active = 0
+        for a in range(n_near):
+            is_active[a] = weights[a] > 0.0
+            if weights[a] > 0.0:
+                n_active += 1
+                for b in range(n_near):
+                    left[b] -= inner[a, b] * weights[a]
+        room = max(FIRST_ITEMS, n_active // 2)
+        n_new = admit(left, norms, (law.ridge, law.tolerance, room), -1, is_active)
+        if attempt > 0 and n_new == 0:
+            break
+        chosen = np.flatnonzero(is_active)
+        mine = weights[chosen]
+        descend(inner, linear[chosen], law.ridge, law.tolerance, chosen, mine)
+        weights[chosen] = mine
+
+
+@njit(cache=True, nogil=True)
+def near_rows(lists, shares, head, norms, law, targets, rows):
+    """Regress each of the `targets` upon the items nearest to it, into `rows`.
+
+    As many items as `rows` has room for; an item with few clicks has as many as clicks, or
+    `law.spare`, if these are more: the others say little of it. `norms` are the products of each
+    item with itself.
+    """
+    n_items, most = len(norms), rows.items.shape[1]
+    counts, touched = np.zeros(n_items), np.empty(n_items, dtype=np.int64)
+    places, inner = np.full(n_items, -1, dtype=np.int32), np.empty((most, most))
+    for row in range(len(rows.sizes)):
+        item, size = targets[row], 0
+        n_touched = count_near(lists, shares, item, counts, touched)
+        n_clicks = lists.item_starts[item + 1] - lists.item_starts[item]
+        room = min(most, max(n_clicks, law.spare))
+        near = choose_near(counts, touched[:n_touched], norms, item, room)
+        own = inner[: len(near), : len(near)]
+        fill_inner(lists, shares, head, near, places, own)
+        weights = np.zeros(len(near))
+        solve_near(own, counts[near] - law.lasso, law, weights)
+        for place in range(len(near)):
+            if weights[place] > law.least:
+                rows.items[row, size], rows.weights[row, size] = near[place], weights[place]
+                size += 1
+        rows.sizes[row] = size
+        counts[touched[:n_touched]] = 0.0
