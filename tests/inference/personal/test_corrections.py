@@ -249,7 +249,7 @@ def test_recommendations_do_not_share_probabilities_and_keep_the_order_of_scores
 
 def test_a_longer_window_never_has_a_lower_probability():
     shown, _, posterior = shop()
-    for fit in (posterior, pm.fit(shown, "personal", ridge=0.3, rng=1)):
+    for fit in (posterior, pm.fit(shown, "personal", ridge=0.3, calibrate="law", rng=1)):
         before = np.zeros((100, 40))
         for window in range(1, 13):
             found = chances_of(fit, shown.take(np.arange(100)), window)

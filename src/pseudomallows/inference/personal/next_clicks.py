@@ -36,12 +36,12 @@ def split_inside(clicks: Clicks, how: str, rng: np.random.Generator) -> Split | 
 
 
 def draw_numbers(n_clicks: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """How many clicks to hide from each user: any of a few numbers that leave as many.
+    """How many clicks to hide from each user: any of a few numbers that leave a third.
 
     >>> draw_numbers(np.array([1, 2, 4, 100]), np.random.default_rng(1)).tolist()
     [0, 1, 1, 3]
     """
-    choices = np.searchsorted(NUMBERS, n_clicks // 2, "right")
+    choices = np.searchsorted(NUMBERS, 2 * n_clicks // 3, "right")
     chosen = rng.integers(np.maximum(choices, 1))
     return np.where(choices > 0, NUMBERS[chosen], 0)
 
