@@ -63,9 +63,10 @@ def read(
         columns user, item and maybe time, all others ignored; "wide-clicks": one line a user, one
         column an item, above 0 for a click; "pairs": columns better and worse, or two sides
         and a winner, and maybe user and count (see :meth:`Preferences.from_pairs`);
-        "impressions": columns user, item, clicked, and maybe slate (see :meth:`Preferences.from_impressions`). Default: seen
-        from the header; what could be two things is refused. Columns user, item, clicked are
-        impressions if some rows have 1 and some 0, and clicks otherwise.
+        "impressions": columns user, item, clicked, and maybe slate (see
+        :meth:`Preferences.from_impressions`). Default: seen from the header; what could be two
+        things is refused. Columns user, item, clicked are impressions if some rows have 1 and some
+        0, and clicks otherwise.
     encoding : str, optional
         Default: UTF-8, or UTF-16 if the file says so.
     ties : str
