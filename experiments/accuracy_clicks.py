@@ -29,7 +29,8 @@ import paper
 import pseudomallows as pm
 from accuracy_rankings import exact_chain
 from pseudomallows.distributions.datasets import Simulation
-from pseudomallows.evaluation.evaluate import calibrate, most_clicked
+from pseudomallows.evaluation.baselines import most_clicked
+from pseudomallows.evaluation.figures import calibrate
 from pseudomallows.inference.chains.clusters import PseudoCluster, PseudoMoves
 from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.latent.clicks import ClickPopulation

@@ -34,7 +34,8 @@ from scipy.sparse import csr_matrix
 import paper
 import pseudomallows as pm
 from accuracy_clicks import best_items, count_latent, metropolis_chain, sweeps
-from pseudomallows.evaluation.evaluate import calibrate, most_clicked
+from pseudomallows.evaluation.baselines import most_clicked
+from pseudomallows.evaluation.figures import calibrate
 from pseudomallows.inference.alpha import expected_click_similarity, mean_click_similarity
 from pseudomallows.preferences.hide import hide_clicks
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.evaluation.evaluate import calibrate, most_clicked
+from pseudomallows.evaluation.baselines import most_clicked
+from pseudomallows.evaluation.figures import calibrate
 
 
 def quietly(*arguments, **options):

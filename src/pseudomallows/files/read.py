@@ -54,18 +54,19 @@ def read(
     path : str or path
         A file of comma-, semicolon- or tab-separated values, with gzip if its name ends in .gz, or
         Parquet (or a folder of Parquet files, which are read as one), PrefLib (.soc, .soi, .toc,
-        .toi), or NumPy (.npz with `rankings` or `clicks`, and maybe `users`, `items`, `weights`; or
-        a sparse matrix of SciPy). "-" is standard input.
+        .toi), or NumPy (.npz with `rankings` or `clicks`, and maybe `users`, `items`, `weights`,
+        `times`; or a sparse matrix of SciPy). "-" is standard input.
     kind : str, optional
         "rankings": one line a user, one column an item, ranks with 1 for the best, empty for not
         ranked, equal for ties; "long-rankings": columns user, item, rank; "orderings": one line a
         user, items, best first, seen from a header of places (1st, 2nd; rank1, rank2); "clicks":
-        columns user and item, all others ignored; "wide-clicks": one line a user, one column an
-        item, above 0 for a click; "pairs": columns better and worse, or two sides and a winner,
-        and maybe user and count (see :meth:`Preferences.from_pairs`); "impressions": columns user,
-        item, clicked, and maybe slate (see :meth:`Preferences.from_impressions`). Default: seen
-        from the header; what could be two things is refused. Columns user, item, clicked are
-        impressions if some rows have 1 and some 0, and clicks otherwise.
+        columns user, item and maybe time, all others ignored; "wide-clicks": one line a user, one
+        column an item, above 0 for a click; "pairs": columns better and worse, or two sides
+        and a winner, and maybe user and count (see :meth:`Preferences.from_pairs`);
+        "impressions": columns user, item, clicked, and maybe slate (see
+        :meth:`Preferences.from_impressions`). Default: seen from the header; what could be two
+        things is refused. Columns user, item, clicked are impressions if some rows have 1 and some
+        0, and clicks otherwise.
     encoding : str, optional
         Default: UTF-8, or UTF-16 if the file says so.
     ties : str

@@ -233,7 +233,8 @@ def first_times(
     for start in range(0, len(rows), STEP):
         block = slice(start, start + STEP)
         wanted = rows[block].astype(np.int64) * found.n_items + columns[block]
-        np.fmin.at(first, np.searchsorted(cells, wanted), times[block])
+        order = np.argsort(wanted)  # those that follow each other are found several times faster
+        np.fmin.at(first, np.searchsorted(cells, wanted[order]), times[block][order])
     return first
 
 
