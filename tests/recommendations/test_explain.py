@@ -2,11 +2,14 @@
 
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import pseudomallows as pm
+from pseudomallows.recommendations.item_weights import weights_from, weights_into
 
 K = 3
 FITS = {
@@ -148,3 +151,15 @@ def test_given_scores_have_one_reason(prefs):
 def test_bad_questions_are_refused(personal, given, message):
     with pytest.raises(ValueError, match=message):
         pm.explain(personal, **given)
+
+
+def test_weights_may_be_sparse_and_have_factors(personal):
+    rng, weights = np.random.default_rng(1), personal.item_weights
+    left, right = rng.random((12, 2)), rng.random((2, 12))
+    model = SimpleNamespace(item_weights=csr_array(weights), left=left, right=right)
+    whole = weights + left @ right
+    np.fill_diagonal(whole, 0.0)
+    assert weights_from(model, np.array([3, 7])) == pytest.approx(whole[[3, 7]])
+    assert weights_into(model, 5) == pytest.approx(whole[:, 5])
+    plain = SimpleNamespace(item_weights=csr_array(weights))
+    assert weights_into(plain, 5) == pytest.approx(weights[:, 5])

@@ -64,7 +64,8 @@ def state_of(service):
 
 
 def is_question(method, raw):
-    return method == "POST" and unquote(raw.partition("?")[0]).endswith("/recommend")
+    path = unquote(raw.partition("?")[0])
+    return method == "POST" and path.endswith(("/recommend", "/recommend/batch"))
 
 
 def check_refused(method, raw, status):
@@ -221,7 +222,12 @@ def test_every_answer_has_the_headers_and_no_page_has_a_script_inside(client):
 def test_a_large_body_is_refused_before_it_is_read(model):
     limits = Limits(body=1000, upload=2000)
     with client_of(model, limits=limits) as client:
-        for path, size in (("/recommend", 1001), ("/upload", 2001), ("/users/x/clicks", 1001)):
+        for path, size in (
+            ("/recommend", 1001),
+            ("/recommend/batch", 1001),
+            ("/upload", 2001),
+            ("/users/x/clicks", 1001),
+        ):
             assert client.post(path, content=b" " * size).status_code == 413
             parts = (b" " * 100 for _ in range(50))  # no length is given
             answer = client.post(path, content=parts)

@@ -86,10 +86,13 @@ class Chances(NamedTuple):
         wanted = items.shape[1] + int(hidden.sum(axis=1).max(initial=0))
         wanted = min(wanted, hidden.shape[1])
         is_quick = self.fill_few is not None or self.fill_with_errors is not None
+        is_out = _with_clicks(hidden, self.users.block(part))
         if is_quick and wanted <= MOST_FEW:
             self._fill_more(part, hidden, wanted, (items, probabilities, errors))
-            return
-        is_out = _with_clicks(hidden, self.users.block(part))
+            n_left = np.minimum((~is_out).sum(axis=1), items.shape[1])
+            if ((items >= 0).sum(axis=1) == n_left).all():
+                return
+            items.fill(-1)  # the quick way does not reach that far
         if self.some is None:
             table, table_errors = self.table(part)
         else:

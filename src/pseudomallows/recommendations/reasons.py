@@ -26,7 +26,7 @@ CLICK, POPULARITY, GIVEN, REST, CLUSTER, RANK = KINDS = (
     "cluster",
     "rank",
 )
-NEGLIGIBLE = 1e-9  # of a score: what is left after all reasons is a rounding error
+NEGLIGIBLE = 1e-5  # of a score: what is left after all reasons is a rounding error
 ONE_USER, ONE = slice(0, 1), Threads(1)
 
 
