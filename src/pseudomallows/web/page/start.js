@@ -1,6 +1,6 @@
 // Start: what the model knows, in a sentence and a picture, and whether to trust it.
 
-import { bar, byId, count, make, many, named, percent } from "./dom.js";
+import { bar, byId, count, make, many, named, percent, plain, scaleTop } from "./dom.js";
 import { ask } from "./service.js";
 
 const METHODS = {
@@ -27,6 +27,11 @@ export function renew(model, clusters) {
   for (const id of ["verdict", "start-actions", "about"]) byId(id).hidden = false;
 }
 
+// Each time the view is looked at: new clicks may have come.
+export function show() {
+  tellCheck(told);
+}
+
 export function waiting() {
   byId("knows").textContent = "The model cannot be shown yet.";
 }
@@ -43,6 +48,27 @@ function tellTrust(model) {
   answer.textContent = model.trusted;
   answer.className = `answer ${ANSWERS[model.trusted] ?? "care"}`;
   byId("why").textContent = model.why ?? "";
+}
+
+// How much of what was recommended was clicked, against how much was stated; in words first.
+async function tellCheck(model) {
+  const found = model.n_users ? await ask("check").catch(() => null) : null;
+  if (model !== told) return;
+  byId("came-true").hidden = !found;
+  if (!found) return;
+  byId("came-true-words").textContent = plain(found.words);
+  byId("came-true-picture").hidden = !found.n_users;
+  if (!found.n_users) return;
+  const top = scaleTop(Math.max(found.stated, found.observed));
+  const rows = [["Stated", found.stated], ["Came true", found.observed]];
+  byId("came-true-bars").replaceChildren(...rows.map(([name, share]) => shareRow(name, share, top)));
+  byId("came-true-scale").textContent = `Both bars start at 0; a full bar is ${percent(top)}.`;
+}
+
+function shareRow(name, share, top) {
+  const value = make("span", { class: "value", text: `${(100 * share).toFixed(1)}\u00a0%` });
+  const head = make("div", { class: "row" }, make("span", { text: name }), value);
+  return make("li", {}, make("div", { class: "bar-row" }, head, bar(share / top)));
 }
 
 function drawClusters(clusters) {
