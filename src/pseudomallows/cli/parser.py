@@ -357,15 +357,15 @@ def _check(adders: Any) -> None:
         adders,
         "check",
         commands.check_file,
-        "Check whether the probabilities of a model are right on clicks that came after it. Says how "
-        "many recommendations came true, how many were stated, and whether to fit again.",
+        "Check whether the probabilities of a model are right on clicks that came after it. Says "
+        "how many recommendations came true, how many were stated, and whether to fit again.",
         "pseudomallows check model.pm later.csv --k 10",
     )
     add_saved(parser)
     parser.add_argument(
         "file",
         metavar="LATER_FILE",
-        help="later clicks of users of the model, - for standard input",
+        help="clicks that came after the fit, - for standard input",
     )
     add_reading(parser)
     parser.add_argument("--k", type=count, default=10, metavar="N", help="items for each user (10)")

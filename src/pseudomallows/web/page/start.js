@@ -10,6 +10,7 @@ const METHODS = {
   matched: "the matched law of clicks, which is very nearly exact",
   personal: "personal: an order of each user's own",
 };
+const FEWEST = 30; // recommendations of which a share is told
 const N_POPULAR = 3; // items shown where there are no clusters
 const ANSWERS = { yes: "yes", "with care": "care", no: "no" };
 
@@ -62,11 +63,20 @@ async function tellCheck(model) {
   const top = scaleTop(Math.max(found.stated, found.observed));
   const rows = [["Stated", found.stated], ["Came true", found.observed]];
   byId("came-true-bars").replaceChildren(...rows.map(([name, share]) => shareRow(name, share, top)));
-  byId("came-true-scale").textContent = `Both bars start at 0; a full bar is ${percent(top)}.`;
+  byId("came-true-scale").textContent = `Both bars start at 0; a full bar is ${percent(top)}.${surest(found.bins)}`;
 }
 
+// The mean may hide that the surest are stated too high and the others too low, or the reverse.
+function surest(bins) {
+  const { stated, observed, count: n } = bins.at(-1);
+  if (bins.length < 2 || n < FEWEST) return "";
+  return ` Of the surest ${count(n)}, ${exact(observed)} came true, and ${exact(stated)} were stated.`;
+}
+
+const exact = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
+
 function shareRow(name, share, top) {
-  const value = make("span", { class: "value", text: `${(100 * share).toFixed(1)}\u00a0%` });
+  const value = make("span", { class: "value", text: exact(share) });
   const head = make("div", { class: "row" }, make("span", { text: name }), value);
   return make("li", {}, make("div", { class: "bar-row" }, head, bar(share / top)));
 }
