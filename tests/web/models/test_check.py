@@ -1,5 +1,7 @@
 """Have the stated probabilities come true? Asked of the service, and of the function itself."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ def made():
     """A fit of some clicks, whose names are numbers, and those that came later."""
     prefs = pm.simulate_clicks(60, 12, 6.0, 4, rng=1).preferences
     split = hide_random(prefs, 2, np.random.default_rng(1))
-    with pytest.warns(UserWarning):  # few draws
+    with warnings.catch_warnings(action="ignore"):  # few draws
         posterior = pm.fit(split.shown, "mcmc", n_draws=20, n_chains=1, rng=1)
     return posterior, split.hidden
 
@@ -44,9 +46,7 @@ def test_the_service_says_what_the_function_says(made, tmp_path, monkeypatch):
         service_module, "check_model", lambda *given: calls.append(1) or check_model(*given)
     )
     with Client(make_app(tmp_path / "m.pm", str(tmp_path / "s.sqlite"))) as client:
-        client.post(
-            "/users/zoe/clicks", json={"clicks": ["0", "1"]}
-        )  # whom the model does not know
+        client.post("/users/zoe/clicks", json={"clicks": ["0", "1"]})  # not in the model
         old = posterior.clicks.clicks_of(0).tolist()
         client.post("/users/0/clicks", json={"clicks": [str(item) for item in old]})
         nothing = client.get("/check").json()
