@@ -448,15 +448,13 @@ def test_the_bars_show_what_the_service_said(browser, service):
         np.testing.assert_allclose(np.divide(shares, shares[0]), chances / chances[0], rtol=1e-6)
 
 
-def test_how_many_chances_came_true_is_told_in_words_and_bars(browser, own_service):
-    service = own_service
+def test_how_many_chances_came_true_is_told_in_words_and_bars(browser, service):
     with opened(browser, service) as page:
         words = page.locator("#came-true-words")
         expect(words).to_contain_text("Nothing new to go by yet")
         expect(page.locator("#came-true-picture")).to_be_hidden()
-        for user in range(40):
-            data = {"clicks": WARM if user % 2 else COLD}
-            page.request.post(f"{service.url}users/user {user}/clicks", data=data)
+        later = as_csv({f"user {user}": WARM if user % 2 else COLD for user in range(40)})
+        assert page.request.post(f"{service.url}upload?refit=false", data=later).ok
         page.click("nav a[href='#try']")
         page.click("nav a[href='#start']")  # it asks again
         expect(words).to_contain_text("to 40 users")

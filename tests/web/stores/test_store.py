@@ -10,8 +10,8 @@ import time
 import pytest
 
 from pseudomallows.web.errors import ServiceError
-from pseudomallows.web.stores.async_store import AsyncStore
 from pseudomallows.web.stores import store as store_module
+from pseudomallows.web.stores.async_store import AsyncStore
 from pseudomallows.web.stores.open import open_store
 from webhelp import Process, make_model, run_sql
 
