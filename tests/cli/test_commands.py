@@ -281,6 +281,22 @@ def test_pairs_to_compare_are_those_of_the_function(model, capsys):
     assert "latent rankings of 'nobody' were not kept" in capsys.readouterr().err
 
 
+def test_check_says_what_the_function_says(model, capsys):
+    """In words and as JSON; clicks of strangers are left out."""
+    users, items = (pm.load(model).clicks.users[:40], pm.load(model).clicks.items)
+    later = {user: [items[row % 8], items[-1]] for row, user in enumerate(users.tolist())}
+    lines = [f"{user},{item}\n" for user, chosen in later.items() for item in chosen]
+    Path("later.csv").write_text("user,item\n" + "".join(lines) + f"zoe,{items[0]}\n")
+    expected = pm.check(pm.load(model), later, k=3)
+    assert run("check", model, "later.csv", "--k", 3) == 0
+    assert capsys.readouterr().out == f"{expected}\n"
+    assert run("check", model, "later.csv", "--k", 3, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == expected.figures()
+    Path("later.csv").write_text(f"user,item\nzoe,{items[0]}\n")
+    assert run("check", model, "later.csv") == 1
+    assert "no click of a user of the fit" in capsys.readouterr().err
+
+
 def test_votes_become_a_leaderboard(here, capsys):
     votes = "better,worse\n" + "a,b\n" * 30 + "b,c\n" * 30 + "b,a\n" * 5 + "c,a\n" * 9
     Path("votes.csv").write_text(votes)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.evaluation.check import _compare
+from pseudomallows.evaluation.check import _compare, _first_clicks
 from pseudomallows.preferences.splits import hide_random
 
 
@@ -67,3 +67,23 @@ def test_the_interval_covers_the_difference_as_often_as_it_says():
         low, high = _compare(stated, observed, 10).interval
         covered += low <= (level - stated).mean() <= high
     assert 270 <= covered <= 297  # 95 % of 300, within four standard errors
+
+
+def test_of_clicks_of_one_time_those_count_that_chance_takes():
+    """Not the items that happen to come first in the data; clicks of an earlier time all count."""
+    times = np.tile([1.0] + [2.0] * 99, 50)
+    table = {"user": np.repeat(np.arange(50), 100), "item": np.tile(np.arange(100)[::-1], 50)}
+    kept = _first_clicks(pm.Preferences.from_clicks(table | {"time": times}))
+    assert kept.n_clicks.tolist() == [30] * 50
+    assert kept.item_counts()[99] == 50
+    halves = [part.sum() for part in np.split(kept.item_counts()[1:99], 2)]
+    assert abs(halves[0] - halves[1]) < 0.1 * sum(halves)
+
+
+def test_the_figures_of_one_user_are_numbers_or_none():
+    found = _compare(np.array([[0.5, 0.25]]), np.array([[1.0, 0.0]]), 2).figures()
+    assert (found["low"], found["high"], found["answer"]) == (None, None, "too few")
+    assert found["bins"] == [
+        {"stated": 0.25, "observed": 0.0, "count": 1},
+        {"stated": 0.5, "observed": 1.0, "count": 1},
+    ]

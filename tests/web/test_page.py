@@ -452,6 +452,28 @@ def test_the_bars_show_what_the_service_said(browser, service):
         np.testing.assert_allclose(np.divide(shares, shares[0]), chances / chances[0], rtol=1e-6)
 
 
+def test_how_many_chances_came_true_is_told_in_words_and_bars(browser, service):
+    with opened(browser, service) as page:
+        words = page.locator("#came-true-words")
+        expect(words).to_contain_text("Nothing new to go by yet")
+        expect(page.locator("#came-true-picture")).to_be_hidden()
+        later = as_csv({f"user {user}": WARM if user % 2 else COLD for user in range(40)})
+        assert page.request.post(f"{service.url}upload?refit=false", data=later).ok
+        page.click("nav a[href='#try']")
+        page.click("nav a[href='#start']")  # it asks again
+        expect(words).to_contain_text("to 40 users")
+        told = service.ask("check")
+        assert words.inner_text() == told["words"]
+        rows = [f"Stated\n{100 * told['stated']:.1f}", f"Came true\n{100 * told['observed']:.1f}"]
+        shown = [text.replace("\u00a0%", "") for text in texts(page, "#came-true-bars li")]
+        assert shown == rows
+        shares = page.locator("#came-true-bars .fill").evaluate_all(
+            "fills => fills.map(fill => Number(fill.style.getPropertyValue('--share')))"
+        )
+        assert shares[0] / shares[1] == pytest.approx(told["stated"] / told["observed"])
+        expect(page.locator("#came-true-scale")).to_contain_text("Both bars start at 0")
+
+
 def test_a_late_answer_to_an_old_question_is_dropped(browser, service):
     with opened(browser, service, "try") as page:
         page.locator("#popular li").first.wait_for()

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..distributions.datasets import simulate_clicks, simulate_rankings
 from ..engines.executors import Threads
+from ..evaluation.check import check
 from ..evaluation.evaluate import evaluate
 from ..evaluation.evaluate_again import evaluate_again
 from ..evaluation.result import Evaluation
@@ -355,6 +356,15 @@ def _figures(result: Evaluation) -> dict[str, Any]:
             )
         ],
     }
+
+
+def check_file(options: argparse.Namespace) -> int:
+    """Whether the probabilities of a model are right on later clicks."""
+    posterior = load(options.model)
+    later = clicks_for(posterior, options)
+    found = check(posterior, later, options.k, executor=Threads(options.threads))
+    print(as_text(found.figures()) if options.json else found)
+    return 0
 
 
 def report_file(options: argparse.Namespace) -> int:

@@ -76,8 +76,9 @@ def make_parser() -> argparse.ArgumentParser:
     adders = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for add in (_demo, _simulate, _split, _fit, _update, _consensus, _recommend, _similar):
         add(adders)
-    for add in (_explain, _pairs, _evaluate, _distances, _report, _info, _serve, _completion):
+    for add in (_explain, _pairs, _evaluate, _check, _distances, _report, _info, _serve):
         add(adders)
+    _completion(adders)
     return parser
 
 
@@ -348,6 +349,27 @@ def _evaluate(adders: Any) -> None:
     )
     parser.add_argument("--test", metavar="FILE", help="later clicks, instead of hidden ones")
     add_model(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _check(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "check",
+        commands.check_file,
+        "Check whether the probabilities of a model are right on clicks that came after it. Says "
+        "how many recommendations came true, how many were stated, and whether to fit again.",
+        "pseudomallows check model.pm later.csv --k 10",
+    )
+    add_saved(parser)
+    parser.add_argument(
+        "file",
+        metavar="LATER_FILE",
+        help="clicks that came after the fit, - for standard input",
+    )
+    add_reading(parser)
+    parser.add_argument("--k", type=count, default=10, metavar="N", help="items for each user (10)")
+    add_threads(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

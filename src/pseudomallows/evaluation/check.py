@@ -20,6 +20,7 @@ LARGEST_WINDOW = 30  # later clicks of a user that are looked at
 LEAST_USERS = 30  # to say anything
 TOLERANCE = 0.01  # an error of the mean that nobody minds
 NORMAL_95 = 1.96
+SCATTER = np.uint64(0x9E3779B97F4A7C15)  # times this, modulo 2**64, neighbours are far apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,23 @@ class Check:
         """95 % interval of observed minus stated."""
         gap, width = self.observed - self.stated, NORMAL_95 * self.error
         return gap - width, gap + width
+
+    def figures(self) -> dict[str, Any]:
+        """Everything, ready for JSON; the interval of one user alone is not known."""
+        low, high = self.interval if self.n_users > 1 else (None, None)
+        names, bins = ("stated", "observed", "count"), self.calibration
+        columns = bins.stated.tolist(), bins.observed.tolist(), bins.counts.tolist()
+        return {
+            "stated": self.stated,
+            "observed": self.observed,
+            "low": low,
+            "high": high,
+            "n_users": self.n_users,
+            "n_recommendations": self.n_recommendations,
+            "answer": self.answer,
+            "words": str(self),
+            "bins": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
+        }
 
     @property
     def answer(self) -> str:
@@ -88,7 +106,8 @@ def check(
         A fit of clicks.
     later : Clicks, data frame, dict or path
         Later clicks. Users and items that are not in the fit, and clicks that are, do not count. Of
-        more than 30 new clicks of a user the first 30 count, by their times, or by chance.
+        more than 30 new clicks of a user the first 30 count, by their times; by chance, where there
+        are none or they are the same.
     k : int
         Recommendations for each user.
     n_bins : int
@@ -136,10 +155,13 @@ def _new_clicks(clicks: Clicks, later: Any) -> Clicks:
 
 
 def _first_clicks(new: Clicks) -> Clicks:
-    """At most so many of each user, the first in time; all, if there are no times."""
+    """At most so many of each user, the first in time, by chance those of one time; all, if there
+    are no times."""
     if new.times is None:
         return new
-    order = np.lexsort((new.times, new.owners))
+    cells = new.owners * new.n_items + new.codes
+    chance = cells.astype(np.uint64) * SCATTER
+    order = np.lexsort((chance, new.times, new.owners))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order)) - new.starts[new.owners]
     return new.choose(place < LARGEST_WINDOW)

@@ -19,6 +19,7 @@ from .types import (
     MAX_ROWS,
     BatchAnswer,
     BatchRequest,
+    CheckAnswer,
     ClicksAnswer,
     ClicksRequest,
     ClustersAnswer,
@@ -134,6 +135,12 @@ async def items(service: Service, request: Request) -> Response:
 async def model(service: Service, request: Request) -> Response:
     """What is served."""
     return _json(encode(await service.about()))
+
+
+@endpoint("GET", "/check", answers=CheckAnswer, errors=(404,), writes=False)
+async def check(service: Service, request: Request) -> Response:
+    """Have the stated probabilities come true, on the clicks since the fit."""
+    return _json(encode(await service.check()))
 
 
 # How the service is

@@ -18,14 +18,16 @@ from .jobs.refits import Refit, Refits
 from .jobs.upload_file import DEFAULT_LIMITS, UploadLimits
 from .jobs.uploads import Uploaded, Uploads
 from .metrics import Metrics
+from .models.check import check_model
 from .models.model import Model, Question
 from .models.versions import Versions
 from .stores.async_store import BRIEF, AsyncStore
 from .stores.open import open_store
-from .types import BatchRow, BatchUser, ModelAnswer, check_name, encode
+from .types import BatchRow, BatchUser, CheckAnswer, ModelAnswer, check_name, encode
 
 log = logging.getLogger("pseudomallows")
 WATCH_SECONDS = 2.0  # between two looks for a version that another process has made
+CHECK_SECONDS = 600.0  # between two looks at whether the stated chances have come true
 BATCH_STEP = 32  # users of a batch who are answered before others may ask
 How = tuple[int, Sequence[str], Sequence[str] | None, bool]  # k, exclude, only, reasons
 T = TypeVar("T")
@@ -69,7 +71,8 @@ class Service:
         self._behind = ThreadPoolExecutor(1, thread_name_prefix="behind")
         self._waiting = self._n_stored = 0
         self._tasks: list[asyncio.Task[None]] = []
-        self._turn = asyncio.Lock()
+        self._turn, self._checking = asyncio.Lock(), asyncio.Lock()
+        self._checked: tuple[int, CheckAnswer] | None = None  # changes of the store by then
         self._closed = False
 
     # Beginning and end
@@ -77,6 +80,7 @@ class Service:
     async def start(self) -> None:
         """Begin what goes on beside the requests."""
         beside = [self._watch_versions(), self.store.watch(), self.uploads.clean()]
+        beside.append(self._check_now_and_then())
         if self.refit_every:
             beside.append(self._refit_now_and_then(self.refit_every))
         self._tasks += [asyncio.create_task(work) for work in beside]
@@ -141,14 +145,21 @@ class Service:
         while True:
             await asyncio.sleep(seconds)
             try:
-                _, changes = await self.store.ask(lambda store: store.counts())
-                settings = self.model.posterior.settings
-                known = settings.get("stored_changes", settings.get("stored_clicks", 0))
-                if changes not in (known, last) and not self.refits.is_busy:
+                changes = await self._changes()
+                if changes not in (self._known_changes(), last) and not self.refits.is_busy:
                     await self.refit(None, None)
                     last = changes
             except Exception as error:
                 log.warning("no refit: %s", error)
+
+    async def _changes(self) -> int:
+        """How many clicks were added to the store or removed, so far."""
+        return (await self.store.ask(lambda store: store.counts()))[1]
+
+    def _known_changes(self) -> int:
+        """The same, when the model was fitted."""
+        settings = self.model.posterior.settings
+        return int(settings.get("stored_changes", settings.get("stored_clicks", 0)))
 
     async def refit(self, clusters: int | str | None, method: str | None) -> Refit:
         """Start a refit from the newest version and the store."""
@@ -313,6 +324,46 @@ class Service:
             updates=settings.get("updates", 0),
         )
 
+    # Have the chances come true?
+
+    async def check(self) -> CheckAnswer:
+        """The answer of /check, kept until the model or the store changes."""
+        changes = await self._changes()
+        async with self._checking:  # who waited takes what was made meanwhile
+            model, kept = self.model, self._checked
+            if kept is not None and kept[1].model == model.number and kept[0] >= changes:
+                return kept[1]
+            changes = await self._changes()
+            answer = await self.slow(lambda: check_model(model, self.store.blocking))
+            self._checked = changes, answer
+            return answer
+
+    async def _check_now_and_then(self) -> None:
+        """If there are clicks that the model has not learned from."""
+        while True:
+            await asyncio.sleep(CHECK_SECONDS)
+            try:
+                if self.model.clicks.n_users and await self._changes() != self._known_changes():
+                    await self.check()
+            except Exception as error:
+                log.warning("no check: %s", error)
+
+    def _check_gauges(self) -> dict[str, tuple[str, float]]:
+        """Of the last check of this model, if there was one."""
+        if self._checked is None or self._checked[1].model != self.model.number:
+            return {}
+        last = self._checked[1]
+        gauges = {
+            "check_users": ("Users with new clicks in the last check.", last.n_users),
+            "check_stated": ("Mean probability of what they were recommended.", last.stated),
+            "check_observed": ("Share of it that they clicked.", last.observed),
+        }
+        return {
+            name: (words, float(value))
+            for name, (words, value) in gauges.items()
+            if value is not None
+        }
+
     async def metrics_text(self) -> str:
         """The answer of /metrics."""
         model, is_good = self.model, self.store.health.problem is None
@@ -330,7 +381,7 @@ class Service:
             "store_good": ("Can clicks be kept?", float(is_good)),
             "stored_clicks": ("Clicks in the store, when it last answered.", float(self._n_stored)),
         }
-        return self.metrics.text(gauges)
+        return self.metrics.text(gauges | self._check_gauges())
 
 
 def _known_clicks(

@@ -181,6 +181,31 @@ class ModelAnswer(Struct):
     updates: int  # refits since the last fit anew, by which its chains went on
 
 
+class CheckBin(Struct):
+    """Recommendations of about the same probability: its mean, the share that came true, and how
+    many they are."""
+
+    stated: float
+    observed: float
+    count: int
+
+
+class CheckAnswer(Struct):
+    """Have the stated probabilities come true, on what users of the model clicked since the fit?
+    `low` to `high` is the 95 % interval of observed minus stated; null is what is not known yet."""
+
+    model: int
+    answer: Literal["yes", "no", "too few"]
+    words: str
+    stated: float | None = None
+    observed: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n_users: int = 0
+    n_recommendations: int = 0
+    bins: list[CheckBin] = []
+
+
 class HealthAnswer(Struct):
     """All is well: answers can be given and clicks be kept."""
 

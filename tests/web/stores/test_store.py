@@ -10,6 +10,7 @@ import time
 import pytest
 
 from pseudomallows.web.errors import ServiceError
+from pseudomallows.web.stores import store as store_module
 from pseudomallows.web.stores.async_store import AsyncStore
 from pseudomallows.web.stores.open import open_store
 from webhelp import Process, make_model, run_sql
@@ -33,6 +34,31 @@ def test_many_clicks_come_back_in_pieces(address):
     pairs = [(f"user {i % 997}", f"item {i}") for i in range(12_345)]
     store.add(pairs)
     assert list(store.all_clicks()) == pairs
+    store.close()
+
+
+def test_the_newest_clicks_come_first_and_those_of_users_with_times(address, monkeypatch):
+    """Page by page, and no more than are wanted; the clicks of an upload have one time."""
+    monkeypatch.setattr(store_module, "PAGE", 2)
+    store = open_store(address)
+    store.add([("ann", "tea"), ("bob", "tea"), ("ann", "ale")])
+    upload = store.begin_upload(1, 2)
+    store.add_part(upload, [("ann", "gin"), ("ann", "cola"), ("ann", "tea")])
+    assert [len(page) for page in store.newest_clicks(9)] == [2, 1]  # it does not count yet
+    store.finish_upload(upload)
+    store.add([("ann", "rum")])
+    posted = [("ann", "rum"), ("ann", "ale"), ("bob", "tea"), ("ann", "tea")]
+    pages = list(store.newest_clicks(6))
+    assert [len(page) for page in pages] == [2, 2, 2]
+    assert [tuple(pair) for page in pages for pair in page] == [
+        *posted,
+        ("ann", "cola"),
+        ("ann", "gin"),
+    ]
+    times = {(user, item): time for user, item, time in store.timed_clicks_of(["ann"])[:4]}
+    assert list(times) == [("ann", item) for item in ("tea", "ale", "cola", "gin")]
+    assert len(set(times.values())) == 3
+    assert store.timed_clicks_of(["ann"])[-1] == ("ann", "rum", 4)
     store.close()
 
 

@@ -1,6 +1,6 @@
 // Start: what the model knows, in a sentence and a picture, and whether to trust it.
 
-import { bar, byId, count, make, many, named, percent } from "./dom.js";
+import { bar, byId, count, make, many, named, percent, plain, scaleTop } from "./dom.js";
 import { ask } from "./service.js";
 
 const METHODS = {
@@ -10,6 +10,7 @@ const METHODS = {
   matched: "the matched law of clicks, which is very nearly exact",
   personal: "personal: an order of each user's own",
 };
+const FEWEST = 30; // recommendations of which a share is told
 const N_POPULAR = 3; // items shown where there are no clusters
 const ANSWERS = { yes: "yes", "with care": "care", no: "no" };
 
@@ -25,6 +26,11 @@ export function renew(model, clusters) {
   byId("to-consensus").hidden = !model.n_clusters;
   tellFacts(model);
   for (const id of ["verdict", "start-actions", "about"]) byId(id).hidden = false;
+}
+
+// Each time the view is looked at: new clicks may have come.
+export function show() {
+  tellCheck(told);
 }
 
 export function waiting() {
@@ -43,6 +49,36 @@ function tellTrust(model) {
   answer.textContent = model.trusted;
   answer.className = `answer ${ANSWERS[model.trusted] ?? "care"}`;
   byId("why").textContent = model.why ?? "";
+}
+
+// How much of what was recommended was clicked, against how much was stated; in words first.
+async function tellCheck(model) {
+  const found = model.n_users ? await ask("check").catch(() => null) : null;
+  if (model !== told) return;
+  byId("came-true").hidden = !found;
+  if (!found) return;
+  byId("came-true-words").textContent = plain(found.words);
+  byId("came-true-picture").hidden = !found.n_users;
+  if (!found.n_users) return;
+  const top = scaleTop(Math.max(found.stated, found.observed));
+  const rows = [["Stated", found.stated], ["Came true", found.observed]];
+  byId("came-true-bars").replaceChildren(...rows.map(([name, share]) => shareRow(name, share, top)));
+  byId("came-true-scale").textContent = `Both bars start at 0; a full bar is ${percent(top)}.${surest(found.bins)}`;
+}
+
+// The mean may hide that the surest are stated too high and the others too low, or the reverse.
+function surest(bins) {
+  const { stated, observed, count: n } = bins.at(-1);
+  if (bins.length < 2 || n < FEWEST) return "";
+  return ` Of the surest ${count(n)}, ${exact(observed)} came true, and ${exact(stated)} were stated.`;
+}
+
+const exact = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
+
+function shareRow(name, share, top) {
+  const value = make("span", { class: "value", text: exact(share) });
+  const head = make("div", { class: "row" }, make("span", { text: name }), value);
+  return make("li", {}, make("div", { class: "bar-row" }, head, bar(share / top)));
 }
 
 function drawClusters(clusters) {

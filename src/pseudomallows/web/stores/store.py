@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..errors import StoreError
 
 SCHEMA = 2  # 0.1 had `clicks` alone
+LAST = 2**63 - 1  # more than any number of a click
 PAGE = 5_000  # rows read at a time: little memory, few round trips
 CLEANED = 5_000  # rows removed at a time: posted clicks wait for one such commit at most
 COLUMNS = {
@@ -42,7 +43,8 @@ TABLES = (
 FIRST_STATE = "INSERT INTO {state} SELECT 1, %s, count(*), count(*), 0 FROM {clicks}"
 EACH_ONCE = "ON CONFLICT ({user}, item) DO NOTHING"
 CLICKS_OF = (
-    "SELECT {user}, item FROM (SELECT {user}, item, number AS place, 0 AS upload FROM {clicks} "
+    "SELECT {user}, item, place, upload FROM "
+    "(SELECT {user}, item, number AS place, 0 AS upload FROM {clicks} "
     "WHERE {user} {is_one} UNION ALL SELECT {user}, item, after, id FROM {uploads} CROSS JOIN "
     "{uploaded} WHERE upload = id AND stage = 'done' AND {user} {is_one}) AS known "
     "ORDER BY place, upload, item"
@@ -161,11 +163,45 @@ class Store(ABC):
 
         def work(run: Run) -> None:
             for value in self._user_values(list(clicks)):
-                for user, item in run(CLICKS_OF, (value, value)).fetchall():
+                for user, item, _, _ in run(CLICKS_OF, (value, value)).fetchall():
                     clicks[user][item] = None
 
         self._read(work)
         return {user: list(items) for user, items in clicks.items()}
+
+    def timed_clicks_of(self, users: Sequence[str]) -> list[tuple[str, str, int]]:
+        """User, item and time of the clicks of some users. Times are whole numbers that order the
+        clicks of a user; those of an upload have the same. A click may come several times."""
+        rows: list[tuple[str, str, int]] = []
+
+        def work(run: Run) -> None:
+            time, last = 0, None
+            for value in self._user_values(users):
+                for user, item, *now in run(CLICKS_OF, (value, value)).fetchall():
+                    time, last = time + (now != last), now
+                    rows.append((user, item, time))
+
+        self._read(work)
+        return rows
+
+    def newest_clicks(self, most: int) -> Iterator[list[Pair]]:
+        """At most so many clicks, a page at a time, others get in between: the posted ones, newest
+        first, then those of the newest upload, and so on."""
+        text, before = "number, {user}, item FROM {clicks} WHERE number < %s", LAST
+        while page := self._page(text, "number DESC", (before,), most):
+            most, before = most - len(page), page[-1][0]
+            yield [(user, item) for _, user, item in page]
+        text = "{user}, item FROM {uploaded} WHERE upload = %s AND ({user}, item) > (%s, %s)"
+        for upload in self.uploads():
+            last: Pair = ("", "")
+            while page := self._page(text, "{user}, item", (upload.number, *last), most):
+                most, last = most - len(page), page[-1]
+                yield page
+
+    def _page(self, text: str, order: str, values: tuple[Any, ...], most: int) -> list[Any]:
+        """Some of the rows, in order."""
+        text = f"SELECT {text} ORDER BY {order} LIMIT {min(PAGE, most)}"
+        return self._read(lambda run: list(run(text, values).fetchall()))
 
     def all_clicks(self) -> Iterator[Pair]:
         """Every click of one moment: the posted ones, oldest first, then upload after upload.

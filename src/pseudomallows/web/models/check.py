@@ -1,0 +1,83 @@
+"""Have the stated probabilities come true, on the clicks that came since the model was fitted?"""
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+
+from ...evaluation.check import check
+from ...posteriors.personal import Fit, PersonalFit
+from ...preferences import Clicks
+from ...preferences.inputs.clicks import clicks_of_pairs
+from ..errors import ServiceError
+from ..stores.store import Pair, Store
+from ..types import CheckAnswer, CheckBin
+from .model import ONE, Model
+
+MOST_CLICKS = 200_000  # that are read in search of users with new ones
+MOST_USERS = 5_000  # whose clicks are looked at: the mean is known to half a point by them
+USERS_AT_ONCE = 100  # asked for: other readers of the store get in between
+NOTHING = (
+    "Nothing new to go by yet: since the model was fitted, none of its users has clicked an item "
+    "that was new to them."
+)
+
+
+def check_model(model: Model, store: Store) -> CheckAnswer:
+    """Whether the probabilities of a model have come true, on the newest stored clicks."""
+    if not model.clicks.n_users:
+        raise ServiceError(
+            404, "this model keeps no users, so nobody can tell which clicks are new to them"
+        )
+    new = _new_clicks(model, store)
+    if new is None:
+        return CheckAnswer(model.number, "too few", NOTHING)
+    figures = check(_with_own_tables(model.posterior), new, executor=ONE).figures()
+    bins = [CheckBin(**each) for each in figures.pop("bins")]
+    return CheckAnswer(model=model.number, bins=bins, **figures)
+
+
+def _new_clicks(model: Model, store: Store) -> Clicks | None:
+    """All stored clicks of those who clicked something new last, by the names of the model."""
+    rows, codes, times = list[int](), list[int](), list[int]()
+    users = list(_users_with_new(model, store))
+    for first in range(0, len(users), USERS_AT_ONCE):
+        for user, item, time in store.timed_clicks_of(users[first : first + USERS_AT_ONCE]):
+            if _is_new(model, (user, item)):
+                rows.append(model.rows[user])
+                codes.append(model.codes[item])
+                times.append(time)
+    if not rows:
+        return None
+    names = model.clicks.weights, model.clicks.users, model.clicks.items
+    return clicks_of_pairs(np.array(rows), np.array(codes), *names, np.array(times, dtype=float))
+
+
+def _users_with_new(model: Model, store: Store) -> Iterator[str]:
+    """Each once; all of their clicks count, so that the first of them are known."""
+    seen = set[str]()
+    for page in store.newest_clicks(MOST_CLICKS):
+        for pair in page:
+            if pair[0] not in seen and _is_new(model, pair):
+                seen.add(pair[0])
+                yield pair[0]
+                if len(seen) == MOST_USERS:
+                    return
+
+
+def _is_new(model: Model, pair: Pair) -> bool:
+    """Is it the click of a user of the fit on an item of the fit, and not in the fit?"""
+    row, code = model.rows.get(pair[0]), model.codes.get(pair[1])
+    if row is None or code is None:
+        return False
+    known = model.clicks.clicks_of(row)
+    place = known.searchsorted(code)
+    return len(known) > 0 and (place == len(known) or known[place] != code)
+
+
+def _with_own_tables(posterior: Fit) -> Fit:
+    """The same fit; the tables that it makes are of no use to requests, and go with it."""
+    if isinstance(posterior, PersonalFit) and posterior.clusters is not None:
+        return replace(posterior, clusters=copy(posterior.clusters))
+    return copy(posterior)
