@@ -88,3 +88,19 @@ def calibration(points: Sequence[tuple[float, float, float, float]]) -> dict[str
     ]
     ticks = [(share, right(share), up(share)) for share in (0.0, 0.5 * end, end)]
     return {"ticks": ticks, "dots": dots}
+
+
+def pair_cells(table: NDArray[np.float64]) -> list[list[tuple[float, float] | None]]:
+    """``cells[row][column]`` is (probability that the row comes first, how far it is from a
+    toss-up, 0 to 1); None for an item and itself.
+
+    >>> pair_cells(np.array([[0.5, 0.75], [0.25, 0.5]]))
+    [[None, (0.75, 0.5)], [(0.25, 0.5), None]]
+    """
+    return [
+        [
+            None if row == column else (chance, abs(2 * chance - 1))
+            for column, chance in enumerate(chances)
+        ]
+        for row, chances in enumerate(table.tolist())
+    ]
