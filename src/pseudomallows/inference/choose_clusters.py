@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor
+from ..engines.progress import Progress, as_progress
 from ..latent.population import Population
 from ..latent.registry import CLICK_LAWS, make_population
 from ..preferences import Preferences, check_preferences
@@ -97,7 +98,7 @@ def choose_clusters(
     share_prior: float = 1.0,
     rng: np.random.Generator | int | None = None,
     executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | bool | None = None,
     distance: str = "footrule",
 ) -> ClusterCurve:
     """Choose the number of clusters by the exact likelihood of users held out.
@@ -119,8 +120,8 @@ def choose_clusters(
         The Dirichlet prior of their shares.
     rng : numpy.random.Generator or seed, optional
         Source of randomness.
-    progress : callable, optional
-        Called as ``progress(done, total)``; the end may come early.
+    progress : bool or callable, optional
+        True: a bar. A callable is called as ``progress(done, total)``; the end may come early.
     distance : str
         As in :func:`fit`; for users known in part, one with an exact likelihood: "footrule",
         "hamming", or "kendall" without gaps.
@@ -154,13 +155,13 @@ def choose_clusters(
     if prefs.kind == "clicks" and distance in CLICK_LAWS:
         start = functools.partial(start_matched, distance=distance)
     start = functools.partial(start, alpha=alpha, share_prior=share_prior, rng=rng)
+    report = as_progress(progress, "comparing numbers of clusters")
     tried, scores, to_try = [], [], list(_growing(most))
     for n_clusters in to_try:
         tried.append(n_clusters)
         parts = [_held_out_scores(population, rows, fold, n_clusters, start) for fold in folds]
         scores.append(np.concatenate(parts))
-        if progress is not None:
-            progress(len(tried), len(to_try))
+        report(len(tried), len(to_try))
         means = [score.mean() for score in scores]
         if max(means) > max(means[-2:]) and len(means) > 2:
             break
