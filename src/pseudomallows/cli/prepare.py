@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..distances import DISTANCES
+from ..distances import DISTANCES, distance_between
 from ..distributions.datasets import simulate_clicks, simulate_rankings
 from ..distributions.mallows import Mallows
 from ..evaluation.evaluate import evaluate
@@ -76,9 +76,23 @@ def _comparisons() -> None:
 
 def _distances() -> None:
     prefs = simulate_rankings(40, 6, 6.0, rng=1).preferences
+    partial = simulate_rankings(40, 6, 6.0, top=3, rng=1).preferences
+    for name in ("hamming", "kendall"):
+        fit(partial, "mcmc", distance=name, **SHORT)
     for name in DISTANCES:
+        distance_between([[2, 1, 3]], [1, 2, 3], name)
         Mallows(np.arange(1, 7), 2.0, name).draw(2, rng=1)
         fit(prefs, "mcmc", distance=name, **SHORT)
+
+
+def _kendall() -> None:
+    prefs = simulate_clicks(120, 6, [6.0, 6.0], 2.5, rng=1).preferences
+    for n_clusters in (1, 2):
+        posterior = fit(prefs, "mcmc", n_clusters=n_clusters, distance="kendall", **SHORT)
+        recommend(posterior, 2)
+        recommend(posterior, 2, clicks={"new": [1]})
+    prefs = simulate_clicks(400, 30, 5.0, 8, min_clicks=6, rng=1).preferences
+    recommend(fit(prefs, "personal", distance="kendall", rng=1), 3)
 
 
 PARTS: dict[str, tuple[str, Callable[[], None]]] = {  # the longest first
@@ -88,6 +102,7 @@ PARTS: dict[str, tuple[str, Callable[[], None]]] = {  # the longest first
     "rankings": ("rankings, full and partial", _rankings),
     "comparisons": ("comparisons and votes", _comparisons),
     "distances": ("the other distances", _distances),
+    "kendall": ("clicks by Kendall's distance", _kendall),
     "paper": ("the paper's method on clicks", _approximate_clicks),
 }
 
