@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..markup import Markup, bar, card, reliability, table
 from ..posteriors.personal import Fit
 from ..recommendations.recommend import Recommendations
 
@@ -22,6 +23,12 @@ class Calibration:
     def error(self) -> float:
         """Expected calibration error: the mean gap, each bin by its number."""
         return float(np.average(np.abs(self.stated - self.observed), weights=self.counts))
+
+    def points(self) -> list[tuple[float, float, float, int]]:
+        """Rows for a picture: stated, observed, two standard errors of it, count."""
+        errors = 2 * np.sqrt(self.observed * (1 - self.observed) / self.counts)
+        columns = (self.stated, self.observed, errors, self.counts)
+        return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,3 +61,14 @@ class Evaluation:
             f"{self.popularity:.1%}, calibration error {self.calibration.error:.3f}; "
             f"{self.n_users} users)"
         )
+
+    def _repr_html_(self) -> str:
+        """For a notebook: accuracy against popularity, and the calibration as a picture."""
+        shares = {"recommended": self.accuracy, "most popular": self.popularity}
+        rows: list[tuple[str, Markup]] = [
+            (name, bar(share, f"{100 * share:.1f}\u00a0%")) for name, share in shares.items()
+        ]
+        words = f"of {self.n_users:,} users; stated and true chances differ by "
+        words += f"{100 * self.calibration.error:.1f}\u00a0% on average"
+        picture = reliability(self.calibration.points())
+        return card("Evaluation", words, table(["items", "right"], rows), picture)

@@ -1,5 +1,7 @@
 """choose_clusters: how many clusters describe unseen users best."""
 
+from __future__ import annotations
+
 import functools
 import math
 from collections.abc import Callable, Iterator
@@ -13,6 +15,7 @@ from ..engines.executors import Executor
 from ..engines.progress import Progress, as_progress
 from ..latent.population import Population
 from ..latent.registry import CLICK_LAWS, make_population
+from ..markup import card, table
 from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
 from .chains.matched_starts import start_matched
@@ -69,6 +72,16 @@ class ClusterCurve(HeldOutScores):
         pairs = zip(self.n_clusters.tolist(), self.means.tolist(), strict=True)
         listed = ", ".join(f"{number}: {mean:.2f}" for number, mean in pairs)
         return f"ClusterCurve({self.chosen} clusters chosen; mean scores {listed})"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the score of each number of clusters, and which is chosen."""
+        columns = (self.n_clusters.tolist(), self.means.tolist(), self.errors.tolist())
+        rows = [
+            (number, f"{mean:.3f}", f"{error:.3f}", "chosen" if number == self.chosen else "")
+            for number, mean, error in zip(*columns, strict=True)
+        ]
+        head = ["clusters", "log likelihood of an unseen user", "error against the best", ""]
+        return card("ClusterCurve", f"{self.chosen} chosen", table(head, rows))
 
     def as_settings(self) -> dict[str, Any]:
         """For the settings of a posterior, and for plots."""

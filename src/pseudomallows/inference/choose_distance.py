@@ -1,5 +1,7 @@
 """choose_distance: which distance describes unseen users best."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

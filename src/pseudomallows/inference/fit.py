@@ -1,5 +1,7 @@
 """fit: one door to every method."""
 
+from __future__ import annotations
+
 import os
 import textwrap
 import time

@@ -1,5 +1,7 @@
 """update: more users, or more clicks of the same users, without starting anew."""
 
+from __future__ import annotations
+
 import time
 from dataclasses import replace
 from typing import Any

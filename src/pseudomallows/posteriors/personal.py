@@ -7,6 +7,8 @@ the user keeps to it. The score of an item never uses the click on it, so that l
 without holding anything out.
 """
 
+from __future__ import annotations
+
 import math
 import os
 from collections.abc import Callable
@@ -20,12 +22,14 @@ from numpy.typing import NDArray
 from ..kernels.click_rows import slice_clicks
 from ..kernels.footrule.personal import weigh_alphas
 from ..latent.own_laws import OWN_LAWS, OwnLaw
+from ..markup import bar, card, table
 from ..preferences import Clicks, Preferences
 from ..rankings import orderings_of
 from .corrections import Correction
 from .posterior import Posterior
 
 MOST_STRETCH = 1.5  # how much wider or narrower a window may be than that of its correction
+N_SHOWN = 5  # items in a notebook
 Floats = NDArray[np.float64]
 
 
@@ -170,6 +174,17 @@ class PersonalFit(PersonalModel):
     def __repr__(self) -> str:
         return f"PersonalFit({self.n_users} users, {self.n_items} items)"
 
+    def _repr_html_(self) -> str:
+        """For a notebook: what it is, and what is popular."""
+        rows = [
+            (row["rank"], str(row["item"]), bar(row["share"], f"{100 * row['share']:.1f}\u00a0%"))
+            for row in self.most_clicked()[:N_SHOWN]
+        ]
+        words = (
+            f"an order for each of {self.n_users:,} users, of {self.n_items:,} items; most clicked:"
+        )
+        return card("PersonalFit", words, table(["", "item", "users"], rows))
+
     def __getattr__(self, name: str) -> Any:
         """What a posterior of draws has, and a personal fit has not: say what to ask instead."""
         if name in INSTEAD:
@@ -187,7 +202,7 @@ class PersonalFit(PersonalModel):
         return self.data if isinstance(self.data, Clicks) else None
 
     @property
-    def personal(self) -> "PersonalFit":
+    def personal(self) -> PersonalFit:
         """Itself: version 0.1 kept `item_weights` and the others under this name."""
         return self
 
@@ -255,6 +270,7 @@ INSTEAD = {
     "rank_probabilities": _ORDER,
     "pair_probabilities": _ORDER,
     "intervals": _ORDER,
+    "alpha_intervals": "alphas and alpha_shares are the distribution of alpha over the users",
     "mean_ranks": _ORDER,
     "shares_of_ranks": _ORDER,
     "summary": _ORDER,

@@ -18,12 +18,13 @@ from ..evaluation.result import Evaluation
 from ..files.atomic import write_whole
 from ..inference.methods import ALL_METHODS
 from ..inference.reproduce import call_of
+from ..markup import reliability
 from ..posteriors.personal import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
 from ..posteriors.verdict import judge
 from ..rankings import check_count, orderings_of
 from .examples import Figures, make_examples, mean_chances
-from .pictures import calibration, heat, pair_cells
+from .pictures import heat, pair_cells
 
 ENDS = (0.025, 0.975)  # of the 95 % intervals
 MAX_SHOWN = 40  # items in a picture; the others are in the table of all items
@@ -109,7 +110,7 @@ def _figures(posterior: Fit, evaluation: Evaluation | None, n_examples: int) -> 
     """What the template asks for, by name."""
     settings = posterior.settings
     method = str(settings.get("method", "unknown"))
-    points = [] if evaluation is None else _points(evaluation)
+    points = [] if evaluation is None else evaluation.calibration.points()
     error = None if evaluation is None else evaluation.calibration.error
     return {
         "fit": posterior,
@@ -123,7 +124,7 @@ def _figures(posterior: Fit, evaluation: Evaluation | None, n_examples: int) -> 
         "verdict": judge(posterior, error),
         "evaluation": evaluation,
         "points": points,
-        "picture": calibration(points) if points else None,
+        "picture": reliability(points, "23rem") if points else None,
         "examples": make_examples(posterior, n_examples),
         "call": call_of(posterior),
         **(_personal(posterior) if isinstance(posterior, PersonalFit) else _consensus(posterior)),
@@ -283,11 +284,3 @@ def _popular(fit: PersonalFit) -> list[tuple[int, Any, int, float]]:
         (rank, fit.items[code], counts[code], counts[code] / most)
         for rank, code in enumerate(fit.ties[:MAX_LISTED].tolist(), start=1)
     ]
-
-
-def _points(evaluation: Evaluation) -> list[tuple[float, float, float, int]]:
-    """The calibration as rows (stated, observed, two standard errors, count)."""
-    table = evaluation.calibration
-    errors = 2 * np.sqrt(table.observed * (1 - table.observed) / table.counts)
-    columns = (table.stated, table.observed, errors, table.counts)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
