@@ -57,10 +57,7 @@ class Preferences(ABC):
 
     def _repr_html_(self) -> str:
         """For a notebook: the data in numbers."""
-        rows = [
-            (what, value if isinstance(value, int) else f"{value:,.3g}")
-            for what, value in self.facts().items()
-        ]
+        rows = list(self.facts().items())
         return card(type(self).__name__, "", table(["", ""], rows))
 
     @property
