@@ -2,11 +2,13 @@
 PYTHON ?= python3
 RUN := .venv/bin/python
 READY := .venv/ready
+DEMO := .venv/demo
+INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
 .PHONY: demo docs paper test test-first test-second test-kernels test-slow coverage lint format constraints clean
 
-demo: $(READY)
-	$(RUN) -m pseudomallows demo --out demo
+demo: $(DEMO)
+	@$(RUN) -m pseudomallows demo --out demo
 
 # The figures and tables of the paper, into paper/: `make paper`, or `make paper FULL=1` in the paper's
 # own setting, an hour and a half of one core. With `MSWEB=FOLDER` (train.csv and test.csv, columns user and item)
@@ -54,10 +56,16 @@ format: $(READY)
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-# The virtual environment; made anew from the project's files whenever they change.
-$(READY): pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(RUN) -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+# The virtual environment, in two steps: what the demo needs, and on top of it the tools of the tests and pages. Both
+# are made anew from the project's files whenever these change.
+$(DEMO): pyproject.toml constraints.txt
+	@echo "Installing NumPy, SciPy, Numba and the command into .venv (some 100 MB) ..."
+	@$(PYTHON) -m venv .venv
+	@$(INSTALL) ".[cli,report]"
+	@touch $(DEMO)
+
+$(READY): $(DEMO)
+	$(INSTALL) ".[dev]"
 	touch $(READY)
 
 constraints:

@@ -12,6 +12,7 @@ import pseudomallows
 ROOT = Path(pseudomallows.__file__).parent
 ROOMS = (  # a room imports rooms above it, and `kernels`
     "_version",
+    "markup",
     "rankings",
     "preferences",
     "engines",

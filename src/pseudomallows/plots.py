@@ -6,11 +6,15 @@ from .show.plots import (
     elbow,
     heat,
     intervals,
+    memberships,
     pairs,
     rank_histograms,
     reliability,
+    save,
     shares,
+    top_k,
     trace,
+    traces,
 )
 
 __all__ = [
@@ -19,9 +23,13 @@ __all__ = [
     "elbow",
     "heat",
     "intervals",
+    "memberships",
     "pairs",
     "rank_histograms",
     "reliability",
+    "save",
     "shares",
+    "top_k",
     "trace",
+    "traces",
 ]

@@ -1,5 +1,7 @@
 """Rankings and orderings: check, convert, compare."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -9,30 +9,31 @@ import pytest
 
 import pseudomallows as pm
 from clihelp import run
-from pseudomallows.cli.demo import FULL, METHODS
 from pseudomallows.posteriors.verdict import judge
 
 
 def test_the_demo(here, capsys, monkeypatch):
-    """On few customers and two clusters, so that it is quick."""
+    """On few customers, so that it is quick."""
     prefs = pm.datasets.online_retail(n_items=30, min_purchases=13)
-    monkeypatch.setitem(METHODS["matched"], "n_clusters", 2)
     monkeypatch.setattr(pm.datasets, "online_retail", lambda **_: prefs)
     assert run("demo", "--out", "a demo", "--seed", "1") == 0
     printed = capsys.readouterr().out
-    shares = [float(share) for share in re.findall(r"(\d+\.\d)%", printed)]
-    assert len(shares) == 3
-    assert re.search(r"Can the clusters be trusted\? (yes|with care|no): \w", printed)
+    shares = [float(share) for share in re.findall(r"(\d+\.\d)%  were right", printed)]
+    assert len(shares) == 2
+    assert re.search(r"Can it be trusted\? (yes|with care|no): \w", printed)
+    assert re.search(r"said +\d+%   came true +\d+%", printed)
+    assert "  because of " in printed
+    assert len(printed.splitlines()) <= 24  # one screen
     assert "report.html" in printed
     assert sorted(os.listdir("a demo")) == ["model.pm", "recommendations.csv", "report.html"]
-    assert pm.load("a demo/model.pm").n_clusters == 2
+    assert isinstance(pm.load("a demo/model.pm"), pm.PersonalFit)
     assert pm.read("a demo/recommendations.csv", "clicks").n_users == 211  # one has all
 
 
 @pytest.mark.slow
-def test_the_clusters_of_the_demo_have_converged():
+def test_clusters_of_the_purchases_converge():
     prefs = pm.datasets.online_retail(min_purchases=13)
-    posterior = pm.fit(prefs, "matched", rng=1, **METHODS["matched"] | FULL)
+    posterior = pm.fit(prefs, "matched", n_clusters=6, n_draws=100, n_chains=4, rng=1)
     found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
     assert max(each.worst_rhat for each in found) <= 1.05
     assert min(each.least_effective_size for each in found) >= 100

@@ -8,9 +8,9 @@ from pseudomallows.show.page import LONGEST_NAME, TEMPLATES, across, percent, pl
 MACROS = TEMPLATES.get_template("macros.html").module
 
 
-def test_a_long_name_is_cut_and_told_in_full_in_its_title():
+def test_a_long_name_is_cut_between_words_and_given_in_full_in_its_title():
     words = "a name that is much too long to be shown at once"
-    assert MACROS.name(words, 10) == f'<bdi title="{words}">a name th…</bdi>'
+    assert MACROS.name(words, 10) == f'<bdi title="{words}">a name…</bdi>'
     assert MACROS.name("short", 10) == "<bdi>short</bdi>"
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pseudomallows.show.pictures import calibration, heat, in_cells
+from pseudomallows.show.pictures import heat, in_cells
 
 LAW = np.random.default_rng(1).dirichlet(np.ones(130), size=3)  # [item, rank - 1]
 
@@ -33,13 +33,3 @@ def test_many_ranks_have_three_numbers_over_them():
         (62, "middle"),
         (125, "end"),
     ]
-
-
-def test_on_the_diagonal_stated_and_observed_are_equal():
-    found = calibration([(0.1, 0.1, 0.02, 400), (0.2, 0.3, 0.5, 100)])
-    (x, y, low, high, radius), (_, _, lowest, highest, small) = found["dots"]
-    assert x - 46 == pytest.approx(274 - y)
-    assert (low, high) == (pytest.approx(y + 13.2), pytest.approx(y - 13.2))
-    assert (lowest, highest) == (274, 10)  # errors end at the frame
-    assert (radius, small) == (10, 5)
-    assert [share for share, _, _ in found["ticks"]] == [0, 0.2, 0.4]

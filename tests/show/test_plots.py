@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import matplotlib
 import numpy as np
 import pytest
@@ -143,3 +145,41 @@ def test_many_items_lose_their_names_but_draw():
 def test_an_unknown_item_is_named(posterior):
     with pytest.raises(ValueError, match=r"no item is named 'zebra'; the first are \['plain'"):
         pm.plots.trace(posterior, "zebra")
+
+
+def test_traces_are_a_grid_of_alpha_and_of_items(posterior):
+    figure = plots.traces(posterior, ["x", "dear $5"])
+    axes = [ax for ax in figure.axes if ax.get_visible()]
+    assert [ax.get_title() for ax in axes] == ["alpha", "rank of x", r"rank of dear \$5"]
+    shown = axes[1].lines[2].get_ydata()
+    assert shown.tolist() == posterior.consensus[2, :, 0, 4].tolist()
+    assert len(plots.traces(posterior).axes) == 6
+    figure.canvas.draw()
+
+
+def test_top_k_shows_how_likely_an_item_is_among_the_first(posterior):
+    ax = plots.top_k(posterior, k=2, n_items=4)
+    chances = np.sort(posterior.rank_probabilities()[:, :2].sum(axis=1))[::-1]
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx(chances[:4])
+    assert ax.get_title() == "Among the first 2"
+    ax.figure.canvas.draw()
+
+
+def test_memberships_stack_to_one_for_every_user(clustered):
+    ax = plots.memberships(clustered)
+    assert ax.patches[-1].get_data().values == pytest.approx(np.ones(150))
+    first = ax.patches[0].get_data().values
+    assert first == pytest.approx(np.sort(first)[::-1], abs=0.5)
+    assert first.sum() == pytest.approx(clustered.memberships[:, 0].sum())
+    prefs = pm.simulate_rankings(9, 3, 2, rng=1).preferences
+    nobody = replace(pm.fit(prefs, "pseudo", alpha=2, rng=1), chain_memberships=np.ones((1, 0, 1)))
+    with pytest.raises(ValueError, match="keeps no users"):
+        plots.memberships(nobody)
+
+
+def test_figures_are_saved_with_text_that_can_be_selected(posterior, tmp_path):
+    ax = plots.intervals(posterior)
+    plots.save(ax, tmp_path / "a.svg")
+    assert ">plain</text>" in (tmp_path / "a.svg").read_text()
+    plots.save(ax.figure, tmp_path / "a.png")
+    assert plt.imread(tmp_path / "a.png").shape[1] == round(200 * ax.figure.get_size_inches()[0])

@@ -230,7 +230,7 @@ def test_a_fit_of_rankings_shows_its_consensus(full, tmp_path):
         label = f"mean rank {row['mean']:.1f}, 95\u00a0% interval "
         assert label in page
     assert "R-hat has no meaning here" in text
-    assert "this fit is of rankings" in text
+    assert "Do the chances come true" not in text
     assert "Examples" not in text
     assert "The clusters" not in text
 
@@ -241,10 +241,11 @@ def test_clusters_are_shown_with_shares_and_what_sets_them_apart(clustered, tmp_
     ranks = np.arange(1, 16)
     means = [clustered.rank_probabilities(cluster) @ ranks for cluster in range(2)]
     most = (means[1] - means[0]).argmax()
-    assert f"Cluster 0, {percent(shares[0])}" in text
-    expected = f"cluster 0 likes more mean rank here in the others {clustered.items[most]} "
+    assert f"Cluster 1, {percent(shares[0])}" in text
+    expected = f"likes more here others {clustered.items[most]} "
     assert f"{expected}{means[0][most]:.1f} {means[1][most]:.1f}" in text
     assert "All 15 items" in text
+    assert "60 users fall into 2 groups with different tastes" in text
 
 
 def test_examples_tell_what_was_clicked_and_what_comes_next(clustered, tmp_path):
@@ -252,7 +253,7 @@ def test_examples_tell_what_was_clicked_and_what_comes_next(clustered, tmp_path)
     assert "User 0" in text
     assert "User 59" in text
     assert text.count("Recommended next") == 2
-    found = pm.recommend(clustered, 5, users=[59])
+    found = pm.recommend(clustered, 3, users=[59])
     clicked = clustered.clicks.clicks_of(59).tolist()
     assert len(clicked) > 1
     assert f"Clicked {' , '.join(map(str, clicked[:-1]))} and {clicked[-1]} ." in text
@@ -285,6 +286,40 @@ def test_a_personal_fit_shows_no_consensus_of_all(personal, evaluation, tmp_path
     assert "chances are off by" in Reader(write(personal, tmp_path, evaluation=evaluation)).words()
 
 
+def test_the_headline_says_what_comes_first(tmp_path):
+    prefs = pm.Preferences.from_orderings([["rum", "ale", "gin"]] * 9)
+    page = write(pm.fit(prefs, "pseudo", alpha=9, rng=1), tmp_path)
+    assert "<h1><bdi>rum</bdi> comes first among 3 items" in re.sub(r"\s*\n\s*", "", page)
+
+
+def test_a_recommendation_comes_with_the_clicks_that_speak_for_it(tmp_path):
+    """Tea and cake go together, nails and a hammer; ann gets the cake for the tea."""
+    people = {f"t{n}": ["TEA IN A TIN", "SPONGE CAKE"] for n in range(8)}
+    people |= {f"h{n}": ["steel nails", "hammer"] for n in range(8)}
+    prefs = pm.Preferences.from_clicks(people | {"ann": ["TEA IN A TIN"]})
+    fit = pm.fit(prefs, "personal", calibrate=False, rng=1)
+    text = Reader(write(fit, tmp_path, n_examples=17)).words()
+    assert "User ann Clicked Tea in a tin" in text
+    assert "Sponge cake because of Tea in a tin" in text
+    assert "hammer because of Tea" not in text
+    assert "TEA" not in text
+
+
+def test_comparisons_show_who_comes_before_whom(tmp_path):
+    rows = [(user, "ale", "gin") for user in range(20)] + [
+        (user, "gin", "rum") for user in range(20)
+    ]
+    posterior = quiet_fit(pm.Preferences.from_pairs(rows), "mcmc", n_draws=50, rng=1)
+    page = write(posterior, tmp_path)
+    share = posterior.pair_probabilities()[0, 2]  # ale before rum
+    assert share > 0.9
+    assert (
+        f'<td class="wins" style="--strength:{70 * (2 * share - 1):.0f}%">{100 * share:.0f}' in page
+    )
+    assert page.count('class="self"') == 3
+    assert "pm.next_pairs(posterior)" in page
+
+
 @pytest.mark.parametrize("n_items", [5, 50, 500])
 def test_many_items_stay_readable_and_the_file_small(n_items, tmp_path):
     data = pm.simulate_rankings(20, n_items, 3.0 * n_items, rng=1)
@@ -295,7 +330,7 @@ def test_many_items_stay_readable_and_the_file_small(n_items, tmp_path):
     page = write(posterior, tmp_path)
     assert len(page) < 1_000_000
     assert page.count('class="mean"') == min(n_items, 40)
-    assert ("<details>" in page) == (n_items > 40)
+    assert ("All " in page) == (n_items > 40)
     for code in range(n_items):
         assert f"a rather long name of item {code}" in page
 

@@ -28,6 +28,8 @@ from .arguments import (
 )
 from .demo import demo
 from .info import info
+from .prepare import prepare
+from .progress import say_when_compiling
 
 FILES_AND_CODES = """\
 Files: comma-, semicolon- or tab-separated values (also .gz), Parquet, PrefLib, NumPy; "-" is
@@ -38,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code: 0, 1 on bad input, 130 when interrupted."""
     options = make_parser().parse_args(arguments)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), say_when_compiling(getattr(options, "quiet", True)):
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)  # ours
             warnings.simplefilter("always", RuntimeWarning)
@@ -74,7 +76,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pseudomallows {__version__}")
     adders = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_demo, _simulate, _split, _fit, _update, _consensus, _recommend, _similar):
+    for add in (_demo, _prepare, _simulate, _split, _fit, _update, _consensus, _recommend, _similar):
         add(adders)
     for add in (_explain, _pairs, _evaluate, _check, _distances, _report, _info, _serve):
         add(adders)
@@ -101,12 +103,24 @@ def _demo(adders: Any) -> None:
         adders,
         "demo",
         demo,
-        "Learn clusters of customers from real purchases, and recommend. Writes a model, "
-        "recommendations and a report, and says how many hidden purchases were found again.",
+        "Learn from real purchases what each customer wants next. Writes a model, recommendations "
+        "and a report, and says how many hidden purchases were found again.",
         "pseudomallows demo --out demo --seed 1",
     )
     parser.add_argument("--out", default="demo", metavar="FOLDER", help="where to write (demo)")
     add_seed(parser, default=1)
+
+
+def _prepare(adders: Any) -> None:
+    parser = _command(
+        adders,
+        "prepare",
+        prepare,
+        "Compile all kernels, once for this installation, so that nothing waits for it later. "
+        "They are kept beside the package, or in the folder NUMBA_CACHE_DIR names.",
+        "pseudomallows prepare",
+    )
+    add_threads(parser)
 
 
 def _simulate(adders: Any) -> None:

@@ -1,10 +1,11 @@
 """How far long work has come, shown on a terminal. This module alone imports rich."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-Progress = Callable[[int, int], None]
+from ..engines.compiling import WORDS, tell_when_compiling
+from ..engines.progress import Progress
 
 
 @contextmanager
@@ -33,3 +34,14 @@ def show_progress(title: str, quiet: bool = False) -> Iterator[Progress | None]:
 
         update.say = say  # type: ignore[attr-defined]  # for fits that tell what they do
         yield update
+
+
+@contextmanager
+def say_when_compiling(quiet: bool = False) -> Iterator[None]:
+    """Say on a terminal, once, that kernels are compiled, which takes a while."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    words = f"{WORDS}: the next time this starts quickly (`pseudomallows prepare` compiles it all)"
+    with tell_when_compiling(lambda: print(words, file=sys.stderr, flush=True)):
+        yield

@@ -3,6 +3,8 @@
 To add one: a file here, a line in `DISTANCES`, and its definition in ``tests/naive.py``.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

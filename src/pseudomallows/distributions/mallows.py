@@ -1,5 +1,7 @@
 """Mallows, the distribution: partition function, probability, draws, marginals."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -1,5 +1,7 @@
 """PseudoMallows, the distribution: visit orders, draws, probability, ELBO."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Iterable
@@ -131,7 +133,7 @@ class PseudoMallows:
     @classmethod
     def from_tally(
         cls, tally: RankTally, alpha: float, sigma: float = 0.0, balanced: bool = False
-    ) -> "PseudoMallows":
+    ) -> PseudoMallows:
         """The same from a tally of the rankings, which is trusted."""
         self = cls.__new__(cls)
         self._set(tally, alpha, sigma, balanced)

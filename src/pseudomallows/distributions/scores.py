@@ -1,5 +1,7 @@
 """Scores: how far draws are from a reference."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

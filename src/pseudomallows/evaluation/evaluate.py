@@ -1,5 +1,7 @@
 """evaluate: hide clicks, fit, recommend, and see how often the stated probabilities come true."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

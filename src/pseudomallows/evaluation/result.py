@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ..markup import Markup, bar, card, reliability, table
 from ..posteriors.personal import Fit
 from ..recommendations.recommend import Recommendations
 
@@ -22,6 +23,12 @@ class Calibration:
     def error(self) -> float:
         """Expected calibration error: the mean gap, each bin by its number."""
         return float(np.average(np.abs(self.stated - self.observed), weights=self.counts))
+
+    def points(self) -> list[tuple[float, float, float, int]]:
+        """Rows for a picture: stated, observed, two standard errors of it, count."""
+        errors = 2 * np.sqrt(self.observed * (1 - self.observed) / self.counts)
+        columns = (self.stated, self.observed, errors, self.counts)
+        return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 @dataclass(frozen=True)
@@ -149,3 +156,13 @@ class Evaluation:
         rows = zip(*(column.tolist() for column in table), strict=True)
         lines += [f"{stated:6.2f}{observed:10.2f}{count:17,}" for stated, observed, count in rows]
         return "\n".join(lines)
+    def _repr_html_(self) -> str:
+        """For a notebook: accuracy against popularity, and the calibration as a picture."""
+        shares = {"recommended": self.accuracy, "most popular": self.popularity}
+        rows: list[tuple[str, Markup]] = [
+            (name, bar(share, f"{100 * share:.1f}\u00a0%")) for name, share in shares.items()
+        ]
+        words = f"of {self.n_users:,} users; stated and true chances differ by "
+        words += f"{100 * self.calibration.error:.1f}\u00a0% on average"
+        picture = reliability(self.calibration.points())
+        return card("Evaluation", words, table(["items", "right"], rows), picture)

@@ -1,5 +1,7 @@
 """choose_clusters: how many clusters describe unseen users best."""
 
+from __future__ import annotations
+
 import functools
 import math
 from collections.abc import Callable, Iterator
@@ -10,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor
+from ..engines.progress import Progress, as_progress
 from ..latent.population import Population
 from ..latent.registry import CLICK_LAWS, make_population
+from ..markup import card, table
 from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha, check_count
 from .chains.matched_starts import start_matched
@@ -96,6 +100,16 @@ class ClusterCurve(HeldOutScores):
         doubt = f"; {self.doubt}" if self.doubt else ""
         return f"ClusterCurve({self.chosen} clusters chosen; mean scores {listed}{doubt})"
 
+    def _repr_html_(self) -> str:
+        """For a notebook: the score of each number of clusters, and which is chosen."""
+        columns = (self.n_clusters.tolist(), self.means.tolist(), self.errors.tolist())
+        rows = [
+            (number, f"{mean:.3f}", f"{error:.3f}", "chosen" if number == self.chosen else "")
+            for number, mean, error in zip(*columns, strict=True)
+        ]
+        head = ["clusters", "log likelihood of an unseen user", "error against the best", ""]
+        return card("ClusterCurve", f"{self.chosen} chosen", table(head, rows))
+
     def as_settings(self) -> dict[str, Any]:
         """For the settings of a posterior, and for plots."""
         return {
@@ -124,7 +138,7 @@ def choose_clusters(
     share_prior: float = 1.0,
     rng: np.random.Generator | int | None = None,
     executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | bool | None = None,
     distance: str = "footrule",
 ) -> ClusterCurve:
     """Choose the number of clusters by the exact likelihood of users held out.
@@ -147,8 +161,8 @@ def choose_clusters(
         The Dirichlet prior of their shares.
     rng : numpy.random.Generator or seed, optional
         Source of randomness.
-    progress : callable, optional
-        Called as ``progress(done, total)``; the end may come early.
+    progress : bool or callable, optional
+        True: a bar. A callable is called as ``progress(done, total)``; the end may come early.
     distance : str
         As in :func:`fit`; for users known in part, one with an exact likelihood: "footrule",
         "hamming", or "kendall" without gaps.
@@ -182,13 +196,13 @@ def choose_clusters(
     if prefs.kind == "clicks" and distance in CLICK_LAWS:
         start = functools.partial(start_matched, distance=distance)
     start = functools.partial(start, alpha=alpha, share_prior=share_prior, rng=rng)
+    report = as_progress(progress, "comparing numbers of clusters")
     tried, scores, to_try = [], [], list(_growing(most))
     for n_clusters in to_try:
         tried.append(n_clusters)
         parts = [_held_out_scores(population, rows, fold, n_clusters, start) for fold in folds]
         scores.append(np.concatenate(parts))
-        if progress is not None:
-            progress(len(tried), len(to_try))
+        report(len(tried), len(to_try))
         means = [score.mean() for score in scores]
         if max(means) > max(means[-2:]) and len(means) > 2:
             break

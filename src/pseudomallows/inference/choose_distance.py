@@ -1,7 +1,9 @@
 """choose_distance: which distance describes unseen users best."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from .. import distances
 from ..distances.distance import alpha_for_distance
 from ..distances.tallies import Ranking
+from ..engines.progress import Progress, as_progress
 from ..kernels.footrule.latent import draw_latent
 from ..kernels.streams import Streams
 from ..latent.population import Population
@@ -73,7 +76,7 @@ def choose_distance(
     names: Sequence[str] | None = None,
     *,
     rng: np.random.Generator | int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | bool | None = None,
 ) -> DistanceScores:
     """Choose the distance by the likelihood of users held out.
 
@@ -90,8 +93,8 @@ def choose_distance(
         The distances to try; default: all that take so many items.
     rng : numpy.random.Generator or seed, optional
         Source of randomness.
-    progress : callable, optional
-        Called as ``progress(done, total)``.
+    progress : bool or callable, optional
+        True: a bar. A callable is called as ``progress(done, total)``.
 
     Examples
     --------
@@ -109,14 +112,13 @@ def choose_distance(
         raise ValueError(
             f"to compare distances at least {2 * N_FOLDS} users must say something, got {len(rows)}"
         )
-    tried = _names(names, data.n_items)
+    tried, report = _names(names, data.n_items), as_progress(progress, "comparing distances")
     folds, scores, sizes = np.array_split(rows, N_FOLDS), [], []
     for done, name in enumerate(tried):
         parts = [_score_fold(data, rows, fold, name, rng) for fold in folds]
         scores.append(np.concatenate([values for values, _ in parts]))
         sizes.append(float(np.median(np.concatenate([size for _, size in parts]))))
-        if progress is not None:
-            progress(done + 1, len(tried))
+        report(done + 1, len(tried))
     return DistanceScores(tried, np.array(scores), np.array(sizes))
 
 

@@ -1,5 +1,7 @@
 """fit: one door to every method."""
 
+from __future__ import annotations
+
 import os
 import textwrap
 import time
@@ -11,6 +13,7 @@ import numpy as np
 
 from .._version import __version__
 from ..engines.executors import Executor, is_remote
+from ..engines.progress import Progress, as_progress
 from ..files.parquet_parts import Parts
 from ..latent.shards import open_parts
 from ..posteriors.diagnostics import (
@@ -32,7 +35,7 @@ from .methods.auto import Asked, choose_method
 from .methods.mcmc import contradictions_of
 from .methods.method import describe_options
 from .methods.personal import fit_personal
-from .run import Progress, Run
+from .run import Run
 
 UNSAVED = (
     "a chain that keeps latent rankings (augmentation='metropolis', or users known in part by a "
@@ -47,7 +50,7 @@ def fit(
     n_draws: int | None = None,
     n_clusters: int | str = 1,
     rng: np.random.Generator | int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     *,
     distance: str | None = None,
     executor: Executor | None = None,
@@ -84,9 +87,10 @@ def fit(
         unseen users well, see :func:`choose_clusters`.
     rng : numpy.random.Generator or seed, optional
         Source of randomness; the same seed gives the same draws, whatever the number of threads.
-    progress : callable, optional
-        Called as ``progress(done, total)``. If it has an attribute `say`, "personal" calls that with
-        what is being done, in words.
+    progress : bool or callable, optional
+        True: a bar, in a terminal or a notebook. A callable is called as
+        ``progress(done, total)``; if it has an attribute `say`, "personal" calls that with what is
+        being done, in words.
     executor : optional
         Anything with a `map`, to run blocks of users; default: threads on all cores. For clicks,
         a :class:`DaskExecutor` runs them on workers, with the same draws.
@@ -149,7 +153,7 @@ def fit(
         known = ", ".join(map(repr, ["auto", *ALL_METHODS]))
         raise ValueError(f"method must be one of {known}, got {method!r}")
     alpha = None if alpha is None else check_alpha(alpha)
-    generator, report = np.random.default_rng(rng), progress or no_progress
+    generator, report = np.random.default_rng(rng), as_progress(progress, "fitting")
     _check_checkpoint(checkpoint, method, rng is not None)
     if method == "personal":
         wanted = {"n_draws": n_draws, "n_clusters": n_clusters, "distance": distance}
@@ -196,10 +200,6 @@ def _fit_population(
             return as_posterior(found)
     found = fit(prefs, "mcmc", alpha, rng=rng, executor=executor, distance=distance)
     return as_posterior(found)
-
-
-def no_progress(done: int, total: int) -> None:
-    """Tell nobody."""
 
 
 def made_by(rng: Any, started: float) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The chains of a fit: they fill the arrays of a posterior, from the start or from a checkpoint."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distributions.scores import weighted_effective_size
+from ..engines.progress import Progress
 from ..files.saved import Saved
 from ..latent.population import Population
 from ..preferences import Preferences
@@ -19,7 +19,6 @@ from .methods.method import Plan
 
 N_CHECKS = 2  # draws of each chain on which the matched law is compared with the exact one
 N_LEADERS = 4  # exact consensuses kept of each chain of a mixture of rough ones
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """update: more users, or more clicks of the same users, without starting anew."""
 
+from __future__ import annotations
+
 import time
 from dataclasses import replace
 from typing import Any
@@ -7,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from ..engines.executors import Executor
+from ..engines.progress import Progress, as_progress
 from ..posteriors.personal import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks
 from ..preferences.join import join_clicks
 from .doubts import warn_if_doubtful
-from .fit import Call, fit, made_by, no_progress
+from .fit import Call, fit, made_by
 from .methods import METHODS, Case
 from .methods.method import LastDraw, Plan
 from .methods.personal import fit_personal
 from .reproduce import fit_options
 from .reweigh import reweigh
-from .run import Progress
 
 WARMUP = 10  # sweeps of a chain that goes on; with twice the users, 5 lead to the bulk
 
@@ -29,7 +31,7 @@ def update(
     *,
     n_draws: int | None = None,
     rng: np.random.Generator | int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     executor: Executor | None = None,
 ) -> Fit:
     """The posterior of the clicks of a fit and of more clicks together; the old one stays as it is.
@@ -91,12 +93,12 @@ def fit_again(
     *,
     n_draws: int | None = None,
     rng: np.random.Generator | int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     executor: Executor | None = None,
 ) -> Fit:
     """The fit of other clicks with the options of a posterior, whose chains go on if they can."""
     given = fit_options(posterior) | ({} if n_draws is None else {"n_draws": n_draws})
-    report = progress or no_progress
+    report = as_progress(progress, "updating")
     if isinstance(posterior, PersonalFit) and n_draws is None:
         return _learn_again(posterior, prefs, given, rng, report, executor)
     if not can_go_on(posterior, prefs):

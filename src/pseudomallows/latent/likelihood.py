@@ -1,5 +1,7 @@
 """How likely is what is known of each user, given the consensus and alpha: exact, for any data."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -7,6 +7,8 @@ the user keeps to it. The score of an item never uses the click on it, so that l
 without holding anything out.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -20,6 +22,7 @@ from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.personal import weigh_alphas
 from ..kernels.item_scores import rank_clicks
 from ..latent.own_laws import OWN_LAWS, OwnLaw
+from ..markup import bar, card, table
 from ..preferences import Clicks, Preferences
 from ..rankings import orderings_of
 from .corrections import Correction
@@ -29,6 +32,7 @@ from .recency import Recency
 from .step_corrections import StepCorrections
 
 MAX_ITEMS = 4000  # beyond, nothing is made of the size of items x items
+N_SHOWN = 5  # items in a notebook
 Floats = NDArray[np.float64]
 
 
@@ -244,6 +248,17 @@ class PersonalFit(PersonalModel):
     def __repr__(self) -> str:
         return f"PersonalFit({self.n_users} users, {self.n_items} items)"
 
+    def _repr_html_(self) -> str:
+        """For a notebook: what it is, and what is popular."""
+        rows = [
+            (row["rank"], str(row["item"]), bar(row["share"], f"{100 * row['share']:.1f}\u00a0%"))
+            for row in self.most_clicked()[:N_SHOWN]
+        ]
+        words = (
+            f"an order for each of {self.n_users:,} users, of {self.n_items:,} items; most clicked:"
+        )
+        return card("PersonalFit", words, table(["", "item", "users"], rows))
+
     def __getattr__(self, name: str) -> Any:
         """What a posterior of draws has: that of the population, or say what to ask instead."""
         if name in INSTEAD:
@@ -264,7 +279,7 @@ class PersonalFit(PersonalModel):
         return self.data if isinstance(self.data, Clicks) else None
 
     @property
-    def personal(self) -> "PersonalFit":
+    def personal(self) -> PersonalFit:
         """Itself: version 0.1 kept `item_weights` and the others under this name."""
         return self
 
@@ -332,6 +347,7 @@ INSTEAD = {
     "rank_probabilities": _ORDER,
     "pair_probabilities": _ORDER,
     "intervals": _ORDER,
+    "alpha_intervals": "alphas and alpha_shares are the distribution of alpha over the users",
     "mean_ranks": _ORDER,
     "shares_of_ranks": _ORDER,
     "summary": _ORDER,

@@ -1,5 +1,7 @@
 """Posterior: what a fit with draws of a consensus returns."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distributions.scores import share_of_ranks
+from ..markup import Markup, card, interval, table
 from ..preferences import Clicks, Preferences
 from ..preferences.frames import make_frame
 from ..rankings import orderings_of
@@ -17,6 +20,7 @@ from . import many_items
 from .diagnostics import effective_size, in_blocks, rhat, weighted_effective_size
 
 KINDS = ("cp", "map", "mean")
+MAX_CLUSTERS_SHOWN = 8  # in a notebook
 MANY = 10_000  # items, of which some have a large R-hat by chance, whatever the chains do
 
 
@@ -132,6 +136,27 @@ class Posterior:
             f"{n_clusters} clusters, {n_items} items)"
         )
 
+    def _repr_html_(self) -> str:
+        """For a notebook: the first items of each cluster, with their intervals."""
+        n_chains, n_draws, n_clusters, n_items = self.consensus.shape
+        words = f"by {self.settings.get('method', '?')}: {n_chains} chains of {n_draws} draws, "
+        words += f"{n_items:,} items" + (f", {n_clusters} clusters" if n_clusters > 1 else "")
+        shares, n_shown = self.shares.mean(axis=(0, 1)), 10 if n_clusters == 1 else 5
+        parts = []
+        for cluster in range(min(n_clusters, MAX_CLUSTERS_SHOWN)):
+            rows = [
+                (row["rank"], str(row["item"]), self._interval(row))
+                for row in self.summary(cluster, first=n_shown)
+            ]
+            title = (
+                f"cluster {cluster}, {100 * shares[cluster]:.0f} %" if n_clusters > 1 else "item"
+            )
+            parts.append(table(["", title, "rank, 95 % interval"], rows))
+        return card("Posterior", words, *parts)
+
+    def _interval(self, row: dict[str, Any]) -> Markup:
+        return interval(row["lowest"], row["highest"], row["mean"], self.n_items)
+
     @property
     def method(self) -> str:
         """How it was fitted."""
@@ -231,7 +256,9 @@ class Posterior:
         np.fill_diagonal(table, 0.5)
         return table
 
-    def point_consensus(self, kind: str = "cp", cluster: int = 0) -> NDArray[np.int32]:
+    def point_consensus(
+        self, kind: str = "cp", cluster: int = 0, *, names: bool = False
+    ) -> NDArray[Any]:
         """One ranking that stands for the posterior.
 
         Parameters
@@ -247,9 +274,13 @@ class Posterior:
             by these, the most frequent draw.
         cluster : int
             Which cluster.
+        names : bool
+            The names of the items, best first, instead of their ranks.
         """
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
+        if names:
+            return np.asarray(self.items[orderings_of(self.point_consensus(kind, cluster))])
         if kind == "map":
             self.check_cluster(cluster)
             return self.best[cluster].copy()
@@ -281,14 +312,27 @@ class Posterior:
         weights = self.weights.ravel()
         return many_items.shares_of_ranks(self._draws(cluster), weights, items, last)
 
-    def intervals(self, probability: float = 0.95, cluster: int = 0) -> NDArray[np.int32]:
+    def intervals(self, probability: float | str = 0.95, cluster: int = 0) -> NDArray[Any]:
         """Highest-density interval of each item's rank: ``[item]`` is (lowest, highest).
 
         The shortest run of ranks that holds at least `probability`; of several, the likeliest.
+        ``intervals("alpha")`` is short for `alpha_intervals`.
         """
+        if isinstance(probability, str):
+            if probability != "alpha":
+                raise ValueError(f"intervals are of 'alpha' or of the ranks, got {probability!r}")
+            return self.alpha_intervals()
         if self._has_table:
             return intervals_of(self.rank_probabilities(cluster), probability)
         return many_items.intervals(self._draws(cluster), self.weights.ravel(), probability)
+
+    def alpha_intervals(self, probability: float = 0.95) -> NDArray[np.float64]:
+        """Highest-density interval of alpha: ``[cluster]`` is (lowest, highest)."""
+        if not 0 < probability <= 1:
+            raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
+        draws, weights = self.alpha.reshape(-1, self.n_clusters), self.weights.ravel()
+        rows = [_shortest_span(values, weights, probability) for values in draws.T]
+        return np.array(rows)
 
     @cached_property
     def effective_size(self) -> float:
@@ -430,3 +474,15 @@ def _shortest_run(row: NDArray[np.float64], probability: float) -> tuple[int, in
             lowest = int(mass.argmax()) + 1
             return lowest, lowest + length - 1
     return 1, len(row)
+
+
+def _shortest_span(
+    values: NDArray[np.float64], weights: NDArray[np.float64], probability: float
+) -> tuple[float, float]:
+    """The nearest two values with at least `probability` of the weight from one to the other."""
+    order = np.argsort(values, kind="stable")
+    values, sums = values[order], np.concatenate([[0.0], weights[order].cumsum()])
+    ends = np.searchsorted(sums[1:], sums[:-1] + probability * sums[-1] - 1e-9)
+    starts = np.flatnonzero(ends < len(values))
+    best = starts[np.argmin(values[ends[starts]] - values[starts])]
+    return float(values[best]), float(values[ends[best]])

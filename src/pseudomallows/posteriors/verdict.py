@@ -156,11 +156,10 @@ def _judge_draws(posterior: Posterior) -> Verdict:
 
 
 def _judge_personal(error: float | None) -> Verdict:
-    base = "Nothing is drawn by chance here, so R-hat has no meaning; "
     if error is None:
-        words = base + "the check is whether its chances come true, and that was not made."
+        words = "Nobody has checked yet whether its chances come true."
         return Verdict("with care", words, "Hide some clicks and see: pm.evaluate does it.")
-    words = base + f"its chances are off by {error:.1%} on average, on clicks it had not seen."
+    words = f"Stated chances are off by {error:.1%} on average, on clicks the fit had not seen."
     if error <= GOOD_CALIBRATION:
         return Verdict("yes", words)
     advice = "Give clicks that came later as held_out, so that the chances are corrected by them."

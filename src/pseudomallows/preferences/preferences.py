@@ -1,5 +1,7 @@
 """What every kind of preferences shares: users, items, weights, and the questions it answers."""
 
+from __future__ import annotations
+
 import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..markup import card, table
 from ..rankings import as_array, numeric_table
 
 if TYPE_CHECKING:
@@ -53,6 +56,11 @@ class Preferences(ABC):
     users: NDArray[Any]
     items: NDArray[Any]
 
+    def _repr_html_(self) -> str:
+        """For a notebook: the data in numbers."""
+        rows = list(self.facts().items())
+        return card(type(self).__name__, "", table(["", ""], rows))
+
     @property
     def is_vote(self) -> bool:
         """Does every row say which of two items is better, and no more?"""
@@ -65,7 +73,7 @@ class Preferences(ABC):
         weights: ArrayLike | None = None,
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
-    ) -> "Rankings":
+    ) -> Rankings:
         """Full, partial or tied rankings, one row a user.
 
         Parameters
@@ -105,7 +113,7 @@ class Preferences(ABC):
         weights: ArrayLike | None = None,
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
-    ) -> "Rankings":
+    ) -> Rankings:
         """Lists of items, best first, one a user; shorter lists are top-k lists.
 
         A list, tuple or set of items within a list is a tie: their order is not known. (A tuple
@@ -145,7 +153,7 @@ class Preferences(ABC):
         columns: Mapping[str, Hashable] | Sequence[Hashable] | None = None,
         min_rating: float | None = None,
         min_clicks: int | None = None,
-    ) -> "Clicks":
+    ) -> Clicks:
         """Clicks: which items each user has chosen, without any order.
 
         Parameters
@@ -204,7 +212,7 @@ class Preferences(ABC):
         weights: ArrayLike | None = None,
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
-    ) -> "Pairs":
+    ) -> Pairs:
         """Comparisons: who preferred which of two items, or neither, as often as they said so.
 
         Parameters
@@ -262,7 +270,7 @@ class Preferences(ABC):
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
         slate: Hashable | None = None,
-    ) -> "Pairs":
+    ) -> Pairs:
         """Impressions: what each user was shown, and whether they took it, as comparisons.
 
         Of the items that were shown at once, each that was clicked is preferred to each that was
@@ -299,7 +307,7 @@ class Preferences(ABC):
         return impressions_of_anything(impressions, weights, users, items, slate)
 
     @staticmethod
-    def concat(prefs: "Iterable[Preferences]") -> "Preferences":
+    def concat(prefs: Iterable[Preferences]) -> Preferences:
         """The users of several data sets together: some who rank, some who click, some who compare.
 
         The rows are those of the first, then of the second, and so on. If all are of one kind, so
@@ -324,7 +332,7 @@ class Preferences(ABC):
 
         return concat(prefs)
 
-    def kept(self) -> "Preferences | None":
+    def kept(self) -> Preferences | None:
         """What a posterior keeps of the data, to recommend from; nothing of rankings."""
         return None
 
@@ -363,16 +371,16 @@ class Preferences(ABC):
         """Figures of the data, by words; users and items come first."""
 
     @abstractmethod
-    def take(self, rows: ArrayLike) -> "Preferences":
+    def take(self, rows: ArrayLike) -> Preferences:
         """Some of the rows, by number or by mask."""
 
     @abstractmethod
-    def on_items(self, items: NDArray[Any], places: NDArray[np.int64]) -> "Preferences":
+    def on_items(self, items: NDArray[Any], places: NDArray[np.int64]) -> Preferences:
         """The same over more items: ``places[item]`` is the code of an item there."""
 
     @classmethod
     @abstractmethod
-    def stack(cls, parts: Sequence[Any], users: NDArray[Any]) -> "Preferences":
+    def stack(cls, parts: Sequence[Any], users: NDArray[Any]) -> Preferences:
         """Data of this kind over the same items one after the other, with the names of all."""
 
     @classmethod
@@ -388,7 +396,7 @@ class Preferences(ABC):
     @abstractmethod
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], users: NDArray[Any], items: NDArray[Any]
-    ) -> "Preferences":
+    ) -> Preferences:
         """The data of such arrays; a ValueError says what is wrong with them."""
 
     @abstractmethod
@@ -408,10 +416,10 @@ class Preferences(ABC):
         return digest.hexdigest()[:16]
 
     @abstractmethod
-    def as_rankings(self) -> "Rankings":
+    def as_rankings(self) -> Rankings:
         """What is known by ranks, users row by row: clicks are two ties; of comparisons nothing."""
 
-    def comparisons(self) -> "Pairs | None":
+    def comparisons(self) -> Pairs | None:
         """What is known by comparisons, users row by row; None if nothing is."""
         return None
 
@@ -420,11 +428,11 @@ class Preferences(ABC):
         """Does a user contradict himself, so that no ranking agrees with all he says?"""
         return False
 
-    def by_size(self) -> "SizeTable | None":
+    def by_size(self) -> SizeTable | None:
         """Users and clicks by the number of clicks; None where there are no clicks."""
         return None
 
-    def one_row_each(self) -> tuple["Preferences", NDArray[np.int64]]:
+    def one_row_each(self) -> tuple[Preferences, NDArray[np.int64]]:
         """The same with a row for each person, and the row here that each comes from.
 
         A row of weight 0 stays, with weight 0.

@@ -1,5 +1,7 @@
 """recommend: the best unseen items for each user, with probabilities."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor, Threads, all_cores, blocks, check_local
+from ..markup import Markup, bar, card, table
 from ..posteriors.personal import Fit, check_fit
 from ..posteriors.posterior import intervals_of
 from ..preferences.frames import make_frame
@@ -20,6 +23,7 @@ from .users import check_posterior, clicks_of_one, has_no_clicks, new_users, use
 WAYS = ("look_up", "draws")
 COLUMNS = ("user", "place", "item", "probability")  # of the table, wherever it is written
 DIGITS = 6  # of a probability in a file
+N_SHOWN = 5  # users in a notebook
 ONE, ONE_USER = Threads(1), slice(0, 1)
 
 
@@ -52,6 +56,22 @@ class Recommendations:
     item_names: NDArray[Any]
     errors: NDArray[np.float64]
 
+    def _repr_html_(self) -> str:
+        """For a notebook: the first users, their items by name, and the chances as bars."""
+        first = Recommendations(
+            self.users[:N_SHOWN],
+            self.items[:N_SHOWN],
+            self.probabilities[:N_SHOWN],
+            self.item_names,
+            self.errors[:N_SHOWN],
+        )
+        rows = [
+            (str(row["user"]), row["place"], str(row["item"]), _chance(row["probability"]))
+            for row in first.to_rows()
+        ]
+        words = f"the first {len(first.users)} of {len(self.users):,} users"
+        return card("Recommendations", words, table(["user", "place", "item", "chance"], rows))
+
     def to_rows(self) -> list[dict[str, Any]]:
         """One dict for each user and place: user, place (from 1), item, probability."""
         columns = self.to_columns()
@@ -69,6 +89,10 @@ class Recommendations:
     def to_frame(self) -> Any:
         """A pandas frame: user, place, item, probability."""
         return make_frame(self.to_columns())
+
+
+def _chance(probability: float) -> Markup:
+    return bar(probability, f"{100 * probability:.1f}\u00a0%")
 
 
 def recommend(

@@ -1,5 +1,6 @@
 """Pages from templates, with all text escaped. This module alone imports Jinja2."""
 
+import re
 import unicodedata
 
 try:
@@ -10,6 +11,8 @@ except ModuleNotFoundError as error:  # pragma: no cover
     ) from None
 
 JOINERS = "\u200c\u200d"  # without a width of their own; emoji and some scripts need them
+LEAST_SENTENCE = 6  # letters: fewer in capitals may be a code
+LONE_LETTER = re.compile(r"\b[a-z](?=-)")  # of "T-light"
 LONGEST_NAME = 400  # characters of a name, even where it is given in full
 
 
@@ -22,8 +25,26 @@ def plain(text: object, most: int = LONGEST_NAME) -> str:
     cut = str(text)[: max(most, LONGEST_NAME) + 1]  # before the loop: a name may be huge
     words = " ".join("".join(map(_visible, cut)).split())
     if len(words) > most:
-        words = words[: most - 1].rstrip() + "…"
+        whole = words[:most].rpartition(" ")[0]  # cut between words, if they are not huge
+        words = (whole if len(whole) > most / 2 else words[: most - 1]).rstrip() + "…"
     return words or "(no name)"
+
+
+def readable(text: object) -> str:
+    """A name as people write it: capitals throughout become a sentence; other names stay.
+
+    >>> readable("WHITE HANGING HEART T-LIGHT HOLDER"), readable("iPhone 4"), readable("USB")
+    ('White hanging heart T-light holder', 'iPhone 4', 'USB')
+    """
+    name = str(text)[: LONGEST_NAME + 1]
+    letters = [letter for letter in name if letter.isalpha()]
+    if len(letters) < LEAST_SENTENCE or name != name.upper() or name == name.lower():
+        return name
+    small = LONE_LETTER.sub(lambda found: found[0].upper(), name.lower())
+    first = next(place for place, letter in enumerate(small) if letter.isalpha())
+    if small[first - 1 : first].isdigit():  # "3D", "50's"
+        return small
+    return small[:first] + small[first].upper() + small[first + 1 :]
 
 
 def _visible(character: str) -> str:
@@ -67,7 +88,13 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
-TEMPLATES.filters |= {"plain": plain, "percent": percent, "whole": whole, "across": across}
+TEMPLATES.filters |= {
+    "plain": plain,
+    "readable": readable,
+    "percent": percent,
+    "whole": whole,
+    "across": across,
+}
 
 
 def render(template: str, **figures: object) -> str:

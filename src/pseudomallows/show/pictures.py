@@ -1,15 +1,12 @@
 """Where the marks of the report's pictures go. The template draws them."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 MAX_CELLS = 60  # of a row of ranks: more are too narrow to see on a phone
 FAINTEST = 0.002  # of the strongest colour: a fainter cell is not seen
-TOPS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)  # round ends of the axes of `calibration`
-LEFT, TOP, SIDE = 46, 10, 264  # the square of `calibration`, in units of its drawing
 
 
 class Heat(NamedTuple):
@@ -61,30 +58,17 @@ def _marks(last: int, width: int) -> list[tuple[int, float, str]]:
     return [(1, 0.0, "start"), (middle, (middle - 0.5) / width, "middle"), (last, 1.0, "end")]
 
 
-def calibration(points: Sequence[tuple[float, float, float, float]]) -> dict[str, Any]:
-    """Stated against observed: points (stated, observed, error, count), in units of the drawing.
+def pair_cells(table: NDArray[np.float64]) -> list[list[tuple[float, float] | None]]:
+    """``cells[row][column]`` is (probability that the row comes first, how far it is from a
+    toss-up, 0 to 1); None for an item and itself.
 
-    `ticks` are (share, x, y), `dots` are (x, y, low, high, radius).
+    >>> pair_cells(np.array([[0.5, 0.75], [0.25, 0.5]]))
+    [[None, (0.75, 0.5)], [(0.25, 0.5), None]]
     """
-    reach = max(max(stated, observed) for stated, observed, _, _ in points)
-    end = next((top for top in TOPS if reach <= 0.95 * top), 1.0)
-    most = max(count for *_, count in points)
-
-    def right(share: float) -> float:
-        return LEFT + SIDE * share / end
-
-    def up(share: float) -> float:
-        return TOP + SIDE - SIDE * min(max(share, 0.0), end) / end
-
-    dots = [
-        (
-            right(stated),
-            up(observed),
-            up(observed - error),
-            up(observed + error),
-            max(2.5, 10 * (count / most) ** 0.5),  # area for number, but never too small to see
-        )
-        for stated, observed, error, count in points
+    return [
+        [
+            None if row == column else (chance, abs(2 * chance - 1))
+            for column, chance in enumerate(chances)
+        ]
+        for row, chances in enumerate(table.tolist())
     ]
-    ticks = [(share, right(share), up(share)) for share in (0.0, 0.5 * end, end)]
-    return {"ticks": ticks, "dots": dots}

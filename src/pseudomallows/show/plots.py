@@ -1,7 +1,8 @@
 """Figures. This module alone imports the plotting library."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ..rankings import check_count, orderings_of
 
 try:
     import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 except ModuleNotFoundError as error:  # pragma: no cover
     raise ModuleNotFoundError(
@@ -22,7 +24,16 @@ except ModuleNotFoundError as error:  # pragma: no cover
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOUR = "#2a6f97"
+COLOUR = "#2f7fb3"
+COLOURS = ["#2f7fb3", "#e08a3c", "#3c8d5a", "#8e5ea2", "#b3403a", "#7f7f7f", "#c9a227", "#17a2a2"]
+STYLE: Any = {  # of every figure that is made here
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": f"cycler(color={COLOURS})",
+    "font.size": 10,
+    "legend.frameon": False,
+}
+DPI = 200  # of a file
 MAX_NAMES = 60  # beyond this, names of items are left out
 
 
@@ -117,6 +128,98 @@ def trace(
         ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     ax.legend(loc="upper right", frameon=False, fontsize="small", ncols=4)
     return ax
+
+
+def traces(
+    posterior: Posterior,
+    items: Sequence[Any] | None = None,
+    cluster: int = 0,
+    n_columns: int = 2,
+) -> "Figure":
+    """A grid of traces: alpha first, then the rank of each of these items (by name); default the
+    five that come first in the consensus."""
+    chosen = posterior.point_consensus(cluster=cluster, names=True)[:5] if items is None else items
+    shown, n_columns = [None, *chosen], check_count(n_columns, "n_columns")
+    n_rows = -(-len(shown) // n_columns)
+    with plt.rc_context(STYLE):
+        figure, grid = plt.subplots(
+            n_rows,
+            n_columns,
+            figsize=(4.2 * n_columns, 2.1 * n_rows),
+            layout="constrained",
+            sharex=True,
+            squeeze=False,
+        )
+    for ax, item in zip(grid.ravel(), shown, strict=False):
+        trace(posterior, item, cluster, ax)
+        ax.legend_.remove()
+        ax.set(xlabel="", ylabel="")
+        ax.set_title(_series_name(item), fontsize="medium")
+    for ax in grid.ravel()[len(shown) :]:
+        ax.set_visible(False)
+    figure.supxlabel("draw", fontsize="medium")
+    return figure
+
+
+def top_k(
+    posterior: Posterior,
+    k: int = 3,
+    cluster: int = 0,
+    n_items: int = 15,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """The probability that an item is among the first `k` of the consensus, the best item on
+    top."""
+    k = min(check_count(k, "k"), posterior.n_items)
+    n_shown = min(check_count(n_items, "n_items"), posterior.n_items)
+    chances = posterior.shares_of_ranks(np.arange(posterior.n_items), k, cluster).sum(axis=1)
+    order = np.argsort(-chances, kind="stable")[:n_shown]
+    ax = _axes(ax, width=6.4, height=1.2 + 0.26 * n_shown)
+    bars = ax.barh(np.arange(n_shown), chances[order], color=COLOUR, height=0.7)
+    ax.bar_label(bars, [f"{chance:.0%}" for chance in chances[order]], padding=3)
+    ax.set_yticks(np.arange(n_shown), [_text(posterior.items[item]) for item in order])
+    ax.invert_yaxis()
+    ax.set(
+        xlabel="probability",
+        title=_title(f"Among the first {k}", posterior, cluster),
+        xlim=(0, 1.08),
+    )
+    return ax
+
+
+def memberships(posterior: Posterior, ax: "Axes | None" = None) -> "Axes":
+    """The probabilities of the clusters, user by user: one column a user, in the order of the
+    likeliest cluster and how sure it is."""
+    table = posterior.memberships
+    if not len(table):
+        raise ValueError("this posterior keeps no users, so there are no memberships to show")
+    labels = posterior.labels
+    order = np.lexsort((-table[np.arange(len(table)), labels], labels))
+    ax = _axes(ax, width=8, height=3.4)
+    edges, low = np.arange(len(table) + 1), np.zeros(len(table))
+    for cluster in range(posterior.n_clusters):
+        high = low + table[order, cluster]
+        colour = COLOURS[cluster % len(COLOURS)]
+        ax.stairs(high, edges, baseline=low, fill=True, color=colour, label=f"cluster {cluster}")
+        low = high
+    ax.set(
+        xlabel="users, by their likeliest cluster",
+        ylabel="probability",
+        title="Who belongs to which cluster",
+        xlim=(0, len(table)),
+        ylim=(0, 1),
+    )
+    ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    return ax
+
+
+def save(drawn: "Axes | Figure", path: str | os.PathLike[str]) -> None:
+    """Write a figure to a file: SVG with text that can be selected, PDF, or PNG of 200 dpi, by
+    the ending of the name."""
+    figure = drawn if isinstance(drawn, Figure) else cast(Figure, drawn.figure)
+    more = {"Date": None} if str(path).endswith("svg") else None  # the same figure, the same file
+    with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "pseudomallows"}):
+        figure.savefig(path, dpi=DPI, metadata=more)
 
 
 def rank_histograms(
@@ -247,7 +350,10 @@ def _title(words: str, posterior: Posterior, cluster: int) -> str:
 
 
 def _axes(ax: "Axes | None", width: float, height: float) -> "Axes":
-    return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
+    if ax is not None:
+        return ax
+    with plt.rc_context(STYLE):
+        return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def _name_items(ax: "Axes", posterior: Posterior, order: Iterable[int]) -> None:

@@ -18,23 +18,23 @@ from ..evaluation.result import Evaluation
 from ..files.atomic import write_whole
 from ..inference.methods import ALL_METHODS
 from ..inference.reproduce import call_of
+from ..markup import reliability
 from ..posteriors.personal import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
 from ..posteriors.verdict import judge
-from ..preferences import Clicks
 from ..rankings import check_count, orderings_of
-from ..recommendations.recommend import recommend
-from .pictures import calibration, heat
+from .examples import Figures, make_examples, mean_chances
+from .pictures import heat, pair_cells
 
 ENDS = (0.025, 0.975)  # of the 95 % intervals
 MAX_SHOWN = 40  # items in a picture; the others are in the table of all items
+N_OPEN, N_OPEN_EACH = 12, 5  # of these, seen at once: of one consensus, of each cluster
+MAX_PAIRS = 15  # items in the table of who comes before whom
 MAX_LISTED = 2000  # items in that table
 N_RANKS_OFF = 10**5  # ranks behind a mean distance from the consensus
-N_FIRST = 3  # items named as the favourites
-N_APART = 5  # items that tell a cluster from the others
-N_NEXT = 5  # recommendations of an example
-MAX_CLICKED = 12  # clicks of an example that are named
-Figures = dict[str, Any]  # what the template asks for, by name
+N_FIRST = 2  # items named as the favourites of a cluster
+MAX_LEADERS = 3  # items that may come first, as named in the headline
+N_APART = 3  # items that tell a cluster from the others
 
 
 def report(
@@ -110,7 +110,7 @@ def _figures(posterior: Fit, evaluation: Evaluation | None, n_examples: int) -> 
     """What the template asks for, by name."""
     settings = posterior.settings
     method = str(settings.get("method", "unknown"))
-    points = [] if evaluation is None else _points(evaluation)
+    points = [] if evaluation is None else evaluation.calibration.points()
     error = None if evaluation is None else evaluation.calibration.error
     return {
         "fit": posterior,
@@ -124,8 +124,8 @@ def _figures(posterior: Fit, evaluation: Evaluation | None, n_examples: int) -> 
         "verdict": judge(posterior, error),
         "evaluation": evaluation,
         "points": points,
-        "picture": calibration(points) if points else None,
-        "examples": _examples(posterior, n_examples),
+        "picture": reliability(points, "23rem") if points else None,
+        "examples": make_examples(posterior, n_examples),
         "call": call_of(posterior),
         **(_personal(posterior) if isinstance(posterior, PersonalFit) else _consensus(posterior)),
     }
@@ -151,15 +151,38 @@ def _data_facts(posterior: Fit) -> list[tuple[str, str]]:
 def _personal(fit: PersonalFit) -> Figures:
     """What a personal fit shows."""
     parts = fit.settings.get("options", {}).get("parts", [])
-    shown = {"popular": _popular(fit), "parts": parts}
-    return {"is_personal": True, "clusters": [], "all_items": [], **shown}
+    population = getattr(fit, "population", None)  # the consensus of all, if it was asked for
+    shared = None if population is None else _clusters(population)[0] | {"n_open": N_OPEN_EACH}
+    shown = {"popular": _popular(fit), "parts": parts, "chances": mean_chances(fit)}
+    shown["shared"] = shared
+    return {"is_personal": True, "clusters": [], "all_items": [], "pairs": None, **shown}
 
 
 def _consensus(posterior: Posterior) -> Figures:
     """What a fit with a consensus, or several, shows."""
     clusters = _clusters(posterior)
-    items = _all_items(posterior, clusters)
-    return {"is_personal": False, "clusters": clusters, "all_items": items, "popular": []}
+    return {
+        "is_personal": False,
+        "clusters": clusters,
+        "leaders": _leaders(clusters[0]) if posterior.alpha.any() else [],
+        "all_items": _all_items(posterior, clusters),
+        "pairs": _pairs(posterior, clusters[0]) if posterior.kind == "pairs" else None,
+        "popular": [],
+    }
+
+
+def _leaders(cluster: Figures) -> list[Any]:
+    """The items that may come first, by their intervals; none if they are too many to name."""
+    found = [row["item"] for row in cluster["rows"] if row["lowest"] == 1]
+    return found if len(found) <= MAX_LEADERS else []
+
+
+def _pairs(posterior: Posterior, cluster: Figures) -> Figures:
+    """Who comes before whom, for the first items of the largest cluster."""
+    codes = orderings_of(posterior.point_consensus())[:MAX_PAIRS]
+    table = posterior.pair_probabilities()[np.ix_(codes, codes)]
+    rows = zip(cluster["rows"], pair_cells(table), strict=False)
+    return {"rows": list(rows), "n_shown": len(codes)}
 
 
 def _clusters(posterior: Posterior) -> list[Figures]:
@@ -179,7 +202,7 @@ def _clusters(posterior: Posterior) -> list[Figures]:
         picture = heat(posterior.shares_of_ranks(codes, last, number), last)
         clusters.append(
             {
-                "number": number,
+                "number": number + 1,
                 "share": float(shares[number]),
                 "low": float(lows[number]),
                 "high": float(highs[number]),
@@ -189,6 +212,7 @@ def _clusters(posterior: Posterior) -> list[Figures]:
                 "means": means[number],
                 "heat": picture,
                 "shown": list(zip(rows, picture.rows, strict=True)),
+                "n_open": N_OPEN if n_clusters == 1 else N_OPEN_EACH,
                 "apart": _apart(posterior, number, means, shares) if n_clusters > 1 else [],
             }
             | _agreement(posterior, number)
@@ -260,49 +284,3 @@ def _popular(fit: PersonalFit) -> list[tuple[int, Any, int, float]]:
         (rank, fit.items[code], counts[code], counts[code] / most)
         for rank, code in enumerate(fit.ties[:MAX_LISTED].tolist(), start=1)
     ]
-
-
-def _points(evaluation: Evaluation) -> list[tuple[float, float, float, int]]:
-    """The calibration as rows (stated, observed, two standard errors, count)."""
-    table = evaluation.calibration
-    errors = 2 * np.sqrt(table.observed * (1 - table.observed) / table.counts)
-    columns = (table.stated, table.observed, errors, table.counts)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def _examples(posterior: Fit, n_examples: int) -> list[Figures]:
-    """Some users, taken evenly, with their clicks and what comes next."""
-    clicks = posterior.clicks
-    if clicks is None:  # of other data, or not kept
-        return []
-    known = np.flatnonzero(clicks.is_informative)
-    n_shown = min(n_examples, len(known))
-    if n_shown == 0:
-        return []
-    places = np.linspace(0, len(known) - 1, n_shown).round().astype(np.int64)
-    rows = known[places].tolist()
-    found = recommend(posterior, N_NEXT, users=posterior.users[rows].tolist())
-    return [
-        _example(posterior, clicks, row, items, chances)
-        for row, items, chances in zip(
-            rows, found.items.tolist(), found.probabilities.tolist(), strict=True
-        )
-    ]
-
-
-def _example(
-    posterior: Fit, clicks: Clicks, row: int, items: list[int], chances: list[float]
-) -> Figures:
-    """The user of a row; an item of -1 means that none is left to recommend."""
-    clicked, next_items = clicks.clicks_of(row), zip(items, chances, strict=True)
-    example = {
-        "user": posterior.users[row],
-        "clicked": posterior.items[clicked[:MAX_CLICKED]].tolist(),
-        "n_more": max(len(clicked) - MAX_CLICKED, 0),
-        "n_next": len(items),
-        "next": [(posterior.items[item], chance) for item, chance in next_items if item >= 0],
-    }
-    if isinstance(posterior, Posterior):
-        label = int(posterior.labels[row])
-        example |= {"label": label, "membership": float(posterior.memberships[row, label])}
-    return example

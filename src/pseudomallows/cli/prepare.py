@@ -1,0 +1,149 @@
+"""pseudomallows prepare: compile the kernels, side by side, before they are needed."""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any, cast
+
+import numpy as np
+
+from ..distances import DISTANCES, distance_between
+from ..distributions.datasets import simulate_clicks, simulate_rankings
+from ..distributions.mallows import Mallows
+from ..evaluation.evaluate import evaluate
+from ..inference.fit import fit
+from ..preferences import Clicks, Preferences
+from ..recommendations.next_pairs import next_pairs
+from ..recommendations.recommend import recommend
+from .progress import show_progress
+from .shared import say
+
+SHORT: dict[str, Any] = {"n_draws": 4, "rng": 1}
+
+
+def _rankings() -> None:
+    for top in (None, 3):
+        for n_clusters in (1, 2):
+            prefs = simulate_rankings(40, 6, [6.0, 6.0], top=top, rng=1).preferences
+            for method in ("mcmc", "pseudo", "balanced"):
+                fit(prefs, method, n_clusters=n_clusters, **SHORT)
+
+
+def _clicks(method: str) -> None:
+    prefs = simulate_clicks(120, 6, [6.0, 6.0], 2.5, rng=1).preferences
+    for n_clusters in (1, 2):
+        posterior = fit(prefs, method, n_clusters=n_clusters, **SHORT)
+        recommend(posterior, 2)
+        recommend(posterior, 2, clicks={"new": [1]})
+
+
+def _exact_clicks() -> None:
+    _clicks("mcmc")
+    fit(simulate_clicks(120, 6, 6.0, 2.5, rng=1).preferences, n_clusters="auto", **SHORT)
+
+
+def _clusters_of_clicks() -> None:
+    _clicks("matched")
+
+
+def _approximate_clicks() -> None:
+    _clicks("pseudo")
+
+
+def _personal() -> None:
+    prefs = cast(Clicks, simulate_clicks(400, 30, 5.0, 8, min_clicks=6, rng=1).preferences)
+    posterior = evaluate(prefs, 3, 3, "personal", rng=1).posterior
+    recommend(posterior, 3, clicks={"new": [1]})
+    fit(prefs, "personal", rng=1)
+
+
+def _comparisons() -> None:
+    rng = np.random.default_rng(1)
+    pairs = np.sort(np.array([rng.choice(5, 2, replace=False) for _ in range(120)]), axis=1)
+    users = np.repeat(np.arange(30), 4)
+    rows = [(int(user), *pair) for user, pair in zip(users, pairs.tolist(), strict=True)]
+    prefs = Preferences.from_pairs([*rows, (0, 4, 0)])
+    for distance in ("footrule", "kendall"):
+        next_pairs(fit(prefs, "mcmc", distance=distance, errors="bernoulli", **SHORT))
+    votes = Preferences.from_pairs([(f"v{n}", *row[1:]) for n, row in enumerate(rows)])
+    fit(votes, "mcmc", **SHORT)
+
+
+def _distances() -> None:
+    prefs = simulate_rankings(40, 6, 6.0, rng=1).preferences
+    partial = simulate_rankings(40, 6, 6.0, top=3, rng=1).preferences
+    for name in ("hamming", "kendall"):
+        fit(partial, "mcmc", distance=name, **SHORT)
+    for name in DISTANCES:
+        distance_between([[2, 1, 3]], [1, 2, 3], name)
+        Mallows(np.arange(1, 7), 2.0, name).draw(2, rng=1)
+        fit(prefs, "mcmc", distance=name, **SHORT)
+
+
+def _kendall() -> None:
+    prefs = simulate_clicks(120, 6, [6.0, 6.0], 2.5, rng=1).preferences
+    for n_clusters in (1, 2):
+        posterior = fit(prefs, "mcmc", n_clusters=n_clusters, distance="kendall", **SHORT)
+        recommend(posterior, 2)
+        recommend(posterior, 2, clicks={"new": [1]})
+    prefs = simulate_clicks(400, 30, 5.0, 8, min_clicks=6, rng=1).preferences
+    recommend(fit(prefs, "personal", distance="kendall", rng=1), 3)
+
+
+PARTS: dict[str, tuple[str, Callable[[], None]]] = {  # the longest first
+    "personal": ("recommendations by an order for each user", _personal),
+    "exact": ("the exact posterior of clicks", _exact_clicks),
+    "clusters": ("clusters of clicks", _clusters_of_clicks),
+    "rankings": ("rankings, full and partial", _rankings),
+    "comparisons": ("comparisons and votes", _comparisons),
+    "distances": ("the other distances", _distances),
+    "kendall": ("clicks by Kendall's distance", _kendall),
+    "paper": ("the paper's method on clicks", _approximate_clicks),
+}
+
+
+def compile_part(name: str) -> None:
+    """Compile one part, in this process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fits as small as these converge by chance only
+        PARTS[name][1]()
+
+
+def start_part(name: str) -> "subprocess.Popen[str]":
+    """Compile one part in a process of its own."""
+    script = f"from pseudomallows.cli.prepare import compile_part; compile_part({name!r})"
+    command, silence = [sys.executable, "-c", script], subprocess.DEVNULL
+    return subprocess.Popen(command, stdout=silence, stderr=subprocess.PIPE, text=True)
+
+
+def prepare(options: argparse.Namespace) -> int:
+    """Compile all parts, as many at a time as there are cores."""
+    started, n_failed = time.perf_counter(), 0
+    say(options, f"Compiling {len(PARTS)} groups of kernels, once for this installation.")
+    with (
+        show_progress("compiling", options.quiet) as progress,
+        ThreadPoolExecutor(options.threads or os.cpu_count()) as threads,
+    ):
+        running = {threads.submit(_wait_for, name): name for name in PARTS}
+        for done, part in enumerate(as_completed(running), start=1):
+            words, error = PARTS[running[part]][0], part.result()
+            n_failed += bool(error)
+            say(options, f"  {done} of {len(PARTS)}: {words}" + (f": {error}" if error else ""))
+            if progress is not None:
+                progress(done, len(PARTS))
+    if n_failed:
+        raise ValueError(f"{n_failed} of {len(PARTS)} groups could not be compiled")
+    say(options, f"Ready, in {time.perf_counter() - started:.0f} seconds.")
+    return 0
+
+
+def _wait_for(name: str) -> str:
+    """What went wrong with a part, if anything did."""
+    process = start_part(name)
+    said = process.communicate()[1].strip()
+    return said.splitlines()[-1] if process.returncode and said else ""

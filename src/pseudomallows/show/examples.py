@@ -1,0 +1,99 @@
+"""Some users, with what they clicked, what comes next, and why."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..posteriors.personal import Fit, PersonalFit
+from ..posteriors.posterior import Posterior
+from ..preferences import Clicks
+from ..recommendations.recommend import recommend
+
+N_NEXT = 3  # recommendations of an example
+MAX_CLICKED = 6  # clicks of an example that are named
+MAX_REASONS = 2  # clicks that speak for a recommendation
+LEAST_REASON = 0.1  # of what speaks for it; less is not worth a word
+N_SAMPLE = 200  # users behind the mean chances
+Figures = dict[str, Any]  # what the template asks for, by name
+
+
+def make_examples(posterior: Fit, n_examples: int) -> list[Figures]:
+    """Some users, taken evenly, with their clicks and what comes next."""
+    clicks = posterior.clicks
+    if clicks is None:  # of other data, or not kept
+        return []
+    rows = _spread(clicks, n_examples)
+    if not rows:
+        return []
+    found = recommend(posterior, N_NEXT, users=posterior.users[rows].tolist())
+    return [
+        _example(posterior, clicks, row, items, chances)
+        for row, items, chances in zip(
+            rows, found.items.tolist(), found.probabilities.tolist(), strict=True
+        )
+    ]
+
+
+def mean_chances(posterior: Fit, k: int = 5) -> list[float]:
+    """Mean chance of the first, second, ... recommendation, over some users taken evenly."""
+    clicks = posterior.clicks
+    rows = [] if clicks is None else _spread(clicks, N_SAMPLE)
+    if not rows:
+        return []
+    found = recommend(posterior, min(k, posterior.n_items), users=posterior.users[rows].tolist())
+    has_any = ~np.isnan(found.probabilities).all(axis=0)
+    return np.nanmean(found.probabilities[:, has_any], axis=0).tolist()
+
+
+def _spread(clicks: Clicks, n_wanted: int) -> list[int]:
+    """Rows of users with clicks, evenly from the list."""
+    known = np.flatnonzero(clicks.is_informative)
+    n_shown = min(n_wanted, len(known))
+    places = np.linspace(0, len(known) - 1, n_shown).round().astype(np.int64)
+    return known[places].tolist() if n_shown else []
+
+
+def _example(
+    posterior: Fit, clicks: Clicks, row: int, items: list[int], chances: list[float]
+) -> Figures:
+    """The user of a row; an item of -1 means that none is left to recommend."""
+    clicked, given = clicks.clicks_of(row), [item for item in items if item >= 0]
+    reasons = _reasons(posterior, clicked, given)
+    shown = zip(given, chances[: len(given)], reasons, strict=True)
+    example = {
+        "user": posterior.users[row],
+        "clicked": posterior.items[clicked[:MAX_CLICKED]].tolist(),
+        "n_more": max(len(clicked) - MAX_CLICKED, 0),
+        "n_next": len(items),
+        "next": [(posterior.items[item], chance, reason) for item, chance, reason in shown],
+    }
+    if isinstance(posterior, Posterior):
+        label = int(posterior.labels[row])
+        example |= {"label": label + 1, "membership": float(posterior.memberships[row, label])}
+    return example
+
+
+def _reasons(posterior: Fit, clicked: NDArray[np.int32], items: list[int]) -> list[list[Any]]:
+    """For each item the names of the clicks that speak most for it: those without which its score
+    would fall most. None where scores do not come from clicks."""
+    if not isinstance(posterior, PersonalFit) or posterior.is_given or not items:
+        return [[] for _ in items]
+    without = _leave_one_out(posterior, clicked)
+    scores = posterior.scores_of(without, slice(0, without.n_users))
+    worths = scores[0] - scores[1:]  # [click, item]
+    found = []
+    for item in items:
+        worth = np.maximum(worths[:, item], 0)
+        best = np.argsort(-worth, kind="stable")[:MAX_REASONS]
+        best = best[worth[best] > LEAST_REASON * worth.sum()]
+        found.append(posterior.items[clicked[best]].tolist())
+    return found
+
+
+def _leave_one_out(posterior: PersonalFit, clicked: NDArray[np.int32]) -> Clicks:
+    """A user's clicks, all of them in the first row, and each row after it lacks one."""
+    rows = [clicked, *(np.delete(clicked, place) for place in range(len(clicked)))]
+    starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    ones, users = np.ones(len(rows), dtype=np.int64), np.arange(len(rows))
+    return Clicks(ones, users, posterior.items, starts, np.concatenate(rows).astype(np.int32))

@@ -1,0 +1,55 @@
+"""pseudomallows prepare: kernels are compiled before they are needed."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from clihelp import run
+from pseudomallows.cli import prepare
+
+
+@pytest.mark.parametrize("name", list(prepare.PARTS))
+def test_every_part_runs(name):
+    prepare.compile_part(name)
+
+
+def test_parts_run_side_by_side_and_are_counted(capsys, monkeypatch):
+    started = []
+    done = SimpleNamespace(communicate=lambda: (None, ""), returncode=0)
+    monkeypatch.setattr(prepare, "start_part", lambda name: started.append(name) or done)
+    assert run("prepare") == 0
+    assert sorted(started) == sorted(prepare.PARTS)
+    said = capsys.readouterr().err
+    assert f"{len(started)} of {len(started)}: " in said
+    assert "Ready, in " in said
+
+
+def test_a_part_that_fails_is_named(capsys, monkeypatch):
+    done = SimpleNamespace(communicate=lambda: (None, "Traceback\nOSError: full"), returncode=1)
+    monkeypatch.setattr(prepare, "start_part", lambda name: done)
+    assert run("prepare") == 1
+    said = capsys.readouterr().err
+    assert "clusters of clicks: OSError: full" in said
+    assert "groups could not be compiled" in said
+
+
+@pytest.mark.slow
+def test_after_it_a_fit_compiles_nothing(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    prepared = [sys.executable, "-m", "pseudomallows", "prepare", "--quiet"]
+    subprocess.run(prepared, env=environment, check=True)
+    script = """
+import pseudomallows as pm
+from pseudomallows.engines.compiling import tell_when_compiling
+told = []
+with tell_when_compiling(lambda: told.append(1)):
+    clicks = pm.simulate_clicks(300, 20, [6, 6], 5, rng=2).preferences
+    pm.recommend(pm.fit(clicks, "personal", rng=1), 3)
+    rankings = pm.simulate_rankings(30, 8, 6, rng=1).preferences
+    pm.fit(rankings, "mcmc", n_draws=300, rng=1)
+assert not told
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], env=environment, check=True)

@@ -1,0 +1,90 @@
+"""The wheel and the source archive install into an empty environment, and work there."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PYTHONS = ("3.11", "3.12", "3.13")
+SMOKE = """
+import pathlib, sys
+import pseudomallows as pm
+assert pathlib.Path(pm.__file__).is_relative_to(sys.prefix), pm.__file__
+prefs = pm.Preferences.from_orderings([["tea", "rum", "ale"], ["tea", "ale", "rum"]] * 9)
+posterior = pm.fit(prefs, "mcmc", n_draws=200, rng=1)
+assert posterior.point_consensus(names=True)[0] == "tea"
+assert pm.datasets.online_retail(n_items=20).n_items == 20
+pm.report(posterior, "report.html")
+"""
+
+
+def run(*words, cwd=None, **settings):
+    how = {"cwd": cwd, "env": os.environ | settings, "capture_output": True, "text": True}
+    done = subprocess.run([str(word) for word in words], **how)
+    assert done.returncode == 0, f"{words}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
+    return done.stdout
+
+
+def find_python(version):
+    """A Python of this version that runs, or a skip."""
+    found = [shutil.which(f"python{version}")]
+    found += sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
+    for path in filter(None, [sys.executable, *found]):
+        words = [str(path), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        done = subprocess.run(words, capture_output=True, text=True)
+        if done.returncode == 0 and done.stdout.strip() == version:
+            return path
+    pytest.skip(f"there is no Python {version} here")
+
+
+def make_environment(folder, python):
+    run(python, "-m", "venv", folder)
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The folder with the wheel and the archive."""
+    folder = tmp_path_factory.mktemp("built")
+    python = make_environment(folder / "tools", sys.executable)
+    run(python, "-m", "pip", "install", "--quiet", "build")
+    run(python, "-m", "build", "--outdir", folder / "dist", ROOT)
+    return folder / "dist"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "version"), [("*.tar.gz", "3.11"), *(("*.whl", version) for version in PYTHONS)]
+)
+def test_it_installs_and_works_in_an_empty_environment(kind, version, built, tmp_path):
+    python = make_environment(tmp_path / "empty", find_python(version))
+    (archive,) = built.glob(kind)
+    run(python, "-m", "pip", "install", "--quiet", f"{archive}[cli,report]")
+    run(python, "-W", "error::SyntaxWarning", "-c", SMOKE, cwd=tmp_path)
+    assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
+    command = python.parent / "pseudomallows"
+    words = ("simulate", "clicks", "--users", 60, "--items", 8, "--out", "c.csv", "--seed", 1)
+    quick = {"NUMBA_DISABLE_JIT": "1"}  # so few clicks are not worth compiling for
+    run(command, *words, cwd=tmp_path, **quick)
+    words = ("--method", "personal", "--out", "m.pm", "--seed", 1)
+    run(command, "fit", "c.csv", *words, cwd=tmp_path, **quick)
+    assert run(command, "recommend", "m.pm", "--k", 2, cwd=tmp_path, **quick).count("\n") > 60
+
+
+@pytest.mark.slow
+def test_the_archive_has_what_the_tests_need(built):
+    (archive,) = built.glob("*.tar.gz")
+    names = run("tar", "tzf", archive)
+    for wanted in (
+        "tests/naive.py",
+        "Makefile",
+        "constraints.txt",
+        "CITATION.cff",
+        "docs/index.md",
+    ):
+        assert f"/{wanted}\n" in names
+    assert "__pycache__" not in names
