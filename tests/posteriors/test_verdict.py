@@ -50,7 +50,7 @@ def test_chains_that_stand_still_or_are_short_tell_nothing(chain):
         verdict = judge(posterior)
         assert verdict.answer == "no"
         assert "nothing can be said" in verdict.words
-        assert verdict.checks[0][1] == "not to be had"
+        assert verdict.checks[0][1] == "not available"
 
 
 def test_a_slow_chain_is_to_be_used_with_care(chain):
