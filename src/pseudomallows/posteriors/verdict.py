@@ -25,8 +25,8 @@ CHAIN_NOTE = (
 )
 DRAW_NOTE = (
     "The draws are independent, so there is no chain that could fail to settle, and R-hat has no "
-    "meaning here. Some draws weigh more than others; the effective number says how many equal ones "
-    "they are worth."
+    "meaning here. Some draws weigh more than others; the effective number says how many equal "
+    "ones they are worth."
 )
 
 
