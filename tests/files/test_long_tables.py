@@ -31,7 +31,7 @@ def test_a_column_that_says_which_rows_are_clicks_is_told(put):
     path = put("user,item,clicked\nx,a,1\nx,b,0\n")
     with pytest.warns(
         pm.preferences.IgnoredColumnWarning,
-        match="'clicked' is ignored, .* or use what was passed over, too, by kind='impressions'",
+        match="'clicked' is ignored, .* what was passed over, too, with kind='impressions'",
     ):
         assert cells_of(pm.read(path, "clicks")) == {"x": ["a", "b"]}
     with pytest.warns(pm.preferences.IgnoredColumnWarning, match="'liked' is ignored"):

@@ -55,7 +55,7 @@ def test_a_cluster_without_disagreement_is_no_spike_and_is_named(method, top):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
         with pytest.warns(
-            pm.diagnostics.AlphaWarning, match="cluster 1: nothing in the data bounds"
+            pm.diagnostics.AlphaWarning, match="cluster 1: the data set no upper limit"
         ) as found:
             posterior = pm.fit(prefs, method, n_clusters=2, n_draws=50, rng=1)
     assert found[0].message.clusters == [1]
@@ -65,7 +65,7 @@ def test_a_cluster_without_disagreement_is_no_spike_and_is_named(method, top):
 
 def test_one_user_is_told_that_the_prior_decides():
     with pytest.warns(
-        pm.diagnostics.AlphaWarning, match="nothing in the data bounds alpha .* give alpha"
+        pm.diagnostics.AlphaWarning, match="the data set no upper limit on alpha .* give alpha"
     ):
         posterior = pm.fit(pm.Preferences.from_rankings([[1, 2, 3, 4]]), "mcmc", rng=1)
     shape, rate = default_prior(4)

@@ -22,7 +22,7 @@ class BalanceWarning(UserWarning):
         self.error, self.n_steps = error, n_steps
         super().__init__(
             f"the balanced weights still miss their sums by {error:.2g} after {n_steps} steps; "
-            "the draws stay valid, their weights make up for it"
+            "the draws stay valid, since their weights correct for it"
         )
 
 

@@ -39,7 +39,8 @@ def read_wide(source: Source, header: list[str], rows: Table, is_clicks: bool) -
         if word(name) in NO_ITEM:
             warnings.warn(
                 ColumnWarning(
-                    f"{source.name}: column {name!r} is read as an item: leave it out if it is none"
+                    f"{source.name}: column {name!r} is read as an item: leave it out if it is not "
+                    "one"
                 ),
                 stacklevel=2,
             )

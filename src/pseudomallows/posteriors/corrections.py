@@ -25,14 +25,14 @@ class UncorrectedWarning(UserWarning):
     def __init__(self, window: int, largest: int):
         self.window, self.largest = window, largest
         items = "next item" if window == 1 else f"next {window} items"
-        learnt = "too few users have clicks enough to learn a correction from"
+        learnt = "too few users have enough clicks to learn a correction from"
         instead = ""
         if largest:
             learnt = f"what comes true was learnt for windows of 1 to {largest}"
             instead = f"ask for a window of {largest} or less, or "
         super().__init__(
-            f"the probabilities of the {items} are not corrected: {learnt}. They are those of the "
-            f"model alone, which may be off by ten points and more. To mend it, {instead}fit with "
+            f"the probabilities of the {items} are not corrected: {learnt}. They come from the "
+            f"model alone and may be off by ten points or more. To fix this, {instead}fit with "
             f"held_out= later clicks, {window} or more of each of at least 50 users"
         )
 

@@ -18,13 +18,12 @@ LEAST_EFFECTIVE_SHARE = 0.5  # of the draws of the matched law, by their exact w
 
 ADVICE = "raise n_draws, warmup or thin"
 SLOW_ADVICE = (
-    "this is the paper's Algorithm 5, whose consensus hardly moves, so its intervals are too "
-    "short: use method='mcmc', which is exact and takes seconds, or 'matched', which is faster "
-    "still"
+    "on clicks method='pseudo' moves too slowly, so its intervals are too narrow: use "
+    "method='mcmc', which is exact, or 'matched', which is faster; to recommend, use 'personal'"
 )
 CLUSTER_ADVICE = (
-    "raise n_draws or thin; if the chains have found different clusters (compare "
-    "posterior.chain_memberships), take fewer clusters"
+    "raise n_draws or thin; if the chains found different clusters (compare "
+    "posterior.chain_memberships), use fewer clusters"
 )
 
 
@@ -36,9 +35,9 @@ class ConvergenceWarning(UserWarning):
         chains = f"; chains {stuck} are stuck" if stuck else ""
         shown = f"{rhat:.3f}" if rhat < 100 else "above 100"
         super().__init__(
-            f"the chains have not converged: R-hat {shown} (want {RHAT_LIMIT} or less), "
-            f"effective sample size {effective_size:.0f} (want {EFFECTIVE_SIZE_LIMIT:.0f} or more)"
-            f"{chains}; {advice}"
+            "the chains have not converged, so another run may give other numbers: R-hat "
+            f"{shown} (want {RHAT_LIMIT} or less), effective sample size {effective_size:.0f} "
+            f"(want {EFFECTIVE_SIZE_LIMIT:.0f} or more){chains}; {advice}"
         )
 
 
@@ -48,8 +47,9 @@ class AgreementWarning(UserWarning):
     def __init__(self, n_users: int):
         self.n_users = n_users
         super().__init__(
-            f"the {n_users} users agree no more than by chance: alpha is estimated as 0, and every "
-            "consensus is as likely as any other; give alpha, or use method='mcmc'"
+            f"the {n_users} users agree no more than by chance, so alpha is estimated as 0 and "
+            "every consensus is equally likely: look for groups with n_clusters='auto', give "
+            "alpha, or use method='mcmc'"
         )
 
 
@@ -60,20 +60,22 @@ class ContradictionWarning(UserWarning):
     def __init__(self, n_users: int, n_all: int, user: Any, cycle: list[Any]):
         self.n_users, self.n_all, self.user, self.cycle = n_users, n_all, user, cycle
         super().__init__(
-            f"{describe_contradictions(n_users, n_all, user, cycle)}: the fit allows for wrong "
-            "comparisons (errors='bernoulli'); give errors='bernoulli' or 'logistic' to choose how"
+            f"{describe_contradictions(n_users, n_all, user, cycle)}; so the fit assumes that some "
+            "answers are wrong (errors='bernoulli'): give errors='bernoulli' or 'logistic' to "
+            "choose how"
         )
 
 
 def describe_contradictions(n_users: int, n_all: int, user: Any, cycle: list[Any]) -> str:
-    """Who contradicts himself, and how.
+    """Who gives contradictory answers, and which.
 
     >>> describe_contradictions(1, 60, "bob", ["tea", "ale"])
-    "1 of 60 users contradicts himself: user 'bob' prefers 'tea' to 'ale' to 'tea'"
+    "1 of 60 users gives contradictory answers: user 'bob' prefers 'tea' to 'ale' to 'tea'"
     """
     shown = " to ".join(repr(item) for item in [*cycle, cycle[0]])
-    verb = "contradicts himself" if n_users == 1 else "contradict themselves"
-    return f"{n_users} of {n_all} users {verb}: user {user!r} prefers {shown}"
+    verb = "gives" if n_users == 1 else "give"
+    who = f"{n_users} of {n_all} users {verb} contradictory answers"
+    return f"{who}: user {user!r} prefers {shown}"
 
 
 class AlphaWarning(UserWarning):
@@ -85,15 +87,15 @@ class AlphaWarning(UserWarning):
     def __init__(self, clusters: list[int], medians: list[float], n_clusters: int):
         self.clusters, self.medians = clusters, medians
         found = [
-            f"cluster {cluster}: nothing in the data bounds its alpha (median {median:.3g})"
+            f"cluster {cluster}: the data set no upper limit on its alpha (median {median:.3g})"
             for cluster, median in zip(clusters, medians, strict=True)
         ]
         if n_clusters == 1:
-            found = [f"nothing in the data bounds alpha (median {medians[0]:.3g})"]
-        merge = "take fewer clusters or " if n_clusters > 1 else ""
+            found = [f"the data set no upper limit on alpha (median {medians[0]:.3g})"]
+        merge = "use fewer clusters or " if n_clusters > 1 else ""
         super().__init__(
-            f"{'; '.join(found)}: some consensus agrees with all of the users, and the prior "
-            f"decides how sure they are; {merge}give alpha"
+            f"{'; '.join(found)}: one consensus agrees with all users, so the prior alone decides "
+            f"how much they agree; {merge}give alpha"
         )
 
 
@@ -103,9 +105,10 @@ class EffectiveSizeWarning(UserWarning):
     def __init__(self, effective_size: float, n_draws: int):
         self.effective_size, self.n_draws = effective_size, n_draws
         super().__init__(
-            f"the weights of {n_draws} draws are worth {effective_size:.1f} equal ones (want "
-            f"{EFFECTIVE_SIZE_LIMIT:.0f} or more): raise n_draws, leave the weights out "
-            "(weighted=False), or use method='mcmc'"
+            f"a few draws carry nearly all the weight: the {n_draws} draws are worth "
+            f"{effective_size:.1f} equal ones (want {EFFECTIVE_SIZE_LIMIT:.0f} or more); raise "
+            "n_draws, use method='mcmc', or drop the weights (weighted=False), which makes the "
+            "intervals too wide"
         )
 
 
@@ -116,15 +119,15 @@ def contradicts_equal_gaps(settings: dict[str, Any]) -> bool:
 
 
 class VotesWarning(UserWarning):
-    """Votes contradict equal gaps between the neighbours of the consensus, which the fit was told
-    to take: `p_value` says how clearly."""
+    """Votes contradict equal gaps between the neighbours of the consensus, which `gaps="equal"`
+    asked for: `p_value` says how clearly."""
 
     def __init__(self, p_value: float):
         self.p_value = p_value
         super().__init__(
             f"the votes contradict equal gaps between neighbours (p-value {p_value:.2g}), so the "
-            "intervals are too narrow, and items that were compared with strong ones more often "
-            "than others may be misplaced: leave gaps out, or use gaps='free'"
+            "intervals are too narrow, and items that mostly met strong ones may be ranked too "
+            "low: leave gaps out, or use gaps='free'"
         )
 
 
@@ -135,9 +138,9 @@ class MatchedWarning(UserWarning):
     def __init__(self, effective_share: float, n_draws: int):
         self.effective_share, self.n_draws = effective_share, n_draws
         super().__init__(
-            f"by the exact likelihood {n_draws} draws of the matched law are worth "
-            f"{effective_share:.0%} of their number (want {LEAST_EFFECTIVE_SHARE:.0%} or more): "
-            "use method='mcmc', which corrects them"
+            "the approximation of method='matched' is not close enough here: by the exact "
+            f"likelihood, {n_draws} of its draws are worth {effective_share:.0%} of their number "
+            f"(want {LEAST_EFFECTIVE_SHARE:.0%} or more); use method='mcmc', which corrects them"
         )
 
 

@@ -20,14 +20,13 @@ from .posterior import Posterior
 POOR_RHAT, POOR_SIZE = 1.2, 10.0  # up to here, with care
 GOOD_CALIBRATION, POOR_CALIBRATION = 0.03, 0.1
 CHAIN_NOTE = (
-    "R-hat compares the chains, or the halves of one: far above 1, they tell different stories. "
-    "Draws that follow each other are alike; the effective number is how many independent ones "
-    "they are worth."
+    "R-hat compares the chains, or the halves of one: far above 1, they disagree. Successive draws "
+    "are alike; the effective number says how many independent draws they are worth."
 )
 DRAW_NOTE = (
-    "Each draw was made by itself, so there is no chain that could fail to settle, and R-hat has "
-    "no meaning here. Draws may weigh more or less; the effective number is how many equal ones "
-    "they are worth."
+    "The draws are independent, so there is no chain that could fail to settle, and R-hat has no "
+    "meaning here. Some draws weigh more than others; the effective number says how many equal "
+    "ones they are worth."
 )
 
 
@@ -60,7 +59,7 @@ def judge(posterior: Fit, calibration_error: float | None = None) -> Verdict:
     if isinstance(posterior, PersonalFit):
         return _judge_personal(calibration_error)
     if not posterior.alpha.any():
-        words = "The users agree no more than by chance, so every order is as likely as any other."
+        words = "The users agree no more than by chance, so every order is equally likely."
         return Verdict("no", words, "Do not use this order. More users may help.")
     is_mcmc = posterior.settings.get("method") == "mcmc"
     if is_mcmc or not posterior.is_full or posterior.n_clusters > 1:
@@ -85,14 +84,14 @@ def _judge_chains(posterior: Posterior) -> Verdict:
         share, limit = matched["effective_share"], LEAST_EFFECTIVE_SHARE
         checks.append(("draws by their exact weights", f"{share:.0%}", f"{limit:.0%} or more"))
         if share < limit and answer == "yes":
-            answer, words = "with care", "The draws have settled, but not on the exact law."
+            words = "The draws have settled, but on an approximation that is too rough here."
             words += _words_of_starts(posterior)
-            return Verdict(answer, words, "Use method='mcmc'.", checks, CHAIN_NOTE)
+            return Verdict("with care", words, "Use method='mcmc'.", checks, CHAIN_NOTE)
     words += _words_of_starts(posterior) + _words_of_votes(posterior)
     if contradicts_equal_gaps(posterior.settings) and answer == "yes":
         return Verdict("with care", words, "Use gaps='free'.", checks, CHAIN_NOTE)
     if answer != "no" and len(posterior.consensus) == 1:
-        words += " There is one chain only; several (n_chains=4) would be a stronger check."
+        words += " There is only one chain; several (n_chains=4) would be a stronger check."
     advice = "" if answer == "yes" else _advice(posterior)
     return Verdict(answer, words, advice, checks, CHAIN_NOTE)
 
@@ -114,9 +113,8 @@ def _words_of_votes(posterior: Posterior) -> str:
     if votes is None:
         return ""
     if votes["gaps"] == "free":
-        words = " The votes do not follow the law that only the difference of two places counts, "
-        words += "so every gap between neighbours has its own size here"
-        return f"{words}; that made the intervals {votes['widened']:.1f} times as wide."
+        words = " The votes do not fit equal gaps between neighbours, so every gap has its own size"
+        return f"{words}, which makes the intervals {votes['widened']:.1f} times as wide."
     if contradicts_equal_gaps(posterior.settings):
         return " The votes contradict equal gaps between neighbours: the intervals are too narrow."
     return ""
@@ -126,10 +124,10 @@ def _answer(worst: float, least: float, wanted: float) -> tuple[str, str]:
     if worst <= RHAT_LIMIT and least >= wanted:
         return "yes", "The draws have settled, and there are enough of them."
     if worst <= POOR_RHAT and least >= min(POOR_SIZE, wanted):
-        words = "The draws have nearly settled: the order is a fair picture, its intervals rough."
+        words = "The draws have nearly settled: the order is about right, its intervals are rough."
         return "with care", words
     if not np.isfinite(worst):
-        words = "The draws are too few, or the chains do not move, so nothing can be said of them."
+        words = "There are too few draws, or the chains do not move, so they cannot be judged."
         return "no", words
     return "no", "The draws have not settled: another run may give another answer."
 
@@ -158,13 +156,14 @@ def _judge_draws(posterior: Posterior) -> Verdict:
 def _judge_personal(error: float | None) -> Verdict:
     if error is None:
         words = "Nobody has checked yet whether its chances come true."
-        return Verdict("with care", words, "Hide some clicks and see: pm.evaluate does it.")
+        advice = "Measure it with pm.evaluate, which hides some clicks and counts."
+        return Verdict("with care", words, advice)
     words = f"Stated chances are off by {error:.1%} on average, on clicks the fit had not seen."
     if error <= GOOD_CALIBRATION:
         return Verdict("yes", words)
-    advice = "Give clicks that came later as held_out, so that the chances are corrected by them."
+    advice = "Give later clicks as held_out; they correct the chances."
     return Verdict("with care" if error <= POOR_CALIBRATION else "no", words, advice)
 
 
 def _number(value: float, decimals: int) -> str:
-    return f"{value:,.{decimals}f}" if np.isfinite(value) else "not to be had"
+    return f"{value:,.{decimals}f}" if np.isfinite(value) else "not available"

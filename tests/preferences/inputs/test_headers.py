@@ -91,7 +91,7 @@ def test_a_column_that_may_say_which_rows_are_no_clicks_is_found(name, kind):
 @pytest.mark.parametrize(
     ("kind", "counts", "words"),
     [
-        ("clicked", {}, "leave out the rows that are none"),
+        ("clicked", {}, "drop the rows that are not clicks"),
         ("position", {}, "give kind='long-rankings'"),
         ("count", {"0": 2, "3": 5, "x": 1}, "also the 2 of 7 whose count is 0 or less"),
         ("number", {-1: 4, 1: 6}, "also the 4 of 10 whose value is 0 or less"),

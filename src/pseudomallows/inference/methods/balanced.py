@@ -14,7 +14,7 @@ class Balanced(PseudoMethod):
 
     name: ClassVar[str] = "balanced"
     words: ClassVar[str] = (
-        "balanced Pseudo-Mallows, an approximation whose draws make up for its error"
+        "balanced Pseudo-Mallows, an approximation whose weighted draws correct its error"
     )
 
     weighted: bool = option(

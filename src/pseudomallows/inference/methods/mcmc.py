@@ -83,7 +83,7 @@ class Mcmc(Sampler):
 
     errors: str | None = option(
         None,
-        'Wrong comparisons: "none" (default where no user contradicts himself), "bernoulli" '
+        'Wrong comparisons: "none" (default where no user contradicts themselves), "bernoulli" '
         '(default otherwise: each is wrong with probability theta), or "logistic" (those of items '
         "far apart in the user's ranking more rarely).",
         pairs_only,

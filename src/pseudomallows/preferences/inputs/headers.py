@@ -208,8 +208,8 @@ def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
     said = f"column {str(name)!r} is ignored, every row counts as a click"
     if kind == "clicked":
         return (
-            f"{said}: leave out the rows that are none, or use what was passed over, too, by "
-            "kind='impressions' or from_impressions"
+            f"{said}: drop the rows that are not clicks, or learn from what was passed over, "
+            "too, with kind='impressions' or from_impressions"
         )
     if kind == "position":
         return f"{said}: if it holds ranks, give kind='long-rankings'; if not, kind='clicks'"

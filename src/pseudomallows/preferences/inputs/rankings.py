@@ -74,8 +74,9 @@ def _warn_if_zero_based(ranks: NDArray[np.int32], given: Any) -> None:
     if n_users > 1 and n_items > 2 and (values == 0).any(axis=1).all() and _is_zero_based(values):
         warnings.warn(
             ZeroBasedWarning(
-                "every row has the ranks 0 to n - 1, and 0 means not ranked, so it is taken as the "
-                "last rank: add 1 if the ranks start at 0; if not, write NaN for not ranked"
+                "every row has the ranks 0 to n - 1, but here 0 means not ranked, so everybody's "
+                "best item would come last: add 1 if the ranks start at 0; if 0 does mean not "
+                "ranked, write NaN instead"
             ),
             stacklevel=4,
         )
