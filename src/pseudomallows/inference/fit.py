@@ -76,8 +76,8 @@ def fit(
     rng : numpy.random.Generator or seed, optional
         Source of randomness; the same seed gives the same draws, whatever the number of threads.
     progress : callable, optional
-        Called as ``progress(done, total)``. If it has an attribute `say`, "personal" calls that with
-        what is being done, in words.
+        Called as ``progress(done, total)``. If it has an attribute `say`, "personal" calls that
+        with what is being done, in words.
     executor : optional
         Anything with a `map`, to run blocks of users; default: threads on all cores. For clicks,
         a :class:`DaskExecutor` runs them on workers, with the same draws.

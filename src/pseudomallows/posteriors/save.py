@@ -10,8 +10,9 @@ A saved fit is a ZIP archive that `numpy.load` can open too, without pickle:
   ``chain_memberships.npy``, ``leaders.npy``, since version 5 ``errors.npy``;
 - of a :class:`PersonalFit`, ``personal_*.npy``: its arrays and those of its corrections, one row a
   window; item weights that are sparse as ``weight_starts``, ``weight_items``, ``weight_values``, by
-  rows, with factors ``left`` and ``right`` (since version 6); ``personal_clusters.npy``, the bytes of another such archive, if it is blended with
-  clusters; up to version 2 also the arrays of a posterior, which mean nothing and are not read;
+  rows, with the factors ``left`` and ``right`` (since version 6); ``personal_clusters.npy``, the
+  bytes of another such archive, if it is blended with clusters; up to version 2 also the arrays of
+  a posterior, which mean nothing and are not read;
 - of a fit from clicks, ``click_starts.npy``, ``click_codes.npy``, ``click_weights.npy``: the
   clicks, row by row; of one from comparisons ``pair_*.npy``; of one from several kinds,
   ``mixed_parts.npy``, and the arrays of each part with its number before them, ``part0_*.npy``.

@@ -119,6 +119,11 @@ class Personal(Options):
 
     def checked(self, prefs: Clicks) -> "Personal":
         """The same, what was given with it checked against the data."""
+        if not self.nonnegative and prefs.n_items > MAX_ITEMS:
+            raise ValueError(
+                "nonnegative=False needs an array of items x items, so at most "
+                f"{MAX_ITEMS:,} items, got {prefs.n_items:,}: leave it out"
+            )
         if self.with_clusters is not None:
             _check_clusters(self.with_clusters, prefs, self.calibrate)
         if self.held_out is None:
@@ -334,8 +339,13 @@ class Learner:
         return replace(self._blank, item_weights=ridge_weights(products, *law))
 
     def _with_scores(self, learnt: ItemScores) -> PersonalModel:
-        factors = {"left": learnt.left, "right": learnt.right}
-        return replace(self._blank, item_weights=learnt.weights, bias=learnt.bias, **factors)
+        return replace(
+            self._blank,
+            item_weights=learnt.weights,
+            bias=learnt.bias,
+            left=learnt.left,
+            right=learnt.right,
+        )
 
     def _choose_scores(self) -> None:
         """A blend, or the ridge of a single regression."""

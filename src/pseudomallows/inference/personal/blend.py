@@ -318,9 +318,9 @@ def best_places(
     again[:, 1:] = places[:, 1:] == places[:, :-1]
     again |= places < 0
     inside = np.maximum(places, 0)
-    leads = [np.where(again, 0.0, np.take_along_axis(lead, inside, 1)) for lead in cases.leads]
-    clicked = np.where(again, FAR, 0.0).astype(np.float32)
-    return Cases([lead.astype(np.float32) for lead in leads], clicked)
+    is_new = (~again).astype(np.float32)
+    leads: list[Leads] = [np.take_along_axis(lead, inside, 1) * is_new for lead in cases.leads]
+    return Cases(leads, np.where(again, FAR, 0.0).astype(np.float32))
 
 
 class Found(NamedTuple):
