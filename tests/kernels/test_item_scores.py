@@ -1,4 +1,4 @@
-"""Scores by sparse rows and factors, the best items and the ranks of clicks, by their definitions."""
+"""Scores by sparse rows and factors, the best items, the ranks of clicks: by their definitions."""
 
 import numpy as np
 import pytest

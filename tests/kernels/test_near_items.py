@@ -45,7 +45,7 @@ def exact_products(clicked, shares):
 def head_of(lists, shares, items):
     places = np.full(N_ITEMS, -1, dtype=np.int32)
     places[items] = np.arange(len(items))
-    head = Head(places, np.array(items, dtype=np.int64), np.zeros((len(items), len(items))))
+    head = Head(places, np.array(items, dtype=np.int64), np.zeros((len(items),) * 2, np.float32))
     count_products(lists, shares, head, 0, head.table)
     return head
 

@@ -277,7 +277,7 @@ def score_cases(
         owners, mine = clicked_of(clicks)
         clicked = np.zeros((len(hidden), n_items), np.float32)
         clicked[owners, mine] = FAR
-        leads = [table - np.take_along_axis(table, hidden, axis=1) for table in tables]
+        leads: list[Leads] = [table - np.take_along_axis(table, hidden, axis=1) for table in tables]
         for lead in leads:
             lead[owners, mine] = 0.0
         if n_items <= ALL_PLACES:
@@ -287,11 +287,11 @@ def score_cases(
     found = list(executor.map(work, all_rows))
     spreads = [_total([sums[part] for sums, _ in found]).deviation for part in range(len(scorers))]
     width = max(cases.clicked.shape[1] for _, cases in found)
-    leads = [
-        np.concatenate([_widen(cases.leads[part], width, 0.0) for _, cases in found])
-        / np.float32(spread)
-        for part, spread in enumerate(spreads)
-    ]
+    leads: list[Leads] = []
+    for part, spread in enumerate(spreads):
+        lead = np.concatenate([_widen(cases.leads[part], width, 0.0) for _, cases in found])
+        lead /= np.float32(spread)
+        leads.append(lead)
     return Cases(leads, np.concatenate([_widen(cases.clicked, width, FAR) for _, cases in found]))
 
 
