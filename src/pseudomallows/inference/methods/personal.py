@@ -26,9 +26,9 @@ from ...recommendations.personal import PersonalChances
 from ...recommendations.recommenders import chances_of
 from ..personal.blend import MAX_SPREAD, Blend, Say, choose_blend, sample_of, silent, why_not
 from ..personal.corrections import learn_correction
-from ..personal.item_scores import counts_of, given_scores, ridge_weights
+from ..personal.item_scores import given_scores, products_of, ridge_weights
 from ..personal.parts import Part, Regression
-from ..personal.products import Products, products_of, start_from, taken_from
+from ..personal.products import Products, make_products, start_from, taken_from
 from .method import Case, Options, flag, option
 
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
@@ -264,7 +264,7 @@ class Learner:
 
     @functools.cached_property
     def _products(self) -> Products:
-        return products_of(self.prefs, self._executor)
+        return make_products(self.prefs, self._executor)
 
     @property
     def _is_large(self) -> bool:
@@ -275,7 +275,7 @@ class Learner:
         taken = None if clicks is self.prefs else taken_from(self.prefs, clicks)
         if taken is not None:
             return self._products.without(taken)
-        return self._products if clicks is self.prefs else products_of(clicks, self._executor)
+        return self._products if clicks is self.prefs else make_products(clicks, self._executor)
 
     def scores_settings(self) -> dict[str, Any]:
         """How the scores were made."""
@@ -334,7 +334,7 @@ class Learner:
             return self._with_scores(
                 Regression(0, self._ridge).learn(self._products_of(clicks), None)
             )
-        products = counts_of(clicks, self._executor)
+        products = products_of(clicks, self._executor)
         law = (self._ridge, self._options.nonnegative, self._executor)
         return replace(self._blank, item_weights=ridge_weights(products, *law))
 
@@ -370,7 +370,7 @@ class Learner:
         for _ in range(N_SPLITS):
             shown, hidden = hide_clicks(prefs, hide, self._rng)
             judged = np.flatnonzero(hidden.any(axis=1))
-            products = counts_of(shown, self._executor)
+            products = products_of(shown, self._executor)
             judge = functools.partial(
                 self._judge_ridge, products, shown.take(judged), hidden[judged]
             )

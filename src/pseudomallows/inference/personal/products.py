@@ -89,7 +89,7 @@ class Products(ABC):
     def _make_vectors(self, key: tuple[float, float]) -> Floats: ...
 
 
-def products_of(clicks: Clicks, executor: Executor) -> Products:
+def make_products(clicks: Clicks, executor: Executor) -> Products:
     """The kind that suits so many items."""
     return (AllProducts if clicks.n_items <= MAX_ITEMS else NearProducts)(clicks, executor)
 
