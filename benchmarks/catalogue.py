@@ -2,7 +2,7 @@
 
 Ours, with its tuning and its corrections, beside EASE (products of the items in double precision
 and their inverse, penalty given) and the ALS of `implicit` (64 factors, 15 iterations), each in a
-process of its own with BLAS on one thread, so that threads that wait for each other are not counted.
+process of its own with BLAS on one thread, so that threads waiting for each other do not count.
 Simulated clicks: every item belongs to one of some groups, and is popular in it by Zipf's law; a
 user clicks in a few groups of their own, and now and then among all items. One click of each user
 is hidden.
@@ -155,9 +155,8 @@ def main():
     if given.one:
         print(json.dumps(measure(int(given.one[0]), given.one[1])))
         return
-    print(
-        "| users x items | method | CPU | memory | recall@10 | one user |\n|---|---|---|---|---|---|"
-    )
+    print("| users x items | method | CPU | memory | recall@10 | one user |")
+    print("|---|---|---|---|---|---|", flush=True)
     for n_items in [given.only] if given.only else SIZES:
         for method in METHODS:
             row, size = run(n_items, method), f"{SIZES[n_items][0]:,} x {n_items:,}"

@@ -23,11 +23,11 @@ from .parts import Part, Popularity, part_named, pool_for
 from .products import AllProducts, Products
 
 N_ROUNDS = 6
-SPLITS = ((400, 5), (2000, 2), (math.inf, 1))  # up to so many items, so many splits
+SPLITS = ((400, 5, 2500), (math.inf, 1, 5000))  # up to so many items: splits, users of each
 ALL_PLACES, N_PLACES = 1000, 100  # with more items, so many of the best by each part are judged
 MAX_CELLS = 4_000_000  # of a table of scores
 STEPS = (0.1, 0.2, 0.4, 0.8)  # what is added to a part, in units of the sum of the weights
-MAX_SCORED, MAX_SPREAD = 2500, 500  # users whose hidden clicks are judged; behind spreads
+MAX_SPREAD = 500  # users behind the spread of scores
 MIN_SCORED, MIN_ITEMS = 50, 10
 FAR = -1e30  # how far what was clicked is behind
 Floats = NDArray[np.float64]
@@ -175,9 +175,7 @@ def scorable(clicks: Clicks) -> NDArray[np.int64]:
     return np.flatnonzero((clicks.n_clicks > 1) & clicks.is_informative)
 
 
-def sample_of(
-    users: NDArray[np.int64], rng: np.random.Generator, most: int = MAX_SCORED
-) -> NDArray[Any]:
+def sample_of(users: NDArray[np.int64], rng: np.random.Generator, most: int) -> NDArray[Any]:
     """Some of these users, or all if they are few."""
     if len(users) <= most:
         return users
@@ -198,7 +196,7 @@ def choose_blend(
     split; `say` is told what is being done.
     """
     clicks, pool = products.whole, pool_for(products.n_items)
-    users = sample_of(scorable(clicks), rng)
+    users = sample_of(scorable(clicks), rng, splits_for(clicks.n_items)[1])
     cases = hide_and_score(pool, products, users, rng, kept, say)
     say("weighing the parts of the scores")
     search = Search(cases, clicks.weights[users], n_best, products.executor)
@@ -218,10 +216,10 @@ class Cases(NamedTuple):
     clicked: Leads
 
 
-def n_splits_for(n_items: int) -> int:
-    """How often clicks are hidden: what a split costs grows with the items, and what it tells does
-    not."""
-    return next(number for most, number in SPLITS if n_items <= most)
+def splits_for(n_items: int) -> tuple[int, int]:
+    """How often clicks are hidden, and of how many users they are judged: what a split costs grows
+    with the items, and what it tells does not."""
+    return next((number, users) for most, number, users in SPLITS if n_items <= most)
 
 
 def hide_and_score(
@@ -234,7 +232,7 @@ def hide_and_score(
 ) -> Cases:
     """Hide one click of each user, some times, and score these users by what is left."""
     learnt = {} if kept is None else kept  # a split differs little from the one before: begin there
-    found, n_splits = [], n_splits_for(products.n_items)
+    found, (n_splits, _) = [], splits_for(products.n_items)
     for split in range(n_splits):
         taken = take_clicks(products.whole, 1, rng)
         left = products.without(taken)
