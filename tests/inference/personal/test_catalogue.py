@@ -14,10 +14,12 @@ from pseudomallows.inference.personal.blend import Blend
 from pseudomallows.inference.personal.parts import Factors, Popularity, Regression
 from pseudomallows.inference.personal.products import AllProducts, NearProducts
 from pseudomallows.inference.reproduce import call_of
+from pseudomallows.latent.own_laws import FootruleLaw
 from pseudomallows.posteriors.check_saved import WrongFileError
 from pseudomallows.posteriors.personal import clicks_matrix
 from pseudomallows.preferences import Clicks
 from pseudomallows.recommendations.recommend import best_of_one
+from pseudomallows.recommendations.tables import GridTables
 
 N_ITEMS, N_USERS, SIZE = 6000, 400, 12
 
@@ -172,11 +174,13 @@ def test_an_update_is_the_fit_of_all_clicks_with_the_same_blend(fit):
     assert newer.item_weights.nnz != fit.item_weights.nnz
 
 
-def test_what_needs_items_by_items_is_refused():
+def test_what_needs_items_by_items_is_refused(fit):
     with pytest.raises(ValueError, match=r"distance='kendall', its default there.*6,000 items"):
         pm.fit(log(), "personal", distance="footrule", rng=1)
     with pytest.raises(ValueError, match=r"nonnegative=False.*at most 4,000 items, got 6,000"):
         pm.fit(log(), "personal", nonnegative=False, rng=1)
+    with pytest.raises(ValueError, match=r"6,000 items are too many"):
+        pm.recommendations.user_intervals(fit, 0)
 
 
 def test_one_regression_on_near_items_if_asked_for():
@@ -197,3 +201,16 @@ def test_progress_says_what_is_done():
     assert told[0] == "split 1 of 1: regression of weights >= 0, power 0, ridge 0.3"
     assert "learning the scores from all clicks" in told
     assert steps[-1][0] == steps[-1][1]
+
+
+def test_sizes_that_share_a_table_have_nearly_the_same_chances():
+    law = FootruleLaw(700, np.array([2.0, 30.0]))
+    tables = GridTables(law)
+    found = tables.of(10, [601, 200])
+    assert found.lines[601] == found.lines[604] >= 0
+    assert len(found.chances) == 2
+    for size in (601, 200):
+        exact, _ = law.next_chances(10, size)
+        mine = found.chances[found.lines[size]]
+        assert mine[:, :50] == pytest.approx(exact[:, :50], rel=0.01)
+        assert (mine == exact).all() == (size == 200)
