@@ -17,7 +17,7 @@ from ..kernels.footrule.personal import (
 )
 from ..kernels.item_scores import fill_tops
 from ..kernels.top_places import fill_from_places, look_up_places
-from ..posteriors.personal import MAX_ITEMS, PersonalFit, PersonalModel
+from ..posteriors.personal import PersonalFit, PersonalModel
 from ..preferences import Clicks
 from .chances import Chances, Recommender, Users
 from .tables import GridTables
