@@ -18,7 +18,7 @@ from helpers import interpreted
 from pseudomallows.engines.executors import Threads
 from pseudomallows.evaluation.evaluate import calibrate
 from pseudomallows.inference.methods.personal import places_of, seen_table
-from pseudomallows.inference.personal.item_scores import counts_of, ridge_weights
+from pseudomallows.inference.personal.item_scores import products_of, ridge_weights
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
 from pseudomallows.posteriors.corrections import Correction, UncorrectedWarning, features_of
@@ -147,7 +147,7 @@ def test_weights_of_any_sign_solve_theirs():
 def test_products_count_people_who_clicked_both():
     prefs = pm.Preferences.from_clicks([[1, 1, 0], [1, 0, 1], [1, 1, 1]], weights=[2, 1, 3])
     expected = [[6, 5, 4], [5, 5, 3], [4, 3, 4]]
-    assert counts_of(prefs, Threads(1)).tolist() == expected
+    assert products_of(prefs, Threads(1)).tolist() == expected
 
 
 # corrections

@@ -76,7 +76,17 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pseudomallows {__version__}")
     adders = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_demo, _prepare, _simulate, _split, _fit, _update, _consensus, _recommend, _similar):
+    for add in (
+        _demo,
+        _prepare,
+        _simulate,
+        _split,
+        _fit,
+        _update,
+        _consensus,
+        _recommend,
+        _similar,
+    ):
         add(adders)
     for add in (_explain, _pairs, _evaluate, _check, _distances, _report, _info, _serve):
         add(adders)

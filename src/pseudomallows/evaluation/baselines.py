@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Threads, blocks
-from ..inference.personal.item_scores import counts_of, ridge_weights
+from ..inference.personal.item_scores import products_of, ridge_weights
 from ..kernels.click_rows import slice_clicks
 from ..kernels.look_up import choose_best
 from ..posteriors.personal import clicks_matrix
@@ -38,7 +38,7 @@ def ease(seen: Clicks, shown: Clicks, k: int, rng: np.random.Generator) -> NDArr
     if shown.n_items > MOST_ITEMS:
         return None
     ridge = _choose_ridge(shown, k, rng)
-    weights = ridge_weights(counts_of(shown, Threads(1)), ridge, nonnegative=False)
+    weights = ridge_weights(products_of(shown, Threads(1)), ridge, nonnegative=False)
     return _best(seen, weights, k)
 
 
@@ -52,7 +52,7 @@ def _choose_ridge(shown: Clicks, k: int, rng: np.random.Generator) -> float:
         if len(judged) > MOST_USERS:
             judged = np.sort(rng.choice(judged, MOST_USERS, replace=False))
         seen, wanted = inner.take(judged), hidden.take(judged).codes[:, None]
-        products = counts_of(inner, Threads(1))
+        products = products_of(inner, Threads(1))
         for place, ridge in enumerate(RIDGES):
             weights = ridge_weights(products, ridge, nonnegative=False)
             hits[place] += (_best(seen, weights, k) == wanted).sum()

@@ -156,6 +156,7 @@ class Evaluation:
         rows = zip(*(column.tolist() for column in table), strict=True)
         lines += [f"{stated:6.2f}{observed:10.2f}{count:17,}" for stated, observed, count in rows]
         return "\n".join(lines)
+
     def _repr_html_(self) -> str:
         """For a notebook: accuracy against popularity, and the calibration as a picture."""
         shares = {"recommended": self.accuracy, "most popular": self.popularity}

@@ -43,9 +43,9 @@ def update(
     probability of what is new: then only users who are new or have changed are looked at. That is
     done as long as the draws are worth half of their number, and `n_draws` is not given. "personal"
     keeps its blend, unless there are a quarter more clicks than those it was chosen from, and
-    begins with the old weights: the result is that of learning from all clicks with this blend. Fits
-    of clicks by other methods, which have no such chains, are made anew. A fit of rankings, or of
-    parts, keeps no data, and is refused: fit all data anew.
+    begins with the old weights: the result is that of learning from all clicks with this blend.
+    Fits of clicks by other methods, which have no such chains, are made anew. A fit of rankings, or
+    of parts, keeps no data, and is refused: fit all data anew.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ def _learn_again(
     progress: Progress,
     executor: Executor | None,
 ) -> Fit:
-    """A personal fit of more clicks: products are counted anew, which is quick; the blend stays, and
-    its regressions begin with the old weights."""
+    """A personal fit of more clicks: products are counted anew, which is quick; the blend stays,
+    and its regressions begin with the old weights."""
     _refuse_data(given)
     started, alpha = time.perf_counter(), given.pop("alpha", None)
     distance = given.pop("distance", posterior.distance)

@@ -1,6 +1,6 @@
 """Products of items: how often people clicked both of two, from lists of clicks."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -23,7 +23,7 @@ class Head(NamedTuple):
 
     places: NDArray[np.int32]
     items: NDArray[np.int64]
-    table: NDArray[np.float32]
+    table: NDArray[Any]
 
 
 @njit(cache=True, nogil=True)

@@ -214,6 +214,11 @@ class PersonalRecommender(Recommender):
     def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """``counts[item, rank - 1]`` of rankings drawn for one user, at the alphas of the grid."""
         personal, clicks, one = self._personal.model, users.clicks, slice(0, 1)
+        if personal.is_sparse:
+            raise ValueError(
+                "intervals of a user's ranks need a table of items and ranks, and "
+                f"{self.n_items:,} items are too many for one: ask recommend for the best items"
+            )
         consensus = personal.rankings_of(personal.scores_for(clicks, one, users.rows))
         alpha_weights = personal.alpha_shares_of(clicks, one, consensus)[0]
         return personal.law.count_ranks(clicks.codes, consensus[0], alpha_weights, n_draws, rng)

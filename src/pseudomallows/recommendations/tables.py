@@ -21,6 +21,7 @@ from ..latent.own_laws import OwnLaw
 FIRST_DRAWS = 2000  # behind a table, at least
 TABLE_ERROR, MOST_DRAWS = 0.001, 50_000  # standard error of a chance before it is smoothed
 CHEAP, CHEAP_ERROR, MOST_CHEAP_DRAWS = 64, 0.0004, 200_000  # up to this size, more draws are cheap
+FINE = 8  # binary digits of a size that tell tables apart
 SMALL, RATIO = 16, 1.125  # beyond this size tables are made for sizes of this ratio only
 
 
@@ -202,6 +203,28 @@ def falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(isotonic_regression(values, increasing=False).x)
 
 
+def shared_size(size: int, n_items: int) -> int:
+    """The size whose table serves a size too: itself up to 256, then one at most 1/128 larger, by
+    which the chances of the first places hardly change.
+
+    >>> shared_size(200, 1000), shared_size(601, 1000), shared_size(999, 1000)
+    (200, 604, 1000)
+    """
+    step = _step(size)
+    return min(-(-size // step) * step, n_items)
+
+
+def _step(size: int) -> int:
+    """From one table to the next: a power of 2, so that sizes never change their table."""
+    return 1 << max((size - 1).bit_length() - FINE, 0)
+
+
+def sizes_like(size: int, n_items: int) -> list[int]:
+    """The sizes that a table serves."""
+    found = range(max(1, size - _step(size)), size + 1)
+    return [each for each in found if shared_size(each, n_items) == size]
+
+
 class GridTables:
     """Tables of the exact law of users with a consensus of their own, for a grid of alphas."""
 
@@ -219,10 +242,11 @@ class GridTables:
             return found
         with self._lock:
             lines, chances, places, far = self._made.get(window) or self._nothing(window)
-            missing = sorted(size for size in wanted if lines[size] < 0)
+            missing = sorted({shared_size(n, self.n_items) for n in wanted if lines[n] < 0})
             made = list(all_cores().map(lambda size: self._make_one(window, size), missing))
             lines = lines.copy()
-            lines[missing] = len(chances) + np.arange(len(missing))
+            for number, size in enumerate(missing, len(chances)):
+                lines[sizes_like(size, self.n_items)] = number
             more = np.concatenate([chances, *(near[None] for near, _ in made)])
             more_far = np.concatenate([far, *(beyond[None] for _, beyond in made)])
             self._made[window] = GridChances(lines, more, places, more_far)

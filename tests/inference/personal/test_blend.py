@@ -20,9 +20,9 @@ from pseudomallows.inference.personal.blend import (
     Search,
     choose_blend,
     hide_and_score,
-    n_splits_for,
     sample_of,
     scorable,
+    splits_for,
 )
 from pseudomallows.inference.personal.parts import Factors, Popularity, Regression, pool_for
 from pseudomallows.inference.personal.products import AllProducts
@@ -305,9 +305,9 @@ def test_small_data_have_one_regression(n_users, n_items, words):
 
 def test_some_users_are_judged():
     rng = np.random.default_rng(1)
-    assert len(sample_of(np.arange(9000), rng)) == 2500
-    assert sample_of(np.arange(30), rng).tolist() == list(range(30))
-    assert [n_splits_for(n_items) for n_items in (200, 1000, 3000, 50_000)] == [5, 2, 1, 1]
+    assert len(sample_of(np.arange(9000), rng, 2500)) == 2500
+    assert sample_of(np.arange(30), rng, 50).tolist() == list(range(30))
+    assert [splits_for(n_items) for n_items in (200, 1000)] == [(5, 2500), (1, 5000)]
 
 
 def test_with_many_items_the_best_by_each_part_are_judged(monkeypatch):

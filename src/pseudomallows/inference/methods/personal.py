@@ -28,10 +28,10 @@ from ...recommendations.personal import PersonalChances
 from ...recommendations.recommenders import chances_of
 from ..personal.blend import MAX_SPREAD, Blend, Say, choose_blend, sample_of, silent, why_not
 from ..personal.corrections import Cases, learn_correction, thin_places
-from ..personal.item_scores import counts_of, given_scores, ridge_weights
+from ..personal.item_scores import given_scores, products_of, ridge_weights
 from ..personal.next_clicks import choose_recency, split_inside, usual_calibration
 from ..personal.parts import Part, Regression
-from ..personal.products import Products, products_of, start_from, taken_from
+from ..personal.products import Products, make_products, start_from, taken_from
 from .method import Case, Options, flag, one_of, option
 
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
@@ -146,6 +146,11 @@ class Personal(Options):
 
     def checked(self, prefs: Clicks) -> "Personal":
         """The same, what was given with it checked against the data."""
+        if not self.nonnegative and prefs.n_items > MAX_ITEMS:
+            raise ValueError(
+                "nonnegative=False needs an array of items x items, so at most "
+                f"{MAX_ITEMS:,} items, got {prefs.n_items:,}: leave it out"
+            )
         if self.with_clusters is not None:
             _check_clusters(self.with_clusters, prefs, self.calibrate)
         if self.held_out is None:
@@ -304,7 +309,7 @@ class Learner:
 
     @functools.cached_property
     def _products(self) -> Products:
-        return products_of(self.prefs, self._executor)
+        return make_products(self.prefs, self._executor)
 
     @property
     def _is_large(self) -> bool:
@@ -315,7 +320,7 @@ class Learner:
         taken = None if clicks is self.prefs else taken_from(self.prefs, clicks)
         if taken is not None:
             return self._products.without(taken)
-        return self._products if clicks is self.prefs else products_of(clicks, self._executor)
+        return self._products if clicks is self.prefs else make_products(clicks, self._executor)
 
     def like(self, other: "Learner") -> Self:
         """Make scores in the way that another has chosen, from more or less."""
@@ -384,13 +389,18 @@ class Learner:
             return self._with_scores(
                 Regression(0, self._ridge).learn(self._products_of(clicks), None)
             )
-        products = counts_of(clicks, self._executor)
+        products = products_of(clicks, self._executor)
         law = (self._ridge, self._options.nonnegative, self._executor)
         return replace(self._blank, item_weights=ridge_weights(products, *law))
 
     def _with_scores(self, learnt: ItemScores) -> PersonalModel:
-        factors: dict[str, Any] = {"left": learnt.left, "right": learnt.right}
-        return replace(self._blank, item_weights=learnt.weights, bias=learnt.bias, **factors)
+        return replace(
+            self._blank,
+            item_weights=learnt.weights,
+            bias=learnt.bias,
+            left=learnt.left,
+            right=learnt.right,
+        )
 
     def _choose_scores(self) -> None:
         """A blend, or the ridge of a single regression."""
@@ -415,7 +425,7 @@ class Learner:
         for _ in range(N_SPLITS):
             shown, hidden = hide_clicks(prefs, hide, self._rng)
             judged = np.flatnonzero(hidden.any(axis=1))
-            products = counts_of(shown, self._executor)
+            products = products_of(shown, self._executor)
             judge = functools.partial(
                 self._judge_ridge, products, shown.take(judged), hidden[judged]
             )

@@ -23,11 +23,11 @@ from .parts import Part, Popularity, part_named, pool_for
 from .products import AllProducts, Products
 
 N_ROUNDS = 6
-SPLITS = ((400, 5), (2000, 2), (math.inf, 1))  # up to so many items, so many splits
+SPLITS = ((400, 5, 2500), (math.inf, 1, 5000))  # up to so many items: splits, users of each
 ALL_PLACES, N_PLACES = 1000, 100  # with more items, so many of the best by each part are judged
 MAX_CELLS = 4_000_000  # of a table of scores
 STEPS = (0.1, 0.2, 0.4, 0.8)  # what is added to a part, in units of the sum of the weights
-MAX_SCORED, MAX_SPREAD = 2500, 500  # users whose hidden clicks are judged; behind spreads
+MAX_SPREAD = 500  # users behind the spread of scores
 MIN_SCORED, MIN_ITEMS = 50, 10
 FAR = -1e30  # how far what was clicked is behind
 Floats = NDArray[np.float64]
@@ -175,9 +175,7 @@ def scorable(clicks: Clicks) -> NDArray[np.int64]:
     return np.flatnonzero((clicks.n_clicks > 1) & clicks.is_informative)
 
 
-def sample_of(
-    users: NDArray[np.int64], rng: np.random.Generator, most: int = MAX_SCORED
-) -> NDArray[Any]:
+def sample_of(users: NDArray[np.int64], rng: np.random.Generator, most: int) -> NDArray[Any]:
     """Some of these users, or all if they are few."""
     if len(users) <= most:
         return users
@@ -198,7 +196,7 @@ def choose_blend(
     split; `say` is told what is being done.
     """
     clicks, pool = products.whole, pool_for(products.n_items)
-    users = sample_of(scorable(clicks), rng)
+    users = sample_of(scorable(clicks), rng, splits_for(clicks.n_items)[1])
     cases = hide_and_score(pool, products, users, rng, kept, say)
     say("weighing the parts of the scores")
     search = Search(cases, clicks.weights[users], n_best, products.executor)
@@ -218,10 +216,10 @@ class Cases(NamedTuple):
     clicked: Leads
 
 
-def n_splits_for(n_items: int) -> int:
-    """How often clicks are hidden: what a split costs grows with the items, and what it tells does
-    not."""
-    return next(number for most, number in SPLITS if n_items <= most)
+def splits_for(n_items: int) -> tuple[int, int]:
+    """How often clicks are hidden, and of how many users they are judged: what a split costs grows
+    with the items, and what it tells does not."""
+    return next((number, users) for most, number, users in SPLITS if n_items <= most)
 
 
 def hide_and_score(
@@ -234,7 +232,7 @@ def hide_and_score(
 ) -> Cases:
     """Hide one click of each user, some times, and score these users by what is left."""
     learnt = {} if kept is None else kept  # a split differs little from the one before: begin there
-    found, n_splits = [], n_splits_for(products.n_items)
+    found, (n_splits, _) = [], splits_for(products.n_items)
     for split in range(n_splits):
         taken = take_random(products.whole, 1, rng)
         left = products.without(taken)
@@ -277,7 +275,7 @@ def score_cases(
         owners, mine = clicked_of(clicks)
         clicked = np.zeros((len(hidden), n_items), np.float32)
         clicked[owners, mine] = FAR
-        leads = [table - np.take_along_axis(table, hidden, axis=1) for table in tables]
+        leads: list[Leads] = [table - np.take_along_axis(table, hidden, axis=1) for table in tables]
         for lead in leads:
             lead[owners, mine] = 0.0
         if n_items <= ALL_PLACES:
@@ -287,11 +285,11 @@ def score_cases(
     found = list(executor.map(work, all_rows))
     spreads = [_total([sums[part] for sums, _ in found]).deviation for part in range(len(scorers))]
     width = max(cases.clicked.shape[1] for _, cases in found)
-    leads = [
-        np.concatenate([_widen(cases.leads[part], width, 0.0) for _, cases in found])
-        / np.float32(spread)
-        for part, spread in enumerate(spreads)
-    ]
+    leads: list[Leads] = []
+    for part, spread in enumerate(spreads):
+        lead = np.concatenate([_widen(cases.leads[part], width, 0.0) for _, cases in found])
+        lead /= np.float32(spread)
+        leads.append(lead)
     return Cases(leads, np.concatenate([_widen(cases.clicked, width, FAR) for _, cases in found]))
 
 
@@ -318,9 +316,9 @@ def best_places(
     again[:, 1:] = places[:, 1:] == places[:, :-1]
     again |= places < 0
     inside = np.maximum(places, 0)
-    leads = [np.where(again, 0.0, np.take_along_axis(lead, inside, 1)) for lead in cases.leads]
-    clicked = np.where(again, FAR, 0.0).astype(np.float32)
-    return Cases([lead.astype(np.float32) for lead in leads], clicked)
+    is_new = (~again).astype(np.float32)
+    leads: list[Leads] = [np.take_along_axis(lead, inside, 1) * is_new for lead in cases.leads]
+    return Cases(leads, np.where(again, FAR, 0.0).astype(np.float32))
 
 
 class Found(NamedTuple):

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Train = Callable[[Any], ArrayLike]
 
 
-def counts_of(clicks: Clicks, executor: Executor) -> Floats:
+def products_of(clicks: Clicks, executor: Executor) -> Floats:
     """How many people clicked both of two items: all that the scores need of the users.
 
     Whole numbers, so that sums over blocks of users are exact in any order.

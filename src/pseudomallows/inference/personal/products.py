@@ -89,7 +89,7 @@ class Products(ABC):
     def _make_vectors(self, key: tuple[float, float]) -> Floats: ...
 
 
-def products_of(clicks: Clicks, executor: Executor) -> Products:
+def make_products(clicks: Clicks, executor: Executor) -> Products:
     """The kind that suits so many items."""
     return (AllProducts if clicks.n_items <= MAX_ITEMS else NearProducts)(clicks, executor)
 
@@ -131,7 +131,7 @@ class AllProducts(Products):
         self._parent, self._taken = parent, taken
         self._products: dict[float, Floats] = {}
         self._singles: dict[float, NDArray[np.float32]] = {}
-        self._lists = click_lists(clicks) if parent is None else parent._lists
+        self._lists: ClickLists = click_lists(clicks) if parent is None else parent._lists
 
     def without(self, taken: Mask) -> "AllProducts":
         """From the table of all clicks, less what is taken."""
@@ -219,7 +219,7 @@ def inverse_of(matrix: NDArray[Any], penalty: Floats) -> NDArray[Any]:
 
     whole = np.array(matrix, order="F")
     whole[np.diag_indices(len(whole))] += penalty.astype(whole.dtype)
-    (posv,) = lapack.get_lapack_funcs(("posv",), (whole,))
+    posv = lapack.sposv if whole.dtype == np.float32 else lapack.dposv
     identity = np.eye(len(whole), dtype=whole.dtype, order="F")
     _, found, info = posv(whole, identity, overwrite_a=True, overwrite_b=True)
     if info != 0:  # pragma: no cover  # so small a penalty that single precision does not do
@@ -301,7 +301,8 @@ class NearProducts(Products):
     def norms(self, power: float) -> Floats:
         """What the users of each item count."""
         owners = np.repeat(self.shares(power), self.clicks.n_clicks)
-        return np.bincount(self.clicks.codes, weights=owners, minlength=self.n_items)
+        found = np.bincount(self.clicks.codes, weights=owners, minlength=self.n_items)
+        return np.asarray(found, dtype=np.float64)
 
     def _head(self, power: float) -> Head:
         if power in self._heads:
@@ -362,15 +363,10 @@ class NearProducts(Products):
 
     def _make_vectors(self, key: tuple[float, float]) -> Floats:
         """By turns of sparse products with the clicks: X and then its transpose."""
-        from scipy.sparse import dia_array
-
         scales, shares = self.scales(*key), np.sqrt(self.shares(key[0]))
-        matrix = clicks_matrix(self.clicks.starts, self.clicks.codes, self.n_items)
-        rows, columns = (
-            dia_array((values[None], [0]), shape=(len(values), len(values)))
-            for values in (shares, scales)
-        )
-        scaled = (rows @ matrix @ columns).tocsr().astype(np.float32)
+        scaled = clicks_matrix(self.clicks.starts, self.clicks.codes, self.n_items)
+        values = np.repeat(shares, self.clicks.n_clicks) * scales[self.clicks.codes]
+        scaled.data = values.astype(np.float32)
         turned = scaled.T.tocsr()
         found = subspace(
             lambda vectors: turned @ (scaled @ vectors), self.n_items, self.near_vectors.get(key)
