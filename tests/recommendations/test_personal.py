@@ -399,13 +399,13 @@ def few():
         ({"n_draws": 10}, "neither draws nor clusters"),
         (
             {"held_out": 3},
-            "held_out must be clicks: a dict .* or a matrix with the users",
+            "held_out must be clicks: a file, a dict .* or a matrix with the users",
         ),
         ({"held_out": [[1, 0]]}, "held_out must be clicks: .* users must have 1 names, got 60"),
         ({"held_out": pm.Preferences.from_rankings([[1, 2]])}, "held_out must be clicks, got rank"),
         ({"scores": [["a"] * 6] * 60}, "scores must be an array of numbers, users x items"),
         ({"scores": np.eye(60, 6) * 1e300}, "scores must be at most 1e100"),
-        ({"calibrate": "no"}, "calibrate must be True or False, got 'no'"),
+        ({"calibrate": "no"}, "calibrate must be one of 'last', 'cut', 'random', 'law', got 'no'"),
         ({"held_out": {"0": [0, 1]}}, "its users are like '0', those of the fit like 0"),
         ({"with_clusters": 3}, "with_clusters must be a posterior from a fit of clicks"),
     ],
@@ -470,25 +470,28 @@ def test_later_clicks_must_be_later_and_enough():
 @pytest.mark.parametrize("k", [1, 3])
 def test_a_plain_fit_is_calibrated_for_the_next_ranks(k):
     data = pm.simulate_clicks(1500, 20, [8, 8, 8], 8, min_clicks=5, rng=1)
-    found = pm.evaluate(data.preferences, k=k, method="personal", truth=data.rankings, rng=1)
+    known = {"k": k, "method": "personal", "truth": data.rankings, "rng": 1}
+    found = pm.evaluate(data.preferences, calibrate="law", **known)
     assert found.calibration.error < 0.08
-    plain = pm.evaluate(
-        data.preferences, k=k, method="personal", truth=data.rankings, rng=1, calibrate=False
-    )
+    plain = pm.evaluate(data.preferences, calibrate=False, **known)
     assert plain.calibration.error < 0.04
 
 
 def test_equal_scores_go_to_the_more_popular():
     rows = {**{i: ["a", "b"] for i in range(20)}, **{i: ["b", "c"] for i in range(20, 30)}}
     prefs = pm.Preferences.from_clicks(rows | {"odd": ["z"]})
-    found = pm.recommend(pm.fit(prefs, "personal", rng=1), 3, users=["odd"]).to_rows()
+    found = pm.recommend(
+        pm.fit(prefs, "personal", calibrate=False, rng=1), 3, users=["odd"]
+    ).to_rows()
     assert [row["item"] for row in found] == ["b", "a", "c"]
 
 
 def test_a_penalty_of_0_is_no_trouble():
     prefs = pm.Preferences.from_clicks([[1, 1, 1, 0, 0], [1, 0, 0, 1, 0]])
     for nonnegative in (True, False):
-        posterior = pm.fit(prefs, "personal", ridge=0, nonnegative=nonnegative, rng=1)
+        posterior = pm.fit(
+            prefs, "personal", ridge=0, nonnegative=nonnegative, calibrate=False, rng=1
+        )
         assert np.isfinite(posterior.item_weights).all()
         found = pm.recommend(posterior, 2)
         assert ((found.probabilities > 0) & (found.probabilities <= 1)).all()

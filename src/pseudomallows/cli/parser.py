@@ -76,19 +76,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pseudomallows {__version__}")
     adders = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (
-        _demo,
-        _prepare,
-        _simulate,
-        _split,
-        _fit,
-        _update,
-        _consensus,
-        _recommend,
-        _similar,
-    ):
+    for add in (_demo, _prepare, _simulate, _split, _fit, _update, _consensus, _recommend):
         add(adders)
-    for add in (_explain, _pairs, _evaluate, _check, _distances, _report, _info, _serve):
+    for add in (_similar, _explain, _pairs, _evaluate, _check, _distances, _report, _info, _serve):
         add(adders)
     _completion(adders)
     return parser

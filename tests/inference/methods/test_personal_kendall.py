@@ -68,7 +68,7 @@ def test_a_saved_fit_answers_as_before_and_says_how_it_was_made(tmp_path):
     fitted().save(tmp_path / "x.pm")
     again = pm.load(tmp_path / "x.pm")
     assert (again.distance, again.settings["distance"]) == ("kendall", "kendall")
-    one, other = pm.recommend(again, 3), pm.recommend(fitted(), 3)
+    one, other = pm.recommend(again, 2), pm.recommend(fitted(), 2)
     assert (one.items == other.items).all()
     np.testing.assert_array_equal(one.probabilities, other.probabilities)
     assert "distance='kendall'" in call_of(again)
