@@ -480,9 +480,8 @@ def test_a_plain_fit_is_calibrated_for_the_next_ranks(k):
 def test_equal_scores_go_to_the_more_popular():
     rows = {**{i: ["a", "b"] for i in range(20)}, **{i: ["b", "c"] for i in range(20, 30)}}
     prefs = pm.Preferences.from_clicks(rows | {"odd": ["z"]})
-    found = pm.recommend(
-        pm.fit(prefs, "personal", calibrate=False, rng=1), 3, users=["odd"]
-    ).to_rows()
+    fit = pm.fit(prefs, "personal", calibrate=False, rng=1)
+    found = pm.recommend(fit, 3, users=["odd"]).to_rows()
     assert [row["item"] for row in found] == ["b", "a", "c"]
 
 

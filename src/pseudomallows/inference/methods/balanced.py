@@ -13,9 +13,7 @@ class Balanced(PseudoMethod):
     """Draws whose ranks are priced, so that none is in excess demand, with weights to be exact."""
 
     name: ClassVar[str] = "balanced"
-    words: ClassVar[str] = (
-        "balanced Pseudo-Mallows, an approximation whose weighted draws correct its error"
-    )
+    words: ClassVar[str] = "balanced Pseudo-Mallows, with weights that correct its error"
 
     weighted: bool = option(
         True,
