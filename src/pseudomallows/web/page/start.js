@@ -5,7 +5,7 @@ import { ask } from "./service.js";
 
 const METHODS = {
   pseudo: "Pseudo-Mallows, a fast approximation",
-  balanced: "balanced Pseudo-Mallows, an approximation whose weighted draws correct its error",
+  balanced: "balanced Pseudo-Mallows, with weights that correct its error",
   mcmc: "the exact model, by a Markov chain",
   matched: "the matched law of clicks, which is very nearly exact",
   personal: "personal: an order of each user's own",
