@@ -454,7 +454,7 @@ def few():
         ({"n_draws": 10}, "neither draws nor clusters"),
         (
             {"held_out": 3},
-            "held_out must be clicks: a dict .* or a matrix with the users",
+            "held_out must be clicks: a file, a dict .* or a matrix with the users",
         ),
         ({"held_out": [[1, 0]]}, "held_out must be clicks: .* users must have 1 names, got 60"),
         ({"held_out": pm.Preferences.from_rankings([[1, 2]])}, "held_out must be clicks, got rank"),
