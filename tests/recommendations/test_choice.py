@@ -15,7 +15,7 @@ from pseudomallows.recommendations.recommend import best_of_one
 N_ITEMS, K = 15, 4
 FITS = {
     "pseudo": {"method": "pseudo", "n_draws": 20, "alpha": 6.0},
-    "exact": {"method": "mcmc", "n_draws": 20, "alpha": 6.0, "n_chains": 1},
+    "exact": {"method": "mcmc", "n_draws": 20, "alpha": 6.0, "n_chains": 1, "warmup": 50},
     "clusters": {"method": "pseudo", "n_draws": 20, "alpha": 6.0, "n_clusters": 2},
     "kendall": {"method": "mcmc", "n_draws": 20, "distance": "kendall", "n_chains": 1},
     "personal": {"method": "personal"},

@@ -14,9 +14,15 @@ from pseudomallows.recommendations.item_weights import weights_from, weights_int
 K = 3
 FITS = {
     "pseudo": {"method": "pseudo", "n_draws": 20, "alpha": 6.0},
-    "exact": {"method": "mcmc", "n_draws": 20, "alpha": 6.0, "n_chains": 1},
+    "exact": {"method": "mcmc", "n_draws": 20, "alpha": 6.0, "n_chains": 1, "warmup": 50},
     "pseudo clusters": {"method": "pseudo", "n_draws": 20, "n_clusters": 3, "n_chains": 2},
-    "exact clusters": {"method": "mcmc", "n_draws": 60, "n_clusters": 3, "n_chains": 2},
+    "exact clusters": {
+        "method": "mcmc",
+        "n_draws": 40,
+        "n_clusters": 3,
+        "n_chains": 1,
+        "warmup": 50,
+    },
     "kendall clusters": {
         "method": "mcmc",
         "n_draws": 20,

@@ -94,20 +94,20 @@ class Explanation:
         if CLICK not in self.kinds:
             return f"no click says anything; the score is that of {self.names[0]}"
         sides = []
-        for sign, words in ((1, "speaks for it"), (-1, "speaks against it")):
+        for sign, words in ((1, "for it"), (-1, "against it")):
             mine = [row for row in range(len(self.kinds)) if sign * self.amounts[row] > 0]
             listed = ", ".join(self._part_words(row) for row in mine[:N_SPOKEN])
             more = f" and {len(mine) - N_SPOKEN} more" if len(mine) > N_SPOKEN else ""
             if mine:
-                sides.append(
-                    f"{words.replace('speaks', 'speak') if len(mine) > 1 else words}: "
-                    f"{listed}{more}"
-                )
+                verb = "speak" if len(mine) > 1 else "speaks"
+                sides.append(f"{verb} {words}: {listed}{more}")
         return "; ".join(sides) or "nothing speaks for or against it"
 
     def _part_words(self, row: int) -> str:
+        """A reason and its share; the weightiest one says of what."""
         name = repr(self.names[row]) if self.kinds[row] == CLICK else str(self.names[row])
-        return f"{name} ({abs(self.shares[row]):.0%} of all that counts)"
+        whole = " of all that counts" if row == 0 else ""
+        return f"{name} ({abs(self.shares[row]):.0%}{whole})"
 
     def _cluster_words(self, row: int) -> str:
         mine = {name: values[row] for name, values in self.details.items()}
