@@ -35,10 +35,10 @@ def test_the_commands_of_the_contract_are_there():
 
 
 def test_every_help_ends_in_an_example_that_runs(here, capsys):
-    """In the order of the commands; the demo and the service have tests of their own."""
+    """In the order of the commands; the demo, prepare and the service have tests of their own."""
     found = examples()
     (here / "later.csv").write_text("user,item\nzoe,item 07\n")
-    for name in [name for name in found if name not in ("demo", "serve")]:
+    for name in [name for name in found if name not in ("demo", "prepare", "serve")]:
         assert main(shlex.split(found[name])) == 0, found[name]
     assert sorted(os.listdir(here)) == [
         "clicks.csv",
