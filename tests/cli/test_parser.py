@@ -35,11 +35,11 @@ def test_the_commands_of_the_contract_are_there():
 
 
 def test_every_help_ends_in_an_example_that_runs(here, capsys):
-    """In the order of the commands; the demo and the service have tests of their own."""
+    """In the order of the commands; the demo, prepare and the service have tests of their own."""
     found = examples()
     known = "".join(f"user 001,item {place:02}\n" for place in range(1, 51))
     (here / "later.csv").write_text(f"user,item\nzoe,item 07\n{known}")
-    for name in [name for name in found if name not in ("demo", "serve")]:
+    for name in [name for name in found if name not in ("demo", "prepare", "serve")]:
         assert main(shlex.split(found[name])) == 0, found[name]
     assert sorted(os.listdir(here)) == [
         "clicks.csv",
