@@ -21,7 +21,7 @@ from pseudomallows.inference.methods.personal import places_of, seen_table
 from pseudomallows.inference.personal.item_scores import products_of, ridge_weights
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
-from pseudomallows.posteriors.corrections import Correction, UncorrectedWarning, features_of
+from pseudomallows.posteriors.corrections import Correction, features_of
 from pseudomallows.posteriors.personal import PersonalModel
 from pseudomallows.preferences.hide import hide_clicks
 from pseudomallows.recommendations.personal import PersonalChances
@@ -247,7 +247,7 @@ def test_an_inner_split_corrects_what_is_wrong_and_does_not_hurt(alpha):
     found = pm.evaluate(prefs, rng=1, **options)
     assert found.accuracy == pytest.approx(plain.accuracy, abs=0.002)
     if alpha is None:
-        assert found.calibration.error <= 0.015 < plain.calibration.error
+        assert found.calibration.error <= 0.02 < plain.calibration.error
     else:
         assert found.calibration.error < 0.1 < 0.3 < plain.calibration.error
 
@@ -378,7 +378,7 @@ def test_tiny_data_are_no_trouble():
     prefs = pm.Preferences.from_clicks({"a": ["x"], "b": ["x", "y"], "c": ["z"]})
     posterior = pm.fit(prefs, "personal", rng=1)
     assert posterior.correction is None
-    with pytest.warns(UncorrectedWarning, match="too few users have clicks enough"):
+    with pytest.warns(pm.diagnostics.UncorrectedWarning, match="too few users have clicks enough"):
         assert pm.recommend(posterior, 1, users=["c"]).items.shape == (1, 1)
 
 

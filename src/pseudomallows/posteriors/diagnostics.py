@@ -115,6 +115,25 @@ def contradicts_equal_gaps(settings: dict[str, Any]) -> bool:
     return votes is not None and votes["gaps"] == "equal" and votes["p_value"] < LARGEST_P_VALUE
 
 
+class UncorrectedWarning(UserWarning):
+    """Probabilities of a window that no correction was learnt for: `window`, and the `largest` that
+    one was, 0 for none."""
+
+    def __init__(self, window: int, largest: int):
+        self.window, self.largest = window, largest
+        items = "next item" if window == 1 else f"next {window} items"
+        learnt = "too few users have clicks enough to learn a correction from"
+        instead = ""
+        if largest:
+            learnt = f"what comes true was learnt for windows of 1 to {largest}"
+            instead = f"ask for a window of {largest} or less, or "
+        super().__init__(
+            f"the probabilities of the {items} are not corrected: {learnt}. They are those of the "
+            f"model alone, which may be off by ten points and more. To mend it, {instead}fit with "
+            f"held_out= later clicks, {window} or more of each of at least 50 users"
+        )
+
+
 class VotesWarning(UserWarning):
     """Votes contradict equal gaps between the neighbours of the consensus, which the fit was told
     to take: `p_value` says how clearly."""

@@ -16,7 +16,8 @@ from ..kernels.footrule.personal import (
     correct_chances,
     look_up_personal,
 )
-from ..posteriors.corrections import Correction, UncorrectedWarning
+from ..posteriors.corrections import Correction
+from ..posteriors.diagnostics import UncorrectedWarning
 from ..posteriors.personal import PersonalFit, PersonalModel
 from ..preferences import Clicks
 from .chances import Chances, Recommender, Users

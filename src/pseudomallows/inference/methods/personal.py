@@ -73,13 +73,14 @@ class Personal(Options):
     held_out: Any = option(
         None,
         "Later clicks of some of the users, 50 or more, in the forms of `Preferences.from_clicks`. "
-        "The probabilities are corrected by what came true of them, for windows like their number. "
+        "The probabilities are corrected by what came true of them, for all windows up to twice "
+        "the largest number of them that 50 users have. "
         "Users and items that the fit does not have are left out, with a warning that counts them.",
     )
     calibrate: bool = option(
         True,
-        "Without `held_out`: correct by an inner split, one monotone map of the probabilities for "
-        "each of the windows 1, 3 and 10. The last clicks of a part of the users are hidden; which "
+        "Without `held_out`: correct by an inner split, for all windows up to twice the largest "
+        "that 50 users have clicks for. The last clicks of a part of the users are hidden; which "
         "were the last is drawn from the law of each, so that the map is the identity where the "
         "law is right. An array of scores cannot be learnt again without the hidden clicks: "
         "if it was learnt from them, give False.",
