@@ -336,7 +336,7 @@ class Learner:
             table[owners[is_next], seen.codes[is_next]] = True
             return table[rows].astype(np.float64)
 
-        later = Later(chosen, n_hidden, windows, came_true)
+        later = Later(chosen, n_hidden, windows, came_true, has_order=True)
         return self._correct(self.scored(shown), shown, later, of_scores=False)
 
     def _draw_numbers(self, most: NDArray[np.int64], windows: list[int]) -> NDArray[np.int64]:
@@ -388,7 +388,7 @@ class Learner:
         def came_true(rows: NDArray[np.int64], window: int) -> Floats:
             return np.asarray(later[rows] * (window / n_later[rows])[:, None])
 
-        found = Later(chosen, n_later, windows_for(n_later), came_true)
+        found = Later(chosen, n_later, windows_for(n_later), came_true, has_order=False)
         return self._correct(model, prefs, found, of_scores=True)
 
     def _correct(
@@ -432,7 +432,7 @@ class Learner:
             blend = None if others is None else others[rows]
             numbers = (law.chances, law.scores, law.of_users, blend)
             features = features_of(numbers, places, window, marks)
-            weights = stands_for * seen.weights[rows, None]
+            weights = stands_for * seen.weights[rows, None] * later.weight(window)
             targets = later.came_true(able[rows], window)
             parts.append(Cases(features[is_case], targets[is_case], weights[is_case]))
         return parts
@@ -440,12 +440,19 @@ class Learner:
 
 class Later(NamedTuple):
     """Clicks that came later, or were hidden: `n_clicks[user]` of `users`; the windows to look at;
-    and ``came_true(rows, window)[row, item]``, the chance that the item was among the next."""
+    and ``came_true(rows, window)[row, item]``, the chance that the item was among the next.
+
+    Where the order is not known, the longest window tells most, and the others by their share."""
 
     users: NDArray[np.int64]
     n_clicks: NDArray[np.int64]
     windows: list[int]
     came_true: Callable[[NDArray[np.int64], int], Floats]
+    has_order: bool
+
+    def weight(self, window: int) -> float:
+        """How much a case of this window tells."""
+        return 1.0 if self.has_order else window / self.windows[-1]
 
 
 def windows_for(n_later: NDArray[np.int64]) -> list[int]:
