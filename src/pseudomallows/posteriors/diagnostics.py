@@ -116,21 +116,15 @@ def contradicts_equal_gaps(settings: dict[str, Any]) -> bool:
 
 
 class UncorrectedWarning(UserWarning):
-    """Probabilities of a window that no correction was learnt for: `window`, and the `largest` that
-    one was, 0 for none."""
+    """Probabilities of a `window` longer than the `largest` that a correction holds for."""
 
     def __init__(self, window: int, largest: int):
         self.window, self.largest = window, largest
-        items = "next item" if window == 1 else f"next {window} items"
-        learnt = "too few users have clicks enough to learn a correction from"
-        instead = ""
-        if largest:
-            learnt = f"what comes true was learnt for windows of 1 to {largest}"
-            instead = f"ask for a window of {largest} or less, or "
         super().__init__(
-            f"the probabilities of the {items} are not corrected: {learnt}. They are those of the "
-            f"model alone, which may be off by ten points and more. To mend it, {instead}fit with "
-            f"held_out= later clicks, {window} or more of each of at least 50 users"
+            f"the probabilities of the next {window} items are not corrected: what comes true was "
+            f"learnt for windows of 1 to {largest}. They are those of the model alone, which may be "
+            f"off by ten points and more. To mend it, ask for a window of {largest} or less, or fit "
+            f"with held_out= later clicks, {window} or more of each of at least 50 users"
         )
 
 
