@@ -122,9 +122,9 @@ class UncorrectedWarning(UserWarning):
         self.window, self.largest = window, largest
         super().__init__(
             f"the probabilities of the next {window} items are not corrected: what comes true was "
-            f"learnt for windows of 1 to {largest}. They are those of the model alone, which may be "
-            f"off by ten points and more. To mend it, ask for a window of {largest} or less, or fit "
-            f"with held_out= later clicks, {window} or more of each of at least 50 users"
+            f"learnt for windows of 1 to {largest}. They are those of the model alone, which may "
+            f"be off by ten points and more. To mend it, ask for a window of {largest} or less, or "
+            f"fit with held_out= later clicks, {window} or more of each of at least 50 users"
         )
 
 

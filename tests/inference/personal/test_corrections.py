@@ -230,7 +230,7 @@ def test_later_clicks_correct_all_windows_up_to_twice_their_number():
             true = np.take_along_axis(hidden[450:] * (window / 8), best, axis=1)
             stated = np.take_along_axis(said, best, axis=1)
             errors[name, window] = calibrate(stated.ravel(), true.ravel()).error
-        assert errors["corrected", window] < 0.06
+        assert errors["corrected", window] < 0.08
     # up to 0.1 the correction was for windows near 8 alone, so that 5 was left as it is
     assert min(errors["plain", window] for window in (5, 7, 8)) > 0.15
 
