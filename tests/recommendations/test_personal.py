@@ -21,7 +21,7 @@ from pseudomallows.inference.methods.personal import places_of, seen_table
 from pseudomallows.inference.personal.item_scores import products_of, ridge_weights
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
-from pseudomallows.posteriors.corrections import Correction, UncorrectedWarning, features_of
+from pseudomallows.posteriors.corrections import Correction, features_of
 from pseudomallows.posteriors.personal import PersonalModel
 from pseudomallows.preferences.hide import hide_clicks
 from pseudomallows.recommendations.personal import PersonalChances
@@ -239,7 +239,7 @@ def test_users_drawn_from_the_model_are_calibrated_and_their_alphas_recovered():
 
 @pytest.mark.parametrize("alpha", [None, 30.0])
 def test_an_inner_split_corrects_what_is_wrong_and_does_not_hurt(alpha):
-    """Without an alpha the law is right, with 30 it is far too sure."""
+    """Without an alpha the law is nearly right, with 30 it is far too sure."""
     scores, rankings, clicked, _ = own_population(20_000, 30, np.random.default_rng(2))
     prefs = pm.Preferences.from_clicks(clicked)
     options = {"k": 3, "method": "personal", "truth": rankings, "scores": scores, "alpha": alpha}
@@ -247,9 +247,9 @@ def test_an_inner_split_corrects_what_is_wrong_and_does_not_hurt(alpha):
     found = pm.evaluate(prefs, rng=1, **options)
     assert found.accuracy == pytest.approx(plain.accuracy, abs=0.002)
     if alpha is None:
-        assert found.calibration.error <= 0.015 < plain.calibration.error
+        assert found.calibration.error <= plain.calibration.error + 0.003 < 0.03
     else:
-        assert found.calibration.error < 0.1 < 0.3 < plain.calibration.error
+        assert found.calibration.error < 0.07 < 0.3 < plain.calibration.error
 
 
 def test_a_correction_by_later_clicks_helps_and_does_not_hurt():
@@ -378,8 +378,7 @@ def test_tiny_data_are_no_trouble():
     prefs = pm.Preferences.from_clicks({"a": ["x"], "b": ["x", "y"], "c": ["z"]})
     posterior = pm.fit(prefs, "personal", rng=1)
     assert posterior.correction is None
-    with pytest.warns(UncorrectedWarning, match="too few users have clicks enough"):
-        assert pm.recommend(posterior, 1, users=["c"]).items.shape == (1, 1)
+    assert pm.recommend(posterior, 1, users=["c"]).items.shape == (1, 1)
 
 
 def few():

@@ -18,25 +18,6 @@ from ..kernels.footrule.personal import (
 Floats = NDArray[np.float64]
 
 
-class UncorrectedWarning(UserWarning):
-    """Probabilities of a window that no correction was learnt for: `window`, and the `largest` that
-    one was, 0 for none."""
-
-    def __init__(self, window: int, largest: int):
-        self.window, self.largest = window, largest
-        items = "next item" if window == 1 else f"next {window} items"
-        learnt = "too few users have enough clicks to learn a correction from"
-        instead = ""
-        if largest:
-            learnt = f"what comes true was learnt for windows of 1 to {largest}"
-            instead = f"ask for a window of {largest} or less, or "
-        super().__init__(
-            f"the probabilities of the {items} are not corrected: {learnt}. They come from the "
-            f"model alone and may be off by ten points or more. To fix this, {instead}fit with "
-            f"held_out= later clicks, {window} or more of each of at least 50 users"
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class Correction:
     """Logistic in some features, then a smooth map that rises everywhere.

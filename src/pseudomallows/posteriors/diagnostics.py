@@ -118,6 +118,19 @@ def contradicts_equal_gaps(settings: dict[str, Any]) -> bool:
     return votes is not None and votes["gaps"] == "equal" and votes["p_value"] < LARGEST_P_VALUE
 
 
+class UncorrectedWarning(UserWarning):
+    """Probabilities of a `window` longer than the `largest` that a correction holds for."""
+
+    def __init__(self, window: int, largest: int):
+        self.window, self.largest = window, largest
+        super().__init__(
+            f"the probabilities of the next {window} items are not corrected: what comes true was "
+            f"learnt for windows of 1 to {largest}. They are those of the model alone, which may "
+            f"be off by ten points and more. To mend it, ask for a window of {largest} or less, or "
+            f"fit with held_out= later clicks, {window} or more of each of at least 50 users"
+        )
+
+
 class VotesWarning(UserWarning):
     """Votes contradict equal gaps between the neighbours of the consensus, which `gaps="equal"`
     asked for: `p_value` says how clearly."""

