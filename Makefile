@@ -10,8 +10,8 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constrain
 demo: $(DEMO)
 	@$(RUN) -m pseudomallows demo --out demo
 
-# The figures and tables of the paper, into paper/: `make paper`, or `make paper FULL=1` in the paper's
-# own setting, an hour and a half of one core. With `MSWEB=FOLDER` (train.csv and test.csv, columns user and item)
+# The figures and tables of the paper, into paper/: `make paper`, or `make paper FULL=1` in the full setting (the
+# paper's where it prints one, ours elsewhere), an hour and a half of one core. With `MSWEB=FOLDER` (train.csv and test.csv, columns user and item)
 # the case study takes these clicks too.
 PAPER := medians best_orders iterative_search sigma_heat best_sigma user_orders \
 	accuracy_rankings accuracy_clicks case_study scaling

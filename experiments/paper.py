@@ -70,7 +70,10 @@ Draw = Callable[[list[Row]], Figure]
 
 @dataclass(frozen=True)
 class Settings:
-    """What `run` gets: about a minute of work, the paper's own setting, and seconds for tests."""
+    """What `run` gets: about a minute of work, the full setting, and seconds for tests.
+
+    The full setting is the paper's where it prints one, and ours elsewhere.
+    """
 
     reduced: dict[str, Any]
     full: dict[str, Any]
@@ -118,7 +121,7 @@ def parse(
     parser.add_argument("--seed", type=int, default=SEED, help=f"of all random numbers ({SEED})")
     size = parser.add_mutually_exclusive_group()
     for setting, words in {
-        "full": "the paper's own setting: slow",
+        "full": "the paper's setting where it prints one, ours elsewhere: slow",
         "smallest": "a few seconds, for tests",
     }.items():
         size.add_argument(

@@ -69,6 +69,13 @@ def test_every_public_name_is_in_the_reference():
     assert set(pm.__all__) - {"__version__"} <= listed
 
 
+def test_every_warning_is_explained():
+    sources = [path.read_text() for path in (ROOT / "src").rglob("*.py")]
+    known = {name for text in sources for name in re.findall(r"^class (\w+Warning)\(", text, re.M)}
+    explained = re.findall(r"^### (\w+)$", (DOCS / "warnings.md").read_text(), re.MULTILINE)
+    assert known == set(explained)
+
+
 def test_every_page_has_one_title():
     for page in PAGES:
         text = CONSOLE.sub("", (DOCS / page).read_text())
@@ -93,6 +100,12 @@ def test_a_built_page_loads_nothing_from_outside(site):
     assert len(pages) > len(PAGES)  # and one for what is not found
     for path in pages:
         assert not LOADED.search(path.read_text()), path
+
+
+def test_search_needs_no_server(site):
+    assert (site / "search" / "search_index.js").read_text().startswith("var __index = ")
+    page = (site / "start" / "clicks.html").read_text()
+    assert '<script src="../assets/iframe-worker.js">' in page
 
 
 def test_formulas_and_commands_reach_the_built_pages(site):

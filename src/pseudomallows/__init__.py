@@ -1,4 +1,4 @@
-"""Learn what people prefer, and how sure one can be of it, from rankings, clicks and
+"""Learn what people prefer, and how sure you can be of it, from rankings, clicks and
 comparisons.
 
 The names here are what most people need. Each room has more: `pm.preferences`, `pm.files`,

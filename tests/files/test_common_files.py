@@ -144,7 +144,7 @@ def test_users_and_items_with_few_clicks_are_left_out_again_and_again(tmp_path):
     assert min(found.n_clicks.min(), found.item_counts().min()) >= 5
     columns = {"user": [u for u, _ in rows], "item": [i for _, i in rows]}
     assert len(pm.Preferences.from_clicks(columns, min_clicks=5).codes) == len(kept)
-    with pytest.raises(ValueError, match="nothing is left by min_clicks=99"):
+    with pytest.raises(ValueError, match="min_clicks=99 leaves nothing"):
         pm.read(path, min_clicks=99)
 
 

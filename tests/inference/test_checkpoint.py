@@ -335,7 +335,7 @@ def test_a_pickle_of_an_older_version_is_not_opened(file, tmp_path):
     header = {"format": "pseudomallows checkpoint 1", "call": {}, "sha256": ""}
     trap = Command(os.mkdir, str(tmp_path / "trap"))
     file.write_bytes(json.dumps(header).encode() + b"\n" + pickle.dumps(trap))
-    with pytest.raises(ValueError, match="of an older version: delete it to begin anew"):
+    with pytest.raises(ValueError, match="of an older version: delete it to start over"):
         fit("sampled", checkpoint=file)
     assert not (tmp_path / "trap").exists()
 
@@ -439,7 +439,7 @@ def assert_refused_or_harmless(kind, file):
         found = fit(kind, checkpoint=file)
     except ValueError as error:
         assert str(file) in str(error)  # noqa: PT017
-        assert "to begin anew" in str(error) or "checkpoint" in str(error)  # noqa: PT017
+        assert "to start over" in str(error) or "checkpoint" in str(error)  # noqa: PT017
     else:
         assert found.consensus.shape == wanted(kind)[0].consensus.shape
 
@@ -470,7 +470,7 @@ def test_a_file_that_is_cut_is_refused(kind, file):
     for length in range(60, len(content), len(content) // 20):
         file.write_bytes(content[:length])
         with pytest.raises(
-            ValueError, match=r"is damaged or cut short: .*: delete it to begin anew"
+            ValueError, match=r"is damaged or cut short: .*: delete it to start over"
         ):
             fit(kind, checkpoint=file)
 
@@ -573,14 +573,14 @@ def test_what_is_wrong_is_named(kind, change, message, file):
     with pytest.raises(ValueError, match=message) as caught:
         fit(kind, checkpoint=file)
     assert str(caught.value).startswith(str(file))
-    assert str(caught.value).endswith(": delete it to begin anew")
+    assert str(caught.value).endswith(": delete it to start over")
 
 
 def test_forged_headers(file):
     _, _, arrays = saved_parts("sampled")
     for text in ("", "[" * 100_000, "[1]", "9" * 5000, "{}", '{"format": 1}'):
         forge(file, text, arrays)
-        with pytest.raises(ValueError, match=r"damaged.*: delete it to begin anew"):
+        with pytest.raises(ValueError, match=r"damaged.*: delete it to start over"):
             fit("sampled", checkpoint=file)
 
 

@@ -163,11 +163,11 @@ def test_other_fits_of_clicks_are_made_anew(method, options):
 
 def test_what_cannot_be_updated_says_what_to_do():
     ranked = pm.fit(pm.Preferences.from_rankings([[1, 2, 3], [1, 3, 2]]), "pseudo", alpha=3, rng=1)
-    with pytest.raises(ValueError, match="this one is of rankings, which are not kept: fit all"):
+    with pytest.raises(ValueError, match="this is one of rankings, which are not kept: fit all"):
         ranked.update({"ann": [1]})
     prefs = data(1)
     posterior = pm.fit(prefs, "matched", n_draws=50, rng=1)
-    with pytest.raises(ValueError, match=r"unknown item: 99; .*fit all clicks anew"):
+    with pytest.raises(ValueError, match=r"unknown item: 99; .*fit all clicks again"):
         posterior.update({"ann": [99]})
     object.__setattr__(posterior, "data", prefs.take([]))  # as a fit to parts leaves it
     with pytest.raises(ValueError, match="fitted to parts: add the new clicks to the parts"):
@@ -175,7 +175,7 @@ def test_what_cannot_be_updated_says_what_to_do():
     with pytest.raises(TypeError, match="posterior must come from fit"):
         as_function(prefs, {"ann": [1]})
     scored = pm.fit(prefs, "personal", scores=np.random.default_rng(1).random((300, 8)), rng=1)
-    with pytest.raises(ValueError, match=r"fitted with scores=\.\.\., data of its own"):
+    with pytest.raises(ValueError, match=r"fitted with scores=\.\.\., data that it does not keep"):
         scored.update({"ann": [1]})
 
 

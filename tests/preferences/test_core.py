@@ -14,5 +14,5 @@ def test_the_core_keeps_times_and_names():
     assert (core.users.tolist(), core.items.tolist()) == ([1, 2], [1, 2])
     assert core.times.tolist() == [5, 6, 9, 10]
     assert keep_core(core, 1).digest() == core.digest()
-    with pytest.raises(ValueError, match="nothing is left by min_clicks=3"):
+    with pytest.raises(ValueError, match="min_clicks=3 leaves nothing"):
         keep_core(prefs, 3)

@@ -54,10 +54,10 @@ def test_no_new_clicks_change_nothing():
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"ann": ["gin"]}, "unknown item: 'gin'.*fit all clicks anew"),
+        ({"ann": ["gin"]}, "unknown item: 'gin'.*fit all clicks again"),
         (
             pm.Preferences.from_clicks({"ann": ["gin"], "bob": ["tea"]}),
-            "items that the fit does not know: 'gin'; .*fit all clicks anew",
+            "items that the fit does not know: 'gin'; .*fit all clicks again",
         ),
         (
             pm.Preferences.from_clicks({"eve": ["tea", "ale"]}, weights=[2]),

@@ -47,7 +47,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         help="of clicks: user=WHO,item=WHAT,time=WHEN,rating=STARS; without a header, the names of "
         "all columns, user,item,...",
     )
-    parser.add_argument("--sep", type=separator, help="the text between two cells (seen)")
+    parser.add_argument("--sep", type=separator, help="the text between two cells (detected)")
     parser.add_argument(
         "--no-header",
         action="store_false",
@@ -56,13 +56,13 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         help="the first line is data",
     )
     parser.add_argument(
-        "--min-rating", type=float, metavar="X", help="the least rating that is a click (any)"
+        "--min-rating", type=float, metavar="X", help="the lowest rating that counts (any)"
     )
     parser.add_argument(
         "--min-clicks",
         type=count,
         metavar="N",
-        help="leave out users and items with fewer, again and again (none)",
+        help="drop users and items with fewer, repeatedly (none)",
     )
 
 
@@ -163,4 +163,4 @@ def add_dask(parser: argparse.ArgumentParser) -> None:
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """How many cores to use."""
-    parser.add_argument("--threads", type=count, metavar="N", help="threads (one a core)")
+    parser.add_argument("--threads", type=count, metavar="N", help="threads (one per core)")

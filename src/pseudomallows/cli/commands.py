@@ -159,7 +159,7 @@ def update_file(options: argparse.Namespace) -> int:
             executor=Threads(options.threads),
         )
     newer.save(options.out)
-    went_on = "its chains went on" if "updates" in newer.settings else "fitted anew"
+    went_on = "its chains went on" if "updates" in newer.settings else "fitted again"
     seconds = newer.settings["seconds"]
     say(options, f"{newer}, {went_on}, in {seconds:.1f} s, saved as {options.out}")
     return 0

@@ -70,7 +70,7 @@ def make_parser() -> argparse.ArgumentParser:
     """The parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="pseudomallows",
-        description="Learn what people prefer, and how sure one can be of it.",
+        description="Learn what people prefer, and how sure you can be of it.",
         epilog=FILES_AND_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -138,7 +138,7 @@ def _simulate(adders: Any) -> None:
     )
     parser.add_argument("--items", type=count, default=50, metavar="N", help="how many items (50)")
     parser.add_argument(
-        "--alpha", type=float, default=5.0, help="how closely users keep to their consensus (5)"
+        "--alpha", type=float, default=5.0, help="how closely users follow their consensus (5)"
     )
     parser.add_argument("--clusters", type=count, default=1, metavar="N", help="how many (1)")
     parser.add_argument(
@@ -146,7 +146,7 @@ def _simulate(adders: Any) -> None:
         type=float,
         default=5.0,
         metavar="N",
-        help="clicks of a user, on average (5)",
+        help="clicks per user, on average (5)",
     )
     parser.add_argument(
         "--top", type=count, metavar="N", help="for rankings: show the first N ranks"
@@ -191,17 +191,17 @@ def _fit(adders: Any) -> None:
     parser.add_argument(
         "--update",
         choices=UPDATES,
-        help="for pseudo on clicks: latent rankings drawn, or their mean, right for millions",
+        help="for pseudo on clicks: draw latent rankings, or take their mean, for millions",
     )
     parser.add_argument(
         "--errors",
         choices=ERROR_MODELS,
-        help="of comparisons: none is wrong, or some are (bernoulli, if users contradict them)",
+        help="of comparisons: none, or some are wrong (bernoulli if users contradict themselves)",
     )
     parser.add_argument(
         "--checkpoint",
         metavar="FILE",
-        help="save the fit there now and then, and go on from it; needs --seed",
+        help="save the fit there regularly, and continue from it; needs --seed",
     )
     add_dask(parser)
     add_method_words(parser)
@@ -213,7 +213,7 @@ def _update(adders: Any) -> None:
         "update",
         commands.update_file,
         "Add clicks to a model, of new users or of the same ones. The chains of mcmc and matched "
-        "go on from where they stood; other models of clicks are fitted anew. Saves a new model.",
+        "continue where they stopped; other models of clicks are fitted again. Saves a new model.",
         "pseudomallows update model.pm later.csv --out newer.pm --seed 2",
     )
     add_saved(parser)
@@ -251,7 +251,7 @@ def _consensus(adders: Any) -> None:
     add_saved(parser)
     parser.add_argument("--cluster", type=int, metavar="N", help="one cluster only, from 0")
     parser.add_argument(
-        "--probability", type=float, default=0.95, help="of the intervals to hold the rank (0.95)"
+        "--probability", type=float, default=0.95, help="that an interval contains the rank (0.95)"
     )
     add_table(parser)
 
@@ -450,7 +450,7 @@ def _serve(adders: Any) -> None:
         "--rate",
         type=float,
         metavar="N",
-        help="requests a second from one client (any number on this machine, else 100)",
+        help="requests per second from one client (any number on this machine, else 100)",
     )
     parser.add_argument(
         "--upload-rows",
@@ -490,7 +490,7 @@ def _serve(adders: Any) -> None:
         type=int,
         default=100,
         metavar="N",
-        help="connections from one address that is no trusted proxy (100)",
+        help="connections from one address, unless it is a trusted proxy (100)",
     )
 
 

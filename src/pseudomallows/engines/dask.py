@@ -184,7 +184,7 @@ class DaskExecutor:
             yield
         except distributed.KilledWorker as error:
             raise WorkersError(
-                f"a task ended several workers, for want of memory perhaps: {error}"
+                f"a task brought down several workers, perhaps for lack of memory: {error}"
             ) from None
         except GONE as error:
             raise WorkersError(f"the scheduler is gone; {AGAIN}: {error}") from None

@@ -80,8 +80,9 @@ class Check:
     def __str__(self) -> str:
         low, high = (100 * edge for edge in self.interval)
         seen = (
-            f"of {self.n_recommendations:,} recommendations to {self.n_users:,} users "
-            f"{self.observed:.1%} came true, {self.stated:.1%} were stated"
+            f"of {self.n_recommendations:,} recommendations to {self.n_users:,} users, "
+            f"{self.observed:.1%} came true against a mean stated chance of "
+            f"{self.stated:.1%}"
         )
         gap = f"the difference is {low:+.1f} to {high:+.1f} points"
         if self.answer == "too few":
@@ -97,17 +98,17 @@ def check(
 ) -> Check:
     """Whether the probabilities of a fit are right on clicks that came after it.
 
-    Each user of the fit with n new clicks is recommended k items, with the probabilities that they
-    are among the next n; then it is counted how many of them were clicked.
+    For each user of the fit with n new clicks, take the k best items, with the probabilities that
+    they are among the next n, and count how many of them were clicked.
 
     Parameters
     ----------
     posterior : Posterior or PersonalFit
         A fit of clicks.
     later : Clicks, data frame, dict or path
-        Later clicks. Users and items that are not in the fit, and clicks that are, do not count. Of
-        more than 30 new clicks of a user the first 30 count, by their times; by chance, where there
-        are none or they are the same.
+        Later clicks. Users and items that are not in the fit, and clicks that are, do not count. If
+        a user has more than 30 new clicks, the first 30 count, or any 30 where times are missing or
+        the same.
     k : int
         Recommendations for each user.
     n_bins : int

@@ -47,10 +47,10 @@ def evaluate(
     Parameters
     ----------
     prefs : Clicks
-        All clicks; with `test`, those to learn from.
+        All clicks; with `test`, the clicks to learn from.
     hide : int, optional
-        Clicks hidden from each user who has more than that, default 10; the others are only learnt
-        from.
+        How many clicks to hide from each user who has more than that, default 10. Other users
+        are only learnt from, not judged.
     k : int, optional
         Recommendations for each user, at most all items that a user has not seen; default 10, or
         all of these if they are fewer. The stated probabilities are those of the next `hide` ranks,
@@ -63,8 +63,8 @@ def evaluate(
         not judged with them, as `held_out` would; unless `calibrate` says otherwise. By a split in
         time a plain fit is judged, which learns from times what comes next.
     split : str
-        Which clicks are hidden: "random"; "last", each user's last `hide` clicks in time; "time",
-        all clicks from a date on, by which users with clicks before and after it are judged. The
+        Which clicks to hide: "random"; "last", each user's last `hide` clicks in time; "time",
+        all clicks from a date on, which judges the users with clicks before and after it. The
         last two need clicks with times, and are closer to what a recommender has to do.
     test : Clicks, data frame, dict or path, optional
         Later clicks of users of `prefs`, instead of hidden ones. Users and items that are not in

@@ -55,12 +55,12 @@ class Checkpoint:
         try:
             yield
         except WrongFileError as error:
-            raise ValueError(f"{self._path} {error}: delete it to begin anew") from None
+            raise ValueError(f"{self._path} {error}: delete it to start over") from None
 
     def _check_start(self, start: bytes) -> None:
         if start.startswith(OLD):
             raise ValueError(
-                f"{self._path} is a checkpoint of an older version: delete it to begin anew"
+                f"{self._path} is a checkpoint of an older version: delete it to start over"
             )
         if not (start.startswith(START) and HEADER.encode() in start):
             raise ValueError(f"{self._path} is not a checkpoint: give another name")

@@ -57,33 +57,33 @@ def fit(
     checkpoint: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Fit:
-    """Learn the consensus of the users, and how sure one can be of it.
+    """Learn what the users agree on, and how sure that is.
 
     Parameters
     ----------
     prefs : Preferences or Parts
-        What is known of the users: full, partial or tied rankings, top-k lists, clicks. With
-        :class:`Parts`, which the workers of Dask read, the posterior keeps no users.
+        What is known about the users: full, partial or tied rankings, top-k lists, clicks,
+        comparisons. With :class:`Parts`, which Dask workers read, the posterior keeps no users.
     method : str
-        "auto" (default): the best for the data. For clicks that is "personal" together with the
-        consensus of all users; for rankings, ties, comparisons, and for clusters of any data,
-        "mcmc"; or another, if only it has the options that are given. The settings say what was
-        chosen and why. "mcmc": the exact posterior. "matched", for clicks: very nearly that, at
-        once. "personal", for clicks: every user has a consensus of the user's own, the ranking of
-        scores that come from the user's other clicks, by the footrule or Kendall's distance.
-        "pseudo": the Pseudo-Mallows of the paper: fast, approximate. "balanced": the same with a
-        price for each rank, and with importance weights that correct the approximation.
+        "auto" (default): the best method for the data. For clicks that is "personal", together
+        with the consensus of all users; for rankings, ties and comparisons, and for clusters of
+        any data, it is "mcmc"; or another method, if only that one has the options given. The
+        settings say what was chosen and why. "mcmc": the exact posterior. "matched", for clicks:
+        very close to it, and faster. "personal", for clicks: every user has their own consensus,
+        the ranking of scores from the user's other clicks, by the footrule or Kendall's distance.
+        "pseudo": the Pseudo-Mallows of the paper, fast and approximate. "balanced": the same with
+        a price for each rank, and with importance weights that correct the approximation.
     alpha : float, optional
         Concentration of the users. Without it, "pseudo" and "balanced" estimate it
         (:func:`estimate_alpha`; with clusters, each chain by the exact likelihood, for each
         cluster), and "mcmc" samples it along with the consensus.
     n_draws : int, optional
-        Draws kept from each chain. By default 200 (4,000 weighted ones for "balanced" on full
-        rankings with one cluster), and where the chains of "mcmc" or "matched" do not agree yet,
-        they go on, and the draws are taken further apart, up to 8 times; unless `warmup`, `thin`
-        or `checkpoint` is given.
+        Draws kept from each chain, by default 200 (4,000 weighted ones for "balanced" on full
+        rankings with one cluster). If the chains of "mcmc" or "matched" do not agree yet, they
+        run longer, with draws up to 8 times further apart, unless `warmup`, `thin` or
+        `checkpoint` is given.
     n_clusters : int or "auto"
-        Groups of users, each with a consensus and an alpha of its own. "auto": as many as describe
+        Groups of users, each with its own consensus and alpha. "auto": as many as describe
         unseen users well, see :func:`choose_clusters`.
     rng : numpy.random.Generator or seed, optional
         Source of randomness; the same seed gives the same draws, whatever the number of threads.
@@ -95,9 +95,9 @@ def fit(
         Anything with a `map`, to run blocks of users; default: threads on all cores. For clicks,
         a :class:`DaskExecutor` runs them on workers, with the same draws.
     checkpoint : path, optional
-        A file to save the state of a Markov chain in, every half minute or so, and when the fit is
-        interrupted. It goes on from there when it is called again in the same way, and has the
-        same draws as one that was not. It needs `rng`; the file is deleted at the end.
+        A file in which to save the state of a Markov chain, every half minute or so, and when the
+        fit is interrupted. The same call then continues from there, with the same draws as
+        without an interruption. It needs `rng`; the file is deleted at the end.
     distance : str, optional
         "footrule" (default), "spearman", "kendall" (default for votes, one comparison a person,
         whose law it has in closed form), "cayley", "hamming" or "ulam". "mcmc" takes all of them
@@ -110,24 +110,24 @@ def fit(
     Returns
     -------
     Posterior or PersonalFit
-        The second for method "personal", which is what "auto" takes for clicks; it answers for each
-        user and, through its `population`, for all.
+        A PersonalFit for method "personal", which "auto" takes for clicks; it answers for each
+        user and, through its `population`, for all of them.
 
     Warns
     -----
     ConvergenceWarning
-        When the chains do not agree, are too short, or are stuck.
+        The chains do not agree, are too short, or are stuck.
     EffectiveSizeWarning
-        When few draws carry all the weight.
+        A few draws carry nearly all the weight.
     ContradictionWarning
         Users who compare pairs contradict themselves, and `errors` was not given: it is
         "bernoulli" then.
     AgreementWarning
-        When alpha is estimated as 0: the users agree no more than by chance.
+        The users agree no more than by chance, so alpha is estimated as 0.
     AlphaWarning
-        When nothing in the data bounds the alpha of a cluster, so that its prior decides.
+        The data set no upper limit on the alpha of a cluster, so that its prior decides.
     BalanceWarning
-        When the balancing of the weights stopped early.
+        The balancing of the weights stopped early.
 
     Examples
     --------

@@ -170,14 +170,14 @@ def _kept_clicks(posterior: Fit) -> Clicks:
     """The clicks of a fit, or what to do without them."""
     if posterior.kind != "clicks":
         raise ValueError(
-            "update is for fits of clicks, and this one is of rankings, which are not kept: fit "
-            "all rankings anew"
+            "update needs a fit of clicks; this is one of rankings, which are not kept: fit all "
+            "rankings again"
         )
     clicks = posterior.clicks
     if clicks is None or not clicks.n_users:
         raise ValueError(
             "this posterior keeps no users, as it was fitted to parts: add the new clicks to the "
-            "parts and fit them anew"
+            "parts and fit them again"
         )
     return clicks
 
@@ -186,8 +186,8 @@ def _refuse_data(given: dict[str, Any]) -> None:
     unknown = [name for name, value in given.items() if repr(value) == "..."]
     if unknown:
         raise ValueError(
-            f"this model was fitted with {unknown[0]}=..., data of its own that it does not keep: "
-            "fit all clicks anew, with it"
+            f"this model was fitted with {unknown[0]}=..., data that it does not keep: fit all "
+            f"clicks again, with {unknown[0]}="
         )
 
 

@@ -25,7 +25,7 @@ def keep_core(prefs: Clicks, min_clicks: int) -> Clicks:
             break
     if not n_before:
         raise ValueError(
-            f"nothing is left by min_clicks={min_clicks}: no users and items have so many clicks "
+            f"min_clicks={min_clicks} leaves nothing: no users and items have so many clicks "
             "among themselves; lower it"
         )
     users, items = np.flatnonzero(of_users), np.flatnonzero(of_items)

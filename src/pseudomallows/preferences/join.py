@@ -9,7 +9,7 @@ from .blocks import Clicks, stack_times
 from .inputs.clicks import clicks_of_pairs
 from .preferences import Preferences, object_array
 
-ANEW = "the law depends on the items, so fit all clicks anew to add some"
+ANEW = "the model depends on the items, so fit all clicks again to add some"
 
 
 def join_clicks(old: Clicks, more: Any) -> Clicks:

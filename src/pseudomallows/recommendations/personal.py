@@ -200,7 +200,7 @@ class PersonalRecommender(Recommender):
 
     def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
         """There are no draws to count."""
-        raise ValueError("by='draws' is not there for method='personal': use by='look_up'")
+        raise ValueError("by='draws' is not available for method='personal': use by='look_up'")
 
     def new_memberships(self, users: Users, executor: Executor) -> Floats:
         """There are no clusters."""

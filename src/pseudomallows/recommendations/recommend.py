@@ -110,11 +110,12 @@ def recommend(
 ) -> Recommendations:
     """Recommend to each user the items most likely to come next.
 
-    For user j with c clicks the probability of an item is P(c < rank <= c + k): that it would be
-    among the next k. Ties go to the better rank in the consensus.
+    For a user with c clicks, the probability of an item is P(c < rank <= c + k): the chance that it
+    is among the next k. Ties go to the better rank in the consensus.
 
-    Users known by rankings or comparisons have no clicks: the probability is that the item is among
-    the user's k best, by the latent rankings that the fit has kept (its option `keep_latent`).
+    Users known by rankings or comparisons have no clicks. Here the probability is the chance that
+    the item is among the user's k best, from the latent rankings that the fit has kept (its option
+    `keep_latent`).
 
     Parameters
     ----------
@@ -129,9 +130,9 @@ def recommend(
         :meth:`Preferences.from_clicks`, with the items of the fit.
     exclude : optional
         Items not to show: a list of them; or, for each user their own, a dict {user: [item, ...]},
-        or a matrix (users x items, SciPy sparse or an array) with a row for each user who is
-        answered. The probabilities stay what they are: that an item is among the next k of *all*
-        unseen items, shown or not. So those of other items do not change.
+        or a matrix (users x items, SciPy sparse or an array) with a row for each user in the
+        answer. The probabilities do not change: each is the chance that an item is among the next
+        k of *all* unseen items, shown or not.
     only : optional
         Items to choose from, in the same forms; a user whom a dict does not name may be shown any.
     window : int, optional

@@ -138,7 +138,7 @@ def _orderings_of_frame(frame: Any, users: Any) -> tuple[Any, Any]:
     if not are_places(places):
         strange = next(name for name in places if place_of(name) is None)
         raise ValueError(
-            f"orderings has a column {strange!r} beside those of places: leave it out, or call it "
+            f"orderings has a column {strange!r} next to those of places: leave it out, or call it "
             "'user' if it names the users"
         )
     order = order_of_places(places)
