@@ -179,7 +179,7 @@ def wrong_axes(header, members):
         (lambda h, m: h.update(format="other"), "its header has another format"),
         (
             lambda h, m: h.update(version=99),
-            "has format version 99, and this program reads up to 5",
+            "has format version 99, and this program reads up to 6",
         ),
         (lambda h, m: h.update(version="1"), "has format version '1'"),
         (lambda h, m: h.pop("items"), "'items' is missing"),

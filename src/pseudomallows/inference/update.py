@@ -142,7 +142,9 @@ def _learn_again(
     generator = np.random.default_rng(rng)
     how = (generator, executor, progress)
     found = fit_personal(prefs, alpha, wanted, given, *how, old=posterior)
-    updates = {"updates": posterior.settings.get("updates", 0) + 1}
+    numbers = [each.settings["options"].get("n_chosen") for each in (posterior, found)]
+    is_kept = numbers[0] is not None and numbers[0] == numbers[1]
+    updates = {"updates": posterior.settings.get("updates", 0) + 1} if is_kept else {}
     return replace(found, settings=found.settings | made_by(rng, started) | updates)
 
 

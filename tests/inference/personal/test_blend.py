@@ -332,3 +332,21 @@ def test_scores_are_made_for_as_many_items_as_come_later():
     how = {"rng": 1, "held_out": pm.Preferences.from_clicks(hidden)}
     assert pm.fit(shown, "personal", **how).settings["options"]["n_best"] == 2
     assert pm.fit(shown, "personal", rng=1).settings["options"]["n_best"] == 10
+
+
+def test_an_update_keeps_the_blend_and_finds_the_weights_of_all_clicks():
+    """Where the old weights are the start, too; until there are a quarter more clicks."""
+    prefs = mixed_tastes(400, 40)
+    fit = pm.fit(prefs.take(np.arange(370)), "personal", rng=1, calibrate=False)
+    rows = {user: prefs.clicks_of(user).tolist() for user in range(370, 400)}
+    newer, wanted = fit.update(rows, rng=2), Blend.from_settings(fit.settings["options"])
+    assert newer.settings["options"]["parts"] == fit.settings["options"]["parts"]
+    assert newer.settings["options"]["n_chosen"] == len(fit.clicks.codes)
+    informative = np.flatnonzero(newer.clicks.is_informative)
+    whole = wanted.learn(AllProducts(newer.clicks, Threads(1)), informative, {})
+    assert newer.item_weights == pytest.approx(whole.weights, abs=2e-4)
+    assert newer.item_weights != pytest.approx(fit.item_weights, abs=2e-3)
+    many = {f"new {user}": prefs.clicks_of(user).tolist() for user in range(300)}
+    assert newer.update(many, rng=3).settings["options"]["n_chosen"] > 600
+    for forged in ({}, {"parts": [{"part": "x"}]}, {"parts": 3, "objective": 1.0}):
+        assert Blend.from_settings(forged) is None

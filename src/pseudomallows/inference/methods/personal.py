@@ -298,8 +298,10 @@ class Learner:
         """Keep the blend of an old fit, unless the clicks have grown too much since it was chosen,
         and begin with its weights."""
         options = old.settings["options"]
-        blend, n_chosen = Blend.from_settings(options), options.get("n_chosen", 0)
-        if blend is None or len(self.prefs.codes) > MOST_GROWTH * n_chosen:
+        blend, n_chosen = Blend.from_settings(options), options.get("n_chosen")
+        if blend is None or not isinstance(n_chosen, int):
+            return
+        if len(self.prefs.codes) > MOST_GROWTH * n_chosen or self.prefs.n_items != old.n_items:
             return
         self._blend, self._n_chosen = blend, n_chosen
         if not self._is_large and isinstance(old.item_weights, np.ndarray):

@@ -65,13 +65,18 @@ class Blend:
     @classmethod
     def from_settings(cls, options: dict[str, Any]) -> "Blend | None":
         """The blend of a fit, from its settings; None if it has none, or parts not known here."""
-        rows = options.get("parts") or []
-        parts = [part_named(row["part"]) for row in rows]
-        known = tuple(part for part in parts if part is not None)
-        if not known or len(known) < len(parts):
+        try:
+            rows = options["parts"]
+            parts = [part_named(row["part"]) for row in rows]
+            names = ("weight", "worth", "error")
+            numbers = [tuple(float(row[name]) for row in rows) for name in names]
+            objective = float(options["objective"])
+        except (KeyError, TypeError, ValueError):
             return None
-        numbers = [tuple(float(row[name]) for row in rows) for name in ("weight", "worth", "error")]
-        return cls(known, numbers[0], float(options["objective"]), *numbers[1:])
+        known = tuple(part for part in parts if part is not None)
+        if not known or len(known) < len(parts) or not sum(numbers[0]) > 0:
+            return None
+        return cls(known, numbers[0], objective, *numbers[1:])
 
     def learn(
         self, products: Products, sample: NDArray[np.int64], kept: dict[Part, ItemScores]
