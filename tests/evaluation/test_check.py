@@ -87,3 +87,17 @@ def test_the_figures_of_one_user_are_numbers_or_none():
         {"stated": 0.25, "observed": 0.0, "count": 1},
         {"stated": 0.5, "observed": 1.0, "count": 1},
     ]
+
+
+def test_a_mean_that_is_right_does_not_hide_bins_that_are_wrong():
+    rng = np.random.default_rng(4)
+    stated = np.tile([0.4, 0.1, 0.1, 0.1], (300, 1))
+    observed = (rng.random((300, 4)) < np.array([0.58, 0.04, 0.04, 0.04])).astype(float)
+    found = _compare(stated, observed, 10)
+    low, high = found.interval
+    assert low < 0.01
+    assert high > -0.01
+    assert found.answer == "no"
+    assert "right on average, but not everywhere" in str(found)
+    fair = (rng.random((300, 4)) < stated).astype(float)
+    assert _compare(stated, fair, 10).answer == "yes"

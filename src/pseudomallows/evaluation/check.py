@@ -20,6 +20,7 @@ LARGEST_WINDOW = 30  # later clicks of a user that are looked at
 LEAST_USERS = 30  # to say anything
 TOLERANCE = 0.01  # an error of the mean that nobody minds
 NORMAL_95 = 1.96
+BIN_TOLERANCE, N_ERRORS, LEAST_SHARE = 0.05, 4, 0.02  # of a bin, to be clearly wrong
 SCATTER = np.uint64(0x9E3779B97F4A7C15)  # times this, modulo 2**64, neighbours are far apart
 
 
@@ -75,7 +76,22 @@ class Check:
         if self.n_users < LEAST_USERS:
             return "too few"
         low, high = self.interval
-        return "yes" if low <= TOLERANCE and high >= -TOLERANCE else "no"
+        is_right = low <= TOLERANCE and high >= -TOLERANCE and self.worst_bin is None
+        return "yes" if is_right else "no"
+
+    @property
+    def worst_bin(self) -> tuple[float, float] | None:
+        """Stated and observed where they differ most, if that is more than chance and more than
+        five points; bins of few recommendations do not count."""
+        bins = self.calibration
+        gaps = np.abs(bins.observed - bins.stated)
+        spread = np.maximum(bins.observed, 0.01) * np.maximum(1 - bins.observed, 0.01)
+        is_clear = gaps > N_ERRORS * np.sqrt(spread / bins.counts)
+        is_clear &= (gaps > BIN_TOLERANCE) & (bins.counts >= LEAST_SHARE * self.n_recommendations)
+        if not is_clear.any():
+            return None
+        worst = int(np.where(is_clear, gaps, 0.0).argmax())
+        return float(bins.stated[worst]), float(bins.observed[worst])
 
     def __str__(self) -> str:
         low, high = (100 * edge for edge in self.interval)
@@ -90,6 +106,15 @@ class Check:
         if self.answer == "yes":
             return f"The probabilities are still right: {seen}; {gap}."
         way = "too low" if self.observed > self.stated else "too high"
+        low_edge, high_edge = self.interval
+        if low_edge <= TOLERANCE and high_edge >= -TOLERANCE:
+            assert self.worst_bin is not None
+            stated, observed = self.worst_bin
+            return (
+                f"The probabilities are right on average, but not everywhere: {seen}, yet where "
+                f"about {stated:.0%} were stated, {observed:.0%} came true. Fit again with the "
+                "later clicks."
+            )
         return f"The probabilities are {way} now: {seen}; {gap}. Fit again with the later clicks."
 
 
