@@ -74,7 +74,7 @@ def fit(kind, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
         warnings.simplefilter("ignore", pm.diagnostics.AlphaWarning)
-        return pm.fit(data(name), **({"rng": 3} | given | options))
+        return pm.fit(data(name), **({"method": "pseudo", "rng": 3} | given | options))
 
 
 @functools.cache
