@@ -17,8 +17,8 @@ import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.engines.executors import Threads
 from pseudomallows.evaluation.evaluate import calibrate
-from pseudomallows.inference.methods.personal import places_of, seen_table
 from pseudomallows.inference.personal.item_scores import products_of, ridge_weights
+from pseudomallows.inference.personal.later import places_of, seen_table
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
 from pseudomallows.posteriors.corrections import Correction, features_of

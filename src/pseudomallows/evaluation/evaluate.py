@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..engines.executors import Executor, check_local
 from ..inference.fit import fit
 from ..inference.methods.auto import Asked, choose_method
-from ..inference.methods.personal import MIN_USERS
+from ..inference.personal.later import MIN_USERS
 from ..posteriors.personal import Fit
 from ..preferences import Clicks, check_clicks
 from ..rankings import check_count

@@ -11,7 +11,6 @@ import pytest
 import pseudomallows as pm
 from pseudomallows.cli import main
 from pseudomallows.engines.executors import Threads
-from pseudomallows.inference.methods.personal import seen_table
 from pseudomallows.inference.personal import blend as module
 from pseudomallows.inference.personal.blend import (
     Blend,
@@ -24,6 +23,7 @@ from pseudomallows.inference.personal.blend import (
     scorable,
     splits_for,
 )
+from pseudomallows.inference.personal.later import seen_table
 from pseudomallows.inference.personal.parts import Factors, Popularity, Regression, pool_for
 from pseudomallows.inference.personal.products import AllProducts
 from pseudomallows.inference.reproduce import call_of

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import pseudomallows as pm
 from pseudomallows.evaluation.evaluate import calibrate
-from pseudomallows.inference.methods.personal import windows_for
 from pseudomallows.inference.personal.corrections import (
     Cases,
     learn_correction,
@@ -19,6 +18,7 @@ from pseudomallows.inference.personal.corrections import (
     rising_slopes,
     thin_places,
 )
+from pseudomallows.inference.personal.later import windows_for
 from pseudomallows.posteriors.corrections import (
     Correction,
     features_of,

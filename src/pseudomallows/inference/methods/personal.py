@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,43 +12,35 @@ from numpy.typing import NDArray
 from ... import distances
 from ...engines.executors import BLOCK, Executor, Threads, blocks, check_local
 from ...files.later import read_later
-from ...kernels.footrule.personal import OwnLaws
 from ...latent.own_laws import OWN_LAWS
 from ...latent.population import check_informative
-from ...posteriors.corrections import Correction, features_of, marks_of
+from ...posteriors.corrections import Correction
 from ...posteriors.item_scores import ItemScores
 from ...posteriors.names import CALIBRATIONS
 from ...posteriors.personal import MAX_ITEMS, PersonalFit, PersonalModel
 from ...posteriors.posterior import Posterior
-from ...preferences import Clicks, Preferences, rows_of_users
+from ...preferences import Clicks, Preferences
 from ...preferences.held_out import check_held_out
-from ...preferences.hide import hide_clicks, without_clicks
+from ...preferences.hide import hide_clicks
 from ...rankings import check_number
-from ...recommendations.personal import PersonalChances
 from ...recommendations.recommenders import chances_of
 from ..personal.blend import MAX_SPREAD, Blend, Say, choose_blend, sample_of, silent, why_not
-from ..personal.corrections import Cases, learn_correction, thin_places
+from ..personal.corrector import MAX_CELLS, MAX_USERS, Corrector, Others
 from ..personal.item_scores import given_scores, products_of, ridge_weights
+from ..personal.later import most_users, seen_table
 from ..personal.next_clicks import choose_recency, split_inside, usual_calibration
 from ..personal.parts import Part, Regression
 from ..personal.products import Products, make_products, start_from, taken_from
 from .method import Case, Options, flag, one_of, option
 
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
-WINDOWS = (1, 2, 4, 7, 10, 20, 30)  # numbers of next items for which what comes true is looked at
 DEFAULT_RIDGE, N_SPLITS = 0.3, 6
 USUAL_BEST = 10  # recommendations that the scores are made for
 N_REPORTS = 3
-MIN_USERS, MAX_USERS, MAX_HELD_OUT = 50, 5000, 10_000  # behind a correction
-MAX_OF_WINDOW = 2500  # users who are looked at for each window
-MAX_PAIRS, LEAST_USERS = 2_000_000, 500  # users x items behind a correction; users at least
-LEAST_OF_LARGE, N_LEARNT = 2000, 256  # the same with very many items; places that are looked at
 MOST_GROWTH = 1.25  # of the clicks, up to which an update keeps the blend
-MAX_CELLS = 4_000_000  # of a table of scores
 N_STEPS = 100  # of EM for the distribution of alpha
 LEAST_ALPHA_SHARE = 0.01  # of an alpha in the population, for it to stay in the grid
 Floats = NDArray[np.float64]
-Others = Callable[[Clicks, int], Floats]
 
 
 def _check_calibrate(value: Any, name: str) -> bool | str:
@@ -376,9 +368,10 @@ class Learner:
     def _learn_correction(self, model: PersonalModel) -> Correction | None:
         if not self._options.calibrate:
             return None
+        corrector = Corrector(self.prefs, self.scored, self._options.others, self._rng)
         if self._options.held_out is not None:
-            return self._learn_held_out(model, self._options.held_out)
-        return self._learn_inner(model)
+            return corrector.by_later_clicks(model, self._options.held_out)
+        return corrector.by_the_law(model)
 
     def scored(self, clicks: Clicks) -> PersonalModel:
         """Scores learnt from these clicks."""
@@ -443,254 +436,6 @@ class Learner:
     ) -> NDArray[np.int64]:
         weights = ridge_weights(products, ridge, self._options.nonnegative)
         return _count_hits(replace(self._blank, item_weights=weights), seen, hidden)
-
-    def _learn_inner(self, model: PersonalModel) -> Correction | None:
-        """Hide the last clicks of a part of the users, score them by what is left, and see what
-        comes true; None if too few users have enough clicks.
-
-        Which clicks came last is drawn from the law of each user. If that law is right, what is
-        left are the first ranks and what is hidden the next ones, so that there is nothing to
-        correct; clicks hidden at random would be any of the ranks. The number hidden is one of the
-        windows, and these clicks, in the order drawn, serve all shorter windows too.
-        """
-        prefs = self.prefs
-        most = np.where(prefs.is_informative, np.minimum(prefs.n_clicks - 2, WINDOWS[-1]), 0)
-        able = np.flatnonzero(most >= 1)
-        limit = most_users(MAX_USERS, prefs.n_items)
-        n_users = min(limit, len(able), max(prefs.n_users // 2, MIN_USERS))
-        if n_users < MIN_USERS:
-            return None
-        chosen = np.sort(self._rng.choice(able, n_users, replace=False))
-        windows = windows_for(most[chosen])
-        n_hidden = self._draw_numbers(most[chosen], windows)
-        order = self._draw_orders(model, chosen, n_hidden, windows)
-        of_chosen = np.repeat(np.isin(np.arange(prefs.n_users), chosen), prefs.n_clicks)
-        taken = np.zeros(len(prefs.codes), dtype=bool)
-        taken[of_chosen] = order > 0
-        shown, seen = without_clicks(prefs, taken), prefs.take(chosen)
-        hidden = seen.choose(order > 0)
-        places = order[order > 0] - 1
-        later = Later(chosen, hidden.starts, hidden.codes, places, windows)
-        return self._correct(self.scored(shown), shown, later, of_scores=False)
-
-    def _draw_numbers(self, most: NDArray[np.int64], windows: list[int]) -> NDArray[np.int64]:
-        """How many clicks to hide from each user: any of the windows that leave two."""
-        choices = np.searchsorted(windows, most, "right")
-        return np.array(windows)[self._rng.integers(choices)]
-
-    def _draw_orders(
-        self,
-        model: PersonalModel,
-        chosen: NDArray[np.int64],
-        n_hidden: NDArray[np.int64],
-        windows: list[int],
-    ) -> NDArray[np.int64]:
-        """For each click of these users: the least window that has it among the next after those
-        that are left, 0 for what is left. One draw is asked for several numbers of last clicks."""
-        starts = self.prefs.take(chosen).starts
-        order = np.zeros(starts[-1], dtype=np.int64)
-        for number in windows:
-            rows, seed = np.flatnonzero(n_hidden == number), int(self._rng.integers(2**63))
-            users = self.prefs.take(chosen[rows])
-            draw = functools.partial(_draw_last, model, users, chosen[rows], seed)
-            is_hidden = draw(number)
-            found = np.where(is_hidden, number, 0)
-            for window in [each for each in windows if each < number][::-1]:
-                found[is_hidden & ~draw(number - window)] = window
-            order[_clicks_of_rows(starts, rows)] = found
-        return order
-
-    def _learn_held_out(self, model: PersonalModel, held_out: Clicks) -> Correction:
-        """Learn from clicks that came later than those of the fit. Which of a user's came first is
-        known by their times; without these, each is among the next w of n with a chance of w / n.
-        """
-        prefs = self.prefs
-        held_out = held_out.take(held_out.n_clicks > 0)
-        most = most_users(MAX_HELD_OUT, prefs.n_items)
-        if held_out.n_users > most:
-            rows = self._rng.choice(held_out.n_users, most, replace=False)
-            held_out = held_out.take(np.sort(rows))
-        chosen = rows_of_users(prefs, held_out.users.tolist())
-        known = prefs.take(chosen)
-        cells, old = (each.owners * prefs.n_items + each.codes for each in (held_out, known))
-        later = held_out.choose(~np.isin(cells, old))
-        has_new = later.n_clicks > 0
-        chosen, later = chosen[has_new], later.take(has_new)
-        if len(chosen) < MIN_USERS:
-            raise ValueError(
-                f"held_out must have clicks that are not in the fit, of {MIN_USERS} users or more, "
-                f"got {len(chosen)} such users"
-            )
-        windows, places = windows_for(later.n_clicks), _places_in_time(later, self._rng)
-        found = Later(chosen, later.starts, later.codes, places, windows)
-        return self._correct(model, prefs, found, of_scores=True)
-
-    def _correct(
-        self, model: PersonalModel, shown: Clicks, later: "Later", of_scores: bool
-    ) -> Correction:
-        """Learn from what came later; without `of_scores`, from probabilities and places alone,
-        which the change in scores when clicks are hidden cannot mislead."""
-        chances = PersonalChances(model)
-        some = later.users[: max(1, min(8 * BLOCK, MAX_CELLS // shown.n_items))]
-        sample = shown.take(some)
-        rows = slice(0, sample.n_users)
-        scores = model.scores_for(sample, rows, some)[~seen_table(sample, rows)]
-        marks = marks_of(scores, later.windows[-1])
-        parts = []
-        for window in later.windows:
-            able = np.flatnonzero(later.n_clicks >= window)
-            if len(able) > MAX_OF_WINDOW:
-                able = np.sort(self._rng.choice(able, MAX_OF_WINDOW, replace=False))
-            parts += self._cases(chances, shown, later, able, window, marks)
-        return learn_correction(Cases.joined(parts), marks, of_scores)
-
-    def _cases(
-        self,
-        chances: PersonalChances,
-        shown: Clicks,
-        later: "Later",
-        able: NDArray[np.int64],
-        window: int,
-        marks: Floats,
-    ) -> list[Cases]:
-        """What the law said of a window, and what came true, block by block."""
-        users = later.users[able]
-        seen, parts = shown.take(users), []
-        tables = chances.prepare(seen, window)
-        others = None if self._options.others is None else self._options.others(seen, window)
-        if chances.model.is_sparse:
-            return self._top_cases(chances, seen, later, able, window, marks)
-        for rows in blocks(seen.n_users):
-            law = chances.uncorrected(tables, seen, rows, users)
-            places = places_of(law.rankings, seen_table(seen, rows))
-            stands_for = thin_places(places, shown.n_items - seen.n_clicks[rows], window)
-            is_case = stands_for > 0
-            blend = None if others is None else others[rows]
-            numbers = (law.chances, law.scores, law.of_users, blend)
-            features = features_of(numbers, places, window, marks)
-            weights = stands_for * seen.weights[rows, None] * later.weight(window)
-            targets = later.came_true(able[rows], window, shown.n_items)
-            parts.append(Cases(features[is_case], targets[is_case], weights[is_case]))
-        return parts
-
-    def _top_cases(
-        self,
-        chances: PersonalChances,
-        seen: Clicks,
-        later: "Later",
-        able: NDArray[np.int64],
-        window: int,
-        marks: Floats,
-    ) -> list[Cases]:
-        """The same from the first places of each user alone: with very many items no other has a
-        chance worth correcting."""
-        tables, parts = chances.prepare(seen, window), []
-        for rows in blocks(seen.n_users, BLOCK // 4):
-            top = chances.top(tables, seen, rows, N_LEARNT)
-            places = np.broadcast_to(np.arange(top.items.shape[1]), top.items.shape)
-            numbers = (top.chances, top.scores, top.of_users, None)
-            features = features_of(numbers, places, window, marks)
-            came_true = later.came_true(able[rows], window, seen.n_items)
-            targets = np.take_along_axis(came_true, np.maximum(top.items, 0), axis=1)
-            of_users = seen.weights[rows, None] * later.weight(window)
-            weights = np.broadcast_to(of_users, places.shape)
-            is_case = top.items >= 0
-            parts.append(Cases(features[is_case], targets[is_case], weights[is_case]))
-        return parts
-
-
-class Later(NamedTuple):
-    """Clicks that came later, or were hidden: `codes` of each of the `users`, by `starts`; their
-    `places` in time, from 0, or -1 where these are not known; and the windows to look at.
-
-    Where the order is not known, the longest window tells most, and the others by their share."""
-
-    users: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    codes: NDArray[np.int32]
-    places: NDArray[np.int64]
-    windows: list[int]
-
-    @property
-    def n_clicks(self) -> NDArray[np.int64]:
-        """How many later clicks each user has."""
-        return np.diff(self.starts)
-
-    def came_true(self, rows: NDArray[np.int64], window: int, n_items: int) -> Floats:
-        """``chances[row, item]`` that an item was among the next `window` of the user; without
-        places each of n is so with a chance of window / n."""
-        table = np.zeros((len(rows), n_items))
-        mine = _clicks_of_rows(self.starts, rows)
-        sizes = self.n_clicks[rows]
-        places, shares = self.places[mine], np.repeat(window / sizes, sizes)
-        hits = np.where(places < 0, shares, places < window)
-        table[np.repeat(np.arange(len(rows)), sizes), self.codes[mine]] = hits
-        return table
-
-    def weight(self, window: int) -> float:
-        """How much a case of this window tells."""
-        has_order = not len(self.places) or bool(self.places[0] >= 0)
-        return 1.0 if has_order else window / self.windows[-1]
-
-
-def _places_in_time(clicks: Clicks, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The place of each click among those of its user in time, from 0; ties by chance, those
-    without a time last; -1 if there are no times."""
-    if clicks.times is None:
-        return np.full(len(clicks.codes), -1)
-    order = np.lexsort((rng.random(len(clicks.codes)), clicks.times, clicks.owners))
-    places = np.empty(len(order), dtype=np.int64)
-    places[order] = np.arange(len(order)) - clicks.starts[clicks.owners]
-    return places
-
-
-def windows_for(n_later: NDArray[np.int64]) -> list[int]:
-    """The windows to look at: 1, 3, 10 and so on, and the largest for which there are users
-    enough with so many clicks."""
-    largest = min(int(np.sort(n_later)[-MIN_USERS]), WINDOWS[-1])
-    return [*(window for window in WINDOWS if window < largest), largest]
-
-
-def places_of(rankings: NDArray[np.int32], seen: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """``places[row, item]`` among the unseen items of a user, from 0; what is seen comes last."""
-    order = np.argsort(rankings + seen * np.int64(rankings.shape[1]), axis=1)
-    places = np.empty(rankings.shape, dtype=np.int64)
-    np.put_along_axis(places, order, np.arange(rankings.shape[1])[None], axis=1)
-    return places
-
-
-def _clicks_of_rows(starts: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The places of the clicks of some rows among all clicks."""
-    ranges = [np.arange(starts[row], starts[row + 1]) for row in rows.tolist()]
-    return np.concatenate([np.empty(0, dtype=np.int64), *ranges])
-
-
-def _draw_last(
-    model: PersonalModel, seen: Clicks, users: NDArray[np.int64], seed: int, n_last: int
-) -> NDArray[np.bool_]:
-    """For each click of these users: is it one of the last, in a draw from the user's law?"""
-    last = np.empty(len(seen.codes), dtype=bool)
-    for rows in blocks(seen.n_users):
-        clicks, rankings = model.orders_of(seen, rows, users)
-        own_laws = OwnLaws(rankings, model.shares_by(clicks, rankings))
-        mine = slice(seen.starts[rows.start], seen.starts[rows.stop])
-        last[mine] = model.law.draw_last(seed, rows.start, clicks, own_laws, n_last)
-    return last
-
-
-def most_users(most: int, n_items: int) -> int:
-    """So many users, or fewer with many items: each then has more to tell."""
-    least = LEAST_USERS if n_items <= MAX_ITEMS else LEAST_OF_LARGE
-    return min(most, max(MAX_PAIRS // n_items, least))
-
-
-def seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
-    """``table[row, item]``: has the user clicked the item?"""
-    starts = seen.starts[rows.start : rows.stop + 1]
-    table = np.zeros((len(starts) - 1, seen.n_items), dtype=bool)
-    owners = np.repeat(np.arange(len(table)), np.diff(starts))
-    table[owners, seen.codes[starts[0] : starts[-1]]] = True
-    return table
 
 
 def _count_hits(model: PersonalModel, seen: Clicks, hidden: NDArray[np.bool_]) -> NDArray[np.int64]:

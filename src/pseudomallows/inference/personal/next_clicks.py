@@ -10,12 +10,12 @@ from ...posteriors.personal import PersonalModel
 from ...posteriors.recency import Recency
 from ...preferences import Clicks, rows_of_users
 from ...preferences.splits import DATES, Split, hide_numbers, split_at, time_of_share
+from .later import MIN_USERS
 
 HALF_LIVES = {"clicks": (3.0, 10.0, 30.0), "days": (7.0, 30.0, 180.0)}
 MAX_SCORED = 2500  # users by whom the half-life is chosen
 NUMBERS = np.array([1, 3, 10, 30])  # of a user's clicks that may be hidden
 CUT_SHARE = 0.2  # of all clicks
-MIN_USERS = 50  # behind a correction
 
 
 def usual_calibration(clicks: Clicks) -> str:
