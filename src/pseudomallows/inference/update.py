@@ -10,7 +10,7 @@ import numpy as np
 
 from ..engines.executors import Executor
 from ..engines.progress import Progress, as_progress
-from ..posteriors.personal import Fit, PersonalFit, check_fit
+from ..posteriors.personal import Fit, PersonalFit, as_posterior, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks
 from ..preferences.join import join_clicks
@@ -142,6 +142,9 @@ def _learn_again(
     generator = np.random.default_rng(rng)
     how = (generator, executor, progress)
     found = fit_personal(prefs, alpha, wanted, given, *how, old=posterior)
+    if posterior.population is not None:
+        again = fit_again(posterior.population, prefs, rng=generator, executor=executor)
+        found = replace(found, population=as_posterior(again))
     numbers = [each.settings["options"].get("n_chosen") for each in (posterior, found)]
     is_kept = numbers[0] is not None and numbers[0] == numbers[1]
     updates = {"updates": posterior.settings.get("updates", 0) + 1} if is_kept else {}

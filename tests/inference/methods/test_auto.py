@@ -76,6 +76,14 @@ def test_a_saved_one_has_both(both, tmp_path):
     assert call_of(found) == again
 
 
+def test_an_update_brings_both_up_to_date(both):
+    newer = both.update({"zoe": [0, 4, 7]}, rng=5)
+    assert newer.population.n_users == newer.n_users == both.n_users + 1
+    assert newer.population.data is newer.data
+    assert newer.population.settings["updates"] == 1
+    assert np.abs(newer.mean_ranks() - both.mean_ranks()).max() < 0.6
+
+
 def test_too_few_users_have_one_order_for_all():
     few = pm.simulate_clicks(30, 6, alpha=8, mean_clicks=3, rng=1).preferences
     found = choose_method(few, asked())
