@@ -65,7 +65,7 @@ def fit(clicks: pm.Clicks, n_clusters: int, folder: Path) -> pm.Posterior:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pm.ConvergenceWarning)
             options = {"n_clusters": n_clusters, "n_draws": N_DRAWS, "n_chains": N_CHAINS}
-            pm.fit(clicks, **options, rng=1).save(path)
+            pm.fit(clicks, "pseudo", **options, rng=1).save(path)
     return pm.load(path)
 
 
@@ -87,10 +87,17 @@ def make_up(clicks: pm.Clicks, truth: Simulation, alpha: float) -> pm.Posterior:
         alpha=alphas,
         weights=np.full(shape, 1 / (N_CHAINS * N_DRAWS)),
         log_posterior=np.zeros(shape),
-        costs=np.zeros((n_clusters, n_items, n_items)),
+        best=truth.consensus.astype(np.int32),
         items=clicks.items,
         users=clicks.users,
-        settings={"method": "pseudo", "alpha": None, "options": options},
+        settings={
+            "method": "pseudo",
+            "alpha": None,
+            "kind": "clicks",
+            "is_full": False,
+            "distance": "footrule",
+            "options": options,
+        },
         data=clicks,
         latent=np.empty((*shape, 0, n_items), np.int32),
         shares=np.full((*shape, n_clusters), 1 / n_clusters),
