@@ -177,13 +177,13 @@ def peak():
 warnings.simplefilter("ignore")
 n_users, n_items, n_clicks = {n_users}, {n_items}, {n_clicks}
 warm = pm.simulate_clicks(300, n_items, 5, rng=1).preferences
-pm.recommend(pm.fit(warm, alpha=5, n_draws=3, rng=1), 10)
+pm.recommend(pm.fit(warm, "pseudo", alpha=5, n_draws=3, rng=1), 10)
 base = peak()
 codes = (np.arange(n_users)[:, None] * 7 + np.arange(n_clicks) * 13) % n_items
 codes = np.sort(codes, axis=1).ravel().astype(np.int32)
 starts, ones = np.arange(n_users + 1) * n_clicks, np.ones(n_users, int)
 prefs = pm.Clicks(ones, np.arange(n_users), np.arange(n_items), starts, codes)
-posterior = pm.fit(prefs, alpha=5, n_draws=5, warmup=0, rng=1)
+posterior = pm.fit(prefs, "pseudo", alpha=5, n_draws=5, warmup=0, rng=1)
 pm.recommend(posterior, 10)
 print(base, peak())
 """
