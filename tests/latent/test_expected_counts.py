@@ -159,5 +159,5 @@ def test_a_chain_that_never_moves_is_called_stuck():
         posterior = pm.fit(prefs, update="expected", **options)
     assert (posterior.consensus == posterior.consensus[:, :1]).all()
     with pytest.warns(pm.ConvergenceWarning) as caught:
-        pm.fit(prefs, **options)  # sampled: it moves, if slowly
+        pm.fit(prefs, "pseudo", **options)  # sampled: it moves, if slowly
     assert not caught[0].message.stuck

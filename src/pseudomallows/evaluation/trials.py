@@ -1,6 +1,6 @@
 """Who is judged, and by which clicks: at random, the last in time, after a date, or given."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,8 @@ def _by_hiding(
     """Right is what was hidden, so many clicks of each user who has more."""
     hide = USUAL_HIDE if hide is None else hide
     found = (hide_random if split == "random" else hide_last)(prefs, hide, rng)
+    if split == "random":  # what is hidden by chance did not come later
+        found = Split(found.shown, replace(found.hidden, times=None))
     n_few = int((prefs.n_clicks <= hide).sum())
     which = "clicks at random" if split == "random" else "last clicks"
     reason = f"with {hide} clicks or fewer (lower hide to judge them)"

@@ -31,7 +31,8 @@ def quietly(*args, **options):
         warnings.simplefilter(
             "ignore", pm.diagnostics.AlphaWarning
         )  # of few users, or clusters too many
-        return pm.fit(*args, **options)
+        usual = {"method": "pseudo"} if len(args) == 1 else {}
+        return pm.fit(*args, **usual | options)
 
 
 def example(kind):

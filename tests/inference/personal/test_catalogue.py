@@ -40,7 +40,7 @@ def log(n_users=N_USERS):
 
 @pytest.fixture(scope="module")
 def fit():
-    return pm.fit(log(), "personal", rng=1)
+    return pm.fit(log(), "personal", calibrate="law", rng=1)
 
 
 def test_a_fit_needs_no_array_of_items_by_items(fit):

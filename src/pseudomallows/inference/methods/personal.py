@@ -348,7 +348,8 @@ class Learner:
         self.say("learning the scores from all clicks")
         model = self.scored(self.prefs)
         held_out = self._options.held_out
-        has_times = held_out is not None and self.prefs.times is not None
+        has_times = held_out is not None and held_out.times is not None
+        has_times = has_times and self.prefs.times is not None
         if has_times and not model.is_given and not model.is_sparse:
             recency = choose_recency(model, self.prefs, held_out, self._n_best, self._rng)
             model = replace(model, recency=recency)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ...kernels.footrule.personal import N_OF_USERS
 from ...posteriors.corrections import Correction
 
-N_KNOTS, MIN_HITS = 60, 100  # knots of a map, at most; hits for each, at least
+N_KNOTS, MIN_HITS = 20, 100  # knots of a map, at most; hits for each, at least
 PULL = 5.0  # cases by which a map is drawn to the identity at each knot
 N_NEAR, N_FAR = 20, 24  # places beyond two windows that are all cases; of the rest, so many are
 OF_PLACE, LEAST_SLOPE = slice(5, 8), 1e-3  # a better place is always better, by so much at least

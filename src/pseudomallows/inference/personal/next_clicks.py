@@ -31,6 +31,8 @@ def split_inside(clicks: Clicks, how: str, rng: np.random.Generator) -> Split | 
         found = split_at(clicks, time_of_share(clicks, CUT_SHARE))
     else:
         found = hide_numbers(clicks, draw_numbers(clicks.n_clicks, rng), how == "last", rng)
+    if how == "random":  # what is hidden by chance did not come later
+        found = Split(found.shown, replace(found.hidden, times=None))
     is_judged = (found.hidden.n_clicks > 0) & (found.shown.n_clicks > 0)
     return found if is_judged.sum() >= MIN_USERS else None
 
