@@ -248,6 +248,7 @@ def test_three_clusters_of_full_rankings_are_found(method):
     check_clusters(posterior, full(), 0.95, [4, 6, 8])
 
 
+@pytest.mark.slow
 def test_three_clusters_of_clicks_are_found_by_the_paper_s_method():
     posterior = quietly(clicked().preferences, n_clusters=3, rng=1)
     check_clusters(posterior, clicked(), 0.95, [4, 6, 8])
@@ -624,6 +625,7 @@ def test_clusters_of_rankings_know_their_users(tmp_path):
         pm.recommendations.memberships(posterior, {"new": [1]})
 
 
+@pytest.mark.slow
 def test_hidden_clicks_are_found_better_with_clusters():
     data = pm.simulate_clicks(400, 30, [10, 10, 10], 10, min_clicks=6, rng=1)
     with warnings.catch_warnings():

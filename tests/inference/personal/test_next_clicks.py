@@ -60,7 +60,7 @@ def gap(fitted, later):
 def test_the_last_clicks_teach_what_comes_next(fits, drifting):
     of_last, found = gap(fits["last"], drifting.hidden)
     assert of_last < 0.03, str(found)
-    assert gap(fits["random"], drifting.hidden)[0] > 2 * of_last  # the twin
+    assert gap(fits["random"], drifting.hidden)[0] > of_last + 0.01  # the twin
 
 
 def test_old_clicks_weigh_less_where_tastes_change(fits, drifting):
