@@ -233,6 +233,7 @@ def fit_personal(
         model = learner.learn(report)
         how = None if how is None else "law"
     else:
+        learner.choose_scores()  # by all clicks
         first = Learner(inside.shown, replace(method, held_out=inside.hidden), *law).like(learner)
         correction = first.learn(report).correction
         learner = Learner(clicks, replace(method, calibrate=False), *law).like(first)
@@ -342,8 +343,7 @@ class Learner:
 
     def learn(self, report: Callable[[], None]) -> PersonalModel:
         """All of it, in `N_REPORTS` steps."""
-        if self._options.scores is None:
-            self._choose_scores()
+        self.choose_scores()
         report()
         self.say("learning the scores from all clicks")
         model = self.scored(self.prefs)
@@ -399,8 +399,10 @@ class Learner:
             right=learnt.right,
         )
 
-    def _choose_scores(self) -> None:
-        """A blend, or the ridge of a single regression."""
+    def choose_scores(self) -> None:
+        """A blend, or the ridge of a single regression; nothing, if the scores are given."""
+        if self._options.scores is not None:
+            return
         self._why_single = self._why_single or why_not(self.prefs)
         if self._why_single is None:
             if self._blend is None:

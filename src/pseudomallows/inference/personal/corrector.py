@@ -171,7 +171,8 @@ class Corrector:
             blend = None if others is None else others[rows]
             numbers = (law.chances, law.scores, law.of_users, blend)
             features = features_of(numbers, places, window, marks)
-            weights = stands_for * seen.weights[rows, None] * later.weight(window)
+            of_users = seen.weights[rows] * later.weights(able[rows], window)
+            weights = stands_for * of_users[:, None]
             targets = later.came_true(able[rows], window, shown.n_items)
             parts.append(Cases(features[is_case], targets[is_case], weights[is_case]))
         return parts
@@ -195,8 +196,8 @@ class Corrector:
             features = features_of(numbers, places, window, marks)
             came_true = later.came_true(able[rows], window, seen.n_items)
             targets = np.take_along_axis(came_true, np.maximum(top.items, 0), axis=1)
-            of_users = seen.weights[rows, None] * later.weight(window)
-            weights = np.broadcast_to(of_users, places.shape)
+            of_users = seen.weights[rows] * later.weights(able[rows], window)
+            weights = np.broadcast_to(of_users[:, None], places.shape)
             is_case = top.items >= 0
             parts.append(Cases(features[is_case], targets[is_case], weights[is_case]))
         return parts

@@ -12,6 +12,7 @@ WINDOWS = (1, 2, 4, 7, 10, 20, 30)  # numbers of next items for which what comes
 MIN_USERS = 50  # behind a correction
 MAX_PAIRS, LEAST_USERS = 2_000_000, 500  # users x items behind a correction; users at least
 LEAST_OF_LARGE = 2000  # the same with very many items
+FALL = 2  # of what clicks of unknown order tell of windows shorter than they are
 Floats = NDArray[np.float64]
 
 
@@ -19,7 +20,8 @@ class Later(NamedTuple):
     """Clicks that came later, or were hidden: `codes` of each of the `users`, by `starts`; their
     `places` in time, from 0, or -1 where these are not known; and the windows to look at.
 
-    Where the order is not known, the longest window tells most, and the others by their share."""
+    Where the order is not known, users tell most of the window that is all of their clicks: for a
+    shorter one it must be assumed that any of them may have come first."""
 
     users: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -43,10 +45,10 @@ class Later(NamedTuple):
         table[np.repeat(np.arange(len(rows)), sizes), self.codes[mine]] = hits
         return table
 
-    def weight(self, window: int) -> float:
-        """How much a case of this window tells."""
+    def weights(self, rows: NDArray[np.int64], window: int) -> Floats:
+        """How much each of these users tells of a window."""
         has_order = not len(self.places) or bool(self.places[0] >= 0)
-        return 1.0 if has_order else window / self.windows[-1]
+        return np.ones(len(rows)) if has_order else (window / self.n_clicks[rows]) ** FALL
 
 
 def places_in_time(clicks: Clicks, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ from .later import MIN_USERS
 HALF_LIVES = {"clicks": (3.0, 10.0, 30.0), "days": (7.0, 30.0, 180.0)}
 MAX_SCORED = 2500  # users by whom the half-life is chosen
 NUMBERS = np.array([1, 3, 10, 30])  # of a user's clicks that may be hidden
+HIDDEN_USERS, LEAST_HIDDEN = 1 / 3, 500  # share of the users from whom clicks are hidden
 CUT_SHARE = 0.2  # of all clicks
 
 
@@ -30,11 +31,20 @@ def split_inside(clicks: Clicks, how: str, rng: np.random.Generator) -> Split | 
     if how == "cut":
         found = split_at(clicks, time_of_share(clicks, CUT_SHARE))
     else:
-        found = hide_numbers(clicks, draw_numbers(clicks.n_clicks, rng), how == "last", rng)
+        numbers = draw_numbers(clicks.n_clicks, rng)
+        numbers[_spared(numbers, rng)] = 0
+        found = hide_numbers(clicks, numbers, how == "last", rng)
     if how == "random":  # what is hidden by chance did not come later
         found = Split(found.shown, replace(found.hidden, times=None))
     is_judged = (found.hidden.n_clicks > 0) & (found.shown.n_clicks > 0)
     return found if is_judged.sum() >= MIN_USERS else None
+
+
+def _spared(numbers: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """The users from whom nothing is hidden, so that scores are learnt from nearly all clicks."""
+    able = np.flatnonzero(numbers)
+    n_hidden = max(int(len(able) * HIDDEN_USERS), min(LEAST_HIDDEN, len(able)))
+    return rng.permutation(able)[n_hidden:]
 
 
 def draw_numbers(n_clicks: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
