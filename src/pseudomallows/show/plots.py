@@ -352,7 +352,7 @@ def _subplots(size: tuple[float, float], **options: Any) -> Any:
     The backend is loaded first: in a notebook it turns on that figures show themselves, which the
     end of the style would turn off again, so that only the first figure would be seen.
     """
-    plt.draw_if_interactive()
+    plt.draw_if_interactive()  # type: ignore[no-untyped-call]
     with plt.rc_context(STYLE):
         return plt.subplots(figsize=size, layout="constrained", **options)
 
