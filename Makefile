@@ -12,13 +12,13 @@ demo: $(DEMO)
 
 # The figures and tables of the paper, into paper/: `make paper`, or `make paper FULL=1` in the full setting (the
 # paper's where it prints one, ours elsewhere), an hour and a half of one core. With `MSWEB=FOLDER` (train.csv and test.csv, columns user and item)
-# the case study takes these clicks too.
+# the case study takes these clicks too. `FORMAT=svg` or `FORMAT=pdf` draws the figures as such files, not as PNG.
 PAPER := medians best_orders iterative_search sigma_heat best_sigma user_orders \
 	accuracy_rankings accuracy_clicks case_study scaling
 paper: $(READY)
 	@for script in $(PAPER); do \
 		msweb=; if [ $$script = case_study ]; then msweb='$(if $(MSWEB),--msweb=$(MSWEB))'; fi; \
-		$(RUN) experiments/$$script.py $(if $(FULL),--full) $${msweb:+"$$msweb"} || exit 1; done
+		$(RUN) experiments/$$script.py $(if $(FULL),--full) $(if $(FORMAT),--format=$(FORMAT)) $${msweb:+"$$msweb"} || exit 1; done
 
 test: $(READY) lint docs
 	$(MAKE) --no-print-directory --output-sync=target -j2 test-first test-second test-kernels

@@ -60,7 +60,11 @@ STYLE: dict[str, Any] = {
     "lines.linewidth": 1.6,
     "lines.markersize": 4.5,
     "savefig.dpi": 100,
+    "svg.fonttype": "none",  # text that one can select
+    "svg.hashsalt": "pseudomallows",
 }
+# What a file would say of its time and its maker: without it, the same table is the same file.
+FORMATS = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 Array = NDArray[Any]
 Row = dict[str, Any]
@@ -90,10 +94,10 @@ def main(
     arguments: list[str] | None = None,
     parents: Sequence[argparse.ArgumentParser] = (),
 ) -> None:
-    """Run into NAME.csv, then draw NAME.png from that file; NAME is that of the script."""
+    """Run into NAME.csv, then draw NAME.png (or .svg, .pdf) from it; NAME is the script's."""
     name = Path(file).stem
     options = parse(doc, arguments, parents)
-    table, picture = options.out / f"{name}.csv", options.out / f"{name}.png"
+    table, picture = options.out / f"{name}.csv", options.out / f"{name}.{options.format}"
     if not options.draw_only:
         start = time.perf_counter()
         rows = run(getattr(settings, options.setting), options.seed)
@@ -134,6 +138,9 @@ def parse(
         )
     parser.add_argument(
         "--draw-only", action="store_true", help="only draw the figure, from the table as it is"
+    )
+    parser.add_argument(
+        "--format", choices=FORMATS, default="png", help="of the figure (%(default)s)"
     )
     return parser.parse_args(arguments)
 
@@ -265,8 +272,8 @@ def whole(panel: Axes, which: str = "x") -> None:
 
 
 def save(draw: Draw, rows: list[Row], path: Path) -> None:
-    """Draw with the shared style, without a display, into a PNG file."""
+    """Draw with the shared style, without a display; the name ends in the format."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with rc_context(STYLE):
         figure = draw(rows)
-        figure.savefig(path, metadata={"Software": None})
+        figure.savefig(path, metadata=FORMATS[path.suffix.removeprefix(".")])

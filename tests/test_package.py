@@ -85,6 +85,7 @@ def test_the_archive_has_what_the_tests_need(built):
         "constraints.txt",
         "CITATION.cff",
         "docs/index.md",
+        "examples/shop.ipynb",
     ):
         assert f"/{wanted}\n" in names
     assert "__pycache__" not in names

@@ -1,7 +1,13 @@
-"""Draw the figures of docs/gallery.md by the code on that page, into docs/figures/gallery."""
+"""Draw the figures of the pages by the code on these pages: `python tools/make_gallery.py [PAGE]`.
 
+They go into docs/figures/gallery. On a page, a figure stands before the code that draws it.
+"""
+
+import contextlib
 import doctest
 import re
+import sys
+import tempfile
 from pathlib import Path
 
 import matplotlib
@@ -9,8 +15,9 @@ import matplotlib
 import pseudomallows as pm
 
 matplotlib.use("Agg")
-DOCS = Path(__file__).parent.parent / "docs"
-FIGURE = re.compile(r"\(figures/gallery/(\w+\.svg)\)")
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGES = ["gallery.md", "start/clicks.md"]
+FIGURE = re.compile(r"\((?:\.\./)?figures/gallery/(\w+\.svg)\)")
 
 
 def parts_of(page):
@@ -19,10 +26,10 @@ def parts_of(page):
     return list(zip([None, *pieces[1::2]], pieces[::2], strict=True))
 
 
-def main():
-    """Run the page from top to bottom; what a part leaves as `ax` or `figure` is its figure."""
+def draw(page):
+    """Run a page from top to bottom; what a part leaves as `ax` or `figure` is its figure."""
     names = {}
-    for figure, text in parts_of((DOCS / "gallery.md").read_text()):
+    for figure, text in parts_of((DOCS / page).read_text()):
         for example in doctest.DocTestParser().get_examples(text):
             exec(example.source, names)
         if figure is not None:
@@ -30,5 +37,12 @@ def main():
             pm.plots.save(drawn, DOCS / "figures" / "gallery" / figure)
 
 
+def main(pages):
+    """Those that are named, or all, each in an empty folder, as they write files."""
+    for page in pages or PAGES:
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            draw(page)
+
+
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

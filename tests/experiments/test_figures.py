@@ -246,6 +246,26 @@ def test_draw_only_draws_from_the_table_as_it_is(tmp_path):
     assert picture.read_bytes() == first
 
 
+@pytest.mark.parametrize(("ending", "start"), [("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_a_figure_has_the_format_that_was_asked_for(ending, start, tmp_path):
+    arguments = ["--smallest", "--out", str(tmp_path), "--format", ending]
+    medians.main(arguments)
+    assert {path.name for path in tmp_path.iterdir()} == {"medians.csv", f"medians.{ending}"}
+    picture = tmp_path / f"medians.{ending}"
+    first = picture.read_bytes()
+    assert first.startswith(start)
+    medians.main([*arguments, "--draw-only"])
+    assert picture.read_bytes() == first  # the same table, the same file
+    if ending == "svg":
+        assert ">median rank</text>" in first.decode()
+
+
+def test_an_unknown_format_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        paper.parse("words", ["--format", "bmp"])
+    assert "svg" in capsys.readouterr().err
+
+
 def test_a_matrix_survives_the_way_through_rows():
     table = np.arange(6.0).reshape(2, 3)
     rows = paper.table_rows(table, ("item", "rank"), "p", law="x")

@@ -1,8 +1,11 @@
+import sys
 from dataclasses import replace
+from types import ModuleType
 
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import pseudomallows as pm
 from pseudomallows.show import plots
@@ -183,3 +186,27 @@ def test_figures_are_saved_with_text_that_can_be_selected(posterior, tmp_path):
     assert ">plain</text>" in (tmp_path / "a.svg").read_text()
     plots.save(ax.figure, tmp_path / "a.png")
     assert plt.imread(tmp_path / "a.png").shape[1] == round(200 * ax.figure.get_size_inches()[0])
+
+
+@pytest.mark.parametrize("draw", [pm.plots.heat, pm.plots.traces])
+def test_the_first_figure_leaves_on_what_the_backend_turned_on(posterior, monkeypatch, draw):
+    """As in a notebook: its backend, when it is loaded, makes figures show themselves."""
+    backend = ModuleType("showing")
+    backend.FigureCanvas = FigureCanvasAgg
+    monkeypatch.setitem(sys.modules, "showing", backend)
+    switch = plt.switch_backend
+
+    def load(name):
+        switch(name)
+        matplotlib.interactive(True)
+
+    monkeypatch.setattr(plt, "switch_backend", load)
+    monkeypatch.setattr(plt, "_backend_mod", None)
+    try:
+        with plt.rc_context({"backend": "module://showing", "interactive": False}):
+            draw(posterior)
+            assert plt.isinteractive()
+    finally:
+        plt.close("all")
+        switch("Agg")
+    assert not plt.isinteractive()

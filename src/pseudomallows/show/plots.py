@@ -141,15 +141,8 @@ def traces(
     chosen = posterior.point_consensus(cluster=cluster, names=True)[:5] if items is None else items
     shown, n_columns = [None, *chosen], check_count(n_columns, "n_columns")
     n_rows = -(-len(shown) // n_columns)
-    with plt.rc_context(STYLE):
-        figure, grid = plt.subplots(
-            n_rows,
-            n_columns,
-            figsize=(4.2 * n_columns, 2.1 * n_rows),
-            layout="constrained",
-            sharex=True,
-            squeeze=False,
-        )
+    size = (4.2 * n_columns, 2.1 * n_rows)
+    figure, grid = _subplots(size, nrows=n_rows, ncols=n_columns, sharex=True, squeeze=False)
     for ax, item in zip(grid.ravel(), shown, strict=False):
         trace(posterior, item, cluster, ax)
         ax.legend_.remove()
@@ -350,10 +343,18 @@ def _title(words: str, posterior: Posterior, cluster: int) -> str:
 
 
 def _axes(ax: "Axes | None", width: float, height: float) -> "Axes":
-    if ax is not None:
-        return ax
+    return _subplots((width, height))[1] if ax is None else ax
+
+
+def _subplots(size: tuple[float, float], **options: Any) -> Any:
+    """A figure in our style, and its axes.
+
+    The backend is loaded first: in a notebook it turns on that figures show themselves, which the
+    end of the style would turn off again, so that only the first figure would be seen.
+    """
+    plt.draw_if_interactive()  # type: ignore[no-untyped-call]
     with plt.rc_context(STYLE):
-        return plt.subplots(figsize=(width, height), layout="constrained")[1]
+        return plt.subplots(figsize=size, layout="constrained", **options)
 
 
 def _name_items(ax: "Axes", posterior: Posterior, order: Iterable[int]) -> None:
