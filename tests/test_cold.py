@@ -177,7 +177,11 @@ EXPECTED = ("fit", CLICKS, "--update", "expected", "--alpha", "4", *SHORT, "--ou
 RECOMMEND = ("recommend", "pseudo.pm", "--k", "2", "--quiet")
 
 
-@pytest.mark.parametrize("pair", [(EXPECTED, RECOMMEND), (RECOMMEND, EXPECTED)], ids=["to", "fro"])
+@pytest.mark.parametrize(
+    "pair",
+    [(EXPECTED, RECOMMEND), pytest.param((RECOMMEND, EXPECTED), marks=pytest.mark.slow)],
+    ids=["to", "fro"],
+)
 def test_two_commands_on_an_empty_cache(pair, folder, tmp_path):
     """Each compiles kernels that call those the other has left behind."""
     first, second = pair

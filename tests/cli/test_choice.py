@@ -61,7 +61,7 @@ def test_a_wrong_file_is_refused(model, capsys, text, words):
 
 
 def test_similar_and_explain_say_what_the_functions_say(made, here, capsys):
-    personal = pm.fit(pm.read(made / "c.csv"), "personal", rng=1)
+    personal = pm.fit(pm.read(made / "c.csv"), "personal", calibrate=False, rng=1)
     personal.save("p.pm")
     item, user = personal.items[0], personal.users[0]
     assert run("similar", "p.pm", "--item", item, "--k", 3) == 0

@@ -43,7 +43,8 @@ def test_the_command_says_what_the_function_says(clicks, model, capsys):
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [(r["user"], r["item"]) for r in rows] == [(r["user"], r["item"]) for r in expected]
     assert float(rows[0]["probability"]) == pytest.approx(expected[0]["probability"], abs=1e-6)
-    assert run("evaluate", clicks, "--hide", 1, "--k", 2, "--seed", 1, "--json") == 0
+    how = ("--hide", 1, "--k", 2, "--seed", 1, "--method", "pseudo", "--json")
+    assert run("evaluate", clicks, *how) == 0
     found = json.loads(capsys.readouterr().out)
     with pytest.warns(pm.ConvergenceWarning):
         result = pm.evaluate(pm.read(clicks), 1, 2, method="pseudo", rng=1)

@@ -11,6 +11,7 @@ from clihelp import run
 from pseudomallows.cli import prepare
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(prepare.PARTS))
 def test_every_part_runs(name):
     prepare.compile_part(name)

@@ -33,7 +33,7 @@ def test_the_options_are_those_of_the_fit(method, options):
     own, found = (p.settings["options"] for p in (posterior, again))
     allowed = {"keep_latent", "ridge_given", "single"}  # which do not change an answer
     if method == "personal" and options.get("calibrate", True):
-        allowed |= {"held_out"}  # what was hidden
+        allowed |= {"held_out", "calibration"}  # what was hidden
     assert {name for name in own if own[name] != found.get(name)} <= allowed
     if "alpha" in options:
         drawn = again.alphas if method == "personal" else again.alpha

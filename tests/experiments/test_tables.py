@@ -56,7 +56,17 @@ def last_of(rows, what, method):
     return mean_of(rows, what, method=method, draws=draws)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=name_of)
+LONG = ("case_study",)  # half a minute
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(each, marks=pytest.mark.slow if name_of(each) in LONG else ())
+        for each in SCRIPTS
+    ],
+    ids=name_of,
+)
 def test_a_script_writes_its_table_and_its_figure(script, made):
     folder, rows = made(script)
     names = {path.name for path in folder.iterdir()}

@@ -140,6 +140,7 @@ def test_a_new_user_gets_what_a_fit_with_that_user_says():
     assert np.abs(z).max() < 4
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_fits_with_other_seeds():
     """Many fits: their spread is what each of them states, and it falls with the draws."""
     prefs = pm.Preferences.from_clicks({0: [0], 1: [0, 1], 2: [1], 3: [3]}, items=range(N_ITEMS))

@@ -320,7 +320,7 @@ def test_a_personal_model_has_no_consensus_to_show(browser, tmp_path):
             page.click("nav a[href='#try']")
             pick(page, "tea")
             expect(page.locator("#recommendations li")).to_have_count(10)
-            expect(page.locator("#recommendations .why").first).to_contain_text("For it: tea (")
+            expect(page.locator("#recommendations .why").first).to_contain_text("tea (")
             expect(page.locator("#close-part")).to_be_hidden()
             page.click("nav a[href='#consensus']")
             expect(page.locator("#consensus-words")).to_contain_text(
