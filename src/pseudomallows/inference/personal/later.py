@@ -12,7 +12,7 @@ WINDOWS = (1, 2, 4, 7, 10, 20, 30)  # numbers of next items for which what comes
 MIN_USERS = 50  # behind a correction
 MAX_PAIRS, LEAST_USERS = 2_000_000, 500  # users x items behind a correction; users at least
 LEAST_OF_LARGE = 2000  # the same with very many items
-FALL = 2  # of what clicks of unknown order tell of windows shorter than they are
+FALL = 1  # of what clicks of unknown order tell of windows shorter than they are
 Floats = NDArray[np.float64]
 
 
