@@ -1,5 +1,7 @@
 """Method "auto": what it chooses, what one gets, and where it gives way to an option."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -7,9 +9,14 @@ import pseudomallows as pm
 from pseudomallows.inference.methods.auto import Asked, choose_method
 from pseudomallows.inference.reproduce import call_of
 
-CLICKS = pm.simulate_clicks(150, 12, alpha=8, mean_clicks=4, rng=1).preferences
-RANKINGS = pm.simulate_rankings(30, 6, alpha=3, rng=1).preferences
-PAIRS = pm.Preferences.from_pairs([("ann", "tea", "ale"), ("bob", "tea", "rum")])
+
+@functools.cache
+def data(kind):
+    if kind == "pairs":
+        return pm.Preferences.from_pairs([("ann", "tea", "ale"), ("bob", "tea", "rum")])
+    if kind == "rankings":
+        return pm.simulate_rankings(30, 6, alpha=3, rng=1).preferences
+    return pm.simulate_clicks(150, 12, alpha=8, mean_clicks=4, rng=1).preferences
 
 
 def asked(n_draws=None, n_clusters=1, distance="footrule", needs_chain=False, **options):
@@ -17,31 +24,31 @@ def asked(n_draws=None, n_clusters=1, distance="footrule", needs_chain=False, **
 
 
 @pytest.mark.parametrize(
-    ("prefs", "call", "method"),
+    ("kind", "call", "method"),
     [
-        (RANKINGS, asked(), "mcmc"),
-        (RANKINGS, asked(n_clusters=2), "mcmc"),
-        (RANKINGS, asked(distance="ulam"), "mcmc"),
-        (RANKINGS, asked(sigma=1.0), "pseudo"),
-        (RANKINGS, asked(weighted=True), "balanced"),
-        (RANKINGS, asked(sgima=1.0), "mcmc"),  # which says that it has no such option
-        (PAIRS, asked(), "mcmc"),
-        (PAIRS, asked(errors="bernoulli"), "mcmc"),
-        (CLICKS, asked(), "personal"),
-        (CLICKS, asked(distance="kendall"), "personal"),
-        (CLICKS, asked(distance="cayley"), "mcmc"),
-        (CLICKS, asked(blend=False), "personal"),
-        (CLICKS, asked(n_draws=50), "mcmc"),
-        (CLICKS, asked(n_clusters=3), "mcmc"),
-        (CLICKS, asked(n_clusters="auto"), "mcmc"),
-        (CLICKS, asked(n_chains=2), "mcmc"),
-        (CLICKS, asked(needs_chain=True), "mcmc"),
-        (CLICKS, asked(update="expected"), "pseudo"),
-        (CLICKS, asked(n_clusters="auto", update="expected"), "pseudo"),
+        ("rankings", asked(), "mcmc"),
+        ("rankings", asked(n_clusters=2), "mcmc"),
+        ("rankings", asked(distance="ulam"), "mcmc"),
+        ("rankings", asked(sigma=1.0), "pseudo"),
+        ("rankings", asked(weighted=True), "balanced"),
+        ("rankings", asked(sgima=1.0), "mcmc"),  # which says that it has no such option
+        ("pairs", asked(), "mcmc"),
+        ("pairs", asked(errors="bernoulli"), "mcmc"),
+        ("clicks", asked(), "personal"),
+        ("clicks", asked(distance="kendall"), "personal"),
+        ("clicks", asked(distance="cayley"), "mcmc"),
+        ("clicks", asked(blend=False), "personal"),
+        ("clicks", asked(n_draws=50), "mcmc"),
+        ("clicks", asked(n_clusters=3), "mcmc"),
+        ("clicks", asked(n_clusters="auto"), "mcmc"),
+        ("clicks", asked(n_chains=2), "mcmc"),
+        ("clicks", asked(needs_chain=True), "mcmc"),
+        ("clicks", asked(update="expected"), "pseudo"),
+        ("clicks", asked(n_clusters="auto", update="expected"), "pseudo"),
     ],
 )
-def test_the_best_method_that_has_the_options_is_chosen(prefs, call, method):
-    found = choose_method(prefs, call)
+def test_the_best_method_that_has_the_options_is_chosen(kind, call, method):
+    found = choose_method(data(kind), call)
     assert found.method == method
     assert found.why.startswith(f"{method}, ")
 
@@ -49,18 +56,18 @@ def test_the_best_method_that_has_the_options_is_chosen(prefs, call, method):
 @pytest.fixture(scope="module")
 def both():
     """The default fit of clicks."""
-    return pm.fit(CLICKS, rng=3)
+    return pm.fit(data("clicks"), rng=3)
 
 
 def test_a_fit_of_clicks_answers_for_each_user_and_for_all(both):
-    own = pm.fit(CLICKS, "personal", rng=3)
+    own = pm.fit(data("clicks"), "personal", rng=3)
     assert (both.item_weights == own.item_weights).all()  # the same bits as without the consensus
     assert both.settings["chosen"].startswith("personal")
-    exact = pm.fit(CLICKS, "mcmc", rng=4)
+    exact = pm.fit(data("clicks"), "mcmc", rng=4)
     assert np.abs(both.mean_ranks() - exact.mean_ranks()).max() < 0.6
     assert np.abs(np.array(both.intervals()) - np.array(exact.intervals())).max() <= 2
     assert both.summary() == both.population.summary()
-    assert both.population.data is CLICKS
+    assert both.population.data is data("clicks")
     with pytest.raises(AttributeError, match="with_consensus=True adds the consensus"):
         own.summary()
 
@@ -92,6 +99,6 @@ def test_too_few_users_have_one_order_for_all():
 
 
 def test_rankings_get_the_exact_posterior():
-    found, exact = pm.fit(RANKINGS, rng=1), pm.fit(RANKINGS, "mcmc", rng=1)
+    found, exact = pm.fit(data("rankings"), rng=1), pm.fit(data("rankings"), "mcmc", rng=1)
     assert (found.consensus == exact.consensus).all()
     assert found.settings["chosen"] == "mcmc, the exact posterior: the best there is for rankings"

@@ -403,7 +403,8 @@ class Learner:
         """A blend, or the ridge of a single regression; nothing, if the scores are given."""
         if self._options.scores is not None:
             return
-        self._why_single = self._why_single or why_not(self.prefs)
+        if self._blend is None:
+            self._why_single = self._why_single or why_not(self.prefs)
         if self._why_single is None:
             if self._blend is None:
                 how = (self._rng, self._kept, self.say)
