@@ -364,3 +364,11 @@ def test_what_cannot_be_reported_is_refused(full, evaluation, tmp_path):
         pm.report(full, tmp_path / "report.html", n_examples=-1)
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         pm.report(full, tmp_path / "nowhere" / "report.html")
+
+
+def test_a_default_fit_says_what_was_chosen_and_what_a_chance_means(clicks, tmp_path):
+    fit = pm.fit(clicks.preferences, rng=1)
+    words = Reader(write(fit, tmp_path)).words()
+    assert f"The method was chosen by default: {fit.settings['chosen']}" in words
+    assert "corrected by clicks hidden at random" in words
+    assert "one more click like those that are there" in words

@@ -35,6 +35,17 @@ N_RANKS_OFF = 10**5  # ranks behind a mean distance from the consensus
 N_FIRST = 2  # items named as the favourites of a cluster
 MAX_LEADERS = 3  # items that may come first, as named in the headline
 N_APART = 3  # items that tell a cluster from the others
+CALIBRATION_WORDS = {
+    "last": "The chances were corrected by the last clicks of some users, which were hidden: a "
+    "chance is that of what comes next.",
+    "cut": "The chances were corrected by all clicks after a date, which were hidden: a chance is "
+    "that of what comes after such a date.",
+    "random": "The clicks have no times, so the chances were corrected by clicks hidden at "
+    "random: a chance is that of one more click like those that are there, not of the next one "
+    "in time.",
+    "law": "The chances were corrected by the clicks that the model takes for the last ones: a "
+    "chance is that of the ranks after the clicks.",
+}  # what a chance means, by the clicks that were hidden
 
 
 def report(
@@ -155,6 +166,8 @@ def _personal(fit: PersonalFit) -> Figures:
     shared = None if population is None else _clusters(population)[0] | {"n_open": N_OPEN_EACH}
     shown = {"popular": _popular(fit), "parts": parts, "chances": mean_chances(fit)}
     shown["shared"] = shared
+    how = fit.settings.get("options", {}).get("calibration")
+    shown["calibration"] = CALIBRATION_WORDS.get(how, "")
     return {"is_personal": True, "clusters": [], "all_items": [], "pairs": None, **shown}
 
 
