@@ -370,5 +370,5 @@ def test_a_default_fit_says_what_was_chosen_and_what_a_chance_means(clicks, tmp_
     fit = pm.fit(clicks.preferences, rng=1)
     words = Reader(write(fit, tmp_path)).words()
     assert f"The method was chosen by default: {fit.settings['chosen']}" in words
-    assert "corrected by clicks hidden at random" in words
+    assert "corrected by clicks hidden at random, as is usual" in words
     assert "one more click like those that are there" in words

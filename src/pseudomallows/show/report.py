@@ -40,9 +40,9 @@ CALIBRATION_WORDS = {
     "chance is that of what comes next.",
     "cut": "The chances were corrected by all clicks after a date, which were hidden: a chance is "
     "that of what comes after such a date.",
-    "random": "The clicks have no times, so the chances were corrected by clicks hidden at "
-    "random: a chance is that of one more click like those that are there, not of the next one "
-    "in time.",
+    "random": "The chances were corrected by clicks hidden at random, as is usual for clicks "
+    "without times: a chance is that of one more click like those that are there, not of the "
+    "next one in time.",
     "law": "The chances were corrected by the clicks that the model takes for the last ones: a "
     "chance is that of the ranks after the clicks.",
 }  # what a chance means, by the clicks that were hidden
