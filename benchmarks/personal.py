@@ -30,7 +30,7 @@ from scipy.stats import rankdata
 import pseudomallows as pm
 import recommenders
 from pseudomallows.evaluation.figures import calibrate
-from pseudomallows.recommendations.recommenders import chances_of
+from pseudomallows.recommendations.recommenders.registry import chances_of
 from recommenders import grid_of
 from timing import print_table, seconds_of, words
 

@@ -19,7 +19,7 @@ import pseudomallows as pm
 import scaling
 from helpers import choose, p_value
 from pseudomallows.distributions.scores import rank_divergence, share_of_ranks
-from pseudomallows.posteriors.posterior import cp_ordering
+from pseudomallows.posteriors.intervals import cp_ordering
 
 SEED = 20_240_901
 SCRIPTS = [accuracy_rankings, accuracy_clicks, case_study, scaling]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pseudomallows.distributions.scores import share_of_ranks
 from pseudomallows.kernels.rank_draws import cp_of_draws, intervals_of_draws
-from pseudomallows.posteriors.posterior import cp_ordering, intervals_of, mean_ranks_of
+from pseudomallows.posteriors.intervals import cp_ordering, intervals_of, mean_ranks_of
 
 pytestmark = pytest.mark.kernel
 

@@ -6,7 +6,7 @@ import pseudomallows as pm
 from pseudomallows import distances
 from pseudomallows.latent.clicks import ClickPopulation
 from pseudomallows.latent.full_rankings import FullPopulation
-from pseudomallows.latent.kept_rankings import KeptPopulation
+from pseudomallows.latent.kept.rankings import KeptPopulation
 from pseudomallows.latent.rankings import RankingPopulation
 from pseudomallows.latent.registry import EXACT, exact_of, make_population
 from pseudomallows.preferences import KINDS

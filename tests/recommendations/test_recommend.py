@@ -13,8 +13,8 @@ from pseudomallows.kernels.groups import Group, count_group, sum_first_chances
 from pseudomallows.kernels.look_up import Sources
 from pseudomallows.recommendations import paper
 from pseudomallows.recommendations.recommend import COLUMNS, DIGITS, best_of_one
-from pseudomallows.recommendations.recommenders import recommender_of
-from pseudomallows.recommendations.tables import Tables, first_chances, knots_of
+from pseudomallows.recommendations.recommenders.registry import recommender_of
+from pseudomallows.recommendations.recommenders.tables import Tables, first_chances, knots_of
 from pseudomallows.recommendations.to_file import csv_blocks
 from pseudomallows.recommendations.users import users_of
 

@@ -16,7 +16,7 @@ from ..posteriors.save import load
 from ..preferences import Clicks, Preferences
 from ..recommendations.explain import explain
 from ..recommendations.recommend import recommend
-from ..recommendations.recommenders import recommender_of
+from ..recommendations.recommenders.registry import recommender_of
 from ..recommendations.similar import Similar, similar_items, similar_users
 
 NOTHING = -float(np.finfo(np.float32).max)  # the score where there is no item, as in implicit

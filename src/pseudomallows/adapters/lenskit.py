@@ -12,8 +12,8 @@ from ..engines.executors import Threads
 from ..inference.fit import fit
 from ..posteriors.personal import Fit
 from ..preferences import Preferences
-from ..recommendations.chances import MAX_ERROR, Users
-from ..recommendations.recommenders import recommender_of
+from ..recommendations.recommenders.chances import MAX_ERROR, Users
+from ..recommendations.recommenders.registry import recommender_of
 from ..recommendations.users import clicks_of_one
 
 ONE_USER, ONE = slice(0, 1), Threads(1)

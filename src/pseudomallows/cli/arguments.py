@@ -2,7 +2,9 @@
 
 import argparse
 import textwrap
+from typing import Any
 
+from ..distances import DISTANCES
 from ..files.kinds import KINDS
 from ..inference.methods import ALL_METHODS
 from ..inference.methods.method import describe_options
@@ -164,3 +166,26 @@ def add_dask(parser: argparse.ArgumentParser) -> None:
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """How many cores to use."""
     parser.add_argument("--threads", type=count, metavar="N", help="threads (one per core)")
+
+
+def add_command(
+    adders: Any, name: str, run: Any, words: str, example: str
+) -> argparse.ArgumentParser:
+    """A command whose help ends in an example."""
+    parser: argparse.ArgumentParser = adders.add_parser(
+        name,
+        help=words[0].lower() + words[1:].split(".")[0],
+        description=words,
+        epilog=f"example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("--quiet", action="store_true", help="say nothing but results and warnings")
+    return parser
+
+
+def add_distance(parser: argparse.ArgumentParser, default: str | None = "footrule") -> None:
+    """The distance, `footrule` unless the data say otherwise."""
+    usual = "footrule" if default else "footrule; of votes, one comparison a person, kendall"
+    words = f"between a user and the consensus ({usual})"
+    parser.add_argument("--distance", choices=DISTANCES, default=default, help=words)

@@ -19,6 +19,10 @@ from ..preferences import Clicks
 from ..recommendations.recommend import DIGITS, recommend
 from ..show.examples import make_examples
 from ..show.report import report
+from .arguments import (
+    add_command,
+    add_seed,
+)
 from .prepare import start_part
 from .progress import show_progress
 from .shared import check_report, say
@@ -27,6 +31,20 @@ METHOD = "personal"  # an order for each customer
 N_HIDDEN = 10  # purchases of each customer, as in the paper's case study
 MIN_PURCHASES = 13  # so that some are left to learn from
 MAX_NAMED = 3  # purchases of the customer in the example
+
+
+def add_demo(adders: Any) -> None:
+    """The command `demo`."""
+    parser = add_command(
+        adders,
+        "demo",
+        demo,
+        "Learn from real purchases what each customer wants next. Writes a model, recommendations "
+        "and a report, and says how many hidden purchases were found again.",
+        "pseudomallows demo --out demo --seed 1",
+    )
+    parser.add_argument("--out", default="demo", metavar="FOLDER", help="where to write (demo)")
+    add_seed(parser, default=1)
 
 
 def demo(options: argparse.Namespace) -> int:

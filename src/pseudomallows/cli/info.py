@@ -6,13 +6,33 @@ from typing import Any
 
 import numpy as np
 
+from ..files.kinds import KINDS
 from ..files.read import read_as
 from ..files.write import as_text
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
 from ..posteriors.save import load
 from ..preferences.splits import time_in_words
+from .arguments import (
+    add_command,
+    add_reading,
+)
 from .shared import layout_of
+
+
+def add_info(adders: Any) -> None:
+    """The command `info`."""
+    parser = add_command(
+        adders,
+        "info",
+        info,
+        "Tell what a file holds: a model, rankings, clicks or comparisons.",
+        "pseudomallows info clicks.csv",
+    )
+    parser.add_argument("file", metavar="FILE", help="a saved model, or data")
+    parser.add_argument("--kind", choices=KINDS, help="kind of the data")
+    add_reading(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def info(options: argparse.Namespace) -> int:

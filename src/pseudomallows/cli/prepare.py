@@ -20,6 +20,10 @@ from ..inference.fit import fit
 from ..preferences import Clicks, Preferences
 from ..recommendations.next_pairs import next_pairs
 from ..recommendations.recommend import recommend
+from .arguments import (
+    add_command,
+    add_threads,
+)
 from .progress import show_progress
 from .shared import say
 
@@ -119,6 +123,19 @@ def start_part(name: str) -> "subprocess.Popen[str]":
     script = f"from pseudomallows.cli.prepare import compile_part; compile_part({name!r})"
     command, silence = [sys.executable, "-c", script], subprocess.DEVNULL
     return subprocess.Popen(command, stdout=silence, stderr=subprocess.PIPE, text=True)
+
+
+def add_prepare(adders: Any) -> None:
+    """The command `prepare`."""
+    parser = add_command(
+        adders,
+        "prepare",
+        prepare,
+        "Compile all kernels, once for this installation, so that nothing waits for it later. "
+        "They are kept beside the package, or in the folder NUMBA_CACHE_DIR names.",
+        "pseudomallows prepare",
+    )
+    add_threads(parser)
 
 
 def prepare(options: argparse.Namespace) -> int:

@@ -19,19 +19,15 @@ from ..preferences import Preferences, check_preferences
 from .bucket_orders import BucketPopulation, has_buckets_only, log_likelihoods_of_buckets
 from .click_laws import ClickLaw
 from .clicks import ClickPopulation, log_likelihoods_of_clicks
-from .errors import Errors
 from .full_rankings import FullPopulation
 from .kendall_clicks import KendallClicks, KendallLaw, KendallShards, kendall_likelihoods
-from .kept_rankings import (
-    HammingPopulation,
-    KeptPopulation,
-    log_likelihoods_by_hamming,
-)
+from .kept.errors import Errors
+from .kept.rankings import HammingPopulation, KeptPopulation, log_likelihoods_by_hamming
+from .kept.votes import VotePopulation, log_likelihoods_of_votes
 from .matched.tables import MatchedTables
 from .population import Population, check_informative
 from .rankings import RankingPopulation, log_likelihoods_of_rankings
 from .shards import ShardedClicks, ShardedPopulation, shard_clicks
-from .votes import VotePopulation, log_likelihoods_of_votes
 
 
 class Exact(NamedTuple):

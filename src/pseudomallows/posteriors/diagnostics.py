@@ -1,6 +1,7 @@
 """How far to trust draws: R-hat, effective sample size, and the warnings that carry them."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..distributions.scores import weighted_effective_size as weighted_effective
 from ..engines.executors import all_cores, blocks
 
 BLOCK_OF_ITEMS = 1 << 14
+MANY = 10_000  # items, of which some have a large R-hat by chance, whatever the chains do
 RHAT_LIMIT = 1.05
 EFFECTIVE_SIZE_LIMIT = 50.0
 LARGEST_P_VALUE = 0.01  # below it votes contradict equal gaps for sure
@@ -272,3 +274,48 @@ def _autocovariance(chains: NDArray[np.float64]) -> NDArray[np.float64]:
     size = 1 << (2 * n_draws - 1).bit_length()
     spectrum = np.fft.rfft(chains - chains.mean(axis=1, keepdims=True), size, axis=1)
     return np.fft.irfft(np.abs(spectrum) ** 2, size, axis=1)[:, :n_draws] / n_draws
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """R-hat and effective sample size of each item's rank and of alpha, where it is sampled.
+
+    For independent draws R-hat is near 1 and the size is that of the weights.
+    """
+
+    rank_rhat: NDArray[np.float64]
+    rank_effective_size: NDArray[np.float64]
+    alpha_rhat: float
+    alpha_effective_size: float
+    is_sample: bool = False  # of the items only some are here
+
+    @property
+    def worst_rhat(self) -> float:
+        """The largest R-hat."""
+        return float(max(self.rank_rhat.max(), self.alpha_rhat))
+
+    @property
+    def has_many(self) -> bool:
+        """Are there so many items that the worst of them is so by chance?"""
+        return self.is_sample or len(self.rank_rhat) > MANY
+
+    @property
+    def judged_rhat(self) -> float:
+        """The R-hat by which the draws are judged: the largest, or, of more than 10,000 items, the
+        larger of alpha's and the mean over items."""
+        if not self.has_many:
+            return self.worst_rhat
+        return float(max(self.rank_rhat.mean(), self.alpha_rhat))
+
+    @property
+    def judged_effective_size(self) -> float:
+        """The size by which the draws are judged: the smallest, or, of more than 10,000 items, the
+        smaller of alpha's and the median over items."""
+        if not self.has_many:
+            return self.least_effective_size
+        return float(min(np.median(self.rank_effective_size), self.alpha_effective_size))
+
+    @property
+    def least_effective_size(self) -> float:
+        """The smallest effective sample size."""
+        return float(min(self.rank_effective_size.min(), self.alpha_effective_size))

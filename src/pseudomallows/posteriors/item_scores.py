@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.click_rows import ClickRows
-from ..kernels.item_scores import (
+from ..kernels.items.scores import (
     FactorRows,
     SparseRows,
     add_factor_rows,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.personal import weigh_alphas
-from ..kernels.item_scores import rank_clicks
+from ..kernels.items.scores import rank_clicks
 from ..latent.own_laws import OWN_LAWS, OwnLaw
 from ..markup import bar, card, table
 from ..preferences import Clicks, Preferences

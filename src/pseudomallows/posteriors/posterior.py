@@ -17,56 +17,11 @@ from ..preferences import Clicks, Preferences
 from ..preferences.frames import make_frame
 from ..rankings import orderings_of
 from . import many_items
-from .diagnostics import effective_size, in_blocks, rhat, weighted_effective_size
+from .diagnostics import MANY, Diagnostics, effective_size, in_blocks, rhat, weighted_effective_size
+from .intervals import cp_ordering, intervals_of, mean_ranks_of, shortest_span
 
 KINDS = ("cp", "map", "mean")
 MAX_CLUSTERS_SHOWN = 8  # in a notebook
-MANY = 10_000  # items, of which some have a large R-hat by chance, whatever the chains do
-
-
-@dataclass(frozen=True, eq=False)
-class Diagnostics:
-    """R-hat and effective sample size of each item's rank and of alpha, where it is sampled.
-
-    For independent draws R-hat is near 1 and the size is that of the weights.
-    """
-
-    rank_rhat: NDArray[np.float64]
-    rank_effective_size: NDArray[np.float64]
-    alpha_rhat: float
-    alpha_effective_size: float
-    is_sample: bool = False  # of the items only some are here
-
-    @property
-    def worst_rhat(self) -> float:
-        """The largest R-hat."""
-        return float(max(self.rank_rhat.max(), self.alpha_rhat))
-
-    @property
-    def has_many(self) -> bool:
-        """Are there so many items that the worst of them is so by chance?"""
-        return self.is_sample or len(self.rank_rhat) > MANY
-
-    @property
-    def judged_rhat(self) -> float:
-        """The R-hat by which the draws are judged: the largest, or, of more than 10,000 items, the
-        larger of alpha's and the mean over items."""
-        if not self.has_many:
-            return self.worst_rhat
-        return float(max(self.rank_rhat.mean(), self.alpha_rhat))
-
-    @property
-    def judged_effective_size(self) -> float:
-        """The size by which the draws are judged: the smallest, or, of more than 10,000 items, the
-        smaller of alpha's and the median over items."""
-        if not self.has_many:
-            return self.least_effective_size
-        return float(min(np.median(self.rank_effective_size), self.alpha_effective_size))
-
-    @property
-    def least_effective_size(self) -> float:
-        """The smallest effective sample size."""
-        return float(min(self.rank_effective_size.min(), self.alpha_effective_size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,7 +286,7 @@ class Posterior:
         if not 0 < probability <= 1:
             raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
         draws, weights = self.alpha.reshape(-1, self.n_clusters), self.weights.ravel()
-        rows = [_shortest_span(values, weights, probability) for values in draws.T]
+        rows = [shortest_span(values, weights, probability) for values in draws.T]
         return np.array(rows)
 
     @cached_property
@@ -439,50 +394,3 @@ def common_consensus(posterior: Posterior) -> NDArray[np.int32]:
     every = range(posterior.n_clusters)
     means = [posterior.mean_ranks(cluster) for cluster in every]
     return orderings_of(orderings_of(shares @ np.array(means))).astype(np.int32) + 1
-
-
-def mean_ranks_of(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean rank of each item, from ``probabilities[item, rank - 1]``."""
-    return np.asarray(probabilities @ np.arange(1, len(probabilities) + 1))
-
-
-def intervals_of(probabilities: NDArray[np.float64], probability: float) -> NDArray[np.int32]:
-    """``[item]`` is the shortest (lowest, highest) that holds `probability` of the item's ranks."""
-    if not 0 < probability <= 1:
-        raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
-    rows = [_shortest_run(row, probability) for row in probabilities]
-    return np.array(rows, dtype=np.int32)
-
-
-def cp_ordering(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
-    """``ordering[place]`` is the item, among those left, that is most likely there or before; of
-    ties the better mean rank."""
-    items = orderings_of(mean_ranks_of(probabilities))
-    cumulative = probabilities.cumsum(axis=1)[items]
-    taken, chosen = np.zeros(len(items)), np.empty(len(items), dtype=np.int64)
-    for place in range(len(items)):
-        chosen[place] = np.argmax(cumulative[:, place] + taken)  # of ties the first
-        taken[chosen[place]] = -np.inf
-    return np.asarray(items[chosen])
-
-
-def _shortest_run(row: NDArray[np.float64], probability: float) -> tuple[int, int]:
-    sums = np.concatenate([[0.0], row.cumsum()])
-    for length in range(1, len(row) + 1):
-        mass = sums[length:] - sums[:-length]
-        if mass.max() >= probability - 1e-9:
-            lowest = int(mass.argmax()) + 1
-            return lowest, lowest + length - 1
-    return 1, len(row)
-
-
-def _shortest_span(
-    values: NDArray[np.float64], weights: NDArray[np.float64], probability: float
-) -> tuple[float, float]:
-    """The nearest two values with at least `probability` of the weight from one to the other."""
-    order = np.argsort(values, kind="stable")
-    values, sums = values[order], np.concatenate([[0.0], weights[order].cumsum()])
-    ends = np.searchsorted(sums[1:], sums[:-1] + probability * sums[-1] - 1e-9)
-    starts = np.flatnonzero(ends < len(values))
-    best = starts[np.argmin(values[ends[starts]] - values[starts])]
-    return float(values[best]), float(values[ends[best]])

@@ -1,20 +1,17 @@
 """What is known of the users, checked once, then trusted."""
 
 from .blocks import Clicks, Rankings, SizeTable, check_clicks
+from .checks import MAX_WEIGHT, check_known, check_weights, rows_of_names
 from .kinds import KINDS
 from .mixed import Mixed
 from .pairs import Pairs
 from .preferences import (
-    MAX_WEIGHT,
     ColumnWarning,
     DroppedRowsWarning,
     IgnoredColumnWarning,
     Preferences,
     ZeroBasedWarning,
-    check_known,
     check_preferences,
-    check_weights,
-    rows_of_names,
     rows_of_users,
 )
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .preferences import MAX_WEIGHT, Preferences, index_of
+from .checks import MAX_WEIGHT, index_of
+from .preferences import Preferences
 from .ties import block_sizes, check_tied_ranks, fill_last_rank
 
 SHAPES = ("full", "partial", "with ties")  # of a row of rankings

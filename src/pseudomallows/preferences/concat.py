@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .checks import check_weights, object_array
 from .kinds import KINDS
 from .mixed import Mixed
-from .preferences import Preferences, check_preferences, check_weights, object_array
+from .preferences import Preferences, check_preferences
 
 
 def concat(prefs: Any) -> Preferences:

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blocks import Clicks, stack_times
+from .checks import object_array
 from .inputs.clicks import clicks_of_pairs
-from .preferences import Preferences, object_array
+from .preferences import Preferences
 
 ANEW = "the model depends on the items, so fit all clicks again to add some"
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .blocks import Clicks, Rankings, check_saved_weights, typed_arrays
+from .checks import index_of
 from .pairs import Pairs
-from .preferences import Preferences, index_of
+from .preferences import Preferences
 
 PARTS: tuple[type[Preferences], ...] = (Rankings, Clicks, Pairs)  # files number them by place
 OF_A_PART = re.compile(r"part(\d{1,9})_(\w+)", re.ASCII)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .blocks import Rankings, check_saved_weights, stack_starts, typed_arrays
-from .preferences import MAX_WEIGHT, Preferences, check_weights, index_of
+from .checks import MAX_WEIGHT, check_weights, index_of
+from .preferences import Preferences
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from ..posteriors.personal import Fit, check_fit
 from ..preferences.frames import make_frame
 from ..rankings import check_count
-from .chances import MAX_ERROR
 from .latent import LatentRanks
 from .reasons import CLICK, CLUSTER, ONE, ONE_USER, RANK, Reasons, rank_reasons, reasons_of_one
-from .recommenders import recommender_of
+from .recommenders.chances import MAX_ERROR
+from .recommenders.registry import recommender_of
 from .users import code_of_item, has_no_clicks, one_user
 
 N_SPOKEN = 3  # reasons on each side that are put into words

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from ..engines.executors import Threads
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
-from .chances import Floats, Users
 from .item_weights import weights_from
 from .latent import LatentRanks
-from .recommenders import recommender_of
+from .recommenders.chances import Floats, Users
+from .recommenders.registry import recommender_of
 
 CLICK, POPULARITY, GIVEN, REST, CLUSTER, RANK = KINDS = (
     "click",

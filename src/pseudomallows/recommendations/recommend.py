@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from ..engines.executors import Executor, Threads, all_cores, blocks, check_local
 from ..markup import Markup, bar, card, table
+from ..posteriors.intervals import intervals_of
 from ..posteriors.personal import Fit, check_fit
-from ..posteriors.posterior import intervals_of
 from ..preferences.frames import make_frame
 from ..rankings import check_count
-from .chances import MAX_ERROR, Chances, Floats, Users
 from .choice import Choice, choice_of
 from .latent import LatentRanks
-from .recommenders import recommender_of
+from .recommenders.chances import MAX_ERROR, Chances, Floats, Users
+from .recommenders.registry import recommender_of
 from .users import check_posterior, clicks_of_one, has_no_clicks, new_users, users_of
 
 WAYS = ("look_up", "draws")

@@ -12,10 +12,10 @@ from ..posteriors.posterior import Posterior
 from ..preferences import rows_of_names
 from ..preferences.frames import make_frame
 from ..rankings import check_count
-from .chances import Floats, Users
 from .item_weights import weights_from, weights_into
 from .reasons import ONE
-from .recommenders import recommender_of
+from .recommenders.chances import Floats, Users
+from .recommenders.registry import recommender_of
 from .users import code_of_item, has_no_clicks, one_user
 
 N_MEAN = 4096  # users, evenly spread, whose mean score is that of an average user

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from ..posteriors.personal import Fit, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks, Preferences, check_known, rows_of_users
-from .chances import Users
-from .recommenders import recommender_of
+from .recommenders.chances import Users
+from .recommenders.registry import recommender_of
 
 ONE_WEIGHT = np.ones(1, dtype=np.int64)
 

@@ -19,7 +19,7 @@ from pseudomallows.posteriors.check_saved import WrongFileError
 from pseudomallows.posteriors.personal import clicks_matrix
 from pseudomallows.preferences import Clicks
 from pseudomallows.recommendations.recommend import best_of_one
-from pseudomallows.recommendations.tables import GridTables
+from pseudomallows.recommendations.recommenders.tables import GridTables
 
 N_ITEMS, N_USERS, SIZE = 6000, 400, 12
 

@@ -25,7 +25,7 @@ from pseudomallows.posteriors.corrections import (
     log_odds,
     marks_of,
 )
-from pseudomallows.recommendations.recommenders import chances_of
+from pseudomallows.recommendations.recommenders.registry import chances_of
 
 MARKS = np.array([0.0, 0.5, -1.0, 3.0, 10])
 N_FEATURES = 19

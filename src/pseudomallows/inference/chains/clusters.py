@@ -17,9 +17,9 @@ from ...distributions.pseudo import PseudoMallows
 from ...files.saved import Saved
 from ...kernels.streams import CHAIN, start_stream
 from ...latent.expected_counts import ExpectedDraw, GroupTables, check_tables
+from ...latent.kept.votes import VotePopulation
 from ...latent.paper import PseudoDraw
 from ...latent.population import Draw, DrawOrigin, Population
-from ...latent.votes import VotePopulation
 from ...rankings import MAX_ALPHA, rank_randomly
 from ..priors import LOWEST_ALPHA, Prior, log_density
 from .clustered import MAX_SWEEPS, TARGET_ACCEPTANCE

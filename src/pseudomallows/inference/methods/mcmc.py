@@ -8,11 +8,11 @@ import numpy as np
 
 from ...distances.tallies import Ranking
 from ...engines.executors import Executor, check_local
-from ...latent.errors import MODELS, THETA_PRIOR
+from ...latent.kept.errors import MODELS, THETA_PRIOR
+from ...latent.kept.votes import VotePopulation
 from ...latent.metropolis import MetropolisPopulation
 from ...latent.population import Population, check_informative
 from ...latent.registry import CLICK_LAWS, make_population
-from ...latent.votes import VotePopulation
 from ...posteriors.diagnostics import describe_contradictions
 from ...posteriors.names import AUGMENTATIONS, ERROR_MODELS, GAPS
 from ...posteriors.posterior import Posterior

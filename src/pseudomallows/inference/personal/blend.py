@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ...engines.executors import BLOCK, Executor, blocks
 from ...kernels.click_rows import ClickRows, slice_clicks
-from ...kernels.item_scores import fill_tops
-from ...kernels.item_weights import value_of_steps
+from ...kernels.items.scores import fill_tops
+from ...kernels.items.weights import value_of_steps
 from ...posteriors.item_scores import ItemScores
 from ...preferences import Clicks
 from ...preferences.splits import take_random

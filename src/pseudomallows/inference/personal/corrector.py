@@ -12,7 +12,7 @@ from ...posteriors.corrections import Correction, features_of, marks_of
 from ...posteriors.personal import PersonalModel
 from ...preferences import Clicks, rows_of_users
 from ...preferences.hide import without_clicks
-from ...recommendations.personal import PersonalChances
+from ...recommendations.recommenders.personal import PersonalChances
 from .corrections import Cases, learn_correction, thin_places
 from .later import (
     MIN_USERS,

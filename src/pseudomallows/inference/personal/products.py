@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ...engines.executors import Executor, blocks
 from ...kernels.click_rows import ClickRows
-from ...kernels.item_products import (
+from ...kernels.items.near import NearLaw, Rows, near_rows
+from ...kernels.items.products import (
     ClickLists,
     Head,
     count_products,
@@ -22,8 +23,7 @@ from ...kernels.item_products import (
     list_users,
     mark_taken,
 )
-from ...kernels.item_weights import nonnegative_rows
-from ...kernels.near_items import NearLaw, Rows, near_rows
+from ...kernels.items.weights import nonnegative_rows
 from ...posteriors.item_scores import ItemScores
 from ...posteriors.personal import MAX_ITEMS, clicks_matrix
 from ...preferences import Clicks

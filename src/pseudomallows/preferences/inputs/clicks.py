@@ -11,10 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...rankings import as_array, numeric_table
 from ..blocks import Clicks
-from ..core import keep_core
-from ..preferences import (
-    ColumnWarning,
-    IgnoredColumnWarning,
+from ..checks import (
     check_known,
     check_n_items,
     check_names,
@@ -22,6 +19,8 @@ from ..preferences import (
     is_missing,
     object_array,
 )
+from ..core import keep_core
+from ..preferences import ColumnWarning, IgnoredColumnWarning
 from .headers import (
     advice_on,
     find_column,

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..preferences import DroppedRowsWarning, check_known, check_names, is_missing, object_array
+from ..checks import check_known, check_names, is_missing, object_array
+from ..preferences import DroppedRowsWarning
 
 
 @dataclass(frozen=True)

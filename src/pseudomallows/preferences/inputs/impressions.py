@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import check_n_items
 from ..pairs import Pairs, pairs_of_entries
-from ..preferences import check_n_items
 from .coded import Coded, CodedTable, coded_table, is_table, join_names
 from .pair_headers import find_impression_columns
 

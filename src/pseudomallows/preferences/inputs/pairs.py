@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import MAX_WEIGHT, check_n_items, check_weights, object_array
 from ..pairs import Pairs, pairs_of_entries, votes_of
-from ..preferences import MAX_WEIGHT, check_n_items, check_weights, object_array
 from .coded import Coded, CodedTable, coded, coded_table, is_table, join_names
 from .headers import word
 from .pair_headers import find_pair_columns, is_pairs, side_words

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..blocks import Rankings
-from ..preferences import ZeroBasedWarning, check_n_items, check_names, check_weights, is_missing
+from ..checks import check_n_items, check_names, check_weights, is_missing
+from ..preferences import ZeroBasedWarning
 from ..ties import check_tied_ranks, fill_last_rank
 from .headers import USER, are_places, order_of_places, place_of, word
 from .pair_headers import refuse_pairs

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..preferences import is_missing, object_array
+from ..checks import is_missing, object_array
 
 NO_TIME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NaT", "NULL", "null", "None"))
 ISO = re.compile(

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from ...engines.executors import Threads
 from ...posteriors.personal import Fit, PersonalFit
 from ...preferences import Clicks
-from ...recommendations.chances import Users
 from ...recommendations.choice import Choice
 from ...recommendations.reasons import REST, reasons_of_one
 from ...recommendations.recommend import best_of_one
-from ...recommendations.recommenders import recommender_of
+from ...recommendations.recommenders.chances import Users
+from ...recommendations.recommenders.registry import recommender_of
 from ...recommendations.to_file import csv_blocks
 from ...recommendations.users import clicks_of_one
 from ..errors import ServiceError

@@ -5,7 +5,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ...recommendations.chances import Recommender
+from ...recommendations.recommenders.chances import Recommender
 
 TABLE_BYTES = 512 * 2**20  # of all windows: clients may ask for 1,000 of them
 

@@ -14,8 +14,8 @@ from helpers import p_value
 from pseudomallows import distances
 from pseudomallows.inference.chains.clusters import ExactCluster, Proposals
 from pseudomallows.inference.chains.mixture import Mixture
-from pseudomallows.latent.errors import MODELS, Bernoulli, Logistic, NoErrors, cut_beta
-from pseudomallows.latent.kept_rankings import KeptPopulation
+from pseudomallows.latent.kept.errors import MODELS, Bernoulli, Logistic, NoErrors, cut_beta
+from pseudomallows.latent.kept.rankings import KeptPopulation
 
 pytestmark = pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.ContradictionWarning")
 ITEMS = ["a", "b", "c"]
@@ -260,7 +260,7 @@ def test_clusters_of_people_who_compare_are_found():
 
 
 def test_votes_without_room_are_told_what_needs_none(monkeypatch):
-    monkeypatch.setattr("pseudomallows.latent.kept_rankings.available_memory", lambda: 10**6)
+    monkeypatch.setattr("pseudomallows.latent.kept.rankings.available_memory", lambda: 10**6)
     votes = pm.Preferences.from_pairs([("a", "b"), ("b", "c")], weights=[400_000, 1])
     with pytest.raises(ValueError, match=r"400,001 people.*distance='kendall'"):
         pm.fit(votes, distance="footrule", rng=1)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.latent.statements import NEVER, ErrorLaw
+from ...kernels.latent.statements import NEVER, ErrorLaw
 
 THETA_PRIOR = (1.0, 1.0)  # of a Beta cut off at 1/2: every theta below is as likely
 CERTAINTY_MEAN = 5.0  # of the exponential prior of both certainties

@@ -8,7 +8,11 @@ import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import memberships as kernels
-from pseudomallows.recommendations.memberships import MAX_STATES, MembershipTables, n_states
+from pseudomallows.recommendations.recommenders.memberships import (
+    MAX_STATES,
+    MembershipTables,
+    n_states,
+)
 from pseudomallows.web.models.model import Model
 from webhelp import make_model
 

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .click_rows import clicks_of
+from ..click_rows import clicks_of
 
 CHUNK = 4096  # items scored at a time, so that they stay near
 

@@ -12,7 +12,7 @@ from pseudomallows import distances
 from pseudomallows.inference.chains.clusters import ExactCluster, Proposals
 from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.latent.bucket_orders import BucketPopulation, close_gaps, has_buckets_only
-from pseudomallows.latent.kept_rankings import (
+from pseudomallows.latent.kept.rankings import (
     HammingPopulation,
     KeptLaw,
     KeptPopulation,

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.click_rows import ClickRows
-from ..kernels.footrule.likelihood import own_log_likelihoods
-from ..kernels.footrule.next_ranks import Ahead, fill_batch_means, next_ranks_of_laws
-from ..kernels.footrule.walks import Laws, Walks, make_walks
-from ..posteriors.posterior import Posterior
+from ...kernels.click_rows import ClickRows
+from ...kernels.footrule.likelihood import own_log_likelihoods
+from ...kernels.footrule.next_ranks import Ahead, fill_batch_means, next_ranks_of_laws
+from ...kernels.footrule.walks import Laws, Walks, make_walks
+from ...posteriors.posterior import Posterior
 from .chances import MAX_ERROR, Floats
 
 FIRST_DRAWS = 32  # in the first round, over all chains; fewer may all be alike by chance, unless

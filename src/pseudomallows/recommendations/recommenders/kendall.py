@@ -11,16 +11,16 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.executors import Executor, all_cores, blocks
-from ..engines.memory import as_size
-from ..kernels.click_rows import ClickRows
-from ..kernels.kendall import next_ranks as kernels
-from ..kernels.kendall.clicks import draw_kendall_users
-from ..kernels.kendall.next_ranks import KendallDraws, NextTables
-from ..kernels.streams import Streams
-from ..latent.kendall_clicks import draw_kendall_rankings, far_places, log_binomials
-from ..posteriors.posterior import Posterior, common_consensus
-from ..rankings import orderings_of
+from ...engines.executors import Executor, all_cores, blocks
+from ...engines.memory import as_size
+from ...kernels.click_rows import ClickRows
+from ...kernels.kendall import next_ranks as kernels
+from ...kernels.kendall.clicks import draw_kendall_users
+from ...kernels.kendall.next_ranks import KendallDraws, NextTables
+from ...kernels.streams import Streams
+from ...latent.kendall_clicks import draw_kendall_rankings, far_places, log_binomials
+from ...posteriors.posterior import Posterior, common_consensus
+from ...rankings import orderings_of
 from .chances import Chances, Floats, Items, Recommender, Users
 from .exact import are_next
 from .exact_means import logs_of

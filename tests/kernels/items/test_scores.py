@@ -6,7 +6,7 @@ import pytest
 from helpers import interpreted
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule.personal import GridChances
-from pseudomallows.kernels.item_scores import (
+from pseudomallows.kernels.items.scores import (
     FactorRows,
     SparseRows,
     add_factor_rows,
@@ -15,7 +15,7 @@ from pseudomallows.kernels.item_scores import (
     fill_tops,
     rank_clicks,
 )
-from pseudomallows.kernels.top_places import fill_from_places, look_up_places
+from pseudomallows.kernels.items.top_places import fill_from_places, look_up_places
 
 pytestmark = pytest.mark.kernel
 CLICKS = ClickRows(np.array([0, 2, 2, 5]), np.array([1, 4, 0, 2, 6], dtype=np.int32))

@@ -5,16 +5,7 @@ import pytest
 
 from helpers import interpreted
 from pseudomallows.kernels.click_rows import ClickRows
-from pseudomallows.kernels.item_products import (
-    ClickLists,
-    Head,
-    count_products,
-    drop_products,
-    list_users,
-    mark_taken,
-)
-from pseudomallows.kernels.item_weights import nonnegative_rows
-from pseudomallows.kernels.near_items import (
+from pseudomallows.kernels.items.near import (
     NearLaw,
     Rows,
     choose_near,
@@ -22,6 +13,15 @@ from pseudomallows.kernels.near_items import (
     fill_inner,
     near_rows,
 )
+from pseudomallows.kernels.items.products import (
+    ClickLists,
+    Head,
+    count_products,
+    drop_products,
+    list_users,
+    mark_taken,
+)
+from pseudomallows.kernels.items.weights import nonnegative_rows
 
 pytestmark = pytest.mark.kernel
 N_ITEMS = 9

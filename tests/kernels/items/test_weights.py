@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import nnls
 
 from helpers import interpreted
-from pseudomallows.kernels.item_weights import descend, nonnegative_rows, value_of_steps
+from pseudomallows.kernels.items.weights import descend, nonnegative_rows, value_of_steps
 
 pytestmark = pytest.mark.kernel
 

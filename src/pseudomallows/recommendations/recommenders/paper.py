@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distributions.orders import ORDERS
-from ..engines.executors import Executor, all_cores, blocks
-from ..kernels.click_rows import ClickRows
-from ..kernels.footrule.memberships import share_out
-from ..kernels.groups import draw_users
-from ..kernels.look_up import PlaceChances, Sources, look_up, look_up_best_rows
-from ..kernels.streams import Streams
-from ..posteriors.posterior import Posterior, common_consensus
-from ..rankings import orderings_of
+from ...distributions.orders import ORDERS
+from ...engines.executors import Executor, all_cores, blocks
+from ...kernels.click_rows import ClickRows
+from ...kernels.footrule.memberships import share_out
+from ...kernels.groups import draw_users
+from ...kernels.look_up import PlaceChances, Sources, look_up, look_up_best_rows
+from ...kernels.streams import Streams
+from ...posteriors.posterior import Posterior, common_consensus
+from ...rankings import orderings_of
 from .chances import Chances, Floats, Items, Recommender, Users
 from .exact import are_next
 from .exact_means import logs_of

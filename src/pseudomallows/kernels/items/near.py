@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .item_weights import FIRST_ITEMS, MAX_SWEEPS, admit, descend
+from .weights import FIRST_ITEMS, MAX_SWEEPS, admit, descend
 
 
 class NearLaw(NamedTuple):

@@ -5,12 +5,12 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.executors import Executor, blocks
-from ..kernels.click_rows import ClickRows
-from ..kernels.footrule.clicks import draw_click_users
-from ..kernels.streams import Streams
-from ..latent.own_laws import draw_ranks_of
-from ..posteriors.posterior import Posterior, common_consensus
+from ...engines.executors import Executor, blocks
+from ...kernels.click_rows import ClickRows
+from ...kernels.footrule.clicks import draw_click_users
+from ...kernels.streams import Streams
+from ...latent.own_laws import draw_ranks_of
+from ...posteriors.posterior import Posterior, common_consensus
 from .chances import MAX_ERROR, Chances, Floats, Recommender, Users
 from .exact_means import ExactMeans
 

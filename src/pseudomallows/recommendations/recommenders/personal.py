@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.executors import Executor
-from ..kernels.click_rows import ClickRows, slice_clicks
-from ..kernels.footrule.personal import (
+from ...engines.executors import Executor
+from ...kernels.click_rows import ClickRows, slice_clicks
+from ...kernels.footrule.personal import (
     CorrectionArrays,
     Features,
     GridChances,
@@ -16,12 +16,12 @@ from ..kernels.footrule.personal import (
     correct_chances,
     look_up_personal,
 )
-from ..kernels.item_scores import fill_tops
-from ..kernels.top_places import fill_from_places, look_up_places
-from ..posteriors.corrections import Correction
-from ..posteriors.diagnostics import UncorrectedWarning
-from ..posteriors.personal import PersonalFit, PersonalModel
-from ..preferences import Clicks
+from ...kernels.items.scores import fill_tops
+from ...kernels.items.top_places import fill_from_places, look_up_places
+from ...posteriors.corrections import Correction
+from ...posteriors.diagnostics import UncorrectedWarning
+from ...posteriors.personal import PersonalFit, PersonalModel
+from ...preferences import Clicks
 from .chances import Chances, Recommender, Users
 from .tables import GridTables
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.executors import Executor, all_cores, blocks
-from ..kernels.click_rows import ClickRows, slice_clicks
-from ..kernels.look_up import choose_best
-from ..preferences import Clicks
-from .choice import Choice
+from ...engines.executors import Executor, all_cores, blocks
+from ...kernels.click_rows import ClickRows, slice_clicks
+from ...kernels.look_up import choose_best
+from ...preferences import Clicks
+from ..choice import Choice
 
 MOST_FEW = 256  # items that a quick way is asked for, those that are hidden included
 MAX_ERROR = 0.005  # of a recommended probability, unless told otherwise

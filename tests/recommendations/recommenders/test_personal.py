@@ -24,8 +24,8 @@ from pseudomallows.kernels.footrule import personal as kernels
 from pseudomallows.posteriors.corrections import Correction, features_of
 from pseudomallows.posteriors.personal import PersonalModel
 from pseudomallows.preferences.hide import hide_clicks
-from pseudomallows.recommendations.personal import PersonalChances
-from pseudomallows.recommendations.tables import GridTables
+from pseudomallows.recommendations.recommenders.personal import PersonalChances
+from pseudomallows.recommendations.recommenders.tables import GridTables
 
 N_ITEMS = 5
 ALPHAS = np.array([1.0, 4.0, 9.0])

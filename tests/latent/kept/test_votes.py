@@ -9,8 +9,8 @@ from scipy import stats
 import naive
 import pseudomallows as pm
 from pseudomallows.distances.votes import VoteTally, pair_chances
+from pseudomallows.latent.kept.votes import Misfit, VotePopulation, mean_width, misfit_of
 from pseudomallows.latent.registry import exact_of, make_population
-from pseudomallows.latent.votes import Misfit, VotePopulation, mean_width, misfit_of
 from simulated_votes import bradley_terry, simulate, votes_of_wins
 
 VOTES = [("a", "b"), ("a", "b"), ("b", "a"), ("a", "c"), ("c", "d"), ("d", "b"), ("a", "d")]

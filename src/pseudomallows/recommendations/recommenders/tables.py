@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.executors import all_cores
-from ..kernels.footrule.personal import GridChances
-from ..kernels.groups import UNIFORM, Group, sum_first_chances
-from ..kernels.look_up import PlaceChances, Sources, add_ceilings
-from ..latent.own_laws import OwnLaw
+from ...engines.executors import all_cores
+from ...kernels.footrule.personal import GridChances
+from ...kernels.groups import UNIFORM, Group, sum_first_chances
+from ...kernels.look_up import PlaceChances, Sources, add_ceilings
+from ...latent.own_laws import OwnLaw
 
 FIRST_DRAWS = 2000  # behind a table, at least
 TABLE_ERROR, MOST_DRAWS = 0.001, 50_000  # standard error of a chance before it is smoothed

@@ -5,10 +5,10 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.click_rows import ClickRows
-from ..kernels.footrule.likelihood import logs_of_factorials
-from ..kernels.footrule.memberships import N_FINE, Consensuses, LeapTables, fill_log_weights
-from ..kernels.footrule.walks import make_walks
+from ...kernels.click_rows import ClickRows
+from ...kernels.footrule.likelihood import logs_of_factorials
+from ...kernels.footrule.memberships import N_FINE, Consensuses, LeapTables, fill_log_weights
+from ...kernels.footrule.walks import make_walks
 
 Floats = NDArray[np.float64]
 MAX_BYTES = 128 * 2**20  # of the tables; what they do not hold is summed step by step

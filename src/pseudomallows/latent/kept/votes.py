@@ -14,20 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.kendall import KENDALL
-from ..distances.strengths import Strengths, chi_square, fit_strengths, laplacian, ranked
-from ..distances.tallies import Counts, Ranking
-from ..distances.votes import (
-    HALF,
-    VoteTally,
-    log_chances,
-    log_likelihood_of_gaps,
-    pair_chances,
-)
-from ..engines.executors import Executor
-from ..kernels.streams import start_stream
-from ..preferences import Pairs
-from .population import ExactLaw, LocalPopulation, check_informative, principal_components
+from ...distances.kendall import KENDALL
+from ...distances.strengths import Strengths, chi_square, fit_strengths, laplacian, ranked
+from ...distances.tallies import Counts, Ranking
+from ...distances.votes import HALF, VoteTally, log_chances, log_likelihood_of_gaps, pair_chances
+from ...engines.executors import Executor
+from ...kernels.streams import start_stream
+from ...preferences import Pairs
+from ..population import ExactLaw, LocalPopulation, check_informative, principal_components
 
 ITEM_LIMIT, PAIR_LIMIT = 0.5, 0.05  # p-values below which gaps are free: large on purpose, since a
 # needless freedom makes intervals a little wider, and a missing one far too narrow

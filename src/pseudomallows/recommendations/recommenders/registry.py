@@ -5,9 +5,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from ..posteriors.personal import Fit, PersonalFit
-from ..posteriors.posterior import Posterior
-from ..preferences import Clicks
+from ...posteriors.personal import Fit, PersonalFit
+from ...posteriors.posterior import Posterior
+from ...preferences import Clicks
 from .chances import Recommender
 from .exact import ExactRecommender
 from .kendall import KendallRecommender

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances import Distance
-from ..distances.distance import adds_up
-from ..distances.hamming import HAMMING
-from ..distances.tallies import Counts, Ranking
-from ..engines.executors import Executor
-from ..engines.memory import as_size, available_memory
-from ..kernels.blocks import draw_hamming_latent, hamming_log_likelihoods
-from ..kernels.latent.leaps import leap_latent
-from ..kernels.latent.statements import Statements, count_errors, first_rankings
-from ..kernels.latent.swaps import (
+from ...distances import Distance
+from ...distances.distance import adds_up
+from ...distances.hamming import HAMMING
+from ...distances.tallies import Counts, Ranking
+from ...engines.executors import Executor
+from ...engines.memory import as_size, available_memory
+from ...kernels.blocks import draw_hamming_latent, hamming_log_likelihoods
+from ...kernels.latent.leaps import leap_latent
+from ...kernels.latent.statements import Statements, count_errors, first_rankings
+from ...kernels.latent.swaps import (
     CAYLEY,
     KENDALL,
     PRICED,
@@ -31,10 +31,9 @@ from ..kernels.latent.swaps import (
     swap_latent,
     swap_together,
 )
-from ..kernels.streams import CENTRE, Streams, start_stream
-from ..preferences import Pairs, Preferences
-from .errors import Errors, NoErrors
-from .population import (
+from ...kernels.streams import CENTRE, Streams, start_stream
+from ...preferences import Pairs, Preferences
+from ..population import (
     Completed,
     Draw,
     DrawOrigin,
@@ -44,7 +43,8 @@ from .population import (
     exact_sum,
     principal_components,
 )
-from .rankings import log_likelihoods_of_full
+from ..rankings import log_likelihoods_of_full
+from .errors import Errors, NoErrors
 
 BYTES_OF_RANK = 24  # of an item of a user: what is known, the latent ranks, copies of both
 N_SWAPS = 2  # proposals for each open item of a user in a sweep

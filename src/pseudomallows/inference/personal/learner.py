@@ -1,0 +1,257 @@
+"""Learn what "personal" needs: the scores, how closely users keep to their order, corrections."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engines.executors import BLOCK, Executor, blocks
+from ...latent.own_laws import OWN_LAWS
+from ...posteriors.corrections import Correction
+from ...posteriors.item_scores import ItemScores
+from ...posteriors.personal import MAX_ITEMS, PersonalFit, PersonalModel
+from ...preferences import Clicks
+from ...preferences.hide import hide_clicks
+from .blend import MAX_SPREAD, Blend, Say, choose_blend, sample_of, silent, why_not
+from .corrector import MAX_CELLS, MAX_USERS, Corrector
+from .item_scores import given_scores, products_of, ridge_weights
+from .later import most_users, seen_table
+from .next_clicks import choose_recency
+from .parts import Part, Regression
+from .products import Products, make_products, start_from, taken_from
+
+if TYPE_CHECKING:
+    from ..methods.personal import Personal
+
+RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
+DEFAULT_RIDGE, N_SPLITS = 0.3, 6
+MOST_GROWTH = 1.25  # of the clicks, up to which an update keeps the blend
+N_STEPS = 100  # of EM for the distribution of alpha
+LEAST_ALPHA_SHARE = 0.01  # of an alpha in the population, for it to stay in the grid
+Floats = NDArray[np.float64]
+
+
+class Learner:
+    """Learns the scores, the distribution of alpha, and the corrections."""
+
+    def __init__(
+        self,
+        prefs: Clicks,
+        options: Personal,
+        alpha: float | None,
+        distance: str,
+        rng: np.random.Generator,
+        executor: Executor,
+    ):
+        self.prefs, self._options, self._rng, self._executor = prefs, options, rng, executor
+        grid = OWN_LAWS[distance].grid(prefs.n_items)
+        alphas = grid if alpha is None else np.array([alpha])
+        popularity = prefs.item_counts() / max(int(prefs.weights.sum()), 1)
+        ties = np.lexsort((rng.random(prefs.n_items), -popularity))
+        shares = np.full(len(alphas), 1 / len(alphas))
+        blank = PersonalModel(np.empty((0, 0)), popularity, ties, alphas, shares)
+        self._blank = replace(blank, distance=distance)
+        self._ridge = options.ridge
+        self._why_single = "one regression, as was asked for" if options.is_single else None
+        self._blend: Blend | None = None
+        self._kept: dict[Part, ItemScores] = {}  # parts as they were learnt last, to begin with
+        self._n_chosen = len(prefs.codes)  # clicks from which the blend was chosen
+        self.say: Say = silent
+
+    def keep_blend(self, old: PersonalFit) -> None:
+        """Keep the blend of an old fit, unless the clicks have grown too much since it was chosen,
+        and begin with its weights."""
+        options = old.settings["options"]
+        blend, n_chosen = Blend.from_settings(options), options.get("n_chosen")
+        if blend is None or not isinstance(n_chosen, int):
+            return
+        if len(self.prefs.codes) > MOST_GROWTH * n_chosen or self.prefs.n_items != old.n_items:
+            return
+        self._blend, self._n_chosen = blend, n_chosen
+        if not self._is_large and isinstance(old.item_weights, np.ndarray):
+            for part in blend.parts:
+                if isinstance(part, Regression):
+                    law = (part.power, part.ridge)
+                    self._kept[part] = start_from(old.item_weights, self._products, *law)
+
+    @functools.cached_property
+    def _products(self) -> Products:
+        return make_products(self.prefs, self._executor)
+
+    @property
+    def _is_large(self) -> bool:
+        return self.prefs.n_items > MAX_ITEMS
+
+    def _products_of(self, clicks: Clicks) -> Products:
+        """From those of all clicks, if these are a part of them."""
+        taken = None if clicks is self.prefs else taken_from(self.prefs, clicks)
+        if taken is not None:
+            return self._products.without(taken)
+        return self._products if clicks is self.prefs else make_products(clicks, self._executor)
+
+    def like(self, other: Learner) -> Self:
+        """Make scores in the way that another has chosen, from more or less."""
+        self._ridge, self._why_single, self._blend = other._ridge, other._why_single, other._blend
+        self._kept, self._n_chosen, self.say = other._kept.copy(), other._n_chosen, other.say
+        self._blank = replace(self._blank, recency=other._blank.recency)
+        return self
+
+    def scores_settings(self) -> dict[str, Any]:
+        """How the scores were made."""
+        recency = self._blank.recency
+        found: dict[str, Any] = {} if recency is None else {"recency": asdict(recency)}
+        if self._options.scores is not None:
+            return {"ridge": None}
+        if self._blend is None:
+            return found | {"ridge": self._ridge, "parts": [], "single": self._why_single}
+        found |= {"objective": self._blend.objective, "n_best": self._n_best}
+        found |= {"n_chosen": self._n_chosen, "ridge": None}
+        return found | {"parts": self._blend.settings()}
+
+    @property
+    def _n_best(self) -> int:
+        return max(1, min(self._options.n_best, self.prefs.n_items // 4))
+
+    def learn(self, report: Callable[[], None]) -> PersonalModel:
+        """All of it, in `N_REPORTS` steps."""
+        self.choose_scores()
+        report()
+        self.say("learning the scores from all clicks")
+        model = self.scored(self.prefs)
+        held_out = self._options.held_out
+        has_times = held_out is not None and held_out.times is not None
+        has_times = has_times and self.prefs.times is not None
+        if has_times and not model.is_given and not model.is_sparse:
+            recency = choose_recency(model, self.prefs, held_out, self._n_best, self._rng)
+            model = replace(model, recency=recency)
+            self._blank = replace(self._blank, recency=recency)
+        self.say("learning how closely users keep to their order")
+        shares = _alpha_distribution(model, self.prefs, self._rng, self._executor)
+        used = shares > LEAST_ALPHA_SHARE
+        law = {"alphas": model.alphas[used], "alpha_shares": shares[used] / shares[used].sum()}
+        model = replace(model, **law)
+        self._blank = replace(self._blank, **law)
+        report()
+        self.say("correcting the probabilities by hidden clicks")
+        found = replace(model, correction=self._learn_correction(model))
+        report()
+        return found
+
+    def _learn_correction(self, model: PersonalModel) -> Correction | None:
+        if not self._options.calibrate:
+            return None
+        corrector = Corrector(self.prefs, self.scored, self._options.others, self._rng)
+        if self._options.held_out is not None:
+            return corrector.by_later_clicks(model, self._options.held_out)
+        return corrector.by_the_law(model)
+
+    def scored(self, clicks: Clicks) -> PersonalModel:
+        """Scores learnt from these clicks."""
+        if self._options.scores is not None:
+            return replace(self._blank, scores=given_scores(self._options.scores, clicks))
+        if self._blend is not None:
+            learnt = self._blend.learn(self._products_of(clicks), self._sample, self._kept)
+            return self._with_scores(learnt)
+        assert self._ridge is not None
+        if self._is_large:
+            return self._with_scores(
+                Regression(0, self._ridge).learn(self._products_of(clicks), None)
+            )
+        products = products_of(clicks, self._executor)
+        law = (self._ridge, self._options.nonnegative, self._executor)
+        return replace(self._blank, item_weights=ridge_weights(products, *law))
+
+    def _with_scores(self, learnt: ItemScores) -> PersonalModel:
+        return replace(
+            self._blank,
+            item_weights=learnt.weights,
+            bias=learnt.bias,
+            left=learnt.left,
+            right=learnt.right,
+        )
+
+    def choose_scores(self) -> None:
+        """A blend, or the ridge of a single regression; nothing, if the scores are given."""
+        if self._options.scores is not None:
+            return
+        if self._blend is None:
+            self._why_single = self._why_single or why_not(self.prefs)
+        if self._why_single is None:
+            if self._blend is None:
+                how = (self._rng, self._kept, self.say)
+                self._blend = choose_blend(self._products, self._n_best, *how)
+            informative = np.flatnonzero(self.prefs.is_informative)
+            self._sample = sample_of(informative, self._rng, MAX_SPREAD)
+        elif self._ridge is None:
+            self._ridge = DEFAULT_RIDGE if self._is_large else self._choose_ridge()
+
+    def _choose_ridge(self) -> float:
+        """The ridge with most hits on inner splits: one or two clicks of each user hidden, and
+        found again among the best ten. Of those within the error of the best, the most usual."""
+        prefs = self.prefs
+        hide = 2 if np.median(prefs.n_clicks[prefs.is_informative]) >= 6 else 1
+        if not (prefs.n_clicks > hide).any():
+            return DEFAULT_RIDGE
+        found = []
+        for _ in range(N_SPLITS):
+            shown, hidden = hide_clicks(prefs, hide, self._rng)
+            judged = np.flatnonzero(hidden.any(axis=1))
+            products = products_of(shown, self._executor)
+            judge = functools.partial(
+                self._judge_ridge, products, shown.take(judged), hidden[judged]
+            )
+            found.append(np.array(list(self._executor.map(judge, RIDGES))))
+        hits = np.concatenate(found, axis=1)  # [ridge, user of a split]
+        behind = hits[hits.sum(axis=1).argmax()] - hits
+        near = behind.sum(axis=1) <= np.sqrt((behind.astype(np.float64) ** 2).sum(axis=1))
+        return min(np.array(RIDGES)[near].tolist(), key=lambda r: abs(math.log(r / DEFAULT_RIDGE)))
+
+    def _judge_ridge(
+        self, products: Floats, seen: Clicks, hidden: NDArray[np.bool_], ridge: float
+    ) -> NDArray[np.int64]:
+        weights = ridge_weights(products, ridge, self._options.nonnegative)
+        return _count_hits(replace(self._blank, item_weights=weights), seen, hidden)
+
+
+def _count_hits(model: PersonalModel, seen: Clicks, hidden: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many hidden clicks of each user, times the weight, are among ten best unseen items."""
+    counts, n_best = np.empty(seen.n_users, np.int64), max(1, min(10, seen.n_items // 4))
+    for rows in blocks(seen.n_users, 8 * BLOCK):
+        scores = np.where(seen_table(seen, rows), -np.inf, model.scores_of(seen, rows))
+        top = np.argpartition(-scores, n_best - 1, axis=1)[:, :n_best]
+        counts[rows] = seen.weights[rows] * np.take_along_axis(hidden[rows], top, axis=1).sum(
+            axis=1
+        )
+    return counts
+
+
+def _alpha_distribution(
+    model: PersonalModel, prefs: Clicks, rng: np.random.Generator, executor: Executor
+) -> Floats:
+    """The distribution of alpha in the population, by EM on the exact likelihoods of the users."""
+    if len(model.alphas) == 1:
+        return np.ones(1)
+    chosen = np.flatnonzero(prefs.is_informative)
+    most = most_users(2 * MAX_USERS, prefs.n_items)
+    if len(chosen) > most:
+        chosen = np.sort(rng.choice(chosen, most, replace=False))
+    seen = prefs.take(chosen)
+
+    def work(rows: slice) -> Floats:
+        return model.law.log_likelihoods(*model.orders_of(seen, rows, chosen))
+
+    size = max(1, min(BLOCK // 2, MAX_CELLS // seen.n_items))
+    values = np.concatenate(list(executor.map(work, blocks(seen.n_users, size))))
+    likelihoods = np.exp(values - values.max(axis=1, keepdims=True))
+    shares = np.full(len(model.alphas), 1 / len(model.alphas))
+    weights = seen.weights / seen.weights.sum()
+    for _ in range(N_STEPS):
+        own = likelihoods * shares
+        shares = weights @ (own / own.sum(axis=1, keepdims=True))
+    return np.asarray(shares)

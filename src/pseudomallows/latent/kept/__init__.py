@@ -1,0 +1,1 @@
+"""Users whose full rankings are kept and moved: comparisons, votes, distances without a law."""
