@@ -108,7 +108,7 @@ const bestList = (items) => make("ol", { class: "best" }, ...items.map((item) =>
 function clusterCard(cluster, several, largest) {
   const list = bestList(cluster.best);
   if (!several) return make("li", { class: "card" }, list);
-  const link = make("a", { href: `#consensus/${cluster.cluster}`, text: `Cluster ${cluster.cluster}` });
+  const link = make("a", { href: `#consensus/${cluster.cluster + 1}`, text: `Cluster ${cluster.cluster + 1}` });
   const size = make("span", { class: "soft", text: `${percent(cluster.share)}, ${many(cluster.users, "user")}` });
   const head = make("div", { class: "row" }, make("h3", {}, link), size);
   return make("li", { class: "card" }, head, bar(cluster.share / largest), list);
