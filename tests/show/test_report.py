@@ -276,7 +276,7 @@ def test_an_evaluation_is_shown_with_its_numbers(clustered, evaluation, tmp_path
 def test_a_personal_fit_shows_no_consensus_of_all(personal, evaluation, tmp_path):
     page = write(personal, tmp_path)
     text = Reader(page).words()
-    assert "Each user has an order of their own, so there is no consensus to show" in text
+    assert "Each user has their own order, so there is no consensus to show" in text
     assert "95\u00a0% interval" not in text
     assert 'class="cell"' not in page
     counts = personal.clicks.item_counts()
@@ -370,5 +370,5 @@ def test_a_default_fit_says_what_was_chosen_and_what_a_chance_means(clicks, tmp_
     fit = pm.fit(clicks.preferences, rng=1)
     words = Reader(write(fit, tmp_path)).words()
     assert f"The method was chosen by default: {fit.settings['chosen']}" in words
-    assert "corrected by clicks hidden at random, as is usual" in words
-    assert "one more click like those that are there" in words
+    assert "corrected by hiding clicks at random, as is usual" in words
+    assert "one more click like the others" in words

@@ -60,9 +60,9 @@ def read(
         "rankings": one line a user, one column an item, ranks with 1 for the best, empty for not
         ranked, equal for ties; "long-rankings": columns user, item, rank; "orderings": one line a
         user, items, best first, recognised by a header of places (1st, 2nd; rank1, rank2);
-        "clicks": columns user, item and maybe time, all others ignored; "wide-clicks": one line a user, one
-        column an item, above 0 for a click; "pairs": columns better and worse, or two sides
-        and a winner, and maybe user and count (see :meth:`Preferences.from_pairs`);
+        "clicks": columns user, item and maybe time, all others ignored; "wide-clicks": one line a
+        user, one column an item, above 0 for a click; "pairs": columns better and worse, or two
+        sides and a winner, and maybe user and count (see :meth:`Preferences.from_pairs`);
         "impressions": columns user, item, clicked, and maybe slate (see
         :meth:`Preferences.from_impressions`). Default: recognised by the header; what could be
         two things is refused. Columns user, item, clicked are impressions if some rows have 1 and

@@ -153,9 +153,9 @@ def recommend(
     -----
     The probabilities are means over the draws of the consensus. A new user's clicks also say which
     draws, and which clusters, fit: each counts by the exact probability of these clicks under it,
-    as if the user had been in the fit. The draws of "pseudo" are rough and count equally; its clusters
-    are weighed in the same way, by a few exact consensuses. There, clusters that together make up
-    less than 1 % of a user's memberships are left out.
+    as if the user had been in the fit. The draws of "pseudo" are rough and count equally; its
+    clusters are weighed in the same way, by a few exact consensuses. There, clusters that together
+    make up less than 1 % of a user's memberships are left out.
 
     Examples
     --------

@@ -38,8 +38,8 @@ export function renew(itsModel, itsClusters) {
 }
 
 function wordsOf({ method, n_clusters }) {
-  if (!n_clusters) return "Each user has an order of their own, so there is no consensus to show. “Try it” shows what comes next for a user.";
-  if (method === "personal") return "Each user has an order of their own; these are the clusters that it is blended with.";
+  if (!n_clusters) return "Each user has their own order, so there is no consensus to show. “Try it” shows what comes next for a user.";
+  if (method === "personal") return "Each user has their own order; these are the clusters that it is blended with.";
   const whose = n_clusters < 2 ? "the users" : "the users of a cluster";
   return `The order that ${whose} share, and how sure each rank is.`;
 }
