@@ -289,7 +289,7 @@ def test_a_personal_fit_shows_no_consensus_of_all(personal, evaluation, tmp_path
 def test_the_headline_says_what_comes_first(tmp_path):
     prefs = pm.Preferences.from_orderings([["rum", "ale", "gin"]] * 9)
     page = write(pm.fit(prefs, "pseudo", alpha=9, rng=1), tmp_path)
-    assert "<h1><bdi>rum</bdi> comes first among 3 items" in re.sub(r"\s*\n\s*", "", page)
+    assert "<h1>First of 3 items: <bdi>rum</bdi>" in re.sub(r"\s*\n\s*", "", page)
 
 
 def test_a_recommendation_comes_with_the_clicks_that_speak_for_it(tmp_path):

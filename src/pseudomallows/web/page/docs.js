@@ -4,7 +4,7 @@ import { byId, make, plain } from "./dom.js";
 
 const LONGEST = 20_000; // letters of an answer that are shown
 const PATIENCE = 60_000; // milliseconds
-const STAND_IN = '["an item"]'; // in the examples, until the model says what its items are
+const STAND_IN = '"an item"'; // in the examples, until the model says what its items are
 
 for (const form of document.forms) {
   form.hidden = false;
@@ -17,8 +17,8 @@ fillExamples();
 
 async function fillExamples() {
   const answer = await fetch(new URL("items?limit=2", document.baseURI)).then((found) => found.json()).catch(() => null);
-  const names = JSON.stringify((answer?.items ?? []).map(({ item }) => item));
-  if (names === "[]") return;
+  const names = (answer?.items ?? []).map(({ item }) => JSON.stringify(item)).join(", ");
+  if (!names) return;
   for (const body of document.querySelectorAll("textarea")) body.value = body.value.replaceAll(STAND_IN, names);
 }
 
