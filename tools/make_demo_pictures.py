@@ -1,7 +1,7 @@
-"""Take the pictures of the demo that the README and the pages show: its report, and its model in the service's page.
+"""Take the pictures of the demo: its report, for the README, and its model in the service's page.
 
-First `make demo`, then this; it writes docs/figures/report.png and page.png. It needs Chromium and the tools of the tests
-(`make .venv/ready`).
+First `make demo`, then this; it writes docs/figures/report.png and page.png. It needs Chromium and
+the tools of the tests (`make .venv/ready`).
 """
 
 import shutil
@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parent.parent
 DEMO, FIGURES = ROOT / "demo", ROOT / "docs" / "figures"
-REPORT, PAGE = {"width": 1180, "height": 660}, {"width": 1180, "height": 860}
+REPORT, PAGE = {"width": 1180, "height": 690}, {"width": 1180, "height": 860}
 ADDRESS = "http://127.0.0.1:18765"
 CUSTOMER = "12347"  # whom the demo shows
 
