@@ -108,6 +108,12 @@ def test_search_needs_no_server(site):
     assert '<script src="../assets/iframe-worker.js">' in page
 
 
+def test_a_click_on_a_picture_shows_it_large(site):
+    page = (site / "paper" / "medians.html").read_text()
+    assert '<script src="../assets/zoom.js">' in page
+    assert (site / "assets" / "zoom.js").is_file()
+
+
 def test_formulas_and_commands_reach_the_built_pages(site):
     model = (site / "model" / "mallows.html").read_text()
     assert model.count("<math") > 10

@@ -207,7 +207,7 @@ def memberships(posterior: Posterior, ax: "Axes | None" = None) -> "Axes":
         xlim=(0, len(table)),
         ylim=(0, 1),
     )
-    ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     return ax
 
 
