@@ -106,7 +106,7 @@ CASES = [
     (lambda: pm.Mallows([1, 2], 1, distance=None), "'hamming', 'ulam', got None"),
     (lambda: pm.estimate_alpha(PREFS, "guess"), "method must be one of 'similarity', 'likelihood'"),
     (lambda: pm.estimate_alpha(rankings([1, 0, 0], [1, 2, 3])()), "some rankings are partial: use method="),
-    (lambda: pm.fit(rankings([1, 2, 3])(), "pseudo"), "one user only"),
+    (lambda: pm.fit(rankings([1, 2, 3])(), "pseudo"), "only one user"),
     (fit(n_clusters=0), "n_clusters must be 1 or more, got 0"),
     (fit(n_clusters=1.5), "n_clusters must be a whole number"),
     (fit(n_clusters="many"), 'n_clusters must be a whole number or "auto", got \'many\''),
