@@ -38,7 +38,7 @@ CASES = [
     (rankings([1]), "a ranking needs at least 2 items, got 1"),
     (lambda: pm.Preferences.from_rankings([1, 2, 3]), r"two axes \(users, items\), got 1"),
     (lambda: pm.Preferences.from_rankings(np.ones((2, 2, 2))), "two axes"),
-    (lambda: pm.fit(rankings([0, 0, 0], [0, 0, 0])()), "no user says anything"),
+    (lambda: pm.fit(rankings([0, 0, 0], [0, 0, 0])()), "no informative rows"),
     # names and weights
     (lambda: pm.Preferences.from_rankings(RANKINGS, items=["a", "b"]), "items must have 3 names, got 2"),
     (lambda: pm.Preferences.from_rankings(RANKINGS, items=["a", "b", "a"]), "got 'a' twice"),
@@ -49,7 +49,7 @@ CASES = [
     (lambda: pm.Preferences.from_rankings(RANKINGS, weights=[-1, 1]), r"weights\[0\] must be a whole"),
     (lambda: pm.Preferences.from_rankings(RANKINGS, weights=[np.nan, 1]), r"weights\[0\] must be"),
     (lambda: pm.Preferences.from_rankings(RANKINGS, weights=["a", "b"]), "weights must be whole numbers"),
-    (lambda: pm.fit(pm.Preferences.from_rankings(RANKINGS, weights=[0, 0])), "no user says anything"),
+    (lambda: pm.fit(pm.Preferences.from_rankings(RANKINGS, weights=[0, 0])), "no informative rows"),
     # orderings
     (lambda: pm.Preferences.from_orderings([]), "orderings is empty"),
     (lambda: pm.Preferences.from_orderings([["a", "b", "a"]]), r"orderings\[0\] has 'a' twice"),

@@ -139,7 +139,8 @@ def test_a_posterior_shows_five_items_of_each_cluster():
     assert page.count("<circle") == 9
     many = quiet(pm.fit, prefs, "pseudo", n_clusters=2, n_draws=5, rng=1)._repr_html_()
     assert many.count("<circle") == 10
-    assert "cluster 0" in many
+    assert "cluster 1, " in many
+    assert "cluster 1 is cluster=0" in many
 
 
 def test_signatures_can_be_read():

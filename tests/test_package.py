@@ -1,12 +1,15 @@
 """The wheel and the source archive install into an empty environment, and work there."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import pseudomallows as pm
 
 ROOT = Path(__file__).parent.parent
 PYTHONS = ("3.11", "3.12", "3.13")
@@ -44,6 +47,14 @@ def find_python(version):
 def make_environment(folder, python):
     run(python, "-m", "venv", folder)
     return folder / "bin" / "python"
+
+
+def test_changelog_and_citation_are_of_this_version():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    version, date = re.search(r"^## (\S+) \((.+)\)$", changelog, re.MULTILINE).groups()
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert version == pm.__version__
+    assert f"\nversion: {version}\ndate-released: {date}\n" in citation
 
 
 @pytest.fixture(scope="module")

@@ -120,5 +120,5 @@ def test_users_known_in_part_are_fitted_too_but_have_no_exact_likelihood(cubes):
         assert posterior.settings["latent"].startswith("moved by exchanges")
         with pytest.raises(ValueError, match="by cubes is not known: use distance='footrule'"):
             pm.log_likelihood(prefs, [1, 2, 3, 4], 1, "cubes")
-    with pytest.raises(ValueError, match="'similarity' is of the footrule"):
+    with pytest.raises(ValueError, match="'similarity' works with the footrule"):
         pm.estimate_alpha(pm.Preferences.from_rankings(cubes), distance="cubes")

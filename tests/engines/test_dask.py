@@ -213,8 +213,8 @@ def test_parts_that_say_nothing(dask, parts, tmp_path):
         == 120
     )
     for nothing, words in (
-        (pm.files.Parts([empty, eager]), "no user says anything"),
-        (pm.files.Parts([empty], items=items), "no user says anything"),
+        (pm.files.Parts([empty, eager]), "no informative rows"),
+        (pm.files.Parts([empty], items=items), "no informative rows"),
         (pm.files.Parts([empty]), "at least 2 items, got 0"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -622,7 +622,7 @@ def test_what_a_cluster_does_not_do(dask, parts):
         pm.fit(prefs, "personal", executor=dask)
     with pytest.raises(TypeError, match="'metropolis' does not run on Dask workers"):
         pm.fit(prefs, "mcmc", augmentation="metropolis", executor=dask)
-    with pytest.raises(ValueError, match="keep_latent does not go with Dask workers"):
+    with pytest.raises(ValueError, match="keep_latent does not work with Dask workers"):
         pm.fit(prefs, "pseudo", alpha=3, keep_latent=["u003"], executor=dask)
     with pytest.raises(TypeError, match="recommendations are for parts"):
         pm.recommendations.recommend_to(wanted("sampled"), "x.csv", executor=dask)

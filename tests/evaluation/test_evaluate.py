@@ -80,7 +80,7 @@ def test_the_same_seed_gives_the_same_evaluation():
     ("options", "message"),
     [
         ({"hide": 0}, "hide must be 1 or more, got 0"),
-        ({"hide": 50}, "no user has more than 50 clicks to hide, the most is"),
+        ({"hide": 50}, "no user has more than 50 clicks to hide; the most is"),
         ({"k": 0}, "k must be 1 or more"),
         ({"truth": [[1, 2, 3]]}, "truth must have 50 users and 10 items, got 1 and 3"),
         ({"method": "magic", "hide": 1, "k": 3}, "method must be one of"),

@@ -86,8 +86,11 @@ def test_names_of_a_file_may_be_numbers(tmp_path):
         ({"split": "time", "share": 1.5}, "share must be between 0 and 1, got 1.5"),
         ({"split": "time", "at": "noon"}, "at must be a time: .*'noon' is neither a number nor"),
         ({"split": "time", "at": 99}, "the split at 99 leaves nothing to judge by: the times are"),
-        ({"split": "last", "test": {"ann": ["a"]}}, "test says what is judged: leave out split="),
-        ({"split": "last", "hide": 9}, "no user has more than 9 clicks to hide, the most is 8"),
+        (
+            {"split": "last", "test": {"ann": ["a"]}},
+            "test already says what is judged: leave out split=",
+        ),
+        ({"split": "last", "hide": 9}, "no user has more than 9 clicks to hide; the most is 8"),
     ],
 )
 def test_questions_that_cannot_be_answered_are_refused(prefs, given, words):

@@ -17,11 +17,11 @@ def test_orderings_of_numbers_need_their_kind(put):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("login,sku\nu1,s1\nu1,s2\nu2,s1\n", "cannot tell what this is"),
+        ("login,sku\nu1,s1\nu1,s2\nu2,s1\n", "cannot tell from the header what this is"),
         ("user;a;b;c\nx;1,0;2,0;3,0\ny;2,0;1,0;3,0\n", "line 2: '1,0' has a decimal comma"),
         ("a;b;c\n1;2;3\n2;1,5;3\n", "line 3: '1,5' has a decimal comma"),
         ("a,b,c\n1,0,2,0,3,0\n", "line 2: there are 6 cells, .* is there a decimal comma"),
-        ("ann,tea,mate,juice\nbob,mate,tea,juice\n", "cannot tell what this is"),
+        ("ann,tea,mate,juice\nbob,mate,tea,juice\n", "cannot tell from the header what this is"),
         ("user,a,b,c\nx,3,0,2\ny,0,1,0\n", "may be counts"),
         ("2.0,1.0,3.0\n1.0,2.0,3.0\n3,1,2\n", "there is no header"),
         ("user,a,b,c\nx,0,1,2\ny,2,1,0\n", "every user has one rank 0"),

@@ -82,7 +82,10 @@ def test_ties_broken_at_random(put):
         ("1: 1,b\n", "line 7: wanted numbers, commas and braces"),
         ("1: 1,9\n", "line 7: item 9 has no name"),
         ("1: 1,2,1\n", "line 7: item 1 is there twice"),
-        ("1: 1,2,3\n", "line 7: 3 of the 4 items are there, and a .soc file has all: is it cut?"),
+        (
+            "1: 1,2,3\n",
+            "line 7: 3 of the 4 items are there, but a .soc file must have all: is it truncated?",
+        ),
         ("", "there are no orders"),
     ],
 )

@@ -87,7 +87,7 @@ def test_more_items_than_places_are_refused(put):
 
 
 def test_a_gap_before_a_place_is_found_whatever_the_order_of_the_columns(put):
-    with pytest.raises(ValueError, match="line 2: place 1 is empty, but later ones not"):
+    with pytest.raises(ValueError, match="line 2: place 1 is empty, but later ones are not"):
         pm.read(put("3rd,2nd,1st\nx,y\n"))
 
 

@@ -55,7 +55,7 @@ def test_a_cluster_without_disagreement_is_no_spike_and_is_named(method, top):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
         with pytest.warns(
-            pm.diagnostics.AlphaWarning, match="cluster 1: the data set no upper limit"
+            pm.diagnostics.AlphaWarning, match="cluster=1: the data set no upper limit"
         ) as found:
             posterior = pm.fit(prefs, method, n_clusters=2, n_draws=50, rng=1)
     assert found[0].message.clusters == [1]

@@ -47,7 +47,7 @@ def arrays(*rows):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: pm.fit(pm.Preferences.from_clicks([[0, 0], [1, 1]]), "pseudo"), "no user says anything"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[0, 0], [1, 1]]), "pseudo"), "no informative rows"),
         (lambda: pm.click_log_likelihood(pm.Preferences.from_rankings([[1, 2]]), [1, 2], 1), "must be clicks"),
         (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0, 0]]), "pseudo"), "one user only"),
         (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), "pseudo", alpha=1, order="up"), "order must be one of 'uniform', 'v', 'top_bottom'"),

@@ -63,7 +63,7 @@ def test_workers_take_no_rankings():
 
 
 def test_data_that_say_nothing_and_what_is_no_data_are_refused():
-    with pytest.raises(ValueError, match="no user says anything"):
+    with pytest.raises(ValueError, match="no informative rows"):
         make_population(pm.Preferences.from_clicks([[0, 0], [1, 1]]), None)
     with pytest.raises(TypeError, match="prefs must be Preferences, got list"):
         make_population(RANKINGS, None)

@@ -22,7 +22,7 @@ def test_a_row_of_ties_is_not_full_and_one_tie_of_all_says_nothing():
     assert prefs.is_full is False  # a bool of Python, so that it can be written as JSON
     assert prefs.take([1, 2]).is_full is True
     assert repr(prefs) == "Rankings(4 users, 3 items; 1 full, 1 partial, 2 with ties)"
-    with pytest.raises(ValueError, match="no user says anything"):
+    with pytest.raises(ValueError, match="no informative rows"):
         pm.fit(prefs.take([1]), "pseudo")
 
 

@@ -29,5 +29,5 @@ def test_clicks_of_some_users_only_may_be_hidden():
     shown, hidden = hide_clicks(prefs, 1, np.random.default_rng(1), np.array([False, True, True]))
     assert hidden.sum(axis=1).tolist() == [0, 1, 1]
     assert shown.n_clicks.tolist() == [2, 2, 1]
-    with pytest.raises(ValueError, match="no user has more than 3 clicks to hide, the most is 3"):
+    with pytest.raises(ValueError, match="no user has more than 3 clicks to hide; the most is 3"):
         hide_clicks(prefs, 3, np.random.default_rng(1))

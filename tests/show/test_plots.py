@@ -69,8 +69,8 @@ def test_clusters_are_shown_with_their_shares_and_certainty(clustered):
     assert heights[0] > heights[1]
     ax = pm.plots.certainty(clustered)
     assert sum(bar.get_height() for bar in ax.patches) == 150
-    assert "cluster 1 (" in pm.plots.heat(clustered, cluster=1).get_title()
-    assert "cluster 0 (" in pm.plots.intervals(clustered, cluster=0).get_title()
+    assert "cluster 2 (" in pm.plots.heat(clustered, cluster=1).get_title()
+    assert "cluster 1 (" in pm.plots.intervals(clustered, cluster=0).get_title()
     ax.figure.canvas.draw()
 
 

@@ -276,7 +276,7 @@ def test_an_evaluation_is_shown_with_its_numbers(clustered, evaluation, tmp_path
 def test_a_personal_fit_shows_no_consensus_of_all(personal, evaluation, tmp_path):
     page = write(personal, tmp_path)
     text = Reader(page).words()
-    assert "Each user has an order of their own, so there is no consensus to show" in text
+    assert "Each user has their own order, so there is no consensus to show" in text
     assert "95\u00a0% interval" not in text
     assert 'class="cell"' not in page
     counts = personal.clicks.item_counts()
@@ -289,7 +289,7 @@ def test_a_personal_fit_shows_no_consensus_of_all(personal, evaluation, tmp_path
 def test_the_headline_says_what_comes_first(tmp_path):
     prefs = pm.Preferences.from_orderings([["rum", "ale", "gin"]] * 9)
     page = write(pm.fit(prefs, "pseudo", alpha=9, rng=1), tmp_path)
-    assert "<h1><bdi>rum</bdi> comes first among 3 items" in re.sub(r"\s*\n\s*", "", page)
+    assert "<h1>First of 3 items: <bdi>rum</bdi>" in re.sub(r"\s*\n\s*", "", page)
 
 
 def test_a_recommendation_comes_with_the_clicks_that_speak_for_it(tmp_path):
@@ -370,5 +370,5 @@ def test_a_default_fit_says_what_was_chosen_and_what_a_chance_means(clicks, tmp_
     fit = pm.fit(clicks.preferences, rng=1)
     words = Reader(write(fit, tmp_path)).words()
     assert f"The method was chosen by default: {fit.settings['chosen']}" in words
-    assert "corrected by clicks hidden at random, as is usual" in words
-    assert "one more click like those that are there" in words
+    assert "corrected by hiding clicks at random, as is usual" in words
+    assert "one more click like the others" in words

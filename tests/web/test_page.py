@@ -336,7 +336,7 @@ def test_a_personal_model_shows_the_clusters_it_is_blended_with(browser, tmp_pat
     with warnings.catch_warnings(action="ignore"):  # few draws
         clusters = pm.fit(prefs, "mcmc", 5.0, n_clusters=2, n_draws=20, n_chains=1, rng=1)
         pm.fit(prefs, "personal", with_clusters=clusters, rng=1).save(tmp_path / "m.pm")
-    with serving(tmp_path / "m.pm") as service, opened(browser, service, "consensus/1") as page:
+    with serving(tmp_path / "m.pm") as service, opened(browser, service, "consensus/2") as page:
         expect(page.locator("#consensus-words")).to_contain_text("clusters that it is blended with")
         best = service.ask("clusters")["clusters"][1]["best"]
         expect(page.locator("#heat-names bdi").first).to_have_text(best[0])
@@ -345,8 +345,9 @@ def test_a_personal_model_shows_the_clusters_it_is_blended_with(browser, tmp_pat
 
 
 def test_the_address_leads_to_a_view_and_back(browser, service):
-    with opened(browser, service, "consensus/1") as page:
-        expect(page.locator("#cluster")).to_have_value("1")
+    with opened(browser, service, "consensus/2") as page:
+        expect(page.locator("#cluster")).to_have_value("1")  # the service counts from 0
+        expect(page.locator("#cluster option:checked")).to_contain_text("2 (")
         page.click("nav a[href='#upload']")
         expect(page.locator("#upload-title")).to_be_focused()
         expect(page.locator("nav a[aria-current=page]")).to_have_text("Upload")
@@ -405,7 +406,7 @@ def test_try_it_by_keyboard_alone(browser, service):
 
 
 def test_the_heat_plot_is_read_by_keyboard_and_as_a_table(browser, service):
-    with opened(browser, service, "consensus/0") as page:
+    with opened(browser, service, "consensus/1") as page:
         page.locator("#cells svg").wait_for()
         told = service.ask("consensus?cluster=0")
         page.focus("#heat")
@@ -444,7 +445,7 @@ def test_the_bars_show_what_the_service_said(browser, service):
         assert texts(page, "#recommendations .row bdi") == [row["item"] for row in rows]
         for row, why in zip(rows, texts(page, "#recommendations .why"), strict=True):
             told = [each for each in row["reasons"] if abs(each["share"]) >= 0.05][:3]
-            assert all(each["name"] in why for each in told)
+            assert all(f"cluster {int(each['name']) + 1} (" in why.lower() for each in told)
         shares = page.locator("#recommendations .fill").evaluate_all(
             "fills => fills.map(fill => Number(fill.style.getPropertyValue('--share')))"
         )
@@ -452,10 +453,50 @@ def test_the_bars_show_what_the_service_said(browser, service):
         np.testing.assert_allclose(np.divide(shares, shares[0]), chances / chances[0], rtol=1e-6)
 
 
+def test_a_user_is_looked_up_by_name(browser, service):
+    with opened(browser, service, "try", troubled=True) as page:
+        page.fill("#user", "user 3")
+        page.press("#user", "Enter")
+        told = service.ask("users/user%203/recommendations?k=10")["recommendations"]
+        expect(page.locator("#recommendations li")).to_have_count(len(told))
+        assert texts(page, "#recommendations .row bdi") == [row["item"] for row in told]
+        expect(page.locator("#next-title")).to_have_text("What comes next for user 3")
+        assert page.url.endswith("#try/user%203")
+        page.fill("#user", "<b>nobody/%</b>")
+        page.click("#look-up button")
+        expect(page.locator("#try-trouble")).to_contain_text("No user is named '<b>nobody/%</b>'")
+        expect(page.locator("#recommendations")).to_be_hidden()
+        pick(page, "tea")  # and back to picks of one's own
+        expect(page.locator("#next-title")).to_have_text("What comes next")
+        expect(page.locator("#try-trouble")).to_be_empty()
+        expect(page.locator("#user")).to_have_value("")
+
+
+def test_a_request_is_tried_in_the_description(browser, service):
+    with opened(browser, service, "start", troubled=True) as page:
+        page.goto(f"{service.url}docs")
+        address = page.locator("details", has=page.get_by_text("POST /recommend", exact=True))
+        address.locator("summary").click()
+        expect(address.locator("textarea")).not_to_have_value(
+            re.compile("an item")
+        )  # but real ones
+        address.get_by_role("button").click()
+        expect(address.locator("output strong")).to_have_text("200 OK")
+        expect(address.locator("output pre").last).to_contain_text('"probability": 0.')
+        address = page.locator("details", has=page.get_by_text("GET /users/{user}/rec"))
+        address.locator("summary").click()
+        address.get_by_label("user").fill("<b>nobody</b>")
+        address.get_by_role("button").click()
+        expect(address.locator("output strong")).to_have_text("404 Not Found")
+        expect(address.locator("output pre").first).to_contain_text("curl 'http")
+        for name in page.locator("input, textarea").evaluate_all("all => all.map(one => one.id)"):
+            assert page.locator(f"label[for='{name}']").count() == 1
+
+
 def test_how_many_chances_came_true_is_told_in_words_and_bars(browser, service):
     with opened(browser, service) as page:
         words = page.locator("#came-true-words")
-        expect(words).to_contain_text("Nothing new to go by yet")
+        expect(words).to_contain_text("Nothing new to judge by yet")
         expect(page.locator("#came-true-picture")).to_be_hidden()
         later = as_csv({f"user {user}": WARM if user % 2 else COLD for user in range(40)})
         assert page.request.post(f"{service.url}upload?refit=false", data=later).ok
@@ -532,7 +573,7 @@ def test_hostile_names_are_text_and_run_nothing(browser, service):
     with opened(browser, service, troubled=True, viewport=phone) as page:
         page.locator("#clusters .card").first.wait_for()
         usual = page.evaluate("document.querySelectorAll('script, img, svg').length")
-        page.goto(f"{service.url}#consensus/0")
+        page.goto(f"{service.url}#consensus/1")
         expect(page.locator("#heat-names li")).to_have_count(N_ITEMS)
         page.click("text=The same as a table")
         assert set(HOSTILE[:2]) <= set(texts(page, "#heat-names bdi"))

@@ -24,7 +24,7 @@ Answer = tuple[NDArray[np.int32], NDArray[np.float64]]
 
 
 class MallowsRecommender:
-    """Recommends as the models of `implicit` do, with probabilities for scores.
+    """Recommend like the models of `implicit`, with probabilities as scores.
 
     Parameters
     ----------
@@ -100,9 +100,9 @@ class MallowsRecommender:
     ) -> Answer:
         """Ids of the best items, and the chance that each is among the user's next N.
 
-        The rows of `user_items` are what counts, also for users who were not in the fit
-        (`recalculate_user` changes nothing); without it, what the users had clicked there. One
-        userid gives arrays of one dimension, several of two, filled up with -1.
+        The rows of `user_items` count, also for users who were not in the fit (`recalculate_user`
+        changes nothing); without it, what the users had clicked in the fit. One userid gives
+        arrays with one dimension, several give two, padded with -1.
 
         Items that a user liked already have a chance of 1: without `filter_already_liked_items`
         they come first.

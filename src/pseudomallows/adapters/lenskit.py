@@ -34,7 +34,7 @@ class MallowsScorer(Component[ItemList], Trainable):  # type: ignore[misc]
     """Score items by the chance that they are among the user's next `k`.
 
     The items of the query's history are the user's clicks, so users who were not in the training
-    data are scored too; whoever has no history is scored by what all users did. Items that the
+    data are scored too; users without a history are scored by what all users did. Items that the
     training data do not have, and those that the user has clicked, get no score (NaN).
 
     Attributes

@@ -94,7 +94,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--method",
         choices=["auto", *ALL_METHODS],
         default="auto",
-        help="(auto: the best for the data)",
+        help="how to fit (auto: the best for the data)",
     )
     parser.add_argument(
         "--clusters",
@@ -125,7 +125,12 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hide", type=count, default=10, metavar="N", help="clicks hidden from each user (10)"
     )
-    parser.add_argument("--k", type=count, metavar="N", help="recommendations (10, or fewer items)")
+    parser.add_argument(
+        "--k",
+        type=count,
+        metavar="N",
+        help="recommendations for each user (10, or all if there are fewer)",
+    )
 
 
 def add_saved(parser: argparse.ArgumentParser) -> None:
@@ -180,7 +185,7 @@ def add_command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
-    parser.add_argument("--quiet", action="store_true", help="say nothing but results and warnings")
+    parser.add_argument("--quiet", action="store_true", help="print results and warnings only")
     return parser
 
 

@@ -41,11 +41,11 @@ def add_consensus(adders: Any) -> None:
         "consensus",
         consensus,
         "Print the consensus of a model. Each item with its rank, mean rank and interval, cluster "
-        "by cluster.",
+        "by cluster. Clusters are numbered from 0, as in Python; reports and figures start at 1.",
         "pseudomallows consensus model.pm",
     )
     add_saved(parser)
-    parser.add_argument("--cluster", type=int, metavar="N", help="one cluster only, from 0")
+    parser.add_argument("--cluster", type=int, metavar="N", help="one cluster only; the first is 0")
     parser.add_argument(
         "--probability", type=float, default=0.95, help="that an interval contains the rank (0.95)"
     )
@@ -204,7 +204,11 @@ def add_explain(adders: Any) -> None:
     one.add_argument("--user", help="a user of the model")
     one.add_argument("--clicks", nargs="*", metavar="ITEM", help="what a new user clicked")
     parser.add_argument(
-        "--k", type=count, default=10, metavar="N", help="the probability is of the next N (10)"
+        "--k",
+        type=count,
+        default=10,
+        metavar="N",
+        help="how many next items the probability is about (10)",
     )
     add_table(parser)
 
@@ -236,7 +240,7 @@ def add_pairs(adders: Any) -> None:
     parser.add_argument("--n", type=count, default=10, metavar="N", help="how many pairs (10)")
     parser.add_argument("--user", help="about a user whose latent rankings the model keeps")
     parser.add_argument(
-        "--cluster", type=int, default=0, metavar="N", help="whose consensus, from 0 (0)"
+        "--cluster", type=int, default=0, metavar="N", help="whose consensus; the first is 0 (0)"
     )
     add_seed(parser)
     add_table(parser)

@@ -155,7 +155,9 @@ def add_report(adders: Any) -> None:
         "pseudomallows report model.pm --out report.html",
     )
     add_saved(parser)
-    parser.add_argument("--out", default="report.html", metavar="FILE", help="(report.html)")
+    parser.add_argument(
+        "--out", default="report.html", metavar="FILE", help="where to write (report.html)"
+    )
     parser.add_argument(
         "--evaluate",
         action="store_true",

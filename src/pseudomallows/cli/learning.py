@@ -183,7 +183,7 @@ def fit_file(options: argparse.Namespace) -> int:
     """Fit a file and save the model."""
     check_out(options.out, options.file)
     if options.checkpoint and options.seed is None:
-        raise ValueError("--checkpoint needs --seed, to know the fit again")
+        raise ValueError("--checkpoint needs --seed, to recognise the fit when it continues")
     more = {name: getattr(options, name) for name in ("update", "errors")}
     more = {name: value for name, value in more.items() if value is not None}
     is_parts = options.dask is not None and Path(options.file).is_dir()
@@ -280,6 +280,6 @@ def compare_distances(options: argparse.Namespace) -> int:
         "is_exact": ["yes" if np.isinf(found.effective_sizes[place]) else "no" for place in order],
     }
     write_table(table, options.out)
-    rivals = f"; not told from it: {', '.join(found.rivals)}" if found.rivals else ""
+    rivals = f"; nearly as good: {', '.join(found.rivals)}" if found.rivals else ""
     say(options, f"{found.chosen} describes unseen users best{rivals}")
     return 0

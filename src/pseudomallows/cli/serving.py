@@ -22,9 +22,13 @@ def add_serve(adders: Any) -> None:
         "pseudomallows serve model.pm --port 8000 --store clicks.sqlite",
     )
     add_saved(parser)
-    parser.add_argument("--port", type=int, default=8000, metavar="N", help="(8000)")
     parser.add_argument(
-        "--host", default="127.0.0.1", help="address; one for others needs a token (127.0.0.1)"
+        "--port", type=int, default=8000, metavar="N", help="port to listen on (8000)"
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on; others than this machine need a token (127.0.0.1)",
     )
     parser.add_argument(
         "--store",
@@ -68,12 +72,12 @@ def add_serve(adders: Any) -> None:
         action="append",
         default=[],
         metavar="HOST",
-        help="behind a proxy: the name by which pages ask for the service; may be given again",
+        help="behind a proxy: the name in the address of the pages; may be repeated",
     )
     parser.add_argument(
         "--trusted-proxies",
         metavar="ADDRESS[,ADDRESS...]",
-        help="proxies whose X-Forwarded-For says who asks (none)",
+        help="proxies whose X-Forwarded-For is believed (none)",
     )
     parser.add_argument(
         "--max-connections-per-client",

@@ -31,7 +31,7 @@ def online_retail(n_items: int | None = 200, min_purchases: int = 1) -> Clicks:
     Parameters
     ----------
     n_items : int, optional
-        The products with most buyers, so many of them; None for all. Equals go by stock code,
+        How many products, those with the most buyers; None for all. Ties are broken by stock code,
         which is also the order of the items.
     min_purchases : int
         Customers with fewer of these products are left out.
@@ -60,7 +60,7 @@ def online_retail(n_items: int | None = 200, min_purchases: int = 1) -> Clicks:
     n_bought = np.bincount(rows[chosen], minlength=len(customers))
     if n_bought.max() < least:
         raise ValueError(
-            f"no customer has min_purchases = {least} of these {len(kept)} products, the most is "
+            f"no customer has min_purchases = {least} of these {len(kept)} products; the most is "
             f"{n_bought.max()}: lower min_purchases or raise n_items"
         )
     enough = n_bought >= least
@@ -228,7 +228,7 @@ def simulate_clicks(
 ) -> Simulation:
     """Simulate users who click the first items of their latent rankings, as the paper does.
 
-    The rankings are Mallows around a random consensus, so the labels of the items tell nothing.
+    The rankings are Mallows around a random consensus, so the labels of the items say nothing.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ class Mallows:
 
     A ranking R has probability exp(-alpha / n_items * distance(R, consensus)) / Z. With the
     footrule, Kendall's, Cayley's and the Hamming distance everything here is exact, for any number
-    of items; with Ulam's up to 60 items, but for the chances of ranks, which are exact up to 10.
-    With Spearman's it is exact up to 20 items; beyond, draws come from a Markov chain each, and the
+    of items; with Ulam's up to 60 items, except rank probabilities, which are exact up to 10. With
+    Spearman's it is exact up to 20 items; beyond, each draw comes from a Markov chain, and the
     partition function, up to 1,000 items, has an error that `log_partition_error` states.
 
     Parameters
@@ -30,7 +30,7 @@ class Mallows:
     consensus : array_like of int
         The ranking in the middle; ``consensus[item]`` is a rank, 1 for the best.
     alpha : float
-        Concentration around the consensus, 0 (all rankings alike) or more.
+        Concentration around the consensus, 0 (all rankings equally likely) or more.
     distance : str
         "footrule", "spearman" (squared differences), "kendall", "cayley", "hamming" or "ulam".
 
@@ -68,7 +68,7 @@ class Mallows:
 
     @property
     def log_partition_error(self) -> float:
-        """How far off `log_partition` may be: 0, but for Spearman's distance of many items."""
+        """How far off `log_partition` may be: 0, except for Spearman's distance with many items."""
         return self._distance.log_partition_error(self.n_items, self.alpha)
 
     def expected_distance(self) -> float:

@@ -40,7 +40,7 @@ AGAIN = (
 class DaskExecutor:
     """Runs the blocks of users of a fit on Dask workers.
 
-    Tasks depend on nothing but their arguments, so a worker that is lost costs time only: Dask runs
+    Tasks depend on nothing but their arguments, so losing a worker costs only time: Dask runs
     its tasks again elsewhere, and the draws keep their bits.
 
     Parameters

@@ -53,15 +53,15 @@ def evaluate(
         are only learnt from, not judged.
     k : int, optional
         Recommendations for each user, at most all items that a user has not seen; default 10, or
-        all of these if they are fewer. The stated probabilities are those of the next `hide` ranks,
-        since so many clicks are hidden (by a split in time, or with `test`, as many as a user has
-        there on average); of more than `hide` recommendations some must be wrong.
+        all of these if they are fewer. The stated probabilities are about the next `hide` ranks,
+        since that many clicks are hidden (with a split in time or a `test`, as many as a user has
+        there on average). Of more than `hide` recommendations some must be wrong.
     method : str
-        Method of :func:`fit`; further options go there too. By "personal", which "auto" (default)
-        is for clicks, with clicks hidden at random or given as a `test`, and 100 users or more to
-        judge, the probabilities are corrected by the hidden clicks of the half of the users who are
-        not judged with them, as `held_out` would; unless `calibrate` says otherwise. By a split in
-        time a plain fit is judged, which learns from times what comes next.
+        Method of :func:`fit`; further options go there too. The default, "auto", is "personal" for
+        clicks. If clicks are hidden at random or given as a `test`, and 100 users or more are
+        judged, "personal" corrects the probabilities of each half of the users by the hidden clicks
+        of the other half, as `held_out` would; `calibrate` chooses another way. With a split in
+        time a plain fit is judged, which learns from the times what comes next.
     split : str
         Which clicks to hide: "random"; "last", each user's last `hide` clicks in time; "time",
         all clicks from a date on, which judges the users with clicks before and after it. The

@@ -65,7 +65,7 @@ def make_trial(
     asked = [name for name in ("test", "truth") if given[name] is not None]
     asked += [f"split={split!r}"] if split != "random" else []
     if len(asked) > 1:
-        raise ValueError(f"{asked[0]} says what is judged: leave out {asked[1]}")
+        raise ValueError(f"{asked[0]} already says what is judged: leave out {asked[1]}")
     if given["truth"] is not None:
         return _by_truth(prefs, given["truth"], k)
     if given["test"] is not None:

@@ -46,10 +46,10 @@ def recognise(source: Source, table: Table) -> str:
         raise source.error(line, _no_place(strange))
     raise source.error(
         line,
-        f"cannot tell what this is by its header, {', '.join(header[:5])!r}: name the columns user "
-        "and item (and rank), or rank1, rank2, ..., or user, better and worse; or say which are "
-        "which by columns={'user': ..., 'item': ...}, with header=False if there is none; or give "
-        f"kind, one of {', '.join(KINDS)}",
+        f"cannot tell from the header what this is, {', '.join(header[:5])!r}: name the columns "
+        "user and item (and rank), or rank1, rank2, ..., or user, better and worse; or say which "
+        "is which with columns={'user': ..., 'item': ...}, with header=False if there is none; or "
+        f"give kind, one of {', '.join(KINDS)}",
     )
 
 

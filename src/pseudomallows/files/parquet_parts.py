@@ -17,8 +17,8 @@ class Parts:
     """A click log in Parquet files, which Dask workers read themselves.
 
     Each file has a row for each click, with columns for user and item. All clicks of a user are in
-    one file, and the users rise by name from file to file, so that a fit has the same bits as one
-    of the whole log, however it is cut; :func:`split` makes such parts.
+    one file, and the users are sorted by name from file to file, so that a fit gives the same bits
+    however the log is cut; :func:`split` makes such parts.
 
     Parameters
     ----------

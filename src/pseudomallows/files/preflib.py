@@ -130,8 +130,8 @@ def _parse(
         if len(listed) < len(labels) and source.ending in COMPLETE:
             raise source.error(
                 number,
-                f"{len(listed)} of the {len(labels)} items are there, and a {source.ending} file "
-                "has all: is it cut?",
+                f"{len(listed)} of the {len(labels)} items are there, but a {source.ending} file "
+                "must have all: is it truncated?",
             )
         yield int(count), [[labels[item] for item in group] for group in groups if group]
 

@@ -59,14 +59,14 @@ def read(
     kind : str, optional
         "rankings": one line a user, one column an item, ranks with 1 for the best, empty for not
         ranked, equal for ties; "long-rankings": columns user, item, rank; "orderings": one line a
-        user, items, best first, seen from a header of places (1st, 2nd; rank1, rank2); "clicks":
-        columns user, item and maybe time, all others ignored; "wide-clicks": one line a user, one
-        column an item, above 0 for a click; "pairs": columns better and worse, or two sides
-        and a winner, and maybe user and count (see :meth:`Preferences.from_pairs`);
+        user, items, best first, recognised by a header of places (1st, 2nd; rank1, rank2);
+        "clicks": columns user, item and maybe time, all others ignored; "wide-clicks": one line a
+        user, one column an item, above 0 for a click; "pairs": columns better and worse, or two
+        sides and a winner, and maybe user and count (see :meth:`Preferences.from_pairs`);
         "impressions": columns user, item, clicked, and maybe slate (see
-        :meth:`Preferences.from_impressions`). Default: seen from the header; what could be two
-        things is refused. Columns user, item, clicked are impressions if some rows have 1 and some
-        0, and clicks otherwise.
+        :meth:`Preferences.from_impressions`). Default: recognised by the header; what could be
+        two things is refused. Columns user, item, clicked are impressions if some rows have 1 and
+        some 0, and clicks otherwise.
     encoding : str, optional
         Default: UTF-8, or UTF-16 if the file says so.
     ties : str
@@ -85,22 +85,22 @@ def read(
         from 0; what is not named is found by its usual names. With ``header=False`` also a list of
         the names of all columns.
     sep : str, optional
-        The text between two cells. Default: seen from the file (``,``, ``;``, ``|``, a tab, or the
-        ``::`` of MovieLens).
+        The text between two cells. Default: recognised from the file (``,``, ``;``, ``|``, a tab,
+        or the ``::`` of MovieLens).
     header : bool, optional
-        Has the file a first line with the names of its columns? Without one, they are user, item,
+        Whether the first line names the columns. Without such a line they are user, item,
         rating, timestamp, or what `columns` says. Default: yes, unless the first lines are ratings
         as MovieLens has them: user, item, a number up to 10, and seconds since 1970.
     min_rating : float, optional
-        The least rating that counts as a click; rows below it, or without one, are left out.
+        The lowest rating that counts as a click; rows below it, or without one, are left out.
         Default: every row counts, and a warning says how many ratings are low.
     min_clicks : int, optional
-        Leave out users and items with fewer clicks, again and again, until all have so many.
+        Drop users and items with fewer clicks, repeatedly, until all have that many.
 
     Warns
     -----
     ColumnWarning
-        When a column that is not used may say which rows are no clicks, such as ratings.
+        When an unused column, such as ratings, may say which rows are not clicks.
     DroppedRowsWarning
         When rows have no user or no item.
 

@@ -211,7 +211,9 @@ def read_orderings(source: Source, table: Table, has_header: bool) -> Rankings:
         while listed and listed[-1] in NO_NAME:
             listed.pop()
         if "" in listed:
-            raise source.error(number, f"place {listed.index('') + 1} is empty, but later ones not")
+            raise source.error(
+                number, f"place {listed.index('') + 1} is empty, but later ones are not"
+            )
         twice = {item for item in listed if listed.count(item) > 1} if listed else set()
         if twice:
             raise source.error(number, f"{min(twice)!r} is there twice")

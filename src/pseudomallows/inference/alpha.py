@@ -35,22 +35,22 @@ def estimate_alpha(
     executor: Executor | None = None,
     distance: str = "footrule",
 ) -> float:
-    """Estimate alpha from what is known of the users.
+    """Estimate alpha from what is known about the users.
 
     Parameters
     ----------
     prefs : Preferences
-        What is known of the users.
+        What is known about the users.
     method : str
-        "similarity": the alpha whose expected cosine similarity between two users is that of the
-        data; the paper's method with the exact curve in place of simulated data sets, for full
-        rankings and for clicks. "likelihood": the alpha under which the data are most likely, the
-        consensus summed out: any ranking may be it. By a short chain of consensuses and the exact
-        likelihood given each of them; its noise is a tenth or so of the standard error.
+        "similarity": the alpha at which two users are expected to be as similar (by cosine) as in
+        the data. This is the paper's method, with the exact curve instead of simulated data sets,
+        for full rankings and for clicks. "likelihood": the alpha under which the data are most
+        likely, summed over all consensuses, by a short chain of consensuses and the exact
+        likelihood given each; its noise is about a tenth of the standard error.
     rng : numpy.random.Generator or seed, optional
         Used by "likelihood" only.
     distance : str
-        "footrule"; of another one, of clicks "kendall", give method="likelihood".
+        "footrule"; for another one (for clicks, "kendall") give method="likelihood".
 
     Examples
     --------
@@ -64,7 +64,7 @@ def estimate_alpha(
     check_preferences(prefs)
     if method == "similarity" and distances.get(distance).name != "footrule":
         raise ValueError(
-            f"method='similarity' is of the footrule: for distance={distance!r} give "
+            f"method='similarity' works with the footrule only: for distance={distance!r} give "
             "method='likelihood'"
         )
     table = prefs.by_size() if method == "similarity" else None
@@ -80,7 +80,7 @@ def estimate_alpha(
 def _finite(alpha: float) -> float:
     if math.isinf(alpha):
         raise ValueError(
-            "the users agree in everything (or there is one user only), so no finite alpha is "
+            "the users agree on everything (or there is only one user), so no finite alpha is "
             "best: give alpha, or use method='mcmc', where its prior decides"
         )
     return alpha

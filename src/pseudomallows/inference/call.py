@@ -77,7 +77,7 @@ class Call:
     ) -> tuple[Plan, dict[str, Any]]:
         """The plan, checked; and for the settings how the number of clusters was chosen."""
         if is_remote(self.executor) and options.get("keep_latent"):
-            raise ValueError("keep_latent does not go with Dask workers: leave executor out")
+            raise ValueError("keep_latent does not work with Dask workers: leave executor out")
         curve: dict[str, Any] = {}
         if n_clusters == "auto":
             check_not_votes(self.prefs)

@@ -28,8 +28,8 @@ USERS_EACH, MAX_CLUSTERS = 10, 40  # at least so many users for each cluster
 
 
 class ClustersWarning(UserWarning):
-    """The number of clusters was not really chosen: nothing was compared, or the best was the
-    largest that was tried."""
+    """The number of clusters was not really chosen: nothing was compared, or the best number was
+    the largest that was tried."""
 
 
 class HeldOutScores:
@@ -125,7 +125,7 @@ def check_not_votes(prefs: Preferences) -> None:
     if prefs.is_vote:
         raise ValueError(
             "clusters need people who compared several pairs, and here each compared one, which "
-            "says nothing of who is like whom: leave n_clusters out, or give the user of each "
+            "says nothing about who resembles whom: leave n_clusters out, or give the user of each "
             "comparison"
         )
 
@@ -152,7 +152,7 @@ def choose_clusters(
     Parameters
     ----------
     prefs : Preferences
-        What is known of the users; of more than 4,000 a random part.
+        What is known about the users; if there are more than 4,000, a random part is used.
     largest : int, optional
         The largest number to try; default 40, and at most one for every 10 users.
     alpha : float, optional
@@ -181,8 +181,8 @@ def choose_clusters(
     population = make_population(prefs.one_row_each()[0], executor, distance)
     if not population.sums_out:
         raise ValueError(
-            f"users known in part by {distance} have no exact likelihood to choose the number of "
-            "clusters by: give n_clusters as a number"
+            f"users known in part by {distance} have no exact likelihood by which to choose the "
+            "number of clusters: give n_clusters as a number"
         )
     rows = rng.permutation(population.n_rows)[:MAX_ROWS]
     weights = np.zeros_like(population.row_weights)

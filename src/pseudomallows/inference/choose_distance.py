@@ -54,12 +54,12 @@ class DistanceScores(HeldOutScores):
 
     @property
     def chosen(self) -> str:
-        """The distance of the best mean score."""
+        """The distance with the best mean score."""
         return self.distances[int(self.means.argmax())]
 
     @property
     def rivals(self) -> list[str]:
-        """Others within two standard errors of the best: the data do not tell them apart."""
+        """Others within two standard errors of the best: the data cannot separate them."""
         near = self.means.max() - self.means <= 2 * self.errors
         pairs = zip(self.distances, near, strict=True)
         return [name for name, is_near in pairs if is_near and name != self.chosen]
@@ -67,7 +67,7 @@ class DistanceScores(HeldOutScores):
     def __repr__(self) -> str:
         order = np.argsort(-self.means, kind="stable")
         listed = ", ".join(f"{self.distances[place]} {self.means[place]:.2f}" for place in order)
-        also = f", not told from {' and '.join(self.rivals)}" if self.rivals else ""
+        also = f"; nearly as good: {' and '.join(self.rivals)}" if self.rivals else ""
         return f"DistanceScores({self.chosen} is best{also}; mean scores {listed})"
 
 
@@ -80,17 +80,17 @@ def choose_distance(
 ) -> DistanceScores:
     """Choose the distance by the likelihood of users held out.
 
-    The users are cut into three parts; for each distance consensus and alpha are sampled given two
-    of them, and the third is scored. Where the exact likelihood of users known in part is not known
-    (Spearman, Cayley, Ulam; Kendall with gaps) it is estimated by importance sampling, with latent
-    rankings drawn from the footrule's exact law.
+    The users are cut into three parts. For each distance, consensus and alpha are sampled from two
+    of them, and the third is scored. Where partial rankings have no exact likelihood (Spearman,
+    Cayley, Ulam; Kendall with gaps), it is estimated by importance sampling, with latent rankings
+    drawn from the footrule's exact law.
 
     Parameters
     ----------
     prefs : Preferences
-        What is known of the users; of more than 1,000 a random part.
+        What is known about the users; if there are more than 1,000, a random part is used.
     names : sequence of str, optional
-        The distances to try; default: all that take so many items.
+        The distances to try; default: all that work for this many items.
     rng : numpy.random.Generator or seed, optional
         Source of randomness.
     progress : bool or callable, optional
@@ -110,7 +110,7 @@ def choose_distance(
     rows = rng.permutation(data.n_users)[:MAX_ROWS]
     if len(rows) < 2 * N_FOLDS:
         raise ValueError(
-            f"to compare distances at least {2 * N_FOLDS} users must say something, got {len(rows)}"
+            f"comparing distances needs {2 * N_FOLDS} informative users or more, got {len(rows)}"
         )
     tried, report = _names(names, data.n_items), as_progress(progress, "comparing distances")
     folds, scores, sizes = np.array_split(rows, N_FOLDS), [], []
@@ -205,7 +205,7 @@ def estimate_log_likelihoods(
 
 
 def _draw_by_footrule(rankings: Ranking, consensus: Ranking, alpha: float, seed: int) -> Ranking:
-    """``latent[row, draw, item]``, given what is known of each row."""
+    """``latent[row, draw, item]``, given what is known about each row."""
     n_rows, n_items = rankings.shape
     rows = np.repeat(rankings, N_PROPOSED, axis=0)
     streams = Streams(seed, 0, np.arange(len(rows)), np.ones(len(rows), dtype=np.int64))

@@ -37,38 +37,38 @@ def update(
 ) -> Fit:
     """The posterior of the clicks of a fit and of more clicks together; the old one stays as it is.
 
-    With the method and the options of the fit. By "mcmc" (unless latent rankings are drawn) and
-    "matched" each chain goes on from its last draw, with a warmup of 10 sweeps, in the clusters
-    that there are: the result is that of a fit of all clicks, within Monte Carlo error. If little
-    is new, and there is one cluster, the draws of "mcmc" stay instead, and weigh by the exact
-    probability of what is new: then only users who are new or have changed are looked at. That is
-    done as long as the draws are worth half of their number, and `n_draws` is not given. "personal"
-    keeps its blend, unless there are a quarter more clicks than those it was chosen from, and
-    begins with the old weights: the result is that of learning from all clicks with this blend.
-    Fits of clicks by other methods, which have no such chains, are made anew. A fit of rankings, or
-    of parts, keeps no data, and is refused: fit all data anew.
+    The method and the options are those of the fit. With "mcmc" (unless it draws latent rankings)
+    and "matched", each chain continues from its last draw, with a warmup of 10 sweeps and the same
+    clusters: the result is that of a fit of all clicks, within Monte Carlo error. If little is new
+    and there is one cluster, "mcmc" keeps its draws and weighs them by the exact probability of the
+    new clicks, so it looks only at users who are new or have changed. It does so while the draws
+    are worth half of their number, unless `n_draws` is given. "personal" starts from the old
+    weights and keeps its blend until there are a quarter more clicks than it was chosen from: the
+    result is that of learning from all clicks with this blend. Other methods have no chains to
+    continue and fit again. A fit of rankings, or of parts, keeps no data and is refused: fit all
+    data again.
 
     Parameters
     ----------
     posterior : Posterior or PersonalFit
         A fit of clicks, from `fit`, from a file, or from an update.
     more : Clicks, or anything that :meth:`Preferences.from_clicks` takes
-        Users are known by their names: a known one has the old clicks and the new ones, and a new
-        one comes after the old ones. A matrix has the users 0, 1, ...; to say that they are new
-        ones, make it clicks with names (``users=``). Items must be those of the fit: one more
-        changes the law of all, so that calls for a fit anew.
+        Users are recognised by name: known ones keep their old clicks and get the new ones; new
+        ones come after them. The users of a matrix are 0, 1, ...; if they are new people, make
+        it clicks with names (``users=``). Items must be those of the fit: a new item changes the
+        law of all others and needs a new fit.
     n_draws : int, optional
-        Draws kept from each chain; default as many as before. What chains that go on save is the
-        start and most of the warmup; with half of the draws they take half of the time, but R-hat
-        is larger.
+        Draws kept from each chain; default as many as before. Chains that continue save the
+        start and most of the warmup; with half the draws they take half the time, but R-hat is
+        larger.
     rng, progress, executor : optional
         As for :func:`fit`. Give another seed than that of the fit.
 
     Returns
     -------
     Posterior or PersonalFit
-        With all users. Its settings say under "updates" how often chains went on; the largest
-        cluster is the first, as after a fit.
+        With all users. ``settings["updates"]`` counts how often chains were continued; the
+        largest cluster comes first, as after a fit.
 
     Examples
     --------

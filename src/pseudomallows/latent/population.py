@@ -406,7 +406,7 @@ def check_informative(informative: NDArray[np.bool_]) -> None:
     """Refuse data that say nothing at all."""
     if not informative.any():
         raise ValueError(
-            "no user says anything: give at least one row with a rank, or with some items clicked "
+            "no informative rows: give at least one row with a rank, or with some items clicked "
             "and others not, and a weight above 0"
         )
 

@@ -83,13 +83,13 @@ def describe_contradictions(n_users: int, n_all: int, user: Any, cycle: list[Any
 class AlphaWarning(UserWarning):
     """Nothing in the data bounds the alpha of some clusters from above: `clusters`, `medians`.
 
-    Some consensus leaves none of their users in disagreement, so that the prior decides alone.
+    One consensus agrees with all of their users, so the prior alone decides.
     """
 
     def __init__(self, clusters: list[int], medians: list[float], n_clusters: int):
         self.clusters, self.medians = clusters, medians
         found = [
-            f"cluster {cluster}: the data set no upper limit on its alpha (median {median:.3g})"
+            f"cluster={cluster}: the data set no upper limit on its alpha (median {median:.3g})"
             for cluster, median in zip(clusters, medians, strict=True)
         ]
         if n_clusters == 1:
@@ -127,9 +127,9 @@ class UncorrectedWarning(UserWarning):
         self.window, self.largest = window, largest
         super().__init__(
             f"the probabilities of the next {window} items are not corrected: what comes true was "
-            f"learnt for windows of 1 to {largest}. They are those of the model alone, which may "
-            f"be off by ten points and more. To mend it, ask for a window of {largest} or less, or "
-            f"fit with held_out= later clicks, {window} or more of each of at least 50 users"
+            f"learnt for windows of 1 to {largest}. They come from the model alone and may be off "
+            f"by ten points or more. Ask for a window of {largest} or less, or fit with held_out= "
+            f"later clicks, {window} or more of each of at least 50 users"
         )
 
 
@@ -147,7 +147,7 @@ class VotesWarning(UserWarning):
 
 
 class MatchedWarning(UserWarning):
-    """The matched law is not near enough to the exact one: `n_draws` draws, weighed by the exact
+    """The matched law is not close enough to the exact one: `n_draws` draws, weighed by the exact
     likelihood, are worth `effective_share` of them."""
 
     def __init__(self, effective_share: float, n_draws: int):
@@ -296,7 +296,7 @@ class Diagnostics:
 
     @property
     def has_many(self) -> bool:
-        """Are there so many items that the worst of them is so by chance?"""
+        """Are there so many items that the worst of them is bad by chance?"""
         return self.is_sample or len(self.rank_rhat) > MANY
 
     @property

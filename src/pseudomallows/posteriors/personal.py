@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PersonalModel:
-    """What gives every user an order of their own, also one never seen before.
+    """What gives every user their own order, new users too.
 
     Attributes
     ----------
@@ -153,7 +153,8 @@ class PersonalModel:
             return self.scores_of(seen, rows)
         if users is None:
             raise ValueError(
-                "new users need scores, and those of this fit were given: fit again with theirs"
+                "new users need scores, and the scores of this fit were given from outside: fit "
+                "again with theirs"
             )
         return np.asarray(self.scores[users[rows]])
 
@@ -213,12 +214,12 @@ class PersonalModel:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PersonalFit(PersonalModel):
-    """An order of each user's own, and what it was learnt from.
+    """Every user's own order, and what it was learnt from.
 
     The users' orders are not drawn, so there are no draws, clusters or diagnostics of them; the
     consensus of all users, `population`, has these. :func:`recommend` gives each user's next items,
     :func:`user_intervals` the ranks of one user, and `most_clicked` the items by popularity, for
-    users of whom nothing is known.
+    users without clicks.
 
     Attributes
     ----------
@@ -232,7 +233,7 @@ class PersonalFit(PersonalModel):
         The clusters that the probabilities are blended with.
     population : Posterior or None
         The consensus of all users, if it was asked for (`with_consensus`), as method "auto" does.
-        Then the fit answers all that a posterior does: `fit.summary()` is
+        Then the fit also answers what a posterior does: `fit.summary()` is
         `fit.population.summary()`.
     """
 
@@ -320,7 +321,7 @@ class PersonalFit(PersonalModel):
     def most_clicked(self) -> list[dict[str, Any]]:
         """The items by popularity, best first: rank, item, and the share of users who clicked it.
 
-        The order that serves users of whom nothing is known.
+        This order serves users without clicks.
         """
         return [
             {"rank": place + 1, "item": self.items[item], "share": float(self.popularity[item])}

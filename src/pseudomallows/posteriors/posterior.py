@@ -55,10 +55,10 @@ class Posterior:
         Share of each cluster in the population.
     chain_memberships : (n_chains, n_users, n_clusters) array
         ``chain_memberships[chain, user, cluster]``: probability, by one chain, that a user belongs
-        to a cluster, given what is known of the user; see `memberships`.
+        to a cluster, given what is known about the user; see `memberships`.
     leaders : (n_chains, n_leaders, n_clusters, n_items) array
-        Exact consensuses by which the clusters were told apart, where those of the draws are
-        approximate; else empty.
+        Exact consensuses that separated the clusters, where those of the draws are approximate;
+        otherwise empty.
     errors : (n_chains, n_draws, n_values) array
         How often comparisons are wrong: theta of ``errors="bernoulli"``, the two certainties of
         "logistic"; empty where there are none. See `theta`.
@@ -95,7 +95,9 @@ class Posterior:
         """For a notebook: the first items of each cluster, with their intervals."""
         n_chains, n_draws, n_clusters, n_items = self.consensus.shape
         words = f"by {self.settings.get('method', '?')}: {n_chains} chains of {n_draws} draws, "
-        words += f"{n_items:,} items" + (f", {n_clusters} clusters" if n_clusters > 1 else "")
+        words += f"{n_items:,} items"
+        if n_clusters > 1:  # numbered as in the report and the figures
+            words += f", {n_clusters} clusters; in calls, cluster 1 is cluster=0"
         shares, n_shown = self.shares.mean(axis=(0, 1)), 10 if n_clusters == 1 else 5
         parts = []
         for cluster in range(min(n_clusters, MAX_CLUSTERS_SHOWN)):
@@ -104,7 +106,9 @@ class Posterior:
                 for row in self.summary(cluster, first=n_shown)
             ]
             title = (
-                f"cluster {cluster}, {100 * shares[cluster]:.0f} %" if n_clusters > 1 else "item"
+                f"cluster {cluster + 1}, {100 * shares[cluster]:.0f} %"
+                if n_clusters > 1
+                else "item"
             )
             parts.append(table(["", title, "rank, 95 % interval"], rows))
         return card("Posterior", words, *parts)
@@ -168,8 +172,8 @@ class Posterior:
     def memberships(self) -> NDArray[np.float64]:
         """``memberships[user, cluster]``: probability that a user belongs to a cluster.
 
-        The mean over the chains. From the exact likelihood of what is known of the user; for one of
-        whom nothing is known, the shares of the clusters.
+        The mean over the chains, from the exact likelihood of what is known about the user. A user
+        of whom nothing is known gets the shares of the clusters.
         """
         return np.asarray(self.chain_memberships.mean(axis=0, dtype=np.float64))
 
@@ -196,7 +200,7 @@ class Posterior:
     def rank_probabilities(self, cluster: int = 0) -> NDArray[np.float64]:
         """``probabilities[item, rank - 1]`` is the weighted share of draws with that rank.
 
-        For up to 20,000 items; the other answers know no such limit.
+        For up to 20,000 items; the other methods have no such limit.
         """
         many_items.check_room(self.n_items)
         return share_of_ranks(self._draws(cluster), self.weights.ravel())
@@ -270,7 +274,7 @@ class Posterior:
     def intervals(self, probability: float | str = 0.95, cluster: int = 0) -> NDArray[Any]:
         """Highest-density interval of each item's rank: ``[item]`` is (lowest, highest).
 
-        The shortest run of ranks that holds at least `probability`; of several, the likeliest.
+        The shortest run of ranks that holds at least `probability`; of several, the most likely.
         ``intervals("alpha")`` is short for `alpha_intervals`.
         """
         if isinstance(probability, str):
@@ -291,7 +295,7 @@ class Posterior:
 
     @cached_property
     def effective_size(self) -> float:
-        """How many equal draws the weighted draws are worth; it knows nothing of the chains."""
+        """How many equal draws the weighted draws are worth; see `diagnostics` for chains."""
         return weighted_effective_size(self.weights)
 
     def diagnostics(self, cluster: int = 0, some: bool = False) -> Diagnostics:

@@ -18,8 +18,8 @@ A saved fit is a ZIP archive that `numpy.load` can open too, without pickle:
   clicks, row by row; of one from comparisons ``pair_*.npy``; of one from several kinds,
   ``mixed_parts.npy``, and the arrays of each part with its number before them, ``part0_*.npy``.
 
-Since version 3 the settings say the kind of the data, and whether everything is known of the users.
-Versions above the one known here are refused; older ones stay readable.
+Since version 3 the settings say the kind of the data, and whether everything is known about the
+users. Versions above the one known here are refused; older ones stay readable.
 """
 
 import io

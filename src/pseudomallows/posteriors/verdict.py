@@ -19,6 +19,7 @@ from .posterior import Posterior
 
 POOR_RHAT, POOR_SIZE = 1.2, 10.0  # up to here, with care
 GOOD_CALIBRATION, POOR_CALIBRATION = 0.03, 0.1
+USE = "use the order and its intervals."
 CHAIN_NOTE = (
     "R-hat compares the chains, or the halves of one: far above 1, they disagree. Successive draws "
     "are alike; the effective number says how many independent draws they are worth."
@@ -122,7 +123,7 @@ def _words_of_votes(posterior: Posterior) -> str:
 
 def _answer(worst: float, least: float, wanted: float) -> tuple[str, str]:
     if worst <= RHAT_LIMIT and least >= wanted:
-        return "yes", "The draws have settled, and there are enough of them."
+        return "yes", f"The draws have settled, and there are enough of them: {USE}"
     if worst <= POOR_RHAT and least >= min(POOR_SIZE, wanted):
         words = "The draws have nearly settled: the order is about right, its intervals are rough."
         return "with care", words
@@ -146,7 +147,7 @@ def _judge_draws(posterior: Posterior) -> Verdict:
         ("draws", f"{n_draws:,}", ""),
     ]
     if size >= wanted:
-        words = "The draws are independent of each other, and there are enough of them."
+        words = f"The draws are independent, and there are enough of them: {USE}"
         return Verdict("yes", words, "", checks, DRAW_NOTE)
     words = "Few draws carry nearly all the weight, so the intervals are rough."
     answer = "with care" if size >= min(POOR_SIZE, wanted) else "no"
@@ -158,9 +159,10 @@ def _judge_personal(error: float | None) -> Verdict:
         words = "Nobody has checked yet whether its chances come true."
         advice = "Measure it with pm.evaluate, which hides some clicks and counts."
         return Verdict("with care", words, advice)
-    words = f"Stated chances are off by {error:.1%} on average, on clicks the fit had not seen."
+    words = f"Stated chances are off by {error:.1%} on average, on clicks the fit had not seen"
     if error <= GOOD_CALIBRATION:
-        return Verdict("yes", words)
+        return Verdict("yes", f"{words}: they mean what they say.")
+    words += ": trust the order, not the chances."
     advice = "Give later clicks as held_out; they correct the chances."
     return Verdict("with care" if error <= POOR_CALIBRATION else "no", words, advice)
 

@@ -1,4 +1,4 @@
-"""What is known of the users, checked once, then trusted."""
+"""What is known about the users, checked once, then trusted."""
 
 from .blocks import Clicks, Rankings, SizeTable, check_clicks
 from .checks import MAX_WEIGHT, check_known, check_weights, rows_of_names

@@ -139,7 +139,7 @@ class Pairs(Preferences):
 
     @property
     def is_contradictory(self) -> bool:
-        """Does a user contradict himself, so that no ranking agrees with all he says?"""
+        """Does a user contradict themselves, so that no ranking agrees with all they say?"""
         return not bool(self.is_consistent[self.is_informative].all())
 
     def take(self, rows: ArrayLike) -> "Pairs":
@@ -233,7 +233,7 @@ class Pairs(Preferences):
         return ties + ties.T
 
     def as_votes(self) -> "Pairs":
-        """The same comparisons, but nobody knows who made which: each has its own person.
+        """The same comparisons without their users: each counts as a vote by a different person.
 
         A row is a win of one item over another, or a tie of two, and its weight says how often
         that was said. The rows are named 0, 1, ...

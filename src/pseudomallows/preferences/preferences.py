@@ -24,20 +24,20 @@ class ZeroBasedWarning(UserWarning):
 
 
 class ColumnWarning(UserWarning):
-    """A column of a table that may mean more than is made of it."""
+    """A column of a table that was ignored, though it may matter."""
 
 
 class IgnoredColumnWarning(ColumnWarning):
-    """A column of a table of clicks that may say which rows are none."""
+    """A column of a table of clicks that may say which rows are not clicks."""
 
 
 class DroppedRowsWarning(UserWarning):
-    """Rows that say nothing here: without a user or an item, or with one that the fit lacks."""
+    """Rows that were left out: without a user or an item, or with one that the fit lacks."""
 
 
 @dataclass(frozen=True, eq=False)
 class Preferences(ABC):
-    """What is known of the users.
+    """What is known about the users.
 
     Make one with :meth:`from_rankings`, :meth:`from_orderings`, :meth:`from_clicks`,
     :meth:`from_pairs` or :meth:`from_impressions`; the result is of the class :class:`Rankings`,
@@ -179,10 +179,10 @@ class Preferences(ABC):
             named is found by its usual names. Of rows like ``[("ann", "tea", 9), ...]``, or of an
             array of such rows: the list of what they hold, such as ``["user", "item", "time"]``.
         min_rating : float, optional
-            The least rating that counts as a click; rows below it, or without one, are left out.
+            The lowest rating that counts as a click; rows below it, or without one, are left out.
             Default: every row counts, and a warning says how many ratings are low.
         min_clicks : int, optional
-            Leave out users and items with fewer clicks, again and again, until all have so many.
+            Drop users and items with fewer clicks, repeatedly, until all have that many.
 
         Examples
         --------
@@ -210,7 +210,7 @@ class Preferences(ABC):
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
     ) -> Pairs:
-        """Comparisons: who preferred which of two items, or neither, as often as they said so.
+        """Comparisons: who preferred which of two items, or neither, and how often.
 
         Parameters
         ----------
@@ -223,8 +223,8 @@ class Preferences(ABC):
             ignored. A list has rows (user, better, worse) or (better, worse); a dict is
             {user: [(better, worse), ...]}.
 
-            Without a user, each row is by a person of its own: these votes become one row for each
-            two items and answer, with how often it was given as its weight.
+            Without users, each row is a vote by a different person. Equal votes become one row,
+            with their number as its weight.
         weights : (n_users,) array_like of int, optional
             How many people each user stands for; without users, each row of `pairs`.
         users, items : sequence, optional
@@ -271,7 +271,7 @@ class Preferences(ABC):
         """Impressions: what each user was shown, and whether they took it, as comparisons.
 
         Of the items that were shown at once, each that was clicked is preferred to each that was
-        passed over. Nothing is said of two clicked items, of two passed over, or of items that were
+        passed over. This says nothing about two clicked items, two passed over, or items that were
         never shown together.
 
         Parameters
@@ -308,8 +308,8 @@ class Preferences(ABC):
         """The users of several data sets together: some who rank, some who click, some who compare.
 
         The rows are those of the first, then of the second, and so on. If all are of one kind, so
-        is the result; otherwise it is :class:`Mixed`. Every user has a name of their own, or all
-        are numbered from 0 and are numbered anew.
+        is the result; otherwise it is :class:`Mixed`. All users must have different names; if all
+        are numbered from 0, they get new numbers.
 
         The items are those of all, by name. An item that a part does not have is not ranked there
         (so it comes after the items that are), not clicked, or not compared.
@@ -355,7 +355,7 @@ class Preferences(ABC):
 
     @property
     def is_full(self) -> bool:
-        """Is everything known of the users who say anything?"""
+        """Is everything known about the users who say anything?"""
         return bool(np.all(self.is_row_full | ~self.is_informative))
 
     @property
@@ -422,7 +422,7 @@ class Preferences(ABC):
 
     @property
     def is_contradictory(self) -> bool:
-        """Does a user contradict himself, so that no ranking agrees with all he says?"""
+        """Does a user contradict themselves, so that no ranking agrees with all they say?"""
         return False
 
     def by_size(self) -> SizeTable | None:

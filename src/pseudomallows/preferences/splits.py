@@ -150,7 +150,7 @@ def as_time(at: Any) -> float:
 def times_of(prefs: Clicks, what: str) -> NDArray[np.float64]:
     """The times of the clicks, or an error that says what needs them."""
     if prefs.times is None:
-        raise ValueError(f"{what} cannot be told, as the clicks have no times: {TIMES}")
+        raise ValueError(f"{what} is unknown, as the clicks have no times: {TIMES}")
     return prefs.times
 
 
@@ -173,7 +173,7 @@ def _has_more(prefs: Clicks, hide: int, users: NDArray[np.bool_] | None) -> NDAr
         enough &= users
     if not enough.any():
         raise ValueError(
-            f"no user has more than {hide} clicks to hide, the most is "
+            f"no user has more than {hide} clicks to hide; the most is "
             f"{prefs.n_clicks.max(initial=0)}: lower hide"
         )
     return enough

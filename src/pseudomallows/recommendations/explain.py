@@ -58,7 +58,7 @@ class Explanation:
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """The amounts as parts of all that counts, for and against: without signs they add up
+        """The amounts as shares of the total, for and against: without their signs they add up
         to 1."""
         return self.amounts / max(float(np.abs(self.amounts).sum()), 1e-300)
 
@@ -112,8 +112,8 @@ class Explanation:
     def _cluster_words(self, row: int) -> str:
         mine = {name: values[row] for name, values in self.details.items()}
         return (
-            f"in cluster {self.names[row]}, to which the user belongs with {mine['membership']:.0%}"
-            f", it has rank {mine['rank']} and a chance of {mine['chance']:.1%}"
+            f"in cluster={self.names[row]} (the user's with probability {mine['membership']:.0%})"
+            f" it has rank {mine['rank']} and a chance of {mine['chance']:.1%}"
         )
 
 
@@ -122,11 +122,11 @@ def explain(
 ) -> Explanation:
     """Say what speaks for an item, for one user, in numbers that add up.
 
-    By a personal fit the score of an item is the sum of what each of the user's clicks adds to it,
-    and of what is added for everybody: these are the reasons. The probability rises with the score.
-    Other fits have clusters: there the probability is the sum over the clusters of the user's
-    membership times the item's chance. For users known by rankings or comparisons it is the sum
-    over the ranks 1 to k of the latent rankings that the fit has kept.
+    In a personal fit, the score of an item is a sum: what each of the user's clicks adds, and what
+    is added for everybody. These are the reasons, and the probability rises with the score. In
+    other fits, the probability is the sum over the clusters of the user's membership times the
+    item's chance there. For users known by rankings or comparisons, it is the sum over the ranks 1
+    to k in the latent rankings that the fit has kept.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def explain(
         Clicks of a new user instead: a list of items, or the forms of :func:`recommend` for one
         user.
     k : int
-        The probability is that of the next k.
+        The probability is that of being among the next k.
 
     Examples
     --------
@@ -161,7 +161,9 @@ def explain(
     users = one_user(posterior, user, clicks)
     name = users.clicks.users[0]
     if code in users.clicks.codes:
-        raise ValueError(f"{name!r} has clicked {item!r} already: ask for an item that may come")
+        raise ValueError(
+            f"{name!r} has clicked {item!r} already: ask about an item not clicked yet"
+        )
     reasons = reasons_of_one(posterior, users, np.array([code]), window)
     chances = recommender_of(posterior).chances(users, window, window, MAX_ERROR, ONE)
     return _explanation(name, item, reasons, float(chances.table(ONE_USER)[0][0, code]), window)

@@ -35,9 +35,10 @@ class NextPairs:
     items, others : array
         Names of the two items of each pair; the first is the likelier to be preferred.
     probabilities : array
-        Probability that the first is preferred; that of the other answer is 1 less it.
+        Probability that the first is preferred; the other answer has 1 minus it.
     information : array
-        What the answer will tell, on average, in bits: 0 nothing, 1 all of a question of yes or no.
+        What the answer will tell on average, in bits: 0 is nothing, 1 is the most that a question
+        with two answers can tell.
     """
 
     items: NDArray[Any]
@@ -86,22 +87,22 @@ def next_pairs(
     cluster: int = 0,
     rng: np.random.Generator | int | None = None,
 ) -> NextPairs:
-    """The pairs of items whose comparison would tell most about the consensus, or about a user.
+    """Find the pairs of items whose comparison would tell the most about the consensus, or a user.
 
     Parameters
     ----------
     posterior : Posterior
         A fit with draws, of any data.
     user : optional
-        A user named in `keep_latent` of the fit: the pairs whose answer would tell most about that
-        user's ranking. Default: the answer of somebody new, about the consensus.
+        A user named in `keep_latent` of the fit: find the pairs that would tell the most about this
+        user's ranking. By default, somebody new is asked, to learn about the consensus.
     n : int
         How many pairs.
     cluster : int
         Whose consensus.
     rng : numpy.random.Generator or seed, optional
-        For distances other than Kendall's, whose chances of pairs are estimated from 4,000 draws at
-        five alphas; Kendall's have a closed form.
+        Not needed for Kendall's distance, which has a closed form. For the others, the chances of
+        pairs are estimated from 4,000 draws at five alphas.
 
     Examples
     --------

@@ -42,12 +42,12 @@ class Recommendations:
     item_names : array
         ``item_names[code]`` is the name of an item.
     errors : (n_users, k) array
-        Monte Carlo standard error of each probability, from how parts of the draws differ; it would
-        be 0 with endless draws. Where the draws hardly differ for a sample of the users, as in fits
-        of very many, one draw does for all, and the largest deviation in the sample is the error.
-        Where few draws suit a new user's clicks it is large, and says so: then only a fit with that
-        user helps. NaN for "pseudo" and "personal", where none is known, and where there is no
-        item.
+        Monte Carlo standard error of each probability, from how much parts of the draws differ;
+        with endless draws it would be 0. Where the draws hardly differ for a sample of the users,
+        as in fits of very many users, one draw answers for all, and the error is the largest
+        deviation in the sample. A large error of a new user means that few draws suit their
+        clicks; only a fit with that user helps. NaN for "pseudo" and "personal", where it is not
+        known, and where there is no item.
     """
 
     users: NDArray[Any]
@@ -122,21 +122,21 @@ def recommend(
     posterior : Posterior or PersonalFit
         From a fit of clicks; or of partial rankings or comparisons with `keep_latent`.
     k : int
-        How many items; at most all of them. A user with fewer unseen ones gets all of these.
+        How many items, at most all. A user with fewer unseen items gets all of them.
     users : list or name, optional
         Names of users of the fit, or one of them; default all.
     clicks : optional
         Clicks of new users, with no refit: a dict {user: [item, ...]} or the forms of
         :meth:`Preferences.from_clicks`, with the items of the fit.
     exclude : optional
-        Items not to show: a list of them; or, for each user their own, a dict {user: [item, ...]},
-        or a matrix (users x items, SciPy sparse or an array) with a row for each user in the
+        Items not to show: a list for everybody; or, for each user, a dict {user: [item, ...]} or
+        a matrix (users x items, SciPy sparse or an array) with a row for each user in the
         answer. The probabilities do not change: each is the chance that an item is among the next
         k of *all* unseen items, shown or not.
     only : optional
         Items to choose from, in the same forms; a user whom a dict does not name may be shown any.
     window : int, optional
-        The probability is that of the next `window` ranks; default k.
+        The probability is about the next `window` ranks; default k.
     by : str
         "look_up": without drawing any user's ranking; from tables of the paper's law for "pseudo",
         and by exact sums over the latent rankings for the other methods. "draws": by counting
@@ -144,18 +144,18 @@ def recommend(
     executor : optional
         Anything with a `map`; default: threads on all cores.
     max_error : float
-        For methods other than "pseudo" and "personal": the Monte Carlo error allowed. More and more
-        draws of the consensus are used, until the error of each recommended probability is at most
-        this, or all draws are used; what weighs less than a thousandth of the mean is left out.
-        0 uses them all. The errors are in the answer.
+        For methods other than "pseudo" and "personal": the Monte Carlo error allowed. More draws of
+        the consensus are used until the error of each recommended probability is at most this, or
+        all draws are used; what weighs less than a thousandth of the mean is left out. 0 uses all
+        draws. The answer states the errors.
 
     Notes
     -----
     The probabilities are means over the draws of the consensus. A new user's clicks also say which
-    draws, and which clusters, are right: each counts by the exact probability of these clicks under
-    it, as if the user had been in the fit. The draws of "pseudo" are rough and count alike; its
-    clusters are weighed in the same way, by a few exact consensuses. Clusters that would make up
-    1 % of a user's memberships together are left out there.
+    draws, and which clusters, fit: each counts by the exact probability of these clicks under it,
+    as if the user had been in the fit. The draws of "pseudo" are rough and count equally; its
+    clusters are weighed in the same way, by a few exact consensuses. There, clusters that together
+    make up less than 1 % of a user's memberships are left out.
 
     Examples
     --------
@@ -264,9 +264,9 @@ def memberships(
     Returns
     -------
     (n_users, n_clusters) array
-        By the exact probability of the clicks under each draw and cluster, the draws weighed by it
-        too, as if the user had been in the fit; with a Monte Carlo error of 0.005 at most, if there
-        are draws enough. What would count for next to nothing is left out.
+        From the exact probability of the clicks under each draw and cluster, which also weighs the
+        draws, as if the user had been in the fit. The Monte Carlo error is at most 0.005 if there
+        are enough draws. Draws and clusters that hardly count are left out.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def user_intervals(
     clicks : optional
         Clicks of one new user instead, in the forms of :func:`recommend`.
     probability : float
-        At least so much lies in each interval, the shortest there is.
+        Probability that an interval holds the rank; each interval is the shortest with that much.
     n_draws : int
         Rankings drawn.
 

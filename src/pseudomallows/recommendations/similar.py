@@ -31,7 +31,7 @@ class Similar:
     what : str
         "item" or "user".
     name
-        Of the one.
+        Name of the item or user that was asked about.
     codes : array
         Codes of the items, or rows of the users.
     names : array
@@ -65,11 +65,11 @@ class Similar:
 def similar_items(posterior: Fit, item: Any, k: int = 10) -> Similar:
     """Find the items that are most like one.
 
-    By a personal fit: what a click on either adds to the score of the other, the mean of both ways;
-    where the scores were given, the correlation of the scores over the users. By clusters: 1 minus
-    the mean difference, over the clusters by their shares, of the mean ranks of the two, as a part
-    of the largest there can be; 1 for two items that every cluster ranks alike. One consensus
-    alone does not say which items are alike.
+    In a personal fit, the similarity is what a click on either item adds to the score of the other,
+    averaged over both directions; if the scores were given, it is the correlation of the scores
+    over the users. With clusters, it is 1 minus the difference of the two mean ranks, averaged over
+    the clusters by their shares and divided by the largest possible difference: 1 for two items
+    that every cluster ranks alike. A single consensus does not say which items are alike.
 
     Parameters
     ----------
@@ -101,8 +101,8 @@ def similar_items(posterior: Fit, item: Any, k: int = 10) -> Similar:
 def similar_users(posterior: Fit, user: Any = None, k: int = 10, *, clicks: Any = None) -> Similar:
     """Find the users of a fit who are most like one.
 
-    By a personal fit: the cosine of their scores, less those of the average user. By clusters: the
-    probability that both belong to the same one.
+    In a personal fit, the similarity is the cosine of their scores, after subtracting those of the
+    average user. With clusters, it is the probability that both belong to the same one.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def similar_users(posterior: Fit, user: Any = None, k: int = 10, *, clicks: Any 
     k = check_count(k, "k")
     if not posterior.n_users:
         raise ValueError(
-            "this fit keeps no users, as it was fitted to parts: there is nobody to be like"
+            "this fit keeps no users, as it was fitted to parts: there is nobody to compare with"
         )
     if isinstance(posterior, PersonalFit):
         one = one_user(posterior, user, clicks)

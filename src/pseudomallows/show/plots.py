@@ -1,4 +1,7 @@
-"""Figures. This module alone imports the plotting library."""
+"""Figures. This module alone imports the plotting library.
+
+As in the report, figures number clusters from 1; the argument `cluster` counts from 0.
+"""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -136,8 +139,8 @@ def traces(
     cluster: int = 0,
     n_columns: int = 2,
 ) -> "Figure":
-    """A grid of traces: alpha first, then the rank of each of these items (by name); default the
-    five that come first in the consensus."""
+    """A grid of traces: alpha first, then the rank of each of these items (by name); by default, of
+    the first five of the consensus."""
     chosen = posterior.point_consensus(cluster=cluster, names=True)[:5] if items is None else items
     shown, n_columns = [None, *chosen], check_count(n_columns, "n_columns")
     n_rows = -(-len(shown) // n_columns)
@@ -181,8 +184,8 @@ def top_k(
 
 
 def memberships(posterior: Posterior, ax: "Axes | None" = None) -> "Axes":
-    """The probabilities of the clusters, user by user: one column a user, in the order of the
-    likeliest cluster and how sure it is."""
+    """Which cluster each user belongs to: one column a user, sorted by the most likely cluster and
+    how sure it is."""
     table = posterior.memberships
     if not len(table):
         raise ValueError("this posterior keeps no users, so there are no memberships to show")
@@ -193,10 +196,12 @@ def memberships(posterior: Posterior, ax: "Axes | None" = None) -> "Axes":
     for cluster in range(posterior.n_clusters):
         high = low + table[order, cluster]
         colour = COLOURS[cluster % len(COLOURS)]
-        ax.stairs(high, edges, baseline=low, fill=True, color=colour, label=f"cluster {cluster}")
+        ax.stairs(
+            high, edges, baseline=low, fill=True, color=colour, label=f"cluster {cluster + 1}"
+        )
         low = high
     ax.set(
-        xlabel="users, by their likeliest cluster",
+        xlabel="users, by their most likely cluster",
         ylabel="probability",
         title="Who belongs to which cluster",
         xlim=(0, len(table)),
@@ -224,7 +229,7 @@ def rank_histograms(
 ) -> "Axes":
     """Histograms, chain by chain, of the place of each draw among all draws.
 
-    Chains that agree have flat histograms (Vehtari et al. 2021). Ties take random places, and
+    Chains that agree have flat histograms (Vehtari et al. 2021). Ties are broken at random, and
     weights do not count.
     """
     ax = _axes(ax, width=7.5, height=3.2)
@@ -271,7 +276,7 @@ def shares(posterior: Posterior, ax: "Axes | None" = None) -> "Axes":
     ax = _axes(ax, width=6.4, height=4)
     draws = posterior.shares.reshape(-1, posterior.n_clusters)
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
-    means, places = draws.mean(axis=0), np.arange(posterior.n_clusters)
+    means, places = draws.mean(axis=0), np.arange(1, posterior.n_clusters + 1)
     ax.bar(places, means, color=COLOUR, alpha=0.7)
     ax.vlines(places, low, high, color="0.2", linewidth=1.5)
     ax.set(xlabel="cluster", ylabel="share of the population", title="Clusters", ylim=(0, None))
@@ -316,7 +321,7 @@ def elbow(curve: ClusterCurve | Posterior, ax: "Axes | None" = None) -> "Axes":
 
 
 def distances(scores: DistanceScores, ax: "Axes | None" = None) -> "Axes":
-    """How far each distance stays behind the best one in describing an unseen user.
+    """How far each distance falls behind the best one in describing an unseen user.
 
     Takes what :func:`choose_distance` returns. A bar is two standard errors of the difference.
     """
@@ -324,7 +329,7 @@ def distances(scores: DistanceScores, ax: "Axes | None" = None) -> "Axes":
     order = np.argsort(scores.means, kind="stable")
     behind = scores.means[order] - scores.means.max()
     names = [scores.distances[place] for place in order]
-    also = f" (not told from {' and '.join(scores.rivals)})" if scores.rivals else ""
+    also = f" (as good: {' and '.join(scores.rivals)})" if scores.rivals else ""
     how: dict[str, Any] = {"color": COLOUR, "fmt": "o", "capsize": 3}
     ax.errorbar(behind, names, xerr=2 * scores.errors[order], **how)
     ax.axvline(0, color="0.5", linestyle=":", linewidth=1)
@@ -339,7 +344,7 @@ def _title(words: str, posterior: Posterior, cluster: int) -> str:
     if posterior.n_clusters == 1:
         return words
     share = posterior.shares[:, :, cluster].mean()
-    return f"{words}, cluster {cluster} ({share:.0%})"
+    return f"{words}, cluster {cluster + 1} ({share:.0%})"
 
 
 def _axes(ax: "Axes | None", width: float, height: float) -> "Axes":

@@ -1,4 +1,4 @@
-"""report: one self-contained HTML page about a fit, for people who are no statisticians.
+"""report: one self-contained HTML page about a fit, for people who are not statisticians.
 
 The page asks nothing of the network and holds no script; its pictures are part of it. They are not
 drawn by `plots`, so that names are text of the page: they wrap on a phone, follow light and dark,
@@ -36,15 +36,15 @@ N_FIRST = 2  # items named as the favourites of a cluster
 MAX_LEADERS = 3  # items that may come first, as named in the headline
 N_APART = 3  # items that tell a cluster from the others
 CALIBRATION_WORDS = {
-    "last": "The chances were corrected by the last clicks of some users, which were hidden: a "
-    "chance is that of what comes next.",
-    "cut": "The chances were corrected by all clicks after a date, which were hidden: a chance is "
-    "that of what comes after such a date.",
-    "random": "The chances were corrected by clicks hidden at random, as is usual for clicks "
-    "without times: a chance is that of one more click like those that are there, not of the "
-    "next one in time.",
-    "law": "The chances were corrected by the clicks that the model takes for the last ones: a "
-    "chance is that of the ranks after the clicks.",
+    "last": "The chances were corrected by hiding the last clicks of some users: a chance is about "
+    "what comes next.",
+    "cut": "The chances were corrected by hiding all clicks after a date: a chance is about what "
+    "comes after such a date.",
+    "random": "The chances were corrected by hiding clicks at random, as is usual for clicks "
+    "without times: a chance is about one more click like the others, not about the next one in "
+    "time.",
+    "law": "The chances were corrected by hiding the clicks that the model takes for the last ones: "
+    "a chance is about the ranks after the clicks.",
 }  # what a chance means, by the clicks that were hidden
 
 

@@ -108,7 +108,7 @@ class Guard:
         origin = headers.get(b"origin", b"").decode("latin-1").lower()
         site = origin.partition("://")[2]
         if origin and site != host and without_port(site) not in self.names:
-            raise ServiceError(403, "a page of another site must not ask here (Origin)")
+            raise ServiceError(403, "pages of other sites may not ask here (Origin)")
         client = (scope.get("client") or ("",))[0]
         if self.rate_limit is not None and not self.rate_limit.take(client[:100]):
             raise ServiceError(429, "too many requests: wait a second", RETRY)
@@ -137,7 +137,7 @@ def _read_headers(scope: Message) -> dict[bytes, bytes]:
     size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
     for name, value in scope["headers"]:
         if name in ONCE and name in headers:
-            raise ServiceError(400, f"the header {name.decode()} must come once, and came again")
+            raise ServiceError(400, f"the header {name.decode()} must come only once")
         headers[name] = value
         size += len(name) + len(value)
     if size > MAX_HEAD:

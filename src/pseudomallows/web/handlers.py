@@ -281,7 +281,7 @@ async def _save(request: Request, path: Path) -> None:
             async for part in request.stream():
                 stream.write(part)
     except ClientDisconnect:
-        raise ServiceError(400, "the client went before it had sent all") from None
+        raise ServiceError(400, "the client disconnected before it had sent everything") from None
     except OSError as error:
         words = f"the service cannot keep the file while it reads it: {error.strerror}"
         raise ServiceError(507, words) from None
@@ -292,7 +292,7 @@ async def _read(request: Request, kind: type[T], default: bytes = b"") -> T:
     try:
         body = await request.body()
     except ClientDisconnect:
-        raise ServiceError(400, "the client went before it had sent all") from None
+        raise ServiceError(400, "the client disconnected before it had sent everything") from None
     try:
         return msgspec.json.decode(body or default, type=kind)
     except msgspec.ValidationError as error:

@@ -1,6 +1,7 @@
 """The description of the service for machines (OpenAPI 3.1) and, as a page, for people."""
 
 import html
+import json
 from typing import Any
 
 import msgspec
@@ -21,6 +22,14 @@ ERRORS = {
     431: "the head is too large",
     503: "not for the moment",
     507: "the disk is full",
+}
+SOME = ["an item"]
+EXAMPLES: dict[str, Any] = {  # of what is asked, by its type or media type
+    "RecommendRequest": {"clicks": SOME, "k": 3, "reasons": True},
+    "BatchRequest": {"users": [{"id": "somebody", "clicks": SOME, "k": 3}]},
+    "ClicksRequest": {"clicks": SOME},
+    "RefitRequest": {"clusters": None, "method": None},
+    "text/csv": "user,item\nanna,tea\nben,tea",
 }
 ALWAYS = (400, 408, 413, 429, 431, 503)  # the guard may answer so to any request
 
@@ -67,6 +76,9 @@ def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
     if endpoint.asks is not None:
         body = _content(endpoint.asks, schemas, "what is asked")
         operation["requestBody"] = {"required": True, "content": body["content"]}
+        name = endpoint.asks if isinstance(endpoint.asks, str) else endpoint.asks.__name__
+        ((_, content),) = body["content"].items()
+        content["example"] = EXAMPLES[name]
     if endpoint.writes:
         operation["security"] = [{"token": []}, {}]
     return operation
@@ -93,42 +105,91 @@ def _content(kind: Any, schemas: dict[Any, Any], words: str) -> dict[str, Any]:
 
 
 def as_page(description: dict[str, Any]) -> str:
-    """The description as a page, without any script."""
+    """The description as a page to read and, where scripts run, to try."""
+    version = html.escape(__version__)
     parts = [
-        "<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>pseudomallows: addresses"
-        "</title><meta name='viewport' content='width=device-width'>",
-        f"<h1>pseudomallows {html.escape(__version__)}</h1>",
-        "<p>All of it for machines: <a href='/openapi.json'>openapi.json</a></p>",
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
+        "<title>pseudomallows: addresses</title>",
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        '<link rel="icon" href="static/icon.svg" type="image/svg+xml">',
+        '<link rel="stylesheet" href="static/style.css">',
+        '<script type="module" src="static/docs.js"></script></head>',
+        f'<body><main class="inside docs"><h1>pseudomallows {version}: all addresses</h1>',
+        '<p class="lead">Read what each address takes and answers, and try it here. '
+        'For machines: <a href="openapi.json">openapi.json</a>. '
+        '<a href="./">Back to the page of the model</a>.</p>',
+        "<form hidden>",
+        '<label class="label" for="token">Token</label>',
+        '<input id="token" type="password" autocomplete="off" spellcheck="false">',
+        '<p class="soft small">Only for addresses that write, if the service has one.</p></form>',
     ]
     for path, methods in description["paths"].items():
         for method, operation in methods.items():
-            parts.append(f"<h2><code>{method.upper()} {html.escape(path)}</code></h2>")
-            parts.append(f"<p>{html.escape(operation['summary'])}.</p>")
-            parts += _page_rows(operation)
+            parts += _section(path, method.upper(), operation)
     parts.append("<h2>Types</h2><dl>")
     for name, schema in description["components"]["schemas"].items():
         rows = ", ".join(map(html.escape, schema.get("properties", {})))
         words = html.escape(schema.get("description", ""))
         parts.append(f"<dt><b>{html.escape(name)}</b></dt><dd>{words} <code>{rows}</code></dd>")
-    return "\n".join([*parts, "</dl></html>"])
+    return "\n".join([*parts, "</dl></main></body></html>"])
+
+
+def _section(path: str, method: str, operation: dict[str, Any]) -> list[str]:
+    """One address, folded: what it takes and answers, and a form to send a request."""
+    address, summary = html.escape(f"{method} {path}"), html.escape(operation["summary"])
+    head = f'<details class="card"><summary><code>{address}</code> {summary}</summary>'
+    return [head, *_page_rows(operation), *_form(path, method, operation), "</details>"]
 
 
 def _page_rows(operation: dict[str, Any]) -> list[str]:
     """What an address takes and answers, and whether it needs the token."""
     rows = []
-    if operation["parameters"]:
-        names = ", ".join(html.escape(row["name"]) for row in operation["parameters"])
-        rows.append(f"<p>Parameters: <code>{names}</code></p>")
     if "requestBody" in operation:
         rows.append(f"<p>Takes {_media(operation['requestBody'])}</p>")
     rows += [
-        f"<p>{status}: {html.escape(answer['description'])}, {_media(answer)}</p>"
+        f"<p>Answers {status}: {_media(answer)}</p>"
         for status, answer in operation["responses"].items()
         if status.startswith("2")
     ]
     if "security" in operation:
         rows.append("<p>Needs the token, if the service has one.</p>")
     return rows
+
+
+def _form(path: str, method: str, operation: dict[str, Any]) -> list[str]:
+    """A form to send a request; hidden where no script could send it."""
+    name, media, body = operation["operationId"], "", []
+    if "requestBody" in operation:
+        ((media, content),) = operation["requestBody"]["content"].items()
+        example = content["example"]
+        text = example if isinstance(example, str) else json.dumps(example, indent=2)
+        body = [
+            f'<label class="label" for="{name}-body">Body</label>',
+            f'<textarea id="{name}-body" name="body" rows="{text.count(chr(10)) + 1}" '
+            f'spellcheck="false">{html.escape(text)}</textarea>',
+        ]
+    writes = ' data-writes="true"' if "security" in operation else ""
+    head = f'<form hidden data-method="{method}" data-path="{html.escape(path)}"'
+    return [
+        f'{head} data-media="{html.escape(media)}"{writes}>',
+        *(_field(name, row) for row in operation["parameters"]),
+        *body,
+        f'<p class="actions"><button type="submit">Send {method}</button></p>',
+        "<output></output></form>",
+    ]
+
+
+def _field(operation: str, row: dict[str, Any]) -> str:
+    """The label and box of a parameter; what a query leaves empty is not sent."""
+    name, place, schema = html.escape(row["name"]), row["in"], row["schema"]
+    needed = " required" if row["required"] else ""
+    default = json.dumps(schema["default"]) if "default" in schema else ""
+    return (
+        f'<label class="label" for="{operation}-{name}">{name}</label>'
+        f'<input id="{operation}-{name}" name="{name}" data-in="{place}" type="text" '
+        f'autocomplete="off" spellcheck="false" placeholder="{html.escape(default)}"{needed}>'
+    )
 
 
 def _media(part: dict[str, Any]) -> str:

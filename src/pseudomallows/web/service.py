@@ -201,7 +201,7 @@ class Service:
         n_removed = await self.store.ask(lambda store: store.remove_user(user))
         if not n_removed:
             more = "; the model's own clicks stay" if user in self.model.rows else ""
-            raise ServiceError(404, f"no clicks are stored of a user {user[:80]!r}{more}")
+            raise ServiceError(404, f"no clicks are stored for user {user[:80]!r}{more}")
         return n_removed
 
     async def remove_upload(self, name: str) -> int:
@@ -217,7 +217,7 @@ class Service:
     async def slow(self, work: Callable[[], T]) -> T:
         """Work that would hold up the others, in a thread; not too much of it."""
         if self._waiting >= self.limits.waiting:
-            raise ServiceError(503, "too many long answers are asked for: try again", RETRY)
+            raise ServiceError(503, "too many long requests at once: try again", RETRY)
         self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._slow, work)

@@ -291,7 +291,7 @@ def test_values_are_checked(method, kind, n_clusters, name, value, error, words)
 
 
 def test_errors_of_votes_cannot_be_told_from_disagreement():
-    with pytest.raises(ValueError, match="errors='logistic' cannot be told from disagreement"):
+    with pytest.raises(ValueError, match="errors='logistic' looks the same as disagreement"):
         pm.fit(data("votes"), errors="logistic", rng=1)
 
 

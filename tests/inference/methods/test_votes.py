@@ -139,9 +139,9 @@ def strengths_of(posterior):
 def test_clusters_of_votes_are_refused_in_words():
     prefs = votes_of_wins(WINS)
     for n_clusters in (2, "auto"):
-        with pytest.raises(ValueError, match="says nothing of who is like whom"):
+        with pytest.raises(ValueError, match="says nothing about who resembles whom"):
             pm.fit(prefs, "mcmc", distance="kendall", n_clusters=n_clusters)
-    with pytest.raises(ValueError, match="says nothing of who is like whom"):
+    with pytest.raises(ValueError, match="says nothing about who resembles whom"):
         pm.choose_clusters(prefs, distance="kendall")
 
 

@@ -25,8 +25,8 @@ class Matched(Sampler):
         """The matched law is one of the footrule; others need none, or have none."""
         if self.distance != "footrule":
             raise ValueError(
-                f"method='matched' is of the footrule, got distance={self.distance!r}: use "
-                "method='mcmc'"
+                f"method='matched' works with the footrule only, got distance={self.distance!r}: "
+                "use method='mcmc'"
             )
 
     def is_matched(self, case: Case) -> bool:

@@ -151,7 +151,7 @@ class Mcmc(Sampler):
                 return made
             if self.errors not in (None, "none"):
                 raise ValueError(
-                    f"errors={self.errors!r} cannot be told from disagreement where each person "
+                    f"errors={self.errors!r} looks the same as disagreement where each person "
                     "compares one pair: leave errors out"
                 )
             return made.with_gaps(self.gaps)

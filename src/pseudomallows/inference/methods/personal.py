@@ -52,7 +52,7 @@ class Personal(Options):
         "Blend regressions, factors and popularity, with weights learnt on inner splits, where one "
         "click of each user is hidden. False, or for fewer than 10 items, or fewer than 50 users "
         "with two clicks: one regression, its penalty the best of a few. With more than 4,000 "
-        "items the regressions are on the 200 nearest items of each.",
+        "items each item is regressed on its 150 nearest ones.",
         check=flag,
     )
     scores: Any = option(

@@ -103,8 +103,8 @@ class Pseudo(PseudoMethod):
         super().check_distance(case)
         if case.has_clicks and self.distance != "footrule":
             raise ValueError(
-                f"method='pseudo' on clicks is of the footrule, got distance={self.distance!r}: "
-                "use method='mcmc'"
+                "method='pseudo' on clicks works with the footrule only, got "
+                f"distance={self.distance!r}: use method='mcmc'"
             )
 
     def other_defaults(self, case: Case) -> dict[str, Any]:

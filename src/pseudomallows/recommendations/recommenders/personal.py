@@ -138,7 +138,7 @@ class PersonalChances:
         window: int,
         others: Floats | None,
     ) -> Floats:
-        """What comes true: from chances, scores and what is known of the users."""
+        """What comes true: from chances, scores and what is known about the users."""
         correction = self.model.correction_for(window)
         if correction is None:
             return law.chances

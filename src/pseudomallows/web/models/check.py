@@ -19,8 +19,8 @@ MOST_CLICKS = 200_000  # that are read in search of users with new ones
 MOST_USERS = 5_000  # whose clicks are looked at: the mean is known to half a point by them
 USERS_AT_ONCE = 100  # asked for: other readers of the store get in between
 NOTHING = (
-    "Nothing new to go by yet: since the model was fitted, none of its users has clicked an item "
-    "that was new to them."
+    "Nothing new to judge by yet: since the model was fitted, none of its users has clicked an "
+    "item that was new to them."
 )
 
 
@@ -28,7 +28,7 @@ def check_model(model: Model, store: Store) -> CheckAnswer:
     """Whether the probabilities of a model have come true, on the newest stored clicks."""
     if not model.clicks.n_users:
         raise ServiceError(
-            404, "this model keeps no users, so nobody can tell which clicks are new to them"
+            404, "this model keeps no users, so it cannot know which clicks are new to them"
         )
     new = _new_clicks(model, store)
     if new is None:

@@ -1,4 +1,5 @@
-// Consensus: how probable each rank is for each item, as a heat plot and as a table.
+// Consensus: how probable each rank is for each item, as a heat plot and as a table. People see
+// clusters numbered from 1, in the address too; the service numbers them from 0.
 
 import { byId, count, draw, lastOnly, make, named, percent, plain, showTrouble } from "./dom.js";
 import { ask } from "./service.js";
@@ -15,7 +16,7 @@ const answers = lastOnly();
 
 export function prepare() {
   byId("cluster").addEventListener("change", (event) => {
-    history.replaceState(null, "", `#consensus/${event.target.value}`);
+    history.replaceState(null, "", `#consensus/${Number(event.target.value) + 1}`);
     choose(Number(event.target.value));
   });
   const heat = byId("heat"), cells = byId("cells");
@@ -29,7 +30,7 @@ export function prepare() {
 export function renew(itsModel, itsClusters) {
   [model, clusters, stale] = [itsModel, itsClusters, true];
   const options = clusters.map(({ cluster, share }) =>
-    make("option", { value: cluster, text: `${cluster} (${percent(share)} of the users)` }));
+    make("option", { value: cluster, text: `${cluster + 1} (${percent(share)} of the users)` }));
   byId("cluster").replaceChildren(...options);
   byId("cluster-part").hidden = clusters.length < 2;
   byId("consensus-words").textContent = wordsOf(model);
@@ -37,15 +38,15 @@ export function renew(itsModel, itsClusters) {
 }
 
 function wordsOf({ method, n_clusters }) {
-  if (!n_clusters) return "Each user has an order of their own, so there is no consensus to show. “Try it” shows what comes next for a user.";
-  if (method === "personal") return "Each user has an order of their own; these are the clusters that it is blended with.";
+  if (!n_clusters) return "Each user has their own order, so there is no consensus to show. “Try it” shows what comes next for a user.";
+  if (method === "personal") return "Each user has their own order; these are the clusters that it is blended with.";
   const whose = n_clusters < 2 ? "the users" : "the users of a cluster";
   return `The order that ${whose} share, and how sure each rank is.`;
 }
 
 export function show(rest) {
-  const known = clusters.some(({ cluster }) => String(cluster) === rest);
-  choose(known ? Number(rest) : wanted);
+  const known = clusters.some(({ cluster }) => String(cluster + 1) === rest);
+  choose(known ? Number(rest) - 1 : wanted);
 }
 
 function choose(cluster) {
@@ -89,7 +90,7 @@ function redraw() {
   unpoint();
 }
 
-const which = () => (clusters.length < 2 ? "the consensus" : `the consensus of cluster ${shown.cluster}`);
+const which = () => (clusters.length < 2 ? "the consensus" : `the consensus of cluster ${shown.cluster + 1}`);
 
 // One unit a cell; the picture is stretched to the room there is.
 function picture(probabilities, nBins, strongest) {

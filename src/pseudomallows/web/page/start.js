@@ -8,7 +8,7 @@ const METHODS = {
   balanced: "balanced Pseudo-Mallows, with weights that correct its error",
   mcmc: "the exact model, by a Markov chain",
   matched: "the matched law of clicks, which is very nearly exact",
-  personal: "personal: an order of each user's own",
+  personal: "personal: every user has their own order",
 };
 const FEWEST = 30; // recommendations of which a share is told
 const N_POPULAR = 3; // items shown where there are no clusters
@@ -70,7 +70,7 @@ async function tellCheck(model) {
 function surest(bins) {
   const { stated, observed, count: n } = bins.at(-1);
   if (bins.length < 2 || n < FEWEST) return "";
-  return ` Of the surest ${count(n)}, ${exact(observed)} came true, and ${exact(stated)} were stated.`;
+  return ` Of the ${count(n)} surest ones, ${exact(observed)} came true, where ${exact(stated)} was stated.`;
 }
 
 const exact = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
@@ -108,7 +108,7 @@ const bestList = (items) => make("ol", { class: "best" }, ...items.map((item) =>
 function clusterCard(cluster, several, largest) {
   const list = bestList(cluster.best);
   if (!several) return make("li", { class: "card" }, list);
-  const link = make("a", { href: `#consensus/${cluster.cluster}`, text: `Cluster ${cluster.cluster}` });
+  const link = make("a", { href: `#consensus/${cluster.cluster + 1}`, text: `Cluster ${cluster.cluster + 1}` });
   const size = make("span", { class: "soft", text: `${percent(cluster.share)}, ${many(cluster.users, "user")}` });
   const head = make("div", { class: "row" }, make("h3", {}, link), size);
   return make("li", { class: "card" }, head, bar(cluster.share / largest), list);

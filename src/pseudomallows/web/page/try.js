@@ -1,4 +1,4 @@
-// Try it: pick items as if they had been clicked, and see what comes next.
+// Try it: pick items as if they had been clicked, or look up a user, and see what comes next.
 
 import {
   bar, byId, debounced, lastOnly, make, many, named, percent, plain, scaleTop, setBar, showTrouble,
@@ -12,6 +12,7 @@ const N_POPULAR = 8;
 const MAX_WHY = 3, LEAST_WHY = 0.05; // reasons told on each side, and the share of one that is told
 
 let picks = []; // names, as the service spells them
+let who = null; // the user who was looked up, in place of picks
 let found = []; // what the list offers: {item, users}
 let active = -1; // its row the arrow keys are on
 let waits = false; // the list is not yet that of the words in the box
@@ -36,6 +37,12 @@ export function prepare() {
   byId("options").addEventListener("click", pickClicked);
   byId("chips").addEventListener("keydown", steerChips);
   byId("clear").addEventListener("click", clearAll);
+  byId("look-up").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const user = byId("user").value;
+    if (user === who) recommend();
+    else location.hash = user ? `#try/${encodeURIComponent(user)}` : "#try";
+  });
 }
 
 export function renew(_, itsClusters) {
@@ -43,12 +50,37 @@ export function renew(_, itsClusters) {
   stale = true;
 }
 
-export function show() {
-  if (stale) {
-    stale = false;
-    offerPopular();
-    if (picks.length) recommend();
+// "#try/ann" is the user ann.
+export function show(rest) {
+  const user = decoded(rest), isNew = stale || user !== who;
+  if (stale) offerPopular();
+  stale = false;
+  if (user !== who) become(user);
+  if (isNew) recommend();
+}
+
+function decoded(text) {
+  try {
+    return text ? decodeURIComponent(text) : null;
+  } catch {
+    return text; // typed by hand, with a stray per cent sign
   }
+}
+
+function become(user) {
+  who = user;
+  byId("user").value = who ?? "";
+  byId("next-title").textContent = who === null ? "What comes next" : `What comes next for ${plain(who, 60)}`;
+  byId("recommendations").classList.toggle("of-user", who !== null);
+  showTrouble(byId("try-trouble"), null);
+  noAnswer();
+}
+
+// Back from a user to picks of one's own.
+function leaveUser() {
+  if (who === null) return;
+  history.replaceState(null, "", "#try");
+  become(null);
 }
 
 // The list under the search box
@@ -147,6 +179,7 @@ function pickFromList(row) {
 // Clicks
 
 function add(item) {
+  leaveUser();
   if (!picks.includes(item)) picks.push(item);
   say(`${plain(item, 60)} added.`);
   redraw();
@@ -154,6 +187,7 @@ function add(item) {
 }
 
 function remove(item) {
+  leaveUser();
   picks = picks.filter((other) => other !== item);
   say(`${plain(item, 60)} removed.`);
   redraw();
@@ -161,6 +195,7 @@ function remove(item) {
 }
 
 function clearAll() {
+  leaveUser();
   picks = [];
   say("All clicks removed.");
   redraw();
@@ -227,10 +262,10 @@ function offer(item) {
 // What comes next
 
 async function recommend() {
-  if (!picks.length) return noAnswer();
+  if (who === null && !picks.length) return noAnswer();
   byId("recommendations").setAttribute("aria-busy", "true");
   try {
-    const answer = await answers((signal) => post("recommend", { clicks: picks, k: K, reasons: true }, { signal }));
+    const answer = await answers(question());
     if (!answer) return undefined;
     byId("recommendations").removeAttribute("aria-busy");
     showTrouble(byId("try-trouble"), null);
@@ -239,9 +274,14 @@ async function recommend() {
   } catch (error) {
     noAnswer();
     byId("next-words").textContent = "No recommendations at the moment.";
-    showTrouble(byId("try-trouble"), error, recommend);
+    showTrouble(byId("try-trouble"), error, error.status === 404 ? null : recommend);
   }
   return undefined;
+}
+
+function question() {
+  if (who === null) return (signal) => post("recommend", { clicks: picks, k: K, reasons: true }, { signal });
+  return (signal) => ask(`users/${encodeURIComponent(who)}/recommendations?k=${K}&reasons=true`, { signal });
 }
 
 function noAnswer() {
@@ -250,21 +290,22 @@ function noAnswer() {
   byId("recommendations").replaceChildren();
   byId("recommendations").removeAttribute("aria-busy");
   byId("recommendations").hidden = byId("close-part").hidden = true;
-  byId("next-words").textContent = "Pick an item, and recommendations appear here.";
+  byId("next-words").textContent = "Pick an item or look up a user, and recommendations appear here.";
 }
 
 function tellNext(rows) {
   const list = byId("recommendations");
   list.hidden = !rows.length;
   if (!rows.length) {
-    byId("next-words").textContent = "You have clicked everything there is.";
+    byId("next-words").textContent = `${who === null ? "You have" : "This user has"} clicked everything there is.`;
     list.replaceChildren();
     return;
   }
   const top = scaleTop(Math.max(...rows.map((each) => each.probability)));
   byId("next-words").textContent =
-    `The chance that you would click it among your next ${rows.length}. A full bar is ${percent(top)}. ` +
-    (rows.some((each) => because(each.reasons ?? []).length) ? "Below each: what speaks for it or against it, as parts of all that counts." : "");
+    `The chance that it is among the next ${rows.length} ${who === null ? "you" : "this user"} would click. ` +
+    `All bars start at 0; a full bar is ${percent(top)}. ` +
+    (rows.some((each) => because(each.reasons ?? []).length) ? "Below each: its reasons, for and against, as shares of the total." : "");
   redrawRows(list, rows, top);
   const first = rows[0];
   say(`${many(rows.length, "recommendation")}; first ${plain(first.item, 60)}, ${percent(first.probability)}.`);
@@ -316,7 +357,7 @@ function because(reasons) {
 }
 
 function reason({ kind, name, share }) {
-  const words = { popularity: "popular with everybody", rest: "everything else", cluster: `cluster ${name}` }[kind];
+  const words = { popularity: "popular with everybody", rest: "everything else", cluster: `cluster ${Number(name) + 1}` }[kind];
   return [words ?? named(name, 40), ` (${percent(Math.abs(share))})`];
 }
 
@@ -328,13 +369,13 @@ function tellClose(memberships) {
     .sort((one, other) => other.share - one.share)
     .filter(({ share }, place) => place === 0 || (share >= FEWEST && place < MAX_CLOSE));
   byId("close-words").textContent =
-    `The chance that you belong to each of the ${memberships.length} groups, as your clicks tell it.`;
+    `The chance, by these clicks, of belonging to each of the ${memberships.length} groups.`;
   byId("close").replaceChildren(...sorted.map(closeRow));
 }
 
 function closeRow({ share, cluster }) {
   const best = clusters.find((each) => each.cluster === cluster)?.best ?? [];
-  const link = make("a", { href: `#consensus/${cluster}`, text: `Cluster ${cluster}` });
+  const link = make("a", { href: `#consensus/${cluster + 1}`, text: `Cluster ${cluster + 1}` });
   const words = make("span", { class: "row" }, link, make("span", { class: "value", text: percent(share) }));
   const row = make("div", { class: "bar-row" }, words, bar(share));
   if (best.length) row.append(make("span", { class: "soft small likes" }, "likes best ", ...joined(best)));

@@ -78,7 +78,7 @@ class AsyncStore:
     async def add(self, user: str, items: Sequence[str]) -> list[str]:
         """Store clicks of a user; all stored clicks of the user, once they are on the disk."""
         if self._queue.qsize() >= MAX_WAITING:
-            raise ServiceError(503, "too many clicks wait for the store: try again", RETRY)
+            raise ServiceError(503, "too many clicks are waiting for the store: try again", RETRY)
         task = NewClicks(user, items)
         self._queue.put(task)
         try:
