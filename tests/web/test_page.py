@@ -19,6 +19,7 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.posteriors.diagnostics import ConvergenceWarning
+from pseudomallows.show.page import plain, readable
 
 PAGE = Path(pm.__file__).parent / "web" / "page"
 SCRIPTS = sorted(PAGE.glob("*.js"))
@@ -453,6 +454,22 @@ def test_the_bars_show_what_the_service_said(browser, service):
         np.testing.assert_allclose(np.divide(shares, shares[0]), chances / chances[0], rtol=1e-6)
 
 
+def test_names_in_capitals_are_written_as_the_report_writes_them(browser, service):
+    names = [
+        "WHITE HANGING HEART T-LIGHT HOLDER",
+        "iPhone 4",
+        "USB",
+        "3D PUZZLES",
+        "6 RIBBONS, RED",
+    ]
+    names += ["ÉCLAIRS À LA CRÈME", "PAPER CHAIN KIT 50'S", "12345678", *HOSTILE[:5]]
+    with opened(browser, service) as page:
+        words = (
+            "names => import('/static/dom.js').then(dom => names.map(name => dom.readable(name)))"
+        )
+        assert page.evaluate(words, names) == [plain(readable(name)) for name in names]
+
+
 def test_a_user_is_looked_up_by_name(browser, service):
     with opened(browser, service, "try", troubled=True) as page:
         page.fill("#user", "user 3")
@@ -462,6 +479,9 @@ def test_a_user_is_looked_up_by_name(browser, service):
         assert texts(page, "#recommendations .row bdi") == [row["item"] for row in told]
         expect(page.locator("#next-title")).to_have_text("What comes next for user 3")
         assert page.url.endswith("#try/user%203")
+        page.reload()
+        expect(page.locator("#recommendations li")).to_have_count(len(told))
+        expect(page.locator("#popular li").first).to_be_visible()
         page.fill("#user", "<b>nobody/%</b>")
         page.click("#look-up button")
         expect(page.locator("#try-trouble")).to_contain_text("No user is named '<b>nobody/%</b>'")

@@ -101,7 +101,7 @@ async def recommend_user(service: Service, request: Request) -> Response:
     writes=True,
 )
 async def add_clicks(service: Service, request: Request) -> Response:
-    """Keep new clicks of a user."""
+    """Store new clicks of a user."""
     asked, user = await _read(request, ClicksRequest), request.path_params["user"]
     clicks = await service.add_clicks(user, asked.clicks)
     return _json(encode(ClicksAnswer(user, clicks)))
@@ -114,32 +114,32 @@ async def add_clicks(service: Service, request: Request) -> Response:
     "GET", "/consensus", query=(CLUSTER,), answers=ConsensusAnswer, errors=(404,), writes=False
 )
 async def consensus(service: Service, request: Request) -> Response:
-    """The consensus of a cluster."""
+    """The consensus of a cluster; the first is 0."""
     cluster, summary = CLUSTER.read(request), service.model.summary
     return _json(await service.slow(lambda: summary.consensus(cluster)))
 
 
 @endpoint("GET", "/clusters", answers=ClustersAnswer, writes=False)
 async def clusters(service: Service, request: Request) -> Response:
-    """The clusters."""
+    """The clusters, each with its share and its best items."""
     return _json(await service.slow(service.model.summary.clusters))
 
 
 @endpoint("GET", "/items", query=(SEARCH, LIMIT), answers=ItemsAnswer, writes=False)
 async def items(service: Service, request: Request) -> Response:
-    """Items by name."""
+    """Items by name, the most clicked first."""
     return _json(encode(service.model.summary.items(SEARCH.read(request), LIMIT.read(request))))
 
 
 @endpoint("GET", "/model", answers=ModelAnswer, writes=False)
 async def model(service: Service, request: Request) -> Response:
-    """What is served."""
+    """What is served, and whether to trust it."""
     return _json(encode(await service.about()))
 
 
 @endpoint("GET", "/check", answers=CheckAnswer, errors=(404,), writes=False)
 async def check(service: Service, request: Request) -> Response:
-    """Have the stated probabilities come true, on the clicks since the fit."""
+    """Whether the stated probabilities have come true, on the clicks since the fit."""
     return _json(encode(await service.check()))
 
 
@@ -148,7 +148,7 @@ async def check(service: Service, request: Request) -> Response:
 
 @endpoint("GET", "/healthz", answers=HealthAnswer, writes=False, is_vital=True)
 async def healthz(service: Service, request: Request) -> Response:
-    """Does it run."""
+    """Whether it runs and can keep clicks."""
     problem = service.store.health.problem
     if problem is not None:
         raise ServiceError(503, f"clicks cannot be kept: {problem}")
@@ -157,7 +157,7 @@ async def healthz(service: Service, request: Request) -> Response:
 
 @endpoint("GET", "/metrics", answers="text/plain", writes=False)
 async def metrics(service: Service, request: Request) -> Response:
-    """Counts and times."""
+    """Counts and times, for Prometheus."""
     return Response(await service.metrics_text(), media_type="text/plain")
 
 
@@ -191,7 +191,7 @@ async def refit(service: Service, request: Request) -> Response:
     writes=True,
 )
 async def upload(service: Service, request: Request) -> Response:
-    """Keep the clicks of a file, and learn from them."""
+    """Store the clicks of a file, and learn from them."""
     with_refit = WITH_REFIT.read(request)
     if with_refit:
         service.refits.check_free()
@@ -226,7 +226,7 @@ async def remove_user(service: Service, request: Request) -> Response:
 
 @endpoint("GET", "/jobs/{job}", answers=JobAnswer, errors=(404,), writes=False)
 async def job(service: Service, request: Request) -> Response:
-    """A refit."""
+    """How far a refit is."""
     return _json(encode(service.refits.get(request.path_params["job"]).answer()))
 
 

@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ ERRORS = {
     503: "not for the moment",
     507: "the disk is full",
 }
+CODE = re.compile("`{1,2}([^`]+)`{1,2}")  # in a docstring
 SOME = ["an item"]
 EXAMPLES: dict[str, Any] = {  # of what is asked, by its type or media type
     "RecommendRequest": {"clicks": SOME, "k": 3, "reasons": True},
@@ -130,7 +132,7 @@ def as_page(description: dict[str, Any]) -> str:
     parts.append("<h2>Types</h2><dl>")
     for name, schema in description["components"]["schemas"].items():
         rows = ", ".join(map(html.escape, schema.get("properties", {})))
-        words = html.escape(schema.get("description", ""))
+        words = CODE.sub(r"<code>\1</code>", html.escape(schema.get("description", "")))
         parts.append(f"<dt><b>{html.escape(name)}</b></dt><dd>{words} <code>{rows}</code></dd>")
     return "\n".join([*parts, "</dl></main></body></html>"])
 

@@ -2,6 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const LONGEST = 400; // characters of a name, even where it is given in full
+const LEAST_SENTENCE = 6; // letters: fewer in capitals may be a code
 
 export const byId = (id) => document.getElementById(id);
 
@@ -38,9 +39,19 @@ export function plain(text, most = LONGEST) {
   return words || "(no name)";
 }
 
-// A name; if it is cut short, more of it is in its title.
+// A name as people write it: capitals throughout become a sentence, as in the report; other names stay.
+export function readable(text, most = LONGEST) {
+  const name = String(text).slice(0, 2 * LONGEST);
+  const nLetters = (name.match(/\p{L}/gu) ?? []).length;
+  if (nLetters < LEAST_SENTENCE || name !== name.toUpperCase() || name === name.toLowerCase()) return plain(name, most);
+  const small = name.toLowerCase().replace(/(?<![\p{L}\p{N}_])[a-z](?=-)/gu, (letter) => letter.toUpperCase());
+  const first = /^(\P{L}*)(?<!\p{Nd})(\p{L})/u; // not of "3D"
+  return plain(small.replace(first, (_, before, letter) => before + letter.toUpperCase()), most);
+}
+
+// A name to look at; if it is changed or cut short, the whole is in its title.
 export function named(text, most = 60, attributes = {}) {
-  const short = plain(text, most), full = plain(text);
+  const short = readable(text, most), full = plain(text);
   return make("bdi", { text: short, title: short === full ? null : full, ...attributes });
 }
 

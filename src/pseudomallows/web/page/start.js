@@ -13,6 +13,10 @@ const METHODS = {
 const FEWEST = 30; // recommendations of which a share is told
 const N_POPULAR = 3; // items shown where there are no clusters
 const ANSWERS = { yes: "yes", "with care": "care", no: "no" };
+const SEEN = { // by the answer of /check
+  yes: ["yes", "On the clicks since the fit, its chances have come true."],
+  no: ["with care", "Use the order of its recommendations, but not its chances: on the clicks since the fit they did not come true. Learn again (Upload)."],
+};
 
 let told = null; // the model that is shown
 
@@ -44,11 +48,14 @@ function sentence(model) {
   return from + `has found ${count(model.n_clusters)} groups of users who like the same things.`;
 }
 
-function tellTrust(model) {
+// A personal model has no draws to judge; once enough has been clicked since the fit, that says it.
+function tellTrust(model, check = null) {
+  const seen = model.method === "personal" ? SEEN[check?.answer] : null;
+  const [trusted, why] = seen ?? [model.trusted, model.why ?? ""];
   const answer = byId("trusted");
-  answer.textContent = model.trusted;
-  answer.className = `answer ${ANSWERS[model.trusted] ?? "care"}`;
-  byId("why").textContent = model.why ?? "";
+  answer.textContent = trusted;
+  answer.className = `answer ${ANSWERS[trusted] ?? "care"}`;
+  byId("why").textContent = why;
 }
 
 // How much of what was recommended was clicked, against how much was stated; in words first.
@@ -56,6 +63,7 @@ async function tellCheck(model) {
   const found = model.n_users ? await ask("check").catch(() => null) : null;
   if (model !== told) return;
   byId("came-true").hidden = !found;
+  tellTrust(model, found);
   if (!found) return;
   byId("came-true-words").textContent = plain(found.words);
   byId("came-true-picture").hidden = !found.n_users;
@@ -83,9 +91,8 @@ function shareRow(name, share, top) {
 
 function drawClusters(clusters) {
   const several = clusters.length > 1;
-  const largest = Math.max(...clusters.map((each) => each.share));
   const sorted = [...clusters].sort((one, other) => other.share - one.share);
-  const cards = sorted.map((each) => clusterCard(each, several, largest));
+  const cards = sorted.map((each) => clusterCard(each, several));
   fillCards(several ? "The groups, and what they like best" : "What they like best", cards);
 }
 
@@ -105,13 +112,13 @@ function fillCards(title, cards) {
 
 const bestList = (items) => make("ol", { class: "best" }, ...items.map((item) => make("li", {}, named(item, 48))));
 
-function clusterCard(cluster, several, largest) {
+function clusterCard(cluster, several) {
   const list = bestList(cluster.best);
   if (!several) return make("li", { class: "card" }, list);
   const link = make("a", { href: `#consensus/${cluster.cluster + 1}`, text: `Cluster ${cluster.cluster + 1}` });
   const size = make("span", { class: "soft", text: `${percent(cluster.share)}, ${many(cluster.users, "user")}` });
   const head = make("div", { class: "row" }, make("h3", {}, link), size);
-  return make("li", { class: "card" }, head, bar(cluster.share / largest), list);
+  return make("li", { class: "card" }, head, bar(cluster.share), list);
 }
 
 function tellFacts(model) {

@@ -1,7 +1,7 @@
 // Try it: pick items as if they had been clicked, or look up a user, and see what comes next.
 
 import {
-  bar, byId, debounced, lastOnly, make, many, named, percent, plain, scaleTop, setBar, showTrouble,
+  bar, byId, debounced, lastOnly, make, many, named, percent, plain, readable, scaleTop, setBar, showTrouble,
 } from "./dom.js";
 import { ask, post } from "./service.js";
 
@@ -181,7 +181,7 @@ function pickFromList(row) {
 function add(item) {
   leaveUser();
   if (!picks.includes(item)) picks.push(item);
-  say(`${plain(item, 60)} added.`);
+  say(`${readable(item, 60)} added.`);
   redraw();
   soonRecommend();
 }
@@ -189,7 +189,7 @@ function add(item) {
 function remove(item) {
   leaveUser();
   picks = picks.filter((other) => other !== item);
-  say(`${plain(item, 60)} removed.`);
+  say(`${readable(item, 60)} removed.`);
   redraw();
   soonRecommend();
 }
@@ -210,12 +210,12 @@ function redraw() {
   for (const button of byId("popular").querySelectorAll("button")) {
     button.setAttribute("aria-pressed", String(picks.includes(button.item)));
   }
-  if (!picks.length) noAnswer();
+  if (who === null && !picks.length) noAnswer();
 }
 
 function chip(item) {
   const cross = make("span", { class: "cross", text: "×", "aria-hidden": "true" });
-  const label = `Remove ${plain(item, 60)}`;
+  const label = `Remove ${readable(item, 60)}`;
   const button = make("button", { type: "button", class: "chip", "aria-label": label }, named(item, 40), cross);
   button.addEventListener("click", () => removeChip(picks.indexOf(item)));
   return make("li", {}, button);
@@ -273,8 +273,9 @@ async function recommend() {
     tellClose(answer.memberships);
   } catch (error) {
     noAnswer();
-    byId("next-words").textContent = "No recommendations at the moment.";
-    showTrouble(byId("try-trouble"), error, error.status === 404 ? null : recommend);
+    const isUnknown = error.status === 404; // the user
+    byId("next-words").textContent = isUnknown ? "Check the name, or pick items instead." : "No recommendations at the moment.";
+    showTrouble(byId("try-trouble"), error, isUnknown ? null : recommend);
   }
   return undefined;
 }
@@ -308,7 +309,7 @@ function tellNext(rows) {
     (rows.some((each) => because(each.reasons ?? []).length) ? "Below each: its reasons, for and against, as shares of the total." : "");
   redrawRows(list, rows, top);
   const first = rows[0];
-  say(`${many(rows.length, "recommendation")}; first ${plain(first.item, 60)}, ${percent(first.probability)}.`);
+  say(`${many(rows.length, "recommendation")}; first ${readable(first.item, 60)}, ${percent(first.probability)}.`);
 }
 
 // The rows of items that stay are kept, so that their bars grow and shrink, and the focus stays.
@@ -331,7 +332,7 @@ function redrawRows(list, rows, top) {
 
 function recommendation(item) {
   const button = make("button", {
-    type: "button", class: "quiet plus", "aria-label": `Add ${plain(item, 60)} to your clicks`,
+    type: "button", class: "quiet plus", "aria-label": `Add ${readable(item, 60)} to your clicks`,
     title: "Add to your clicks", text: "+", on: { click: () => add(item) },
   });
   const words = make("span", { class: "row" }, named(item), make("span", { class: "value" }));
