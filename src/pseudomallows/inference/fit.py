@@ -17,7 +17,7 @@ from ..engines.progress import Progress, as_progress
 from ..files.parquet_parts import Parts
 from ..latent.shards import open_parts
 from ..posteriors.diagnostics import LEAST_EFFECTIVE_SHARE, MatchedWarning
-from ..posteriors.personal import MAX_ITEMS, Fit, as_posterior
+from ..posteriors.personal import MAX_ITEMS, Fit, as_posterior, own_law_for
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha
@@ -87,7 +87,8 @@ def fit(
         "footrule" (default), "spearman", "kendall" (default for votes, one comparison a person,
         whose law it has in closed form), "cayley", "hamming" or "ulam". "mcmc" takes all of them
         for any data; "pseudo" and "balanced" need one that adds up over items (footrule, spearman,
-        hamming). For clicks on many thousands of items take "kendall".
+        hamming). For clicks on many thousands of items take "kendall"; it is the default of
+        "personal" for more than 500 items, where the footrule takes much longer and is no better.
     **options
         The options of the method: ``help(pm.fit)`` lists them at its end, and so does
         ``pseudomallows fit --help``.
@@ -125,8 +126,8 @@ def fit(
     if isinstance(prefs, Parts):
         prefs = open_parts(prefs, executor)
     check_preferences(prefs)
+    own_distance, chosen = distance or own_law_for(prefs.n_items), {}
     distance = _usual_distance(prefs, method) if distance is None else distance
-    chosen = {}
     if method == "auto":
         needs_chain = is_remote(executor) or checkpoint is not None
         asked = Asked(n_draws, n_clusters, distance, options, needs_chain)
@@ -138,7 +139,7 @@ def fit(
     generator, report = np.random.default_rng(rng), as_progress(progress, "fitting")
     _check_checkpoint(checkpoint, method, rng is not None)
     if method == "personal":
-        wanted = {"n_draws": n_draws, "n_clusters": n_clusters, "distance": distance}
+        wanted = {"n_draws": n_draws, "n_clusters": n_clusters, "distance": own_distance}
         own = fit_personal(prefs, alpha, wanted, options, generator, executor, report)
         if own.settings["options"]["with_consensus"]:
             how = (alpha, distance, generator, executor)
