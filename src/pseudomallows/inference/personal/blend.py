@@ -19,6 +19,7 @@ from ...kernels.items.weights import value_of_steps
 from ...posteriors.item_scores import ItemScores
 from ...preferences import Clicks
 from ...preferences.splits import take_random
+from .later import clicks_of_rows
 from .parts import Part, Popularity, part_named, pool_for
 from .products import AllProducts, Products
 
@@ -29,6 +30,8 @@ MAX_CELLS = 4_000_000  # of a table of scores
 STEPS = (0.1, 0.2, 0.4, 0.8)  # what is added to a part, in units of the sum of the weights
 MAX_SPREAD = 500  # users behind the spread of scores
 MIN_SCORED, MIN_ITEMS = 50, 10
+MAX_STANDS, SMOOTHING = 3.0, 5  # of what a judged user stands for: at most; users added to counts
+FEW_SCORED, N_SAMPLES, LEAST_SHARE = 600, 10, 0.05  # so few users: samples of them, and a weight
 FAR = -1e30  # how far what was clicked is behind
 Floats = NDArray[np.float64]
 Leads = NDArray[np.float32]
@@ -179,7 +182,8 @@ def choose_blend(
     kept: dict[Part, ItemScores],
     say: Say = silent,
 ) -> Blend:
-    """The simplest blend within one standard error of the best that a greedy search has found.
+    """The simplest blend within one standard error of the best that a greedy search has found; from
+    few users, the mean of the blends that are best for samples of them.
 
     The objective is the mean of 1 / (1 + exp((rank + 1/2 - n_best) / 3)), where the rank, from 0,
     is that of a hidden click among the unseen items. `kept` is filled with the parts of the last
@@ -189,8 +193,26 @@ def choose_blend(
     users = sample_of(scorable(clicks), rng, splits_for(clicks.n_items)[1])
     cases = hide_and_score(pool, products, users, rng, kept, say)
     say("weighing the parts of the scores")
-    search = Search(cases, clicks.weights[users], n_best, products.executor)
+    search = Search(cases, stand_for(clicks)[users], n_best, products.executor)
+    if len(users) < FEW_SCORED:
+        return search.describe(pool, search.typical(rng))
     return search.describe(pool, search.simplest(search.found()))
+
+
+def stand_for(clicks: Clicks) -> Floats:
+    """How many people each user stands for, when one click of each is hidden.
+
+    A user with c clicks is judged with c - 1, and a fit will serve users with the clicks of this
+    log: so who is left with c - 1 clicks stands for those who have as many. Without it, users with
+    the fewest clicks would be judged with fewer than anybody has.
+    """
+    sizes, people = clicks.n_clicks, clicks.weights * clicks.is_informative
+    counts = np.bincount(sizes, people)
+    least = np.flatnonzero(counts)[0]
+    before = np.where(sizes > least, counts[np.maximum(sizes - 1, 0)] + SMOOTHING, 0)
+    shares = np.minimum(before / (counts[sizes] + SMOOTHING), MAX_STANDS)
+    is_fair = bool((people * shares)[scorable(clicks)].any())
+    return np.asarray(people * shares if is_fair else people, dtype=np.float64)
 
 
 class Cases(NamedTuple):
@@ -223,19 +245,16 @@ def hide_and_score(
     """Hide one click of each user, some times, and score these users by what is left."""
     learnt = {} if kept is None else kept  # a split differs little from the one before: begin there
     found, (n_splits, _) = [], splits_for(products.n_items)
+    judged, places = products.whole.take(users), clicks_of_rows(products.whole.starts, users)
     for split in range(n_splits):
         taken = take_random(products.whole, 1, rng)
-        left = products.without(taken)
-        owners = np.repeat(np.arange(products.whole.n_users), products.whole.n_clicks)
-        target = np.full(products.whole.n_users, -1, dtype=np.int64)
-        target[owners[taken]] = products.whole.codes[taken]
+        left, is_hidden = products.without(taken), taken[places]
         for part in pool:
             say(f"split {split + 1} of {n_splits}: {part.name}")
             learnt[part] = part.learn(left, learnt.get(part))
         scorers = [learnt[part] for part in pool]
-        found.append(
-            score_cases(scorers, left.clicks.take(users), target[users], products.executor)
-        )
+        seen, target = judged.choose(~is_hidden), judged.codes[is_hidden].astype(np.int64)
+        found.append(score_cases(scorers, seen, target, products.executor))
     if len(found) == 1:
         return found[0]
     leads: list[Leads] = [
@@ -314,11 +333,9 @@ class Found(NamedTuple):
 class Search:
     """A greedy search for weights of the parts, by what the ranks of hidden clicks are worth."""
 
-    def __init__(
-        self, cases: Cases, people: NDArray[np.int64], n_best: int, executor: Executor
-    ) -> None:
+    def __init__(self, cases: Cases, people: NDArray[Any], n_best: int, executor: Executor) -> None:
         self._cases, self._n_best, self._executor = cases, n_best, executor
-        self._people = people / people.sum()
+        self._people: Floats = people / people.sum()
 
     def found(self) -> list[Found]:
         """Each part alone, then the best one with more and more rounds: each adds some weight to
@@ -387,6 +404,21 @@ class Search:
         near = [one for one in found if self.mean(best) - self.mean(one) <= self.error(best, one)]
         first = [one for one in near if one is found[0]]
         return first[0] if first else min(near, key=lambda one: (one.n_parts, -self.mean(one)))
+
+    def typical(self, rng: np.random.Generator) -> Found:
+        """The mean of the best blends for samples of the users, drawn with replacement; parts of
+        little weight are left out. Of few users, one blend alone would follow a few of them."""
+        everybody, weights = self._people, np.zeros(len(self._cases.leads))
+        for _ in range(N_SAMPLES):
+            people = everybody * np.bincount(
+                rng.integers(len(everybody), size=len(everybody)), minlength=len(everybody)
+            )
+            if people.any():
+                self._people = people / people.sum()
+            best = max(self.found(), key=self.mean).weights
+            weights += best / best.sum()
+        self._people = everybody
+        return self.judge(np.where(weights >= LEAST_SHARE * weights.sum(), weights, 0.0))
 
     def describe(self, pool: Sequence[Part], found: Found) -> Blend:
         """The blend, with what each of its parts is worth."""
