@@ -4,6 +4,8 @@ million  a million users, 200 items, 10 clicks each on average, from a Parquet f
          expected counts, 100 draws) and recommendations for all, to Parquet; seconds and memory
 large    the same with 20,000 users and 2,000 items
 cluster  the million from 8 Parquet parts, on two workers of Dask, which write the answers
+workers  `--users` (ten million) users, 200 items, in parts of a million, each a copy of the first
+         under other names: "matched" on two workers of Dask, and their answers
 agree    expected counts against sampled ones: consensus, marginals, accuracy (20,000 x 50)
 growth   CPU seconds on one thread, of a consensus round and of a recommendation, as users, items,
          clicks, clusters and draws grow, and a cost model fitted to them
@@ -85,7 +87,7 @@ def one_machine(part: str) -> None:
         print(f"recommendations: {out:.0f} MB of Parquet\n")
 
 
-def run(source: str, target: str) -> None:
+def run(source: str, target: str, method: str = "pseudo") -> None:
     """What a user would do; prints (stage, seconds, peak memory)."""
     warnings.simplefilter("ignore", pm.ConvergenceWarning)
     stages, started = [], time.perf_counter()
@@ -96,7 +98,9 @@ def run(source: str, target: str) -> None:
         stages.append((stage, now - started, peak_memory()))
         started = time.perf_counter()
 
-    options = {"n_draws": 100, "update": "expected", "rng": 1}
+    options = {"method": method, "rng": 1}
+    if method == "pseudo":
+        options |= {"n_draws": 100, "update": "expected"}
     if Path(source).is_dir():
         with pm.DaskExecutor("local:2") as cluster:
             note("start the cluster")
@@ -114,6 +118,36 @@ def run(source: str, target: str) -> None:
         recommend_to(posterior, target, 10)
         note("recommend")
     print(json.dumps(stages))
+
+
+def workers(n_users: int) -> None:
+    """Many users by the matched law, on workers that read their parts themselves."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with tempfile.TemporaryDirectory() as name:
+        source, size = Path(name) / "log", min(n_users, 1_000_000)
+        prefs = make_clicks(size, 200)
+        owners, items = np.repeat(np.arange(size), prefs.n_clicks), pa.array(prefs.codes)
+        source.mkdir()
+        for part in range(n_users // size):
+            users = pa.array(owners + part * size)
+            table = pa.table({"user": users.cast(pa.string()), "item": items.cast(pa.string())})
+            pq.write_table(table, source / f"part-{part:05}.parquet")
+        print(f"{n_users:,} users, {n_users // size * len(prefs.codes):,} clicks", flush=True)
+        del prefs, owners, items, users, table
+        target = str(Path(name) / "out")
+        done = subprocess.run(
+            [sys.executable, __file__, "_run", str(source), target, "matched"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        rows = [
+            [stage, words(spent), f"{peak:.0f} MB"]
+            for stage, spent, peak in json.loads(done.stdout)
+        ]
+        print_table(["stage", "seconds", "peak memory until then"], rows)
 
 
 def peak_memory() -> float:
@@ -274,11 +308,16 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=("million", "large", "cluster", "agree", "growth", "dask"))
+    parser.add_argument(
+        "part", choices=("million", "large", "cluster", "workers", "agree", "growth", "dask")
+    )
+    parser.add_argument("--users", type=int, default=10_000_000)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     if options.part in SIZES:
         one_machine(options.part)
+    elif options.part == "workers":
+        workers(options.users)
     elif options.part == "agree":
         agree()
     else:

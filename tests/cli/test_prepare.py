@@ -13,8 +13,11 @@ from pseudomallows.cli import prepare
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(prepare.PARTS))
-def test_every_part_runs(name):
-    prepare.compile_part(name)
+def test_every_part_compiles_kernels(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    process = prepare.start_part(name)
+    assert (process.communicate()[1], process.returncode) == ("", 0)
+    assert any(tmp_path.rglob("*.nbi"))
 
 
 def test_parts_run_side_by_side_and_are_counted(capsys, monkeypatch):

@@ -22,3 +22,15 @@ def test_ease_is_the_regression_of_steck(monkeypatch):
     assert (found == np.where(seen, -1, best)).all()
     monkeypatch.setattr(baselines, "MOST_ITEMS", 8)
     assert baselines.ease(prefs, prefs, 3, np.random.default_rng(1)) is None
+
+
+def test_the_most_clicked_unseen_items_are_popular():
+    rng = np.random.default_rng(1)
+    table = rng.random((300, 9)) < rng.permutation(np.linspace(0.1, 0.9, 9))
+    table[0], table[1, 1:] = True, True  # nothing is left, or one item
+    prefs, counts = pm.Preferences.from_clicks(table), np.array([5, 9, 1, 3, 8, 2, 7, 6, 4])
+    for k in (1, 4, 9):
+        found = baselines.most_clicked(prefs, counts, k, np.random.default_rng(2))
+        for row, seen in zip(found.tolist(), table, strict=True):
+            left = sorted(np.flatnonzero(~seen).tolist(), key=lambda item: -counts[item])
+            assert row == (left + [-1] * k)[:k]

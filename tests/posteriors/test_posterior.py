@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pseudomallows as pm
-from pseudomallows.posteriors.posterior import _shortest_run
+from pseudomallows.posteriors.intervals import _shortest_run
 
 
 def posterior_of(draws, weights=None, items=None):

@@ -8,9 +8,9 @@ import pytest
 from scipy import sparse
 
 import pseudomallows as pm
-from pseudomallows.recommendations import chances
 from pseudomallows.recommendations.choice import choice_of
 from pseudomallows.recommendations.recommend import best_of_one
+from pseudomallows.recommendations.recommenders import chances
 
 N_ITEMS, K = 15, 4
 FITS = {

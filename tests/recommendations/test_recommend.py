@@ -11,8 +11,8 @@ from scipy import sparse
 import pseudomallows as pm
 from pseudomallows.kernels.groups import Group, count_group, sum_first_chances
 from pseudomallows.kernels.look_up import Sources
-from pseudomallows.recommendations import paper
 from pseudomallows.recommendations.recommend import COLUMNS, DIGITS, best_of_one
+from pseudomallows.recommendations.recommenders import paper
 from pseudomallows.recommendations.recommenders.registry import recommender_of
 from pseudomallows.recommendations.recommenders.tables import Tables, first_chances, knots_of
 from pseudomallows.recommendations.to_file import csv_blocks

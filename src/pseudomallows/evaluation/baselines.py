@@ -5,12 +5,10 @@ from numpy.typing import NDArray
 
 from ..engines.executors import Threads, blocks
 from ..inference.personal.item_scores import products_of, ridge_weights
-from ..kernels.click_rows import slice_clicks
-from ..kernels.look_up import choose_best
 from ..posteriors.personal import clicks_matrix
 from ..preferences import Clicks
 from ..preferences.splits import hide_random
-from ..rankings import rank_randomly
+from ..rankings import orderings_of, rank_randomly
 
 MOST_ITEMS = 4_000  # whose products EASE inverts
 RIDGES = (0.1, 0.3, 1.0, 3.0)  # in units of the mean number of clicks of an item
@@ -22,11 +20,16 @@ def most_clicked(
 ) -> NDArray[np.int64]:
     """The most clicked items that each user has not seen, -1 for none; ties at random."""
     ranking = rank_randomly(-counts, rng)
-    items = np.full((seen.n_users, k), -1)
+    ordering, items = orderings_of(ranking), np.full((seen.n_users, k), -1)
     for rows in blocks(seen.n_users):
-        size = rows.stop - rows.start
-        tied, unused = np.zeros((size, seen.n_items)), np.empty((size, k))
-        choose_best(slice_clicks(seen, rows), tied, ranking, items[rows], unused)
+        mine = seen.take(np.arange(rows.start, rows.stop))
+        n_places = min(k + int(mine.n_clicks.max(initial=0)), seen.n_items)  # k are left of them
+        places = ranking[mine.codes] - 1
+        is_first, is_seen = places < n_places, np.zeros((mine.n_users, n_places), dtype=bool)
+        is_seen[mine.owners[is_first], places[is_first]] = True
+        best = np.argsort(is_seen, axis=1, kind="stable")[:, :k]
+        is_new = ~np.take_along_axis(is_seen, best, axis=1)
+        items[rows, : best.shape[1]] = np.where(is_new, ordering[best], -1)
     return items
 
 

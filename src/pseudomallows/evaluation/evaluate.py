@@ -117,7 +117,8 @@ def _choose(prefs: Clicks, options: dict[str, Any]) -> tuple[str, dict[str, Any]
     if method != "personal":
         return method, options
     plain = {name: value for name, value in chosen.items() if name != "with_consensus"}
-    return method, {name: options[name] for name in ALWAYS if name in options} | plain
+    kept = (*ALWAYS, "distance")
+    return method, {name: options[name] for name in kept if name in options} | plain
 
 
 def _is_corrected_by_halves(test: Trial, options: dict[str, Any]) -> bool:

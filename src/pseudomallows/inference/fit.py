@@ -16,31 +16,16 @@ from ..engines.executors import Executor, is_remote
 from ..engines.progress import Progress, as_progress
 from ..files.parquet_parts import Parts
 from ..latent.shards import open_parts
-from ..posteriors.diagnostics import (
-    LEAST_EFFECTIVE_SHARE,
-    AgreementWarning,
-    ContradictionWarning,
-    MatchedWarning,
-)
-from ..posteriors.personal import MAX_ITEMS, Fit, as_posterior
+from ..posteriors.diagnostics import LEAST_EFFECTIVE_SHARE, MatchedWarning
+from ..posteriors.personal import MAX_ITEMS, Fit, as_posterior, own_law_for
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences, check_preferences
-from ..rankings import check_alpha, check_count
-from .alpha import estimate_alpha
-from .checkpoint import Checkpoint, describe_call
-from .choose_clusters import ClustersWarning, check_not_votes, choose_clusters
-from .doubts import stretch_needed, warn_if_doubtful
-from .methods import ALL_METHODS, METHODS, Case, Method, Plan
+from ..rankings import check_alpha
+from .call import Call
+from .methods import ALL_METHODS, METHODS
 from .methods.auto import Asked, choose_method
-from .methods.mcmc import contradictions_of
 from .methods.method import describe_options
 from .methods.personal import fit_personal
-from .run import Run
-
-UNSAVED = (
-    "a chain that keeps latent rankings (augmentation='metropolis', or users known in part by a "
-    "distance without an exact law) cannot be saved in a checkpoint: leave it out"
-)
 
 
 def fit(
@@ -102,7 +87,8 @@ def fit(
         "footrule" (default), "spearman", "kendall" (default for votes, one comparison a person,
         whose law it has in closed form), "cayley", "hamming" or "ulam". "mcmc" takes all of them
         for any data; "pseudo" and "balanced" need one that adds up over items (footrule, spearman,
-        hamming). For clicks on many thousands of items take "kendall".
+        hamming). For clicks on many thousands of items take "kendall"; it is the default of
+        "personal" for more than 500 items, where the footrule takes much longer and is no better.
     **options
         The options of the method: ``help(pm.fit)`` lists them at its end, and so does
         ``pseudomallows fit --help``.
@@ -140,11 +126,8 @@ def fit(
     if isinstance(prefs, Parts):
         prefs = open_parts(prefs, executor)
     check_preferences(prefs)
-    if distance is None:  # the law of votes is exact by Kendall's, and needs no tables of pairs
-        is_own = method == "personal" or (method == "auto" and prefs.kind == "clicks")
-        is_large = is_own and prefs.n_items > MAX_ITEMS
-        distance = "kendall" if prefs.is_vote or is_large else "footrule"
-    chosen = {}
+    own_distance, chosen = distance or own_law_for(prefs.n_items), {}
+    distance = _usual_distance(prefs, method) if distance is None else distance
     if method == "auto":
         needs_chain = is_remote(executor) or checkpoint is not None
         asked = Asked(n_draws, n_clusters, distance, options, needs_chain)
@@ -156,7 +139,7 @@ def fit(
     generator, report = np.random.default_rng(rng), as_progress(progress, "fitting")
     _check_checkpoint(checkpoint, method, rng is not None)
     if method == "personal":
-        wanted = {"n_draws": n_draws, "n_clusters": n_clusters, "distance": distance}
+        wanted = {"n_draws": n_draws, "n_clusters": n_clusters, "distance": own_distance}
         own = fit_personal(prefs, alpha, wanted, options, generator, executor, report)
         if own.settings["options"]["with_consensus"]:
             how = (alpha, distance, generator, executor)
@@ -164,24 +147,18 @@ def fit(
         result: Fit = own
     else:
         call = Call(prefs, METHODS[method], alpha, generator, executor, report)
-        plan, curve = call.plan(n_draws, n_clusters, options | {"distance": distance})
-        if plan.case.is_contradictory and options.get("errors") is None:
-            found = contradictions_of(prefs)
-            if found is not None:
-                warnings.warn(ContradictionWarning(*found), stacklevel=2)
-        if checkpoint is not None:
-            plan = replace(plan, goes_on=False)
-        file = call.open(checkpoint, plan)
-        run = call.begin(plan)
-        if file is not None and not run.population.sums_out:
-            raise ValueError(UNSAVED)
-        result = call.until_good(run, file, plan.settings(), curve)
-        warn_if_doubtful(result, run.plan, run.population, run.unbounded)
-        if file is not None:
-            file.remove()
+        result = call.draw(n_draws, n_clusters, options | {"distance": distance}, checkpoint)
     reading = getattr(prefs, "reading", "")
     chosen |= {"reading": reading} if reading else {}
     return replace(result, settings=result.settings | chosen | made_by(rng, started))
+
+
+def _usual_distance(prefs: Preferences, method: str) -> str:
+    """Kendall's where its closed forms matter: for votes, and for orders of each user's own with so
+    many items that there are no tables of their pairs. Else the footrule."""
+    is_own = method == "personal" or (method == "auto" and prefs.kind == "clicks")
+    is_large = is_own and prefs.n_items > MAX_ITEMS
+    return "kendall" if prefs.is_vote or is_large else "footrule"
 
 
 def _fit_population(
@@ -215,141 +192,6 @@ def _check_checkpoint(checkpoint: Any, method: str, has_seed: bool) -> None:
     if checkpoint is not None and (not has_seed or method == "personal"):
         why = "has nothing to save" if method == "personal" else "needs a seed: give rng"
         raise ValueError(f"a checkpoint of method={method!r} {why}")
-
-
-class Call:
-    """A call of `fit` for draws."""
-
-    def __init__(
-        self,
-        prefs: Preferences,
-        method: type[Method],
-        alpha: float | None,
-        rng: np.random.Generator,
-        executor: Executor | None,
-        progress: Progress,
-    ):
-        self.prefs, self.method, self.alpha = prefs, method, alpha
-        self.rng, self.executor, self.progress = rng, executor, progress
-
-    def plan(
-        self, n_draws: int | None, n_clusters: int | str, options: dict[str, Any]
-    ) -> tuple[Plan, dict[str, Any]]:
-        """The plan, checked; and for the settings how the number of clusters was chosen."""
-        if is_remote(self.executor) and options.get("keep_latent"):
-            raise ValueError("keep_latent does not work with Dask workers: leave executor out")
-        curve: dict[str, Any] = {}
-        if n_clusters == "auto":
-            check_not_votes(self.prefs)
-            n_clusters, curve = self._choose(n_draws, options)
-            known = self.method.option_names(Case.of(self.prefs, n_clusters))
-            options = {name: value for name, value in options.items() if name in known}
-        number = check_n_clusters(n_clusters, self.prefs)
-        plan = Plan.make(self.prefs, self.method, n_draws, number, options, self.alpha)
-        plan.check_memory(self.prefs.n_users)
-        return plan, curve
-
-    def _choose(self, n_draws: int | None, options: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """The number of clusters, and for the settings how it was chosen."""
-        self._check_either(n_draws, options)
-        curve = choose_clusters(
-            self.prefs,
-            alpha=self.alpha,
-            share_prior=options.get("share_prior", 1.0),
-            rng=self.rng,
-            executor=self.executor,
-            progress=self.progress,
-            distance=options["distance"],
-        )
-        if curve.doubt:
-            warnings.warn(ClustersWarning(f"n_clusters='auto': {curve.doubt}"), stacklevel=4)
-        return curve.chosen, {"curve": curve.as_settings()}
-
-    def _check_either(self, n_draws: int | None, options: dict[str, Any]) -> None:
-        """Refuse options that are wrong whatever the number of clusters will be."""
-        strange = set(options)
-        for n_clusters in (1, 2):
-            known = self.method.option_names(Case.of(self.prefs, n_clusters))
-            mine = {name: value for name, value in options.items() if name in known}
-            plan = Plan.make(self.prefs, self.method, n_draws, n_clusters, mine)
-            plan.check_memory(self.prefs.n_users)
-            strange -= set(known)
-        self.method.make(Case.of(self.prefs, 2), {name: options[name] for name in strange})
-
-    def open(self, checkpoint: str | os.PathLike[str] | None, plan: Plan) -> Checkpoint | None:
-        """The checkpoint, if there is to be one."""
-        if checkpoint is None:
-            return None
-        if plan.settings().get("augmentation") == "metropolis":
-            raise ValueError(UNSAVED)
-        return Checkpoint(checkpoint, describe_call(self.prefs, plan.call(), self.rng))
-
-    def begin(self, plan: Plan) -> Run:
-        """The users, and an estimate of alpha where the method needs one."""
-        rows = (self.prefs, np.arange(self.prefs.n_users))
-        rows = self.prefs.one_row_each() if plan.case.has_clusters else rows
-        population = plan.method.population(rows[0], self.executor)
-        if self.alpha is None and not plan.method.samples_alpha and not plan.case.has_clusters:
-            distance = plan.method.distance
-            by_likelihood = plan.case.is_partial or distance != "footrule"
-            how = "likelihood" if by_likelihood else "similarity"
-            estimate = estimate_alpha(
-                self.prefs, how, rng=self.rng, executor=self.executor, distance=distance
-            )
-            plan = replace(plan, alpha=estimate)
-            if estimate == 0:
-                warnings.warn(AgreementWarning(population.n_users), stacklevel=3)
-        return Run(*rows, population, plan, self.rng, self.progress)
-
-    def until_good(
-        self, run: Run, file: Checkpoint | None, options: dict[str, Any], curve: dict[str, Any]
-    ) -> Posterior:
-        """The result of the chains, which go on, if the plan lets them, until the draws are good or
-        at the limit."""
-        found = self.posterior(run, run.run(file), options, curve)
-        if not run.plan.goes_on:
-            return found
-        while (factor := stretch_needed(found, run.stretch)) > 1:
-            found = self.posterior(run, run.go_on(factor), options, curve)
-        return replace(found, settings=found.settings | {"stretch": run.stretch})
-
-    def posterior(
-        self, run: Run, draws: dict[str, Any], options: dict[str, Any], curve: dict[str, Any]
-    ) -> Posterior:
-        """The result, with how it was made."""
-        settings = {
-            "method": self.method.name,
-            "distance": run.plan.method.distance,
-            "alpha": run.plan.alpha,
-            "n_users": run.population.n_users,
-            "kind": run.plan.case.kind,
-            "is_full": run.plan.case.is_full,
-            "latent": "summed out" if run.plan.is_matched else run.population.how_latent,
-            "is_best_proved": run.is_best_proved,
-            "options": options,
-        }
-        data = self.prefs.kept()
-        if data is not None and data.n_users < self.prefs.n_users:  # on workers, without rows
-            draws["chain_memberships"] = draws["chain_memberships"][:, :0]
-        names = {"items": self.prefs.items, "users": self.prefs.users}
-        settings |= curve | run.checks()
-        return Posterior(**draws, **names, settings=settings, data=data)
-
-
-def check_n_clusters(n_clusters: Any, prefs: Preferences) -> int:
-    """Return a number of clusters, or say what is wrong with it."""
-    if isinstance(n_clusters, str):
-        raise ValueError(f'n_clusters must be a whole number or "auto", got {n_clusters!r}')
-    number = check_count(n_clusters, "n_clusters")
-    if number > 1:
-        check_not_votes(prefs)
-    n_users = int(prefs.weights[prefs.is_informative].sum())
-    if number > max(n_users, 1):
-        raise ValueError(
-            f"n_clusters must be at most the number of users who say anything, {n_users}, "
-            f"got {number}"
-        )
-    return number
 
 
 if fit.__doc__ is not None:  # not with python -OO

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..posteriors.personal import Fit, PersonalFit
+from ..posteriors.personal import Fit, PersonalFit, own_law_for
 from ..posteriors.posterior import Posterior
 from .methods import METHODS, Case
 from .personal.next_clicks import usual_calibration
@@ -73,7 +73,7 @@ def _personal_options(posterior: PersonalFit) -> dict[str, Any]:
     given: dict[str, Any] = {}
     if stored.get("alpha_given"):
         given["alpha"] = posterior.settings["alpha"]
-    if posterior.distance != "footrule":
+    if posterior.distance != own_law_for(posterior.n_items):
         given["distance"] = posterior.distance
     if stored.get("ridge_given"):
         given["ridge"] = stored["ridge"]

@@ -14,8 +14,9 @@ from ..posteriors.personal import Fit, PersonalFit, as_posterior, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks
 from ..preferences.join import join_clicks
+from .call import Call
 from .doubts import warn_if_doubtful
-from .fit import Call, fit, made_by
+from .fit import fit, made_by
 from .methods import METHODS, Case
 from .methods.method import LastDraw, Plan
 from .methods.personal import fit_personal

@@ -87,11 +87,11 @@ def features_of(
     window: int,
     marks: Floats,
 ) -> Floats:
-    """What a correction sees, ``features[row, item, feature]``.
+    """What a correction sees, ``features[case, feature]``, of cases in an array of any shape.
 
-    `law` has ``chances[row, item]`` by the law of the user for the `window`, the scores,
-    ``of_users[row, feature]``, and maybe the chances by clusters; ``places[row, item]`` counts from
-    0 among the unseen items. Of an item: log odds of the chance, the place, the score and its
+    `law` has ``chances[case]`` of an item by the law of a user for the `window`, the scores,
+    ``of_users[case, feature]``, and maybe the chances by clusters; ``places[case]`` counts from 0
+    among the unseen items. Of an item: log odds of the chance, the place, the score and its
     logarithm (inverse hyperbolic sine, for scores of any sign); odds and score again as they count
     more or less in long windows; the window and its logarithm. Then those of the user.
     """
@@ -121,7 +121,7 @@ def features_of(
     ]
     assert len(of_items) == N_OF_ITEMS
     blend = [] if others is None else [log_odds(others)]
-    log_clicks, log_alpha = of_users[:, :1], of_users[:, 1:]
+    log_clicks, log_alpha = of_users[..., 0], of_users[..., 1]
     mine = [log_clicks, log_clicks**2, log_alpha]
     assert len(mine) == N_OF_USERS
     same = [np.broadcast_to(one, scores.shape) for one in mine]

@@ -62,6 +62,11 @@ class ItemScores:
     def of(self, clicks: ClickRows, n_items: int) -> Singles:
         """``scores[row, item]`` of some rows of clicks, in single precision."""
         scores = np.zeros((len(clicks.starts) - 1, n_items), np.float32)
+        self.add(clicks, scores)
+        return scores
+
+    def add(self, clicks: ClickRows, scores: Singles) -> None:
+        """Add them to ``scores[row, item]``."""
         if isinstance(self.weights, np.ndarray):
             add_weight_rows(clicks, self.weights.astype(np.float32, copy=False), scores)
         elif self.weights is not None:
@@ -70,7 +75,6 @@ class ItemScores:
             add_factor_rows(clicks, self._factors, scores)
         if self.bias.size:
             scores += self._bias
-        return scores
 
     def dense(self) -> Floats:
         """``weights[clicked, item]`` as one array of items x items, with a zero diagonal."""

@@ -31,6 +31,7 @@ from .posterior import Posterior
 from .recency import Recency
 from .step_corrections import StepCorrections
 
+FOOTRULE_ITEMS = 500  # beyond, the law of each user is Kendall's, whose sums have closed forms
 MAX_ITEMS = 4000  # beyond, nothing is made of the size of items x items
 N_SHOWN = 5  # items in a notebook
 Floats = NDArray[np.float64]
@@ -374,6 +375,11 @@ INSTEAD = {
 }  # what a posterior has: what to ask a personal fit instead
 
 Fit = Posterior | PersonalFit  # what `fit` returns and `load` reads
+
+
+def own_law_for(n_items: int) -> str:
+    """The distance of the users' law for so many items, unless another is asked for."""
+    return "footrule" if n_items <= FOOTRULE_ITEMS else "kendall"
 
 
 def as_posterior(found: Fit) -> Posterior:

@@ -22,6 +22,7 @@ from pseudomallows.inference.personal.blend import (
     sample_of,
     scorable,
     splits_for,
+    stand_for,
 )
 from pseudomallows.inference.personal.later import seen_table
 from pseudomallows.inference.personal.parts import Factors, Popularity, Regression, pool_for
@@ -139,6 +140,41 @@ def test_the_simplest_within_one_standard_error_is_taken():
     assert search.simplest([first, better, two, three]) is better
     three = found(3, 0.2)
     assert search.simplest([first, better, two, three]) is three
+
+
+def test_from_few_users_it_is_the_mean_of_what_is_best_for_samples_of_them():
+    cases, _ = tiny_cases()
+    search, rng = (
+        Search(cases, np.ones(40, dtype=np.int64), 3, Threads(1)),
+        np.random.default_rng(1),
+    )
+    found, again, total = search.typical(rng), np.random.default_rng(1), np.zeros(3)
+    for _ in range(module.N_SAMPLES):
+        people = np.bincount(again.integers(40, size=40), minlength=40)
+        sample = Search(cases, people, 3, Threads(1))
+        best = max(sample.found(), key=sample.mean).weights
+        total += best / best.sum()
+    assert (total >= module.LEAST_SHARE * total.sum()).all()
+    assert found.weights == pytest.approx(total)
+    assert search.mean(found) == pytest.approx(search.mean(search.judge(total)))
+    assert search.mean(found) > max(search.mean(one) for one in search.found()[:3])
+
+
+def test_who_is_left_with_fewer_clicks_stands_for_those_who_have_as_many():
+    sizes = np.repeat([0, 2, 3, 4, 8], [5, 60, 40, 20, 1])
+    rows = {user: list(range(size)) for user, size in enumerate(sizes.tolist())}
+    prefs = pm.Preferences.from_clicks(rows, items=range(8))
+    found = stand_for(prefs)
+    assert found[sizes == 3] == pytest.approx(np.full(40, (60 + 5) / (40 + 5)))
+    assert found[sizes == 4] == pytest.approx(np.full(20, (40 + 5) / (20 + 5)))
+    assert (found[(sizes == 0) | (sizes == 2) | (sizes == 8)] == 0).all()
+    twice = stand_for(replace(prefs, weights=2 * prefs.weights))
+    assert twice[sizes == 3] == pytest.approx(np.full(40, 2 * (120 + 5) / (80 + 5)))
+    rows = {user: [0] if user < 90 else [0, 1] for user in range(99)}
+    few = pm.Preferences.from_clicks(rows, items=range(5))
+    assert stand_for(few).max() == module.MAX_STANDS
+    alike = prefs.take(sizes == 3)  # nobody has fewer clicks, so all stand for themselves
+    assert (stand_for(alike) == 1).all()
 
 
 def test_a_part_is_worth_what_is_lost_without_it():

@@ -19,6 +19,7 @@ from pseudomallows.posteriors.check_saved import WrongFileError
 from pseudomallows.posteriors.personal import clicks_matrix
 from pseudomallows.preferences import Clicks
 from pseudomallows.recommendations.recommend import best_of_one
+from pseudomallows.recommendations.recommenders.registry import recommender_of
 from pseudomallows.recommendations.recommenders.tables import GridTables
 
 N_ITEMS, N_USERS, SIZE = 6000, 400, 12
@@ -116,9 +117,7 @@ def test_the_top_is_that_of_the_whole_order(fit, has_factors):
         assert ranks[row, own].tolist() == rankings[row, mine].tolist()
     assert one.shares_by(clicks, ranks) == pytest.approx(one.alpha_shares_of(log(), some, rankings))
     few = pm.recommend(one, 10, users=range(12))
-    whole = pm.recommendations.recommenders.recommender_of(one).all_chances(
-        log().take(np.arange(12)), 10
-    )
+    whole = recommender_of(one).all_chances(log().take(np.arange(12)), 10)
     for row in range(12):
         best = np.argsort(-whole[row], kind="stable")[:10]
         assert few.probabilities[row] == pytest.approx(whole[row][best])

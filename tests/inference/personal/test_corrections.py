@@ -18,7 +18,8 @@ from pseudomallows.inference.personal.corrections import (
     rising_slopes,
     thin_places,
 )
-from pseudomallows.inference.personal.later import windows_for
+from pseudomallows.inference.personal.corrector import came_true_at
+from pseudomallows.inference.personal.later import Later, windows_for
 from pseudomallows.posteriors.corrections import (
     Correction,
     features_of,
@@ -36,7 +37,7 @@ def tables_of(rng, n_users=400, n_items=30, window=3):
     scores = -np.sort(-rng.normal(size=(n_users, n_items)), axis=1)
     chances = 1 / (1 + np.exp(3 - scores - 0.3 * np.log(window)))
     places = np.broadcast_to(np.arange(n_items), scores.shape)
-    return (chances, scores, rng.normal(1, 0.3, (n_users, 2)), None), places
+    return (chances, scores, rng.normal(1, 0.3, (n_users, 1, 2)), None), places
 
 
 def cases_of(rng, truth, windows=(1, 3, 10), n_users=400):
@@ -143,13 +144,31 @@ def test_a_map_that_would_fall_is_pooled():
 
 
 def test_places_that_are_left_out_are_stood_for():
-    places = np.array([np.random.default_rng(row).permutation(1000) for row in range(50)])
+    came_true = np.zeros((50, 1000))
+    came_true[:, 500:510] = 0.5
     n_unseen = np.full(50, 900)
-    stands_for = thin_places(places, n_unseen, 3)
-    assert (stands_for[places >= 900] == 0).all()
-    assert (stands_for[places < 26] == 1).all()
+    stands_for = thin_places(came_true, n_unseen, 3)
+    assert (stands_for[:, 900:] == 0).all()
+    assert (stands_for[:, :16] == 1).all()
+    assert (stands_for[:, 500:510] == 1).all()  # what came true stands for itself
     assert stands_for.sum(axis=1).mean() == pytest.approx(900, rel=0.02)
-    assert (stands_for > 0).sum(axis=1).max() < 60
+    assert (stands_for > 0).sum(axis=1).max() < 40
+
+
+@pytest.mark.parametrize("has_order", [True, False])
+def test_later_clicks_come_true_at_their_places(has_order):
+    items = np.array([[4, 0, 2, -1], [3, 1, 0, 2]])
+    order = np.array([1, 0, 0, 2, 1]) if has_order else np.full(5, -1)
+    codes = np.array([0, 3, 0, 1, 2], dtype=np.int32)  # item 3 is not among those of the first user
+    later = Later(np.arange(2), np.array([0, 2, 5]), codes, order, [1, 2])
+    found = came_true_at(later, items, 2, 5)
+    if has_order:
+        assert found.tolist() == [[0, 1, 0, 0], [0, 0, 1, 1]]
+        assert came_true_at(later, items, 1, 5).tolist() == [[0, 0, 0, 0], [0, 0, 1, 0]]
+    else:
+        assert found == pytest.approx(np.array([[0, 1, 0, 0], [0, 2 / 3, 2 / 3, 2 / 3]]))
+    some = later.take(np.array([1]))
+    assert (came_true_at(some, items[1:], 2, 5) == found[1]).all()
 
 
 def test_the_windows_to_look_at_have_users_enough():

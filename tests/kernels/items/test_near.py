@@ -86,9 +86,11 @@ def test_clicks_that_are_not_shown_are_marked():
 def test_products_of_near_items_come_from_the_table_or_from_lists(items):
     clicked, lists, shares = clicked_lists()
     near, places = np.array([0, 2, 3, 8]), np.full(N_ITEMS, -1, dtype=np.int32)
-    inner = np.empty((4, 4))
-    fill_inner(lists, shares, head_of(lists, shares, items), near, places, inner)
-    assert inner == pytest.approx(exact_products(clicked, shares)[np.ix_(near, near)])
+    inner, visits = np.empty((4, 4)), np.zeros(len(lists.starts), dtype=np.int32)
+    for _ in range(2):  # whom one call has met, the next one meets again
+        head = head_of(lists, shares, items)
+        fill_inner(lists, shares, head, near, places, visits, inner)
+        assert inner == pytest.approx(exact_products(clicked, shares)[np.ix_(near, near)])
     assert (places == -1).all()
 
 

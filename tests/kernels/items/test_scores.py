@@ -15,7 +15,11 @@ from pseudomallows.kernels.items.scores import (
     fill_tops,
     rank_clicks,
 )
-from pseudomallows.kernels.items.top_places import fill_from_places, look_up_places
+from pseudomallows.kernels.items.top_places import (
+    fill_from_places,
+    fill_unclicked,
+    look_up_places,
+)
 
 pytestmark = pytest.mark.kernel
 CLICKS = ClickRows(np.array([0, 2, 2, 5]), np.array([1, 4, 0, 2, 6], dtype=np.int32))
@@ -70,6 +74,16 @@ def test_clicks_have_the_ranks_of_the_order_of_all():
         order = sorted(range(7), key=lambda item: (-scores[row, item], ties[item]))
         for item in mine:
             assert next(found) == order.index(item) + 1
+
+
+@pytest.mark.parametrize("n_places", [2, 7])
+def test_what_is_not_clicked_stands_in_the_order_of_the_ranking(n_places):
+    rankings = np.random.default_rng(4).permuted(np.tile(np.arange(1, 8), (3, 1)), axis=1)
+    items = np.empty((3, n_places), dtype=np.int64)
+    fill_unclicked(CLICKS, rankings.astype(np.int32), items)
+    for row, mine in enumerate(ROWS):
+        left = sorted(set(range(7)) - set(mine), key=lambda item: rankings[row, item])
+        assert items[row].tolist() == (left + [-1] * 7)[:n_places]
 
 
 def test_places_mix_the_chances_of_the_alphas():

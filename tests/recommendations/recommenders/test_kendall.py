@@ -8,7 +8,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows.posteriors.posterior import Posterior
-from pseudomallows.recommendations import chances, kendall
+from pseudomallows.recommendations.recommenders import chances, kendall
 from pseudomallows.recommendations.recommenders.registry import recommender_of
 
 ROWS = [(0, 3), (2,), (), (1, 4, 5), (0, 1, 2, 3, 4, 5), (4, 0, 1, 2, 3)]

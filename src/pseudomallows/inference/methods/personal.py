@@ -204,26 +204,18 @@ def fit_personal(
     distance = distances.get(wanted["distance"]).name
     how = method.calibration(clicks)
     inside = None if how in (None, "law") else split_inside(clicks, str(how), rng)
-    n_steps = N_REPORTS * (1 if inside is None else 2)
-    steps = iter(range(1, n_steps + 1))
+    steps = iter(range(1, N_REPORTS + 1))
 
     def report() -> None:
-        progress(next(steps), n_steps)
+        progress(next(steps), N_REPORTS)
 
-    law = (alpha, distance, rng, executor or Threads())
-    learner = Learner(clicks, method, *law)
+    learner = Learner(clicks, method, alpha, distance, rng, executor or Threads())
     learner.say = getattr(progress, "say", silent)
     if old is not None:
         learner.keep_blend(old)
-    if inside is None:
-        model = learner.learn(report)
-        how = None if how is None else "law"
-    else:
-        learner.choose_scores()  # by all clicks
-        first = Learner(inside.shown, replace(method, held_out=inside.hidden), *law).like(learner)
-        correction = first.learn(report).correction
-        learner = Learner(clicks, replace(method, calibrate=False), *law).like(first)
-        model = replace(learner.learn(report), correction=correction)
+    model = learner.learn(inside, report)
+    if inside is None and how is not None:
+        how = "law"
     how = None if model.correction is None else how
     more = {"alpha_given": alpha is not None, "order": None, "calibration": how}
     more |= learner.scores_settings()

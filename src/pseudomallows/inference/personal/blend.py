@@ -19,6 +19,7 @@ from ...kernels.items.weights import value_of_steps
 from ...posteriors.item_scores import ItemScores
 from ...preferences import Clicks
 from ...preferences.splits import take_random
+from .later import clicks_of_rows
 from .parts import Part, Popularity, part_named, pool_for
 from .products import AllProducts, Products
 
@@ -29,6 +30,8 @@ MAX_CELLS = 4_000_000  # of a table of scores
 STEPS = (0.1, 0.2, 0.4, 0.8)  # what is added to a part, in units of the sum of the weights
 MAX_SPREAD = 500  # users behind the spread of scores
 MIN_SCORED, MIN_ITEMS = 50, 10
+MAX_STANDS, SMOOTHING = 3.0, 5  # of what a judged user stands for: at most; users added to counts
+FEW_SCORED, N_SAMPLES, LEAST_SHARE = 600, 10, 0.05  # so few users: samples of them, and a weight
 FAR = -1e30  # how far what was clicked is behind
 Floats = NDArray[np.float64]
 Leads = NDArray[np.float32]
@@ -126,32 +129,17 @@ def _sum_of(sparse: list[Any], n_items: int) -> Any:
 
 def spread_of(learnt: ItemScores, seen: Clicks) -> float:
     """Standard deviation of the scores of what users have not clicked; 1 if all are the same."""
-    sums = Sums()
+    number, total, squares = 0, 0.0, 0.0
     for rows in blocks(seen.n_users, _n_rows(seen.n_items)):
         clicks = slice_clicks(seen, rows)
-        sums.add(learnt.of(clicks, seen.n_items), clicks)
-    return sums.deviation
-
-
-class Sums:
-    """Sums over unseen items, for the spread of scores."""
-
-    def __init__(self) -> None:
-        self.number, self.total, self.squares = 0, 0.0, 0.0
-
-    def add(self, scores: Leads, clicks: ClickRows) -> None:
-        """Those of some users."""
+        scores = learnt.of(clicks, seen.n_items).astype(np.float64)
         owners, mine = clicked_of(clicks)
-        clicked = scores[owners, mine].astype(np.float64)
-        self.number += scores.size - len(clicked)
-        self.total += float(scores.sum(dtype=np.float64) - clicked.sum())
-        self.squares += float(np.vdot(*[scores.astype(np.float64)] * 2) - (clicked**2).sum())
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation; 1 where it is 0."""
-        mean = self.total / max(self.number, 1)
-        return float(np.sqrt(max(self.squares / max(self.number, 1) - mean**2, 0.0))) or 1.0
+        scores[owners, mine] = 0.0
+        number += scores.size - len(mine)
+        total += float(scores.sum())
+        squares += float(np.vdot(scores, scores))
+    mean = total / max(number, 1)
+    return float(np.sqrt(max(squares / max(number, 1) - mean**2, 0.0))) or 1.0
 
 
 def clicked_of(clicks: ClickRows) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -194,7 +182,8 @@ def choose_blend(
     kept: dict[Part, ItemScores],
     say: Say = silent,
 ) -> Blend:
-    """The simplest blend within one standard error of the best that a greedy search has found.
+    """The simplest blend within one standard error of the best that a greedy search has found; from
+    few users, the mean of the blends that are best for samples of them.
 
     The objective is the mean of 1 / (1 + exp((rank + 1/2 - n_best) / 3)), where the rank, from 0,
     is that of a hidden click among the unseen items. `kept` is filled with the parts of the last
@@ -204,8 +193,26 @@ def choose_blend(
     users = sample_of(scorable(clicks), rng, splits_for(clicks.n_items)[1])
     cases = hide_and_score(pool, products, users, rng, kept, say)
     say("weighing the parts of the scores")
-    search = Search(cases, clicks.weights[users], n_best, products.executor)
+    search = Search(cases, stand_for(clicks)[users], n_best, products.executor)
+    if len(users) < FEW_SCORED:
+        return search.describe(pool, search.typical(rng))
     return search.describe(pool, search.simplest(search.found()))
+
+
+def stand_for(clicks: Clicks) -> Floats:
+    """How many people each user stands for, when one click of each is hidden.
+
+    A user with c clicks is judged with c - 1, and a fit will serve users with the clicks of this
+    log: so who is left with c - 1 clicks stands for those who have as many. Without it, users with
+    the fewest clicks would be judged with fewer than anybody has.
+    """
+    sizes, people = clicks.n_clicks, clicks.weights * clicks.is_informative
+    counts = np.bincount(sizes, people)
+    least = np.flatnonzero(counts)[0]
+    before = np.where(sizes > least, counts[np.maximum(sizes - 1, 0)] + SMOOTHING, 0)
+    shares = np.minimum(before / (counts[sizes] + SMOOTHING), MAX_STANDS)
+    is_fair = bool((people * shares)[scorable(clicks)].any())
+    return np.asarray(people * shares if is_fair else people, dtype=np.float64)
 
 
 class Cases(NamedTuple):
@@ -238,92 +245,77 @@ def hide_and_score(
     """Hide one click of each user, some times, and score these users by what is left."""
     learnt = {} if kept is None else kept  # a split differs little from the one before: begin there
     found, (n_splits, _) = [], splits_for(products.n_items)
+    judged, places = products.whole.take(users), clicks_of_rows(products.whole.starts, users)
     for split in range(n_splits):
         taken = take_random(products.whole, 1, rng)
-        left = products.without(taken)
-        owners = np.repeat(np.arange(products.whole.n_users), products.whole.n_clicks)
-        target = np.full(products.whole.n_users, -1, dtype=np.int64)
-        target[owners[taken]] = products.whole.codes[taken]
+        left, is_hidden = products.without(taken), taken[places]
         for part in pool:
             say(f"split {split + 1} of {n_splits}: {part.name}")
             learnt[part] = part.learn(left, learnt.get(part))
         scorers = [learnt[part] for part in pool]
-        found.append(
-            score_cases(scorers, left.clicks.take(users), target[users], products.executor)
-        )
-    width = max(cases.clicked.shape[1] for cases in found)
-    clicked = np.concatenate([_widen(cases.clicked, width, FAR) for cases in found])
-    leads = [
-        np.concatenate([_widen(cases.leads[part], width, 0.0) for cases in found])
-        for part in range(len(pool))
+        seen, target = judged.choose(~is_hidden), judged.codes[is_hidden].astype(np.int64)
+        found.append(score_cases(scorers, seen, target, products.executor))
+    if len(found) == 1:
+        return found[0]
+    leads: list[Leads] = [
+        np.concatenate(parts) for parts in zip(*(each.leads for each in found), strict=True)
     ]
-    return Cases(leads, clicked)
-
-
-def _widen(table: Leads, width: int, value: float) -> Leads:
-    return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=value)
+    return Cases(leads, np.concatenate([each.clicked for each in found]))
 
 
 def score_cases(
     scorers: list[ItemScores], seen: Clicks, target: NDArray[np.int64], executor: Executor
 ) -> Cases:
     """The cases of one split."""
-    n_items, all_rows = seen.n_items, blocks(seen.n_users, _n_rows(seen.n_items))
+    n_users, n_items = seen.n_users, seen.n_items
+    some = seen.take(np.arange(min(MAX_SPREAD, n_users)))
+    units = [
+        np.float32(1 / spread)
+        for spread in executor.map(lambda part: spread_of(part, some), scorers)
+    ]
+    is_small = n_items <= ALL_PLACES
+    shape = (n_users, n_items if is_small else N_PLACES * len(scorers) + 1)
+    leads: list[Leads] = [np.zeros(shape, np.float32) for _ in scorers]
+    clicked = np.zeros(shape, np.float32)
 
-    def work(rows: slice) -> tuple[list[Sums], Cases]:
-        clicks = slice_clicks(seen, rows)
-        tables = [part.of(clicks, n_items) for part in scorers]
-        sums = [Sums() for _ in scorers]
-        for one, table in zip(sums, tables, strict=True):
-            one.add(table, clicks)
-        hidden = target[rows][:, None]
-        owners, mine = clicked_of(clicks)
-        clicked = np.zeros((len(hidden), n_items), np.float32)
-        clicked[owners, mine] = FAR
-        leads: list[Leads] = [table - np.take_along_axis(table, hidden, axis=1) for table in tables]
-        for lead in leads:
-            lead[owners, mine] = 0.0
-        if n_items <= ALL_PLACES:
-            return sums, Cases(leads, clicked)
-        return sums, best_places(clicks, tables, Cases(leads, clicked), hidden)
+    def lead_of(part: int, clicks: ClickRows, hidden: NDArray[np.int64], lead: Leads) -> Leads:
+        scorers[part].add(clicks, lead)
+        lead -= np.take_along_axis(lead, hidden, axis=1)
+        lead *= units[part]
+        lead[clicked_of(clicks)] = 0.0
+        return lead
 
-    found = list(executor.map(work, all_rows))
-    spreads = [_total([sums[part] for sums, _ in found]).deviation for part in range(len(scorers))]
-    width = max(cases.clicked.shape[1] for _, cases in found)
-    leads: list[Leads] = []
-    for part, spread in enumerate(spreads):
-        lead = np.concatenate([_widen(cases.leads[part], width, 0.0) for _, cases in found])
-        lead /= np.float32(spread)
-        leads.append(lead)
-    return Cases(leads, np.concatenate([_widen(cases.clicked, width, FAR) for _, cases in found]))
+    def work(rows: slice) -> None:
+        clicks, hidden = slice_clicks(seen, rows), target[rows][:, None]
+        if is_small:
+            for part, lead in enumerate(leads):
+                lead_of(part, clicks, hidden, lead[rows])
+            clicked[rows][clicked_of(clicks)] = FAR
+            return
+        tables = np.zeros((len(scorers), len(hidden), n_items), np.float32)
+        for part, table in enumerate(tables):
+            lead_of(part, clicks, hidden, table)
+        places = best_places(clicks, tables, hidden)
+        for table, lead in zip(tables, leads, strict=True):
+            lead[rows] = np.where(places < 0, 0.0, np.take_along_axis(table, places, 1))
+        clicked[rows] = np.where(places < 0, FAR, 0.0)
 
-
-def _total(parts: list[Sums]) -> Sums:
-    whole = Sums()
-    for part in parts:
-        whole.number += part.number
-        whole.total += part.total
-        whole.squares += part.squares
-    return whole
+    list(executor.map(work, blocks(n_users, _n_rows(n_items))))
+    return Cases(leads, clicked)
 
 
-def best_places(
-    clicks: ClickRows, tables: list[Leads], cases: Cases, hidden: NDArray[np.int64]
-) -> Cases:
-    """Of each user only the items that are among the best by some part, and the hidden one."""
-    n_users, n_items = cases.clicked.shape
+def best_places(clicks: ClickRows, tables: Leads, hidden: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Of each user only the items that are among the best by some part, and the hidden one; -1 for
+    one that was there before."""
+    _, n_users, n_items = tables.shape
     ties = np.arange(n_items)
     best = [np.empty((n_users, N_PLACES), dtype=np.int64) for _ in tables]
     for table, mine in zip(tables, best, strict=True):
         fill_tops(clicks, table, ties, mine)
     places = np.sort(np.concatenate([*best, hidden], axis=1), axis=1)
-    again = np.zeros(places.shape, dtype=bool)
-    again[:, 1:] = places[:, 1:] == places[:, :-1]
-    again |= places < 0
-    inside = np.maximum(places, 0)
-    is_new = (~again).astype(np.float32)
-    leads: list[Leads] = [np.take_along_axis(lead, inside, 1) * is_new for lead in cases.leads]
-    return Cases(leads, np.where(again, FAR, 0.0).astype(np.float32))
+    again = places[:, 1:] == places[:, :-1]
+    places[:, 1:][again] = -1
+    return places
 
 
 class Found(NamedTuple):
@@ -341,16 +333,17 @@ class Found(NamedTuple):
 class Search:
     """A greedy search for weights of the parts, by what the ranks of hidden clicks are worth."""
 
-    def __init__(
-        self, cases: Cases, people: NDArray[np.int64], n_best: int, executor: Executor
-    ) -> None:
+    def __init__(self, cases: Cases, people: NDArray[Any], n_best: int, executor: Executor) -> None:
         self._cases, self._n_best, self._executor = cases, n_best, executor
-        self._people = people / people.sum()
+        self._people: Floats = people / people.sum()
 
     def found(self) -> list[Found]:
         """Each part alone, then the best one with more and more rounds: each adds some weight to
         one part, or halves it, as long as that helps."""
-        singles = [self.judge(row) for row in np.eye(len(self._cases.leads))]
+        nothing, parts = np.zeros(len(self._cases.leads)), range(len(self._cases.leads))
+        singles = [
+            self._judge_steps(self._cases.clicked, nothing, part, [1.0])[0] for part in parts
+        ]
         found = [*singles, max(singles, key=self.mean)]
         for _ in range(N_ROUNDS):
             better = self._best_step(found[-1])
@@ -411,6 +404,21 @@ class Search:
         near = [one for one in found if self.mean(best) - self.mean(one) <= self.error(best, one)]
         first = [one for one in near if one is found[0]]
         return first[0] if first else min(near, key=lambda one: (one.n_parts, -self.mean(one)))
+
+    def typical(self, rng: np.random.Generator) -> Found:
+        """The mean of the best blends for samples of the users, drawn with replacement; parts of
+        little weight are left out. Of few users, one blend alone would follow a few of them."""
+        everybody, weights = self._people, np.zeros(len(self._cases.leads))
+        for _ in range(N_SAMPLES):
+            people = everybody * np.bincount(
+                rng.integers(len(everybody), size=len(everybody)), minlength=len(everybody)
+            )
+            if people.any():
+                self._people = people / people.sum()
+            best = max(self.found(), key=self.mean).weights
+            weights += best / best.sum()
+        self._people = everybody
+        return self.judge(np.where(weights >= LEAST_SHARE * weights.sum(), weights, 0.0))
 
     def describe(self, pool: Sequence[Part], found: Found) -> Blend:
         """The blend, with what each of its parts is worth."""

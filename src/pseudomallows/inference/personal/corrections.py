@@ -5,17 +5,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engines.executors import blocks
 from ...kernels.footrule.personal import N_OF_USERS
 from ...posteriors.corrections import Correction
 
 N_KNOTS, MIN_HITS = 20, 100  # knots of a map, at most; hits for each, at least
 PULL = 5.0  # cases by which a map is drawn to the identity at each knot
-N_NEAR, N_FAR = 20, 24  # places beyond two windows that are all cases; of the rest, so many are
+N_NEAR, N_FAR = 10, 10  # places beyond two windows that are all cases; of the rest, so many are
 OF_PLACE, LEAST_SLOPE = slice(5, 8), 1e-3  # a better place is always better, by so much at least
 OF_SCORE = slice(10, 16)
 LEAST_SPREAD = 1e-6  # of a feature that says something: one window has no slope, one alpha neither
 REACH = 2  # a correction holds for windows up to so many times the largest that was learnt
 MAX_STEPS, MAX_HALVINGS, LEAST_GAIN = 50, 20, 1e-4  # of the search for coefficients
+N_AT_A_TIME = 4096  # cases whose likelihoods are summed
 Floats = NDArray[np.float64]
 
 
@@ -38,20 +40,18 @@ class Cases:
         return Cases(*columns)
 
 
-def thin_places(places: NDArray[np.int64], n_unseen: NDArray[np.int64], window: int) -> Floats:
-    """``[row, item]``: for how many items each stands; 0 for those that are left out.
+def thin_places(came_true: Floats, n_unseen: NDArray[np.int64], window: int) -> Floats:
+    """``[row, place]``: for how many places each stands; 0 for those that are left out.
 
-    Far down the list, items hardly differ, and few of them come true: of these some stand for
-    all. ``places[row, item]`` count the unseen items from 0; what is clicked comes after them.
+    Far down the list, items hardly differ, and few of them come true: of those that do not, some
+    stand for all. ``came_true[row, place]`` is of the unseen items in the order of each user, the
+    first ``n_unseen[row]`` places.
     """
-    first = 2 * window + N_NEAR
+    first, places = 2 * window + N_NEAR, np.arange(came_true.shape[1])
     step = np.maximum((n_unseen - first) // N_FAR, 1)[:, None]
-    is_far = places >= first
-    rows = np.arange(len(places))[:, None]
-    is_kept = ~is_far | ((places + rows) % step == 0)
-    return np.where(places < n_unseen[:, None], is_kept * np.where(is_far, step, 1), 0).astype(
-        np.float64
-    )
+    is_far = (places >= first) & (came_true == 0)
+    is_kept = ~is_far | ((places + np.arange(len(came_true))[:, None]) % step == 0)
+    return np.where(is_kept & (places < n_unseen[:, None]), np.where(is_far, step, 1.0), 0.0)
 
 
 def learn_correction(cases: Cases, marks: Floats, of_scores: bool) -> Correction:
@@ -61,23 +61,24 @@ def learn_correction(cases: Cases, marks: Floats, of_scores: bool) -> Correction
     the map, from what came true along the scale. Without `of_scores`, features of scores and users
     are left alone.
     """
-    features = cases.features
-    used = np.ones(features.shape[1], dtype=bool)
+    features, spread = cases.features, cases.features.std(axis=0)
+    used = spread > LEAST_SPREAD
     if not of_scores:
         used[OF_SCORE] = used[-N_OF_USERS:] = False
-    used &= features.std(axis=0) > LEAST_SPREAD
-    coefficients = _fit_coefficients(cases, used)
+    coefficients = _fit_coefficients(cases, used, spread[used])
     scale = features @ coefficients[:-1] + coefficients[-1]
     knots, values = learn_map(scale, cases.targets, cases.weights)
     parts = (coefficients, marks, knots, values, rising_slopes(knots, values))
     return Correction(*parts, largest=REACH * int(marks[4]))
 
 
-def _fit_coefficients(cases: Cases, used: NDArray[np.bool_]) -> Floats:
+def _fit_coefficients(cases: Cases, used: NDArray[np.bool_], spread: Floats) -> Floats:
     """Of a logistic regression; those of items are 0 or more, those of places above 0."""
     features = cases.features[:, used]
-    centres, spread = features.mean(axis=0), features.std(axis=0)
-    scaled = np.column_stack([(features - centres) / spread, np.ones(len(features))])
+    centres = features.mean(axis=0)
+    features -= centres
+    features /= spread
+    scaled = np.column_stack([features, np.ones(len(features))])
     identity = np.append((np.flatnonzero(used) == 0) * spread, 0.0)  # the odds as they are
     identity[-1] = identity[0] / spread[0] * centres[0]
     least = np.zeros(len(used))
@@ -97,34 +98,44 @@ def fit_logistic(cases: Cases, centre: Floats, lows: Floats) -> Floats:
     from scipy.linalg import solve_triangular
     from scipy.optimize import lsq_linear
 
-    features, targets, weights = cases.features, cases.targets, cases.weights
     pull = np.append(np.ones(len(centre) - 1), 1e-9)
-
-    def loss(values: Floats) -> float:
-        scale = features @ values
-        fit = weights @ (np.logaddexp(0, scale) - targets * scale)
-        return float(fit + 0.5 * pull @ (values - centre) ** 2)
-
     values = np.maximum(centre, lows)
-    best = loss(values)
+    best, slope, curve = losses_of(cases, centre, pull, values)
     for _ in range(MAX_STEPS):
-        chances = 1 / (1 + np.exp(-(features @ values)))
-        slope = features.T @ (weights * (chances - targets)) + pull * (values - centre)
-        curves = (weights * chances * (1 - chances))[:, None] * features
-        root = np.linalg.cholesky(features.T @ curves + np.diag(pull)).T
+        root = np.linalg.cholesky(curve).T
         wanted = root @ values - solve_triangular(root, slope, trans="T")
         step = lsq_linear(root, wanted, (lows, np.inf), method="bvls").x - values
         for _ in range(MAX_HALVINGS):
-            reached = loss(values + step)
+            reached, next_slope, next_curve = losses_of(cases, centre, pull, values + step)
             if reached <= best:
                 break
             step = step / 2
         else:
             break
         gain, best, values = best - reached, reached, values + step
+        slope, curve = next_slope, next_curve
         if gain < LEAST_GAIN:
             break
     return np.maximum(values, lows)
+
+
+def losses_of(
+    cases: Cases, centre: Floats, pull: Floats, values: Floats
+) -> tuple[float, Floats, Floats]:
+    """Minus the log likelihood, with the `pull` towards the `centre`, its slope and its curvature:
+    sums over some thousand cases at a time, which stay near."""
+    loss = float(0.5 * pull @ (values - centre) ** 2)
+    slope, curve = pull * (values - centre), np.diag(pull)
+    for rows in blocks(len(cases.targets), N_AT_A_TIME):
+        features, targets, weights = cases.features[rows], cases.targets[rows], cases.weights[rows]
+        scale = features @ values
+        odds = np.exp(-np.abs(scale))
+        likely = 1 / (1 + odds)
+        chances = np.where(scale > 0, likely, 1 - likely)
+        loss += float(weights @ (np.maximum(scale, 0) + np.log1p(odds) - targets * scale))
+        slope = slope + features.T @ (weights * (chances - targets))
+        curve += features.T @ ((weights * likely * (1 - likely))[:, None] * features)
+    return loss, slope, curve
 
 
 def learn_map(scale: Floats, targets: Floats, weights: Floats) -> tuple[Floats, Floats]:
@@ -148,9 +159,9 @@ def learn_map(scale: Floats, targets: Floats, weights: Floats) -> tuple[Floats, 
     came_true = (n_true + PULL * stated) / (n_cases + PULL)
     shift = np.log(came_true / (1 - came_true)) - np.log(stated / (1 - stated))
     pooled = isotonic_regression(knots + shift, weights=n_said)
-    blocks = pooled.blocks[:-1]
-    centres = np.add.reduceat(knots * n_said, blocks) / np.add.reduceat(n_said, blocks)
-    return centres, np.asarray(pooled.x[blocks])
+    firsts = pooled.blocks[:-1]
+    centres = np.add.reduceat(knots * n_said, firsts) / np.add.reduceat(n_said, firsts)
+    return centres, np.asarray(pooled.x[firsts])
 
 
 def rising_slopes(knots: Floats, values: Floats) -> Floats:

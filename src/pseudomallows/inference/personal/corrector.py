@@ -7,12 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.executors import BLOCK, blocks
+from ...kernels.click_rows import ClickRows
 from ...kernels.footrule.personal import OwnLaws
+from ...kernels.items.top_places import find_places
 from ...posteriors.corrections import Correction, features_of, marks_of
 from ...posteriors.personal import PersonalModel
 from ...preferences import Clicks, rows_of_users
 from ...preferences.hide import without_clicks
-from ...recommendations.recommenders.personal import PersonalChances
+from ...recommendations.recommenders.personal import PersonalChances, Top
 from .corrections import Cases, learn_correction, thin_places
 from .later import (
     MIN_USERS,
@@ -21,7 +23,6 @@ from .later import (
     clicks_of_rows,
     most_users,
     places_in_time,
-    places_of,
     seen_table,
     windows_for,
 )
@@ -133,74 +134,70 @@ class Corrector:
     ) -> Correction:
         """Learn from what came later; without `of_scores`, from probabilities and places alone,
         which the change in scores when clicks are hidden cannot mislead."""
-        chances = PersonalChances(model)
-        some = later.users[: max(1, min(8 * BLOCK, MAX_CELLS // shown.n_items))]
+        some = later.users[: max(1, min(BLOCK, MAX_CELLS // shown.n_items))]
         sample = shown.take(some)
         rows = slice(0, sample.n_users)
         scores = model.scores_for(sample, rows, some)[~seen_table(sample, rows)]
         marks = marks_of(scores, later.windows[-1])
-        parts = []
-        for window in later.windows:
-            able = np.flatnonzero(later.n_clicks >= window)
-            if len(able) > MAX_OF_WINDOW:
-                able = np.sort(self._rng.choice(able, MAX_OF_WINDOW, replace=False))
-            parts += self._cases(chances, shown, later, able, window, marks)
+        parts = self._cases(PersonalChances(model), shown, later, marks)
         return learn_correction(Cases.joined(parts), marks, of_scores)
 
     def _cases(
-        self,
-        chances: PersonalChances,
-        shown: Clicks,
-        later: Later,
-        able: NDArray[np.int64],
-        window: int,
-        marks: Floats,
+        self, personal: PersonalChances, shown: Clicks, later: Later, marks: Floats
     ) -> list[Cases]:
-        """What the law said of a window, and what came true, block by block."""
-        users = later.users[able]
-        seen, parts = shown.take(users), []
-        tables = chances.prepare(seen, window)
-        others = None if self._others is None else self._others(seen, window)
-        if chances.model.is_sparse:
-            return self._top_cases(chances, seen, later, able, window, marks)
-        for rows in blocks(seen.n_users):
-            law = chances.uncorrected(tables, seen, rows, users)
-            places = places_of(law.rankings, seen_table(seen, rows))
-            stands_for = thin_places(places, shown.n_items - seen.n_clicks[rows], window)
-            is_case = stands_for > 0
-            blend = None if others is None else others[rows]
-            numbers = (law.chances, law.scores, law.of_users, blend)
-            features = features_of(numbers, places, window, marks)
-            of_users = seen.weights[rows] * later.weights(able[rows], window)
-            weights = stands_for * of_users[:, None]
-            targets = later.came_true(able[rows], window, shown.n_items)
-            parts.append(Cases(features[is_case], targets[is_case], weights[is_case]))
+        """What the law said of each window, and what came true, block by block: the order of a
+        user is the same for all windows. With very many items only the first places of each user
+        are looked at: no other has a chance worth correcting."""
+        able = {window: self._who_tells(later, window) for window in later.windows}
+        tables = {
+            window: personal.prepare(shown.take(later.users[rows]), window)
+            for window, rows in able.items()
+        }
+        is_sparse, chosen = personal.model.is_sparse, np.unique(np.concatenate([*able.values()]))
+        n_places, size = (N_LEARNT, BLOCK // 4) if is_sparse else (shown.n_items, BLOCK)
+        parts = []
+        for rows in blocks(len(chosen), size):
+            some = later.take(chosen[rows])
+            seen = shown.take(some.users)
+            order = personal.order(seen, slice(0, seen.n_users), n_places, some.users)
+            for window in later.windows:
+                mine = np.flatnonzero(np.isin(chosen[rows], able[window]))
+                law = personal.look_up(tables[window], order.take(mine))
+                parts.append(self._cases_of(law, seen.take(mine), some.take(mine), window, marks))
         return parts
 
-    def _top_cases(
-        self,
-        chances: PersonalChances,
-        seen: Clicks,
-        later: Later,
-        able: NDArray[np.int64],
-        window: int,
-        marks: Floats,
-    ) -> list[Cases]:
-        """The same from the first places of each user alone: with very many items no other has a
-        chance worth correcting."""
-        tables, parts = chances.prepare(seen, window), []
-        for rows in blocks(seen.n_users, BLOCK // 4):
-            top = chances.top(tables, seen, rows, N_LEARNT)
-            places = np.broadcast_to(np.arange(top.items.shape[1]), top.items.shape)
-            numbers = (top.chances, top.scores, top.of_users, None)
-            features = features_of(numbers, places, window, marks)
-            came_true = later.came_true(able[rows], window, seen.n_items)
-            targets = np.take_along_axis(came_true, np.maximum(top.items, 0), axis=1)
-            of_users = seen.weights[rows] * later.weights(able[rows], window)
-            weights = np.broadcast_to(of_users[:, None], places.shape)
-            is_case = top.items >= 0
-            parts.append(Cases(features[is_case], targets[is_case], weights[is_case]))
-        return parts
+    def _who_tells(self, later: Later, window: int) -> NDArray[np.int64]:
+        """The users who have so many later clicks, or some of them."""
+        able = np.flatnonzero(later.n_clicks >= window)
+        if len(able) > MAX_OF_WINDOW:
+            able = np.sort(self._rng.choice(able, MAX_OF_WINDOW, replace=False))
+        return able
+
+    def _cases_of(self, law: Top, seen: Clicks, later: Later, window: int, marks: Floats) -> Cases:
+        """The cases of some users: what the law said of places in their orders."""
+        targets = came_true_at(later, law.items, window, seen.n_items)
+        stands_for = thin_places(targets, (law.items >= 0).sum(axis=1), window)
+        user, place = np.nonzero(stands_for)
+        others = None
+        if self._others is not None:
+            others = self._others(seen, window)[user, law.items[user, place]]
+        numbers = (law.chances[user, place], law.scores[user, place], law.of_users[user], others)
+        of_users = seen.weights * later.weights(window)
+        return Cases(
+            features_of(numbers, place, window, marks),
+            targets[user, place],
+            stands_for[user, place] * of_users[user],
+        )
+
+
+def came_true_at(later: Later, items: NDArray[np.int64], window: int, n_items: int) -> Floats:
+    """``chances[row, place]`` that ``items[row, place]`` was among the next `window`."""
+    places = np.empty(len(later.codes), dtype=np.int64)
+    find_places(ClickRows(later.starts, later.codes), items, n_items, places)
+    found, is_there = np.zeros(items.shape), places >= 0
+    owners = np.repeat(np.arange(len(items)), later.n_clicks)
+    found[owners[is_there], places[is_there]] = later.came_true(window)[is_there]
+    return found
 
 
 def draw_last(

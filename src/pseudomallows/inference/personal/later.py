@@ -34,21 +34,22 @@ class Later(NamedTuple):
         """How many later clicks each user has."""
         return np.diff(self.starts)
 
-    def came_true(self, rows: NDArray[np.int64], window: int, n_items: int) -> Floats:
-        """``chances[row, item]`` that an item was among the next `window` of the user; without
-        places each of n is so with a chance of window / n."""
-        table = np.zeros((len(rows), n_items))
+    def take(self, rows: NDArray[np.int64]) -> "Later":
+        """That of some of the users."""
         mine = clicks_of_rows(self.starts, rows)
-        sizes = self.n_clicks[rows]
-        places, shares = self.places[mine], np.repeat(window / sizes, sizes)
-        hits = np.where(places < 0, shares, places < window)
-        table[np.repeat(np.arange(len(rows)), sizes), self.codes[mine]] = hits
-        return table
+        starts = np.concatenate([[0], np.cumsum(self.n_clicks[rows])])
+        return Later(self.users[rows], starts, self.codes[mine], self.places[mine], self.windows)
 
-    def weights(self, rows: NDArray[np.int64], window: int) -> Floats:
-        """How much each of these users tells of a window."""
+    def came_true(self, window: int) -> Floats:
+        """The chance of each click to be among the next `window` of its user; without places each
+        of n is so with a chance of window / n."""
+        shares = np.repeat(window / self.n_clicks, self.n_clicks)
+        return np.where(self.places < 0, shares, self.places < window)
+
+    def weights(self, window: int) -> Floats:
+        """How much each user tells of a window."""
         has_order = not len(self.places) or bool(self.places[0] >= 0)
-        return np.ones(len(rows)) if has_order else (window / self.n_clicks[rows]) ** FALL
+        return np.ones(len(self.users)) if has_order else (window / self.n_clicks) ** FALL
 
 
 def places_in_time(clicks: Clicks, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -69,18 +70,11 @@ def windows_for(n_later: NDArray[np.int64]) -> list[int]:
     return [*(window for window in WINDOWS if window < largest), largest]
 
 
-def places_of(rankings: NDArray[np.int32], seen: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """``places[row, item]`` among the unseen items of a user, from 0; what is seen comes last."""
-    order = np.argsort(rankings + seen * np.int64(rankings.shape[1]), axis=1)
-    places = np.empty(rankings.shape, dtype=np.int64)
-    np.put_along_axis(places, order, np.arange(rankings.shape[1])[None], axis=1)
-    return places
-
-
 def clicks_of_rows(starts: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """The places of the clicks of some rows among all clicks."""
-    ranges = [np.arange(starts[row], starts[row + 1]) for row in rows.tolist()]
-    return np.concatenate([np.empty(0, dtype=np.int64), *ranges])
+    sizes = starts[rows + 1] - starts[rows]
+    before = np.cumsum(sizes) - sizes
+    return np.arange(sizes.sum()) + np.repeat(starts[rows] - before, sizes)
 
 
 def most_users(most: int, n_items: int) -> int:

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from ...posteriors.item_scores import ItemScores
 from ...posteriors.personal import MAX_ITEMS, PersonalFit, PersonalModel
 from ...preferences import Clicks
 from ...preferences.hide import hide_clicks
+from ...preferences.splits import Split
 from .blend import MAX_SPREAD, Blend, Say, choose_blend, sample_of, silent, why_not
 from .corrector import MAX_CELLS, MAX_USERS, Corrector
 from .item_scores import given_scores, products_of, ridge_weights
@@ -52,11 +53,10 @@ class Learner:
         self.prefs, self._options, self._rng, self._executor = prefs, options, rng, executor
         grid = OWN_LAWS[distance].grid(prefs.n_items)
         alphas = grid if alpha is None else np.array([alpha])
-        popularity = prefs.item_counts() / max(int(prefs.weights.sum()), 1)
-        ties = np.lexsort((rng.random(prefs.n_items), -popularity))
         shares = np.full(len(alphas), 1 / len(alphas))
-        blank = PersonalModel(np.empty((0, 0)), popularity, ties, alphas, shares)
-        self._blank = replace(blank, distance=distance)
+        self._law: dict[str, Any] = {"alphas": alphas, "alpha_shares": shares}
+        self._law |= {"recency": None, "distance": distance}
+        self._tie_breaks = rng.random(prefs.n_items)
         self._ridge = options.ridge
         self._why_single = "one regression, as was asked for" if options.is_single else None
         self._blend: Blend | None = None
@@ -95,16 +95,9 @@ class Learner:
             return self._products.without(taken)
         return self._products if clicks is self.prefs else make_products(clicks, self._executor)
 
-    def like(self, other: Learner) -> Self:
-        """Make scores in the way that another has chosen, from more or less."""
-        self._ridge, self._why_single, self._blend = other._ridge, other._why_single, other._blend
-        self._kept, self._n_chosen, self.say = other._kept.copy(), other._n_chosen, other.say
-        self._blank = replace(self._blank, recency=other._blank.recency)
-        return self
-
     def scores_settings(self) -> dict[str, Any]:
         """How the scores were made."""
-        recency = self._blank.recency
+        recency = self._law["recency"]
         found: dict[str, Any] = {} if recency is None else {"recency": asdict(recency)}
         if self._options.scores is not None:
             return {"ridge": None}
@@ -116,65 +109,75 @@ class Learner:
 
     @property
     def _n_best(self) -> int:
-        return max(1, min(self._options.n_best, self.prefs.n_items // 4))
+        return self._n_best_for(self._options.held_out)
 
-    def learn(self, report: Callable[[], None]) -> PersonalModel:
-        """All of it, in `N_REPORTS` steps."""
+    def _n_best_for(self, later: Clicks | None) -> int:
+        wanted = replace(self._options, held_out=later).n_best
+        return max(1, min(wanted, self.prefs.n_items // 4))
+
+    def learn(self, inside: Split | None, report: Callable[[], None]) -> PersonalModel:
+        """All of it, in `N_REPORTS` steps. With an `inside` split, law and correction are learnt
+        from what it shows and hides, and the scores then once more, from all clicks."""
         self.choose_scores()
         report()
-        self.say("learning the scores from all clicks")
-        model = self.scored(self.prefs)
-        held_out = self._options.held_out
-        has_times = held_out is not None and held_out.times is not None
-        has_times = has_times and self.prefs.times is not None
-        if has_times and not model.is_given and not model.is_sparse:
-            recency = choose_recency(model, self.prefs, held_out, self._n_best, self._rng)
-            model = replace(model, recency=recency)
-            self._blank = replace(self._blank, recency=recency)
+        shown, later = (self.prefs, self._options.held_out) if inside is None else inside
+        which = "all clicks" if inside is None else "what is not hidden"
+        self.say(f"learning the scores from {which}")
+        model = self.scored(shown)
         self.say("learning how closely users keep to their order")
-        shares = _alpha_distribution(model, self.prefs, self._rng, self._executor)
-        used = shares > LEAST_ALPHA_SHARE
-        law = {"alphas": model.alphas[used], "alpha_shares": shares[used] / shares[used].sum()}
-        model = replace(model, **law)
-        self._blank = replace(self._blank, **law)
+        model = self._with_law(model, shown, later)
         report()
         self.say("correcting the probabilities by hidden clicks")
-        found = replace(model, correction=self._learn_correction(model))
+        correction = self._learn_correction(model, shown, later)
+        if inside is not None:
+            self.say("learning the scores from all clicks")
+            model = self.scored(self.prefs)
         report()
-        return found
+        return replace(model, correction=correction)
 
-    def _learn_correction(self, model: PersonalModel) -> Correction | None:
+    def _with_law(self, model: PersonalModel, shown: Clicks, later: Clicks | None) -> PersonalModel:
+        """How much less old clicks weigh, if later ones tell, and how alpha is distributed; models
+        that are `scored` from now on have the same."""
+        has_times = later is not None and later.times is not None and shown.times is not None
+        if later is not None and has_times and not model.is_given and not model.is_sparse:
+            recency = choose_recency(model, shown, later, self._n_best_for(later), self._rng)
+            model = replace(model, recency=recency)
+        shares = _alpha_distribution(model, shown, self._rng, self._executor)
+        used = shares > LEAST_ALPHA_SHARE
+        self._law |= {"alphas": model.alphas[used], "recency": model.recency}
+        self._law["alpha_shares"] = shares[used] / shares[used].sum()
+        return replace(model, **self._law)
+
+    def _learn_correction(
+        self, model: PersonalModel, shown: Clicks, later: Clicks | None
+    ) -> Correction | None:
         if not self._options.calibrate:
             return None
-        corrector = Corrector(self.prefs, self.scored, self._options.others, self._rng)
-        if self._options.held_out is not None:
-            return corrector.by_later_clicks(model, self._options.held_out)
+        corrector = Corrector(shown, self.scored, self._options.others, self._rng)
+        if later is not None:
+            return corrector.by_later_clicks(model, later)
         return corrector.by_the_law(model)
 
     def scored(self, clicks: Clicks) -> PersonalModel:
         """Scores learnt from these clicks."""
         if self._options.scores is not None:
-            return replace(self._blank, scores=given_scores(self._options.scores, clicks))
+            return self._model(clicks, scores=given_scores(self._options.scores, clicks))
         if self._blend is not None:
             learnt = self._blend.learn(self._products_of(clicks), self._sample, self._kept)
-            return self._with_scores(learnt)
+            return self._model(clicks, **_fields_of(learnt))
         assert self._ridge is not None
         if self._is_large:
-            return self._with_scores(
-                Regression(0, self._ridge).learn(self._products_of(clicks), None)
-            )
+            learnt = Regression(0, self._ridge).learn(self._products_of(clicks), None)
+            return self._model(clicks, **_fields_of(learnt))
         products = products_of(clicks, self._executor)
         law = (self._ridge, self._options.nonnegative, self._executor)
-        return replace(self._blank, item_weights=ridge_weights(products, *law))
+        return self._model(clicks, item_weights=ridge_weights(products, *law))
 
-    def _with_scores(self, learnt: ItemScores) -> PersonalModel:
-        return replace(
-            self._blank,
-            item_weights=learnt.weights,
-            bias=learnt.bias,
-            left=learnt.left,
-            right=learnt.right,
-        )
+    def _model(self, clicks: Clicks, **learnt: Any) -> PersonalModel:
+        popularity = clicks.item_counts() / max(int(clicks.weights.sum()), 1)
+        ties = np.lexsort((self._tie_breaks, -popularity))
+        found = {"item_weights": np.empty((0, 0))} | learnt | self._law
+        return PersonalModel(popularity=popularity, ties=ties, **found)
 
     def choose_scores(self) -> None:
         """A blend, or the ridge of a single regression; nothing, if the scores are given."""
@@ -203,8 +206,9 @@ class Learner:
             shown, hidden = hide_clicks(prefs, hide, self._rng)
             judged = np.flatnonzero(hidden.any(axis=1))
             products = products_of(shown, self._executor)
+            blank = self._model(shown)
             judge = functools.partial(
-                self._judge_ridge, products, shown.take(judged), hidden[judged]
+                self._judge_ridge, blank, products, shown.take(judged), hidden[judged]
             )
             found.append(np.array(list(self._executor.map(judge, RIDGES))))
         hits = np.concatenate(found, axis=1)  # [ridge, user of a split]
@@ -213,10 +217,21 @@ class Learner:
         return min(np.array(RIDGES)[near].tolist(), key=lambda r: abs(math.log(r / DEFAULT_RIDGE)))
 
     def _judge_ridge(
-        self, products: Floats, seen: Clicks, hidden: NDArray[np.bool_], ridge: float
+        self,
+        blank: PersonalModel,
+        products: Floats,
+        seen: Clicks,
+        hidden: NDArray[np.bool_],
+        ridge: float,
     ) -> NDArray[np.int64]:
         weights = ridge_weights(products, ridge, self._options.nonnegative)
-        return _count_hits(replace(self._blank, item_weights=weights), seen, hidden)
+        return _count_hits(replace(blank, item_weights=weights), seen, hidden)
+
+
+def _fields_of(learnt: ItemScores) -> dict[str, Any]:
+    """Of a model."""
+    sides = {"left": learnt.left, "right": learnt.right, "bias": learnt.bias}
+    return {"item_weights": learnt.weights} | sides
 
 
 def _count_hits(model: PersonalModel, seen: Clicks, hidden: NDArray[np.bool_]) -> NDArray[np.int64]:

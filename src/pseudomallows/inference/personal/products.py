@@ -188,7 +188,7 @@ class AllProducts(Products):
         is_small = self.n_items <= DENSE_EIGEN
         table = self.of(power) if is_small else self._single(power)
         inverse = inverse_of(table, penalty)
-        weights = inverse / -np.diag(inverse)
+        weights = np.ascontiguousarray(inverse) / -np.diag(inverse)  # LAPACK has it by columns
         np.fill_diagonal(weights, 0.0)
         return ItemScores(weights)
 

@@ -70,28 +70,35 @@ def choose_near(counts, touched, norms, item, most):
 
 
 @njit(cache=True, nogil=True)
-def fill_inner(lists, shares, head, near, places, inner):
+def fill_inner(lists, shares, head, near, places, visits, inner):
     """Fill `inner[a, b]`, the products of the `near` items. `places` are -1 for all items, before
-    and after."""
-    for a in range(len(near)):
+    and after; `visits`, one for each user, says whom an earlier call has met."""
+    n_near, visit = len(near), visits[-1] + 1
+    visits[-1] = visit
+    mine, is_rare = np.empty(n_near, dtype=np.int64), np.empty(n_near, dtype=np.bool_)
+    for a in range(n_near):
         places[near[a]] = a
-        inner[a] = 0.0
-    for a in range(len(near)):
-        mine = head.places[near[a]]
-        if mine >= 0:
-            for b in range(len(near)):
-                other = head.places[near[b]]
-                if other >= 0:
-                    inner[a, b] = head.table[mine, other]
+        in_head = head.places[near[a]]
+        is_rare[a] = in_head < 0
+        for b in range(n_near):
+            other = head.places[near[b]]
+            inner[a, b] = head.table[in_head, other] if in_head >= 0 and other >= 0 else 0.0
+    for a in range(n_near):
+        if not is_rare[a]:
             continue
-        item = near[a]
-        for user in lists.users[lists.item_starts[item] : lists.item_starts[item + 1]]:
+        for user in lists.users[lists.item_starts[near[a]] : lists.item_starts[near[a] + 1]]:
+            if visits[user] == visit:
+                continue
+            visits[user] = visit
+            n_mine = 0
             for other in lists.codes[lists.starts[user] : lists.starts[user + 1]]:
-                b = places[other]
-                if b >= 0:
-                    inner[a, b] += shares[user]
-                    if head.places[other] >= 0:
-                        inner[b, a] += shares[user]
+                if places[other] >= 0:
+                    mine[n_mine] = places[other]
+                    n_mine += 1
+            for one in mine[:n_mine]:
+                for other in mine[:n_mine]:
+                    if is_rare[one] or is_rare[other]:
+                        inner[one, other] += shares[user]
     for item in near:
         places[item] = -1
 
@@ -131,6 +138,7 @@ def near_rows(lists, shares, head, norms, law, targets, rows):
     n_items, most = len(norms), rows.items.shape[1]
     counts, touched = np.zeros(n_items), np.empty(n_items, dtype=np.int64)
     places, inner = np.full(n_items, -1, dtype=np.int32), np.empty((most, most))
+    visits = np.zeros(len(lists.starts), dtype=np.int32)  # the last: how many visits there were
     for row in range(len(rows.sizes)):
         item, size = targets[row], 0
         n_touched = count_near(lists, shares, item, counts, touched)
@@ -138,7 +146,7 @@ def near_rows(lists, shares, head, norms, law, targets, rows):
         room = min(most, max(n_clicks, law.spare))
         near = choose_near(counts, touched[:n_touched], norms, item, room)
         own = inner[: len(near), : len(near)]
-        fill_inner(lists, shares, head, near, places, own)
+        fill_inner(lists, shares, head, near, places, visits, own)
         weights = np.zeros(len(near))
         solve_near(own, counts[near] - law.lasso, law, weights)
         for place in range(len(near)):

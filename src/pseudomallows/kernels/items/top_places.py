@@ -1,7 +1,45 @@
-"""Chances of the first places of each user's own order alone, for large catalogues."""
+"""Chances of the places of each user's own order: all of them, or the first alone."""
 
 import numpy as np
 from numba import njit
+
+from ..click_rows import clicks_of
+from ..footrule.personal import add_far_chances
+
+
+@njit(cache=True, nogil=True)
+def fill_unclicked(clicks, rankings, items):
+    """Fill `items[row, place]`: what a row has not clicked, in the order of its own ranking; -1
+    behind the last."""
+    n_items = rankings.shape[1]
+    ordering = np.empty(n_items, dtype=np.int64)
+    for row in range(len(rankings)):
+        for item in range(n_items):
+            ordering[rankings[row, item] - 1] = item
+        for item in clicks_of(clicks, row):
+            ordering[rankings[row, item] - 1] = -1
+        place = 0
+        for item in ordering:
+            if item >= 0 and place < items.shape[1]:
+                items[row, place] = item
+                place += 1
+        items[row, place:] = -1
+
+
+@njit(cache=True, nogil=True)
+def find_places(clicks, items, n_items, places):
+    """Fill `places`, one for each click: where the item stands in `items[row]`, -1 if nowhere."""
+    where, filled = np.full(n_items, -1, dtype=np.int64), 0
+    for row in range(len(items)):
+        for place in range(items.shape[1]):
+            if items[row, place] >= 0:
+                where[items[row, place]] = place
+        for item in clicks_of(clicks, row):
+            places[filled] = where[item]
+            filled += 1
+        for item in items[row]:
+            if item >= 0:
+                where[item] = -1
 
 
 @njit(cache=True, nogil=True)
@@ -18,8 +56,11 @@ def look_up_places(sizes, shares, tables, logs, of_users, chances):
             of_users[row, 1] += shares[row, g] * logs[g]
             if shares[row, g] > 0.0 and n_places > 0:
                 table = tables.chances[tables.lines[sizes[row]], g]
-                for place in range(n_places):
+                for place in range(min(n_places, len(table))):
                     chances[row, place] += shares[row, g] * table[place]
+                if n_places > len(table):
+                    far = tables.far[tables.lines[sizes[row]], g]
+                    add_far_chances(tables.places, far, n_places, shares[row, g], chances[row])
 
 
 @njit(cache=True, nogil=True)

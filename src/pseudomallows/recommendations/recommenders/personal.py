@@ -1,7 +1,7 @@
 """Recommendations by the order of each user's own."""
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from ...kernels.footrule.personal import (
     look_up_personal,
 )
 from ...kernels.items.scores import fill_tops
-from ...kernels.items.top_places import fill_from_places, look_up_places
+from ...kernels.items.top_places import fill_from_places, fill_unclicked, look_up_places
 from ...posteriors.corrections import Correction
 from ...posteriors.diagnostics import UncorrectedWarning
 from ...posteriors.personal import PersonalFit, PersonalModel
@@ -38,6 +38,21 @@ class OwnLaw(NamedTuple):
     rankings: NDArray[np.int32]
     scores: Floats
     of_users: Floats
+
+
+class OwnOrder(NamedTuple):
+    """The first places of each user's own order: `items[row, place]`, -1 where there are no more,
+    and their scores; how many unseen items there are, and the user's shares of the alphas."""
+
+    items: NDArray[np.int64]
+    scores: Floats
+    sizes: NDArray[np.int64]
+    shares: Floats
+
+    def take(self, rows: NDArray[np.int64]) -> "OwnOrder":
+        """Some of the users."""
+        items, scores, sizes, shares = self
+        return OwnOrder(items[rows], scores[rows], sizes[rows], shares[rows])
 
 
 class Top(NamedTuple):
@@ -101,19 +116,32 @@ class PersonalChances:
         law = self.uncorrected(tables, seen, rows, users)
         return self._corrected(slice_clicks(seen, rows), law, window, others)
 
-    def top(self, tables: GridChances, seen: Clicks, rows: slice, n_places: int) -> Top:
-        """The first places alone, without an order of all items: for very many of them."""
+    def order(
+        self, seen: Clicks, rows: slice, n_places: int, users: NDArray[np.int64] | None = None
+    ) -> OwnOrder:
+        """The first places; with very many items, without an order of all of them."""
         model, clicks = self.model, slice_clicks(seen, rows)
-        scores = model.single_scores_of(seen, rows)
-        n_places = min(n_places, tables.chances.shape[2])
-        best = np.empty((len(scores), n_places), dtype=np.int64)
-        fill_tops(clicks, scores, model.tie_ranks, best)
-        shares = model.shares_by(*model.click_ranks_of(clicks, scores))
-        chances, of_users = np.empty(best.shape), np.empty((len(scores), 2))
+        items = np.empty((len(clicks.starts) - 1, n_places), dtype=np.int64)
+        scores: NDArray[Any]
+        if model.is_sparse:
+            scores = model.single_scores_of(seen, rows)
+            fill_tops(clicks, scores, model.tie_ranks, items)
+            shares = model.shares_by(*model.click_ranks_of(clicks, scores))
+        else:
+            scores = model.scores_for(seen, rows, users)
+            rankings = model.rankings_of(scores)
+            fill_unclicked(clicks, rankings, items)
+            shares = model.shares_by(clicks, rankings)
+        of_items = np.take_along_axis(scores, np.maximum(items, 0), axis=1)
         sizes = model.n_items - np.diff(clicks.starts)
-        look_up_places(sizes, shares, tables, self._log_alphas, of_users, chances)
-        of_best = np.take_along_axis(scores, np.maximum(best, 0), axis=1)
-        return Top(best, chances, of_best.astype(np.float64), of_users)
+        return OwnOrder(items, of_items.astype(np.float64), sizes, shares)
+
+    def look_up(self, tables: GridChances, order: OwnOrder) -> Top:
+        """The chances of these places; `tables` come from `prepare`."""
+        chances, of_users = np.empty(order.items.shape), np.empty((len(order.items), 2))
+        law = (order.sizes, order.shares, tables)
+        look_up_places(*law, self._log_alphas, of_users, chances)
+        return Top(order.items, chances, order.scores, of_users)
 
     def fill_top(
         self,
@@ -124,7 +152,8 @@ class PersonalChances:
         best: tuple[NDArray[np.int64], Floats],
     ) -> None:
         """Fill items and probabilities of the best, from the first places."""
-        top = self.top(tables, seen, rows, max(n_top(window), best[0].shape[1]))
+        n_places = min(max(n_top(window), best[0].shape[1]), self.model.n_items)
+        top = self.look_up(tables, self.order(seen, rows, n_places))
         nothing = ClickRows(np.zeros(len(top.items) + 1, np.int64), np.empty(0, np.int32))
         places = np.arange(1, top.items.shape[1] + 1, dtype=np.int32)  # in their order already
         law = OwnLaw(top.chances, np.tile(places, (len(top.items), 1)), *top[2:])

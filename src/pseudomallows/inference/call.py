@@ -1,0 +1,192 @@
+"""A call of `fit` for draws: plan, run, judge."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..engines.executors import Executor, is_remote
+from ..engines.progress import Progress
+from ..posteriors.diagnostics import (
+    AgreementWarning,
+    ContradictionWarning,
+)
+from ..posteriors.posterior import Posterior
+from ..preferences import Preferences
+from ..rankings import check_count
+from .alpha import estimate_alpha
+from .checkpoint import Checkpoint, describe_call
+from .choose_clusters import ClustersWarning, check_not_votes, choose_clusters
+from .doubts import stretch_needed, warn_if_doubtful
+from .methods import Case, Method, Plan
+from .methods.mcmc import contradictions_of
+from .run import Run
+
+UNSAVED = (
+    "a chain that keeps latent rankings (augmentation='metropolis', or users known in part by a "
+    "distance without an exact law) cannot be saved in a checkpoint: leave it out"
+)
+
+
+class Call:
+    """A call of `fit` for draws."""
+
+    def __init__(
+        self,
+        prefs: Preferences,
+        method: type[Method],
+        alpha: float | None,
+        rng: np.random.Generator,
+        executor: Executor | None,
+        progress: Progress,
+    ):
+        self.prefs, self.method, self.alpha = prefs, method, alpha
+        self.rng, self.executor, self.progress = rng, executor, progress
+
+    def draw(
+        self,
+        n_draws: int | None,
+        n_clusters: int | str,
+        options: dict[str, Any],
+        checkpoint: str | os.PathLike[str] | None,
+    ) -> Posterior:
+        """Plan, run and judge the chains; warn if their draws are doubtful."""
+        plan, curve = self.plan(n_draws, n_clusters, options)
+        if plan.case.is_contradictory and options.get("errors") is None:
+            found = contradictions_of(self.prefs)
+            if found is not None:
+                warnings.warn(ContradictionWarning(*found), stacklevel=3)
+        if checkpoint is not None:
+            plan = replace(plan, goes_on=False)
+        file = self.open(checkpoint, plan)
+        run = self.begin(plan)
+        if file is not None and not run.population.sums_out:
+            raise ValueError(UNSAVED)
+        result = self.until_good(run, file, plan.settings(), curve)
+        warn_if_doubtful(result, run.plan, run.population, run.unbounded, stacklevel=4)
+        if file is not None:
+            file.remove()
+        return result
+
+    def plan(
+        self, n_draws: int | None, n_clusters: int | str, options: dict[str, Any]
+    ) -> tuple[Plan, dict[str, Any]]:
+        """The plan, checked; and for the settings how the number of clusters was chosen."""
+        if is_remote(self.executor) and options.get("keep_latent"):
+            raise ValueError("keep_latent does not work with Dask workers: leave executor out")
+        curve: dict[str, Any] = {}
+        if n_clusters == "auto":
+            check_not_votes(self.prefs)
+            n_clusters, curve = self._choose(n_draws, options)
+            known = self.method.option_names(Case.of(self.prefs, n_clusters))
+            options = {name: value for name, value in options.items() if name in known}
+        number = check_n_clusters(n_clusters, self.prefs)
+        plan = Plan.make(self.prefs, self.method, n_draws, number, options, self.alpha)
+        plan.check_memory(self.prefs.n_users)
+        return plan, curve
+
+    def _choose(self, n_draws: int | None, options: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """The number of clusters, and for the settings how it was chosen."""
+        self._check_either(n_draws, options)
+        curve = choose_clusters(
+            self.prefs,
+            alpha=self.alpha,
+            share_prior=options.get("share_prior", 1.0),
+            rng=self.rng,
+            executor=self.executor,
+            progress=self.progress,
+            distance=options["distance"],
+        )
+        if curve.doubt:
+            warnings.warn(ClustersWarning(f"n_clusters='auto': {curve.doubt}"), stacklevel=5)
+        return curve.chosen, {"curve": curve.as_settings()}
+
+    def _check_either(self, n_draws: int | None, options: dict[str, Any]) -> None:
+        """Refuse options that are wrong whatever the number of clusters will be."""
+        strange = set(options)
+        for n_clusters in (1, 2):
+            known = self.method.option_names(Case.of(self.prefs, n_clusters))
+            mine = {name: value for name, value in options.items() if name in known}
+            plan = Plan.make(self.prefs, self.method, n_draws, n_clusters, mine)
+            plan.check_memory(self.prefs.n_users)
+            strange -= set(known)
+        self.method.make(Case.of(self.prefs, 2), {name: options[name] for name in strange})
+
+    def open(self, checkpoint: str | os.PathLike[str] | None, plan: Plan) -> Checkpoint | None:
+        """The checkpoint, if there is to be one."""
+        if checkpoint is None:
+            return None
+        if plan.settings().get("augmentation") == "metropolis":
+            raise ValueError(UNSAVED)
+        return Checkpoint(checkpoint, describe_call(self.prefs, plan.call(), self.rng))
+
+    def begin(self, plan: Plan) -> Run:
+        """The users, and an estimate of alpha where the method needs one."""
+        rows = (self.prefs, np.arange(self.prefs.n_users))
+        rows = self.prefs.one_row_each() if plan.case.has_clusters else rows
+        population = plan.method.population(rows[0], self.executor)
+        if self.alpha is None and not plan.method.samples_alpha and not plan.case.has_clusters:
+            distance = plan.method.distance
+            by_likelihood = plan.case.is_partial or distance != "footrule"
+            how = "likelihood" if by_likelihood else "similarity"
+            estimate = estimate_alpha(
+                self.prefs, how, rng=self.rng, executor=self.executor, distance=distance
+            )
+            plan = replace(plan, alpha=estimate)
+            if estimate == 0:
+                warnings.warn(AgreementWarning(population.n_users), stacklevel=4)
+        return Run(*rows, population, plan, self.rng, self.progress)
+
+    def until_good(
+        self, run: Run, file: Checkpoint | None, options: dict[str, Any], curve: dict[str, Any]
+    ) -> Posterior:
+        """The result of the chains, which go on, if the plan lets them, until the draws are good or
+        at the limit."""
+        found = self.posterior(run, run.run(file), options, curve)
+        if not run.plan.goes_on:
+            return found
+        while (factor := stretch_needed(found, run.stretch)) > 1:
+            found = self.posterior(run, run.go_on(factor), options, curve)
+        return replace(found, settings=found.settings | {"stretch": run.stretch})
+
+    def posterior(
+        self, run: Run, draws: dict[str, Any], options: dict[str, Any], curve: dict[str, Any]
+    ) -> Posterior:
+        """The result, with how it was made."""
+        settings = {
+            "method": self.method.name,
+            "distance": run.plan.method.distance,
+            "alpha": run.plan.alpha,
+            "n_users": run.population.n_users,
+            "kind": run.plan.case.kind,
+            "is_full": run.plan.case.is_full,
+            "latent": "summed out" if run.plan.is_matched else run.population.how_latent,
+            "is_best_proved": run.is_best_proved,
+            "options": options,
+        }
+        data = self.prefs.kept()
+        if data is not None and data.n_users < self.prefs.n_users:  # on workers, without rows
+            draws["chain_memberships"] = draws["chain_memberships"][:, :0]
+        names = {"items": self.prefs.items, "users": self.prefs.users}
+        settings |= curve | run.checks()
+        return Posterior(**draws, **names, settings=settings, data=data)
+
+
+def check_n_clusters(n_clusters: Any, prefs: Preferences) -> int:
+    """Return a number of clusters, or say what is wrong with it."""
+    if isinstance(n_clusters, str):
+        raise ValueError(f'n_clusters must be a whole number or "auto", got {n_clusters!r}')
+    number = check_count(n_clusters, "n_clusters")
+    if number > 1:
+        check_not_votes(prefs)
+    n_users = int(prefs.weights[prefs.is_informative].sum())
+    if number > max(n_users, 1):
+        raise ValueError(
+            f"n_clusters must be at most the number of users who say anything, {n_users}, "
+            f"got {number}"
+        )
+    return number
