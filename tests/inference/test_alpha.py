@@ -151,7 +151,7 @@ def test_no_finite_alpha_is_said_exactly_where_some_consensus_suits_all_users():
 
 
 def test_one_user_has_no_similarity():
-    with pytest.raises(ValueError, match="one user only"):
+    with pytest.raises(ValueError, match="only one user"):
         pm.estimate_alpha(pm.Preferences.from_rankings([[1, 2, 3]]))
 
 

@@ -49,7 +49,7 @@ def arrays(*rows):
     [
         (lambda: pm.fit(pm.Preferences.from_clicks([[0, 0], [1, 1]]), "pseudo"), "no informative rows"),
         (lambda: pm.click_log_likelihood(pm.Preferences.from_rankings([[1, 2]]), [1, 2], 1), "must be clicks"),
-        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0, 0]]), "pseudo"), "one user only"),
+        (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0, 0]]), "pseudo"), "only one user"),
         (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), "pseudo", alpha=1, order="up"), "order must be one of 'uniform', 'v', 'top_bottom'"),
         (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), "pseudo", alpha=1, keep_latent=["x"]), "no user is named 'x'; the first are 0"),
         (lambda: pm.fit(pm.Preferences.from_clicks([[1, 0]]), "mcmc", 1, augmentation="gibbs"), "augmentation must be one of 'matched', 'exact', 'metropolis'"),
