@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from ...posteriors.personal import MAX_ITEMS, PersonalFit, PersonalModel
 from ...preferences import Clicks
 from ...preferences.hide import hide_clicks
 from ...preferences.splits import Split
-from .blend import MAX_SPREAD, Blend, Say, choose_blend, sample_of, silent, why_not
+from .blend import Blend, Say, choose_blend, n_of_spread, sample_of, silent, why_not
 from .corrector import MAX_CELLS, MAX_USERS, Corrector
 from .item_scores import given_scores, products_of, ridge_weights
 from .later import most_users, seen_table
@@ -163,15 +163,23 @@ class Learner:
         if self._options.scores is not None:
             return self._model(clicks, scores=given_scores(self._options.scores, clicks))
         if self._blend is not None:
+            self._begin_with_all(clicks, self._blend.parts)
             learnt = self._blend.learn(self._products_of(clicks), self._sample, self._kept)
             return self._model(clicks, **_fields_of(learnt))
         assert self._ridge is not None
         if self._is_large:
-            learnt = Regression(0, self._ridge).learn(self._products_of(clicks), None)
+            part = Regression(0, self._ridge)
+            self._begin_with_all(clicks, (part,))
+            learnt = self._products_of(clicks).learn(part, self._kept.get(part))
             return self._model(clicks, **_fields_of(learnt))
         products = products_of(clicks, self._executor)
         law = (self._ridge, self._options.nonnegative, self._executor)
         return self._model(clicks, item_weights=ridge_weights(products, *law))
+
+    def _begin_with_all(self, clicks: Clicks, parts: Sequence[Part]) -> None:
+        """With very many items, those without hidden clicks keep their weights by all clicks."""
+        if self._is_large and clicks is not self.prefs:
+            self._kept |= {part: self._products.learn(part) for part in parts}
 
     def _model(self, clicks: Clicks, **learnt: Any) -> PersonalModel:
         popularity = clicks.item_counts() / max(int(clicks.weights.sum()), 1)
@@ -190,7 +198,7 @@ class Learner:
                 how = (self._rng, self._kept, self.say)
                 self._blend = choose_blend(self._products, self._n_best, *how)
             informative = np.flatnonzero(self.prefs.is_informative)
-            self._sample = sample_of(informative, self._rng, MAX_SPREAD)
+            self._sample = sample_of(informative, self._rng, n_of_spread(self.prefs.n_items))
         elif self._ridge is None:
             self._ridge = DEFAULT_RIDGE if self._is_large else self._choose_ridge()
 

@@ -51,10 +51,17 @@ class Products(ABC):
         self.clicks = clicks if shown is None else shown
         self.is_whole = shown is None
         self.n_items, self.n_people = clicks.n_items, int(clicks.weights.sum())
+        self._learnt: dict[Any, ItemScores] = {}
         self._vectors: dict[tuple[float, float], Floats] = {}
         self.near_vectors: dict[
             tuple[float, float], Any
         ] = {}  # those of another log, to begin with
+
+    def learn(self, part: Any, start: ItemScores | None = None) -> ItemScores:
+        """A part of a blend, learnt when it is asked for first."""
+        if part not in self._learnt:
+            self._learnt[part] = part.learn(self, start)
+        return self._learnt[part]
 
     def shares(self, power: float) -> Floats:
         """What each user counts."""
