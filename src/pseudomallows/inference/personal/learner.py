@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.executors import BLOCK, Executor, blocks
+from ...engines.executors import BLOCK, Executor, at_hand, blocks
 from ...latent.own_laws import OWN_LAWS
 from ...posteriors.corrections import Correction
 from ...posteriors.item_scores import ItemScores
@@ -49,7 +49,8 @@ class Learner:
         rng: np.random.Generator,
         executor: Executor,
     ):
-        self.prefs, self._options, self._rng, self._executor = prefs, options, rng, executor
+        self.prefs, self._options, self._rng = prefs, options, rng
+        self._workers, self._executor = executor, at_hand(executor)  # for sums over users; for all
         grid = OWN_LAWS[distance].grid(prefs.n_items)
         alphas = grid if alpha is None else np.array([alpha])
         popularity = prefs.item_counts() / max(int(prefs.weights.sum()), 1)
@@ -61,7 +62,7 @@ class Learner:
         self._why_single = "one regression, as was asked for" if options.is_single else None
         self._blend: Blend | None = None
         self._kept: dict[Part, ItemScores] = {}  # parts as they were learnt last, to begin with
-        self._n_chosen = len(prefs.codes)  # clicks from which the blend was chosen
+        self._n_chosen = int(prefs.starts[-1])  # clicks from which the blend was chosen
         self.say: Say = silent
 
     def keep_blend(self, old: PersonalFit) -> None:
@@ -82,7 +83,7 @@ class Learner:
 
     @functools.cached_property
     def _products(self) -> Products:
-        return make_products(self.prefs, self._executor)
+        return make_products(self.prefs, self._workers)
 
     @property
     def _is_large(self) -> bool:
@@ -93,7 +94,7 @@ class Learner:
         taken = None if clicks is self.prefs else taken_from(self.prefs, clicks)
         if taken is not None:
             return self._products.without(taken)
-        return self._products if clicks is self.prefs else make_products(clicks, self._executor)
+        return self._products if clicks is self.prefs else make_products(clicks, self._workers)
 
     def like(self, other: Learner) -> Self:
         """Make scores in the way that another has chosen, from more or less."""
