@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from ...latent.registry import make_click_law
 from ...rankings import rank_randomly
 from ..methods.method import LastDraw
 from ..priors import Prior, default_prior
+from .labelled_mixture import LabelledMixture
 from .matched_cluster import MatchedCluster, MatchedProposals
 from .matched_mixture import MatchedMixture, Snapshot
 from .some_rows import some_rows
@@ -95,11 +96,20 @@ class MatchedStart:
 
     def empty(self, n_clusters: int, rng: np.random.Generator) -> MatchedMixture:
         """A chain that still wants labels, or to be filled from a file."""
-        return self._mixture(self.population, n_clusters, rng)
+        if self._is_corrected and n_clusters > 1:
+            return LabelledMixture(*self._parts(self.population, n_clusters, rng, True))
+        how = (self.population, n_clusters, rng, self._is_corrected)
+        return MatchedMixture(*self._parts(*how))
 
     def _mixture(
         self, population: Population, n_clusters: int, rng: np.random.Generator
     ) -> MatchedMixture:
+        """Several clusters on the way to a start, without a correction."""
+        return MatchedMixture(*self._parts(population, n_clusters, rng, False))
+
+    def _parts(
+        self, population: Population, n_clusters: int, rng: np.random.Generator, is_corrected: bool
+    ) -> tuple[Any, ...]:
         first = np.arange(1, population.n_items + 1, dtype=np.int32)
         alpha = FIRST_ALPHA if self._alpha is None else self._alpha
         clusters = [
@@ -107,8 +117,8 @@ class MatchedStart:
             for child in rng.spawn(n_clusters)
         ]
         shares = np.full(n_clusters, 1 / n_clusters)
-        how = (shares, self._share_prior, self._is_corrected, self._proposals.n_moves, rng)
-        return MatchedMixture(population, self.law, clusters, *how)
+        how = (shares, self._share_prior, is_corrected, self._proposals.n_moves, rng)
+        return (population, self.law, clusters, *how)
 
     @property
     def _moves(self) -> int:
@@ -208,7 +218,6 @@ class MatchedStart:
         report: Callable[[], None],
     ) -> MatchedMixture:
         guess = self._mixture(some, n_clusters, rng)
-        guess.is_corrected = False
         guess.begin(guess_labels(features, n_clusters, rng))
         for cluster in guess.clusters:
             if cluster.has_users:
