@@ -158,6 +158,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
             self.wander(*self._lengths(), adapt)
             self._judge(*before, adapt)
         else:
+            self._rng.permutation(self.n_clusters)  # not needed: a seed keeps its draws by it
             self.wander(*self._lengths(), adapt)
         if self.n_clusters > 1:
             self.know_values()
@@ -298,7 +299,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
         where it is worth while to ask the exact one.
         """
         labels = self._labels_now()
-        self._take_tallies(self._users.tallies(labels))
+        if self.n_clusters > 1:
+            self._take_tallies(self._users.tallies(labels))
         sharp = [max(SHARP * self.population.n_items, 10 * c.alpha) for c in self.clusters]
         sharpest = [c.tally.best(a) for c, a in zip(self.clusters, sharp, strict=True)]
         found = []

@@ -33,6 +33,7 @@ SETTLE_ROUNDS = 40  # of the best, with all rows
 FEW_ITEMS, ROWS_EACH = 3000, 1000  # items by which a large catalogue is divided, and rows for that
 MANY_ITEMS, FEWER = 20_000, 4  # from so many items on, so many times fewer rounds
 FIRST_ROUNDS = 40  # of each chain, which leave the place where all begin
+CORRECTED_ROUNDS = 10  # of one whose warmup goes on to leave it, by rounds that are corrected
 PREPARATION = N_STARTS * GUESS_ROUNDS + N_FINALISTS * LAST_ROUNDS + SETTLE_ROUNDS
 
 
@@ -90,7 +91,7 @@ class MatchedStart:
         labels = np.zeros(self.population.n_rows, dtype=np.int32)
         mixture.restore(Snapshot(last.consensus, last.alpha, last.shares, labels))
         if mixture.n_clusters > 1:
-            mixture.wander(self._rounds(FIRST_ROUNDS), self._moves, adapt=True)
+            mixture.wander(self._first_rounds, self._moves, adapt=True)
             mixture.count_anew()
         return mixture
 
@@ -129,6 +130,10 @@ class MatchedStart:
     def _rounds(self, usual: int) -> int:
         """Rounds on the way: fewer, where each of them takes seconds."""
         return usual if self.population.n_items <= MANY_ITEMS else usual // FEWER
+
+    @property
+    def _first_rounds(self) -> int:
+        return CORRECTED_ROUNDS if self._is_corrected else self._rounds(FIRST_ROUNDS)
 
     def clusters(
         self,
@@ -250,7 +255,7 @@ class MatchedStart:
         for cluster, old in zip(mixture.clusters, other.clusters, strict=True):
             cluster.go_to(old.place)
             cluster.log_step = old.log_step
-        mixture.wander(self._rounds(FIRST_ROUNDS), self._moves, adapt=True)
+        mixture.wander(self._first_rounds, self._moves, adapt=True)
         mixture.count_anew()
         return mixture
 
