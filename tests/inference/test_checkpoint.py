@@ -564,6 +564,17 @@ def swap_users(array):
             "mcmc",
         ),
         damage("'filled/latents' must be", with_array("filled/latents", fill(0, 7)), "sampled"),
+        damage("'state/labels' is", lambda h, a: a.pop("state/labels.npy"), "exact clusters"),
+        damage(
+            "'state/labels' must be numbers in 0..1",
+            with_array("state/labels", fill(0, 2)),
+            "exact clusters",
+        ),
+        damage(
+            "'state/rounds_each' must be a finite number in 1..10",
+            lambda h, a: h["state"]["state"].update(rounds_each=1e9),
+            "exact clusters",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(kind, change, message, file):

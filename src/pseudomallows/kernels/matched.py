@@ -10,6 +10,7 @@ and nothing overflows.
 import numpy as np
 from numba import njit
 
+from .chain import accepts
 from .streams import start_user, uniform
 
 MAX_ROUNDS = 500  # some ten are enough, a few more where hardly anything is left to chance
@@ -230,3 +231,14 @@ def draw_matched_labels(streams, logs, labels):
             u -= chances[label]
             label += 1
         labels[row] = label
+
+
+@njit(cache=True, nogil=True)
+def judge_labels(streams, rows, log_ratios, accepted):
+    """Fill `accepted[place]`: is the label that `rows[place]` has drawn accepted? By the random
+    number of the row's stream after the one that the label was drawn by."""
+    stream = np.empty(1, dtype=np.uint64)
+    for place in range(len(rows)):
+        start_user(streams, rows[place], 0, stream)
+        uniform(stream)
+        accepted[place] = accepts(stream, log_ratios[place])

@@ -378,9 +378,29 @@ def exact_sum(values: NDArray[np.float64], weights: Counts) -> int:
     >>> exact_sum(np.array([-0.5, -2.0]), np.array([2, 1])) / UNITS
     -3.0
     """
+    high, low = _in_units(values, weights)
+    return (int(high.sum()) << 24) + int(low.sum())
+
+
+def exact_sums(
+    values: NDArray[np.float64], weights: Counts, labels: NDArray[np.int32], n_labels: int
+) -> list[int]:
+    """The same for the rows of each label.
+
+    >>> values, weights = np.array([-0.5, -2.0, -1.0]), np.array([2, 1, 1])
+    >>> [each / UNITS for each in exact_sums(values, weights, np.array([2, 0, 2]), 3)]
+    [-2.0, 0.0, -2.0]
+    """
+    sums = np.zeros((2, n_labels), dtype=np.int64)
+    for mine, part in zip(sums, _in_units(values, weights), strict=True):
+        np.add.at(mine, labels, part)
+    return [(high << 24) + low for high, low in sums.T.tolist()]
+
+
+def _in_units(values: NDArray[np.float64], weights: Counts) -> tuple[Counts, Counts]:
+    """High and low parts of weighted values: with a total weight of 10^9 no sum overflows."""
     whole = np.rint(np.maximum(values, -LOWEST_VALUE) * UNITS).astype(np.int64)
-    high, low = whole >> 24, whole & (2**24 - 1)  # with a total weight of 10^9 neither overflows
-    return (int((weights * high).sum()) << 24) + int((weights * low).sum())
+    return weights * (whole >> 24), weights * (whole & (2**24 - 1))
 
 
 def principal_components(rows: Any, n_components: int) -> NDArray[np.float64]:

@@ -13,15 +13,18 @@ import naive
 import pseudomallows as pm
 from helpers import p_value
 from pseudomallows.distributions.scores import rand_index
-from pseudomallows.inference.chains import matched_mixture
+from pseudomallows.inference.chains import labelled_mixture, matched_mixture
+from pseudomallows.inference.chains.labelled_mixture import LabelledMixture
 from pseudomallows.inference.chains.matched_cluster import (
     MatchedCluster,
     MatchedProposals,
     best_on_grid,
 )
 from pseudomallows.inference.chains.matched_mixture import MatchedMixture
+from pseudomallows.inference.chains.matched_starts import MatchedStart
 from pseudomallows.inference.priors import default_prior
 from pseudomallows.latent.matched.tables import MatchedTables
+from pseudomallows.latent.matched.users import ClickedRows
 from pseudomallows.latent.registry import make_population
 
 FOUR = ((0,), (0, 1), (1, 2), (0, 1, 2), (3,), (0, 2))
@@ -172,9 +175,9 @@ def test_without_correction_wrong_tables_have_a_wrong_posterior(monkeypatch):
 def forget_the_matched_law(monkeypatch):
     """A correction that compares the exact likelihoods alone."""
     weigh = MatchedMixture._weigh
-    monkeypatch.setattr(
-        MatchedMixture, "_weigh", lambda self, moved: weigh(self, moved)._replace(matched=0.0)
-    )
+    monkeypatch.setattr(MatchedMixture, "_weigh", lambda self: weigh(self)._replace(matched=0.0))
+    zeros = lambda self: np.zeros(self.n_clusters)  # noqa: E731
+    monkeypatch.setattr(LabelledMixture, "_matched_values", zeros)
 
 
 def test_a_correction_that_forgets_the_change_of_the_matched_law_is_caught(monkeypatch):
@@ -265,7 +268,8 @@ def mixture_of(rows, n_items, centers, alphas, prior, rng, **options):
     shares = np.array(options.get("shares", np.full(len(clusters), 1 / len(clusters))))
     corrected, n_moves = options.get("is_corrected", True), options.get("n_moves", 8)
     how = (clusters, shares, options.get("share_prior", 1.0), corrected, n_moves, rng)
-    return MatchedMixture(population, tables, *how)
+    chain = LabelledMixture if corrected and len(clusters) > 1 else MatchedMixture
+    return chain(population, tables, *how)
 
 
 @functools.cache
@@ -277,12 +281,10 @@ def tables_of(n_items, sizes, factor=1.0):
     return tables
 
 
-def test_a_sweep_that_is_refused_leaves_all_as_it_was(monkeypatch):
-    rng = np.random.default_rng(1)
-    centers, shares = [(2, 1, 3, 5, 4), (5, 4, 3, 2, 1)], [0.3, 0.7]
-    chain = mixture_of(FIVE, 5, centers, [2.0, 3.0], (2.0, 0.5), rng, shares=shares)
-    chain.begin(np.array([0, 1, 0, 1, 0, 1, 0], dtype=np.int32))
-    tallies = [cluster.tally for cluster in chain.clusters]
+def test_moves_of_one_cluster_that_are_refused_leave_it_as_it_was(monkeypatch):
+    rng, center = np.random.default_rng(1), (2, 1, 3, 5, 4)
+    chain = mixture_of(FIVE, 5, [center], [2.0], (2.0, 0.5), rng)
+    chain.begin(np.zeros(7, dtype=np.int32))
     weigh, values = chain._users.weigh, []
 
     def worse_and_worse(*arguments):
@@ -292,12 +294,30 @@ def test_a_sweep_that_is_refused_leaves_all_as_it_was(monkeypatch):
     monkeypatch.setattr(chain._users, "weigh", worse_and_worse)
     for _ in range(3):
         chain.sweep(adapt=False)
-    assert (chain.consensus == centers).all()
-    assert chain.alpha.tolist() == [2.0, 3.0]
-    assert chain.shares.tolist() == shares
-    assert [cluster.tally for cluster in chain.clusters] == tallies
+    assert (chain.consensus == center).all()
+    assert chain.alpha.tolist() == [2.0]
     assert chain.values == values[0]
     assert len(values) == 4  # where it stood, and three times where it wanted to go
+
+
+def test_moves_of_clusters_are_accepted_one_by_one(monkeypatch):
+    rng = np.random.default_rng(1)
+    centers, refused = np.array([(2, 1, 3, 5, 4), (5, 4, 3, 2, 1)]), np.array([1e6, 0.0])
+    chain = mixture_of(FIVE, 5, centers, [2.0, 3.0], (2.0, 0.5), rng)
+    chain.begin(np.array([0, 1, 0, 1, 0, 1, 0], dtype=np.int32))
+    weigh = chain._users.weigh_own
+    monkeypatch.setattr(chain._users, "weigh_own", lambda laws: weigh(laws) - refused)
+    monkeypatch.setattr(chain, "_best_order", lambda: np.arange(2))
+    ends = []
+    for _ in range(4):
+        chain.sweep(adapt=False)
+        ends.append(chain.alpha[1])
+    assert (chain.consensus[0] == centers[0]).all()
+    assert chain.alpha[0] == 2.0
+    assert len({3.0, *ends}) > 2
+    chain._draw_labels(adapt=False)  # the users know which clusters went back
+    own = chain._users.log_likelihoods(chain.laws(), chain._users.gather_labels())
+    assert chain._own_values == pytest.approx(own, abs=1e-6)
 
 
 def test_the_warmup_finds_how_many_moves_are_best(monkeypatch):
@@ -325,12 +345,31 @@ def test_the_warmup_finds_how_many_moves_are_best(monkeypatch):
     assert {length for adapt, length in lengths if not adapt} == {77}
 
 
-def test_moves_of_clusters_are_cut_into_rounds():
-    rng = np.random.default_rng(1)
-    chain = mixture_of(FIVE, 5, [(1, 2, 3, 4, 5)] * 2, [2.0] * 2, None, rng, n_moves=1000)
+def test_moves_of_clusters_without_correction_are_cut_into_rounds():
+    rng, options = np.random.default_rng(1), {"n_moves": 1000, "is_corrected": False}
+    chain = mixture_of(FIVE, 5, [(1, 2, 3, 4, 5)] * 2, [2.0] * 2, None, rng, **options)
     assert chain._lengths() == (20, 50)
     chain.log_moves = math.log(7)
     assert chain._lengths() == (1, 7)
+
+
+def test_a_sweep_has_more_rounds_where_more_labels_change():
+    rounds = []
+    for alpha in (3.0, 60.0):
+        prefs = pm.simulate_clicks(300, 20, [alpha] * 2, 6, rng=1).preferences
+        population = make_population(prefs, pm.Threads(1))
+        how = (None, MatchedProposals(), default_prior(20), 1.0, True)
+        start = MatchedStart(population, *how)
+        chain = start.begin_at(
+            start.clusters(2, np.random.default_rng(1), lambda: None), np.random.default_rng(2)
+        )
+        for _ in range(15):
+            chain.sweep(adapt=True)
+        rounds.append(chain._rounds_each)
+        chain.sweep(adapt=False)
+        assert chain._rounds_each == rounds[-1]  # no more changes
+    assert rounds[0] > 3
+    assert rounds[1] < 1.5
 
 
 def test_the_best_alpha_is_found_from_anywhere():
@@ -396,7 +435,9 @@ def together(labels):
 
 
 def labels_given(mixture, rng):
-    """Labels by the memberships where a chain stands."""
+    """The labels of a chain, or labels by the memberships where it stands."""
+    if isinstance(mixture, LabelledMixture):
+        return mixture._users.gather_labels()
     edges = np.cumsum(mixture._users.gather_present(), axis=1)
     places = rng.random((len(edges), 1)) * edges[:, -1:]
     return (edges[:, :-1] <= places).sum(axis=1)
@@ -445,24 +486,56 @@ def test_so_does_one_that_proposes_by_tables_that_are_wrong():
 
 
 def test_so_does_one_of_many_rounds_by_such_tables(monkeypatch):
-    monkeypatch.setattr(matched_mixture, "ROUND_MOVES", 0.5)
-    assert p_value_of_ends(1000, -0.5, True) > 1e-4
+    monkeypatch.setattr(LabelledMixture, "first_rounds", 4)
+    assert p_value_of_ends(800, -0.5, True) > 1e-4
 
 
-def test_so_does_one_that_corrects_each_cluster_for_itself(monkeypatch):
-    monkeypatch.setattr(matched_mixture, "GROUP", 1)
-    assert p_value_of_ends(1000, -0.5, True) > 1e-4
-
-
-def test_one_that_takes_clusters_that_moved_for_those_of_before_does_not(monkeypatch):
-    monkeypatch.setattr(matched_mixture, "GROUP", 1)
-    weigh = MatchedMixture._weigh
-
-    def forgetful(self, moved):
-        return weigh(self, moved if len(moved) == 2 else moved[:0])
-
-    monkeypatch.setattr(MatchedMixture, "_weigh", forgetful)
+def test_one_that_never_goes_back_does_not(monkeypatch):
+    monkeypatch.setattr(MatchedCluster, "go_to", lambda self, place: None)
     assert p_value_of_ends(2000, -0.5, True) < 1e-4
+
+
+def stay_with_clusters(monkeypatch):
+    """Sweeps that move labels and shares only, so that the step of the labels is on trial."""
+    monkeypatch.setattr(MatchedCluster, "move", lambda self, *arguments: None)
+    monkeypatch.setattr(MatchedCluster, "wander", lambda self: None)
+    monkeypatch.setattr(LabelledMixture, "first_rounds", 2)
+
+
+def test_labels_that_are_drawn_by_wrong_tables_are_accepted_by_the_exact_law(monkeypatch):
+    stay_with_clusters(monkeypatch)
+    assert p_value_of_ends(1000, -0.5, True) > 1e-4
+
+
+def test_labels_that_are_accepted_by_the_matched_law_alone_are_not_exact(monkeypatch):
+    stay_with_clusters(monkeypatch)
+    monkeypatch.setattr(ClickedRows, "judge", lambda self, rows, *_: np.ones(len(rows), bool))
+    assert p_value_of_ends(1000, -0.5, True) < 1e-4
+
+
+def test_nor_are_labels_whose_acceptance_forgets_how_they_were_drawn(monkeypatch):
+    stay_with_clusters(monkeypatch)
+    draw, judge = ClickedRows.draw, ClickedRows.judge
+
+    def noted(self, logs, *how):
+        self.drawn = draw(self, logs, *how)
+        self.logs = logs - self.log_shares
+        return self.drawn
+
+    def matched_logs(self, laws):
+        self.log_shares = laws.log_shares
+        return plain(self, laws)
+
+    def forgetful(self, rows, log_ratios, *how):
+        new = self.drawn[rows]  # of two clusters, so that the old one is the other
+        matched = self.logs[rows, new] - self.logs[rows, 1 - new]
+        return judge(self, rows, log_ratios + matched, *how)
+
+    plain = ClickedRows.matched_logs
+    monkeypatch.setattr(ClickedRows, "matched_logs", matched_logs)
+    monkeypatch.setattr(ClickedRows, "draw", noted)
+    monkeypatch.setattr(ClickedRows, "judge", forgetful)
+    assert p_value_of_ends(1000, -0.5, True) < 1e-4
 
 
 def test_a_sweep_that_forgets_the_change_of_the_matched_law_does_not(monkeypatch):
@@ -561,7 +634,8 @@ def test_one_long_run_has_the_exact_posterior_of_labels_shares_and_memberships()
         labels = labels_given(mixture, rng)
         pairs += labels[:, None] == labels
         largest.append(mixture.shares.max())
-        kept.append(mixture.log_posterior())
+        if mixture._n_after % 10 == 1:  # those that add to the memberships
+            kept.append(mixture.log_posterior())
     exact, mean_largest = np.zeros((4, 4)), 0.0
     for (_, labels), probability in law.items():
         exact += probability * (np.array(labels)[:, None] == labels)
@@ -582,8 +656,10 @@ def test_memberships_are_means_of_the_exact_ones(monkeypatch):
     monkeypatch.setattr(MatchedMixture, "_move", lambda self, *arguments: None)
     mixture = mixture_of(TINY, 3, centers, alphas, None, rng, shares=shares)
     mixture.begin(np.array([0, 1, 0, 1], dtype=np.int32))
+    monkeypatch.setattr(labelled_mixture, "KEEP_EVERY", 2)
     for _ in range(3):
         mixture.sweep(adapt=False)
+    assert mixture._n_sums == 2
     order = [int(np.flatnonzero((mixture.consensus == c).all(axis=1))[0]) for c in centers]
     total = 0.0
     for user, row in enumerate(TINY):
@@ -592,6 +668,8 @@ def test_memberships_are_means_of_the_exact_ones(monkeypatch):
         assert mixture.mean_memberships[user, order] == pytest.approx(exact, abs=1e-6)
         total += math.log(np.dot(values, shares))
     assert mixture.log_posterior() == pytest.approx(total, abs=1e-6)  # share_prior is 1
+    mixture.sweep(adapt=False)
+    assert math.isnan(mixture.log_posterior())  # it adds nothing to the memberships
 
 
 def test_an_empty_cluster_follows_its_prior():

@@ -343,7 +343,7 @@ def test_some_users_are_judged():
     rng = np.random.default_rng(1)
     assert len(sample_of(np.arange(9000), rng, 2500)) == 2500
     assert sample_of(np.arange(30), rng, 50).tolist() == list(range(30))
-    assert [splits_for(n_items) for n_items in (200, 1000)] == [(5, 2500), (1, 5000)]
+    assert [splits_for(n) for n in (200, 1000, 9000)] == [(5, 2500), (1, 5000), (1, 2500)]
 
 
 def test_with_many_items_the_best_by_each_part_are_judged(monkeypatch):

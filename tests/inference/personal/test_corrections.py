@@ -149,10 +149,10 @@ def test_places_that_are_left_out_are_stood_for():
     n_unseen = np.full(50, 900)
     stands_for = thin_places(came_true, n_unseen, 3)
     assert (stands_for[:, 900:] == 0).all()
-    assert (stands_for[:, :16] == 1).all()
+    assert (stands_for[:, :26] == 1).all()
     assert (stands_for[:, 500:510] == 1).all()  # what came true stands for itself
     assert stands_for.sum(axis=1).mean() == pytest.approx(900, rel=0.02)
-    assert (stands_for > 0).sum(axis=1).max() < 40
+    assert (stands_for > 0).sum(axis=1).max() < 70
 
 
 @pytest.mark.parametrize("has_order", [True, False])

@@ -15,7 +15,6 @@ from pseudomallows.latent.matched import users as matched_users
 from pseudomallows.latent.matched.tables import LOWEST, SHARPEST, STEP, MatchedTables, SizeTally
 from pseudomallows.latent.matched.users import (
     ClusterLaws,
-    Decision,
     LabelDraw,
     MatchedLaws,
     MatchedUsers,
@@ -226,9 +225,6 @@ def log_weights_of(tables, laws):
     return np.stack([tables.at(alpha)[:, ranks - 1] for ranks, alpha in pairs], axis=2).copy()
 
 
-ALL = np.arange(3)
-
-
 def matched_laws(users, laws, factor=1.0):
     constants = np.stack([users.law.constants(alpha) for alpha in laws.alphas], axis=1)
     return MatchedLaws(factor * log_weights_of(users.law, laws), constants, np.log(SHARES))
@@ -273,17 +269,15 @@ def test_users_are_weighed_by_both_laws_with_the_labels_summed_out():
     users, laws = users_of(preferences(), 3), ClusterLaws(CENTERS, ALPHAS)
     sums = [np.logaddexp.reduce(logs, axis=1).sum() for logs in (exact_logs(), matched_logs(users))]
     assert abs(sums[0] - sums[1]) > 1e-4  # the errors of users nearly cancel here
-    assert users.weigh(matched_laws(users, laws), laws, ALL) == pytest.approx(sums, abs=1e-6)
-    assert users.weigh(matched_laws(users, laws), None, ALL) == pytest.approx(
-        [sums[1]] * 2, abs=1e-6
-    )
+    assert users.weigh(matched_laws(users, laws), laws) == pytest.approx(sums, abs=1e-6)
+    assert users.weigh(matched_laws(users, laws), None) == pytest.approx([sums[1]] * 2, abs=1e-6)
 
 
 @pytest.mark.parametrize("is_exact", [True, False])
 def test_memberships_equal_enumeration(is_exact):
     users, laws = users_of(preferences(), 3), ClusterLaws(CENTERS, ALPHAS)
-    users.weigh(matched_laws(users, laws), laws if is_exact else None, ALL)
-    users.settle(Decision(True, np.arange(3), keeps=True))
+    users.weigh(matched_laws(users, laws), laws if is_exact else None)
+    users.settle(np.arange(3), keeps=True)
     wanted = [
         np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None])
         for logs in (exact_logs(), matched_logs(users))
@@ -295,38 +289,28 @@ def test_memberships_equal_enumeration(is_exact):
     assert np.abs(wanted[0] - wanted[1]).max() > 1e-4
 
 
-def test_memberships_are_those_of_the_clusters_that_were_taken():
+def test_memberships_are_kept_in_the_order_of_their_draw():
     users, laws = users_of(preferences(), 3), ClusterLaws(CENTERS, ALPHAS)
-    other = ClusterLaws(CENTERS[::-1].copy(), ALPHAS)
-    users.weigh(matched_laws(users, laws), laws, ALL)
-    users.settle(Decision(True, np.arange(3), keeps=True))
+    users.weigh(matched_laws(users, laws), laws)
+    users.settle(np.arange(3), keeps=True)
     first = users.gather_present()
-    users.weigh(matched_laws(users, other), other, ALL)
-    users.settle(Decision(False, np.array([2, 0, 1]), keeps=True))  # refused, in another order
+    users.settle(np.array([2, 0, 1]), keeps=True)
     assert (users.gather_present() == first[:, [2, 0, 1]]).all()
     assert users.gather_kept() == pytest.approx(first + first[:, [2, 0, 1]])
-    users.weigh(matched_laws(users, other), other, ALL)
-    users.settle(Decision(True, np.arange(3), keeps=False))
-    assert np.abs(users.gather_present() - first).max() > 0.1
+    users.settle(np.array([1, 2, 0]), keeps=False)
+    assert (users.gather_present() == first).all()
     assert users.gather_kept() == pytest.approx(first + first[:, [2, 0, 1]])
     users.remember(np.ones((7, 3)))
     assert (users.gather_kept() == 1).all()
 
 
-@pytest.mark.parametrize("is_taken", [True, False])
-def test_only_clusters_that_moved_are_weighed_anew(is_taken):
+def test_a_comparison_leaves_the_memberships_as_they_are():
     users, laws = users_of(preferences(), 3), ClusterLaws(CENTERS, ALPHAS)
-    users.weigh(matched_laws(users, laws), laws, ALL)
-    users.settle(Decision(True, np.array([2, 0, 1]), keeps=False))
-    laws = ClusterLaws(CENTERS[[2, 0, 1]], ALPHAS[[2, 0, 1]])
-    other = ClusterLaws(np.array([laws.ranks[0], laws.ranks[1][::-1], laws.ranks[2]]), laws.alphas)
-    users.weigh(matched_laws(users, other), other, np.array([1]))
-    users.settle(Decision(is_taken, ALL, keeps=False))
-    now = other if is_taken else laws
-    fresh = users_of(preferences(), 3).weigh(matched_laws(users, now), now, ALL)
-    assert users.weigh(matched_laws(users, now), now, np.array([0])) == fresh
-    forgetful = users.weigh(matched_laws(users, now), laws if is_taken else other, np.array([0]))
-    assert forgetful == fresh  # cluster 1 has not moved, so nobody asks for its law
+    values, before = users.weigh(matched_laws(users, laws), laws), users.gather_present()
+    other = ClusterLaws(CENTERS[::-1].copy(), ALPHAS)
+    assert users.compare(matched_laws(users, laws), laws) == values
+    assert users.compare(matched_laws(users, other), other) != values
+    assert (users.gather_present() == before).all()
 
 
 def shares_of_labels(factor, n_draws=4000):
@@ -364,8 +348,8 @@ def test_nothing_depends_on_blocks_or_threads(monkeypatch):
         monkeypatch.setattr(matched_users, "BLOCK", block)
         users = users_of(prefs, 3, pm.Threads(n_threads))
         matched, draw = matched_laws(users, laws), LabelDraw(3, 1)
-        values = users.weigh(matched, laws, ALL)
-        users.settle(Decision(True, np.arange(3), keeps=True))
+        values = users.weigh(matched, laws)
+        users.settle(np.arange(3), keeps=True)
         labels = users.draw_labels(matched, draw)
         counts = np.stack([tally.counts for tally in users.draw(matched, draw)])
         own = users.log_likelihoods(laws, labels)

@@ -23,7 +23,6 @@ from ...kernels.streams import CENTRE, start_stream, uniform
 from ...latent.click_laws import ClickLaw, ClickTally
 from ...latent.matched.users import (
     ClusterLaws,
-    Decision,
     LabelDraw,
     MatchedLaws,
     MatchedUsers,
@@ -34,12 +33,10 @@ from ...rankings import MAX_ALPHA
 from .clustered import MAX_SWEEPS, Clustered
 from .matched_cluster import N_STEPS_ALONE, MatchedCluster, Place
 
-LEAST_MOVES, MOST_MOVES = 1.0, 200.0  # swaps of one cluster in a sweep, for each item
+LEAST_MOVES, MOST_MOVES = 1.0, 200.0  # swaps of a cluster before a correction, for each item
 FIRST_MOVES = 100.0
 TARGET = 0.6  # of the corrections are to be accepted, unless no sweep can be longer
 ROUND_MOVES = 10.0  # swaps of each of several clusters in a round, for each item
-FIRST_ROUNDS, MOST_ROUNDS = 10.0, 20.0  # of a sweep
-GROUP = 4  # clusters that are corrected at once, or less: fewer are accepted more often
 SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall in log likelihood
 UNKNOWN = Values(math.nan, math.nan)
 
@@ -53,14 +50,6 @@ class Snapshot(NamedTuple):
     labels: NDArray[np.int32]
 
 
-class Standing(NamedTuple):
-    """Where a chain stands before a sweep, to which it may have to go back."""
-
-    places: list[Place]
-    shares: NDArray[np.float64]
-    values: Values
-
-
 class MatchedMixture(Clustered[MatchedCluster]):
     """One chain: clusters, each with its consensus, alpha and share.
 
@@ -69,6 +58,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
     """
 
     is_led = False
+    first_moves, most_moves = FIRST_MOVES, MOST_MOVES
 
     def __init__(
         self,
@@ -90,8 +80,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self.values = UNKNOWN  # where the chain stands, if they are known
         self.n_sweeps = self.n_rounds = self._n_kept = 0
         self._n_moves = n_moves
-        first = FIRST_MOVES if self.n_clusters == 1 else FIRST_ROUNDS * ROUND_MOVES
-        self.log_moves = math.log(n_moves or first * self.n_items)
+        self.log_moves = math.log(n_moves or self.first_moves * self.n_items)
         if self.n_clusters == 1:
             self.clusters[0].n_alpha_steps = N_STEPS_ALONE
         remote = is_remote(population.executor)
@@ -152,57 +141,52 @@ class MatchedMixture(Clustered[MatchedCluster]):
 
     def follow(self, reference: ClusterLaws) -> None:
         """From now on the clusters take the order in which they agree best with these."""
-        self._reference, self._reference_laws = reference, self._additive(reference)
+        laws = self._additive(reference)
+        self._reference = reference
+        self._reference_weights = laws.log_weights.reshape(-1, self.n_clusters)
+        self._reference_constants = laws.constants
 
     def sweep(self, adapt: bool) -> None:
-        """Lead the clusters along the matched posterior; accept where they end, or go back."""
+        """Lead the clusters along the matched posterior; with a correction, accept where the one
+        cluster ends, or go back."""
         self.n_sweeps += 1
         if self._reference is None and not adapt:
             self.follow(self.laws())
-        self.know_values()
-        for group in self._groups():
-            before = Standing([each.place for each in self.clusters], self.shares, self.values)
-            filled = self.wander(*self._lengths(), adapt, group)
-            self._judge(before, np.union1d(group, np.array(filled, dtype=np.int64)), adapt)
+        if self.is_corrected:
+            self.know_values()
+            before = self.clusters[0].place, self.values
+            self.wander(*self._lengths(), adapt)
+            self._judge(*before, adapt)
+        else:
+            self._rng.permutation(self.n_clusters)  # not needed: a seed keeps its draws by it
+            self.wander(*self._lengths(), adapt)
         if self.n_clusters > 1:
+            self.know_values()
             order = self._best_order()
             self.clusters = [self.clusters[number] for number in order]
             self.shares = self.shares[order]
-            self._users.settle(Decision(is_taken=False, order=order, keeps=not adapt))
+            self._users.settle(order, keeps=not adapt)
             self._n_kept += not adapt
 
-    @property
-    def _n_groups(self) -> int:
-        return -(-self.n_clusters // GROUP) if self.is_corrected else 1
-
-    def _groups(self) -> list[Counts]:
-        """Which clusters move together, by chance."""
-        return np.array_split(self._rng.permutation(self.n_clusters), self._n_groups)
-
     def _lengths(self) -> tuple[int, int]:
-        """Rounds of a group of clusters, and the swaps of each of them in a round."""
+        """Rounds of a sweep, and the swaps of each cluster in a round."""
         n_moves = math.exp(self.log_moves)
         if self.n_clusters == 1 or self.law.is_exact:
             return 1, round(n_moves)
-        n_rounds = round(n_moves / (ROUND_MOVES * self.n_items * self._n_groups))
+        n_rounds = round(n_moves / (ROUND_MOVES * self.n_items))
         return max(1, n_rounds), max(1, round(n_moves / max(1, n_rounds)))
 
-    def wander(
-        self, n_rounds: int, n_moves: int, adapt: bool, group: Counts | None = None
-    ) -> list[int]:
-        """So many rounds of some clusters, or all, which leave the matched posterior as it is;
-        return which clusters were empty, and began anew, as they do in the warmup."""
+    def wander(self, n_rounds: int, n_moves: int, adapt: bool) -> None:
+        """So many rounds, which leave the matched posterior as it is; in the warmup clusters that
+        are empty begin anew."""
         self.law.prepare(self.alpha)
-        group = np.arange(self.n_clusters) if group is None else group
-        filled: list[int] = []
         for _ in range(n_rounds):
             if self.n_clusters > 1:
                 self.draw_tallies()
-            self._move([self.clusters[number] for number in group], n_moves, adapt)
+            self._move(n_moves, adapt)
             if adapt:
-                filled += self._fill_empty()
+                self._fill_empty()
         self.values = UNKNOWN
-        return filled
 
     def draw_tallies(self) -> None:
         """The users draw labels by the matched law, and the clusters count them."""
@@ -212,58 +196,45 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self.n_rounds += 1
         return LabelDraw(self._seed, self.n_rounds)
 
-    def _move(self, clusters: list[MatchedCluster], n_moves: int, adapt: bool) -> None:
-        """Draw the shares and move some clusters, each given its users."""
+    def _move(self, n_moves: int, adapt: bool) -> None:
+        """Draw the shares and move the clusters, each given its users."""
         if self.n_clusters > 1:
             sizes = [int(cluster.tally.n_users.sum()) for cluster in self.clusters]
             self.shares = self._rng.dirichlet(self._share_prior + np.array(sizes))
-        used = [cluster for cluster in clusters if cluster.has_users]
+        used = [cluster for cluster in self.clusters if cluster.has_users]
         list(self._executor.map(lambda cluster: cluster.move(n_moves, adapt), used))
-        for cluster in clusters:
+        for cluster in self.clusters:
             if not cluster.has_users:
                 cluster.wander()
 
-    def _judge(self, before: Standing, moved: Counts, adapt: bool) -> None:
-        """Accept where the clusters are, or go back."""
-        self.values = self._weigh(moved)
-        is_taken = True
-        if self.is_corrected:
-            change = self.values.exact - before.values.exact
-            log_ratio = change - (self.values.matched - before.values.matched)
-            is_taken = math.log1p(-self._rng.random()) < log_ratio
-            if adapt and self._n_moves is None:
-                self._adapt_length(min(1.0, math.exp(min(log_ratio, 0.0))))
-        if not is_taken:
-            self.shares, self.values = before.shares, before.values
-            for cluster, place in zip(self.clusters, before.places, strict=True):
-                cluster.go_to(place)
-        if self.n_clusters > 1:
-            same = np.arange(self.n_clusters)
-            self._users.settle(Decision(is_taken, order=same, keeps=False))
+    def _judge(self, place: Place, values: Values, adapt: bool) -> None:
+        """Accept where the cluster is, or go back."""
+        self.know_values()
+        change = self.values.exact - values.exact
+        log_ratio = change - (self.values.matched - values.matched)
+        if not math.log1p(-self._rng.random()) < log_ratio:
+            self.clusters[0].go_to(place)
+            self.values = values
+        if adapt and self._n_moves is None:
+            self._adapt_length(min(1.0, math.exp(min(log_ratio, 0.0))))
 
     def _adapt_length(self, chance: float) -> None:
         """Longer sweeps if more than wanted are accepted, else shorter ones."""
-        most = MOST_MOVES if self.n_clusters == 1 else MOST_ROUNDS * ROUND_MOVES
-        change = 2 * (chance - TARGET) / self._n_groups
-        length = self.log_moves + change / math.sqrt(1 + self.n_sweeps)
-        low, high = math.log(LEAST_MOVES * self.n_items), math.log(most * self.n_items)
+        length = self.log_moves + 2 * (chance - TARGET) / math.sqrt(1 + self.n_sweeps)
+        low, high = math.log(LEAST_MOVES * self.n_items), math.log(self.most_moves * self.n_items)
         self.log_moves = min(max(length, low), high)
 
     def know_values(self) -> None:
         """Compute the likelihoods where the chain stands, unless they are known."""
         if math.isnan(self.values.exact):
-            everyone = np.arange(self.n_clusters)
-            self.values = self._weigh(everyone)
-            if self.n_clusters > 1:
-                self._users.settle(Decision(is_taken=True, order=everyone, keeps=False))
+            self.values = self._weigh()
 
-    def _weigh(self, moved: Counts) -> Values:
+    def _weigh(self) -> Values:
         if self.n_clusters == 1 and not self.is_corrected:
             cluster = self.clusters[0]
             value = cluster.tally.curve(cluster.consensus)(cluster.alpha)
             return Values(value, value)
-        exact = self.laws() if self.is_corrected else None
-        return self._users.weigh(self.matched_laws(), exact, moved)
+        return self._users.weigh(self.matched_laws(), self.laws() if self.is_corrected else None)
 
     def matched_laws(self) -> MatchedLaws:
         """The clusters by the law that adds up over clicks."""
@@ -288,19 +259,18 @@ class MatchedMixture(Clustered[MatchedCluster]):
             return np.arange(self.n_clusters)
         from scipy.optimize import linear_sum_assignment
 
-        counts = np.stack([cluster.tally.counts for cluster in self.clusters])
+        counts = np.stack([cluster.tally.counts.ravel() for cluster in self.clusters])
         n_users = np.stack([cluster.tally.n_users for cluster in self.clusters])
-        laws = self._reference_laws
-        scores = np.tensordot(laws.log_weights, counts, ((0, 1), (1, 2)))
-        scores += laws.constants.T @ n_users.T
+        scores = counts.astype(np.float64) @ self._reference_weights
+        scores = (scores + n_users @ self._reference_constants).T
         return np.asarray(linear_sum_assignment(-scores)[1])
 
-    def _fill_empty(self) -> list[int]:
+    def _fill_empty(self) -> None:
         """Give an empty cluster a broad law, which takes in the users that the others explain
-        worst; return which."""
+        worst."""
         empty = [cluster for cluster in self.clusters if not cluster.has_users]
         if not empty:
-            return []
+            return
         used = [cluster for cluster in self.clusters if cluster.has_users]
         alpha = float(np.median([cluster.alpha for cluster in used])) / 2
         everyone = used[0].tally
@@ -312,15 +282,13 @@ class MatchedMixture(Clustered[MatchedCluster]):
                 cluster.alpha = alpha
         self.shares = np.maximum(self.shares, 1 / self.n_clusters)
         self.shares = self.shares / self.shares.sum()
-        return [number for number, each in enumerate(self.clusters) if not each.has_users]
 
     def difference(self) -> float:
         """Exact minus matched log likelihood of all users where the chain stands, their labels
         summed out."""
         if self.law.is_exact:
             return 0.0
-        everyone = np.arange(self.n_clusters)
-        exact, matched = self._users.weigh(self.matched_laws(), self.laws(), everyone)
+        exact, matched = self._users.compare(self.matched_laws(), self.laws())
         return exact - matched
 
     def unbounded(self) -> list[bool]:
@@ -330,9 +298,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
         fall from the present alpha to infinity. The matched law is too kind there, so it knows
         where it is worth while to ask the exact one.
         """
-        labels = np.zeros(self.population.n_rows, dtype=np.int32)
+        labels = self._labels_now()
         if self.n_clusters > 1:
-            labels = self._users.draw_labels(self.matched_laws(), self._next_draw())
             self._take_tallies(self._users.tallies(labels))
         sharp = [max(SHARP * self.population.n_items, 10 * c.alpha) for c in self.clusters]
         sharpest = [c.tally.best(a) for c, a in zip(self.clusters, sharp, strict=True)]
@@ -347,6 +314,12 @@ class MatchedMixture(Clustered[MatchedCluster]):
         then = self._users.log_likelihoods(sharp_laws, labels)
         limits = zip(found, present, then, strict=True)
         return [is_near and after >= before - FALL for is_near, before, after in limits]
+
+    def _labels_now(self) -> NDArray[np.int32]:
+        """Labels that go with the state."""
+        if self.n_clusters == 1:
+            return np.zeros(self.population.n_rows, dtype=np.int32)
+        return self._users.draw_labels(self.matched_laws(), self._next_draw())
 
     def some_leaders(self, number: int) -> Ranking:
         """There are none."""
@@ -379,8 +352,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
 
     def snapshot(self) -> "Snapshot":
         """Where the chain stands, with labels that the users draw."""
-        labels = self._users.draw_labels(self.matched_laws(), self._next_draw())
-        return Snapshot(self.consensus, self.alpha, self.shares, labels)
+        return Snapshot(self.consensus, self.alpha, self.shares, self._labels_now())
 
     def restore(self, snapshot: "Snapshot", values: Values = UNKNOWN) -> None:
         """Go back there."""
@@ -401,12 +373,18 @@ class MatchedMixture(Clustered[MatchedCluster]):
         if self.n_clusters == 1:
             return kept
         kept |= {"shares": self.shares, "seed": self._seed, "n_rounds": self.n_rounds}
-        kept |= {"counts": np.stack([cluster.tally.counts for cluster in self.clusters])}
-        kept |= {"n_users": np.stack([cluster.tally.n_users for cluster in self.clusters])}
-        kept |= {"n_kept": self._n_kept, "memberships": self._users.gather_kept()}
         laws = self.laws() if self._reference is None else self._reference
         kept |= {"has_reference": int(self._reference is not None)}
-        return kept | {"reference_ranks": laws.ranks, "reference_alphas": laws.alphas}
+        kept |= {"reference_ranks": laws.ranks, "reference_alphas": laws.alphas}
+        return kept | self._users_to_save()
+
+    def _users_to_save(self) -> dict[str, Any]:
+        return {
+            "counts": np.stack([cluster.tally.counts for cluster in self.clusters]),
+            "n_users": np.stack([cluster.tally.n_users for cluster in self.clusters]),
+            "n_kept": self._n_kept,
+            "memberships": self._users.gather_kept(),
+        }
 
     def resume(self, saved: Saved) -> None:
         """Go on from there."""
@@ -424,6 +402,10 @@ class MatchedMixture(Clustered[MatchedCluster]):
         saved.check_shares("shares", self.shares)
         self._seed = saved.count("seed", 0, 2**63 - 1)
         self.n_rounds = saved.count("n_rounds", 0, MAX_SWEEPS)
+        self._resume_reference(saved)
+        self._resume_users(saved)
+
+    def _resume_users(self, saved: Saved) -> None:
         groups, most = self.law.groups, self.population.n_users
         counts_shape = (self.n_clusters, groups.n_groups, self.n_items)
         counts = saved.array("counts", np.int64, counts_shape)
@@ -437,7 +419,6 @@ class MatchedMixture(Clustered[MatchedCluster]):
         if self._n_kept:
             saved.check_shares("memberships", memberships, self._n_kept)
         self._users.remember(memberships)
-        self._resume_reference(saved)
 
     def _resume_reference(self, saved: Saved) -> None:
         ranks = saved.rankings("reference_ranks", (self.n_clusters, self.n_items))

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from ...latent.registry import make_click_law
 from ...rankings import rank_randomly
 from ..methods.method import LastDraw
 from ..priors import Prior, default_prior
+from .labelled_mixture import LabelledMixture
 from .matched_cluster import MatchedCluster, MatchedProposals
 from .matched_mixture import MatchedMixture, Snapshot
 from .some_rows import some_rows
@@ -32,6 +33,7 @@ SETTLE_ROUNDS = 40  # of the best, with all rows
 FEW_ITEMS, ROWS_EACH = 3000, 1000  # items by which a large catalogue is divided, and rows for that
 MANY_ITEMS, FEWER = 20_000, 4  # from so many items on, so many times fewer rounds
 FIRST_ROUNDS = 40  # of each chain, which leave the place where all begin
+CORRECTED_ROUNDS = 10  # of one whose warmup goes on to leave it, by rounds that are corrected
 PREPARATION = N_STARTS * GUESS_ROUNDS + N_FINALISTS * LAST_ROUNDS + SETTLE_ROUNDS
 
 
@@ -89,17 +91,26 @@ class MatchedStart:
         labels = np.zeros(self.population.n_rows, dtype=np.int32)
         mixture.restore(Snapshot(last.consensus, last.alpha, last.shares, labels))
         if mixture.n_clusters > 1:
-            mixture.wander(self._rounds(FIRST_ROUNDS), self._moves, adapt=True)
+            mixture.wander(self._first_rounds, self._moves, adapt=True)
             mixture.count_anew()
         return mixture
 
     def empty(self, n_clusters: int, rng: np.random.Generator) -> MatchedMixture:
         """A chain that still wants labels, or to be filled from a file."""
-        return self._mixture(self.population, n_clusters, rng)
+        if self._is_corrected and n_clusters > 1:
+            return LabelledMixture(*self._parts(self.population, n_clusters, rng, True))
+        how = (self.population, n_clusters, rng, self._is_corrected)
+        return MatchedMixture(*self._parts(*how))
 
     def _mixture(
         self, population: Population, n_clusters: int, rng: np.random.Generator
     ) -> MatchedMixture:
+        """Several clusters on the way to a start, without a correction."""
+        return MatchedMixture(*self._parts(population, n_clusters, rng, False))
+
+    def _parts(
+        self, population: Population, n_clusters: int, rng: np.random.Generator, is_corrected: bool
+    ) -> tuple[Any, ...]:
         first = np.arange(1, population.n_items + 1, dtype=np.int32)
         alpha = FIRST_ALPHA if self._alpha is None else self._alpha
         clusters = [
@@ -107,8 +118,8 @@ class MatchedStart:
             for child in rng.spawn(n_clusters)
         ]
         shares = np.full(n_clusters, 1 / n_clusters)
-        how = (shares, self._share_prior, self._is_corrected, self._proposals.n_moves, rng)
-        return MatchedMixture(population, self.law, clusters, *how)
+        how = (shares, self._share_prior, is_corrected, self._proposals.n_moves, rng)
+        return (population, self.law, clusters, *how)
 
     @property
     def _moves(self) -> int:
@@ -119,6 +130,10 @@ class MatchedStart:
     def _rounds(self, usual: int) -> int:
         """Rounds on the way: fewer, where each of them takes seconds."""
         return usual if self.population.n_items <= MANY_ITEMS else usual // FEWER
+
+    @property
+    def _first_rounds(self) -> int:
+        return CORRECTED_ROUNDS if self._is_corrected else self._rounds(FIRST_ROUNDS)
 
     def clusters(
         self,
@@ -208,7 +223,6 @@ class MatchedStart:
         report: Callable[[], None],
     ) -> MatchedMixture:
         guess = self._mixture(some, n_clusters, rng)
-        guess.is_corrected = False
         guess.begin(guess_labels(features, n_clusters, rng))
         for cluster in guess.clusters:
             if cluster.has_users:
@@ -241,7 +255,7 @@ class MatchedStart:
         for cluster, old in zip(mixture.clusters, other.clusters, strict=True):
             cluster.go_to(old.place)
             cluster.log_step = old.log_step
-        mixture.wander(self._rounds(FIRST_ROUNDS), self._moves, adapt=True)
+        mixture.wander(self._first_rounds, self._moves, adapt=True)
         mixture.count_anew()
         return mixture
 

@@ -17,18 +17,19 @@ from ...kernels.click_rows import ClickRows, slice_clicks
 from ...kernels.items.scores import fill_tops
 from ...kernels.items.weights import value_of_steps
 from ...posteriors.item_scores import ItemScores
+from ...posteriors.personal import MAX_ITEMS
 from ...preferences import Clicks
 from ...preferences.splits import take_random
 from .later import clicks_of_rows
-from .parts import Part, Popularity, part_named, pool_for
+from .parts import Part, Popularity, Regression, part_named, pool_for
 from .products import AllProducts, Products
 
 N_ROUNDS = 6
-SPLITS = ((400, 5, 2500), (math.inf, 1, 5000))  # up to so many items: splits, users of each
+SPLITS = ((400, 5, 2500), (MAX_ITEMS, 1, 5000), (math.inf, 1, 2500))  # items: splits, users
 ALL_PLACES, N_PLACES = 1000, 100  # with more items, so many of the best by each part are judged
 MAX_CELLS = 4_000_000  # of a table of scores
 STEPS = (0.1, 0.2, 0.4, 0.8)  # what is added to a part, in units of the sum of the weights
-MAX_SPREAD = 500  # users behind the spread of scores
+MAX_SPREAD, LEAST_SPREAD = 500, 64  # users behind the spread of scores; with very many items
 MIN_SCORED, MIN_ITEMS = 50, 10
 MAX_STANDS, SMOOTHING = 3.0, 5  # of what a judged user stands for: at most; users added to counts
 FEW_SCORED, N_SAMPLES, LEAST_SHARE = 600, 10, 0.05  # so few users: samples of them, and a weight
@@ -91,12 +92,12 @@ class Blend:
         """
         seen, found = products.clicks.take(sample), []
         for part, weight in zip(self.parts, self.weights, strict=True):
-            learnt = part.learn(products, kept.get(part))
+            learnt = products.learn(part, kept.get(part))
             if products.is_whole:
                 kept[part] = learnt
             found.append((weight / spread_of(learnt, seen), learnt))
         whole = add_up(found, products)
-        unit = spread_of(Popularity().learn(products), seen) / spread_of(whole, seen)
+        unit = spread_of(products.learn(Popularity()), seen) / spread_of(whole, seen)
         return add_up([(unit, whole)], products)
 
 
@@ -140,6 +141,11 @@ def spread_of(learnt: ItemScores, seen: Clicks) -> float:
         squares += float(np.vdot(scores, scores))
     mean = total / max(number, 1)
     return float(np.sqrt(max(squares / max(number, 1) - mean**2, 0.0))) or 1.0
+
+
+def n_of_spread(n_items: int) -> int:
+    """Users behind the spread of scores: with very many items fewer tell as much."""
+    return min(MAX_SPREAD, max(LEAST_SPREAD, MAX_CELLS // n_items))
 
 
 def clicked_of(clicks: ClickRows) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -242,17 +248,27 @@ def hide_and_score(
     kept: dict[Part, ItemScores] | None = None,
     say: Say = silent,
 ) -> Cases:
-    """Hide one click of each user, some times, and score these users by what is left."""
-    learnt = {} if kept is None else kept  # a split differs little from the one before: begin there
-    found, (n_splits, _) = [], splits_for(products.n_items)
-    judged, places = products.whole.take(users), clicks_of_rows(products.whole.starts, users)
+    """Hide one click of each user, some times, and score these users by what is left.
+
+    With a table of all pairs of items, a split begins with the weights of the one before. With too
+    many items for it, clicks of the scored users alone are hidden, so that most weights of the
+    whole log stay.
+    """
+    kept, found, (n_splits, _) = {} if kept is None else kept, [], splits_for(products.n_items)
+    whole, has_table = products.whole, isinstance(products, AllProducts)
+    judged, places = whole.take(users), clicks_of_rows(whole.starts, users)
+    is_scored = np.isin(np.arange(whole.n_users), users)
+    if not has_table:
+        say("learning the scores from all clicks")
+        kept |= {part: products.learn(part) for part in pool if isinstance(part, Regression)}
     for split in range(n_splits):
-        taken = take_random(products.whole, 1, rng)
-        left, is_hidden = products.without(taken), taken[places]
+        taken = take_random(whole, 1, rng, None if has_table else is_scored)
+        left, is_hidden, scorers = products.without(taken), taken[places], []
         for part in pool:
             say(f"split {split + 1} of {n_splits}: {part.name}")
-            learnt[part] = part.learn(left, learnt.get(part))
-        scorers = [learnt[part] for part in pool]
+            scorers.append(left.learn(part, kept.get(part)))
+        if has_table:
+            kept |= dict(zip(pool, scorers, strict=True))
         seen, target = judged.choose(~is_hidden), judged.codes[is_hidden].astype(np.int64)
         found.append(score_cases(scorers, seen, target, products.executor))
     if len(found) == 1:
@@ -268,7 +284,7 @@ def score_cases(
 ) -> Cases:
     """The cases of one split."""
     n_users, n_items = seen.n_users, seen.n_items
-    some = seen.take(np.arange(min(MAX_SPREAD, n_users)))
+    some = seen.take(np.arange(min(n_of_spread(n_items), n_users)))
     units = [
         np.float32(1 / spread)
         for spread in executor.map(lambda part: spread_of(part, some), scorers)

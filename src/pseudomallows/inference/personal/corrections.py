@@ -11,7 +11,7 @@ from ...posteriors.corrections import Correction
 
 N_KNOTS, MIN_HITS = 20, 100  # knots of a map, at most; hits for each, at least
 PULL = 5.0  # cases by which a map is drawn to the identity at each knot
-N_NEAR, N_FAR = 10, 10  # places beyond two windows that are all cases; of the rest, so many are
+N_NEAR, N_FAR = 20, 20  # places beyond two windows that are all cases; of the rest, so many are
 OF_PLACE, LEAST_SLOPE = slice(5, 8), 1e-3  # a better place is always better, by so much at least
 OF_SCORE = slice(10, 16)
 LEAST_SPREAD = 1e-6  # of a feature that says something: one window has no slope, one alpha neither

@@ -17,6 +17,7 @@ from ...preferences.hide import without_clicks
 from ...recommendations.recommenders.personal import PersonalChances, Top
 from .corrections import Cases, learn_correction, thin_places
 from .later import (
+    MAX_HELD_OUT,
     MIN_USERS,
     WINDOWS,
     Later,
@@ -27,10 +28,11 @@ from .later import (
     windows_for,
 )
 
-MAX_USERS, MAX_HELD_OUT = 5000, 10_000  # behind a correction
+MAX_USERS = 5000  # behind a correction by the law
 MAX_OF_WINDOW = 2500  # users who are looked at for each window
 N_LEARNT = 256  # places that are looked at with very many items
 MAX_CELLS = 4_000_000  # of a table of scores
+MARK_CELLS = 1_000_000  # scores behind the marks of a correction
 Floats = NDArray[np.float64]
 Others = Callable[[Clicks, int], Floats]
 
@@ -69,7 +71,7 @@ class Corrector:
         n_hidden = self._draw_numbers(most[chosen], windows)
         order = self._draw_orders(model, chosen, n_hidden, windows)
         of_chosen = np.repeat(np.isin(np.arange(prefs.n_users), chosen), prefs.n_clicks)
-        taken = np.zeros(len(prefs.codes), dtype=bool)
+        taken = np.zeros(int(prefs.starts[-1]), dtype=bool)
         taken[of_chosen] = order > 0
         shown, seen = without_clicks(prefs, taken), prefs.take(chosen)
         hidden = seen.choose(order > 0)
@@ -109,11 +111,11 @@ class Corrector:
         known by their times; without these, each is among the next w of n with a chance of w / n.
         """
         prefs = self._prefs
-        held_out = held_out.take(held_out.n_clicks > 0)
+        rows = np.flatnonzero(held_out.n_clicks)
         most = most_users(MAX_HELD_OUT, prefs.n_items)
-        if held_out.n_users > most:
-            rows = self._rng.choice(held_out.n_users, most, replace=False)
-            held_out = held_out.take(np.sort(rows))
+        if len(rows) > most:
+            rows = rows[np.sort(self._rng.choice(len(rows), most, replace=False))]
+        held_out = held_out.take(rows)
         chosen = rows_of_users(prefs, held_out.users.tolist())
         known = prefs.take(chosen)
         cells, old = (each.owners * prefs.n_items + each.codes for each in (held_out, known))
@@ -134,7 +136,7 @@ class Corrector:
     ) -> Correction:
         """Learn from what came later; without `of_scores`, from probabilities and places alone,
         which the change in scores when clicks are hidden cannot mislead."""
-        some = later.users[: max(1, min(BLOCK, MAX_CELLS // shown.n_items))]
+        some = later.users[: min(8 * BLOCK, max(BLOCK // 4, MARK_CELLS // shown.n_items))]
         sample = shown.take(some)
         rows = slice(0, sample.n_users)
         scores = model.scores_for(sample, rows, some)[~seen_table(sample, rows)]

@@ -9,7 +9,7 @@ from ...posteriors.personal import MAX_ITEMS
 from ...preferences import Clicks
 
 WINDOWS = (1, 2, 4, 7, 10, 20, 30)  # numbers of next items for which what comes true is looked at
-MIN_USERS = 50  # behind a correction
+MIN_USERS, MAX_HELD_OUT = 50, 10_000  # behind a correction
 MAX_PAIRS, LEAST_USERS = 2_000_000, 500  # users x items behind a correction; users at least
 LEAST_OF_LARGE = 2000  # the same with very many items
 FALL = 1  # of what clicks of unknown order tell of windows shorter than they are

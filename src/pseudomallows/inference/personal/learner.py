@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.executors import BLOCK, Executor, blocks
+from ...engines.executors import BLOCK, Executor, at_hand, blocks
 from ...latent.own_laws import OWN_LAWS
 from ...posteriors.corrections import Correction
 from ...posteriors.item_scores import ItemScores
@@ -19,7 +19,7 @@ from ...posteriors.personal import MAX_ITEMS, PersonalFit, PersonalModel
 from ...preferences import Clicks
 from ...preferences.hide import hide_clicks
 from ...preferences.splits import Split
-from .blend import MAX_SPREAD, Blend, Say, choose_blend, sample_of, silent, why_not
+from .blend import Blend, Say, choose_blend, n_of_spread, sample_of, silent, why_not
 from .corrector import MAX_CELLS, MAX_USERS, Corrector
 from .item_scores import given_scores, products_of, ridge_weights
 from .later import most_users, seen_table
@@ -50,7 +50,8 @@ class Learner:
         rng: np.random.Generator,
         executor: Executor,
     ):
-        self.prefs, self._options, self._rng, self._executor = prefs, options, rng, executor
+        self.prefs, self._options, self._rng = prefs, options, rng
+        self._workers, self._executor = executor, at_hand(executor)  # for sums over users; for all
         grid = OWN_LAWS[distance].grid(prefs.n_items)
         alphas = grid if alpha is None else np.array([alpha])
         shares = np.full(len(alphas), 1 / len(alphas))
@@ -61,7 +62,7 @@ class Learner:
         self._why_single = "one regression, as was asked for" if options.is_single else None
         self._blend: Blend | None = None
         self._kept: dict[Part, ItemScores] = {}  # parts as they were learnt last, to begin with
-        self._n_chosen = len(prefs.codes)  # clicks from which the blend was chosen
+        self._n_chosen = int(prefs.starts[-1])  # clicks from which the blend was chosen
         self.say: Say = silent
 
     def keep_blend(self, old: PersonalFit) -> None:
@@ -82,7 +83,7 @@ class Learner:
 
     @functools.cached_property
     def _products(self) -> Products:
-        return make_products(self.prefs, self._executor)
+        return make_products(self.prefs, self._workers)
 
     @property
     def _is_large(self) -> bool:
@@ -93,7 +94,7 @@ class Learner:
         taken = None if clicks is self.prefs else taken_from(self.prefs, clicks)
         if taken is not None:
             return self._products.without(taken)
-        return self._products if clicks is self.prefs else make_products(clicks, self._executor)
+        return self._products if clicks is self.prefs else make_products(clicks, self._workers)
 
     def scores_settings(self) -> dict[str, Any]:
         """How the scores were made."""
@@ -163,15 +164,23 @@ class Learner:
         if self._options.scores is not None:
             return self._model(clicks, scores=given_scores(self._options.scores, clicks))
         if self._blend is not None:
+            self._begin_with_all(clicks, self._blend.parts)
             learnt = self._blend.learn(self._products_of(clicks), self._sample, self._kept)
             return self._model(clicks, **_fields_of(learnt))
         assert self._ridge is not None
         if self._is_large:
-            learnt = Regression(0, self._ridge).learn(self._products_of(clicks), None)
+            part = Regression(0, self._ridge)
+            self._begin_with_all(clicks, (part,))
+            learnt = self._products_of(clicks).learn(part, self._kept.get(part))
             return self._model(clicks, **_fields_of(learnt))
         products = products_of(clicks, self._executor)
         law = (self._ridge, self._options.nonnegative, self._executor)
         return self._model(clicks, item_weights=ridge_weights(products, *law))
+
+    def _begin_with_all(self, clicks: Clicks, parts: Sequence[Part]) -> None:
+        """With very many items, those without hidden clicks keep their weights by all clicks."""
+        if self._is_large and clicks is not self.prefs:
+            self._kept |= {part: self._products.learn(part) for part in parts}
 
     def _model(self, clicks: Clicks, **learnt: Any) -> PersonalModel:
         popularity = clicks.item_counts() / max(int(clicks.weights.sum()), 1)
@@ -190,7 +199,7 @@ class Learner:
                 how = (self._rng, self._kept, self.say)
                 self._blend = choose_blend(self._products, self._n_best, *how)
             informative = np.flatnonzero(self.prefs.is_informative)
-            self._sample = sample_of(informative, self._rng, MAX_SPREAD)
+            self._sample = sample_of(informative, self._rng, n_of_spread(self.prefs.n_items))
         elif self._ridge is None:
             self._ridge = DEFAULT_RIDGE if self._is_large else self._choose_ridge()
 

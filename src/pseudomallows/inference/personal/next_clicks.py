@@ -10,7 +10,7 @@ from ...posteriors.personal import PersonalModel
 from ...posteriors.recency import Recency
 from ...preferences import Clicks, rows_of_users
 from ...preferences.splits import DATES, Split, hide_numbers, split_at, time_of_share
-from .later import MIN_USERS
+from .later import MAX_HELD_OUT, MIN_USERS, most_users
 
 HALF_LIVES = {"clicks": (3.0, 10.0, 30.0), "days": (7.0, 30.0, 180.0)}
 MAX_SCORED = 2500  # users by whom the half-life is chosen
@@ -32,7 +32,7 @@ def split_inside(clicks: Clicks, how: str, rng: np.random.Generator) -> Split | 
         found = split_at(clicks, time_of_share(clicks, CUT_SHARE))
     else:
         numbers = draw_numbers(clicks.n_clicks, rng)
-        numbers[_spared(numbers, rng)] = 0
+        numbers[_spared(numbers, most_users(MAX_HELD_OUT, clicks.n_items), rng)] = 0
         found = hide_numbers(clicks, numbers, how == "last", rng)
     if how == "random":  # what is hidden by chance did not come later
         found = Split(found.shown, replace(found.hidden, times=None))
@@ -40,11 +40,12 @@ def split_inside(clicks: Clicks, how: str, rng: np.random.Generator) -> Split | 
     return found if is_judged.sum() >= MIN_USERS else None
 
 
-def _spared(numbers: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """The users from whom nothing is hidden, so that scores are learnt from nearly all clicks."""
+def _spared(numbers: NDArray[np.int64], most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The users from whom nothing is hidden, so that scores are learnt from nearly all clicks: no
+    more than `most` are needed."""
     able = np.flatnonzero(numbers)
     n_hidden = max(int(len(able) * HIDDEN_USERS), min(LEAST_HIDDEN, len(able)))
-    return rng.permutation(able)[n_hidden:]
+    return rng.permutation(able)[min(n_hidden, most) :]
 
 
 def draw_numbers(n_clicks: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:

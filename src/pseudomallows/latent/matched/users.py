@@ -17,7 +17,7 @@ from ...kernels.footrule.walks import Laws, Walks, make_walks
 from ...kernels.streams import Streams
 from ..click_laws import ClickLaw, ClickTally, Floats, SizeGroups
 from ..clicks import ClickPopulation
-from ..population import UNITS, Population, exact_sum
+from ..population import UNITS, Population, exact_sum, exact_sums
 
 N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on tasks
 N_DRAW_BLOCKS = 2  # of rows that draw labels: that is quick, and the counts of each block add up
@@ -77,34 +77,19 @@ class Values(NamedTuple):
     matched: float
 
 
-class Decision(NamedTuple):
-    """What became of the clusters that were weighed: are they taken; in which order the clusters
-    stand from now on; and whether the memberships of this draw are kept."""
-
-    is_taken: bool
-    order: Counts
-    keeps: bool
-
-
 @dataclass(frozen=True)
 class MemberRows:
-    """Some rows in a chain: ``present[row, cluster]``, their memberships in the clusters as they
-    stand; ``proposed[row, cluster]``, in those that were weighed last; ``kept``, the sum over the
-    draws. ``values`` and ``new_values`` are exact log likelihoods under both, NaN where they are
-    not known."""
+    """Some rows in a chain: ``present[row, cluster]``, their memberships in the clusters that were
+    weighed last; ``kept``, the sum over the draws; ``answer``, what the last task found."""
 
     present: NDArray[np.float32]
-    proposed: NDArray[np.float32]
     kept: Floats
-    values: Floats
-    new_values: Floats
-    sums: tuple[int, int] = (0, 0)
+    answer: Any = None
 
     @classmethod
     def empty(cls, kept: Floats) -> "MemberRows":
         """Rows of which nothing is known but what was kept."""
-        none, unknown = np.zeros(kept.shape, dtype=np.float32), np.full(kept.shape, np.nan)
-        return cls(none, none, kept, unknown, unknown)
+        return cls(np.zeros(kept.shape, dtype=np.float32), kept)
 
 
 class MatchedUsers:
@@ -136,17 +121,21 @@ class MatchedUsers:
         sums = self._map(_sum_own, [(laws, labels[rows]) for rows in self._slices])
         return [sum(each[k] for each in sums) / UNITS for k in range(self.n_clusters)]
 
-    def weigh(self, matched: MatchedLaws, exact: ClusterLaws | None, moved: Counts) -> Values:
-        """How likely the clicks are under these clusters, of which some have moved. Without exact
-        laws both are matched."""
+    def weigh(self, matched: MatchedLaws, exact: ClusterLaws | None) -> Values:
+        """How likely the clicks are under these clusters. Without exact laws both are matched."""
         if exact is not None:
             exact.walks  # noqa: B018 - made once, before the tasks share them
-        sums = self._become(_weigh, (matched, exact, moved))
-        return Values(*(sum(each[k] for each in sums) / UNITS for k in range(2)))
+        return _add_values(self._become(_weigh, (matched, exact)))
 
-    def settle(self, decision: Decision) -> None:
-        """Tell the users what became of the clusters that they have weighed."""
-        self._become(_settle, (decision,))
+    def compare(self, matched: MatchedLaws, exact: ClusterLaws) -> Values:
+        """The same, but the memberships stay as they are."""
+        exact.walks  # noqa: B018 - made once, before the tasks share them
+        return _add_values(self._map(_compare, [(matched, exact)] * len(self._places)))
+
+    def settle(self, order: Counts, keeps: bool) -> None:
+        """The order in which the clusters stand from now on, and whether the memberships of this
+        draw are kept."""
+        self._become(_settle, (order, keeps))
 
     def gather_kept(self) -> Floats:
         """``memberships[row, cluster]``: sums over all draws that were kept."""
@@ -162,10 +151,13 @@ class MatchedUsers:
 
     def remember(self, kept: Floats) -> None:
         """Go on from these sums of memberships."""
-        rows = [MemberRows.empty(kept[rows]) for rows in self._slices]
+        self._hold([MemberRows.empty(kept[rows]) for rows in self._slices])
+
+    def _hold(self, rows: Sequence[Any]) -> None:
+        """Let the rows become these, each where it lies."""
         executor = self.population.executor
         self._members = (
-            [executor.submit(_same, each) for each in rows] if is_remote(executor) else rows
+            [executor.submit(_same, each) for each in rows] if is_remote(executor) else list(rows)
         )
 
     def _add_up(self, parts: list[tuple[Counts, Counts]]) -> list[ClickTally]:
@@ -183,15 +175,25 @@ class MatchedUsers:
         """The answers of all rows."""
         return list(self.population.executor.map(task, self._tasks(messages)))
 
-    def _become(self, task: Callable[[Any], MemberRows], message: Any) -> list[tuple[int, int]]:
-        """Run a task on all rows, which become what it makes of them; return their sums."""
-        executor = self.population.executor
-        work = self._tasks([(old, *message) for old in self._members])
+    def _become(self, task: Callable[[Any], Any], message: Any) -> list[Any]:
+        """Run a task on all rows, which become what it makes of them; return their answers."""
+        return self._become_each(task, [message] * len(self._members))
+
+    def _become_each(
+        self, task: Callable[[Any], Any], messages: Sequence[tuple[Any, ...]]
+    ) -> list[Any]:
+        """The same, with a message for each block of rows."""
+        executor, pairs = self.population.executor, zip(self._members, messages, strict=True)
+        work = self._tasks([(old, *message) for old, message in pairs])
         if is_remote(executor):
             self._members = [executor.submit(_call, task, *arguments) for arguments in work]
-            return list(executor.map(_sums, self._members))
+            return list(executor.map(_answer, self._members))
         self._members = list(executor.map(task, work))
-        return [rows.sums for rows in self._members]
+        return [rows.answer for rows in self._members]
+
+
+def _add_values(sums: Sequence[tuple[int, int]]) -> Values:
+    return Values(*(sum(each) / UNITS for each in zip(*sums, strict=True)))
 
 
 def _cut(population: Population, n_blocks: int) -> tuple[list[Any], list[slice]]:
@@ -207,64 +209,52 @@ def _call(task: Callable[[Any], Any], *arguments: Any) -> Any:
     return task(arguments)
 
 
-def _same(rows: MemberRows) -> MemberRows:
+def _same(rows: Any) -> Any:
     return rows
 
 
 def _count(task: Any) -> tuple[Counts, Counts]:
     *where, labels = task
-    return _Rows(*where).count(labels)
+    return ClickedRows(*where).count(labels)
 
 
 def _draw(task: Any) -> Labels:
     *where, laws, draw = task
-    users = _Rows(*where)
+    users = ClickedRows(*where)
     return users.draw(users.matched_logs(laws), draw)
 
 
 def _draw_and_count(task: Any) -> tuple[Counts, Counts]:
     *where, laws, draw = task
-    users = _Rows(*where)
+    users = ClickedRows(*where)
     return users.count(users.draw(users.matched_logs(laws), draw))
 
 
 def _sum_own(task: Any) -> list[int]:
     *where, laws, labels = task
-    users = _Rows(*where)
-    values, everyone = users.log_likelihoods(np.arange(users.n_rows), labels, laws), users.weights
-    all_mine = (labels == label for label in range(users.n_clusters))
-    return [exact_sum(values[mine], everyone[mine]) for mine in all_mine]
+    users = ClickedRows(*where)
+    return users.sums(users.log_likelihoods(np.arange(users.n_rows), labels, laws), labels)
 
 
 def _weigh(task: Any) -> MemberRows:
-    *where, old, matched, exact, moved = task
-    users = _Rows(*where)
-    logs = users.matched_logs(matched)
-    log_sums, proposed = np.empty(len(logs)), np.empty(logs.shape, dtype=np.float32)
-    kernels.weigh_logs(logs, log_sums, proposed)
-    sums = [exact_sum(log_sums, users.weights)] * 2
-    old = MemberRows.empty(np.zeros(logs.shape)) if old is None else old
-    values = old.values
-    if exact is not None:
-        values = values.copy()
-        values[:, moved] = np.nan
-        logs = users.exact_logs(matched, exact, logs, values)
-        kernels.weigh_logs(logs, log_sums, proposed)
-        sums[0] = exact_sum(log_sums, users.weights)
-    return replace(old, proposed=proposed, new_values=values, sums=(sums[0], sums[1]))
+    *where, old, matched, exact = task
+    present, sums = ClickedRows(*where).weigh(matched, exact)
+    old = MemberRows.empty(np.zeros(present.shape)) if old is None else old
+    return replace(old, present=present, answer=sums)
+
+
+def _compare(task: Any) -> tuple[int, int]:
+    *where, matched, exact = task
+    return ClickedRows(*where).weigh(matched, exact)[1]
 
 
 def _settle(task: Any) -> MemberRows:
-    *_, old, decision = task
-    present = old.proposed if decision.is_taken else old.present
-    values = old.new_values if decision.is_taken else old.values
-    if (np.diff(decision.order) != 1).any():
-        present, values = present[:, decision.order], values[:, decision.order]
-    kept = old.kept + present if decision.keeps else old.kept
-    return replace(old, present=present, values=values, kept=kept)
+    *_, old, order, keeps = task
+    present = old.present[:, order] if (np.diff(order) != 1).any() else old.present
+    return replace(old, present=present, kept=old.kept + present if keeps else old.kept)
 
 
-class _Rows:
+class ClickedRows:
     """Some rows of clicks, for one task."""
 
     def __init__(
@@ -306,22 +296,45 @@ class _Rows:
         kernels.draw_matched_labels(Streams(*draw, self._numbers, self.weights), logs, labels)
         return labels
 
-    def exact_logs(
-        self, matched: MatchedLaws, exact: ClusterLaws, logs: Floats, values: Floats
-    ) -> Floats:
-        """``logs[row, cluster]`` by the exact law, for clusters that may count; the others have
-        -inf. What `values` does not know is computed, and filled in."""
-        is_near = logs > logs.max(axis=1, keepdims=True) - FAR
-        rows, clusters = np.nonzero(is_near & np.isnan(values))
-        values[rows, clusters] = self.log_likelihoods(rows, clusters.astype(np.int32), exact)
-        return np.where(is_near, values, -np.inf) + matched.log_shares
+    def judge(self, rows: Counts, log_ratios: Floats, draw: LabelDraw) -> NDArray[np.bool_]:
+        """Which of the labels that some rows have drawn are accepted?"""
+        accepted = np.empty(len(rows), np.bool_)
+        streams = Streams(*draw, self._numbers, self.weights)
+        kernels.judge_labels(streams, rows, log_ratios, accepted)
+        return accepted
+
+    def sums(self, values: Floats, labels: Labels) -> list[int]:
+        """Sums of a value of each user over those of each cluster; see `exact_sums`."""
+        return exact_sums(values, self.weights, labels, self.n_clusters)
+
+    def weigh(
+        self, matched: MatchedLaws, exact: ClusterLaws | None
+    ) -> tuple[NDArray[np.float32], tuple[int, int]]:
+        """``memberships[row, cluster]``, exact or matched, and the log likelihoods of all rows,
+        labels summed out, by either law; see `exact_sum`."""
+        logs = self.matched_logs(matched)
+        log_sums, memberships = np.empty(len(logs)), np.empty(logs.shape, dtype=np.float32)
+        kernels.weigh_logs(logs, log_sums, memberships)
+        by_matched = exact_sum(log_sums, self.weights)
+        if exact is None:
+            return memberships, (by_matched, by_matched)
+        kernels.weigh_logs(self.exact_logs(matched, exact, logs), log_sums, memberships)
+        return memberships, (exact_sum(log_sums, self.weights), by_matched)
+
+    def exact_logs(self, matched: MatchedLaws, exact: ClusterLaws, logs: Floats) -> Floats:
+        """``logs[row, cluster]`` by the exact law, for clusters that may count by the matched one;
+        the others have -inf."""
+        found = np.full(logs.shape, -np.inf)
+        rows, clusters = np.nonzero(logs > logs.max(axis=1, keepdims=True) - FAR)
+        found[rows, clusters] = self.log_likelihoods(rows, clusters.astype(np.int32), exact)
+        return found + matched.log_shares
 
 
-def _sums(rows: MemberRows) -> tuple[int, int]:
-    return rows.sums
+def _answer(rows: Any) -> Any:
+    return rows.answer
 
 
-def _kept(rows: MemberRows) -> Floats:
+def _kept(rows: Any) -> Any:
     return rows.kept
 
 
