@@ -1,9 +1,12 @@
 """The baselines: what EASE recommends, by its definition."""
 
+import tracemalloc
+
 import numpy as np
 
 import pseudomallows as pm
 from pseudomallows.evaluation import baselines
+from pseudomallows.preferences import Clicks
 
 
 def test_ease_is_the_regression_of_steck(monkeypatch):
@@ -34,3 +37,18 @@ def test_the_most_clicked_unseen_items_are_popular():
         for row, seen in zip(found.tolist(), table, strict=True):
             left = sorted(np.flatnonzero(~seen).tolist(), key=lambda item: -counts[item])
             assert row == (left + [-1] * k)[:k]
+
+
+def test_the_most_clicked_items_of_a_catalogue_need_no_table_of_users_and_items():
+    rng, n_items = np.random.default_rng(1), 100_000
+    codes = np.sort(rng.integers(0, n_items, (400, 3)), axis=1).astype(np.int32)
+    starts = np.arange(0, codes.size + 1, 3)
+    prefs = Clicks(
+        np.ones(400, np.int64), np.arange(400), np.arange(n_items), starts, codes.ravel()
+    )
+    tracemalloc.start()
+    found = baselines.most_clicked(prefs, prefs.item_counts(), 10, rng)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (found >= 0).all()
+    assert peak < n_items * 100  # a table of one block of users would have 256 numbers for each

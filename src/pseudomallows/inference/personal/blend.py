@@ -29,7 +29,8 @@ SPLITS = ((400, 5, 2500), (MAX_ITEMS, 1, 5000), (math.inf, 1, 2500))  # items: s
 ALL_PLACES, N_PLACES = 1000, 100  # with more items, so many of the best by each part are judged
 MAX_CELLS = 4_000_000  # of a table of scores
 STEPS = (0.1, 0.2, 0.4, 0.8)  # what is added to a part, in units of the sum of the weights
-MAX_SPREAD, LEAST_SPREAD = 500, 64  # users behind the spread of scores; with very many items
+MAX_SPREAD, LEAST_SPREAD = 2500, 128  # users behind the spread of scores; with very many items
+SPREAD_CELLS = 2_000_000  # scores behind it
 MIN_SCORED, MIN_ITEMS = 50, 10
 MAX_STANDS, SMOOTHING = 3.0, 5  # of what a judged user stands for: at most; users added to counts
 FEW_SCORED, N_SAMPLES, LEAST_SHARE = 600, 10, 0.05  # so few users: samples of them, and a weight
@@ -145,7 +146,7 @@ def spread_of(learnt: ItemScores, seen: Clicks) -> float:
 
 def n_of_spread(n_items: int) -> int:
     """Users behind the spread of scores: with very many items fewer tell as much."""
-    return min(MAX_SPREAD, max(LEAST_SPREAD, MAX_CELLS // n_items))
+    return min(MAX_SPREAD, max(LEAST_SPREAD, SPREAD_CELLS // n_items))
 
 
 def clicked_of(clicks: ClickRows) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -309,7 +309,6 @@ class NearProducts(Products):
         self._changed = np.arange(self.n_items)
         if taken is not None:
             self._changed = np.unique(clicks.codes[taken]).astype(np.int64)
-        self._heads: dict[float, Head] = {}
 
     def without(self, taken: Mask) -> "NearProducts":
         """From the lists of what is left."""
@@ -324,8 +323,7 @@ class NearProducts(Products):
         return np.asarray(found, dtype=np.float64)
 
     def _head(self, power: float) -> Head:
-        if power in self._heads:
-            return self._heads[power]
+        """Large, and used once: not kept."""
         counts = np.diff(self._lists.item_starts)
         items = np.sort(np.argsort(-counts, kind="stable")[:N_HEAD])
         places = np.full(self.n_items, -1, dtype=np.int32)
@@ -337,7 +335,6 @@ class NearProducts(Products):
             count_products(self._lists, shares, head, rows.start, head.table[rows])
 
         list(self.executor.map(count, blocks(len(items), N_TARGETS)))
-        self._heads[power] = head
         return head
 
     def regress(
