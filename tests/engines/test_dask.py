@@ -162,6 +162,78 @@ def test_the_cut_into_parts_leaves_no_trace(dask, parts, kind):
     assert len(found.users) == found.clicks.n_users == 0
 
 
+OWN = ("item_weights", "bias", "popularity", "ties", "alphas", "alpha_shares")
+
+
+@functools.cache
+def make_tastes(n_users=300, n_items=20):
+    """Users who click by tastes that they share, so that there is something to blend."""
+    rng = np.random.default_rng(1)
+    odds = 1.5 * rng.normal(size=(n_users, 3)) @ rng.normal(size=(3, n_items)) - 2
+    clicked = rng.random(odds.shape) < 1 / (1 + np.exp(-odds))
+    clicked[:, 0] |= ~clicked.any(axis=1)
+    rows = {f"u{row:03}": np.flatnonzero(mine).tolist() for row, mine in enumerate(clicked)}
+    rows = {user: [f"i{item:02}" for item in mine] for user, mine in rows.items()}
+    return pm.Preferences.from_clicks(rows, items=[f"i{item:02}" for item in range(n_items)])
+
+
+def assert_same_scores(found, other):
+    for name in OWN:
+        assert np.array_equal(getattr(found, name), getattr(other, name)), name
+    assert found.settings["options"] == other.settings["options"]
+    assert (found.correction is None) == (other.correction is None)
+    for name in ("coefficients", "knots", "values") if found.correction else ():
+        one, two = getattr(found.correction, name), getattr(other.correction, name)
+        assert np.array_equal(one, two), name
+
+
+@functools.cache
+def wanted_scores(calibrate):
+    how = {"rng": 3, "calibrate": calibrate, "executor": pm.Threads(1)}
+    return pm.fit(make_tastes(), "personal", **how)
+
+
+def test_workers_leave_no_trace_in_personal_scores(dask):
+    found = pm.fit(make_tastes(), "personal", rng=3, calibrate=False, executor=dask)
+    assert len(found.settings["options"]["parts"]) > 1
+    assert_same_scores(found, wanted_scores(False))
+    assert found.users.tolist() == make_tastes().users.tolist()
+
+
+@pytest.mark.slow
+def test_workers_leave_no_trace_in_corrections(dask):
+    found = pm.fit(make_tastes(), "personal", rng=3, executor=dask)
+    assert_same_scores(found, wanted_scores(True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_parts", [2, 5])
+@pytest.mark.parametrize("calibrate", [True, "law"])
+def test_the_cut_into_parts_leaves_no_trace_in_personal_scores(dask, tmp_path, n_parts, calibrate):
+    paths = pm.files.split(make_tastes(), tmp_path, n_parts).paths
+    parts = pm.files.Parts(paths, items=make_tastes().items.tolist())
+    found = pm.fit(parts, "personal", rng=3, calibrate=calibrate, executor=dask)
+    assert_same_scores(found, wanted_scores(calibrate))
+    assert len(found.users) == found.clicks.n_users == 0
+    one = {"new": make_tastes().items[:3].tolist()}
+    here = pm.recommend(wanted_scores(calibrate), 3, clicks=one)
+    assert (pm.recommend(found, 3, clicks=one).probabilities == here.probabilities).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"held_out": {"u001": ["i0"]}}, "with held_out="),
+        ({"scores": np.ones((2, 2))}, "with scores="),
+        ({"blend": False}, "give ridge="),
+        ({}, "fewer than 10 items"),
+    ],
+)
+def test_personal_scores_from_parts_refuse_what_needs_all_clicks_here(dask, parts, options, words):
+    with pytest.raises(ValueError, match=words):
+        pm.fit(parts[2], "personal", rng=1, executor=dask, **options)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FITS)
 @pytest.mark.parametrize("n_workers", [1, 3])
@@ -618,8 +690,6 @@ def test_what_a_cluster_does_not_do(dask, parts):
         pm.recommend(wanted("sampled"), executor=dask)
     with pytest.raises(TypeError, match="evaluate does not run on Dask workers"):
         pm.evaluate(prefs, method="pseudo", hide=1, executor=dask)
-    with pytest.raises(TypeError, match="'personal' does not run on Dask workers"):
-        pm.fit(prefs, "personal", executor=dask)
     with pytest.raises(TypeError, match="'metropolis' does not run on Dask workers"):
         pm.fit(prefs, "mcmc", augmentation="metropolis", executor=dask)
     with pytest.raises(ValueError, match="keep_latent does not work with Dask workers"):

@@ -74,6 +74,11 @@ def all_cores() -> Threads:
     return Threads()
 
 
+def at_hand(executor: Executor | None) -> Executor:
+    """The same, or threads of this process in place of workers elsewhere, or of nothing."""
+    return all_cores() if executor is None or is_remote(executor) else executor
+
+
 def blocks(n_rows: int, size: int = BLOCK) -> list[slice]:
     """Cut rows into blocks.
 

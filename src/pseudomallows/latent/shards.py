@@ -42,7 +42,7 @@ class ShardedPopulation(Population):
         executor: RemoteExecutor,
     ):
         super().__init__(n_items, executor, FOOTRULE)
-        self._shards, self._remote = list(shards), executor
+        self.shards, self.remote = list(shards), executor
         self._ends = np.cumsum([len(part) for part in weights])
         self._set_rows(np.concatenate(weights), np.concatenate(numbers))
         self.click_sizes = sizes
@@ -57,7 +57,7 @@ class ShardedPopulation(Population):
     @functools.cached_property
     def mean_ranks(self) -> NDArray[np.float64]:  # type: ignore[override]
         """Most clicked, rank 1."""
-        counts = self._remote.map(_item_counts, self._shards)
+        counts = self.remote.map(_item_counts, self.shards)
         return -np.asarray(sum(counts), dtype=np.float64)
 
     @property
@@ -67,7 +67,7 @@ class ShardedPopulation(Population):
 
     def places(self, cut: list[slice]) -> list[tuple[Any, slice | None]]:
         """The shards, each whole."""
-        return [(shard, None) for shard in self._shards]
+        return [(shard, None) for shard in self.shards]
 
     def slices(self, cut: list[slice]) -> list[slice]:
         """The rows of each shard."""
@@ -77,11 +77,11 @@ class ShardedPopulation(Population):
     def _select(self, weights: Counts, numbers: Counts) -> list[tuple[Any, Counts, Counts]]:
         """Shards of the rows of weight above 0, their weights, their numbers."""
         found, first = [], 0
-        for shard, end in zip(self._shards, self._ends.tolist(), strict=True):
+        for shard, end in zip(self.shards, self._ends.tolist(), strict=True):
             rows = first + np.flatnonzero(weights[first:end])
             if len(rows):
                 chosen = (rows - first, weights[rows], numbers[rows])
-                found.append((self._remote.submit(_select_rows, shard, *chosen), *chosen[1:]))
+                found.append((self.remote.submit(_select_rows, shard, *chosen), *chosen[1:]))
             first = end
         return found
 
@@ -89,12 +89,12 @@ class ShardedPopulation(Population):
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
         shards, weight_parts, number_parts = zip(*self._select(weights, numbers), strict=True)
         parts = (shards, weight_parts, number_parts)
-        return type(self)(*parts, self.click_sizes, self.n_items, self._remote)
+        return type(self)(*parts, self.click_sizes, self.n_items, self.remote)
 
     def gather(self, weights: Counts) -> ClickPopulation:
         """The rows of weight above 0 alone, brought here."""
         shards, _, numbers = zip(*self._select(weights, self.row_numbers), strict=True)
-        parts = list(self._remote.map(_clicks_of, shards))
+        parts = list(self.remote.map(_clicks_of, shards))
         return self.local(join_clicks(parts), Threads(), np.concatenate(numbers))
 
 

@@ -88,7 +88,7 @@ def hide_numbers(
     >>> hide_numbers(prefs, numbers, False, np.random.default_rng(1)).hidden.n_clicks
     array([2, 1, 0])
     """
-    late_first = np.zeros(len(prefs.codes))
+    late_first = np.zeros(int(prefs.starts[-1]))
     if is_last:
         times = times_of(prefs, "the last clicks")
         late_first = np.where(np.isnan(times), np.inf, -times)

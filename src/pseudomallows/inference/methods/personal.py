@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ... import distances
-from ...engines.executors import Executor, Threads, check_local
+from ...engines.executors import Executor, Threads
 from ...files.later import read_later
 from ...latent.own_laws import OWN_LAWS
 from ...latent.population import check_informative
+from ...latent.shards import ShardedClicks
 from ...posteriors.names import CALIBRATIONS
 from ...posteriors.personal import MAX_ITEMS, PersonalFit
 from ...posteriors.posterior import Posterior
@@ -19,7 +20,8 @@ from ...preferences import Clicks, Preferences
 from ...preferences.held_out import check_held_out
 from ...rankings import check_number
 from ...recommendations.recommenders.registry import chances_of
-from ..personal.blend import silent
+from ..personal.blend import silent, why_not
+from ..personal.click_shards import RemoteClicks
 from ..personal.corrector import Others
 from ..personal.learner import Learner
 from ..personal.next_clicks import split_inside, usual_calibration
@@ -186,6 +188,30 @@ def _check_size(n_items: int, distance: str) -> None:
         )
 
 
+def _open_parts(clicks: ShardedClicks, method: Personal) -> RemoteClicks:
+    """The clicks of parts, which stay with the workers; refuse what needs all of them here."""
+    if clicks.n_items > MAX_ITEMS:
+        raise ValueError(
+            f"method='personal' learns from parts with at most {MAX_ITEMS:,} items, got "
+            f"{clicks.n_items:,}: read them into memory with pm.read(folder)"
+        )
+    for name in ("scores", "held_out", "with_clusters"):
+        if getattr(method, name) is not None:
+            raise ValueError(
+                f"method='personal' cannot learn from parts with {name}=, since the users' names "
+                "stay with the workers: leave it out, or read the parts into memory with "
+                "pm.read(folder)"
+            )
+    found = RemoteClicks.of_parts(clicks)
+    why = "one regression, as was asked for" if method.is_single else why_not(found)
+    if why is not None and method.ridge is None:
+        raise ValueError(
+            f"method='personal' has no penalty for a regression from parts ({why}): give ridge=, "
+            "such as ridge=0.3, or read the parts into memory with pm.read(folder)"
+        )
+    return found
+
+
 def fit_personal(
     prefs: Preferences,
     alpha: float | None,
@@ -198,9 +224,11 @@ def fit_personal(
 ) -> PersonalFit:
     """Learn an order of each user's own; from an `old` fit of most of these clicks, keep the blend
     and begin with its weights. If `progress` has a `say`, it is told what is being done."""
-    check_local(executor, "method='personal'")
     clicks = _check_call(prefs, wanted)
-    method = Personal.make(Case.of(clicks), options).checked(clicks)
+    method = Personal.make(Case.of(clicks), options)
+    if isinstance(clicks, ShardedClicks):
+        clicks = _open_parts(clicks, method)
+    method = method.checked(clicks)
     distance = distances.get(wanted["distance"]).name
     how = method.calibration(clicks)
     inside = None if how in (None, "law") else split_inside(clicks, str(how), rng)
@@ -228,11 +256,12 @@ def fit_personal(
         "is_full": False,
         "options": method.settings() | more,
     }
+    kept = clicks.kept()
     return PersonalFit(
         **{each.name: getattr(model, each.name) for each in fields(model)},
-        items=clicks.items,
-        users=clicks.users,
-        data=clicks,
+        items=kept.items,
+        users=kept.users,
+        data=kept,
         settings=settings,
         clusters=method.with_clusters,
     )

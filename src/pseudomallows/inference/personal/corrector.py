@@ -71,7 +71,7 @@ class Corrector:
         n_hidden = self._draw_numbers(most[chosen], windows)
         order = self._draw_orders(model, chosen, n_hidden, windows)
         of_chosen = np.repeat(np.isin(np.arange(prefs.n_users), chosen), prefs.n_clicks)
-        taken = np.zeros(len(prefs.codes), dtype=bool)
+        taken = np.zeros(int(prefs.starts[-1]), dtype=bool)
         taken[of_chosen] = order > 0
         shown, seen = without_clicks(prefs, taken), prefs.take(chosen)
         hidden = seen.choose(order > 0)
@@ -111,11 +111,11 @@ class Corrector:
         known by their times; without these, each is among the next w of n with a chance of w / n.
         """
         prefs = self._prefs
-        held_out = held_out.take(held_out.n_clicks > 0)
+        rows = np.flatnonzero(held_out.n_clicks)
         most = most_users(MAX_HELD_OUT, prefs.n_items)
-        if held_out.n_users > most:
-            rows = self._rng.choice(held_out.n_users, most, replace=False)
-            held_out = held_out.take(np.sort(rows))
+        if len(rows) > most:
+            rows = rows[np.sort(self._rng.choice(len(rows), most, replace=False))]
+        held_out = held_out.take(rows)
         chosen = rows_of_users(prefs, held_out.users.tolist())
         known = prefs.take(chosen)
         cells, old = (each.owners * prefs.n_items + each.codes for each in (held_out, known))

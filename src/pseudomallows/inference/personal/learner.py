@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.executors import BLOCK, Executor, blocks
+from ...engines.executors import BLOCK, Executor, at_hand, blocks
 from ...latent.own_laws import OWN_LAWS
 from ...posteriors.corrections import Correction
 from ...posteriors.item_scores import ItemScores
@@ -50,7 +50,8 @@ class Learner:
         rng: np.random.Generator,
         executor: Executor,
     ):
-        self.prefs, self._options, self._rng, self._executor = prefs, options, rng, executor
+        self.prefs, self._options, self._rng = prefs, options, rng
+        self._workers, self._executor = executor, at_hand(executor)  # for sums over users; for all
         grid = OWN_LAWS[distance].grid(prefs.n_items)
         alphas = grid if alpha is None else np.array([alpha])
         shares = np.full(len(alphas), 1 / len(alphas))
@@ -61,7 +62,7 @@ class Learner:
         self._why_single = "one regression, as was asked for" if options.is_single else None
         self._blend: Blend | None = None
         self._kept: dict[Part, ItemScores] = {}  # parts as they were learnt last, to begin with
-        self._n_chosen = len(prefs.codes)  # clicks from which the blend was chosen
+        self._n_chosen = int(prefs.starts[-1])  # clicks from which the blend was chosen
         self.say: Say = silent
 
     def keep_blend(self, old: PersonalFit) -> None:
@@ -82,7 +83,7 @@ class Learner:
 
     @functools.cached_property
     def _products(self) -> Products:
-        return make_products(self.prefs, self._executor)
+        return make_products(self.prefs, self._workers)
 
     @property
     def _is_large(self) -> bool:
@@ -93,7 +94,7 @@ class Learner:
         taken = None if clicks is self.prefs else taken_from(self.prefs, clicks)
         if taken is not None:
             return self._products.without(taken)
-        return self._products if clicks is self.prefs else make_products(clicks, self._executor)
+        return self._products if clicks is self.prefs else make_products(clicks, self._workers)
 
     def scores_settings(self) -> dict[str, Any]:
         """How the scores were made."""

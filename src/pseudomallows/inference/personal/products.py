@@ -6,13 +6,15 @@ A user counts as clicks^-power, where the clicks are those of the whole log: so 
 log with some clicks hidden differ little, and are made from those of the whole one.
 """
 
+import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.executors import Executor, blocks
+from ...engines.executors import Executor, at_hand, blocks, is_remote
 from ...kernels.click_rows import ClickRows
 from ...kernels.items.near import NearLaw, Rows, near_rows
 from ...kernels.items.products import (
@@ -20,7 +22,6 @@ from ...kernels.items.products import (
     Head,
     count_products,
     drop_products,
-    list_users,
     mark_taken,
 )
 from ...kernels.items.weights import nonnegative_rows
@@ -28,6 +29,7 @@ from ...posteriors.item_scores import ItemScores
 from ...posteriors.personal import MAX_ITEMS, clicks_matrix
 from ...preferences import Clicks
 from ...preferences.hide import without_clicks
+from .click_shards import RemoteClicks, click_lists
 
 TOLERANCE = 1e-4  # of the weights of a regression in a blend
 N_TARGETS = 32  # regressions in a task of a thread
@@ -37,6 +39,7 @@ N_SPARE, N_TURNS, N_MORE_TURNS = 16, 12, 4  # of a search for eigenvectors; turn
 N_HEAD = 6144  # often clicked items, whose pairs have a table in any catalogue
 N_NEAR, N_LEAST_NEAR = 150, 20  # items that one is regressed on; at least, with few clicks
 NEAR_TOLERANCE, LEAST_WEIGHT = 1e-3, 1e-3  # of weights on near items; what is less is not kept
+MOST_BITS, EXACT_BITS = 40, 52  # after the point, of what a user counts; of sums that are exact
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -46,10 +49,9 @@ class Products(ABC):
 
     dtype: ClassVar[Any]  # of the weights
 
-    def __init__(self, clicks: Clicks, executor: Executor, shown: "Clicks | None" = None):
-        self.whole, self.executor = clicks, executor
-        self.clicks = clicks if shown is None else shown
-        self.is_whole = shown is None
+    def __init__(self, clicks: Clicks, executor: Executor, taken: Mask | None = None):
+        self.whole, self.executor, self._taken = clicks, at_hand(executor), taken
+        self.is_whole = taken is None
         self.n_items, self.n_people = clicks.n_items, int(clicks.weights.sum())
         self._learnt: dict[Any, ItemScores] = {}
         self._vectors: dict[tuple[float, float], Floats] = {}
@@ -63,9 +65,17 @@ class Products(ABC):
             self._learnt[part] = part.learn(self, start)
         return self._learnt[part]
 
+    @cached_property
+    def clicks(self) -> Clicks:
+        """Those that are left."""
+        return self.whole if self._taken is None else without_clicks(self.whole, self._taken)
+
     def shares(self, power: float) -> Floats:
-        """What each user counts."""
-        return np.asarray(self.whole.weights * np.maximum(self.whole.n_clicks, 1.0) ** -power)
+        """What each user counts, as a multiple of so small a power of 2 that all sums over users
+        are exact: the same bits in any order, on threads and on workers."""
+        bits = max(min(EXACT_BITS - math.ceil(math.log2(self.n_people + 1)), MOST_BITS), 0)
+        shares = self.whole.weights * np.maximum(self.whole.n_clicks, 1.0) ** -power
+        return np.asarray(np.ldexp(np.rint(np.ldexp(shares, bits)), -bits))
 
     def scales(self, power: float, damping: float) -> Floats:
         """(popularity + 1)^-damping."""
@@ -103,6 +113,8 @@ def make_products(clicks: Clicks, executor: Executor) -> Products:
 
 def taken_from(whole: Clicks, shown: Clicks) -> Mask | None:
     """Which clicks of the whole log are not shown; None if the one is not a part of the other."""
+    if isinstance(shown, RemoteClicks):
+        return shown.taken_from(whole)
     if shown.n_users != whole.n_users or shown.n_items != whole.n_items:
         return None
     if not (whole.weights == shown.weights).all():
@@ -110,15 +122,6 @@ def taken_from(whole: Clicks, shown: Clicks) -> Mask | None:
     taken = np.empty(len(whole.codes), dtype=bool)
     rows = [ClickRows(log.starts, log.codes) for log in (whole, shown)]
     return taken if mark_taken(*rows, taken) else None
-
-
-def click_lists(clicks: Clicks) -> ClickLists:
-    """The clicks by user and by item."""
-    counts = np.bincount(clicks.codes, minlength=clicks.n_items)
-    item_starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    users = np.empty(len(clicks.codes), dtype=np.int32)
-    list_users(clicks.starts, clicks.codes, item_starts, users)
-    return ClickLists(clicks.starts, clicks.codes, item_starts, users)
 
 
 class AllProducts(Products):
@@ -133,12 +136,17 @@ class AllProducts(Products):
         parent: "AllProducts | None" = None,
         taken: Mask | None = None,
     ):
-        shown = None if taken is None else without_clicks(clicks, taken)
-        super().__init__(clicks, executor, shown)
-        self._parent, self._taken = parent, taken
+        super().__init__(clicks, executor, taken)
+        self._parent = parent
         self._products: dict[float, Floats] = {}
         self._singles: dict[float, NDArray[np.float32]] = {}
-        self._lists: ClickLists = click_lists(clicks) if parent is None else parent._lists
+        self._remote: RemoteClicks | None = clicks if isinstance(clicks, RemoteClicks) else None
+        if parent is None and is_remote(executor) and self._remote is None:
+            self._remote = RemoteClicks.send(clicks, executor)
+
+    @cached_property
+    def _lists(self) -> ClickLists:
+        return click_lists(self.whole) if self._parent is None else self._parent._lists
 
     def without(self, taken: Mask) -> "AllProducts":
         """From the table of all clicks, less what is taken."""
@@ -153,12 +161,16 @@ class AllProducts(Products):
         return self._products[power]
 
     def _count(self, power: float) -> Floats:
-        """Row by row of the table: sums over users in their order, whatever the threads."""
+        """Row by row of the table, or shard by shard of the users, where these are elsewhere."""
+        n_items, shares = self.n_items, self.shares(power)
         if self._parent is not None and self._taken is not None:
             table = self._parent.of(power).copy()
-            drop_products(self._lists, self._taken, self.shares(power), table)
+            if self._remote is not None:
+                return table + self._remote.products_taken(shares, self._taken)
+            drop_products(self._lists, self._taken, shares, table)
             return table
-        n_items, shares = self.n_items, self.shares(power)
+        if self._remote is not None:
+            return self._remote.products(shares)
         table, items = np.zeros((n_items, n_items)), np.arange(n_items)
         head = Head(items.astype(np.int32), items, table)
 
@@ -292,7 +304,7 @@ class NearProducts(Products):
     dtype: ClassVar[Any] = np.float32
 
     def __init__(self, clicks: Clicks, executor: Executor, taken: Mask | None = None):
-        super().__init__(clicks, executor, None if taken is None else without_clicks(clicks, taken))
+        super().__init__(clicks, executor, taken)
         self._lists = click_lists(self.clicks)
         self._changed = np.arange(self.n_items)
         if taken is not None:
