@@ -21,7 +21,7 @@ from .matched_mixture import MatchedMixture
 
 CLUSTER_MOVES = 40.0  # swaps of a cluster before a correction, for each item, at most
 N_ALPHA_STEPS = 5
-CHANGES, MOST_ROUNDS = 0.01, 10  # share of users with another label that is worth a round; at most
+CHANGES, MOST_ROUNDS = 0.01, 5  # share of users with another label that is worth a round; at most
 KEEP_EVERY = 10  # rounds for each that adds to the memberships, which takes as long as several
 
 
