@@ -571,7 +571,7 @@ def swap_users(array):
             "exact clusters",
         ),
         damage(
-            "'state/rounds_each' must be a finite number in 1..10",
+            "'state/rounds_each' must be a finite number in 1..5",
             lambda h, a: h["state"]["state"].update(rounds_each=1e9),
             "exact clusters",
         ),

@@ -1,10 +1,11 @@
 """Clusters of users of clicks with labels, and the exact posterior of all of them.
 
-In a sweep each user draws a label by the matched law, a sum over clicks, and accepts it by the
+In a round each user draws a label by the matched law, a sum over clicks, and accepts it by the
 exact one; given the labels the shares are drawn, and each cluster moves along the matched posterior
 of its own users. Where that leads is accepted, for each cluster by itself, by how much more the
-exact likelihood of these users changed than the matched one (a surrogate transition). So a sweep
-takes one exact likelihood of each user, and one more of those whose label would change.
+exact likelihood of these users changed than the matched one (a surrogate transition). So a round
+takes one exact likelihood of each user, and one more of those whose label would change. A sweep has
+several rounds where many labels change.
 """
 
 import math
@@ -21,7 +22,7 @@ from .matched_mixture import MatchedMixture
 
 CLUSTER_MOVES = 40.0  # swaps of a cluster before a correction, for each item, at most
 N_ALPHA_STEPS = 5
-CHANGES, MOST_ROUNDS = 0.01, 10  # share of users with another label that is worth a round; at most
+CHANGES, MOST_ROUNDS = 0.01, 5  # share of users with another label that is worth a round; at most
 KEEP_EVERY = 10  # rounds for each that adds to the memberships, which takes as long as several
 
 

@@ -55,8 +55,8 @@ class Sampler(Method):
         None,
         "Proposals in a sweep; default 10 n_items (30 n_items for Cayley's distance, 3 n_items for "
         "Ulam's), and for clicks as many as the warmup finds best between two corrections, at most "
-        "200 n_items; of each of several clusters of clicks at most 40 n_items, between which "
-        "labels are drawn anew (method='matched': rounds of 10 n_items).",
+        "200 n_items; of each of several clusters at most 40 n_items, between which labels are "
+        "drawn anew (method='matched': rounds of 10 n_items).",
         check=count(),
     )
     alpha_prior: Any = option(

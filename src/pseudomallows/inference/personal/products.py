@@ -70,11 +70,6 @@ class Products(ABC):
             self._learnt[part] = part.learn(self, start)
         return self._learnt[part]
 
-    @cached_property
-    def clicks(self) -> Clicks:
-        """Those that are left."""
-        return self.whole if self._taken is None else without_clicks(self.whole, self._taken)
-
     def shares(self, power: float) -> Floats:
         """What each user counts, as a multiple of so small a power of 2 that all sums over users
         are exact: the same bits in any order, on threads and on workers."""
