@@ -26,7 +26,8 @@ pm.report(posterior, "report.html")
 
 
 def run(*words, cwd=None, **settings):
-    how = {"cwd": cwd, "env": os.environ | settings, "capture_output": True, "text": True}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    how = {"cwd": cwd, "env": environment | settings, "capture_output": True, "text": True}
     done = subprocess.run([str(word) for word in words], **how)
     assert done.returncode == 0, f"{words}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
     return done.stdout

@@ -127,7 +127,7 @@ def test_removed_clicks_do_not_come_back_by_a_refit(tmp_path, monkeypatch, capsy
 
 @pytest.mark.slow
 def test_a_killed_service_takes_its_refit_with_it(tmp_path):
-    make_model(tmp_path / "m.pm", n_draws=4000)
+    make_model(tmp_path / "m.pm", "pseudo", n_draws=20_000)  # whose refits begin anew
     with Process(tmp_path / "m.pm", tmp_path / "s.sqlite") as service:
         job = service.ask("/refit", {})[1]["job"]
         wait_until(lambda: service.ask(f"/jobs/{job}")[1]["total"] > 0)
