@@ -168,7 +168,7 @@ def test_rows_with_names_for_what_they_hold():
         ({"columns": ["user", "item"]}, "names those of a table without a header: header=False"),
         ({"columns": ["user", "item"], "header": False}, "2 names, and there are 3 columns"),
         ({"columns": {"user": "item", "item": "item"}}, "columns names one column twice"),
-        ({"columns": {"rating": "item"}, "min_rating": 3}, "say which are which by columns="),
+        ({"columns": {"rating": "item"}, "min_rating": 3}, "say which is which with columns="),
         ({"min_rating": 3}, "min_rating needs a column of ratings, and there are user, item, day"),
         ({"min_rating": "high"}, "min_rating must be a number, got 'high'"),
         ({"min_clicks": 0}, "min_clicks must be 1 or more, got 0"),

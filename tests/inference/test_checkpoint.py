@@ -225,7 +225,7 @@ test_checkpoint.fit_longer(progress=progress, checkpoint=sys.argv[1])
 
 
 def fit_longer(**options):
-    return fit("exact clusters", n_draws=50, thin=20, **options)
+    return fit("exact clusters", n_draws=50, thin=100, **options)
 
 
 def test_an_interrupt_from_the_keyboard_saves_the_state(tmp_path):

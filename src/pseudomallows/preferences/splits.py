@@ -150,7 +150,7 @@ def as_time(at: Any) -> float:
 def times_of(prefs: Clicks, what: str) -> NDArray[np.float64]:
     """The times of the clicks, or an error that says what needs them."""
     if prefs.times is None:
-        raise ValueError(f"{what} is unknown, as the clicks have no times: {TIMES}")
+        raise ValueError(f"{what} cannot be known, as the clicks have no times: {TIMES}")
     return prefs.times
 
 
