@@ -173,7 +173,7 @@ def test_a_header_that_decides_must_come_once(model):
             head = b"POST /refit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n%s\r\n"
             said = talk(client.port, head % more)
             assert b" 400 " in said.splitlines()[0]
-            assert b"authorization must come once" in said
+            assert b"authorization must come only once" in said
         for name in (b"Host: localhost", b"Origin: http://localhost"):
             said = talk(client.port, recommend_bytes(head=(name + b"\r\n") * 2))
             assert b" 400 " in said.splitlines()[0]
