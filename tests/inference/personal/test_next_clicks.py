@@ -104,7 +104,7 @@ def test_without_times_clicks_are_hidden_at_random():
     prefs = pm.simulate_clicks(120, 15, alpha=10, mean_clicks=5, rng=1).preferences
     found = pm.fit(prefs, "personal", rng=1)
     assert found.settings["options"]["calibration"] == "random"
-    with pytest.raises(ValueError, match="the last clicks cannot be known, as the clicks have no t"):
+    with pytest.raises(ValueError, match="the last clicks cannot be known, as the clicks have"):
         pm.fit(prefs, "personal", calibrate="last")
     with pytest.raises(ValueError, match="calibrate must be one of 'last', 'cut', 'random', 'law'"):
         pm.fit(prefs, "personal", calibrate="first")
