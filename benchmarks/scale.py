@@ -77,7 +77,7 @@ def one_machine(part: str) -> None:
         if on_cluster:
             source, target = str(folder / "log"), folder / "out"
         command = [sys.executable, __file__, "_run", source, str(target)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         found = json.loads(done.stdout)
         files = list(target.iterdir()) if on_cluster else [target]
         out = sum(file.stat().st_size for file in files) / 2**20
@@ -123,6 +123,7 @@ def run(source: str, target: str, method: str = "pseudo") -> None:
 def workers(n_users: int) -> None:
     """Many users by the matched law, on workers that read their parts themselves."""
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     with tempfile.TemporaryDirectory() as name:
@@ -131,15 +132,15 @@ def workers(n_users: int) -> None:
         owners, items = np.repeat(np.arange(size), prefs.n_clicks), pa.array(prefs.codes)
         source.mkdir()
         for part in range(n_users // size):
-            users = pa.array(owners + part * size)
-            table = pa.table({"user": users.cast(pa.string()), "item": items.cast(pa.string())})
+            users = pc.utf8_lpad(pa.array(owners + part * size).cast(pa.string()), 8, "0")
+            table = pa.table({"user": users, "item": items.cast(pa.string())})
             pq.write_table(table, source / f"part-{part:05}.parquet")
         print(f"{n_users:,} users, {n_users // size * len(prefs.codes):,} clicks", flush=True)
         del prefs, owners, items, users, table
         target = str(Path(name) / "out")
         done = subprocess.run(
             [sys.executable, __file__, "_run", str(source), target, "matched"],
-            capture_output=True,
+            stdout=subprocess.PIPE,
             text=True,
             check=True,
         )
