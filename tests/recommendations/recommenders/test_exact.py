@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -323,3 +324,25 @@ def test_few_draws_never_pass_for_draws_that_are_alike():
     """Fewer than a sample needs: the error comes from the user's own draws, as ever."""
     found = pm.recommend(draws_alike(15), 5)
     assert len(np.unique(found.errors)) > 1
+
+
+def test_one_draw_does_for_new_users_where_draws_hardly_differ():
+    """Also for those far from the consensus, whose clicks weigh the draws most unevenly; and it
+    does not matter which users the posterior keeps."""
+    posterior, far = draws_alike(40), {"near": [0, 1, 4], "far": [29, 28, 5], "one": [17]}
+    quick, full = (pm.recommend(posterior, 5, clicks=far, max_error=e) for e in (0.005, 0))
+    assert (quick.items == full.items).all()
+    assert 0 < quick.errors.min() == quick.errors.max() < 0.0025
+    assert np.abs(quick.probabilities - full.probabilities).max() < 2 * quick.errors.max()
+    other = replace(posterior, data=posterior.clicks.take([1]), users=posterior.users[[1]])
+    assert pm.recommend(other, 5, clicks=far).to_rows() == quick.to_rows()
+
+
+def test_one_draw_does_not_do_for_new_users_where_their_clicks_choose_between_draws():
+    """Two consensuses: some users' clicks speak for one of them alone."""
+    draws, n_draws = np.tile(np.arange(1, 31), (2, 40, 1, 1)), 40
+    draws[1] = draws[1, ..., ::-1]
+    posterior = posterior_of(draws, np.full((2, n_draws, 1), 8.0), np.ones((2, n_draws, 1)))
+    found = pm.recommend(posterior, 5, clicks={"ann": [0, 1, 2], "bob": [29, 28, 27]})
+    assert sorted(found.items[0]) == [3, 4, 5, 6, 7]
+    assert sorted(found.items[1]) == [22, 23, 24, 25, 26]

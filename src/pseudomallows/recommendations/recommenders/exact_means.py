@@ -6,7 +6,8 @@ user of the fit the draws know the clicks already, so there only the clusters of
 
 More and more of the draws are taken, until the Monte Carlo error is small. How many come first is
 told, once for a posterior, by how much the chances of some of its users differ between draws: with
-a million users hardly at all, and then few draws do for each.
+a million users hardly at all, and then few draws do for each. For new users made-up ones tell it,
+so that their answers depend on the draws alone, and not on whose clicks a posterior keeps.
 """
 
 import functools
@@ -28,6 +29,7 @@ from .chances import MAX_ERROR, Floats
 FIRST_DRAWS = 32  # in the first round, over all chains; fewer may all be alike by chance, unless
 FEWEST_DRAWS, MARGIN = 4, 2.0  # some users differ so little that fewer make half of the error
 SAMPLE = 64  # such users of the fit; where one draw makes half of the error, one is enough
+SCATTER = (1.0, 3.0)  # of made-up users, relative to what the law has
 LEAST_DRAWS, LEAST_BATCHES = 3.0, 3.0  # that must carry the weight for batches to tell an error
 SURE_DRAWS = 6.0  # the spread of fewer is known badly: their error must be half as large
 N_BATCHES = 8  # over all chains, from whose spread the error is known
@@ -65,8 +67,8 @@ class Round:
 @dataclass(frozen=True)
 class Sample:
     """How much the chances of the best items of some users differ between the draws of a round:
-    ``spread`` is the largest standard deviation, inf if draws are too few. And the draw that is
-    nearest to their mean."""
+    ``spread`` is the largest standard deviation, larger where few draws carry the weight, inf if
+    draws are too few. And the draw that is nearest to their mean."""
 
     round: Round
     nearest: Laws
@@ -138,7 +140,7 @@ class ExactMeans:
         self.n_batches = self.n_chains * self._segments
         self._rounds: dict[int, list[Round]] = {}  # by the draws of the first
         self._has_even_draws = self.n_clusters == 1 and np.ptp(posterior.weights) == 0
-        self._samples: dict[tuple[int, int], Sample] = {}  # by k and window
+        self._samples: dict[tuple[int, int, bool], Sample] = {}  # by k, window, and is it of new?
         self._kept_bytes, self._some_clicks = 0, some_clicks_of(posterior)
         self._lock, self._sample_lock = threading.Lock(), threading.Lock()
 
@@ -157,8 +159,8 @@ class ExactMeans:
             next_ranks_of_laws(mine, drawn.laws, *how, tally.sums)
 
         n_first = FIRST_DRAWS
-        if known is not None and self._has_even_draws and max_error > 0:
-            sample = self._sample_of(k, window)
+        if self._has_even_draws and max_error > 0:
+            sample = self._sample_of(k, window, known is None)
             if MARGIN * sample.spread <= max_error:
                 return self._one_draw(clicks, ahead, sample)
             wanted = min((MARGIN * sample.spread / max_error) ** 2, FIRST_DRAWS)
@@ -197,26 +199,35 @@ class ExactMeans:
         next_ranks_of_laws(clicks, sample.nearest, *how, sums)
         return sums[0], np.full(sums.shape[1:], sample.spread)
 
-    def _sample_of(self, k: int, window: int) -> "Sample":
-        """How some users of the fit fare under the draws of the first round; found once."""
+    def _sample_of(self, k: int, window: int, is_new: bool) -> "Sample":
+        """How some users fare under the draws of the first round; found once."""
         with self._sample_lock:
-            if (k, window) not in self._samples:
-                self._samples[k, window] = self._take_sample(k, window)
-            return self._samples[k, window]
+            found = self._samples.get((k, window, is_new))
+            if found is None:
+                found = self._samples[k, window, is_new] = self._take_sample(k, window, is_new)
+            return found
 
-    def _take_sample(self, k: int, window: int) -> "Sample":
-        drawn, clicks = next(self._all_rounds(FIRST_DRAWS)), self._some_clicks
+    def _take_sample(self, k: int, window: int, is_new: bool) -> "Sample":
+        drawn = next(self._all_rounds(FIRST_DRAWS))
+        clicks = made_up_clicks(drawn) if is_new else self._some_clicks
         n_laws, n_rows = len(drawn.alphas), len(clicks.starts) - 1
         chances = np.zeros((n_laws, n_rows, self.n_items))
         how = (np.ones((n_rows, n_laws)), drawn.walks, np.arange(n_laws))
         next_ranks_of_laws(clicks, drawn.laws, Ahead(window, k + MORE_EXACT), *how, chances)
-        best = np.argsort(-chances.mean(axis=0), axis=1)[:, :k]
+        logs = self._log_weights(clicks, is_new, drawn, np.ones((n_rows, 1), dtype=bool))
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True)).T[:, :, None]
+        weights /= weights.sum(axis=0)
+        best = np.argsort(-(weights * chances).sum(axis=0), axis=1)[:, :k]
         of_best = np.take_along_axis(chances, best[None], axis=2)
-        far = np.abs(of_best - of_best.mean(axis=0)).max(axis=(1, 2), initial=0.0)
-        one = [int(far.argmin())]
+        gaps = np.abs(of_best - (weights * of_best).sum(axis=0))
+        one = [int(gaps.max(axis=(1, 2), initial=0.0).argmin())]
         nearest = Laws(drawn.laws.ranks[one], drawn.laws.numbers[one])
-        is_enough = n_laws >= FIRST_DRAWS and of_best.size > 0
-        return Sample(drawn, nearest, float(of_best.std(axis=0).max()) if is_enough else np.inf)
+        if n_laws < FIRST_DRAWS or not gaps.size:
+            return Sample(drawn, nearest, np.inf)
+        # n times the sum of squares is 1 if all draws weigh alike, and n if there is but one
+        uneven = n_laws * (weights**2).sum(axis=0)
+        spreads = np.sqrt((weights * gaps**2).sum(axis=0) * uneven)
+        return Sample(drawn, nearest, float(max(spreads.max(), gaps[one].max())))
 
     def memberships(self, clicks: ClickRows, max_error: float = MAX_ERROR) -> Floats:
         """``[row, cluster]`` of new users."""
@@ -360,6 +371,21 @@ def some_clicks_of(posterior: Posterior) -> ClickRows:
         return ClickRows(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
     chosen = clicks.take(np.arange(0, clicks.n_users, -(-clicks.n_users // SAMPLE)))
     return ClickRows(chosen.starts, chosen.codes)
+
+
+def made_up_clicks(drawn: Round) -> ClickRows:
+    """Users with few and many clicks, each near the consensus of a draw as its law has it, or less
+    so: places with Laplace's errors, whose tails are those of the footrule."""
+    rng, (n_laws, n_items) = np.random.default_rng(0), drawn.laws.ranks.shape
+    sizes = np.geomspace(1, max(1, n_items // 2), SAMPLE // len(SCATTER)).astype(np.int64)
+    laws, rows = np.linspace(0, n_laws - 1, len(sizes)).astype(np.int64), []
+    for scatter in SCATTER:
+        errors = rng.laplace(size=(len(sizes), n_items))
+        errors *= (scatter * n_items / np.maximum(drawn.alphas[laws], 1.0))[:, None]
+        orders = np.argsort(drawn.laws.ranks[laws] + errors, axis=1)
+        rows += [np.sort(order[:size]) for order, size in zip(orders, sizes, strict=True)]
+    starts = np.cumsum([0, *sizes.tolist() * len(SCATTER)])
+    return ClickRows(starts, np.concatenate(rows).astype(np.int32))
 
 
 def effective_number(totals: Floats) -> tuple[Floats, Floats]:
