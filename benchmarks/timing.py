@@ -51,13 +51,13 @@ def print_table(header: list[str], rows: list[list[str]]) -> None:
     print()
 
 
-def arguments(doc: str | None, **defaults: float) -> argparse.Namespace:
-    """Options, numbers with these defaults; the docstring of the script is its help."""
+def arguments(doc: str | None, **defaults: float | str) -> argparse.Namespace:
+    """Options with these defaults; the docstring of the script is its help."""
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     for name, default in defaults.items():
         parser.add_argument(
-            f"--{name}", type=type(default), default=default, help=f"default {default:g}"
+            f"--{name}", type=type(default), default=default, help=f"default {default}"
         )
     return parser.parse_args()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pseudomallows.engines import executors
-from pseudomallows.engines.executors import Threads, blocks, check_local, is_remote
+from pseudomallows.engines.executors import Threads, blocks, check_local, is_remote, run_together
 
 
 class Elsewhere(Threads):
@@ -62,3 +62,49 @@ def test_what_runs_here_only_refuses_other_processes():
     check_local(None, "this")
     with pytest.raises(TypeError, match="this does not run on Dask workers: give threads"):
         check_local(Elsewhere(), "this")
+
+
+def test_tasks_run_together_and_this_thread_watches():
+    meeting, seen = threading.Barrier(2, timeout=30), []
+
+    def meet(number):
+        meeting.wait()
+        seen.append((number, threading.current_thread() is threading.main_thread()))
+
+    told = []
+    run_together(meet, 2, 2, told.append)
+    assert sorted(seen) == [(0, False), (1, False)]
+    assert told
+    assert all(told)
+
+
+def test_a_task_that_runs_beside_others_takes_no_more_threads():
+    def who(number):
+        found.append(set(Threads(2).map(lambda _: threading.get_ident(), range(8))))
+        assert found[-1] == {threading.get_ident()}
+
+    found = []
+    run_together(who, 2, 2, lambda is_well: None)
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize("where", ["task", "watch"])
+def test_an_error_ends_all_tasks_and_is_told_once_they_have_ended(where):
+    stop, ended = threading.Event(), []
+
+    def work(number):
+        if where == "task" and number == 0:
+            raise ValueError("broken")
+        assert stop.wait(30)
+        ended.append(number)
+
+    def watch(is_well):
+        if not is_well:
+            stop.set()
+        elif where == "watch":
+            raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        run_together(work, 4, 2, watch)
+    assert set(ended) == {0, 1} if where == "watch" else 0 not in ended
+    assert len(ended) <= 2  # the others have not begun

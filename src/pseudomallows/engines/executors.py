@@ -2,13 +2,17 @@
 
 import functools
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, Protocol, TypeGuard, TypeVar
 
 from ..rankings import check_count
 
 BLOCK = 256  # users in a block; results never depend on it
+WATCH = 0.05  # seconds between two looks at what threads have done
+
+_here = threading.local()  # `is_alone`: one of several long tasks, which keep the cores busy
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -63,9 +67,42 @@ class Threads:
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
         """Apply `function` to each of the arguments, in order."""
         listed = list(arguments)
-        if self._pool is None or len(listed) < 2:  # one block is not worth a thread
+        is_alone = self._pool is None or getattr(_here, "is_alone", False)
+        if is_alone or len(listed) < 2:  # one block is not worth a thread
             return map(function, listed)
+        assert self._pool is not None
         return self._pool.map(function, listed)
+
+
+def run_together(
+    task: Callable[[int], None], n_tasks: int, n_threads: int, watch: Callable[[bool], None]
+) -> None:
+    """Run long tasks, given by their numbers, at the same time, each on one thread.
+
+    `watch` is called here, again and again, with whether all is well: if not, since a task failed
+    or this thread was interrupted, the tasks are to end soon by themselves.
+
+    >>> run_together(lambda number: print(number), 2, 1, lambda is_well: None)
+    0
+    1
+    """
+    with ThreadPoolExecutor(n_threads, initializer=_be_alone) as pool:
+        left = {pool.submit(task, number) for number in range(n_tasks)}
+        try:
+            while left:
+                done, left = wait(left, WATCH)
+                for each in done:
+                    each.result()
+                watch(True)
+        except BaseException:
+            for each in left:
+                each.cancel()
+            watch(False)
+            raise
+
+
+def _be_alone() -> None:
+    _here.is_alone = True
 
 
 @functools.cache

@@ -1,5 +1,7 @@
 """The chains of a fit: they fill the arrays of a posterior, from the start or from a checkpoint."""
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distributions.scores import weighted_effective_size
+from ..engines.executors import Threads, run_together
 from ..engines.progress import Progress
 from ..files.saved import Saved
 from ..latent.population import Population
@@ -19,6 +22,11 @@ from .methods.method import Plan
 
 N_CHECKS = 2  # draws of each chain on which the matched law is compared with the exact one
 N_LEADERS = 4  # exact consensuses kept of each chain of a mixture of rough ones
+ROOM = 2**26  # bytes of a chain that may run beside others
+
+
+class _StoppedError(Exception):
+    """Ends a chain, since another one, or the user, has ended the fit."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,9 @@ class Run:
         self.evidence = np.zeros((n_clusters, *self._chains.evidence_shape))  # sums over the draws
         self._n_done = self._n_before = 0  # steps that are done, and those of earlier rounds
         self._latest: dict[str, Any] | None = None  # state between two sweeps, for a checkpoint
-        self._ends: list[Chain] = []  # where the chains stand, if they may go on
+        self._ends: list[Chain | None] = [None] * n_chains  # where they stand, if they may go on
+        self._lock = threading.Lock()  # of what chains side by side have in common
+        self._has_others, self._is_well = False, True  # are there any, and shall they go on?
         self.stretch = 1  # how much further apart the draws are than was planned
 
     @property
@@ -90,6 +100,10 @@ class Run:
         However it ends before its end, the state after the last sweep is saved on the way out.
         """
         resumed = None if file is None else self._resume(file)
+        if file is None and self._is_together:
+            self._chains.make_ready(self._report)
+            self._run_together(lambda chain: self._start(chain, self._rngs[chain]))
+            return self._results()
         try:
             for chain, rng in enumerate(self._rngs):
                 if not self.plan.is_markov:
@@ -110,9 +124,43 @@ class Run:
         self._n_before += self.plan.method.n_chains * self._n_sweeps
         self.stretch, self._thin, self._warmup = self.stretch * factor, self._thin * factor, 0
         self.evidence, self.leaders = np.zeros_like(self.evidence), []
-        for chain, mixture in enumerate(self._ends.copy()):
+        ends = [mixture for mixture in self._ends if mixture is not None]
+        if self._is_together:
+            self._run_together(lambda chain: ends[chain])
+            return self._results()
+        for chain, mixture in enumerate(ends):
             self._run_chain(chain, mixture, 0, None)
         return self._results()
+
+    @property
+    def _is_together(self) -> bool:
+        """Do the chains run side by side? They do if they know nothing of each other, and there are
+        cores and room for them."""
+        executor = self.population.executor
+        if not self.plan.is_matched or not isinstance(executor, Threads) or executor.n_threads == 1:
+            return False
+        of_users = 3 * 8 * self.population.n_rows * self.plan.case.n_clusters
+        return of_users + 2 * self.evidence.nbytes <= ROOM
+
+    def _run_together(self, start: Callable[[int], Chain]) -> None:
+        """All chains, each on one thread; progress is told by this one."""
+        n_chains, executor = self.plan.method.n_chains, self.population.executor
+        assert isinstance(executor, Threads)
+        n_seen = self._n_done
+
+        def watch(is_well: bool) -> None:
+            nonlocal n_seen
+            self._is_well = is_well
+            while is_well and n_seen < self._n_done:
+                n_seen += 1
+                self._progress(n_seen, self._total)
+
+        def run_one(chain: int) -> None:
+            self._run_chain(chain, start(chain), 0, None)
+
+        self._has_others = True
+        run_together(run_one, n_chains, executor.n_threads, watch)
+        self._has_others = False
 
     @property
     def _n_sweeps(self) -> int:
@@ -181,7 +229,7 @@ class Run:
         if chain > 0 and self._has_clusters:
             memberships = self.memberships[0][self.prefs.is_informative]
             earlier = Earlier(memberships, self.consensus[0, -1], self.alphas[0, -1])
-        started = self._chains.start(earlier, rng, self._report)
+        started = self._chains.start(chain, earlier, rng, self._report)
         if self._chains.comparison is not None:
             self._comparison = np.array(self._chains.comparison)
         return started
@@ -277,13 +325,15 @@ class Run:
         self._look_for_bounds(chain, mixture)
         if self.plan.goes_on:
             mixture.forget()
-            self._ends[chain:] = [mixture]
+            self._ends[chain] = mixture
 
     def _keep_draw(self, chain: int, draw: int, mixture: Chain) -> None:
         self.consensus[chain, draw] = mixture.consensus
         self.alphas[chain, draw] = mixture.alpha
         self.log_posterior[chain, draw] = mixture.log_posterior()
-        self.evidence = self.evidence + mixture.evidence  # a checkpoint may hold the old one
+        evidence = mixture.evidence
+        with self._lock:
+            self.evidence = self.evidence + evidence  # a checkpoint may hold the old one
         self.shares[chain, draw] = mixture.shares
         if self.errors.size:
             self.errors[chain, draw] = mixture.errors
@@ -291,8 +341,10 @@ class Run:
             self.latents[chain, draw] = mixture.latent_of(self.kept_users)
         check, left = divmod(draw + 1, max(1, self.plan.n_draws // N_CHECKS))
         if self.plan.method.is_checked and left == 0 and check <= N_CHECKS:
-            self.differences = self.differences.copy()
-            self.differences[chain, check - 1] = mixture.difference()
+            difference = mixture.difference()
+            with self._lock:
+                self.differences = self.differences.copy()  # a checkpoint may hold the old one
+                self.differences[chain, check - 1] = difference
 
     def _keep_memberships(self, chain: int, mixture: Chain) -> None:
         """Those of users who say nothing are the shares."""
@@ -306,11 +358,21 @@ class Run:
         if self.plan.alpha is None and self.population.sums_out:
             self.unbounded[chain] = self._chains.unbounded(mixture)
 
-    def _report(self) -> None:
-        self._n_done += 1
+    @property
+    def _total(self) -> int:
+        """Steps of the whole fit."""
         n_chains = self.plan.method.n_chains
         total = n_chains * (self._n_sweeps + self._chains.preparation) + self._chains.guesses
-        self._progress(self._n_done, total + self._n_before)
+        return total + self._n_before
+
+    def _report(self) -> None:
+        """One step is done."""
+        with self._lock:
+            self._n_done += 1
+        if not self._has_others:
+            self._progress(self._n_done, self._total)
+        elif not self._is_well:
+            raise _StoppedError
 
 
 def most_frequent(draws: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -71,10 +71,18 @@ class Chains(Protocol):
         """Of the start of all chains with another, if there was one."""
         ...  # pragma: no cover
 
+    def make_ready(self, report: Callable[[], None]) -> None:
+        """Make what all chains share; `start` does if nothing has."""
+        ...  # pragma: no cover
+
     def start(
-        self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
+        self,
+        number: int,
+        earlier: Earlier | None,
+        rng: np.random.Generator,
+        report: Callable[[], None],
     ) -> Chain:
-        """A chain at its start."""
+        """The chain of this number at its start."""
         ...  # pragma: no cover
 
     def empty(self) -> Chain:
@@ -109,8 +117,15 @@ class LatentChains:
         self.preparation = PREPARATION if plan.case.has_clusters else 0
         self.evidence_shape = population.known.evidence.shape
 
+    def make_ready(self, report: Callable[[], None]) -> None:
+        """They share nothing."""
+
     def start(
-        self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
+        self,
+        number: int,
+        earlier: Earlier | None,
+        rng: np.random.Generator,
+        report: Callable[[], None],
     ) -> Mixture:
         """A chain at its start."""
         plan = self._plan
@@ -190,18 +205,25 @@ class MatchedChains:
         """Of the start of all chains with another, if there was one."""
         return self._start.comparison
 
+    def make_ready(self, report: Callable[[], None]) -> None:
+        """Guess the clusters at whose place all chains begin."""
+        if self._n_clusters > 1 and self._first is None:
+            self._first = self._start.clusters(self._n_clusters, self._rng, report, N_FINALISTS)
+
     def start(
-        self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
+        self,
+        number: int,
+        earlier: Earlier | None,
+        rng: np.random.Generator,
+        report: Callable[[], None],
     ) -> MatchedMixture:
-        """A chain at its start."""
+        """A chain at its start; its clusters keep the order that they have there."""
         if self._n_clusters == 1:
             return self._start.one(self._from, rng)
-        if self._first is None:
-            how = (report if earlier is None else lambda: None, N_FINALISTS)
-            self._first = self._start.clusters(self._n_clusters, self._rng, *how)
+        self.make_ready(report if earlier is None else lambda: None)
+        assert self._first is not None
         chain = self._start.begin_at(self._first, rng)
-        if earlier is not None:
-            chain.follow(ClusterLaws(earlier.consensus, earlier.alpha))
+        chain.follow(self._first.laws())
         return chain
 
     def empty(self) -> MatchedMixture:
@@ -223,13 +245,21 @@ class GrownChains(MatchedChains):
     def __init__(self, population: Population, plan: Plan, rng: np.random.Generator):
         super().__init__(population, plan, rng)
         self.guesses = 0
-        self._reference, self._left = plan.last_draws[0], iter(plan.last_draws)
+        self._last_draws = plan.last_draws
+
+    def make_ready(self, report: Callable[[], None]) -> None:
+        """They share nothing but the order of their clusters."""
 
     def start(
-        self, earlier: Earlier | None, rng: np.random.Generator, report: Callable[[], None]
+        self,
+        number: int,
+        earlier: Earlier | None,
+        rng: np.random.Generator,
+        report: Callable[[], None],
     ) -> MatchedMixture:
-        """The next chain; its clusters keep the order of the first one."""
-        chain = self._start.go_on(next(self._left), rng)
+        """The chain of this number; its clusters keep the order of the first one."""
+        chain = self._start.go_on(self._last_draws[number], rng)
         if self._n_clusters > 1:
-            chain.follow(ClusterLaws(self._reference.consensus, self._reference.alpha))
+            reference = self._last_draws[0]
+            chain.follow(ClusterLaws(reference.consensus, reference.alpha))
         return chain

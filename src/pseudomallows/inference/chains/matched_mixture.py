@@ -258,10 +258,11 @@ class MatchedMixture(Clustered[MatchedCluster]):
         if self._reference is None:
             return np.arange(self.n_clusters)
         from scipy.optimize import linear_sum_assignment
+        from scipy.sparse import csr_array
 
-        counts = np.stack([cluster.tally.counts.ravel() for cluster in self.clusters])
+        counts = csr_array(np.stack([cluster.tally.counts.ravel() for cluster in self.clusters]))
         n_users = np.stack([cluster.tally.n_users for cluster in self.clusters])
-        scores = counts.astype(np.float64) @ self._reference_weights
+        scores = counts @ self._reference_weights
         scores = (scores + n_users @ self._reference_constants).T
         return np.asarray(linear_sum_assignment(-scores)[1])
 

@@ -25,6 +25,7 @@ POINTS = (-2, -1, 0, 1, 2, 3)  # tables around an alpha, from which the one of a
 DIVISORS = tuple(math.prod(point - other for other in POINTS if other != point) for point in POINTS)
 LOWEST = 0.003  # alpha below which the log weights are as good as proportional to it
 SHARPEST = 8.0  # alpha / n_items from which they are linear in it: what is left is exp(-16)
+PARTS = 2.0**12  # of evidence
 N_LATEST = 64  # tables of the latest alphas are kept
 N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on tasks
 
@@ -91,8 +92,9 @@ class MatchedTables:
             for step in steps
             for grid, _ in self.terms(alpha * np.exp(step))
         }
-        for grid in sorted(near - set(self._tables)):
-            self._tables[grid] = self._make(grid, self._executor)
+        with self._lock:  # another chain may be at it
+            for grid in sorted(near - set(self._tables)):
+                self._tables[grid] = self._make(grid, self._executor)
 
     def at(self, alpha: float) -> Floats:
         """``log_weights[size, rank - 1]`` at any alpha."""
@@ -204,9 +206,10 @@ class SizeTally:
 
     def evidence(self, alpha: float) -> Floats:
         """The costs, but for a constant of each item, so that none is below 0: their mean over
-        draws says which consensus is best."""
+        draws says which consensus is best. In whole parts of 1, so that any order of draws has the
+        same sum."""
         costs = self.costs(alpha)
-        return np.asarray(costs - costs.min(axis=1, keepdims=True))
+        return np.rint((costs - costs.min(axis=1, keepdims=True)) * PARTS) / PARTS
 
     def curve(self, consensus: Ranking) -> "AlphaCurve":
         """The matched log likelihood as a function of alpha."""
