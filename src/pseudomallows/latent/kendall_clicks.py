@@ -39,6 +39,7 @@ class KendallLaw:
         self.n_items = n_items
         self.groups = SizeGroups(sizes, np.zeros(len(sizes), dtype=np.int64))
         self.evidence_shape: tuple[int, ...] = (n_items,)
+        self.is_linear = n_items > LARGE  # always, but few items keep the bits that they had
         self.alpha_steps = LARGE_STEPS if n_items > LARGE else None
         n_rounds = min(MOST_ROUNDS, max(LEAST_ROUNDS, ROOMY // n_items))
         self.usual_moves: int | None = n_rounds * n_items * kernels.n_scales(n_items) // 2
