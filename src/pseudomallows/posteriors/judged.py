@@ -6,7 +6,7 @@ of 10 million ranks, in 4 chains of 10 independent draws, it is 2 or so. So thre
 them, which independent draws pass and chains that disagree fail:
 
 - The mean R-hat over items is 1.05 or less: most items are as they should be.
-- No R-hat of alpha is larger than those of independent draws are in all but one of a hundred fits.
+- No R-hat of alpha is larger than those of independent draws are in all but one of a thousand fits.
 - The largest R-hat of all ranks is no larger than chance allows. What chance does the draws show
   themselves: dealt to the chains at random, they have no chains that could disagree. Half as much
   again is allowed, since successive draws of good chains may be a little alike. With few draws only
@@ -23,7 +23,7 @@ from ..kernels.agreement import largest_rhats
 from .diagnostics import BLOCK_OF_ITEMS, EFFECTIVE_SIZE_LIMIT, MANY, RHAT_LIMIT, Diagnostics
 from .posterior import Posterior
 
-CHANCE = 0.01  # that independent draws fail
+CHANCE = 0.001  # that independent draws fail
 N_DEALS, ALLOWED = 4, 1.5  # deals that show what chance does, and how much of it is allowed
 POOR_RHAT = 1.2  # where the limit is 1.05: up to here, with care
 
@@ -81,11 +81,11 @@ def _judge_many(
 
 
 def rhat_limit(n_numbers: int, n_chains: int, n_draws: int) -> float:
-    """The largest R-hat of so many numbers that independent draws have in all but one of a hundred
+    """The largest R-hat of so many numbers that independent draws have in all but one of a thousand
     fits, by the F distribution; 1.05, if that is larger.
 
     >>> [round(rhat_limit(10, 4, n_draws), 2) for n_draws in (10, 20, 100)]
-    [1.36, 1.15, 1.05]
+    [1.51, 1.2, 1.05]
     """
     from scipy.stats import f
 

@@ -19,6 +19,7 @@ from .rankings import draw_jump, take_nth
 
 FLAT = 1e-200  # lam from which q is as good as 1
 N_SWAPS = 64  # differences in clicks whose chances to swap are tabulated
+HEAD, HEAD_ROUNDS = 8192, 10  # places where few items are alike, and rounds of swaps of them alone
 SURE = 40.0  # log odds that leave nothing to chance
 
 
@@ -132,12 +133,23 @@ def mix_and_deal(stream, counts, lam, n_passes, consensus):
 
     Only the numbers of clicks swap places, and where two are equal there is nothing to draw. In the
     end the items with so many clicks are dealt to the places of that number by chance, since one
-    order of them is as likely as another. So an item with many like it forgets its old place.
+    order of them is as likely as another. So an item with many like it forgets its old place. At
+    the head of the catalogue few are alike, so there is more swapping there.
     """
-    n_items, n_steps = len(consensus), n_scales(len(consensus))
+    n_items = len(consensus)
     clicks = np.empty(n_items, np.int32)
     for item in range(n_items):
         clicks[consensus[item] - 1] = counts[item]
+    mix_numbers(stream, lam, n_passes, clicks)
+    head = clicks[:HEAD]
+    mix_numbers(stream, lam, HEAD_ROUNDS * n_scales(len(head)), head)
+    deal_items(stream, counts, clicks, consensus)
+
+
+@njit(cache=True, nogil=True)
+def mix_numbers(stream, lam, n_passes, clicks):
+    """Passes of swaps between the places of `clicks[place]`; see `mix_consensus`."""
+    n_items, n_steps = len(clicks), n_scales(len(clicks))
     swaps = np.empty(2 * N_SWAPS + 1)
     for number in range(n_passes):
         smallest = 2 ** (n_steps - 1 - number % n_steps)
@@ -145,7 +157,6 @@ def mix_and_deal(stream, counts, lam, n_passes, consensus):
         for difference in range(-N_SWAPS, N_SWAPS + 1):
             swaps[N_SWAPS + difference] = swap_chance(lam * offset * difference)
         swap_unequal(stream, lam * offset, offset, swaps, clicks)
-    deal_items(stream, counts, clicks, consensus)
 
 
 @njit(cache=True, nogil=True)
