@@ -171,9 +171,10 @@ def sparse(size, n_clusters):
     posterior = clock("fit", lambda: pm.fit(prefs, "mcmc", **how))
     judged = clock("judge the draws", lambda: judge_draws(posterior))
     found = [posterior.diagnostics(cluster, some=True) for cluster in range(n_clusters)]
+    stretch = posterior.settings["stretch"]
     print(
         f"adjusted Rand index {rand_index(posterior.labels, labels):.4f}; "
-        f"{posterior.consensus.shape[:2]} draws, stretch {posterior.settings['stretch']}; mean R-hat "
+        f"{posterior.consensus.shape[:2]} draws, stretch {stretch}; mean R-hat "
         f"{np.mean([each.rank_rhat.mean() for each in found]):.3f}, of alpha "
         f"{max(each.alpha_rhat for each in found):.3f}; {judged}"
     )

@@ -1,9 +1,9 @@
 """What the draws of chains are judged by, however many numbers there are.
 
-Up to 10,000 numbers (ranks of items, cluster by cluster) the largest R-hat is to be 1.05 or less. The
-largest of more is above that by chance alone, and far above where memory leaves room for few draws:
-of 10 million ranks, in 4 chains of 10 independent draws, it is 2 or so. So three things are asked of
-them, which independent draws pass and chains that disagree fail:
+Up to 10,000 numbers (ranks of items, cluster by cluster) the largest R-hat is to be 1.05 or less.
+The largest of more is above that by chance alone, and far above where memory leaves room for few
+draws: of 10 million ranks, in 4 chains of 10 independent draws, it is about 2. So three things are
+asked of them, which independent draws pass and chains that disagree fail:
 
 - The mean R-hat over items is 1.05 or less: most items are as they should be.
 - No R-hat of alpha is larger than those of independent draws are in all but one of a thousand fits.
@@ -66,9 +66,7 @@ def judge_draws(posterior: Posterior) -> Judged:
     return max((Judged(*row, *enough) for row in rows), key=lambda each: each._excess)
 
 
-def _judge_many(
-    posterior: Posterior, found: list[Diagnostics]
-) -> list[tuple[str, float, float]]:
+def _judge_many(posterior: Posterior, found: list[Diagnostics]) -> list[tuple[str, float, float]]:
     n_chains, n_draws = posterior.weights.shape
     of_alpha = rhat_limit(posterior.n_clusters, n_chains, n_draws)
     largest, by_chance = rhats_of_deals(posterior.consensus)

@@ -84,8 +84,9 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self.log_moves = math.log(n_moves or self.first_moves * self.n_items)
         if self.n_clusters == 1:
             self.clusters[0].n_alpha_steps = N_STEPS_ALONE
-        for cluster in self.clusters if law.alpha_steps else ():
-            cluster.n_alpha_steps = law.alpha_steps
+        if law.alpha_steps is not None:
+            for cluster in self.clusters:
+                cluster.n_alpha_steps = law.alpha_steps
         remote = is_remote(population.executor)
         self._executor = all_cores() if remote else population.executor
 
