@@ -30,6 +30,7 @@ import numpy as np
 import pseudomallows as pm
 from pseudomallows.distances import KENDALL
 from pseudomallows.distributions.scores import rand_index
+from pseudomallows.posteriors.judged import judge_draws
 from pseudomallows.recommendations import recommend_to
 
 N_CLICKS, K, SEED = 20, 10, 1
@@ -168,7 +169,15 @@ def sparse(size, n_clusters):
     prefs, labels = clock("simulate", lambda: sparse_clicks(size, n_clusters, rng))
     how = {"distance": "kendall", "n_clusters": n_clusters, "rng": SEED}
     posterior = clock("fit", lambda: pm.fit(prefs, "mcmc", **how))
-    print(f"adjusted Rand index {rand_index(posterior.labels, labels):.4f}")
+    judged = clock("judge the draws", lambda: judge_draws(posterior))
+    found = [posterior.diagnostics(cluster, some=True) for cluster in range(n_clusters)]
+    stretch = posterior.settings["stretch"]
+    print(
+        f"adjusted Rand index {rand_index(posterior.labels, labels):.4f}; "
+        f"{posterior.consensus.shape[:2]} draws, stretch {stretch}; mean R-hat "
+        f"{np.mean([each.rank_rhat.mean() for each in found]):.3f}, of alpha "
+        f"{max(each.alpha_rhat for each in found):.3f}; {judged}"
+    )
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "next.parquet"
         clock("recommend to all, to Parquet", lambda: recommend_to(posterior, target, K))

@@ -108,3 +108,9 @@ def test_an_error_ends_all_tasks_and_is_told_once_they_have_ended(where):
         run_together(work, 4, 2, watch)
     assert set(ended) == {0, 1} if where == "watch" else 0 not in ended
     assert len(ended) <= 2  # the others have not begun
+
+
+def test_a_map_within_a_map_does_not_wait_for_its_own_threads():
+    threads = Threads(2)
+    found = threads.map(lambda first: sum(threads.map(abs, [first, -1, -2])), range(8))
+    assert list(found) == [number + 3 for number in range(8)]

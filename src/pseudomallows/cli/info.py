@@ -9,6 +9,7 @@ import numpy as np
 from ..files.kinds import KINDS
 from ..files.read import read_as
 from ..files.write import as_text
+from ..posteriors.judged import judge_draws
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
 from ..posteriors.save import load
@@ -130,11 +131,11 @@ def _about_personal(fitted: PersonalFit) -> dict[str, Any]:
 
 def _about_draws(posterior: Posterior) -> dict[str, Any]:
     n_chains, n_draws = posterior.consensus.shape[:2]
-    found = [posterior.diagnostics(cluster, some=True) for cluster in range(posterior.n_clusters)]
+    judged = judge_draws(posterior)
     return {
         "clusters": posterior.n_clusters,
         "alpha": ", ".join(f"{alpha:.3g}" for alpha in posterior.alpha.mean(axis=(0, 1))),
         "draws": f"{n_chains} chains of {n_draws}",
-        "worst R-hat": round(max(each.judged_rhat for each in found), 3),
-        "least effective size": round(min(each.judged_effective_size for each in found), 1),
+        "worst R-hat": round(judged.rhat, 3),
+        "least effective size": round(judged.effective_size, 1),
     }

@@ -95,6 +95,8 @@ def _kendall() -> None:
         posterior = fit(prefs, "mcmc", n_clusters=n_clusters, distance="kendall", **SHORT)
         recommend(posterior, 2)
         recommend(posterior, 2, clicks={"new": [1]})
+    rows = {user: [user % 7, 7 + user % 3] for user in range(40)}
+    fit(Preferences.from_clicks(rows, items=range(25_000)), "mcmc", distance="kendall", **SHORT)
     prefs = simulate_clicks(400, 30, 5.0, 8, min_clicks=6, rng=1).preferences
     recommend(fit(prefs, "personal", distance="kendall", rng=1), 3)
 

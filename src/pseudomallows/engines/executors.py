@@ -12,7 +12,7 @@ from ..rankings import check_count
 BLOCK = 256  # users in a block; results never depend on it
 WATCH = 0.05  # seconds between two looks at what threads have done
 
-_here = threading.local()  # `is_alone`: one of several long tasks, which keep the cores busy
+_here = threading.local()  # `is_alone`: one of several threads at work, which takes no others
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -62,7 +62,8 @@ class Threads:
         available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
         default = available or os.cpu_count() or 1
         self.n_threads = default if n_threads is None else check_count(n_threads, "n_threads")
-        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+        many = self.n_threads > 1
+        self._pool = ThreadPoolExecutor(self.n_threads, initializer=_be_alone) if many else None
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
         """Apply `function` to each of the arguments, in order."""

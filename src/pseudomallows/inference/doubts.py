@@ -9,7 +9,6 @@ from ..latent.population import Population
 from ..posteriors.diagnostics import (
     EFFECTIVE_SIZE_LIMIT,
     LEAST_EFFECTIVE_SHARE,
-    RHAT_LIMIT,
     AlphaWarning,
     ConvergenceWarning,
     EffectiveSizeWarning,
@@ -17,11 +16,11 @@ from ..posteriors.diagnostics import (
     VotesWarning,
     contradicts_equal_gaps,
 )
+from ..posteriors.judged import judge_draws
 from ..posteriors.posterior import Posterior
 from .methods.method import Plan
 
 MOST_STRETCH = 8  # times as far apart as at first: where draws that go on until they are good end
-POOR_RHAT = 1.2  # beyond it more of the same seldom helps
 
 
 def warn_if_doubtful(
@@ -50,26 +49,13 @@ def stretch_needed(posterior: Posterior, stretch: int) -> int:
     `stretch` is how much further apart they are already than at first. Chains that tell different
     stories get a second chance only: further apart on separate peaks, they stay as they are.
     """
-    worst, least = _worst_of(posterior)
-    if (worst <= RHAT_LIMIT and least >= _size_limit(posterior)) or stretch >= MOST_STRETCH:
+    judged = judge_draws(posterior)
+    if judged.is_good or stretch >= MOST_STRETCH:
         return 1
-    if not worst <= POOR_RHAT:
+    if not judged.rhat <= judged.poor_rhat:
         return 2 if stretch == 1 else 1
-    wanted = max(2.0, _size_limit(posterior) / max(least, 1.0))
+    wanted = max(2.0, judged.size_limit / max(judged.effective_size, 1.0))
     return int(min(2 ** np.ceil(np.log2(wanted)), MOST_STRETCH // stretch))
-
-
-def _worst_of(posterior: Posterior) -> tuple[float, float]:
-    """The worst R-hat and the least effective size of all clusters."""
-    clusters = [
-        posterior.diagnostics(cluster, some=True) for cluster in range(posterior.n_clusters)
-    ]
-    worst = max(diagnostics.judged_rhat for diagnostics in clusters)
-    return worst, min(diagnostics.judged_effective_size for diagnostics in clusters)
-
-
-def _size_limit(posterior: Posterior) -> float:
-    return min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 4)
 
 
 def _doubts_of_weights(posterior: Posterior) -> list[UserWarning]:
@@ -96,9 +82,9 @@ def _doubts_of_chains(
         doubts.append(MatchedWarning(matched["effective_share"], len(matched["differences"])))
     if contradicts_equal_gaps(posterior.settings):
         doubts.append(VotesWarning(posterior.settings["votes"]["p_value"]))
-    worst, least = _worst_of(posterior)
+    judged = judge_draws(posterior)
     stuck = plan.method.stuck_chains(posterior, population, plan)
-    if stuck or not (worst <= RHAT_LIMIT and least >= _size_limit(posterior)):
-        advice = plan.method.advice(plan.case)
-        doubts.append(ConvergenceWarning(worst, least, stuck, advice))
+    if stuck or not judged.is_good:
+        found = (judged.rhat, judged.effective_size, stuck, plan.method.advice(plan.case))
+        doubts.append(ConvergenceWarning(*found, judged.rhat_limit))
     return doubts

@@ -92,6 +92,8 @@ class ClickLaw(Protocol):
     is_exact: bool  # or is it to be corrected by, or compared with, the exact one?
     evidence_shape: tuple[int, ...]  # of a tally
     usual_moves: int | None  # of a sweep; None: the warmup finds out
+    alpha_steps: int | None  # in a move of a cluster; None: as many as are usual
+    is_linear: bool  # are the log weights to be taken as a multiple of the rank?
 
     @property
     def groups(self) -> SizeGroups:

@@ -24,6 +24,8 @@ from .shards import ShardedPopulation
 
 LEAST_ROUNDS, MOST_ROUNDS = 2, 6  # of swaps at all scales in a sweep
 ROOMY = 300_000  # items and rounds that take no time
+LARGE, MOST_CLICKS = 20_000, 2**22  # items from which equals are dealt, if none has more clicks
+LARGE_STEPS = 20  # of alpha in a move then, which take no time beside it
 
 Floats = NDArray[np.float64]
 
@@ -37,6 +39,8 @@ class KendallLaw:
         self.n_items = n_items
         self.groups = SizeGroups(sizes, np.zeros(len(sizes), dtype=np.int64))
         self.evidence_shape: tuple[int, ...] = (n_items,)
+        self.is_linear = n_items > LARGE  # always, but few items keep the bits that they had
+        self.alpha_steps = LARGE_STEPS if n_items > LARGE else None
         n_rounds = min(MOST_ROUNDS, max(LEAST_ROUNDS, ROOMY // n_items))
         self.usual_moves: int | None = n_rounds * n_items * kernels.n_scales(n_items) // 2
 
@@ -99,9 +103,11 @@ class KendallTally:
         leap: int = 1,
     ) -> None:
         """Move a consensus in place by swaps of places at all scales, `n_moves` of them or so."""
-        n_items = self.law.n_items
+        n_items, counts = self.law.n_items, self.counts[0]
         n_passes = max(1, round(2 * n_moves / n_items))
-        kernels.mix_consensus(stream, self.counts[0], alpha / n_items, n_passes, consensus)
+        is_dealt = n_items > LARGE and counts.max() <= MOST_CLICKS
+        mix = kernels.mix_and_deal if is_dealt else kernels.mix_consensus
+        mix(stream, counts, alpha / n_items, n_passes, consensus)
 
 
 class KendallCurve:

@@ -30,15 +30,26 @@ CLUSTER_ADVICE = (
 
 
 class ConvergenceWarning(UserWarning):
-    """A Markov chain is too short, or stuck: `rhat`, `effective_size` and `stuck` say which."""
+    """A Markov chain is too short, or stuck: `rhat`, `effective_size` and `stuck` say which.
 
-    def __init__(self, rhat: float, effective_size: float, stuck: list[int], advice: str = ADVICE):
+    `rhat_limit` is 1.05, or what chance allows where many numbers are compared by few draws.
+    """
+
+    def __init__(
+        self,
+        rhat: float,
+        effective_size: float,
+        stuck: list[int],
+        advice: str = ADVICE,
+        rhat_limit: float = RHAT_LIMIT,
+    ):
         self.rhat, self.effective_size, self.stuck = rhat, effective_size, stuck
+        self.rhat_limit = rhat_limit
         chains = f"; chains {stuck} are stuck" if stuck else ""
         shown = f"{rhat:.3f}" if rhat < 100 else "above 100"
         super().__init__(
             "the chains have not converged, so another run may give other numbers: R-hat "
-            f"{shown} (want {RHAT_LIMIT} or less), effective sample size {effective_size:.0f} "
+            f"{shown} (want {rhat_limit:.3g} or less), effective sample size {effective_size:.0f} "
             f"(want {EFFECTIVE_SIZE_LIMIT:.0f} or more){chains}; {advice}"
         )
 

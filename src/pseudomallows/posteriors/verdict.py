@@ -10,14 +10,15 @@ from .diagnostics import (
     CLUSTER_ADVICE,
     EFFECTIVE_SIZE_LIMIT,
     LEAST_EFFECTIVE_SHARE,
-    RHAT_LIMIT,
+    MANY,
     SLOW_ADVICE,
     contradicts_equal_gaps,
 )
+from .judged import Judged, judge_draws
 from .personal import Fit, PersonalFit
 from .posterior import Posterior
 
-POOR_RHAT, POOR_SIZE = 1.2, 10.0  # up to here, with care
+POOR_SIZE = 10.0  # up to here, with care
 GOOD_CALIBRATION, POOR_CALIBRATION = 0.03, 0.1
 USE = "use the order and its intervals."
 CHAIN_NOTE = (
@@ -69,17 +70,15 @@ def judge(posterior: Fit, calibration_error: float | None = None) -> Verdict:
 
 
 def _judge_chains(posterior: Posterior) -> Verdict:
-    found = [posterior.diagnostics(cluster, some=True) for cluster in range(posterior.n_clusters)]
-    worst = float(np.max([each.judged_rhat for each in found]))
-    least = float(np.min([each.judged_effective_size for each in found]))
-    wanted = min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 4)
-    of_all = ("mean", "median") if found[0].has_many else ("largest", "smallest")
+    judged = judge_draws(posterior)
+    limit, least, wanted = judged.rhat_limit, judged.effective_size, judged.size_limit
+    of_all = "median" if posterior.n_items > MANY else "smallest"
     checks = [
-        (f"{of_all[0]} R-hat (1 is perfect)", _number(worst, 3), f"{RHAT_LIMIT} or less"),
-        (f"{of_all[1]} effective number of draws", _number(least, 0), f"{wanted:.0f} or more"),
+        (f"{judged.name} (1 is perfect)", _number(judged.rhat, 3), f"{limit:.3g} or less"),
+        (f"{of_all} effective number of draws", _number(least, 0), f"{wanted:.0f} or more"),
         ("draws", f"{posterior.weights.size:,}", ""),
     ]
-    answer, words = _answer(worst, least, wanted)
+    answer, words = _answer(judged)
     matched = posterior.settings.get("matched")
     if matched is not None:
         share, limit = matched["effective_share"], LEAST_EFFECTIVE_SHARE
@@ -121,13 +120,14 @@ def _words_of_votes(posterior: Posterior) -> str:
     return ""
 
 
-def _answer(worst: float, least: float, wanted: float) -> tuple[str, str]:
-    if worst <= RHAT_LIMIT and least >= wanted:
+def _answer(judged: Judged) -> tuple[str, str]:
+    if judged.is_good:
         return "yes", f"The draws have settled, and there are enough of them: {USE}"
-    if worst <= POOR_RHAT and least >= min(POOR_SIZE, wanted):
+    is_enough = judged.effective_size >= min(POOR_SIZE, judged.size_limit)
+    if judged.rhat <= judged.poor_rhat and is_enough:
         words = "The draws have nearly settled: the order is about right, its intervals are rough."
         return "with care", words
-    if not np.isfinite(worst):
+    if not np.isfinite(judged.rhat):
         words = "There are too few draws, or the chains do not move, so they cannot be judged."
         return "no", words
     return "no", "The draws have not settled: another run may give another answer."

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...distances.tallies import Counts, Ranking
-from ...engines.executors import all_cores, is_remote
+from ...engines.executors import all_cores, blocks, is_remote
 from ...files.saved import Saved
 from ...kernels.streams import CENTRE, start_stream, uniform
 from ...latent.click_laws import ClickLaw, ClickTally
@@ -38,6 +38,7 @@ FIRST_MOVES = 100.0
 TARGET = 0.6  # of the corrections are to be accepted, unless no sweep can be longer
 ROUND_MOVES = 10.0  # swaps of each of several clusters in a round, for each item
 SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall in log likelihood
+BLOCK_OF_WEIGHTS = 1 << 16  # that are multiplied at a time
 UNKNOWN = Values(math.nan, math.nan)
 
 
@@ -83,6 +84,9 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self.log_moves = math.log(n_moves or self.first_moves * self.n_items)
         if self.n_clusters == 1:
             self.clusters[0].n_alpha_steps = N_STEPS_ALONE
+        if law.alpha_steps is not None:
+            for cluster in self.clusters:
+                cluster.n_alpha_steps = law.alpha_steps
         remote = is_remote(population.executor)
         self._executor = all_cores() if remote else population.executor
 
@@ -144,6 +148,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
         laws = self._additive(reference)
         self._reference = reference
         self._reference_weights = laws.log_weights.reshape(-1, self.n_clusters)
+        self._reference_slopes = laws.slopes
         self._reference_constants = laws.constants
 
     def sweep(self, adapt: bool) -> None:
@@ -161,12 +166,13 @@ class MatchedMixture(Clustered[MatchedCluster]):
             self._rng.permutation(self.n_clusters)  # not needed: a seed keeps its draws by it
             self.wander(*self._lengths(), adapt)
         if self.n_clusters > 1:
-            self.know_values()
             order = self._best_order()
+            if not adapt:
+                self.know_values()
+                self._users.settle(order, keeps=True)
+                self._n_kept += 1
             self.clusters = [self.clusters[number] for number in order]
             self.shares = self.shares[order]
-            self._users.settle(order, keeps=not adapt)
-            self._n_kept += not adapt
 
     def _lengths(self) -> tuple[int, int]:
         """Rounds of a sweep, and the swaps of each cluster in a round."""
@@ -241,12 +247,15 @@ class MatchedMixture(Clustered[MatchedCluster]):
         return self._additive(self.laws())
 
     def _additive(self, laws: ClusterLaws) -> MatchedLaws:
+        alphas = laws.alphas.tolist()
+        constants = np.stack([self.law.constants(alpha) for alpha in alphas], axis=1)
+        if self.law.is_linear:
+            slopes = -laws.alphas / self.n_items
+            ranks = np.ascontiguousarray(laws.ranks.T)[None]
+            return MatchedLaws(ranks, constants, self._log_shares(), slopes)
         log_weights = np.empty((self.law.groups.n_groups, self.n_items, self.n_clusters))
-        constants = np.empty((len(self.law.groups.sizes), self.n_clusters))
-        pairs = zip(laws.ranks, laws.alphas.tolist(), strict=True)
-        for number, (ranks, alpha) in enumerate(pairs):
+        for number, (ranks, alpha) in enumerate(zip(laws.ranks, alphas, strict=True)):
             self.law.fill_log_weights(ranks, alpha, number, log_weights)
-            constants[:, number] = self.law.constants(alpha)
         return MatchedLaws(log_weights, constants, self._log_shares())
 
     def _log_shares(self) -> NDArray[np.float64]:
@@ -260,9 +269,14 @@ class MatchedMixture(Clustered[MatchedCluster]):
         from scipy.optimize import linear_sum_assignment
         from scipy.sparse import csr_array
 
-        counts = csr_array(np.stack([cluster.tally.counts.ravel() for cluster in self.clusters]))
+        counts = [cluster.tally.counts.ravel() for cluster in self.clusters]
         n_users = np.stack([cluster.tally.n_users for cluster in self.clusters])
-        scores = counts @ self._reference_weights
+        scores = np.zeros((self.n_clusters, self.n_clusters))
+        for part in blocks(len(counts[0]), BLOCK_OF_WEIGHTS):
+            mine = csr_array(np.stack([each[part] for each in counts]))
+            scores += mine @ self._reference_weights[part].astype(np.float64, copy=False)
+        if self._reference_slopes is not None:
+            scores *= self._reference_slopes
         scores = (scores + n_users @ self._reference_constants).T
         return np.asarray(linear_sum_assignment(-scores)[1])
 

@@ -51,11 +51,16 @@ class ClusterLaws:
 
 class MatchedLaws(NamedTuple):
     """The clusters by a law that adds up over clicks: ``log_weights[group, item, cluster]``,
-    ``constants[size, cluster]`` and ``log_shares[cluster]``."""
+    ``constants[size, cluster]`` and ``log_shares[cluster]``.
 
-    log_weights: Floats
+    Of a law that is linear in the ranks these are the ranks, in whole numbers, and
+    ``slopes[cluster]`` is the log weight of one rank.
+    """
+
+    log_weights: NDArray[Any]
     constants: Floats
     log_shares: Floats
+    slopes: Floats | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -139,6 +144,8 @@ class MatchedUsers:
 
     def gather_kept(self) -> Floats:
         """``memberships[row, cluster]``: sums over all draws that were kept."""
+        if self._members[0] is None:
+            return np.zeros((self.population.n_rows, self.n_clusters))
         return np.concatenate(list(self.population.executor.map(_kept, self._members)))
 
     def gather_present(self) -> NDArray[np.float32]:
@@ -161,9 +168,10 @@ class MatchedUsers:
         )
 
     def _add_up(self, parts: list[tuple[Counts, Counts]]) -> list[ClickTally]:
-        counts, n_users = parts[0]
+        counts, n_users = (np.require(part, requirements="W") for part in parts[0])
         for more, more_users in parts[1:]:
-            counts, n_users = counts + more, n_users + more_users
+            counts += more
+            n_users += more_users
         return [self.law.tally(counts[k], n_users[k]) for k in range(self.n_clusters)]
 
     def _tasks(self, messages: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -287,7 +295,10 @@ class ClickedRows:
     def matched_logs(self, laws: MatchedLaws) -> Floats:
         """``logs[row, cluster]``: log of share times likelihood, by the law that adds up."""
         logs = (laws.constants + laws.log_shares)[self._size_places]
-        kernels.fill_logs(self._clicks, self._group_places, laws.log_weights, logs)
+        if laws.slopes is None:
+            kernels.fill_logs(self._clicks, self._group_places, laws.log_weights, logs)
+        else:
+            kernels.fill_linear_logs(self._clicks, laws.log_weights[0], laws.slopes, logs)
         return logs
 
     def draw(self, logs: Floats, draw: LabelDraw) -> Labels:

@@ -1,0 +1,119 @@
+"""What the draws of chains are judged by, however many numbers there are.
+
+Up to 10,000 numbers (ranks of items, cluster by cluster) the largest R-hat is to be 1.05 or less.
+The largest of more is above that by chance alone, and far above where memory leaves room for few
+draws: of 10 million ranks, in 4 chains of 10 independent draws, it is about 2. So three things are
+asked of them, which independent draws pass and chains that disagree fail:
+
+- The mean R-hat over items is 1.05 or less: most items are as they should be.
+- No R-hat of alpha is larger than those of independent draws are in all but one of a thousand fits.
+- The largest R-hat of all ranks is no larger than chance allows. What chance does the draws show
+  themselves: dealt to the chains at random, they have no chains that could disagree. Half as much
+  again is allowed, since successive draws of good chains may be a little alike. With few draws only
+  chains that are some standard deviations apart are found out so, but of every single item.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.executors import all_cores, blocks
+from ..kernels.agreement import largest_rhats
+from .diagnostics import BLOCK_OF_ITEMS, EFFECTIVE_SIZE_LIMIT, MANY, RHAT_LIMIT, Diagnostics
+from .posterior import Posterior
+
+CHANCE = 0.001  # that independent draws fail
+N_DEALS, ALLOWED = 4, 1.5  # deals that show what chance does, and how much of it is allowed
+POOR_RHAT = 1.2  # where the limit is 1.05: up to here, with care
+
+
+class Judged(NamedTuple):
+    """The R-hat that is nearest to its limit or furthest beyond, by the name of what it is of; and
+    the least effective size."""
+
+    name: str
+    rhat: float
+    rhat_limit: float
+    effective_size: float
+    size_limit: float
+
+    @property
+    def is_good(self) -> bool:
+        """Can the draws be trusted?"""
+        return self.rhat <= self.rhat_limit and self.effective_size >= self.size_limit
+
+    @property
+    def poor_rhat(self) -> float:
+        """Up to here the draws have nearly settled."""
+        return POOR_RHAT * self.rhat_limit / RHAT_LIMIT
+
+    @property
+    def _excess(self) -> float:
+        return np.inf if np.isnan(self.rhat) else (self.rhat - 1) / (self.rhat_limit - 1)
+
+
+def judge_draws(posterior: Posterior) -> Judged:
+    """The draws of all clusters of a posterior, against what is wanted."""
+    clusters = range(posterior.n_clusters)
+    found = list(all_cores().map(lambda each: posterior.diagnostics(each, some=True), clusters))
+    sizes = [each.judged_effective_size for each in found]
+    enough = (float(np.min(sizes)), min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 4))
+    if posterior.n_items * posterior.n_clusters <= MANY:
+        worst = float(np.max([each.worst_rhat for each in found]))
+        return Judged("largest R-hat", worst, RHAT_LIMIT, *enough)
+    rows = _judge_many(posterior, found)
+    return max((Judged(*row, *enough) for row in rows), key=lambda each: each._excess)
+
+
+def _judge_many(posterior: Posterior, found: list[Diagnostics]) -> list[tuple[str, float, float]]:
+    n_chains, n_draws = posterior.weights.shape
+    of_alpha = rhat_limit(posterior.n_clusters, n_chains, n_draws)
+    largest, by_chance = rhats_of_deals(posterior.consensus)
+    of_ranks = max(RHAT_LIMIT, 1 + ALLOWED * (by_chance - 1))
+    return [
+        ("mean R-hat", float(np.max([each.rank_rhat.mean() for each in found])), RHAT_LIMIT),
+        ("R-hat of alpha", float(np.max([each.alpha_rhat for each in found])), of_alpha),
+        ("largest R-hat", largest, of_ranks),
+    ]
+
+
+def rhat_limit(n_numbers: int, n_chains: int, n_draws: int) -> float:
+    """The largest R-hat of so many numbers that independent draws have in all but one of a thousand
+    fits, by the F distribution; 1.05, if that is larger.
+
+    >>> [round(rhat_limit(10, 4, n_draws), 2) for n_draws in (10, 20, 100)]
+    [1.51, 1.2, 1.05]
+    """
+    from scipy.stats import f
+
+    half, n_halves = n_draws // 2, 2 * n_chains
+    if half < 2:
+        return RHAT_LIMIT
+    # a number has two R-hats, of what it is and of how far it is from its median
+    ratio = f.isf(CHANCE / (2 * n_numbers), n_halves - 1, n_halves * (half - 1))
+    return max(RHAT_LIMIT, float(np.sqrt((ratio + half - 1) / half)))
+
+
+def rhats_of_deals(consensus: NDArray[np.int32]) -> tuple[float, float]:
+    """The largest R-hat of the halves of all chains among all items of ``consensus[chain, draw,
+    cluster, item]``, and the largest after the draws were dealt to the chains at random."""
+    n_chains, n_draws = consensus.shape[:2]
+    half = n_draws // 2
+    if half < 2:
+        return np.nan, np.nan
+    parts = np.full((n_chains, n_draws), -1)
+    parts[:, :half] = np.arange(n_chains)[:, None]
+    parts[:, n_draws - half :] = n_chains + np.arange(n_chains)[:, None]
+    rng = np.random.default_rng(0)  # the same draws have the same verdict
+    deals = [parts.ravel(), *(rng.permutation(parts.ravel()) for _ in range(N_DEALS))]
+    rows = consensus.reshape(n_chains * n_draws, -1)
+
+    def work(part: slice) -> NDArray[np.float64]:
+        largest = np.zeros(len(deals))
+        largest_rhats(rows[:, part], np.stack(deals), 2 * n_chains, largest)
+        return largest
+
+    found = list(all_cores().map(work, blocks(rows.shape[1], BLOCK_OF_ITEMS)))
+    observed, *others = np.max(found, axis=0).tolist()
+    return observed, max(others)
