@@ -56,6 +56,8 @@ class Walk:
 class WalkRecommender(Recommender):
     """Counts of the latent ranks of walkers."""
 
+    rows_at_once = 1 << 10  # they take a while
+
     def __init__(self, posterior: Posterior):
         super().__init__(posterior.items, common_consensus(posterior), posterior.chain_memberships)
         self._distance = distances.get(posterior.settings["distance"])
