@@ -149,6 +149,7 @@ def test_parts_of_clusters_add_up_and_memberships_are_exact(distance, is_new):
     )
     assert parts.sum(axis=0)[[1, 2, 4]] == pytest.approx(exact[[1, 2, 4]], abs=tolerance)
     assert shares == pytest.approx(clusters, abs=tolerance)
+    assert (parts <= shares[:, None] + 1e-9)[:, [1, 2, 4]].all()
     if is_new:
         found = pm.recommendations.memberships(posterior, posterior.clicks)
         assert found[0] == pytest.approx(clusters, abs=tolerance)

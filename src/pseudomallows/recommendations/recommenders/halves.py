@@ -52,13 +52,15 @@ class HalvesRecommender(Recommender):
         self._consensus, self._alpha = posterior.consensus, posterior.alpha
         self._weights = posterior.weights[:, :, None] * posterior.shares
         self.n_clusters = posterior.n_clusters
+        n_chains, n_draws = posterior.weights.shape
+        self._segments = max(1, min(N_BATCHES // n_chains, n_draws))
+        self.n_batches = n_chains * self._segments
         self._rounds = list(self._make_rounds())
         self._tables: dict[tuple[int, int], Floats] = {}  # by round and number of clicks
 
     def _make_rounds(self) -> Iterator[Round]:
         n_chains, n_draws, n_clusters, n_items = self._consensus.shape
-        n_segments = max(1, min(N_BATCHES // n_chains, n_draws))
-        self.n_batches, order = n_chains * n_segments, spread(n_draws)
+        order, n_segments = spread(n_draws), self._segments
         step = max(1, min(FIRST_DRAWS, MOST_LAWS // n_clusters) // n_chains)
         for number, first in enumerate(range(0, n_draws, step)):
             draws = order[first : first + step]

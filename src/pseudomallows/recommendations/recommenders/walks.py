@@ -110,10 +110,12 @@ class WalkRecommender(Recommender):
     def cluster_chances(
         self, users: Users, k: int, window: int, executor: Executor
     ) -> tuple[Floats, Floats]:
-        """From the same walk as `chances`."""
+        """From the same walk as `chances`; a cluster counts as often as a walker was there, so that
+        no item's chance in it is above 1."""
         clicks, n_parts = users.block(slice(0, 1)), self.n_clusters
         _, _, shares, parts = self._walk(clicks, users.is_new, k, window, MAX_ERROR, n_parts)
-        return shares[0], parts[0]
+        n_next = min(window, self.n_items - int(users.clicks.n_clicks[0]))
+        return parts[0].sum(axis=1) / n_next if n_next else shares[0], parts[0]
 
     def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
         """`chances` counts draws; here all of them."""
