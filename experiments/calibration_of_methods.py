@@ -104,7 +104,8 @@ SETTINGS = [
 
 
 def simulate(setting: Setting, rng: np.random.Generator) -> tuple[Array, float, Array]:
-    """A consensus and an alpha from the prior, and rankings from the model; unknown ranks are 0."""
+    """A consensus and an alpha from the prior, and rankings from the model; unknown ranks are 0,
+    and clicks are 1."""
     shape, rate = ALPHA_PRIOR
     consensus = rng.permutation(N_ITEMS) + 1
     alpha = rng.gamma(shape, 1 / rate) if setting.alpha is None else setting.alpha
@@ -116,7 +117,16 @@ def simulate(setting: Setting, rng: np.random.Generator) -> tuple[Array, float, 
     elif setting.data == "gaps":  # any rank may be unknown, but for one of each user
         is_known = rng.random(rankings.shape) < 0.5
         rankings = np.where(is_known | (rankings == rng.integers(1, N_ITEMS + 1)), rankings, 0)
+    elif setting.data == "clicks":  # the best are known, not their order
+        rankings = (rankings <= TOP).astype(np.int64)
     return consensus, alpha, rankings
+
+
+def preferences_of(setting: Setting, rankings: Array) -> pm.Preferences:
+    """What `simulate` has made, as data."""
+    if setting.data == "clicks":
+        return pm.Preferences.from_clicks(rankings > 0)
+    return pm.Preferences.from_rankings(rankings)
 
 
 def fit_draws(setting: Setting, rankings: Array, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -128,7 +138,7 @@ def fit_draws(setting: Setting, rankings: Array, rng: np.random.Generator) -> tu
         warnings.simplefilter("ignore", pm.diagnostics.EffectiveSizeWarning)
         warnings.simplefilter("ignore", pm.diagnostics.AlphaWarning)
         posterior = pm.fit(
-            pm.Preferences.from_rankings(rankings),
+            preferences_of(setting, rankings),
             setting.method,
             setting.alpha,
             n_draws=N_WEIGHTED if weighted else N_DRAWS,

@@ -66,6 +66,21 @@ def test_a_wrong_prior_of_alpha_is_caught_by_every_distance(name):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["spearman", "cayley", "hamming", "ulam"])
+def test_the_exact_chain_of_clicks_is_calibrated_by_the_other_distances(name):
+    values = p_values(by_distance(name, "clicks"), n_replications=300, seed=20_261_119)
+    assert set(values) == {"item", "distance", "alpha"}
+    assert min(values.values()) > 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["spearman", "cayley", "hamming", "ulam"])
+def test_a_wrong_prior_of_alpha_is_caught_by_clicks(name):
+    wrong = by_distance(name, "clicks", alpha_prior=(4.0, 2.5))
+    assert p_values(wrong, n_replications=300, seed=20_261_120)["alpha"] < 1e-4
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("data", ["full", "top"])
 def test_data_with_a_slightly_wrong_alpha_are_caught(data):
     setting = replace(find_setting("mcmc, swap, alpha fixed", data), data_alpha=2.8)

@@ -101,6 +101,15 @@ def _kendall() -> None:
     recommend(fit(prefs, "personal", distance="kendall", rng=1), 3)
 
 
+def _other_distances() -> None:
+    prefs = simulate_clicks(40, 6, [6.0, 6.0], 2.5, rng=1).preferences
+    for name in ("spearman", "cayley", "hamming", "ulam"):
+        for n_clusters in (1, 2):
+            posterior = fit(prefs, "mcmc", n_clusters=n_clusters, distance=name, **SHORT)
+            recommend(posterior, 2)
+            recommend(posterior, 2, clicks={"new": [1]})
+
+
 PARTS: dict[str, tuple[str, Callable[[], None]]] = {  # the longest first
     "personal": ("recommendations by an order for each user", _personal),
     "exact": ("the exact posterior of clicks", _exact_clicks),
@@ -109,6 +118,7 @@ PARTS: dict[str, tuple[str, Callable[[], None]]] = {  # the longest first
     "comparisons": ("comparisons and votes", _comparisons),
     "distances": ("the other distances", _distances),
     "kendall": ("clicks by Kendall's distance", _kendall),
+    "clicks": ("clicks by the other distances", _other_distances),
     "paper": ("the paper's method on clicks", _approximate_clicks),
 }
 

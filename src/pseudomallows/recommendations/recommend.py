@@ -139,8 +139,9 @@ def recommend(
         The probability is about the next `window` ranks; default k.
     by : str
         "look_up": without drawing any user's ranking; from tables of the paper's law for "pseudo",
-        and by exact sums over the latent rankings for the other methods. "draws": by counting
-        draws, one for each draw of the consensus; slow and noisy, a reference.
+        and by exact sums over the latent rankings for the other methods. By Spearman's and Ulam's
+        distance, which have no such sums, latent rankings are drawn all the same. "draws": by
+        counting draws, one for each draw of the consensus; slow and noisy, a reference.
     executor : optional
         Anything with a `map`; default: threads on all cores.
     max_error : float
@@ -156,6 +157,11 @@ def recommend(
     as if the user had been in the fit. The draws of "pseudo" are rough and count equally; its
     clusters are weighed in the same way, by a few exact consensuses. There, clusters that together
     make up less than 1 % of a user's memberships are left out.
+
+    By Spearman's and Ulam's distance the probability of clicks is not known. There a new user's
+    latent ranking walks together with the draw and the cluster, which weighs them in the same way,
+    and the error is that of the walk as well. It stops at 18,000 latent rankings of a user, so
+    the error may stay above `max_error`; one call takes at most 20 million users times items.
 
     Examples
     --------
@@ -266,7 +272,8 @@ def memberships(
     (n_users, n_clusters) array
         From the exact probability of the clicks under each draw and cluster, which also weighs the
         draws, as if the user had been in the fit. The Monte Carlo error is at most 0.005 if there
-        are enough draws. Draws and clusters that hardly count are left out.
+        are enough draws. Draws and clusters that hardly count are left out. By Spearman's and
+        Ulam's distance from a walk over draws and clusters, whose error may be larger.
 
     Examples
     --------

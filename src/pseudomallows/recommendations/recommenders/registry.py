@@ -1,5 +1,6 @@
-"""The way to recommend that suits a posterior: by the paper's law, exactly, or by own scores."""
+"""The way to recommend that suits a posterior: by its method and its distance."""
 
+from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -10,10 +11,19 @@ from ...posteriors.posterior import Posterior
 from ...preferences import Clicks
 from .chances import Recommender
 from .exact import ExactRecommender
+from .halves import HalvesRecommender
 from .kendall import KendallRecommender
 from .paper import PaperRecommender
 from .personal import PersonalRecommender
+from .walks import WalkRecommender
 
+BY_DISTANCE: dict[str, Callable[[Posterior], Recommender]] = {
+    "kendall": KendallRecommender,
+    "cayley": HalvesRecommender,
+    "hamming": HalvesRecommender,
+    "spearman": WalkRecommender,
+    "ulam": WalkRecommender,
+}
 _made: WeakKeyDictionary[Fit, Recommender] = WeakKeyDictionary()
 
 
@@ -27,16 +37,17 @@ def _make(posterior: Fit) -> Recommender:
     if isinstance(posterior, PersonalFit):
         clusters = None if posterior.clusters is None else recommender_of(posterior.clusters)
         return PersonalRecommender(posterior, clusters)
-    if posterior.settings.get("distance") == "kendall":
-        return KendallRecommender(posterior)
     distance = posterior.settings.get("distance", "footrule")
-    if distance != "footrule":
+    if distance == "footrule":
+        is_paper = posterior.method == "pseudo"
+        return PaperRecommender(posterior) if is_paper else ExactRecommender(posterior)
+    if distance not in BY_DISTANCE:
+        known = ", ".join(map(repr, ("footrule", *BY_DISTANCE)))
         raise ValueError(
-            f"recommendations need a fit by the footrule or Kendall's distance, this one is by "
-            f"{distance!r}: fit again with distance='footrule' or 'kendall'"
+            f"recommendations need a fit by one of {known}, and this one is by {distance!r}: fit "
+            "again with distance='footrule'"
         )
-    is_paper = posterior.method == "pseudo"
-    return PaperRecommender(posterior) if is_paper else ExactRecommender(posterior)
+    return BY_DISTANCE[distance](posterior)
 
 
 def chances_of(posterior: Posterior, clicks: Clicks, window: int) -> NDArray[np.float64]:
