@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.personal import weigh_alphas
-from ..kernels.items.scores import rank_clicks
+from ..kernels.items.scores import fill_rankings, rank_clicks
 from ..latent.own_laws import OWN_LAWS, OwnLaw
 from ..markup import bar, card, table
 from ..preferences import Clicks, Preferences
@@ -117,10 +117,6 @@ class PersonalModel:
         """``tie_ranks[item]``: of equal scores, the lower one here comes first."""
         return orderings_of(self.ties).astype(np.int64)
 
-    @cached_property
-    def _ranks(self) -> NDArray[np.int32]:
-        return np.arange(1, self.n_items + 1, dtype=np.int32)
-
     def scores_of(self, seen: Clicks, rows: slice) -> Floats:
         """``scores[row, item]`` of some users; without clicks, the popularity."""
         if self.is_sparse:
@@ -161,12 +157,9 @@ class PersonalModel:
 
     def rankings_of(self, scores: Floats) -> NDArray[np.int32]:
         """Each user's own consensus: the ranking of the scores, ties in the order of `ties`."""
-        order = self.ties[(-scores[:, self.ties]).argsort(axis=1, kind="stable")]
         rankings = np.empty(scores.shape, dtype=np.int32)
-        if len(rankings) == 1:
-            rankings[0, order[0]] = self._ranks
-            return rankings
-        rankings[np.arange(len(scores))[:, None], order] = self._ranks
+        values = -scores[:, self.ties]
+        fill_rankings(values, values.argsort(axis=1), self.ties, rankings)
         return rankings
 
     def click_ranks_of(

@@ -142,7 +142,7 @@ class Corrector:
         scores = model.scores_for(sample, rows, some)[~seen_table(sample, rows)]
         marks = marks_of(scores, later.windows[-1])
         parts = self._cases(PersonalChances(model), shown, later, marks)
-        return learn_correction(Cases.joined(parts), marks, of_scores)
+        return learn_correction(parts, marks, of_scores)
 
     def _cases(
         self, personal: PersonalChances, shown: Clicks, later: Later, marks: Floats

@@ -238,12 +238,16 @@ def inverse_of(matrix: NDArray[Any], penalty: Floats) -> NDArray[Any]:
 
     whole = np.array(matrix, order="F")
     whole[np.diag_indices(len(whole))] += penalty.astype(whole.dtype)
-    posv = lapack.sposv if whole.dtype == np.float32 else lapack.dposv
-    identity = np.eye(len(whole), dtype=whole.dtype, order="F")
-    _, found, info = posv(whole, identity, overwrite_a=True, overwrite_b=True)
+    is_single = whole.dtype == np.float32
+    potrf, potri = (
+        (lapack.spotrf, lapack.spotri) if is_single else (lapack.dpotrf, lapack.dpotri)
+    )
+    root, info = potrf(whole, lower=True, clean=False, overwrite_a=True)
     if info != 0:  # pragma: no cover  # so small a penalty that single precision does not do
         return np.linalg.inv(matrix.astype(np.float64) + np.diag(penalty))
-    return np.asarray(found)
+    found, _ = potri(root, lower=True, overwrite_c=True)
+    lower = np.tril(found)  # the other half is not filled
+    return np.asarray(lower + np.tril(lower, -1).T)
 
 
 def first_eigenvectors(matrix: Floats, start: Any = None) -> Floats:
