@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.personal import weigh_alphas
-from ..kernels.items.scores import fill_rankings, rank_clicks
+from ..kernels.items.scores import add_weight_rows, fill_rankings, rank_clicks
 from ..latent.own_laws import OWN_LAWS, OwnLaw
 from ..markup import bar, card, table
 from ..preferences import Clicks, Preferences
@@ -129,7 +129,8 @@ class PersonalModel:
             found = np.add.reduce(self.item_weights[seen.codes[starts[0] : starts[1]]])[None]
             return found + self.bias if self.bias.size else found
         else:
-            found = clicks_matrix(starts, seen.codes, self.n_items) @ self.item_weights
+            found = np.zeros((len(starts) - 1, self.n_items))
+            add_weight_rows(ClickRows(starts, seen.codes), self.item_weights, found)
         if self.bias.size:
             found += self.bias
         found[starts[1:] == starts[:-1]] = self.popularity

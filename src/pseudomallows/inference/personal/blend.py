@@ -330,12 +330,20 @@ def hide_and_score(
         left, is_hidden, scorers = products.without(taken), taken[places], []
         for part in pool:
             say(f"split {split + 1} of {n_splits}: {part.name}")
-            scorers.append(left.learn(part, kept.get(part)))
+            scorers.append(left.learn(part, kept.get(part) or start_of(part, pool, scorers)))
         if has_table:
             kept |= dict(zip(pool, scorers, strict=True))
         seen, target = judged.choose(~is_hidden), judged.codes[is_hidden].astype(np.int64)
         found += score_cases(scorers, seen, target, products.executor)
     return found
+
+
+def start_of(part: Part, pool: Sequence[Part], learnt: list[ItemScores]) -> ItemScores | None:
+    """What to begin a regression with: the one learnt before it, which has similar weights."""
+    if not isinstance(part, Regression) or part.lasso:  # with a lasso, far fewer
+        return None
+    before = [one for one, other in zip(learnt, pool, strict=False) if isinstance(other, Regression)]
+    return before[-1] if before else None
 
 
 def score_cases(

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ...engines.executors import blocks
 from ...kernels.footrule.personal import N_OF_USERS
+from ...kernels.items.top_places import choose_places
 from ...posteriors.corrections import Correction
 
 N_KNOTS, MIN_HITS = 20, 100  # knots of a map, at most; hits for each, at least
@@ -36,18 +37,19 @@ class Cases:
         return Cases(self.features[::step], self.targets[::step], step * self.weights[::step])
 
 
-def thin_places(came_true: Floats, n_unseen: NDArray[np.int64], window: int) -> Floats:
-    """``[row, place]``: for how many places each stands; 0 for those that are left out.
+def thin_places(
+    came_true: Floats, n_unseen: NDArray[np.int64], window: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    """Row and place of the cases, and for how many places each stands.
 
     Far down the list, items hardly differ, and few of them come true: of those that do not, some
     stand for all. ``came_true[row, place]`` is of the unseen items in the order of each user, the
     first ``n_unseen[row]`` places.
     """
-    first, places = 2 * window + N_NEAR, np.arange(came_true.shape[1])
-    step = np.maximum((n_unseen - first) // N_FAR, 1)[:, None]
-    is_far = (places >= first) & (came_true == 0)
-    is_kept = ~is_far | ((places + np.arange(len(came_true))[:, None]) % step == 0)
-    return np.where(is_kept & (places < n_unseen[:, None]), np.where(is_far, step, 1.0), 0.0)
+    first = 2 * window + N_NEAR
+    rows, places, weights = (np.empty(came_true.size, dtype) for dtype in (np.int64, np.int64, float))
+    size = choose_places(came_true, n_unseen, (first, N_FAR), rows, places, weights)
+    return rows[:size], places[:size], weights[:size]
 
 
 def learn_correction(parts: list[Cases], marks: Floats, of_scores: bool) -> Correction:

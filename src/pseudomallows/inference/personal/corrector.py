@@ -178,8 +178,8 @@ class Corrector:
     def _cases_of(self, law: Top, seen: Clicks, later: Later, window: int, marks: Floats) -> Cases:
         """The cases of some users: what the law said of places in their orders."""
         targets = came_true_at(later, law.items, window, seen.n_items)
-        stands_for = thin_places(targets, (law.items >= 0).sum(axis=1), window)
-        user, place = np.nonzero(stands_for)
+        n_unseen = (law.items >= 0).sum(axis=1)
+        user, place, stands_for = thin_places(targets, n_unseen, window)
         others = None
         if self._others is not None:
             others = self._others(seen, window)[user, law.items[user, place]]
@@ -188,7 +188,7 @@ class Corrector:
         return Cases(
             features_of(numbers, place, window, marks),
             targets[user, place],
-            stands_for[user, place] * of_users[user],
+            stands_for * of_users[user],
         )
 
 

@@ -20,9 +20,11 @@ from ...kernels.items.near import NearLaw, Rows, near_rows
 from ...kernels.items.products import (
     ClickLists,
     Head,
+    count_all_products,
     count_products,
     drop_products,
     mark_taken,
+    mirror_rows,
 )
 from ...kernels.items.weights import nonnegative_rows
 from ...posteriors.item_scores import ItemScores
@@ -31,7 +33,7 @@ from ...preferences import Clicks
 from ...preferences.hide import without_clicks
 from .click_shards import RemoteClicks, click_lists
 
-TOLERANCE = 1e-4  # of the weights of a regression in a blend
+TOLERANCE, ROUGH = 1e-4, 3e-4  # of the weights of a regression in a blend; with clicks hidden
 N_TARGETS = 32  # regressions in a task of a thread
 MAX_FACTORS = 32
 DENSE_EIGEN = 400  # items up to which all eigenvectors are as fast as some
@@ -171,13 +173,13 @@ class AllProducts(Products):
             return table
         if self._remote is not None:
             return self._remote.products(shares)
-        table, items = np.zeros((n_items, n_items)), np.arange(n_items)
-        head = Head(items.astype(np.int32), items, table)
+        table = np.zeros((n_items, n_items))
 
         def count(rows: slice) -> None:
-            count_products(self._lists, shares, head, rows.start, table[rows])
+            count_all_products(self._lists, shares, rows.start, table[rows])
 
         list(self.executor.map(count, blocks(n_items, N_TARGETS)))
+        mirror_rows(table)
         return table
 
     def norms(self, power: float) -> Floats:
@@ -198,7 +200,8 @@ class AllProducts(Products):
         solved = np.zeros_like(table)
         if start is not None and start.weights is not None:
             solved[:] = start.weights.T
-        law = (max(ridge * unit, 1e-6), lasso * unit, TOLERANCE)
+        tolerance = TOLERANCE if self.is_whole else ROUGH
+        law = (max(ridge * unit, 1e-6), lasso * unit, tolerance)
         solve_regressions(table, law, solved, self.executor)
         return ItemScores(np.ascontiguousarray(solved.T))
 
@@ -207,7 +210,7 @@ class AllProducts(Products):
         is_small = self.n_items <= DENSE_EIGEN
         table = self.of(power) if is_small else self._single(power)
         inverse = inverse_of(table, penalty)
-        weights = np.ascontiguousarray(inverse) / -np.diag(inverse)  # LAPACK has it by columns
+        weights = inverse / -np.diag(inverse)
         np.fill_diagonal(weights, 0.0)
         return ItemScores(weights)
 
@@ -242,12 +245,13 @@ def inverse_of(matrix: NDArray[Any], penalty: Floats) -> NDArray[Any]:
     potrf, potri = (
         (lapack.spotrf, lapack.spotri) if is_single else (lapack.dpotrf, lapack.dpotri)
     )
-    root, info = potrf(whole, lower=True, clean=False, overwrite_a=True)
+    root, info = potrf(whole, lower=True, clean=False, overwrite_a=True)  # by columns
     if info != 0:  # pragma: no cover  # so small a penalty that single precision does not do
         return np.linalg.inv(matrix.astype(np.float64) + np.diag(penalty))
     found, _ = potri(root, lower=True, overwrite_c=True)
-    lower = np.tril(found)  # the other half is not filled
-    return np.asarray(lower + np.tril(lower, -1).T)
+    turned = np.ascontiguousarray(found.T)  # by rows: the half above the diagonal is filled
+    mirror_rows(turned)
+    return turned
 
 
 def first_eigenvectors(matrix: Floats, start: Any = None) -> Floats:

@@ -87,46 +87,50 @@ def take_rows(products, chosen, weights, left):
 
 
 @njit(cache=True, nogil=True)
-def fill_pairs(products, chosen, inner):
-    """Fill `inner[a, b]`, the products of the `chosen` items, with zeros behind (`padded`)."""
+def fill_pairs(products, chosen, n_known, inner):
+    """Fill `inner[a, b]`, the products of the `chosen` items, with zeros behind (`padded`); those
+    of the first `n_known` are there."""
     for a in range(len(chosen)):
         row, mine = products[chosen[a]], inner[a]
-        for b in range(len(chosen)):
+        for b in range(n_known if a < n_known else 0, len(chosen)):
             mine[b] = row[chosen[b]]
         mine[len(chosen) : padded(len(chosen))] = 0.0
 
 
 @njit(cache=True, nogil=True)
-def drop_zeros(n_old, size, is_active, chosen, weights):
-    """Drop those of the first `n_old` items that have no weight; how many are left of `size`."""
+def drop_zeros(bars, bar, chosen, weights):
+    """Drop the chosen items that have no weight; how many are left. Their `bars` are put back."""
     n_kept = 0
-    for place in range(size):
-        if place >= n_old or weights[place] > 0.0:
-            chosen[n_kept], weights[n_kept] = chosen[place], weights[place]
+    for place in range(len(chosen)):
+        item = chosen[place]
+        if weights[place] > 0.0:
+            chosen[n_kept], weights[n_kept] = item, weights[place]
             n_kept += 1
         else:
-            is_active[chosen[place]] = False
+            bars[item] = bar[item]
     return n_kept
 
 
 @njit(cache=True, nogil=True)
-def admit(left, norms, tolerance, room, is_out, chosen, size):
+def admit(left, shares, room, bars, chosen, size):
     """Let the items in that gain most by a weight, at most about `room` at a time: append them to
-    the first `size` of the `chosen`. How many there are then, and how many would gain. `norms`
-    have the ridge; what `is_out`, or is in already, stays so."""
-    gains, n_able = np.empty(len(left), dtype=left.dtype), 0
-    least, zero = left.dtype.type(tolerance), left.dtype.type(0.0)
+    the first `size` of the `chosen`. How many there are then, and how many would gain.
+
+    An item gains if what is `left` of it is above its bar, and then by its share of the square. The
+    bars of those that are in are out of reach.
+    """
+    gains, least, n_able = np.empty(len(left), dtype=left.dtype), left.dtype.type(0.0), 0
     for item in range(len(left)):
-        is_able = left[item] > least * norms[item] and not is_out[item]
-        gains[item] = left[item] * left[item] / norms[item] if is_able else zero
-        n_able += is_able
+        gains[item] = left[item] * left[item] * shares[item] if left[item] > bars[item] else least
+    for item in range(len(left)):
+        n_able += gains[item] > least
     if n_able == 0:
         return size, 0
     if n_able > room:
-        zero = np.partition(gains, len(gains) - room - 1)[len(gains) - room - 1]
+        least = np.partition(gains, len(gains) - room - 1)[len(gains) - room - 1]
     for item in range(len(left)):
-        if gains[item] > zero:
-            is_out[item] = True
+        if gains[item] > least:
+            bars[item] = np.inf
             chosen[size] = item
             size += 1
     return size, n_able
@@ -141,34 +145,38 @@ def nonnegative_rows(products, ridge, lasso, tolerance, first, solved):
     a weight, or that would get one, are visited: the others are looked at after each descent, and
     those that gain most are let in.
     """
-    n_items, dtype = len(products), products.dtype
-    norms, law = np.diag(products) + dtype.type(ridge), (ridge, tolerance)
-    is_active, chosen = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.int64)
+    n_items, dtype, law = len(products), products.dtype, (ridge, tolerance)
+    norms = np.diag(products) + dtype.type(ridge)
+    bar, bars = dtype.type(tolerance) * norms, np.empty(n_items, dtype=dtype)
+    shares, chosen = dtype.type(1.0) / norms, np.empty(n_items, dtype=np.int64)
     mine, left = np.empty(n_items, dtype=dtype), np.empty(n_items, dtype=dtype)
     inner = np.empty((n_items, padded(n_items) + 16), dtype=dtype)  # no power of 2, for the cache
     near = np.empty(padded(n_items), dtype=dtype)
     for row in range(len(solved)):
-        target, weights, is_done = first + row, solved[row], False
+        target, weights, is_done, n_known = first + row, solved[row], False, 0
         weights[target] = 0.0
         found = np.flatnonzero(weights)
         size = len(found)
-        is_active[:] = weights > 0.0
-        is_active[target] = True
         chosen[:size], mine[:size] = found, weights[found]
+        bars[:] = bar
+        bars[found] = np.inf
+        bars[target] = np.inf
         while True:
             left[:] = products[target] - dtype.type(lasso)
             take_rows(products, chosen[:size], mine, left)
             n_old, room = size, max(FIRST_ITEMS, size // 2)
-            size, n_able = admit(left, norms, tolerance, room, is_active, chosen, n_old)
+            size, n_able = admit(left, shares, room, bars, chosen, n_old)
             if is_done and size == n_old:
                 break
             mine[n_old:size] = 0.0
-            size = drop_zeros(n_old, size, is_active, chosen, mine)
-            fill_pairs(products, chosen[:size], inner)
+            fill_pairs(products, chosen[:size], n_known, inner)
             near[: padded(size)] = 0.0
             near[:size] = left[chosen[:size]]
             n_sweeps = FEW_SWEEPS if n_able > room else MAX_SWEEPS
             is_done = descend(inner, law, n_sweeps, near[: padded(size)], mine[:size])
+            n_known = size
+            if (mine[:size] == 0.0).sum() > size // 4:
+                size, n_known = drop_zeros(bars, bar, chosen[:size], mine), 0
         weights[:] = 0.0
         weights[chosen[:size]] = mine[:size]
 
