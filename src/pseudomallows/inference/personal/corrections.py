@@ -19,7 +19,7 @@ LEAST_SPREAD = 1e-6  # of a feature that says something: one window has no slope
 REACH = 2  # a correction holds for windows up to so many times the largest that was learnt
 MAX_STEPS, MAX_HALVINGS, LEAST_GAIN = 50, 20, 1e-4  # of the search for coefficients
 N_AT_A_TIME = 2048  # cases whose likelihoods are summed
-THINNED, LEAST_THINNED = 8, 5000  # of so many cases one tells where to begin, if there are many
+THINNED, LEAST_THINNED = 16, 5000  # of so many cases one tells where to begin, if there are many
 Floats = NDArray[np.float64]
 
 
@@ -34,7 +34,8 @@ class Cases:
 
     def thinned(self, step: int) -> "Cases":
         """One of so many cases, which stands for all of them."""
-        return Cases(self.features[::step], self.targets[::step], step * self.weights[::step])
+        features, targets = self.features[::step].copy(), self.targets[::step].copy()
+        return Cases(features, targets, step * self.weights[::step])
 
 
 def thin_places(
@@ -124,6 +125,9 @@ def fit_logistic(parts: list[Cases], centre: Floats, lows: Floats, start: Floats
         root = np.linalg.cholesky(curve).T
         wanted = root @ values - solve_triangular(root, slope, trans="T")
         step = lsq_linear(root, wanted, (lows, np.inf), method="bvls").x - values
+        if -(slope + curve @ step / 2) @ step < LEAST_GAIN:  # near the end, as good as the gain
+            values = values + step
+            break
         for _ in range(MAX_HALVINGS):
             reached, next_slope, next_curve = losses_of(parts, centre, pull, values + step)
             if reached <= best:
@@ -131,10 +135,7 @@ def fit_logistic(parts: list[Cases], centre: Floats, lows: Floats, start: Floats
             step = step / 2
         else:
             break
-        gain, best, values = best - reached, reached, values + step
-        slope, curve = next_slope, next_curve
-        if gain < LEAST_GAIN:
-            break
+        best, values, slope, curve = reached, values + step, next_slope, next_curve
     return np.maximum(values, lows)
 
 

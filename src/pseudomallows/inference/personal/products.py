@@ -215,8 +215,11 @@ class AllProducts(Products):
         return ItemScores(weights)
 
     def _make_vectors(self, key: tuple[float, float]) -> Floats:
-        scales = self.scales(*key)
-        scaled = scales[:, None] * self.of(key[0]) * scales
+        is_small = self.n_items <= DENSE_EIGEN
+        table = self.of(key[0]) if is_small else self._single(key[0])
+        scales = self.scales(*key).astype(table.dtype)
+        scaled = scales[:, None] * table
+        scaled *= scales
         start = self.near_vectors.get(key)
         found = first_eigenvectors(scaled, start)
         self.near_vectors[key] = found
@@ -254,7 +257,7 @@ def inverse_of(matrix: NDArray[Any], penalty: Floats) -> NDArray[Any]:
     return turned
 
 
-def first_eigenvectors(matrix: Floats, start: Any = None) -> Floats:
+def first_eigenvectors(matrix: NDArray[Any], start: Any = None) -> Floats:
     """Those of the `MAX_FACTORS` largest eigenvalues of a symmetric matrix, largest first; with
     many items some more, which may be a `start` for a matrix near this one."""
     from scipy.linalg import eigh
@@ -263,8 +266,7 @@ def first_eigenvectors(matrix: Floats, start: Any = None) -> Floats:
     if n_items <= DENSE_EIGEN:
         first = max(n_items - MAX_FACTORS, 0)
         return np.asarray(eigh(matrix, subset_by_index=[first, n_items - 1])[1][:, ::-1])
-    single = matrix.astype(np.float32)
-    return subspace(lambda vectors: single @ vectors, n_items, start)
+    return subspace(lambda vectors: matrix @ vectors, n_items, start)
 
 
 def subspace(apply: Any, n_items: int, start: Any = None) -> Floats:
