@@ -32,7 +32,7 @@ MAX_USERS = 5000  # behind a correction by the law
 MAX_OF_WINDOW = 2500  # users who are looked at for each window
 N_LEARNT = 256  # places that are looked at with very many items
 MAX_CELLS = 4_000_000  # of a table of scores
-MARK_CELLS = 1_000_000  # scores behind the marks of a correction
+MARK_CELLS = 250_000  # scores behind the marks of a correction
 Floats = NDArray[np.float64]
 Others = Callable[[Clicks, int], Floats]
 
