@@ -39,12 +39,13 @@ Others = Callable[[Clicks, int], Floats]
 
 class Corrector:
     """Learns corrections from the clicks of a fit. `scored` learns the scores again, without what
-    is hidden; `others` are the probabilities of clusters to blend with."""
+    is hidden, if something is to be hidden; `others` are the probabilities of clusters to blend
+    with."""
 
     def __init__(
         self,
         prefs: Clicks,
-        scored: Callable[[Clicks], PersonalModel],
+        scored: Callable[[Clicks], PersonalModel] | None,
         others: Others | None,
         rng: np.random.Generator,
     ):
@@ -60,6 +61,7 @@ class Corrector:
         windows, and these clicks, in the order drawn, serve all shorter windows too.
         """
         prefs = self._prefs
+        assert self._scored is not None
         most = np.where(prefs.is_informative, np.minimum(prefs.n_clicks - 2, WINDOWS[-1]), 0)
         able = np.flatnonzero(most >= 1)
         limit = most_users(MAX_USERS, prefs.n_items)
