@@ -125,14 +125,13 @@ class PersonalModel:
         if recency is not None and seen.times is not None:
             weights = recency.weights_of(seen.take(np.arange(rows.start, rows.stop)))
             found = clicks_matrix(starts, seen.codes, self.n_items, weights) @ self.item_weights
-        elif len(starts) == 2 and starts[1] > starts[0]:  # one user, as a service asks
-            found = np.add.reduce(self.item_weights[seen.codes[starts[0] : starts[1]]])[None]
-            return found + self.bias if self.bias.size else found
         else:
             found = np.zeros((len(starts) - 1, self.n_items))
             add_weight_rows(ClickRows(starts, seen.codes), self.item_weights, found)
         if self.bias.size:
             found += self.bias
+        if len(starts) == 2 and starts[1] > starts[0]:  # one user, as a service asks
+            return np.asarray(found)
         found[starts[1:] == starts[:-1]] = self.popularity
         return np.asarray(found)
 

@@ -327,7 +327,8 @@ def hide_and_score(
         kept |= {part: products.learn(part) for part in pool if isinstance(part, Regression)}
     for split in range(n_splits):
         taken = take_random(whole, 1, rng, None if has_table else is_scored)
-        left, is_hidden, scorers = products.without(taken), taken[places], []
+        left, is_hidden = products.without(taken), taken[places]
+        scorers: list[ItemScores] = []
         for part in pool:
             say(f"split {split + 1} of {n_splits}: {part.name}")
             scorers.append(left.learn(part, kept.get(part) or start_of(part, pool, scorers)))
@@ -342,7 +343,9 @@ def start_of(part: Part, pool: Sequence[Part], learnt: list[ItemScores]) -> Item
     """What to begin a regression with: the one learnt before it, which has similar weights."""
     if not isinstance(part, Regression) or part.lasso:  # with a lasso, far fewer
         return None
-    before = [one for one, other in zip(learnt, pool, strict=False) if isinstance(other, Regression)]
+    before = [
+        one for one, other in zip(learnt, pool, strict=False) if isinstance(other, Regression)
+    ]
     return before[-1] if before else None
 
 
@@ -370,9 +373,7 @@ def score_cases(
     return cases
 
 
-def cases_of(
-    clicks: ClickRows, tables: Leads, target: NDArray[np.int64], room: Leads
-) -> Cases:
+def cases_of(clicks: ClickRows, tables: Leads, target: NDArray[np.int64], room: Leads) -> Cases:
     """How far items are ahead of each user's target, in the units of the scores."""
     starts = np.zeros(len(target) + 1, dtype=np.int64)
     places = np.empty((len(target), 0), dtype=np.int64)

@@ -48,7 +48,9 @@ def thin_places(
     first ``n_unseen[row]`` places.
     """
     first = 2 * window + N_NEAR
-    rows, places, weights = (np.empty(came_true.size, dtype) for dtype in (np.int64, np.int64, float))
+    rows, places, weights = (
+        np.empty(came_true.size, dtype) for dtype in (np.int64, np.int64, float)
+    )
     size = choose_places(came_true, n_unseen, (first, N_FAR), rows, places, weights)
     return rows[:size], places[:size], weights[:size]
 
@@ -86,9 +88,7 @@ def centres_of(parts: list[Cases]) -> tuple[Floats, Floats]:
     return centres, np.sqrt(squares / number)
 
 
-def scale_features(
-    cases: Cases, used: NDArray[np.bool_], centres: Floats, spread: Floats
-) -> Cases:
+def scale_features(cases: Cases, used: NDArray[np.bool_], centres: Floats, spread: Floats) -> Cases:
     """With the features that are used, in units of their spread, and a constant."""
     scaled = np.ones((len(cases.targets), int(used.sum()) + 1))
     scaled[:, :-1] = (cases.features[:, used] - centres[used]) / spread[used]

@@ -216,8 +216,8 @@ class AllProducts(Products):
 
     def _make_vectors(self, key: tuple[float, float]) -> Floats:
         is_small = self.n_items <= DENSE_EIGEN
-        table = self.of(key[0]) if is_small else self._single(key[0])
-        scales = self.scales(*key).astype(table.dtype)
+        table: NDArray[Any] = self.of(key[0]) if is_small else self._single(key[0])
+        scales: NDArray[Any] = self.scales(*key).astype(table.dtype)
         scaled = scales[:, None] * table
         scaled *= scales
         start = self.near_vectors.get(key)
@@ -245,9 +245,7 @@ def inverse_of(matrix: NDArray[Any], penalty: Floats) -> NDArray[Any]:
     whole = np.array(matrix, order="F")
     whole[np.diag_indices(len(whole))] += penalty.astype(whole.dtype)
     is_single = whole.dtype == np.float32
-    potrf, potri = (
-        (lapack.spotrf, lapack.spotri) if is_single else (lapack.dpotrf, lapack.dpotri)
-    )
+    potrf, potri = (lapack.spotrf, lapack.spotri) if is_single else (lapack.dpotrf, lapack.dpotri)
     root, info = potrf(whole, lower=True, clean=False, overwrite_a=True)  # by columns
     if info != 0:  # pragma: no cover  # so small a penalty that single precision does not do
         return np.linalg.inv(matrix.astype(np.float64) + np.diag(penalty))

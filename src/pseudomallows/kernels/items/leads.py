@@ -1,4 +1,4 @@
-"""How far items are ahead of a hidden one, of those alone that are ahead by some part of a blend."""
+"""How far items are ahead of a hidden one: those alone that are ahead by some part of a blend."""
 
 import numpy as np
 from numba import njit

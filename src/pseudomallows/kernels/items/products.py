@@ -6,7 +6,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-
 SQUARE = 32  # of a table, which is turned at a time
 
 
