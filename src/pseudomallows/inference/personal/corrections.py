@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...engines.executors import blocks
 from ...kernels.footrule.personal import N_OF_USERS
-from ...kernels.items.top_places import choose_places
+from ...kernels.items.top_places import choose_cases
 from ...posteriors.corrections import Correction
 
 N_KNOTS, MIN_HITS = 20, 100  # knots of a map, at most; hits for each, at least
@@ -51,7 +51,7 @@ def thin_places(
     rows, places, weights = (
         np.empty(came_true.size, dtype) for dtype in (np.int64, np.int64, float)
     )
-    size = choose_places(came_true, n_unseen, (first, N_FAR), rows, places, weights)
+    size = choose_cases(came_true, n_unseen, (first, N_FAR), rows, places, weights)
     return rows[:size], places[:size], weights[:size]
 
 

@@ -64,7 +64,7 @@ def look_up_places(sizes, shares, tables, logs, of_users, chances):
 
 
 @njit(cache=True, nogil=True)
-def choose_places(came_true, n_unseen, law, rows, places, weights):
+def choose_cases(came_true, n_unseen, law, rows, places, weights):
     """Fill row and place of all of the first places, and of others that came true; of the rest so
     many of each row, which stand for all of it by their weights. How many there are in all.
 
