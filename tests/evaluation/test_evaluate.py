@@ -1,3 +1,4 @@
+import importlib
 import warnings
 
 import numpy as np
@@ -6,6 +7,9 @@ import pytest
 import pseudomallows as pm
 from pseudomallows.evaluation.baselines import most_clicked
 from pseudomallows.evaluation.figures import calibrate
+from pseudomallows.inference.methods.personal import can_correct_again
+
+module = importlib.import_module("pseudomallows.evaluation.evaluate")
 
 
 def quietly(*arguments, **options):
@@ -112,3 +116,25 @@ def test_more_recommendations_than_items_are_refused_before_the_fit(method, with
 def test_rankings_are_not_clicks():
     with pytest.raises(TypeError, match="must be clicks"):
         pm.evaluate(pm.Preferences.from_rankings([[1, 2]]), method="pseudo")
+
+
+def test_both_halves_have_the_scores_of_one_fit(monkeypatch):
+    """The same numbers as with a fit for each half."""
+    prefs = pm.simulate_clicks(300, 12, 12, 5, min_clicks=4, rng=1).preferences
+    given = {"hide": 2, "k": 3, "method": "personal", "rng": 1, "blend": False}
+    once = pm.evaluate(prefs, **given)
+    monkeypatch.setattr(module, "can_correct_again", lambda one, other: False)
+    twice = pm.evaluate(prefs, **given)
+    for name in ("users", "items", "probabilities"):
+        mine, theirs = (getattr(each.recommendations, name) for each in (once, twice))
+        assert (mine == theirs).all()
+    one, two = (each.posterior.correction for each in (once, twice))
+    assert (one.coefficients == two.coefficients).all()
+
+
+def test_scores_are_learnt_again_where_the_halves_could_change_them():
+    early, late = (pm.Preferences.from_clicks([[1, 1, 0], [1, 0, 0]]) for _ in range(2))
+    assert can_correct_again(early, late)
+    assert not can_correct_again(early, pm.Preferences.from_clicks([[1, 1, 1], [1, 1, 1]]))
+    timed = pm.Preferences.from_clicks([[1, 1, 0], [1, 0, 0]], times=[[1, 2, 0], [3, 0, 0]])
+    assert not can_correct_again(early, timed)

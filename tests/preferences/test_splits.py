@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.preferences.splits import as_time, hide_last, split_at, time_of_share
+from pseudomallows.preferences.splits import (
+    as_time,
+    hide_last,
+    hide_numbers,
+    split_at,
+    take_random,
+    time_of_share,
+)
 
 
 def timed(times, n_users=200):
@@ -50,3 +57,19 @@ def test_times_are_numbers_or_dates():
     assert as_time("2011-12-09 12:30") == as_time(np.datetime64("2011-12-09T12:30")) == 1323433800
     with pytest.raises(ValueError, match="at must be a number or a date, got nan"):
         as_time(float("nan"))
+
+
+def test_clicks_hidden_at_random_are_those_of_the_least_numbers():
+    clicked = np.random.default_rng(1).random((40, 12)) < 0.4
+    prefs = pm.Preferences.from_clicks(clicked)
+    owners, values = prefs.owners, np.random.default_rng(7).random(len(prefs.codes))
+    ranks = np.empty(len(values), dtype=int)
+    ranks[np.lexsort((values, owners))] = np.arange(len(values)) - prefs.starts[owners]
+    for hide in (1, 3):
+        taken = take_random(prefs, hide, np.random.default_rng(7))
+        assert (taken == ((ranks < hide) & (prefs.n_clicks > hide)[owners])).all()
+    numbers = np.minimum(np.arange(40) % 4, prefs.n_clicks)
+    hidden = hide_numbers(prefs, numbers, False, np.random.default_rng(7)).hidden
+    assert (hidden.codes == prefs.codes[ranks < numbers[owners]]).all()
+    nothing = hide_numbers(prefs, 0 * numbers, False, np.random.default_rng(7))
+    assert not len(nothing.hidden.codes)

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from ..engines.executors import Executor, check_local
 from ..inference.fit import fit
 from ..inference.methods.auto import Asked, choose_method
+from ..inference.methods.personal import can_correct_again, correct_again
 from ..inference.personal.later import MIN_USERS
-from ..posteriors.personal import Fit
+from ..posteriors.personal import Fit, PersonalFit
 from ..preferences import Clicks, check_clicks
 from ..rankings import check_count
 from ..recommendations.recommend import Recommendations
@@ -135,15 +136,25 @@ def _is_corrected_by_halves(test: Trial, options: dict[str, Any]) -> bool:
 def _judge_halves(
     test: Trial, rng: np.random.Generator, executor: Executor | None, options: dict[str, Any]
 ) -> tuple[Fit, Recommendations, Trial]:
-    """Two fits: the users of one half are judged by what was learnt from the hidden clicks of the
-    other half. Clicks hidden from everybody are missing in any inner split, which would make its
-    corrections too modest. The users are in another order afterwards."""
+    """The users of one half are judged by what was learnt from the hidden clicks of the other half.
+    Clicks hidden from everybody are missing in any inner split, which would make its corrections
+    too modest. The scores of both fits are the same, and learnt once, if the hidden clicks of the
+    halves do not change them. The users are in another order afterwards."""
     halves = np.array_split(rng.permutation(test.judged), 2)
-    parts, seed = [], int(rng.integers(2**63))
-    for mine, others in (halves, halves[::-1]):
-        given = options | {"held_out": test.hidden.take(others), "calibrate": True}
-        posterior = fit(test.shown, "personal", rng=seed, executor=executor, **given)
-        parts.append(test.recommend(posterior, mine, executor))
+    hidden = [test.hidden.take(half) for half in halves]
+    given, seed = options | {"calibrate": True}, int(rng.integers(2**63))
+
+    def learn(held_out: Clicks) -> Fit:
+        learnt = given | {"held_out": held_out}
+        return fit(test.shown, "personal", rng=seed, executor=executor, **learnt)
+
+    posterior = learn(hidden[1])
+    parts = [test.recommend(posterior, halves[0], executor)]
+    if isinstance(posterior, PersonalFit) and can_correct_again(*hidden):
+        posterior = correct_again(posterior, hidden[0], np.random.default_rng(seed))
+    else:
+        posterior = learn(hidden[0])
+    parts.append(test.recommend(posterior, halves[1], executor))
     found = Recommendations(
         np.concatenate([part.users for part in parts]),
         np.concatenate([part.items for part in parts]),

@@ -49,6 +49,11 @@ class ItemScores:
         return SparseRows(starts, rows.indices.astype(np.int32, copy=False), rows.data)
 
     @cached_property
+    def _single(self) -> Singles:
+        found: Singles = np.ascontiguousarray(self.weights, dtype=np.float32)
+        return found
+
+    @cached_property
     def _factors(self) -> FactorRows:
         left, right = (
             np.ascontiguousarray(side, dtype=np.float32) for side in (self.left, self.right)
@@ -68,7 +73,7 @@ class ItemScores:
     def add(self, clicks: ClickRows, scores: Singles) -> None:
         """Add them to ``scores[row, item]``."""
         if isinstance(self.weights, np.ndarray):
-            add_weight_rows(clicks, self.weights.astype(np.float32, copy=False), scores)
+            add_weight_rows(clicks, self._single, scores)
         elif self.weights is not None:
             add_sparse_rows(clicks, self._sparse, scores)
         if self.left.size:

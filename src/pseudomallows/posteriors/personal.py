@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.personal import weigh_alphas
-from ..kernels.items.scores import rank_clicks
+from ..kernels.items.scores import add_weight_rows, fill_rankings, rank_clicks
 from ..latent.own_laws import OWN_LAWS, OwnLaw
 from ..markup import bar, card, table
 from ..preferences import Clicks, Preferences
@@ -117,10 +117,6 @@ class PersonalModel:
         """``tie_ranks[item]``: of equal scores, the lower one here comes first."""
         return orderings_of(self.ties).astype(np.int64)
 
-    @cached_property
-    def _ranks(self) -> NDArray[np.int32]:
-        return np.arange(1, self.n_items + 1, dtype=np.int32)
-
     def scores_of(self, seen: Clicks, rows: slice) -> Floats:
         """``scores[row, item]`` of some users; without clicks, the popularity."""
         if self.is_sparse:
@@ -129,13 +125,13 @@ class PersonalModel:
         if recency is not None and seen.times is not None:
             weights = recency.weights_of(seen.take(np.arange(rows.start, rows.stop)))
             found = clicks_matrix(starts, seen.codes, self.n_items, weights) @ self.item_weights
-        elif len(starts) == 2 and starts[1] > starts[0]:  # one user, as a service asks
-            found = np.add.reduce(self.item_weights[seen.codes[starts[0] : starts[1]]])[None]
-            return found + self.bias if self.bias.size else found
         else:
-            found = clicks_matrix(starts, seen.codes, self.n_items) @ self.item_weights
+            found = np.zeros((len(starts) - 1, self.n_items))
+            add_weight_rows(ClickRows(starts, seen.codes), self.item_weights, found)
         if self.bias.size:
             found += self.bias
+        if len(starts) == 2 and starts[1] > starts[0]:  # one user, as a service asks
+            return np.asarray(found)
         found[starts[1:] == starts[:-1]] = self.popularity
         return np.asarray(found)
 
@@ -161,12 +157,9 @@ class PersonalModel:
 
     def rankings_of(self, scores: Floats) -> NDArray[np.int32]:
         """Each user's own consensus: the ranking of the scores, ties in the order of `ties`."""
-        order = self.ties[(-scores[:, self.ties]).argsort(axis=1, kind="stable")]
         rankings = np.empty(scores.shape, dtype=np.int32)
-        if len(rankings) == 1:
-            rankings[0, order[0]] = self._ranks
-            return rankings
-        rankings[np.arange(len(scores))[:, None], order] = self._ranks
+        values = -scores[:, self.ties]
+        fill_rankings(values, values.argsort(axis=1), self.ties, rankings)
         return rankings
 
     def click_ranks_of(

@@ -45,9 +45,8 @@ def take_random(
 ) -> NDArray[np.bool_]:
     """Which clicks :func:`hide_random` hides: one place for each click."""
     enough = _has_more(prefs, hide, users)
-    owners = prefs.owners
-    order = np.lexsort((rng.random(len(owners)), owners))  # shuffles each user's clicks
-    return _take_first(prefs, order, hide, enough)
+    numbers = np.where(enough, hide, 0)
+    return _take_least(prefs, numbers, rng.random(int(prefs.starts[-1])))
 
 
 def hide_last(
@@ -88,10 +87,11 @@ def hide_numbers(
     >>> hide_numbers(prefs, numbers, False, np.random.default_rng(1)).hidden.n_clicks
     array([2, 1, 0])
     """
-    late_first = np.zeros(int(prefs.starts[-1]))
-    if is_last:
-        times = times_of(prefs, "the last clicks")
-        late_first = np.where(np.isnan(times), np.inf, -times)
+    if not is_last:
+        taken = _take_least(prefs, numbers, rng.random(int(prefs.starts[-1])))
+        return Split(prefs.choose(~taken), prefs.choose(taken))
+    times = times_of(prefs, "the last clicks")
+    late_first = np.where(np.isnan(times), np.inf, -times)
     order = np.lexsort((rng.random(len(late_first)), late_first, prefs.owners))
     return _hide_first(prefs, order, numbers[prefs.owners], numbers > 0)
 
@@ -200,4 +200,27 @@ def _take_first(
     place = np.arange(len(owners)) - prefs.starts[owners]
     taken = np.zeros(len(owners), dtype=bool)
     taken[order] = (place < hide) & enough[owners]
+    return taken
+
+
+def _take_least(
+    prefs: Clicks, numbers: NDArray[np.int64], values: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """The clicks of the least values, ``numbers[user]`` of each user; only clicks of users with a
+    number are sorted, and none if that is 1 for all of them."""
+    taken, users = np.zeros(len(values), dtype=bool), np.flatnonzero(numbers)
+    if not len(users):
+        return taken
+    is_able = np.repeat(numbers > 0, prefs.n_clicks)
+    places, able = np.flatnonzero(is_able), values[is_able]
+    sizes = prefs.n_clicks[users]
+    starts = np.cumsum(sizes) - sizes
+    if (numbers[users] == 1).all():
+        is_least = able == np.repeat(np.minimum.reduceat(able, starts), sizes)
+        if is_least.sum() == len(users):  # no ties
+            taken[places[is_least]] = True
+            return taken
+    order = np.lexsort((able, np.repeat(np.arange(len(users)), sizes)))
+    rank = np.arange(len(able)) - np.repeat(starts, sizes)
+    taken[places[order[rank < np.repeat(numbers[users], sizes)]]] = True
     return taken

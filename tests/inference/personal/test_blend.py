@@ -19,10 +19,12 @@ from pseudomallows.inference.personal.blend import (
     Search,
     choose_blend,
     hide_and_score,
+    moments_of,
     sample_of,
     scorable,
     splits_for,
     stand_for,
+    start_of,
 )
 from pseudomallows.inference.personal.later import seen_table
 from pseudomallows.inference.personal.parts import Factors, Popularity, Regression, pool_for
@@ -57,25 +59,53 @@ def test_cases_have_the_leads_of_their_definition():
     users = scorable(prefs)[3:20]
     pool = pool_for(14)
     products = AllProducts(prefs, Threads(1))
-    cases = hide_and_score(pool, products, users, np.random.default_rng(5))
+    cases = hide_and_score(pool, products, users, np.random.default_rng(5))[0]
     shown, hidden = hide_clicks(prefs, 1, np.random.default_rng(5))  # the first split
     left = products.without(take_random(prefs, 1, np.random.default_rng(5)))
-    for number, part in enumerate(pool):
-        weights = None if isinstance(part, Popularity) else part.learn(left).dense()
-        rows = []
-        for user in users:
-            mine = shown.clicks_of(user)
-            rows.append(shown.item_counts() if weights is None else weights[mine].sum(axis=0))
-        scores = np.array(rows, dtype=float)
-        unseen = np.ones(scores.shape, dtype=bool)
-        for row, user in enumerate(users):
-            unseen[row, shown.clicks_of(user)] = False
+    unseen = ~seen_table(shown, slice(0, 70))[users]
+    scorers, leads = [], []
+    for part in pool:
+        scorers.append(left.learn(part, start_of(part, pool, scorers)))
+        if isinstance(part, Popularity):
+            scores = np.tile(shown.item_counts().astype(float), (len(users), 1))
+        else:
+            weights = scorers[-1].dense()
+            scores = np.array([weights[shown.clicks_of(user)].sum(axis=0) for user in users])
         scores /= scores[unseen].std()
-        scores -= scores[np.arange(len(users)), hidden[users].argmax(axis=1)][:, None]
-        first = slice(0, len(users))
-        assert cases.leads[number][first][unseen] == pytest.approx(scores[unseen], abs=1e-4)
-        assert (cases.leads[number][first][~unseen] == 0).all()
-        assert ((cases.clicked[first] < 0) == ~unseen).all()
+        leads.append(scores - scores[np.arange(len(users)), hidden[users].argmax(axis=1)][:, None])
+    is_kept = unseen & (np.max(leads, axis=0) >= 0)
+    assert 1 < is_kept.sum(axis=1).mean() < 0.85 * unseen.sum(axis=1).mean()
+    assert np.diff(cases.starts).tolist() == is_kept.sum(axis=1).tolist()
+    assert cases.leads == pytest.approx(np.array([lead[is_kept] for lead in leads]), abs=1e-4)
+
+
+def test_items_that_are_behind_by_every_part_change_no_value():
+    cases, _ = tiny_cases()
+    is_ahead = (cases.leads >= 0).any(axis=0)
+    assert is_ahead.mean() < 0.7
+    before = np.concatenate([[0], np.cumsum(is_ahead)])
+    fewer = Cases(cases.leads[:, is_ahead], before[cases.starts])
+    people = np.ones(40)
+    for weights in ([1.0, 0, 0], [0.2, 0.5, 0.3], [0, 0.9, 0.1]):
+        one, two = (
+            Search([each], people, 3, Threads(1)).judge(np.array(weights)).values
+            for each in (cases, fewer)
+        )
+        assert (one == two).all()
+
+
+def test_spreads_are_those_of_what_was_not_clicked():
+    prefs = mixed_tastes(90, 14)
+    products = AllProducts(prefs, Threads(1))
+    scorers = [part.learn(products) for part in pool_for(14)[:3]]
+    found = moments_of(scorers, prefs, Threads(2))
+    unseen, weights = ~seen_table(prefs, slice(0, 90)), np.array([0.3, 0.0, 2.0])
+    clicked = (~unseen).astype(float)
+    scores = [(clicked @ scorer.dense())[unseen] for scorer in scorers]
+    for one, mine in zip(np.eye(3), scores, strict=True):
+        assert found.spread(one) == pytest.approx(mine.std(), rel=1e-4)
+    assert found.spread(weights) == pytest.approx((weights @ scores).std(), rel=1e-4)
+    assert found.spread(weights) != pytest.approx(found.spread([0.4, 0.0, 2.0]), rel=1e-3)
 
 
 def tiny_cases(seed=1, n_parts=3, n_users=40, n_items=12):
@@ -88,14 +118,15 @@ def tiny_cases(seed=1, n_parts=3, n_users=40, n_items=12):
     for _ in range(n_parts):
         scores = truth + rng.normal(size=shape)
         leads.append((scores - np.take_along_axis(scores, hidden, 1)).astype(np.float32))
-    return Cases(leads, np.zeros(shape, np.float32)), hidden
+    starts = np.arange(shape[0] + 1) * n_items
+    return Cases(np.reshape(leads, (n_parts, -1)), starts), hidden
 
 
 def test_the_objective_is_the_mean_over_people_of_the_mean_over_splits():
     cases, hidden = tiny_cases()
     people = np.random.default_rng(2).integers(1, 5, 40)
-    search, weights = Search(cases, people, 3, Threads(1)), np.array([0.5, 0.0, 0.25])
-    scores = 0.5 * cases.leads[0] + 0.25 * cases.leads[2]
+    search, weights = Search([cases], people, 3, Threads(1)), np.array([0.5, 0.0, 0.25])
+    scores = (0.5 * cases.leads[0] + 0.25 * cases.leads[2]).reshape(200, 12)
     values = [plain_value(row, hidden[case, 0], [], 3) for case, row in enumerate(scores.tolist())]
     by_users = np.reshape(values, (5, 40)).mean(axis=0)
     found = search.judge(weights)
@@ -105,7 +136,7 @@ def test_the_objective_is_the_mean_over_people_of_the_mean_over_splits():
 
 def test_every_round_is_better_than_the_one_before_and_a_blend_than_its_parts():
     cases, _ = tiny_cases()
-    search = Search(cases, np.ones(40, dtype=np.int64), 3, Threads(2))
+    search = Search([cases], np.ones(40, dtype=np.int64), 3, Threads(2))
     found = search.found()
     means = [search.mean(one) for one in found]
     assert [one.n_parts for one in found[:3]] == [1, 1, 1]
@@ -120,7 +151,7 @@ def test_every_round_is_better_than_the_one_before_and_a_blend_than_its_parts():
 def test_the_simplest_within_one_standard_error_is_taken():
     cases, _ = tiny_cases()
     search, rng = (
-        Search(cases, np.ones(40, dtype=np.int64), 3, Threads(1)),
+        Search([cases], np.ones(40, dtype=np.int64), 3, Threads(1)),
         np.random.default_rng(1),
     )
     base = rng.random(40)
@@ -145,13 +176,13 @@ def test_the_simplest_within_one_standard_error_is_taken():
 def test_from_few_users_it_is_the_mean_of_what_is_best_for_samples_of_them():
     cases, _ = tiny_cases()
     search, rng = (
-        Search(cases, np.ones(40, dtype=np.int64), 3, Threads(1)),
+        Search([cases], np.ones(40, dtype=np.int64), 3, Threads(1)),
         np.random.default_rng(1),
     )
     found, again, total = search.typical(rng), np.random.default_rng(1), np.zeros(3)
     for _ in range(module.N_SAMPLES):
         people = np.bincount(again.integers(40, size=40), minlength=40)
-        sample = Search(cases, people, 3, Threads(1))
+        sample = Search([cases], people, 3, Threads(1))
         best = max(sample.found(), key=sample.mean).weights
         total += best / best.sum()
     assert (total >= module.LEAST_SHARE * total.sum()).all()
@@ -179,7 +210,7 @@ def test_who_is_left_with_fewer_clicks_stands_for_those_who_have_as_many():
 
 def test_a_part_is_worth_what_is_lost_without_it():
     cases, _ = tiny_cases()
-    search, pool = Search(cases, np.ones(40, dtype=np.int64), 3, Threads(1)), pool_for(12)[:2]
+    search, pool = Search([cases], np.ones(40, dtype=np.int64), 3, Threads(1)), pool_for(12)[:2]
     pool = [*pool, Popularity()]
     both = search.judge(np.array([2.0, 1.0, 0.0]))
     found = search.describe(pool, both)
@@ -213,7 +244,8 @@ def test_a_blend_is_the_sum_of_its_parts_in_units_of_their_spread():
     )
     mine = clicked @ found.weights + found.bias
     assert mine[unseen].std() == pytest.approx(scores[2][unseen].std(), rel=1e-4)
-    assert mine == pytest.approx(total * scores[2][unseen].std() / total[unseen].std(), rel=1e-4)
+    exact = total * scores[2][unseen].std() / total[unseen].std()
+    assert mine == pytest.approx(exact, rel=1e-4, abs=1e-7)
     assert (np.diag(found.weights) == 0).all()
     plain = Blend(parts[:1], (1.0,), 0.0).learn(products, np.arange(200), {})
     assert plain.bias.size == 0
@@ -354,9 +386,12 @@ def test_with_many_items_the_best_by_each_part_are_judged(monkeypatch):
     monkeypatch.setattr(module, "ALL_PLACES", 10)
     monkeypatch.setattr(module, "N_PLACES", 15)
     some = hide_and_score(pool_for(40), products, users, np.random.default_rng(5))
-    assert some.clicked.shape[1] < len(pool_for(40)) * 15 + 2
-    for part in range(len(every.leads)):
-        ranks = [((c.leads[part] > 0) & (c.clicked == 0)).sum(axis=1) for c in (every, some)]
+    assert np.diff(some[0].starts).max() < np.diff(every[0].starts).max()
+    for part in range(len(every[0].leads)):
+        ranks = [
+            np.concatenate([np.add.reduceat(c.leads[part] > 0, c.starts[:-1]) for c in cases])
+            for cases in (every, some)
+        ]
         is_near = ranks[0] < 15
         assert is_near.mean() > 0.5
         assert (ranks[0] == ranks[1])[is_near].all()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import pseudomallows as pm
 from pseudomallows.evaluation.evaluate import calibrate
+from pseudomallows.inference.personal import corrections as module
 from pseudomallows.inference.personal.corrections import (
     Cases,
     learn_correction,
@@ -49,7 +50,13 @@ def cases_of(rng, truth, windows=(1, 3, 10), n_users=400):
         features = features_of(law, places, window, MARKS).reshape(-1, N_FEATURES)
         hits = rng.random(len(features)) < chances.ravel()
         parts.append(Cases(features, hits.astype(float), np.ones(len(features))))
-    return Cases.joined(parts)
+    return parts
+
+
+def joined(parts):
+    """All of them as one part."""
+    columns = zip(*((part.features, part.targets, part.weights) for part in parts), strict=True)
+    return Cases(*map(np.concatenate, columns))
 
 
 def gap(correction, truth, window):
@@ -99,15 +106,27 @@ def test_a_correction_of_one_window_does_not_mend_another():
     assert gap(learn_correction(cases, MARKS, True), wrong, 20) > 0.02
 
 
+def test_a_correction_does_not_depend_on_how_its_cases_are_cut(monkeypatch):
+    """Nor on where the search begins: with very few cases to tell it, and with none."""
+    parts = cases_of(np.random.default_rng(1), wrong)
+    found = learn_correction(parts, MARKS, True)
+    features = parts[0].features[:300]
+    for least in (1, 10**9):
+        monkeypatch.setattr(module, "LEAST_THINNED", least)
+        other = learn_correction([joined(parts)], MARKS, True)
+        assert other.apply(features) == pytest.approx(found.apply(features), abs=1e-4)
+
+
 def test_a_row_of_weight_2_is_two_people():
-    cases = cases_of(np.random.default_rng(1), wrong, n_users=60)
+    cases = joined(cases_of(np.random.default_rng(1), wrong, n_users=60))
     weights = np.random.default_rng(2).integers(1, 4, len(cases.targets))
     weighted = replace(cases, weights=weights.astype(float))
     rows = np.repeat(np.arange(len(weights)), weights)
     repeated = Cases(cases.features[rows], cases.targets[rows], np.ones(len(rows)))
     features = cases.features[:300]
     one, two, plain = (
-        learn_correction(each, MARKS, True).apply(features) for each in (weighted, repeated, cases)
+        learn_correction([each], MARKS, True).apply(features)
+        for each in (weighted, repeated, cases)
     )
     assert one == pytest.approx(two, abs=0.02)  # centres and edges of bins may differ
     assert np.abs(one - plain).mean() > 3 * np.abs(one - two).mean()
@@ -116,7 +135,7 @@ def test_a_row_of_weight_2_is_two_people():
 def test_features_that_do_not_differ_get_no_weight():
     """One alpha, one window: their slope would be any number."""
     cases = cases_of(np.random.default_rng(1), wrong, windows=(3,))
-    cases.features[:, [17, 18]] = 5.0
+    cases[0].features[:, [17, 18]] = 5.0
     found = learn_correction(cases, MARKS, True).coefficients
     assert found[[8, 9, 17, 18]].tolist() == [0, 0, 0, 0]
     assert np.abs(found).max() < 20
@@ -147,7 +166,11 @@ def test_places_that_are_left_out_are_stood_for():
     came_true = np.zeros((50, 1000))
     came_true[:, 500:510] = 0.5
     n_unseen = np.full(50, 900)
-    stands_for = thin_places(came_true, n_unseen, 3)
+    rows, places, weights = thin_places(came_true, n_unseen, 3)
+    stands_for = np.zeros(came_true.shape)
+    stands_for[rows, places] = weights
+    assert (weights > 0).all()
+    assert len(weights) == (stands_for > 0).sum()
     assert (stands_for[:, 900:] == 0).all()
     assert (stands_for[:, :26] == 1).all()
     assert (stands_for[:, 500:510] == 1).all()  # what came true stands for itself

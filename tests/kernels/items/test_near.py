@@ -16,10 +16,12 @@ from pseudomallows.kernels.items.near import (
 from pseudomallows.kernels.items.products import (
     ClickLists,
     Head,
+    count_all_products,
     count_products,
     drop_products,
     list_users,
     mark_taken,
+    mirror_rows,
 )
 from pseudomallows.kernels.items.weights import nonnegative_rows
 
@@ -55,6 +57,22 @@ def test_items_list_their_users():
     for item in range(N_ITEMS):
         mine = lists.users[lists.item_starts[item] : lists.item_starts[item + 1]]
         assert mine.tolist() == np.flatnonzero(clicked[:, item]).tolist()
+
+
+@pytest.mark.parametrize("kernel", [count_all_products, interpreted(count_all_products)])
+def test_products_of_all_items_are_counted_once_and_mirrored(kernel):
+    clicked, lists, shares = clicked_lists()
+    table = np.zeros((N_ITEMS, N_ITEMS))
+    for first in (0, 4, 8):
+        kernel(lists, shares, first, table[first : first + 4])
+    exact = exact_products(clicked, shares)
+    assert (table == np.triu(exact)).all()
+    mirror_rows(table)
+    assert (table == exact).all()
+    large = np.random.default_rng(1).random((70, 70))
+    turned = large.copy()
+    mirror_rows(turned)
+    assert (turned == np.triu(large) + np.triu(large, 1).T).all()
 
 
 def test_products_of_some_items_are_counted_from_lists():

@@ -12,6 +12,7 @@ from pseudomallows.kernels.items.scores import (
     add_factor_rows,
     add_sparse_rows,
     add_weight_rows,
+    fill_rankings,
     fill_tops,
     rank_clicks,
 )
@@ -109,3 +110,33 @@ def test_the_largest_values_are_shown_and_of_equal_ones_the_first_place():
     assert items.tolist() == [[3, 0, 5], [6, 2, -1]]
     assert probabilities[0].tolist() == [0.4, 0.4, 0.2]
     assert np.isnan(probabilities[1, 2])
+
+
+@pytest.mark.parametrize("kernel", [fill_rankings, interpreted(fill_rankings)])
+def test_rankings_follow_the_values_and_of_equal_ones_the_ties(kernel):
+    rng, ties = np.random.default_rng(1), np.array([3, 0, 4, 1, 2])
+    values = rng.integers(0, 3, (20, 5)).astype(float)
+    order = np.argsort(values + 1e-9 * rng.random(values.shape), axis=1)  # ties anyhow
+    rankings = np.empty((20, 5), dtype=np.int32)
+    kernel(values, order, ties, rankings)
+    for row in range(20):
+        exact = sorted(range(5), key=lambda number: (values[row, number], number))
+        assert [int(ties[number]) for number in exact] == np.argsort(rankings[row]).tolist()
+
+
+def test_many_scores_have_their_best_and_their_ranks():
+    """More than are looked at together, with many ties."""
+    rng, n_items = np.random.default_rng(2), 700
+    scores = rng.integers(0, 60, (4, n_items)).astype(np.float32)
+    scores[:, :300] += 30
+    ties, clicks = rng.permutation(n_items), np.sort(rng.choice(n_items, (4, 9)), axis=1)
+    rows = ClickRows(np.arange(5) * 9, clicks.astype(np.int32).ravel())
+    best, ranks = np.empty((4, 12), dtype=np.int64), np.empty(36, dtype=np.int64)
+    fill_tops(rows, scores, ties, best)
+    rank_clicks(rows, scores, ties, ranks)
+    for row in range(4):
+        order = np.lexsort((ties, -scores[row])).tolist()
+        unseen = [item for item in order if item not in clicks[row]]
+        assert best[row].tolist() == unseen[:12]
+        mine = [order.index(item) + 1 for item in clicks[row]]
+        assert ranks[9 * row : 9 * row + 9].tolist() == mine

@@ -7,7 +7,13 @@ import pytest
 from scipy.optimize import nnls
 
 from helpers import interpreted
-from pseudomallows.kernels.items.weights import descend, nonnegative_rows, value_of_steps
+from pseudomallows.kernels.items.weights import (
+    admit,
+    descend,
+    nonnegative_rows,
+    padded,
+    value_of_steps,
+)
 
 pytestmark = pytest.mark.kernel
 
@@ -71,13 +77,43 @@ def test_compiled_and_interpreted_are_the_same():
     assert one == pytest.approx(two, abs=1e-13)  # compiled, a * b + c may round once
 
 
-def test_a_descent_takes_the_chosen_items_only():
-    products = products_of_clicks()
-    chosen, linear = np.array([1, 4]), np.array([5.0, -3.0])
-    weights = np.array([0.5, 0.5])
-    descend(products, linear, 2.0, 1e-12, chosen, weights)
-    assert weights == pytest.approx([5.0 / (products[1, 1] + 2.0), 0.0])
-    assert linear.tolist() == [5.0, -3.0]
+@pytest.mark.parametrize("kernel", [descend, interpreted(descend)])
+def test_a_descent_ends_where_no_weight_gains(kernel):
+    """With 7 weights: four at once, and three one by one; zeros behind them stay."""
+    products, linear = products_of_clicks(), np.array([9.0, 20, -3, 15, 1, 12, 30])
+    inner, left, weights = np.zeros((7, padded(7))), np.zeros(padded(7)), np.full(7, 0.1)
+    inner[:, :7], left[:7] = products, linear - products @ weights
+    assert not kernel(inner, (2.0, 1e-12), 1, left, weights)
+    assert kernel(inner, (2.0, 1e-12), 1000, left, weights)
+    assert left[:7] == pytest.approx(linear - products @ weights)
+    assert (left[7:] == 0).all()
+    gains = left[:7] - 2.0 * weights
+    assert gains[weights > 0] == pytest.approx(0.0, abs=1e-9)
+    assert (gains[weights == 0] <= 0).all()
+    assert 0 < (weights > 0).sum() < 7
+    assert len(left) % 4 == 0
+
+
+@pytest.mark.parametrize("kernel", [admit, interpreted(admit)])
+def test_those_that_gain_most_are_let_in(kernel):
+    left, shares = np.array([5.0, 9, 2, 8, 9, 0.1]), np.array([1.0, 1, 4, 0.01, 0.5, 1])
+    bars, chosen = np.array([0.5, 0.5, 0.5, 0.5, np.inf, 0.5]), np.full(6, -1)
+    chosen[0] = 4
+    assert kernel(left, shares, 2, bars, chosen, 1) == (3, 4)
+    assert chosen.tolist() == [4, 0, 1, -1, -1, -1]  # by 25 and 81; then 16 and 0.64
+    assert np.isinf(bars[[0, 1, 4]]).all()
+    assert kernel(left, shares, 2, bars, chosen, 3) == (5, 2)
+    assert chosen.tolist() == [4, 0, 1, 2, 3, -1]
+    assert kernel(left, shares, 2, bars, chosen, 5) == (5, 0)
+
+
+def test_more_items_than_are_let_in_at_a_time_have_the_same_weights():
+    rng = np.random.default_rng(3)
+    clicked = rng.random((400, 90)) < rng.uniform(0.2, 0.6, 90)
+    products, found = clicked.T.astype(float) @ clicked, np.zeros((2, 90))
+    nonnegative_rows(products, 20.0, 0.0, 1e-10, 3, found)
+    assert found == pytest.approx(exact_rows(products, 20.0, 0.0)[3:5], abs=1e-7)
+    assert ((found > 0).sum(axis=1) > 20).all()
 
 
 def test_an_item_without_clicks_has_no_weights():
@@ -103,11 +139,11 @@ def test_values_of_hidden_items_follow_their_definition(kernel):
     parts = rng.integers(0, 4, (2, 5, n_items)).astype(np.float32)  # whole numbers: with ties
     hidden, clicked = rng.integers(0, 4, 5), [[4], [], [5, 6], [7], [4, 5, 6, 7]]
     leads = parts - np.take_along_axis(parts, np.tile(hidden[None, :, None], (2, 1, 1)), axis=2)
+    unseen = np.ones((5, n_items), dtype=bool)
     for case, items in enumerate(clicked):
-        leads[:, case, items] = 0
-        leads[0, case, items] = -1e30
-    values = np.empty((4, 5))
-    kernel(leads[0], leads[1], steps, 3, values)
+        unseen[case, items] = False
+    starts, values = np.concatenate([[0], np.cumsum(unseen.sum(axis=1))]), np.empty((4, 5))
+    kernel(starts, leads[0][unseen], leads[1][unseen], steps, 3, values)
     for s, step in enumerate(steps):
         for case in range(5):
             scores = parts[0, case] + step * parts[1, case]

@@ -5,7 +5,7 @@ by which the hidden items come among the first. The result is one matrix again, 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...engines.executors import BLOCK, Executor, blocks
 from ...kernels.click_rows import ClickRows, slice_clicks
+from ...kernels.items.leads import clear_clicks, fill_leads
 from ...kernels.items.scores import fill_tops
 from ...kernels.items.weights import value_of_steps
 from ...posteriors.item_scores import ItemScores
@@ -27,14 +28,14 @@ from .products import AllProducts, Products
 N_ROUNDS = 6
 SPLITS = ((400, 5, 2500), (MAX_ITEMS, 1, 5000), (math.inf, 1, 2500))  # items: splits, users
 ALL_PLACES, N_PLACES = 1000, 100  # with more items, so many of the best by each part are judged
-MAX_CELLS = 4_000_000  # of a table of scores
+MAX_CELLS = 1_000_000  # of a table of scores
+N_TASKS = 8  # of users whose scores are made
 STEPS = (0.1, 0.2, 0.4, 0.8)  # what is added to a part, in units of the sum of the weights
 MAX_SPREAD, LEAST_SPREAD = 2500, 128  # users behind the spread of scores; with very many items
-SPREAD_CELLS = 2_000_000  # scores behind it
+SPREAD_CELLS = 1_000_000  # scores behind it
 MIN_SCORED, MIN_ITEMS = 50, 10
 MAX_STANDS, SMOOTHING = 3.0, 5  # of what a judged user stands for: at most; users added to counts
 FEW_SCORED, N_SAMPLES, LEAST_SHARE = 600, 10, 0.05  # so few users: samples of them, and a weight
-FAR = -1e30  # how far what was clicked is behind
 Floats = NDArray[np.float64]
 Leads = NDArray[np.float32]
 Say = Callable[[str], None]
@@ -91,15 +92,19 @@ class Blend:
         The blend is scaled to the spread of the popularity, which is in shares of the users.
         `kept` has parts learnt from similar clicks, to begin with; those of all clicks go there.
         """
-        seen, found = products.clicks.take(sample), []
-        for part, weight in zip(self.parts, self.weights, strict=True):
+        found = []
+        for part in self.parts:
             learnt = products.learn(part, kept.get(part))
             if products.is_whole:
                 kept[part] = learnt
-            found.append((weight / spread_of(learnt, seen), learnt))
-        whole = add_up(found, products)
-        unit = spread_of(products.learn(Popularity()), seen) / spread_of(whole, seen)
-        return add_up([(unit, whole)], products)
+            found.append(learnt)
+        seen = products.clicks.take(sample)
+        moments = moments_of([*found, products.learn(Popularity())], seen, products.executor)
+        alone = np.eye(len(found) + 1)
+        shares = np.array([*self.weights, 0.0])
+        shares /= [moments.spread(one) for one in alone]
+        shares *= moments.spread(alone[-1]) / moments.spread(shares)
+        return add_up(list(zip(shares.tolist(), found, strict=False)), products)
 
 
 def add_up(parts: list[tuple[float, ItemScores]], products: Products) -> ItemScores:
@@ -129,30 +134,81 @@ def _sum_of(sparse: list[Any], n_items: int) -> Any:
     return sum(sparse[1:], sparse[0]) if sparse else empty
 
 
-def spread_of(learnt: ItemScores, seen: Clicks) -> float:
-    """Standard deviation of the scores of what users have not clicked; 1 if all are the same."""
-    number, total, squares = 0, 0.0, 0.0
-    for rows in blocks(seen.n_users, _n_rows(seen.n_items)):
-        clicks = slice_clicks(seen, rows)
-        scores = learnt.of(clicks, seen.n_items).astype(np.float64)
-        owners, mine = clicked_of(clicks)
-        scores[owners, mine] = 0.0
-        number += scores.size - len(mine)
-        total += float(scores.sum())
-        squares += float(np.vdot(scores, scores))
-    mean = total / max(number, 1)
-    return float(np.sqrt(max(squares / max(number, 1) - mean**2, 0.0))) or 1.0
+class Moments(NamedTuple):
+    """Of the scores of what users have not clicked, by some parts: how many there are, their sums
+    and those of their products."""
+
+    number: int
+    sums: Floats
+    products: Floats
+
+    def spread(self, weights: Floats) -> float:
+        """The standard deviation of the sum of the scores, each part times its weight; 1 if all
+        are the same."""
+        mean = float(weights @ self.sums) / max(self.number, 1)
+        square = float(weights @ self.products @ weights) / max(self.number, 1)
+        return float(np.sqrt(max(square - mean**2, 0.0))) or 1.0
+
+    @classmethod
+    def of(cls, clicks: ClickRows, tables: Leads, is_joint: bool) -> "Moments":
+        """Of ``tables[part, row, item]``, 0 for what was clicked; products of two parts only if
+        they are wanted. Each user's sums are in single precision."""
+        n_parts, n_users, n_items = tables.shape
+        sums, products = np.zeros(n_parts), np.zeros((n_parts, n_parts))
+        for one, table in enumerate(tables):
+            sums[one] = table.sum(axis=1).sum(dtype=np.float64)
+            for other in range(0 if is_joint else one, one + 1):
+                found = np.einsum("ri,ri->r", table, tables[other]).sum(dtype=np.float64)
+                products[one, other] = products[other, one] = found
+        n_clicks = int(clicks.starts[-1] - clicks.starts[0])
+        return cls(n_users * n_items - n_clicks, sums, products)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Moments]") -> "Moments":
+        """Those of all users."""
+        numbers, sums, products = zip(*parts, strict=True)
+        return cls(sum(numbers), np.sum(sums, axis=0), np.sum(products, axis=0))
+
+
+def moments_of(scorers: list[ItemScores], seen: Clicks, executor: Executor) -> Moments:
+    """The moments of all users and parts."""
+
+    def work(task: list[slice]) -> list[Moments]:
+        found = []
+        for clicks, tables in tables_of(scorers, seen, task):
+            found.append(Moments.of(clicks, tables, True))
+        return found
+
+    parts = executor.map(work, tasks_of(seen))
+    return Moments.joined([moments for part in parts for moments in part])
+
+
+def tasks_of(seen: Clicks) -> list[list[slice]]:
+    """Blocks of users, some for each task: a task uses the memory of its scores again."""
+    rows = blocks(seen.n_users, _n_rows(seen.n_items))
+    return [rows[part] for part in blocks(len(rows), max(1, -(-len(rows) // N_TASKS)))]
+
+
+def tables_of(
+    scorers: list[ItemScores], seen: Clicks, task: list[slice]
+) -> Iterator[tuple[ClickRows, Leads]]:
+    """Clicks and ``tables[part, row, item]``, the scores by each part, block by block: 0 for what
+    was clicked. The next block has the same memory."""
+    most = max(rows.stop - rows.start for rows in task)
+    memory = np.empty(len(scorers) * most * seen.n_items, np.float32)
+    for rows in task:
+        shape = (len(scorers), rows.stop - rows.start, seen.n_items)
+        clicks, tables = slice_clicks(seen, rows), memory[: math.prod(shape)].reshape(shape)
+        for scorer, table in zip(scorers, tables, strict=True):
+            table[:] = 0.0
+            scorer.add(clicks, table)
+            clear_clicks(clicks, table)
+        yield clicks, tables
 
 
 def n_of_spread(n_items: int) -> int:
     """Users behind the spread of scores: with very many items fewer tell as much."""
     return min(MAX_SPREAD, max(LEAST_SPREAD, SPREAD_CELLS // n_items))
-
-
-def clicked_of(clicks: ClickRows) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Row and item of each click."""
-    owners = np.repeat(np.arange(len(clicks.starts) - 1), np.diff(clicks.starts))
-    return owners, clicks.codes[clicks.starts[0] : clicks.starts[-1]]
 
 
 def _n_rows(n_items: int) -> int:
@@ -223,16 +279,21 @@ def stand_for(clicks: Clicks) -> Floats:
 
 
 class Cases(NamedTuple):
-    """``leads[part][case, place]``: how far items are ahead of the hidden one by each part, in
-    units of the spread of its scores. `clicked` is far below 0 for what was clicked, else 0, and
-    the leads are 0 there. The cases are the users, split by split.
+    """Some hidden clicks: ``leads[part, starts[case]:starts[case + 1]]`` is how far items are ahead
+    of the hidden one by each part, in units of the spread of its scores.
 
-    Up to a thousand items the places are all of them; beyond, those that are among the best by any
-    part, of each user: others hardly come before a hidden item whose rank is worth anything.
+    The items are those that are ahead of the hidden one by some part, or level with it: others are
+    behind it in every blend. With more than a thousand items they are also among the best by some
+    part: others hardly come before a hidden item whose rank is worth anything.
     """
 
-    leads: list[Leads]
-    clicked: Leads
+    leads: Leads
+    starts: NDArray[np.int64]
+
+    @property
+    def n_cases(self) -> int:
+        """How many hidden clicks there are."""
+        return len(self.starts) - 1
 
 
 def splits_for(n_items: int) -> tuple[int, int]:
@@ -248,14 +309,16 @@ def hide_and_score(
     rng: np.random.Generator,
     kept: dict[Part, ItemScores] | None = None,
     say: Say = silent,
-) -> Cases:
-    """Hide one click of each user, some times, and score these users by what is left.
+) -> list[Cases]:
+    """Hide one click of each user, some times, and score these users by what is left. The cases
+    are the users, split by split.
 
     With a table of all pairs of items, a split begins with the weights of the one before. With too
     many items for it, clicks of the scored users alone are hidden, so that most weights of the
     whole log stay.
     """
-    kept, found, (n_splits, _) = {} if kept is None else kept, [], splits_for(products.n_items)
+    kept, (n_splits, _) = {} if kept is None else kept, splits_for(products.n_items)
+    found: list[Cases] = []
     whole, has_table = products.whole, isinstance(products, AllProducts)
     judged, places = whole.take(users), clicks_of_rows(whole.starts, users)
     is_scored = np.isin(np.arange(whole.n_users), users)
@@ -264,61 +327,60 @@ def hide_and_score(
         kept |= {part: products.learn(part) for part in pool if isinstance(part, Regression)}
     for split in range(n_splits):
         taken = take_random(whole, 1, rng, None if has_table else is_scored)
-        left, is_hidden, scorers = products.without(taken), taken[places], []
+        left, is_hidden = products.without(taken), taken[places]
+        scorers: list[ItemScores] = []
         for part in pool:
             say(f"split {split + 1} of {n_splits}: {part.name}")
-            scorers.append(left.learn(part, kept.get(part)))
+            scorers.append(left.learn(part, kept.get(part) or start_of(part, pool, scorers)))
         if has_table:
             kept |= dict(zip(pool, scorers, strict=True))
         seen, target = judged.choose(~is_hidden), judged.codes[is_hidden].astype(np.int64)
-        found.append(score_cases(scorers, seen, target, products.executor))
-    if len(found) == 1:
-        return found[0]
-    leads: list[Leads] = [
-        np.concatenate(parts) for parts in zip(*(each.leads for each in found), strict=True)
+        found += score_cases(scorers, seen, target, products.executor)
+    return found
+
+
+def start_of(part: Part, pool: Sequence[Part], learnt: list[ItemScores]) -> ItemScores | None:
+    """What to begin a regression with: the one learnt before it, which has similar weights."""
+    if not isinstance(part, Regression) or part.lasso:  # with a lasso, far fewer
+        return None
+    before = [
+        one for one, other in zip(learnt, pool, strict=False) if isinstance(other, Regression)
     ]
-    return Cases(leads, np.concatenate([each.clicked for each in found]))
+    return before[-1] if before else None
 
 
 def score_cases(
     scorers: list[ItemScores], seen: Clicks, target: NDArray[np.int64], executor: Executor
-) -> Cases:
-    """The cases of one split."""
-    n_users, n_items = seen.n_users, seen.n_items
-    some = seen.take(np.arange(min(n_of_spread(n_items), n_users)))
-    units = [
-        np.float32(1 / spread)
-        for spread in executor.map(lambda part: spread_of(part, some), scorers)
-    ]
-    is_small = n_items <= ALL_PLACES
-    shape = (n_users, n_items if is_small else N_PLACES * len(scorers) + 1)
-    leads: list[Leads] = [np.zeros(shape, np.float32) for _ in scorers]
-    clicked = np.zeros(shape, np.float32)
+) -> list[Cases]:
+    """The cases of one split; spreads are those of the first users."""
+    n_spread = n_of_spread(seen.n_items)
 
-    def lead_of(part: int, clicks: ClickRows, hidden: NDArray[np.int64], lead: Leads) -> Leads:
-        scorers[part].add(clicks, lead)
-        lead -= np.take_along_axis(lead, hidden, axis=1)
-        lead *= units[part]
-        lead[clicked_of(clicks)] = 0.0
-        return lead
+    def work(task: list[slice]) -> tuple[list[Moments], list[Cases]]:
+        moments, cases = [], []
+        room = np.empty((len(scorers), (task[0].stop - task[0].start) * seen.n_items), np.float32)
+        for rows, (clicks, tables) in zip(task, tables_of(scorers, seen, task), strict=True):
+            if rows.start < n_spread:
+                moments.append(Moments.of(clicks, tables, False))
+            cases.append(cases_of(clicks, tables, target[rows], room))
+        return moments, cases
 
-    def work(rows: slice) -> None:
-        clicks, hidden = slice_clicks(seen, rows), target[rows][:, None]
-        if is_small:
-            for part, lead in enumerate(leads):
-                lead_of(part, clicks, hidden, lead[rows])
-            clicked[rows][clicked_of(clicks)] = FAR
-            return
-        tables = np.zeros((len(scorers), len(hidden), n_items), np.float32)
-        for part, table in enumerate(tables):
-            lead_of(part, clicks, hidden, table)
-        places = best_places(clicks, tables, hidden)
-        for table, lead in zip(tables, leads, strict=True):
-            lead[rows] = np.where(places < 0, 0.0, np.take_along_axis(table, places, 1))
-        clicked[rows] = np.where(places < 0, FAR, 0.0)
+    found = list(executor.map(work, tasks_of(seen)))
+    moments = Moments.joined([each for part in found for each in part[0]])
+    cases = [each for part in found for each in part[1]]
+    units = [1 / moments.spread(one) for one in np.eye(len(scorers))]
+    for each in cases:
+        each.leads[:] *= np.array(units, np.float32)[:, None]
+    return cases
 
-    list(executor.map(work, blocks(n_users, _n_rows(n_items))))
-    return Cases(leads, clicked)
+
+def cases_of(clicks: ClickRows, tables: Leads, target: NDArray[np.int64], room: Leads) -> Cases:
+    """How far items are ahead of each user's target, in the units of the scores."""
+    starts = np.zeros(len(target) + 1, dtype=np.int64)
+    places = np.empty((len(target), 0), dtype=np.int64)
+    if tables.shape[2] > ALL_PLACES:
+        places = best_places(clicks, tables, target[:, None])
+    n_filled = fill_leads(clicks, tables, target, places, starts[1:], room)
+    return Cases(room[:, :n_filled].copy(), np.cumsum(starts))
 
 
 def best_places(clicks: ClickRows, tables: Leads, hidden: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -350,16 +412,20 @@ class Found(NamedTuple):
 class Search:
     """A greedy search for weights of the parts, by what the ranks of hidden clicks are worth."""
 
-    def __init__(self, cases: Cases, people: NDArray[Any], n_best: int, executor: Executor) -> None:
+    def __init__(
+        self, cases: list[Cases], people: NDArray[Any], n_best: int, executor: Executor
+    ) -> None:
         self._cases, self._n_best, self._executor = cases, n_best, executor
         self._people: Floats = people / people.sum()
+        self._n_parts = len(cases[0].leads)
 
     def found(self) -> list[Found]:
         """Each part alone, then the best one with more and more rounds: each adds some weight to
         one part, or halves it, as long as that helps."""
-        nothing, parts = np.zeros(len(self._cases.leads)), range(len(self._cases.leads))
+        nothing = np.zeros(self._n_parts)
+        level = self._ahead(nothing)
         singles = [
-            self._judge_steps(self._cases.clicked, nothing, part, [1.0])[0] for part in parts
+            self._judge_steps(level, nothing, part, [1.0])[0] for part in range(self._n_parts)
         ]
         found = [*singles, max(singles, key=self.mean)]
         for _ in range(N_ROUNDS):
@@ -379,25 +445,33 @@ class Search:
                 steps.append(-now.weights[part] / 2)
             return max(self._judge_steps(ahead, now.weights, part, steps), key=self.mean)
 
-        return max(self._executor.map(judge, range(len(now.weights))), key=self.mean)
+        return max(self._executor.map(judge, range(self._n_parts)), key=self.mean)
 
     def judge(self, weights: Floats) -> Found:
         """The values by these weights."""
         return self._judge_steps(self._ahead(weights), weights, 0, [0.0])[0]
 
-    def _ahead(self, weights: Floats) -> Leads:
-        ahead = self._cases.clicked.copy()
-        for part in np.flatnonzero(weights):
-            ahead += np.float32(weights[part]) * self._cases.leads[part]
-        return ahead
+    def _ahead(self, weights: Floats) -> list[Leads]:
+        """How far items are ahead by these weights, of each of the cases."""
+        found = []
+        for cases in self._cases:
+            ahead = np.zeros(cases.leads.shape[1], np.float32)
+            for part in np.flatnonzero(weights):
+                ahead += np.float32(weights[part]) * cases.leads[part]
+            found.append(ahead)
+        return found
 
     def _judge_steps(
-        self, ahead: Leads, weights: Floats, part: int, steps: list[float]
+        self, ahead: list[Leads], weights: Floats, part: int, steps: list[float]
     ) -> list[Found]:
         """What becomes of the values when each of the steps is added to one part."""
-        values = np.empty((len(steps), len(ahead)))
-        sizes = np.array(steps, dtype=np.float32)
-        value_of_steps(ahead, self._cases.leads[part], sizes, self._n_best, values)
+        sizes, parts = np.array(steps, dtype=np.float32), []
+        for cases, mine in zip(self._cases, ahead, strict=True):
+            values = np.empty((len(steps), cases.n_cases))
+            law = (cases.starts, mine, cases.leads[part])
+            value_of_steps(*law, sizes, self._n_best, values)
+            parts.append(values)
+        values = np.concatenate(parts, axis=1)
         of_users = values.reshape(len(steps), -1, len(self._people)).mean(axis=1)
         unit = np.eye(len(weights))[part]
         return [
@@ -425,7 +499,7 @@ class Search:
     def typical(self, rng: np.random.Generator) -> Found:
         """The mean of the best blends for samples of the users, drawn with replacement; parts of
         little weight are left out. Of few users, one blend alone would follow a few of them."""
-        everybody, weights = self._people, np.zeros(len(self._cases.leads))
+        everybody, weights = self._people, np.zeros(self._n_parts)
         for _ in range(N_SAMPLES):
             people = everybody * np.bincount(
                 rng.integers(len(everybody), size=len(everybody)), minlength=len(everybody)

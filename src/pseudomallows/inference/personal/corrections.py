@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ...engines.executors import blocks
 from ...kernels.footrule.personal import N_OF_USERS
+from ...kernels.items.top_places import choose_cases
 from ...posteriors.corrections import Correction
 
 N_KNOTS, MIN_HITS = 20, 100  # knots of a map, at most; hits for each, at least
@@ -17,7 +18,8 @@ OF_SCORE = slice(10, 16)
 LEAST_SPREAD = 1e-6  # of a feature that says something: one window has no slope, one alpha neither
 REACH = 2  # a correction holds for windows up to so many times the largest that was learnt
 MAX_STEPS, MAX_HALVINGS, LEAST_GAIN = 50, 20, 1e-4  # of the search for coefficients
-N_AT_A_TIME = 4096  # cases whose likelihoods are summed
+N_AT_A_TIME = 2048  # cases whose likelihoods are summed
+THINNED, LEAST_THINNED = 16, 5000  # of so many cases one tells where to begin, if there are many
 Floats = NDArray[np.float64]
 
 
@@ -30,111 +32,130 @@ class Cases:
     targets: Floats
     weights: Floats
 
-    @staticmethod
-    def joined(parts: "list[Cases]") -> "Cases":
-        """All of them."""
-        columns = (
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("features", "targets", "weights")
-        )
-        return Cases(*columns)
+    def thinned(self, step: int) -> "Cases":
+        """One of so many cases, which stands for all of them."""
+        features, targets = self.features[::step].copy(), self.targets[::step].copy()
+        return Cases(features, targets, step * self.weights[::step])
 
 
-def thin_places(came_true: Floats, n_unseen: NDArray[np.int64], window: int) -> Floats:
-    """``[row, place]``: for how many places each stands; 0 for those that are left out.
+def thin_places(
+    came_true: Floats, n_unseen: NDArray[np.int64], window: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    """Row and place of the cases, and for how many places each stands.
 
     Far down the list, items hardly differ, and few of them come true: of those that do not, some
     stand for all. ``came_true[row, place]`` is of the unseen items in the order of each user, the
     first ``n_unseen[row]`` places.
     """
-    first, places = 2 * window + N_NEAR, np.arange(came_true.shape[1])
-    step = np.maximum((n_unseen - first) // N_FAR, 1)[:, None]
-    is_far = (places >= first) & (came_true == 0)
-    is_kept = ~is_far | ((places + np.arange(len(came_true))[:, None]) % step == 0)
-    return np.where(is_kept & (places < n_unseen[:, None]), np.where(is_far, step, 1.0), 0.0)
+    first = 2 * window + N_NEAR
+    rows, places, weights = (
+        np.empty(came_true.size, dtype) for dtype in (np.int64, np.int64, float)
+    )
+    size = choose_cases(came_true, n_unseen, (first, N_FAR), rows, places, weights)
+    return rows[:size], places[:size], weights[:size]
 
 
-def learn_correction(cases: Cases, marks: Floats, of_scores: bool) -> Correction:
+def learn_correction(parts: list[Cases], marks: Floats, of_scores: bool) -> Correction:
     """Learn a correction for windows up to twice the largest that there are cases of.
 
     Maximum likelihood, with a weak pull towards no correction at all, which keeps it finite; then
     the map, from what came true along the scale. Without `of_scores`, features of scores and users
-    are left alone.
+    are left alone. The cases come in parts, small enough to stay near.
     """
-    features, spread = cases.features, cases.features.std(axis=0)
+    centres, spread = centres_of(parts)
     used = spread > LEAST_SPREAD
     if not of_scores:
         used[OF_SCORE] = used[-N_OF_USERS:] = False
-    coefficients = _fit_coefficients(cases, used, spread[used])
-    scale = features @ coefficients[:-1] + coefficients[-1]
-    knots, values = learn_map(scale, cases.targets, cases.weights)
-    parts = (coefficients, marks, knots, values, rising_slopes(knots, values))
-    return Correction(*parts, largest=REACH * int(marks[4]))
+    scaled = [scale_features(part, used, centres, spread) for part in parts]
+    found = _fit_coefficients(scaled, used, centres[used], spread[used])
+    coefficients = np.zeros(len(used) + 1)
+    coefficients[:-1][used] = found[:-1] / spread[used]
+    coefficients[-1] = found[-1] - coefficients[:-1] @ centres
+    scale = np.concatenate([part.features @ found for part in scaled])
+    targets, weights = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("targets", "weights")
+    )
+    knots, values = learn_map(scale, targets, weights)
+    numbers = (coefficients, marks, knots, values, rising_slopes(knots, values))
+    return Correction(*numbers, largest=REACH * int(marks[4]))
 
 
-def _fit_coefficients(cases: Cases, used: NDArray[np.bool_], spread: Floats) -> Floats:
-    """Of a logistic regression; those of items are 0 or more, those of places above 0."""
-    features = cases.features[:, used]
-    centres = features.mean(axis=0)
-    features -= centres
-    features /= spread
-    scaled = np.column_stack([features, np.ones(len(features))])
+def centres_of(parts: list[Cases]) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each feature."""
+    number = sum(len(part.targets) for part in parts)
+    centres = np.sum([part.features.sum(axis=0) for part in parts], axis=0) / number
+    squares = np.sum([((part.features - centres) ** 2).sum(axis=0) for part in parts], axis=0)
+    return centres, np.sqrt(squares / number)
+
+
+def scale_features(cases: Cases, used: NDArray[np.bool_], centres: Floats, spread: Floats) -> Cases:
+    """With the features that are used, in units of their spread, and a constant."""
+    scaled = np.ones((len(cases.targets), int(used.sum()) + 1))
+    scaled[:, :-1] = (cases.features[:, used] - centres[used]) / spread[used]
+    return replace(cases, features=scaled)
+
+
+def _fit_coefficients(
+    parts: list[Cases], used: NDArray[np.bool_], centres: Floats, spread: Floats
+) -> Floats:
+    """Of a logistic regression; those of items are 0 or more, those of places above 0. Some of the
+    cases tell where to begin."""
     identity = np.append((np.flatnonzero(used) == 0) * spread, 0.0)  # the odds as they are
     identity[-1] = identity[0] / spread[0] * centres[0]
     least = np.zeros(len(used))
     least[OF_PLACE] = LEAST_SLOPE
     least[-N_OF_USERS:] = -np.inf
-    lows = np.append(least[used] * spread, -np.inf)
-    found = fit_logistic(replace(cases, features=scaled), identity, lows)
-    coefficients = np.zeros(len(used) + 1)
-    coefficients[:-1][used] = found[:-1] / spread
-    coefficients[-1] = found[-1] - (found[:-1] / spread) @ centres
-    return coefficients
+    law = (identity, np.append(least[used] * spread, -np.inf))
+    start = identity
+    if sum(len(part.targets) for part in parts) >= THINNED * LEAST_THINNED:
+        start = fit_logistic([part.thinned(THINNED) for part in parts], *law, start)
+    return fit_logistic(parts, *law, start)
 
 
-def fit_logistic(cases: Cases, centre: Floats, lows: Floats) -> Floats:
+def fit_logistic(parts: list[Cases], centre: Floats, lows: Floats, start: Floats) -> Floats:
     """Maximum likelihood of a logistic regression whose coefficients are `lows` or more, with a
     pull of all but the last, the constant, towards a `centre`: Newton's steps, each bounded."""
     from scipy.linalg import solve_triangular
     from scipy.optimize import lsq_linear
 
     pull = np.append(np.ones(len(centre) - 1), 1e-9)
-    values = np.maximum(centre, lows)
-    best, slope, curve = losses_of(cases, centre, pull, values)
+    values = np.maximum(start, lows)
+    best, slope, curve = losses_of(parts, centre, pull, values)
     for _ in range(MAX_STEPS):
         root = np.linalg.cholesky(curve).T
         wanted = root @ values - solve_triangular(root, slope, trans="T")
         step = lsq_linear(root, wanted, (lows, np.inf), method="bvls").x - values
+        if -(slope + curve @ step / 2) @ step < LEAST_GAIN:  # near the end, as good as the gain
+            values = values + step
+            break
         for _ in range(MAX_HALVINGS):
-            reached, next_slope, next_curve = losses_of(cases, centre, pull, values + step)
+            reached, next_slope, next_curve = losses_of(parts, centre, pull, values + step)
             if reached <= best:
                 break
             step = step / 2
         else:
             break
-        gain, best, values = best - reached, reached, values + step
-        slope, curve = next_slope, next_curve
-        if gain < LEAST_GAIN:
-            break
+        best, values, slope, curve = reached, values + step, next_slope, next_curve
     return np.maximum(values, lows)
 
 
 def losses_of(
-    cases: Cases, centre: Floats, pull: Floats, values: Floats
+    parts: list[Cases], centre: Floats, pull: Floats, values: Floats
 ) -> tuple[float, Floats, Floats]:
     """Minus the log likelihood, with the `pull` towards the `centre`, its slope and its curvature:
     sums over some thousand cases at a time, which stay near."""
     loss = float(0.5 * pull @ (values - centre) ** 2)
     slope, curve = pull * (values - centre), np.diag(pull)
-    for rows in blocks(len(cases.targets), N_AT_A_TIME):
-        features, targets, weights = cases.features[rows], cases.targets[rows], cases.weights[rows]
-        scale = features @ values
-        odds = np.exp(-np.abs(scale))
-        likely = 1 / (1 + odds)
-        chances = np.where(scale > 0, likely, 1 - likely)
-        loss += float(weights @ (np.maximum(scale, 0) + np.log1p(odds) - targets * scale))
-        slope = slope + features.T @ (weights * (chances - targets))
-        curve += features.T @ ((weights * likely * (1 - likely))[:, None] * features)
+    for part in parts:
+        for rows in blocks(len(part.targets), N_AT_A_TIME):
+            features, targets, weights = part.features[rows], part.targets[rows], part.weights[rows]
+            scale = features @ values
+            odds = np.exp(-np.abs(scale))
+            likely = 1 / (1 + odds)
+            chances = np.where(scale > 0, likely, 1 - likely)
+            loss += float(weights @ (np.maximum(scale, 0) + np.log1p(odds) - targets * scale))
+            slope = slope + features.T @ (weights * (chances - targets))
+            curve += features.T @ ((weights * likely * (1 - likely))[:, None] * features)
     return loss, slope, curve
 
 

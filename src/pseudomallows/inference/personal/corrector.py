@@ -32,19 +32,20 @@ MAX_USERS = 5000  # behind a correction by the law
 MAX_OF_WINDOW = 2500  # users who are looked at for each window
 N_LEARNT = 256  # places that are looked at with very many items
 MAX_CELLS = 4_000_000  # of a table of scores
-MARK_CELLS = 1_000_000  # scores behind the marks of a correction
+MARK_CELLS = 250_000  # scores behind the marks of a correction
 Floats = NDArray[np.float64]
 Others = Callable[[Clicks, int], Floats]
 
 
 class Corrector:
     """Learns corrections from the clicks of a fit. `scored` learns the scores again, without what
-    is hidden; `others` are the probabilities of clusters to blend with."""
+    is hidden, if something is to be hidden; `others` are the probabilities of clusters to blend
+    with."""
 
     def __init__(
         self,
         prefs: Clicks,
-        scored: Callable[[Clicks], PersonalModel],
+        scored: Callable[[Clicks], PersonalModel] | None,
         others: Others | None,
         rng: np.random.Generator,
     ):
@@ -60,6 +61,7 @@ class Corrector:
         windows, and these clicks, in the order drawn, serve all shorter windows too.
         """
         prefs = self._prefs
+        assert self._scored is not None
         most = np.where(prefs.is_informative, np.minimum(prefs.n_clicks - 2, WINDOWS[-1]), 0)
         able = np.flatnonzero(most >= 1)
         limit = most_users(MAX_USERS, prefs.n_items)
@@ -142,7 +144,7 @@ class Corrector:
         scores = model.scores_for(sample, rows, some)[~seen_table(sample, rows)]
         marks = marks_of(scores, later.windows[-1])
         parts = self._cases(PersonalChances(model), shown, later, marks)
-        return learn_correction(Cases.joined(parts), marks, of_scores)
+        return learn_correction(parts, marks, of_scores)
 
     def _cases(
         self, personal: PersonalChances, shown: Clicks, later: Later, marks: Floats
@@ -178,8 +180,8 @@ class Corrector:
     def _cases_of(self, law: Top, seen: Clicks, later: Later, window: int, marks: Floats) -> Cases:
         """The cases of some users: what the law said of places in their orders."""
         targets = came_true_at(later, law.items, window, seen.n_items)
-        stands_for = thin_places(targets, (law.items >= 0).sum(axis=1), window)
-        user, place = np.nonzero(stands_for)
+        n_unseen = (law.items >= 0).sum(axis=1)
+        user, place, stands_for = thin_places(targets, n_unseen, window)
         others = None
         if self._others is not None:
             others = self._others(seen, window)[user, law.items[user, place]]
@@ -188,7 +190,7 @@ class Corrector:
         return Cases(
             features_of(numbers, place, window, marks),
             targets[user, place],
-            stands_for[user, place] * of_users[user],
+            stands_for * of_users[user],
         )
 
 

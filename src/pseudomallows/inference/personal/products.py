@@ -20,9 +20,11 @@ from ...kernels.items.near import NearLaw, Rows, near_rows
 from ...kernels.items.products import (
     ClickLists,
     Head,
+    count_all_products,
     count_products,
     drop_products,
     mark_taken,
+    mirror_rows,
 )
 from ...kernels.items.weights import nonnegative_rows
 from ...posteriors.item_scores import ItemScores
@@ -31,7 +33,7 @@ from ...preferences import Clicks
 from ...preferences.hide import without_clicks
 from .click_shards import RemoteClicks, click_lists
 
-TOLERANCE = 1e-4  # of the weights of a regression in a blend
+TOLERANCE, ROUGH = 1e-4, 3e-4  # of the weights of a regression in a blend; with clicks hidden
 N_TARGETS = 32  # regressions in a task of a thread
 MAX_FACTORS = 32
 DENSE_EIGEN = 400  # items up to which all eigenvectors are as fast as some
@@ -171,13 +173,13 @@ class AllProducts(Products):
             return table
         if self._remote is not None:
             return self._remote.products(shares)
-        table, items = np.zeros((n_items, n_items)), np.arange(n_items)
-        head = Head(items.astype(np.int32), items, table)
+        table = np.zeros((n_items, n_items))
 
         def count(rows: slice) -> None:
-            count_products(self._lists, shares, head, rows.start, table[rows])
+            count_all_products(self._lists, shares, rows.start, table[rows])
 
         list(self.executor.map(count, blocks(n_items, N_TARGETS)))
+        mirror_rows(table)
         return table
 
     def norms(self, power: float) -> Floats:
@@ -198,7 +200,8 @@ class AllProducts(Products):
         solved = np.zeros_like(table)
         if start is not None and start.weights is not None:
             solved[:] = start.weights.T
-        law = (max(ridge * unit, 1e-6), lasso * unit, TOLERANCE)
+        tolerance = TOLERANCE if self.is_whole else ROUGH
+        law = (max(ridge * unit, 1e-6), lasso * unit, tolerance)
         solve_regressions(table, law, solved, self.executor)
         return ItemScores(np.ascontiguousarray(solved.T))
 
@@ -207,13 +210,16 @@ class AllProducts(Products):
         is_small = self.n_items <= DENSE_EIGEN
         table = self.of(power) if is_small else self._single(power)
         inverse = inverse_of(table, penalty)
-        weights = np.ascontiguousarray(inverse) / -np.diag(inverse)  # LAPACK has it by columns
+        weights = inverse / -np.diag(inverse)
         np.fill_diagonal(weights, 0.0)
         return ItemScores(weights)
 
     def _make_vectors(self, key: tuple[float, float]) -> Floats:
-        scales = self.scales(*key)
-        scaled = scales[:, None] * self.of(key[0]) * scales
+        is_small = self.n_items <= DENSE_EIGEN
+        table: NDArray[Any] = self.of(key[0]) if is_small else self._single(key[0])
+        scales: NDArray[Any] = self.scales(*key).astype(table.dtype)
+        scaled = scales[:, None] * table
+        scaled *= scales
         start = self.near_vectors.get(key)
         found = first_eigenvectors(scaled, start)
         self.near_vectors[key] = found
@@ -238,15 +244,18 @@ def inverse_of(matrix: NDArray[Any], penalty: Floats) -> NDArray[Any]:
 
     whole = np.array(matrix, order="F")
     whole[np.diag_indices(len(whole))] += penalty.astype(whole.dtype)
-    posv = lapack.sposv if whole.dtype == np.float32 else lapack.dposv
-    identity = np.eye(len(whole), dtype=whole.dtype, order="F")
-    _, found, info = posv(whole, identity, overwrite_a=True, overwrite_b=True)
+    is_single = whole.dtype == np.float32
+    potrf, potri = (lapack.spotrf, lapack.spotri) if is_single else (lapack.dpotrf, lapack.dpotri)
+    root, info = potrf(whole, lower=True, clean=False, overwrite_a=True)  # by columns
     if info != 0:  # pragma: no cover  # so small a penalty that single precision does not do
         return np.linalg.inv(matrix.astype(np.float64) + np.diag(penalty))
-    return np.asarray(found)
+    found, _ = potri(root, lower=True, overwrite_c=True)
+    turned = np.ascontiguousarray(found.T)  # by rows: the half above the diagonal is filled
+    mirror_rows(turned)
+    return turned
 
 
-def first_eigenvectors(matrix: Floats, start: Any = None) -> Floats:
+def first_eigenvectors(matrix: NDArray[Any], start: Any = None) -> Floats:
     """Those of the `MAX_FACTORS` largest eigenvalues of a symmetric matrix, largest first; with
     many items some more, which may be a `start` for a matrix near this one."""
     from scipy.linalg import eigh
@@ -255,8 +264,7 @@ def first_eigenvectors(matrix: Floats, start: Any = None) -> Floats:
     if n_items <= DENSE_EIGEN:
         first = max(n_items - MAX_FACTORS, 0)
         return np.asarray(eigh(matrix, subset_by_index=[first, n_items - 1])[1][:, ::-1])
-    single = matrix.astype(np.float32)
-    return subspace(lambda vectors: single @ vectors, n_items, start)
+    return subspace(lambda vectors: matrix @ vectors, n_items, start)
 
 
 def subspace(apply: Any, n_items: int, start: Any = None) -> Floats:

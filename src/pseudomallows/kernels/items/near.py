@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .weights import FIRST_ITEMS, MAX_SWEEPS, admit, descend
+from .weights import MAX_SWEEPS, descend, padded
 
 
 class NearLaw(NamedTuple):
@@ -83,6 +83,7 @@ def fill_inner(lists, shares, head, near, places, visits, inner):
         for b in range(n_near):
             other = head.places[near[b]]
             inner[a, b] = head.table[in_head, other] if in_head >= 0 and other >= 0 else 0.0
+        inner[a, n_near:] = 0.0
     for a in range(n_near):
         if not is_rare[a]:
             continue
@@ -104,30 +105,6 @@ def fill_inner(lists, shares, head, near, places, visits, inner):
 
 
 @njit(cache=True, nogil=True)
-def solve_near(inner, linear, law, weights):
-    """Weights of 0 or more of all of the items of `inner`, with active sets."""
-    n_near, norms = len(linear), np.diag(inner).copy()
-    is_active, left = np.zeros(n_near, dtype=np.bool_), np.empty(n_near)
-    for attempt in range(MAX_SWEEPS):
-        left[:] = linear
-        n_active = 0
-        for a in range(n_near):
-            is_active[a] = weights[a] > 0.0
-            if weights[a] > 0.0:
-                n_active += 1
-                for b in range(n_near):
-                    left[b] -= inner[a, b] * weights[a]
-        room = max(FIRST_ITEMS, n_active // 2)
-        n_new = admit(left, norms, (law.ridge, law.tolerance, room), -1, is_active)
-        if attempt > 0 and n_new == 0:
-            break
-        chosen = np.flatnonzero(is_active)
-        mine = weights[chosen]
-        descend(inner, linear[chosen], law.ridge, law.tolerance, chosen, mine)
-        weights[chosen] = mine
-
-
-@njit(cache=True, nogil=True)
 def near_rows(lists, shares, head, norms, law, targets, rows):
     """Regress each of the `targets` upon the items nearest to it, into `rows`.
 
@@ -137,7 +114,7 @@ def near_rows(lists, shares, head, norms, law, targets, rows):
     """
     n_items, most = len(norms), rows.items.shape[1]
     counts, touched = np.zeros(n_items), np.empty(n_items, dtype=np.int64)
-    places, inner = np.full(n_items, -1, dtype=np.int32), np.empty((most, most))
+    places, inner = np.full(n_items, -1, dtype=np.int32), np.empty(most * padded(most))
     visits = np.zeros(len(lists.starts), dtype=np.int32)  # the last: how many visits there were
     for row in range(len(rows.sizes)):
         item, size = targets[row], 0
@@ -145,10 +122,11 @@ def near_rows(lists, shares, head, norms, law, targets, rows):
         n_clicks = lists.item_starts[item + 1] - lists.item_starts[item]
         room = min(most, max(n_clicks, law.spare))
         near = choose_near(counts, touched[:n_touched], norms, item, room)
-        own = inner[: len(near), : len(near)]
+        width = padded(len(near))
+        own, left = inner[: len(near) * width].reshape(len(near), width), np.zeros(width)
         fill_inner(lists, shares, head, near, places, visits, own)
-        weights = np.zeros(len(near))
-        solve_near(own, counts[near] - law.lasso, law, weights)
+        weights, left[: len(near)] = np.zeros(len(near)), counts[near] - law.lasso
+        descend(own, (law.ridge, law.tolerance), MAX_SWEEPS, left, weights)
         for place in range(len(near)):
             if weights[place] > law.least:
                 rows.items[row, size], rows.weights[row, size] = near[place], weights[place]

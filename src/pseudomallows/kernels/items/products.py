@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+SQUARE = 32  # of a table, which is turned at a time
+
 
 class ClickLists(NamedTuple):
     """Users clicked `codes[starts[user]:starts[user + 1]]`; items were clicked by
@@ -48,6 +50,32 @@ def count_products(lists, shares, head, first, rows):
                 place = head.places[other]
                 if place >= 0:
                     row[place] += share
+
+
+@njit(cache=True, nogil=True)
+def count_all_products(lists, shares, first, rows):
+    """Add to `rows[r, other]` the products of item `first + r` with itself and all items after it:
+    those before it have the same, in their rows (`mirror_rows`)."""
+    for r in range(len(rows)):
+        item, row = first + r, rows[r]
+        for user in lists.users[lists.item_starts[item] : lists.item_starts[item + 1]]:
+            share = shares[user]
+            for place in range(lists.starts[user + 1] - 1, lists.starts[user] - 1, -1):
+                other = lists.codes[place]
+                if other < item:
+                    break
+                row[other] += share
+
+
+@njit(cache=True, nogil=True)
+def mirror_rows(table):
+    """Copy what is above the diagonal of a table to below it, square by square."""
+    size = len(table)
+    for top in range(0, size, SQUARE):
+        for left in range(top, size, SQUARE):
+            for a in range(top, min(top + SQUARE, size)):
+                for b in range(max(left, a + 1), min(left + SQUARE, size)):
+                    table[b, a] = table[a, b]
 
 
 @njit(cache=True, nogil=True)

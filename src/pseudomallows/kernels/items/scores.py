@@ -10,6 +10,7 @@ from ..click_rows import clicks_of
 
 CHUNK = 4096  # items scored at a time, so that they stay near
 WEIGHTS_CHUNK = 256  # the same where all rows of weights should stay near
+LOOK = 128  # items that are passed over together, if none has a score among the best
 
 
 class SparseRows(NamedTuple):
@@ -66,9 +67,10 @@ def add_sparse_rows(clicks, sparse, scores):
 
 @njit(cache=True, nogil=True)
 def add_factor_rows(clicks, factors, scores):
-    """The same by factors: an item's click does not count for itself."""
+    """The same by factors, four at a time: an item's click does not count for itself."""
     left, right, own = factors
     n_factors, n_items = right.shape
+    n_fours = n_factors // 4 * 4
     vectors = np.zeros((len(scores), n_factors), dtype=left.dtype)
     for row in range(len(scores)):
         for item in clicks_of(clicks, row):
@@ -77,7 +79,15 @@ def add_factor_rows(clicks, factors, scores):
         end = min(begin + CHUNK, n_items)
         for row in range(len(scores)):
             mine = scores[row, begin:end]
-            for factor in range(n_factors):
+            for first in range(0, n_fours, 4):
+                p, q = right[first, begin:end], right[first + 1, begin:end]
+                r, s = right[first + 2, begin:end], right[first + 3, begin:end]
+                a, b = vectors[row, first], vectors[row, first + 1]
+                c, d = vectors[row, first + 2], vectors[row, first + 3]
+                for place in range(len(mine)):
+                    now = mine[place] + a * p[place] + b * q[place]
+                    mine[place] = now + c * r[place] + d * s[place]
+            for factor in range(n_fours, n_factors):
                 share, part = vectors[row, factor], right[factor, begin:end]
                 for place in range(len(mine)):
                     mine[place] += share * part[place]
@@ -108,23 +118,36 @@ def sift_down(scores, ties, heap, size, place):
 
 
 @njit(cache=True, nogil=True)
+def has_as_much(scores, least):
+    """Is there a score of `least` or more?"""
+    number = np.int32(0)
+    for item in range(len(scores)):  # counted to the end, which takes many at a time
+        number = np.int32(number + np.int32(scores[item] >= least))
+    return number > 0
+
+
+@njit(cache=True, nogil=True)
 def fill_best(scores, ties, clicked, best):
     """Fill the items of the best scores, best first, that are not `clicked`; -1 if there are no
     more. Of equal scores the lower of `ties` is first."""
     room, size = len(best), 0
-    for item in range(len(scores)):
-        if size == room:
-            if scores[item] < scores[best[0]] or clicked[item]:
-                continue
-            if is_before(scores, ties, item, best[0]):
-                best[0] = item
-                sift_down(scores, ties, best, size, 0)
-        elif not clicked[item]:
-            best[size] = item
-            size += 1
+    for begin in range(0, len(scores), LOOK):
+        end = min(begin + LOOK, len(scores))
+        if size == room and not has_as_much(scores[begin:end], scores[best[0]]):
+            continue
+        for item in range(begin, end):
             if size == room:
-                for place in range(size // 2 - 1, -1, -1):
-                    sift_down(scores, ties, best, size, place)
+                if scores[item] < scores[best[0]] or clicked[item]:
+                    continue
+                if is_before(scores, ties, item, best[0]):
+                    best[0] = item
+                    sift_down(scores, ties, best, size, 0)
+            elif not clicked[item]:
+                best[size] = item
+                size += 1
+                if size == room:
+                    for place in range(size // 2 - 1, -1, -1):
+                        sift_down(scores, ties, best, size, place)
     if size < room:
         best[size:] = -1
         for place in range(size // 2 - 1, -1, -1):
@@ -137,13 +160,14 @@ def fill_best(scores, ties, clicked, best):
 @njit(cache=True, nogil=True)
 def rank_of(scores, ties, item):
     """The rank of an item by these scores."""
-    n_above, n_level, score = 0, 0, scores[item]
-    for other in range(len(scores)):
-        n_above += scores[other] > score
-        n_level += scores[other] == score
+    n_above, n_level, score, tie = np.int32(0), np.int32(0), scores[item], ties[item]
+    for other in range(len(scores)):  # in numbers as short as the scores, for many at a time
+        n_above = np.int32(n_above + np.int32(scores[other] > score))
+        n_level = np.int32(n_level + np.int32(scores[other] == score))
     if n_level > 1:
         for other in range(len(scores)):
-            n_above += scores[other] == score and ties[other] < ties[item]
+            is_before_it = (scores[other] == score) & (ties[other] < tie)
+            n_above = np.int32(n_above + np.int32(is_before_it))
     return n_above + 1
 
 
@@ -166,3 +190,20 @@ def rank_clicks(clicks, scores, ties, ranks):
         for item in clicks_of(clicks, row):
             ranks[place] = rank_of(scores[row], ties, item)
             place += 1
+
+
+@njit(cache=True, nogil=True)
+def fill_rankings(values, order, ties, rankings):
+    """Fill `rankings[row, ties[number]]`, from 1: the numbers by `values[row, number]`, least
+    first, of equal ones the lower number first. `order[row]` has them in order, but for ties, and
+    is mended."""
+    for row in range(len(values)):
+        mine, own = order[row], values[row]
+        begin = 0
+        for place in range(1, len(mine) + 1):
+            if place == len(mine) or own[mine[place]] != own[mine[begin]]:
+                if place - begin > 1:
+                    mine[begin:place] = np.sort(mine[begin:place])
+                begin = place
+        for place in range(len(mine)):
+            rankings[row, ties[mine[place]]] = place + 1

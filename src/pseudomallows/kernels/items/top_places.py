@@ -64,6 +64,26 @@ def look_up_places(sizes, shares, tables, logs, of_users, chances):
 
 
 @njit(cache=True, nogil=True)
+def choose_cases(came_true, n_unseen, law, rows, places, weights):
+    """Fill row and place of all of the first places, and of others that came true; of the rest so
+    many of each row, which stand for all of it by their weights. How many there are in all.
+
+    `law` is how many are first, and how many of the rest are chosen.
+    """
+    first, n_far = law
+    filled = 0
+    for row in range(len(came_true)):
+        step = max((n_unseen[row] - first) // n_far, 1)
+        for place in range(n_unseen[row]):
+            is_far = place >= first and came_true[row, place] == 0.0
+            if not is_far or (place + row) % step == 0:
+                rows[filled], places[filled] = row, place
+                weights[filled] = step if is_far else 1.0
+                filled += 1
+    return filled
+
+
+@njit(cache=True, nogil=True)
 def fill_from_places(best, values, items, probabilities):
     """Fill the items of the largest `values[row, place]`, of the items `best[row, place]`; of equal
     ones the first place wins. What there is not stays as it is."""

@@ -5,62 +5,135 @@ from numba import njit
 
 MAX_SWEEPS = 1000
 FIRST_ITEMS = 64  # that a regression begins with, and lets in at a time
+FEW_SWEEPS = 4  # of a descent while others wait to be let in
+LANES = 32  # numbers that a loop takes at a time
 TENDERNESS = 3.0  # ranks over which the value of a hit falls from most of it to little
 
 
 @njit(cache=True, nogil=True)
-def descend(products, linear, ridge, tolerance, chosen, weights):
-    """Coordinate descent on the first weights: half w'(products + ridge) w - linear'w, w >= 0.
-
-    `chosen` are the rows and columns of `products` that the weights stand for; `linear` is left as
-    it is.
-    """
-    size = len(chosen)
-    inner, left = (
-        np.empty((size, size), dtype=products.dtype),
-        linear.copy(),
-    )  # left is linear - products w
-    for a in range(size):
-        for b in range(size):
-            inner[a, b] = products[chosen[a], chosen[b]]
-    for a in range(size):
-        if weights[a] != 0.0:
-            for b in range(size):
-                left[b] -= inner[a, b] * weights[a]
-    for _ in range(MAX_SWEEPS):
-        change = 0.0
-        for a in range(size):
-            norm, old = inner[a, a], weights[a]
-            new = max(left[a] + norm * old, 0.0) / (norm + ridge)
-            step = inner.dtype.type(new - old)
-            if step != 0.0:
-                weights[a] = new
-                change = max(change, abs(step))
-                for b in range(size):
-                    left[b] -= inner[a, b] * step
-        if change <= tolerance:
-            break
+def padded(size):
+    """The length of a row of so many numbers with zeros behind, so that loops take `LANES` at a
+    time."""
+    return (size + LANES - 1) // LANES * LANES
 
 
 @njit(cache=True, nogil=True)
-def admit(left, norms, law, target, is_active):
-    """Let the items in that gain most by a weight, some at a time; how many there are."""
-    ridge, tolerance, room = law
-    gains, n_new = np.zeros(len(left), dtype=left.dtype), 0
+def step_of(gain, old, ridge, share):
+    """How far one weight moves: to where it is best, or to 0."""
+    return max((gain - ridge * old) * share, -old)
+
+
+@njit(cache=True, nogil=True)
+def descend(inner, law, n_sweeps, left, weights):
+    """Coordinate descent: least half w'(inner + ridge) w - linear'w with w >= 0, in at most so many
+    sweeps; whether the last one changed no weight by more than the tolerance.
+
+    `left` is linear - inner w, and stays so. `left` and the rows of `inner` are `padded`. The steps
+    of four weights are found one after the other, and taken from all of `left` together.
+    """
+    size, dtype = len(weights), inner.dtype
+    ridge, tolerance, n_fours = dtype.type(law[0]), law[1], size // 4 * 4
+    shares = np.empty(size, dtype=dtype)  # of a step for each unit of gain
+    for a in range(size):
+        shares[a] = dtype.type(1.0) / (inner[a, a] + ridge)
+    for _ in range(n_sweeps):
+        change = dtype.type(0.0)
+        for a in range(0, n_fours, 4):
+            one, two, three, four = inner[a], inner[a + 1], inner[a + 2], inner[a + 3]
+            r = step_of(left[a], weights[a], ridge, shares[a])
+            gain = left[a + 1] - one[a + 1] * r
+            s = step_of(gain, weights[a + 1], ridge, shares[a + 1])
+            gain = left[a + 2] - one[a + 2] * r - two[a + 2] * s
+            t = step_of(gain, weights[a + 2], ridge, shares[a + 2])
+            gain = left[a + 3] - one[a + 3] * r - two[a + 3] * s - three[a + 3] * t
+            u = step_of(gain, weights[a + 3], ridge, shares[a + 3])
+            most = max(max(abs(r), abs(s)), max(abs(t), abs(u)))
+            if most > 0.0:
+                change = max(change, most)
+                weights[a] += r
+                weights[a + 1] += s
+                weights[a + 2] += t
+                weights[a + 3] += u
+                for b in range(len(left)):
+                    left[b] = left[b] - one[b] * r - two[b] * s - three[b] * t - four[b] * u
+        for a in range(n_fours, size):
+            row, step = inner[a], step_of(left[a], weights[a], ridge, shares[a])
+            if step != 0.0:
+                change = max(change, abs(step))
+                weights[a] += step
+                for b in range(len(left)):
+                    left[b] -= row[b] * step
+        if change <= tolerance:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def take_rows(products, chosen, weights, left):
+    """Take from `left` the rows of the `chosen` items, each times its weight, four at a time."""
+    n_fours = len(chosen) // 4 * 4
+    for first in range(0, n_fours, 4):
+        a, b = products[chosen[first]], products[chosen[first + 1]]
+        c, d = products[chosen[first + 2]], products[chosen[first + 3]]
+        of_a, of_b = weights[first], weights[first + 1]
+        of_c, of_d = weights[first + 2], weights[first + 3]
+        for other in range(len(left)):
+            now = left[other] - a[other] * of_a - b[other] * of_b
+            left[other] = now - c[other] * of_c - d[other] * of_d
+    for place in range(n_fours, len(chosen)):
+        own, weight = products[chosen[place]], weights[place]
+        for other in range(len(left)):
+            left[other] -= own[other] * weight
+
+
+@njit(cache=True, nogil=True)
+def fill_pairs(products, chosen, n_known, inner):
+    """Fill `inner[a, b]`, the products of the `chosen` items, with zeros behind (`padded`); those
+    of the first `n_known` are there."""
+    for a in range(len(chosen)):
+        row, mine = products[chosen[a]], inner[a]
+        for b in range(n_known if a < n_known else 0, len(chosen)):
+            mine[b] = row[chosen[b]]
+        mine[len(chosen) : padded(len(chosen))] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def drop_zeros(bars, bar, chosen, weights):
+    """Drop the chosen items that have no weight; how many are left. Their `bars` are put back."""
+    n_kept = 0
+    for place in range(len(chosen)):
+        item = chosen[place]
+        if weights[place] > 0.0:
+            chosen[n_kept], weights[n_kept] = item, weights[place]
+            n_kept += 1
+        else:
+            bars[item] = bar[item]
+    return n_kept
+
+
+@njit(cache=True, nogil=True)
+def admit(left, shares, room, bars, chosen, size):
+    """Let the items in that gain most by a weight, at most about `room` at a time: append them to
+    the first `size` of the `chosen`. How many there are then, and how many would gain.
+
+    An item gains if what is `left` of it is above its bar, and then by its share of the square. The
+    bars of those that are in are out of reach.
+    """
+    gains, least, n_able = np.empty(len(left), dtype=left.dtype), left.dtype.type(0.0), 0
     for item in range(len(left)):
-        norm = norms[item] + ridge
-        if not is_active[item] and item != target and left[item] > tolerance * norm:
-            gains[item] = left[item] * left[item] / norm
-            n_new += 1
-    if n_new == 0:
-        return 0
-    least = 0.0
-    if n_new > room:
-        least = np.partition(gains, len(gains) - room)[len(gains) - room]
+        gains[item] = left[item] * left[item] * shares[item] if left[item] > bars[item] else least
     for item in range(len(left)):
-        if gains[item] > 0.0 and gains[item] >= least:
-            is_active[item] = True
-    return n_new
+        n_able += gains[item] > least
+    if n_able == 0:
+        return size, 0
+    if n_able > room:
+        least = np.partition(gains, len(gains) - room - 1)[len(gains) - room - 1]
+    for item in range(len(left)):
+        if gains[item] > least:
+            bars[item] = np.inf
+            chosen[size] = item
+            size += 1
+    return size, n_able
 
 
 @njit(cache=True, nogil=True)
@@ -72,46 +145,57 @@ def nonnegative_rows(products, ridge, lasso, tolerance, first, solved):
     a weight, or that would get one, are visited: the others are looked at after each descent, and
     those that gain most are let in.
     """
-    n_items, norms = len(products), np.diag(products).copy()
-    is_active, left = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=products.dtype)
+    n_items, dtype, law = len(products), products.dtype, (ridge, tolerance)
+    norms = np.diag(products) + dtype.type(ridge)
+    bar, bars = dtype.type(tolerance) * norms, np.empty(n_items, dtype=dtype)
+    shares, chosen = dtype.type(1.0) / norms, np.empty(n_items, dtype=np.int64)
+    mine, left = np.empty(n_items, dtype=dtype), np.empty(n_items, dtype=dtype)
+    inner = np.empty((n_items, padded(n_items) + 16), dtype=dtype)  # no power of 2, for the cache
+    near = np.empty(padded(n_items), dtype=dtype)
     for row in range(len(solved)):
-        target, weights = first + row, solved[row]
+        target, weights, is_done, n_known = first + row, solved[row], False, 0
         weights[target] = 0.0
-        for attempt in range(MAX_SWEEPS):
-            left[:] = products[target] - products.dtype.type(lasso)
-            n_active = 0
-            for item in range(n_items):
-                weight = weights[item]
-                is_active[item] = weight > 0.0
-                if weight > 0.0:
-                    n_active += 1
-                    for other in range(n_items):
-                        left[other] -= products[item, other] * weight
-            room = max(FIRST_ITEMS, n_active // 2)
-            n_new = admit(left, norms, (ridge, tolerance, room), target, is_active)
-            if attempt > 0 and n_new == 0:
+        found = np.flatnonzero(weights)
+        size = len(found)
+        chosen[:size], mine[:size] = found, weights[found]
+        bars[:] = bar
+        bars[found] = np.inf
+        bars[target] = np.inf
+        while True:
+            left[:] = products[target] - dtype.type(lasso)
+            take_rows(products, chosen[:size], mine, left)
+            n_old, room = size, max(FIRST_ITEMS, size // 2)
+            size, n_able = admit(left, shares, room, bars, chosen, n_old)
+            if is_done and size == n_old:
                 break
-            chosen = np.flatnonzero(is_active)
-            mine = weights[chosen]
-            linear = products[target][chosen] - products.dtype.type(lasso)
-            descend(products, linear, ridge, tolerance, chosen, mine)
-            weights[chosen] = mine
+            mine[n_old:size] = 0.0
+            fill_pairs(products, chosen[:size], n_known, inner)
+            near[: padded(size)] = 0.0
+            near[:size] = left[chosen[:size]]
+            n_sweeps = FEW_SWEEPS if n_able > room else MAX_SWEEPS
+            is_done = descend(inner, law, n_sweeps, near[: padded(size)], mine[:size])
+            n_known = size
+            if (mine[:size] == 0.0).sum() > size // 4:
+                size, n_known = drop_zeros(bars, bar, chosen[:size], mine), 0
+        weights[:] = 0.0
+        weights[chosen[:size]] = mine[:size]
 
 
 @njit(cache=True, nogil=True)
-def value_of_steps(ahead, more, steps, k, values):
+def value_of_steps(starts, ahead, more, steps, k, values):
     """Fill `values[s, case]`: what the rank of a hidden item is worth in the scores ahead + step
     times more, for each of the `steps`.
 
-    `ahead[case, item]` is how far an item is ahead of the hidden one, far below 0 for what was
-    clicked; `more` the same of one part. The value is near 1 for a rank among the first `k`, and
-    near 0 far beyond; of items level with the hidden one, half are before it.
+    `ahead[starts[case]:starts[case + 1]]` is how far items are ahead of the hidden one; `more` the
+    same of one part. The value is near 1 for a rank among the first `k`, and near 0 far beyond; of
+    items level with the hidden one, itself among them, half are before it.
     """
-    for case in range(len(ahead)):
+    for case in range(len(starts) - 1):
+        mine, own = ahead[starts[case] : starts[case + 1]], more[starts[case] : starts[case + 1]]
         for s in range(len(steps)):
             n_above, n_level, step = 0, 0, steps[s]
-            for item in range(ahead.shape[1]):
-                lead = ahead[case, item] + step * more[case, item]
+            for place in range(len(mine)):
+                lead = mine[place] + step * own[place]
                 n_above += lead > 0
                 n_level += lead == 0
             rank = n_above + 0.5 * (n_level - 1)  # the hidden item is level with itself

@@ -71,18 +71,21 @@ def share_before(lam, place, n_left):
 def fill_place_chances(lam, size, window, chances):
     """Fill `chances[place]`, of the first places among `size` unclicked items, to be among the next
     `window`; 0 from place `size` on."""
-    n_places = min(len(chances), size)
+    n_places, n_steps = min(len(chances), size), min(window, size)
     chances[:] = 0.0
-    for step in range(min(window, size)):
-        n_left = size - min(window, size) + 1 + step
+    rests = size - n_steps - n_places + np.arange(n_steps + n_places)  # items behind a place
+    falls, afters = np.exp(-lam * np.arange(n_places)), np.expm1(-lam * np.maximum(rests, 0))
+    befores = np.expm1(-lam * np.arange(n_places))
+    for step in range(n_steps):
+        n_left = size - n_steps + 1 + step
         n_known = min(n_places, n_left)
         scale = np.expm1(-lam * n_left) if lam > FLAT else -float(n_left)
         for place in range(n_known - 1, -1, -1):
             if lam > FLAT:
-                here = np.exp(-lam * place)
+                here = falls[place]
                 chosen = here * np.expm1(-lam) / scale
-                before = np.expm1(-lam * place) / scale
-                after = here * np.exp(-lam) * np.expm1(-lam * (n_left - place - 1)) / scale
+                before = befores[place] / scale
+                after = here * np.exp(-lam) * afters[n_places + step - place] / scale
             else:
                 chosen, before = 1.0 / n_left, place / n_left
                 after = (n_left - place - 1) / n_left

@@ -1,6 +1,9 @@
 """Recommendations by the order of each user's own."""
 
+from __future__ import annotations  # those of inner functions are not made for each request
+
 import warnings
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +52,7 @@ class OwnOrder(NamedTuple):
     sizes: NDArray[np.int64]
     shares: Floats
 
-    def take(self, rows: NDArray[np.int64]) -> "OwnOrder":
+    def take(self, rows: NDArray[np.int64]) -> OwnOrder:
         """Some of the users."""
         items, scores, sizes, shares = self
         return OwnOrder(items[rows], scores[rows], sizes[rows], shares[rows])
@@ -178,15 +181,16 @@ class PersonalChances:
             return correction.corrected(numbers, self.model.is_given, unseen, window)
         blend = np.empty((0, 0)) if others is None else others
         features = Features(law.rankings, law.scores, blend, law.of_users)
-        arrays = CorrectionArrays(
-            correction.coefficients,
-            correction.marks,
-            correction.knots,
-            correction.values,
-            correction.slopes,
-        )
-        correct_chances(clicks, features, arrays, window, law.chances)
+        correct_chances(clicks, features, self._arrays, window, law.chances)
         return law.chances
+
+    @cached_property
+    def _arrays(self) -> CorrectionArrays:
+        found = self.model.correction
+        assert isinstance(found, Correction)
+        return CorrectionArrays(
+            found.coefficients, found.marks, found.knots, found.values, found.slopes
+        )
 
 
 class PersonalRecommender(Recommender):
