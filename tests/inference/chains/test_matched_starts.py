@@ -81,6 +81,7 @@ def test_a_chain_goes_back_to_where_it_was():
     chain = start.empty(3, np.random.default_rng(1))
     chain.begin((np.arange(chain.population.n_rows) % 3).astype(np.int32))
     chain.sweep(adapt=True)
+    chain.know_values()
     there, values = chain.snapshot(), chain.values
     chain.sweep(adapt=True)
     assert (chain.snapshot().labels != there.labels).any()
