@@ -140,5 +140,4 @@ def log_likelihoods_of_clicks(
 @functools.lru_cache(maxsize=4)
 def walks_of(n_items: int, alpha: float) -> Walks:
     """What the walks of an alpha share; the blocks of rows ask one after the other."""
-    made: Walks = make_walks(np.array([alpha / n_items]), n_items)
-    return made
+    return make_walks(np.array([alpha / n_items]), n_items)

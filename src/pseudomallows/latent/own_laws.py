@@ -84,8 +84,7 @@ class FootruleLaw:
     @functools.cached_property
     def walks(self) -> Walks:
         """What the walks of each alpha share."""
-        made: Walks = make_walks(self.alphas / self.n_items, self.n_items)
-        return made
+        return make_walks(self.alphas / self.n_items, self.n_items)
 
     def log_likelihoods(self, clicks: ClickRows, rankings: Ranking) -> Floats:
         """``values[row, g]``."""

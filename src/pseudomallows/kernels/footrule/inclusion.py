@@ -31,10 +31,15 @@ class TaggedWalk(NamedTuple):
     joins: NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
-def tagged_walk(n_items, lam):
+def tagged_walk(n_items: int, lam: float) -> TaggedWalk:
     """The `TaggedWalk` of one lam, which is alpha / n_items and at most 300: beyond that no walk is
-    left but one."""
+    left but one. See `make_walks` for why it is not a kernel."""
+    return TaggedWalk(*tables_of_tagged_walk(n_items, lam))
+
+
+@njit(cache=True, nogil=True)
+def tables_of_tagged_walk(n_items, lam):
+    """The tables of `TaggedWalk`, in its order."""
     roots, decay = square_roots(n_items + 4), gap_decay(lam, n_items // 2 + 3)
     width = min(largest_state(decay, roots, n_items) + 2, n_items // 2) + 3
     ups, stays, downs, opens, joins = np.zeros((5, n_items + 1, width))
@@ -50,7 +55,7 @@ def tagged_walk(n_items, lam):
         for k in range(width):
             stays[t, k] *= 2 * k / (2 * k + 1)
             downs[t, k] *= (k - 1) / k if k > 0 else 0.0
-    return TaggedWalk(ups, stays, downs, opens, joins)
+    return ups, stays, downs, opens, joins
 
 
 @njit(cache=True, nogil=True)

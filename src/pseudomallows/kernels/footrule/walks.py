@@ -86,9 +86,15 @@ class Back(NamedTuple):
     scales: NDArray[np.float64]
 
 
+def make_walks(lams: NDArray[np.float64], n_items: int) -> Walks:
+    """The `Walks` of some lams. A kernel returns a plain tuple to Python: Ctrl-C while it makes
+    one with names would crash the process."""
+    return Walks(*tables_of_walks(lams, n_items))
+
+
 @njit(cache=True, nogil=True)
-def make_walks(lams, n_items):
-    """The `Walks` of some lams."""
+def tables_of_walks(lams, n_items):
+    """The tables of `Walks`, in its order."""
     n_laws, n_gaps, most = len(lams), min(n_items, MAX_GAPS) + 1, 0
     roots = square_roots(n_items + n_items // 2 + n_gaps + 8)
     sizes = np.empty(n_laws, dtype=np.int64)
@@ -110,7 +116,7 @@ def make_walks(lams, n_items):
             fill_gap_steps(bases[g], roots, gap, steps[g, gap])
         fill_tails(steps[g, 0], sizes[g], stride, tails[g], logs[g], widths[g])
         log_partitions[g] = logs[g, 0] + np.log(tails[g, 0, 1])
-    return Walks(lams, log_partitions, bases, steps, roots, tails, logs, stride, widths)
+    return lams, log_partitions, bases, steps, roots, tails, logs, stride, widths
 
 
 @njit(cache=True, nogil=True)

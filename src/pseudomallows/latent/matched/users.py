@@ -45,8 +45,7 @@ class ClusterLaws:
     def walks(self) -> Walks:
         """What their walks share; made here for all blocks."""
         n_items = self.ranks.shape[1]
-        walks: Walks = make_walks(self.alphas / n_items, n_items)
-        return walks
+        return make_walks(self.alphas / n_items, n_items)
 
 
 class MatchedLaws(NamedTuple):

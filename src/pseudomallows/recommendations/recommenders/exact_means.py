@@ -60,8 +60,7 @@ class Round:
         """What the walks of the laws share."""
         if self.kept_walks is not None:
             return self.kept_walks
-        made: Walks = make_walks(self.lams, self.laws.ranks.shape[1])
-        return made
+        return make_walks(self.lams, self.laws.ranks.shape[1])
 
 
 @dataclass(frozen=True)
@@ -343,7 +342,7 @@ class ExactMeans:
     @functools.cached_property
     def _most_draws(self) -> int:
         """Draws of each chain in a round, whose walks must have room."""
-        flattest: Walks = make_walks(np.array([self._alpha.min() / self.n_items]), self.n_items)
+        flattest = make_walks(np.array([self._alpha.min() / self.n_items]), self.n_items)
         of_a_draw = flattest.tails.nbytes * self.n_clusters * self.n_chains
         return max(1, ROUND_BYTES // of_a_draw)
 
