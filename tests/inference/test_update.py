@@ -67,7 +67,8 @@ def test_an_update_is_the_fit_of_all_clicks(method, n_clusters, part):
     assert newer.data.digest() == prefs.digest()
     assert newer.users.tolist() == prefs.users.tolist()
     assert newer.settings["n_users"] == everything.settings["n_users"]
-    assert newer.consensus.shape == everything.consensus.shape
+    n_draws = 150 if n_clusters == 1 else 25
+    assert newer.consensus.shape == (4, n_draws, n_clusters, 8)
     assert largest_difference(newer, everything) < FAR
     assert np.abs(newer.memberships - everything.memberships).max() < 0.1
     if n_clusters == 2:
@@ -126,6 +127,21 @@ def test_settings_are_those_of_the_fit():
     assert more.users.tolist()[-1] == "zoe"
     assert "updates" not in old.settings
     assert call_of(more) == "posterior.update(more, n_draws=40, rng=3)"
+
+
+def test_clusters_take_fewer_draws_unless_told_otherwise():
+    prefs = data(3, n_users=240)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        old = pm.fit(of_half_the_users(prefs), "mcmc", n_clusters=3, n_draws=40, rng=1)
+        newer = old.update(prefs, rng=2)
+        newest = newer.update({"zoe": [1, 2]}, rng=3)
+        told = newer.update({"zoe": [1, 2]}, n_draws=30, rng=3)
+    assert [each.consensus.shape[1] for each in (newer, newest, told)] == [25, 25, 30]
+    assert newest.settings["options"]["n_draws"] == 40  # which a new fit would have
+    assert "stretch" not in newest.settings
+    assert call_of(newest) == "posterior.update(more, rng=3)"
+    assert call_of(told) == "posterior.update(more, n_draws=30, rng=3)"
 
 
 def test_kept_latent_rankings_and_a_chosen_number_of_clusters_stay():

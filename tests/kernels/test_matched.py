@@ -253,3 +253,19 @@ def test_memberships_are_the_parts_of_the_sum_of_a_row():
     interpreted(kernels.weigh_logs)(logs, plain, parts)
     assert (plain == log_sums).all()
     assert (parts == memberships).all()
+
+
+def test_costs_are_rounded_and_none_is_below_0():
+    costs = np.random.default_rng(1).normal(size=(5, 7)) * 10
+    expected = np.rint((costs - costs.min(axis=1, keepdims=True)) * 64) / 64
+    kernels.round_costs(64.0, costs)
+    assert np.array_equal(costs, expected)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.int32])
+def test_scores_are_sums_over_the_cells(kind):
+    rng = np.random.default_rng(1)
+    counts, weights = rng.integers(0, 3, 40), rng.integers(1, 9, (40, 4)).astype(kind)
+    scores = np.ones(4)
+    kernels.add_scores(counts, weights, scores)
+    assert np.array_equal(scores, 1 + counts @ weights)

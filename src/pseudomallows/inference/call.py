@@ -15,6 +15,7 @@ from ..posteriors.diagnostics import (
     AgreementWarning,
     ContradictionWarning,
 )
+from ..posteriors.judged import Judged, judge_draws
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences
 from ..rankings import check_count
@@ -66,8 +67,8 @@ class Call:
         run = self.begin(plan)
         if file is not None and not run.population.sums_out:
             raise ValueError(UNSAVED)
-        result = self.until_good(run, file, plan.settings(), curve)
-        warn_if_doubtful(result, run.plan, run.population, run.unbounded, stacklevel=4)
+        result, judged = self.until_good(run, file, plan.settings(), curve)
+        warn_if_doubtful(result, run.plan, run.population, run.unbounded, judged, stacklevel=4)
         if file is not None:
             file.remove()
         return result
@@ -143,15 +144,17 @@ class Call:
 
     def until_good(
         self, run: Run, file: Checkpoint | None, options: dict[str, Any], curve: dict[str, Any]
-    ) -> Posterior:
+    ) -> tuple[Posterior, Judged | None]:
         """The result of the chains, which go on, if the plan lets them, until the draws are good or
-        at the limit."""
+        at the limit; and what they were found to be then."""
         found = self.posterior(run, run.run(file), options, curve)
         if not run.plan.goes_on:
-            return found
-        while (factor := stretch_needed(found, run.stretch)) > 1:
+            return found, None
+        judged = judge_draws(found)
+        while (factor := stretch_needed(judged, run.stretch)) > 1:
             found = self.posterior(run, run.go_on(factor), options, curve)
-        return replace(found, settings=found.settings | {"stretch": run.stretch})
+            judged = judge_draws(found)
+        return replace(found, settings=found.settings | {"stretch": run.stretch}), judged
 
     def posterior(
         self, run: Run, draws: dict[str, Any], options: dict[str, Any], curve: dict[str, Any]

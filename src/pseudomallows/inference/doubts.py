@@ -16,7 +16,7 @@ from ..posteriors.diagnostics import (
     VotesWarning,
     contradicts_equal_gaps,
 )
-from ..posteriors.judged import judge_draws
+from ..posteriors.judged import Judged, judge_draws
 from ..posteriors.posterior import Posterior
 from .methods.method import Plan
 
@@ -28,28 +28,30 @@ def warn_if_doubtful(
     plan: Plan,
     population: Population,
     unbounded: NDArray[np.bool_],
+    judged: Judged | None,
     stacklevel: int = 3,
 ) -> None:
     """Warn, on behalf of the caller of `fit`.
 
-    `unbounded[chain, cluster]`: does nothing in the data bound its alpha from above?
+    `unbounded[chain, cluster]`: does nothing in the data bound its alpha from above? `judged`: what
+    the draws were found to be, if they were looked at.
     """
     if plan.is_markov:
         doubts = _doubts_of_alpha(posterior, unbounded)
-        doubts += _doubts_of_chains(posterior, plan, population)
+        judged = judge_draws(posterior) if judged is None else judged
+        doubts += _doubts_of_chains(posterior, plan, population, judged)
     else:
         doubts = _doubts_of_weights(posterior)
     for doubt in doubts:
         warnings.warn(doubt, stacklevel=stacklevel)
 
 
-def stretch_needed(posterior: Posterior, stretch: int) -> int:
+def stretch_needed(judged: Judged, stretch: int) -> int:
     """How many times further apart the draws should be, 1 if they are good or at the limit.
 
     `stretch` is how much further apart they are already than at first. Chains that tell different
     stories get a second chance only: further apart on separate peaks, they stay as they are.
     """
-    judged = judge_draws(posterior)
     if judged.is_good or stretch >= MOST_STRETCH:
         return 1
     if not judged.rhat <= judged.poor_rhat:
@@ -74,7 +76,7 @@ def _doubts_of_alpha(posterior: Posterior, unbounded: NDArray[np.bool_]) -> list
 
 
 def _doubts_of_chains(
-    posterior: Posterior, plan: Plan, population: Population
+    posterior: Posterior, plan: Plan, population: Population, judged: Judged
 ) -> list[UserWarning]:
     doubts: list[UserWarning] = []
     matched = posterior.settings.get("matched")
@@ -82,7 +84,6 @@ def _doubts_of_chains(
         doubts.append(MatchedWarning(matched["effective_share"], len(matched["differences"])))
     if contradicts_equal_gaps(posterior.settings):
         doubts.append(VotesWarning(posterior.settings["votes"]["p_value"]))
-    judged = judge_draws(posterior)
     stuck = plan.method.stuck_chains(posterior, population, plan)
     if stuck or not judged.is_good:
         found = (judged.rhat, judged.effective_size, stuck, plan.method.advice(plan.case))

@@ -20,8 +20,9 @@ def call_of(posterior: Fit) -> str:
     """
     settings, options = posterior.settings, fit_options(posterior)
     if "updates" in settings:  # its draws go on from those of another
-        asked = {name: options[name] for name in ("n_draws",) if name in options}
-        asked["rng"] = settings.get("seed")
+        n_draws = options.get("n_draws")
+        is_asked = isinstance(posterior, Posterior) and n_draws == posterior.consensus.shape[1]
+        asked = ({"n_draws": n_draws} if is_asked else {}) | {"rng": settings.get("seed")}
         return f"posterior.update({_arguments('more', asked)})"
     given = {"method": settings.get("method")} | options | {"rng": settings.get("seed")}
     prefs = settings.get("reading", "prefs")  # how the file was read, if that is not usual
@@ -40,8 +41,9 @@ def fit_options(posterior: Fit) -> dict[str, Any]:
 
 
 def _options(posterior: Posterior) -> dict[str, Any]:
-    settings, n_draws = posterior.settings, posterior.consensus.shape[1]
-    method, n_clusters, stored = settings["method"], posterior.n_clusters, settings["options"]
+    settings, n_clusters = posterior.settings, posterior.n_clusters
+    method, stored = settings["method"], settings["options"]
+    n_draws = stored.get("n_draws", posterior.consensus.shape[1])  # an update may have fewer
     given: dict[str, Any] = {}
     if settings["alpha"] is not None and not stored.get("samples_alpha", True):
         given["alpha"] = settings["alpha"]

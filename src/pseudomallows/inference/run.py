@@ -333,7 +333,9 @@ class Run:
         self.log_posterior[chain, draw] = mixture.log_posterior()
         evidence = mixture.evidence
         with self._lock:
-            self.evidence = self.evidence + evidence  # a checkpoint may hold the old one
+            if self._latest is not None:  # which a checkpoint may hold
+                self.evidence = self.evidence.copy()
+            self.evidence += evidence
         self.shares[chain, draw] = mixture.shares
         if self.errors.size:
             self.errors[chain, draw] = mixture.errors

@@ -187,6 +187,24 @@ def fill_costs(cells, table, costs):
 
 
 @njit(cache=True, nogil=True)
+def round_costs(parts, costs):
+    """Take the least of each row off `costs[item, rank - 1]`, and round to one in `parts`."""
+    for item in range(len(costs)):
+        least = costs[item].min()
+        for rank in range(costs.shape[1]):
+            costs[item, rank] = np.rint((costs[item, rank] - least) * parts) / parts
+
+
+@njit(cache=True, nogil=True)
+def add_scores(counts, weights, scores):
+    """Add to `scores[cluster]` the sum of `counts[cell]` times `weights[cell, cluster]`."""
+    for cell in range(len(counts)):
+        if counts[cell]:
+            for cluster in range(len(scores)):
+                scores[cluster] += counts[cell] * weights[cell, cluster]
+
+
+@njit(cache=True, nogil=True)
 def fill_logs(clicks, size_places, log_weights, logs):
     """Add to `logs[row, cluster]` the `log_weights[size, item, cluster]` of the row's clicks."""
     for row in range(len(logs)):

@@ -1,9 +1,13 @@
 """What the draws of chains are judged by, however many numbers there are.
 
-Up to 10,000 numbers (ranks of items, cluster by cluster) the largest R-hat is to be 1.05 or less.
-The largest of more is above that by chance alone, and far above where memory leaves room for few
-draws: of 10 million ranks, in 4 chains of 10 independent draws, it is about 2. So three things are
-asked of them, which independent draws pass and chains that disagree fail:
+The largest R-hat of one consensus is to be 1.05 or less. Clusters have more numbers (ranks of
+items, cluster by cluster), and the largest of some thousand is above that by chance alone. So from
+a hundred draws on it may be as large as that of independent draws is in all but one of a thousand
+fits; and the mean over the items of each cluster is to be 1.05 or less.
+
+Of more than 10,000 numbers there may be few draws, as memory leaves room: of 10 million ranks, in
+4 chains of 10 independent draws, the largest R-hat is about 2. So three things are asked of them,
+which independent draws pass and chains that disagree fail:
 
 - The mean R-hat over items is 1.05 or less: most items are as they should be.
 - No R-hat of alpha is larger than those of independent draws are in all but one of a thousand fits.
@@ -24,8 +28,11 @@ from .diagnostics import BLOCK_OF_ITEMS, EFFECTIVE_SIZE_LIMIT, MANY, RHAT_LIMIT,
 from .posterior import Posterior
 
 CHANCE = 0.001  # that independent draws fail
+LEAST_DRAWS = 100  # of all chains, from which on clusters are judged by what chance does
 N_DEALS, ALLOWED = 4, 1.5  # deals that show what chance does, and how much of it is allowed
 POOR_RHAT = 1.2  # where the limit is 1.05: up to here, with care
+
+Row = tuple[str, float, float]  # what it is of, R-hat, its limit
 
 
 class Judged(NamedTuple):
@@ -57,25 +64,35 @@ def judge_draws(posterior: Posterior) -> Judged:
     """The draws of all clusters of a posterior, against what is wanted."""
     clusters = range(posterior.n_clusters)
     found = list(all_cores().map(lambda each: posterior.diagnostics(each, some=True), clusters))
-    sizes = [each.judged_effective_size for each in found]
-    enough = (float(np.min(sizes)), min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 4))
-    if posterior.n_items * posterior.n_clusters <= MANY:
-        worst = float(np.max([each.worst_rhat for each in found]))
-        return Judged("largest R-hat", worst, RHAT_LIMIT, *enough)
-    rows = _judge_many(posterior, found)
+    size = float(np.min([each.judged_effective_size for each in found]))
+    worst = float(np.max([each.worst_rhat for each in found]))
+    n_numbers, n_draws, part = posterior.n_items * posterior.n_clusters, posterior.weights.size, 4
+    if n_numbers > MANY:
+        rows = _judge_many(posterior, found)
+    elif posterior.n_clusters == 1 or n_draws < LEAST_DRAWS:
+        rows = [("largest R-hat", worst, RHAT_LIMIT)]
+    else:
+        limit = rhat_limit(n_numbers + posterior.n_clusters, *posterior.weights.shape)
+        rows = [_mean_rhat(found), ("largest R-hat", worst, limit)]
+        part = 8  # the least of many sizes is small by chance too
+    enough = (size, min(EFFECTIVE_SIZE_LIMIT, n_draws / part))
     return max((Judged(*row, *enough) for row in rows), key=lambda each: each._excess)
 
 
-def _judge_many(posterior: Posterior, found: list[Diagnostics]) -> list[tuple[str, float, float]]:
+def _judge_many(posterior: Posterior, found: list[Diagnostics]) -> list[Row]:
     n_chains, n_draws = posterior.weights.shape
     of_alpha = rhat_limit(posterior.n_clusters, n_chains, n_draws)
     largest, by_chance = rhats_of_deals(posterior.consensus)
     of_ranks = max(RHAT_LIMIT, 1 + ALLOWED * (by_chance - 1))
     return [
-        ("mean R-hat", float(np.max([each.rank_rhat.mean() for each in found])), RHAT_LIMIT),
+        _mean_rhat(found),
         ("R-hat of alpha", float(np.max([each.alpha_rhat for each in found])), of_alpha),
         ("largest R-hat", largest, of_ranks),
     ]
+
+
+def _mean_rhat(found: list[Diagnostics]) -> Row:
+    return "mean R-hat", float(np.max([each.rank_rhat.mean() for each in found])), RHAT_LIMIT
 
 
 def rhat_limit(n_numbers: int, n_chains: int, n_draws: int) -> float:

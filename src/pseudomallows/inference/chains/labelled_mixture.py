@@ -124,8 +124,7 @@ class LabelledMixture(MatchedMixture):
 
     def _matched_values(self) -> NDArray[np.float64]:
         """``[cluster]``: the matched log likelihood of its users."""
-        pairs = [(each.tally.curve(each.consensus), each.alpha) for each in self.clusters]
-        return np.array([curve(alpha) for curve, alpha in pairs])
+        return np.array([cluster.curve(cluster.alpha) for cluster in self.clusters])
 
     def _reorder(self) -> None:
         order = self._best_order()

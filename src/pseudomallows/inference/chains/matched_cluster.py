@@ -12,7 +12,7 @@ import numpy as np
 from ...distances.tallies import Ranking
 from ...files.saved import Saved
 from ...kernels.streams import CHAIN, start_stream
-from ...latent.click_laws import ClickTally
+from ...latent.click_laws import ClickTally, Curve
 from ...latent.population import DrawOrigin
 from ...rankings import MAX_ALPHA, rank_randomly
 from ..priors import LOWEST_ALPHA, Prior, log_density
@@ -60,6 +60,7 @@ class MatchedCluster:
         self.n_sweeps = 0
         self.log_step = math.log(0.1)
         self._stream = np.empty(1, dtype=np.uint64)
+        self._known: tuple[Place, Curve] | None = None
 
     @property
     def is_fixed(self) -> bool:
@@ -79,6 +80,17 @@ class MatchedCluster:
     def origin(self) -> DrawOrigin:
         """Of the latent rankings that go with the state."""
         return DrawOrigin(self.consensus.copy(), self.alpha, self.seed, self.n_sweeps)
+
+    @property
+    def curve(self) -> Curve:
+        """The matched log likelihood of the users under the consensus, for any alpha; it stays at
+        hand until one of the two changes."""
+        if self._known is not None:
+            place, curve = self._known
+            if place.tally is self.tally and place.consensus is self.consensus:
+                return curve
+        self._known = self.place, self.tally.curve(self.consensus)
+        return self._known[1]
 
     def log_prior(self) -> float:
         """Log prior density of alpha, if it is sampled."""
@@ -121,7 +133,7 @@ class MatchedCluster:
         if is_alpha_first:
             self._step_alpha(adapt)
         start_stream(self.seed, self.n_sweeps, CHAIN, self._stream)
-        self.consensus, how = self.consensus.copy(), self._proposals
+        self.consensus, self._known, how = self.consensus.copy(), None, self._proposals
         where = (self._stream, self.alpha, n_moves, self.consensus)
         self.tally.move(*where, how.move, how.leap)
         if not is_alpha_first:
@@ -131,7 +143,7 @@ class MatchedCluster:
         """A random walk on log alpha."""
         if self._prior is None:
             return
-        curve, alpha = self.tally.curve(self.consensus), self.alpha
+        curve, alpha = self.curve, self.alpha
         here = curve(alpha) + log_density(self._prior, alpha) + math.log(alpha)
         for _ in range(self.n_alpha_steps):
             step = math.exp(self.log_step) * self.rng.standard_normal()
@@ -164,7 +176,7 @@ class MatchedCluster:
         """Take the best consensus at this alpha, then the best alpha, by the matched posterior."""
         self.consensus = self.tally.best(self.alpha)
         if self._prior is not None:
-            curve, prior = self.tally.curve(self.consensus), self._prior
+            curve, prior = self.curve, self._prior
             self.alpha = best_on_grid(
                 lambda alpha: curve(alpha) + log_density(prior, alpha), self.alpha
             )

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...distances.tallies import Counts, Ranking
-from ...engines.executors import all_cores, blocks, is_remote
+from ...engines.executors import all_cores, is_remote
 from ...files.saved import Saved
+from ...kernels.matched import add_scores
 from ...kernels.streams import CENTRE, start_stream, uniform
 from ...latent.click_laws import ClickLaw, ClickTally
 from ...latent.matched.users import (
@@ -38,7 +39,6 @@ FIRST_MOVES = 100.0
 TARGET = 0.6  # of the corrections are to be accepted, unless no sweep can be longer
 ROUND_MOVES = 10.0  # swaps of each of several clusters in a round, for each item
 SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall in log likelihood
-BLOCK_OF_WEIGHTS = 1 << 16  # that are multiplied at a time
 UNKNOWN = Values(math.nan, math.nan)
 
 
@@ -238,7 +238,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
     def _weigh(self) -> Values:
         if self.n_clusters == 1 and not self.is_corrected:
             cluster = self.clusters[0]
-            value = cluster.tally.curve(cluster.consensus)(cluster.alpha)
+            value = cluster.curve(cluster.alpha)
             return Values(value, value)
         return self._users.weigh(self.matched_laws(), self.laws() if self.is_corrected else None)
 
@@ -267,14 +267,11 @@ class MatchedMixture(Clustered[MatchedCluster]):
         if self._reference is None:
             return np.arange(self.n_clusters)
         from scipy.optimize import linear_sum_assignment
-        from scipy.sparse import csr_array
 
-        counts = [cluster.tally.counts.ravel() for cluster in self.clusters]
         n_users = np.stack([cluster.tally.n_users for cluster in self.clusters])
         scores = np.zeros((self.n_clusters, self.n_clusters))
-        for part in blocks(len(counts[0]), BLOCK_OF_WEIGHTS):
-            mine = csr_array(np.stack([each[part] for each in counts]))
-            scores += mine @ self._reference_weights[part].astype(np.float64, copy=False)
+        for cluster, mine in zip(self.clusters, scores, strict=True):
+            add_scores(cluster.tally.counts.ravel(), self._reference_weights, mine)
         if self._reference_slopes is not None:
             scores *= self._reference_slopes
         scores = (scores + n_users @ self._reference_constants).T
@@ -320,7 +317,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
         sharpest = [c.tally.best(a) for c, a in zip(self.clusters, sharp, strict=True)]
         found = []
         for cluster, alpha, best in zip(self.clusters, sharp, sharpest, strict=True):
-            here = cluster.tally.curve(cluster.consensus)(cluster.alpha)
+            here = cluster.curve(cluster.alpha)
             found.append(cluster.tally.curve(best)(alpha) >= here - FALL)
         if self.law.is_exact or not any(found):
             return found

@@ -211,7 +211,8 @@ class SizeTally:
         draws says which consensus is best. In whole parts of 1, so that any order of draws has the
         same sum."""
         costs = self.costs(alpha)
-        return np.rint((costs - costs.min(axis=1, keepdims=True)) * PARTS) / PARTS
+        kernels.round_costs(PARTS, costs)
+        return costs
 
     def curve(self, consensus: Ranking) -> "AlphaCurve":
         """The matched log likelihood as a function of alpha."""
