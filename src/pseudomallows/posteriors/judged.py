@@ -11,6 +11,9 @@ asked of them, which independent draws pass and chains that disagree fail:
   themselves: dealt to the chains at random, they have no chains that could disagree. Half as much
   again is allowed, since successive draws of good chains may be a little alike. With few draws only
   chains that are some standard deviations apart are found out so, but of every single item.
+
+Chains that each looked for their own clusters need not agree. Each is judged by its own halves, and
+since these are two only, chance makes their R-hats larger: the limit is what chance allows.
 """
 
 from typing import NamedTuple
@@ -59,10 +62,15 @@ def judge_draws(posterior: Posterior) -> Judged:
     found = list(all_cores().map(lambda each: posterior.diagnostics(each, some=True), clusters))
     sizes = [each.judged_effective_size for each in found]
     enough = (float(np.min(sizes)), min(EFFECTIVE_SIZE_LIMIT, posterior.weights.size / 4))
-    if posterior.n_items * posterior.n_clusters <= MANY:
+    n_numbers = posterior.n_items * posterior.n_clusters
+    if n_numbers <= MANY:
         worst = float(np.max([each.worst_rhat for each in found]))
-        return Judged("largest R-hat", worst, RHAT_LIMIT, *enough)
-    rows = _judge_many(posterior, found)
+        if not posterior.has_own_divisions:
+            return Judged("largest R-hat", worst, RHAT_LIMIT, *enough)
+        n_chains, n_draws = posterior.weights.shape
+        limit = rhat_limit(n_numbers * n_chains, 1, n_draws)
+        return Judged("largest R-hat within a chain", worst, limit, *enough)
+    rows = (_judge_within if posterior.has_own_divisions else _judge_many)(posterior, found)
     return max((Judged(*row, *enough) for row in rows), key=lambda each: each._excess)
 
 
@@ -75,6 +83,20 @@ def _judge_many(posterior: Posterior, found: list[Diagnostics]) -> list[tuple[st
         ("mean R-hat", float(np.max([each.rank_rhat.mean() for each in found])), RHAT_LIMIT),
         ("R-hat of alpha", float(np.max([each.alpha_rhat for each in found])), of_alpha),
         ("largest R-hat", largest, of_ranks),
+    ]
+
+
+def _judge_within(posterior: Posterior, found: list[Diagnostics]) -> list[tuple[str, float, float]]:
+    """The same for chains that need not agree, each by itself. The mean R-hat of the halves of one
+    chain is no check: with few draws chance alone makes it large."""
+    n_chains, n_draws = posterior.weights.shape
+    of_alpha = rhat_limit(posterior.n_clusters * n_chains, 1, n_draws)
+    deals = [rhats_of_deals(chain[None]) for chain in posterior.consensus]
+    largest, by_chance = np.max(deals, axis=0).tolist()
+    of_ranks = max(RHAT_LIMIT, 1 + ALLOWED * (by_chance - 1))
+    return [
+        ("R-hat of alpha within a chain", float(np.max([d.alpha_rhat for d in found])), of_alpha),
+        ("largest R-hat within a chain", largest, of_ranks),
     ]
 
 
