@@ -24,7 +24,7 @@ def test_info_says_how_far_chains_with_their_own_clusters_agree(clicks, here, ca
     capsys.readouterr()
     assert run("info", "own.pm", "--json") == 0
     words = json.loads(capsys.readouterr().out)["divisions"]
-    assert words.startswith("Each of the 4 chains divides the users in its own way: two chains put")
+    assert words.startswith("Each of the 4 chains looked for its own clusters; two of them divide")
 
 
 def test_info_of_rankings_shows_the_first_user(here, capsys):

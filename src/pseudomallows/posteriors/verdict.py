@@ -22,6 +22,7 @@ POOR_SIZE = 10.0  # up to here, with care
 SAME_USERS = 0.9  # whom chains with their own clusters divide alike, if these are to be described
 GOOD_CALIBRATION, POOR_CALIBRATION = 0.03, 0.1
 USE = "use the order and its intervals."
+SETTLED = "Each chain has settled, and there are enough draws."
 DIVISIONS_ADVICE = "Use these clusters to recommend; to describe groups, use fewer clusters."
 CHAIN_NOTE = (
     "R-hat compares the chains, or the halves of one: far above 1, they disagree. Successive draws "
@@ -99,6 +100,7 @@ def _judge_chains(posterior: Posterior) -> Verdict:
     words += _words_of_starts(posterior) + _words_of_votes(posterior)
     same_users = posterior.settings["divisions"]["same_users"] if is_own else 1.0
     if same_users < SAME_USERS and answer == "yes":
+        words = f"{SETTLED} {describe_divisions(posterior)}."
         return Verdict("with care", words, DIVISIONS_ADVICE, checks, note)
     if contradicts_equal_gaps(posterior.settings) and answer == "yes":
         return Verdict("with care", words, "Use gaps='free'.", checks, note)
@@ -125,8 +127,8 @@ def describe_divisions(posterior: Posterior) -> str:
     """How far chains agree that each looked for their own clusters, and which describes them."""
     found = posterior.settings["divisions"]
     return (
-        f"Each of the {len(posterior.consensus)} chains divides the users in its own way: two "
-        f"chains put {found['same_users']:.0%} of them in the same cluster (adjusted Rand index "
+        f"Each of the {len(posterior.consensus)} chains looked for its own clusters; two of them "
+        f"divide {found['same_users']:.0%} of the users the same way (adjusted Rand index "
         f"{found['rand_index']:.2f}). Recommendations average over all chains; the clusters "
         f"described are those of chain {found['chain'] + 1}, the likeliest"
     )

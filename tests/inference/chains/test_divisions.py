@@ -20,8 +20,10 @@ from pseudomallows.latent.registry import make_population
 from pseudomallows.posteriors.diagnostics import effective_size, rhat
 from pseudomallows.posteriors.judged import judge_draws
 from pseudomallows.posteriors.verdict import DIVISIONS_ADVICE, WITHIN_NOTE, judge
+from pseudomallows.recommendations.recommend import best_of_one
 from pseudomallows.recommendations.recommenders import kendall
 from pseudomallows.recommendations.recommenders.registry import chances_of
+from pseudomallows.web.models.summary import Summary
 
 ARRAYS = ("consensus", "alpha", "weights", "log_posterior", "best", "shares", "chain_memberships")
 OWN = {"n_clusters": 4, "n_draws": 20, "divisions": "own", "rng": 3}
@@ -188,7 +190,7 @@ def test_chains_that_stand_still_are_told_from_chains_that_are_apart(n_items, n_
         DIVISIONS_ADVICE,
         WITHIN_NOTE,
     )
-    assert "50% of them in the same cluster (adjusted Rand index 0.10)" in verdict.words
+    assert "divide 50% of the users the same way (adjusted Rand index 0.10)" in verdict.words
     assert "chain 1, the likeliest" in verdict.words
     moved = good.consensus.copy()
     moved[2, n_draws // 2 :] = n_items + 1 - moved[2, n_draws // 2 :]  # one chain turns round
@@ -230,6 +232,20 @@ def test_new_users_weigh_the_chains_by_their_clicks():
     np.testing.assert_array_equal(
         of_clusters, pm.recommendations.memberships(posterior.described, new)
     )
+
+
+def test_a_service_recommends_by_all_chains_and_names_the_clusters_of_one():
+    posterior = fitted()
+    codes, recommended = posterior.clicks.clicks_of(7), pm.recommend(posterior, 3)
+    items, probabilities, mine = best_of_one(posterior, codes, 7, 3)
+    assert items == recommended.items[7].tolist()
+    assert probabilities == recommended.probabilities[7].tolist()
+    assert mine == posterior.memberships[7].tolist()
+    names = [str(item) for item in posterior.items]
+    summary = Summary(posterior, posterior.clicks, names)
+    assert summary.alphas() == posterior.described.alpha.mean(axis=(0, 1)).tolist()
+    rows = json.loads(summary.clusters())["clusters"]
+    assert [row["users"] for row in rows] == np.bincount(posterior.labels, minlength=4).tolist()
 
 
 def test_reasons_and_similar_users_are_those_of_the_chain_that_describes():
@@ -309,7 +325,7 @@ def test_the_report_and_the_figures_are_of_the_chain_that_describes(tmp_path):
     posterior = fitted()
     pm.report(posterior, tmp_path / "report.html", n_examples=1)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "divides the users in its own way" in page
+    assert "looked for its own clusters" in page
     share = posterior.described.shares.mean(axis=(0, 1))[0]
     assert f"{100 * share:.0f}" in page
     assert f"({share:.0%})" in pm.plots.top_k(posterior).get_title()
