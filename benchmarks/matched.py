@@ -7,7 +7,8 @@ its recommendations for all, "matched", "mcmc" that draws latent rankings (augme
 the adjusted Rand index against the truth. (d) a million users, 200 items: from a Parquet log to
 "matched" and recommendations for all in a Parquet file, in one process, with its peak memory.
 (e) the shipped purchases, and msweb with `--msweb FOLDER`, split as in `recommenders.py`: 10 and 20
-clusters by "mcmc" (4 chains of 100 draws), with the accuracy of their recommendations.
+clusters by "mcmc" (4 chains of 100 draws), with the accuracy of their recommendations;
+`--divisions own` lets each chain find its own clusters, `--numbers 20` takes 20 clusters alone.
 
 Takes about ten minutes; `--cases 1` takes (a) alone, `--first 4 --cases 4` (d), with `--users`.
 """
@@ -130,7 +131,7 @@ def from_parquet(n_users, seed):
     print(f"{n_checks} comparisons with the exact likelihood, {share:.0%} effective")
 
 
-def real_clusters(folder, seed):
+def real_clusters(folder, seed, divisions, numbers):
     """How well clusters that have converged recommend, and whether they have."""
     rows = []
     for name, split in SPLITS.items():
@@ -138,9 +139,10 @@ def real_clusters(folder, seed):
             continue
         data = split(Path(folder), seed)
         prefs = pm.Preferences.from_clicks(data.train)
-        for n_clusters in (10, 20):
+        for n_clusters in numbers:
             started = clocks()
-            posterior = pm.fit(prefs, "mcmc", n_clusters=n_clusters, n_draws=100, rng=seed)
+            how = {"n_clusters": n_clusters, "n_draws": 100, "divisions": divisions, "rng": seed}
+            posterior = pm.fit(prefs, "mcmc", **how)
             seconds, spent = np.subtract(clocks(), started)
             items = pm.recommend(posterior, data.k).items
             hits = np.take_along_axis(data.hidden, items, axis=1).mean(axis=1)
@@ -156,13 +158,14 @@ def real_clusters(folder, seed):
             found += f"{sizes.min():.0f}", f"{np.median(sizes):.0f}"
             row = [name, f"{n_clusters}", words(seconds), words(spent), *found, accuracy]
             rows.append(row)
-            print(*row, flush=True)
+            print(*row, posterior.settings.get("divisions", ""), flush=True)
     heads = ["data", "clusters", "fit", "CPU", "R-hat", "99 %", "effective", "median"]
     print_table([*heads, "accuracy"], rows)
 
 
 def main():
-    options = arguments(__doc__, seed=1, first=1, cases=4, users=1_000_000, msweb="")
+    more = {"msweb": "", "divisions": "shared", "numbers": "10,20"}
+    options = arguments(__doc__, seed=1, first=1, cases=4, users=1_000_000, **more)
     warnings.simplefilter("ignore")  # the table says what they would
     small = pm.simulate_clicks(200, 20, [5.0, 5.0], 5, rng=1).preferences
     for each in ONE.values():  # compile
@@ -175,7 +178,12 @@ def main():
         lambda: one_cluster(pm.datasets.online_retail(min_purchases=13), options.seed),
         lambda: clusters(options.seed),
         lambda: from_parquet(options.users, options.seed),
-        lambda: real_clusters(options.msweb, options.seed),
+        lambda: real_clusters(
+            options.msweb,
+            options.seed,
+            options.divisions,
+            [int(number) for number in options.numbers.split(",")],
+        ),
     ]
     for case in cases[options.first - 1 : options.cases]:
         case()

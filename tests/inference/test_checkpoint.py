@@ -45,6 +45,7 @@ FITS = {
     ),
     "ranked clusters": ("partial", {"n_clusters": 2, "refresh": 1, **SHORT}),
     "exact clusters": ("clicks", {"method": "mcmc", "n_clusters": 2, "n_chains": 1, **SHORT}),
+    "own clusters": ("clicks", {"method": "mcmc", "n_clusters": 2, "divisions": "own", **SHORT}),
     "matched clusters": ("clicks", {"method": "matched", "n_clusters": 2, **SHORT}),
     "latent clusters": (
         "clicks",

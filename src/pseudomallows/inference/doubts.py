@@ -68,10 +68,11 @@ def _doubts_of_weights(posterior: Posterior) -> list[UserWarning]:
 
 
 def _doubts_of_alpha(posterior: Posterior, unbounded: NDArray[np.bool_]) -> list[UserWarning]:
+    unbounded = unbounded[posterior.described_chains]
     clusters = np.flatnonzero(unbounded.mean(axis=0) >= 0.5).tolist()
     if not clusters:
         return []
-    medians = np.median(posterior.alpha, axis=(0, 1))[clusters].tolist()
+    medians = np.median(posterior.described.alpha, axis=(0, 1))[clusters].tolist()
     return [AlphaWarning(clusters, medians, posterior.n_clusters)]
 
 

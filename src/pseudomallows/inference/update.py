@@ -180,8 +180,9 @@ def _going_on(usual: Plan, posterior: Posterior) -> Plan:
 
 def _shortened(plan: Plan) -> Plan:
     """Of several clusters the draws are most of the time, and each is nearly independent of the
-    next: fewer do, as long as they are good."""
-    n_draws = -(-LEAST_DRAWS // plan.method.n_chains)
+    next: fewer do, as long as they are good. One chain may describe the clusters by itself."""
+    n_chains = 1 if plan.method.has_own_divisions else plan.method.n_chains
+    n_draws = -(-LEAST_DRAWS // n_chains)
     if not plan.case.has_clusters or plan.n_draws <= n_draws:
         return plan
     return replace(plan, n_draws=n_draws, goes_on=True)

@@ -18,6 +18,7 @@ from ..rankings import MAX_ALPHA
 from .names import (
     AUGMENTATIONS,
     CALIBRATIONS,
+    DIVISIONS,
     ERROR_MODELS,
     GAPS,
     METHODS,
@@ -58,6 +59,7 @@ NAMED = {  # options that are names, and these names
     "update": UPDATES,
     "move": tuple(MOVES),
     "start": STARTS,
+    "divisions": DIVISIONS,
     "errors": ERROR_MODELS,
     "gaps": GAPS,
 }
@@ -214,6 +216,7 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "stretch": not _is_count(settings.get("stretch", 1)),
         "reading": not isinstance(settings.get("reading", ""), str),
         "starts": not _has_numbers(settings.get("starts"), STARTS_FIELDS),
+        "divisions": not _are_divisions(settings, options),
         "votes": not _has_numbers(settings.get("votes"), ("p_value",)),
         "matched": not _has_numbers(settings.get("matched"), ("effective_share",)),
         "order": options.get("order") not in (None, *ORDERS),
@@ -302,6 +305,19 @@ def _are_parts(value: Any) -> bool:
         and isinstance(part.get("part"), str)
         and _has_numbers(part, ("weight", "worth", "error"))
         for part in value
+    )
+
+
+def _are_divisions(settings: dict[str, Any], options: dict[str, Any]) -> bool:
+    """Of chains that each looked for their own clusters: one of them describes these."""
+    found, n_chains = settings.get("divisions"), options.get("n_chains")
+    if found is None:
+        return "divisions" not in settings
+    return (
+        _has_numbers(found, ("rand_index", "same_users"))
+        and _is_count(found.get("chain"))
+        and _is_count(n_chains)
+        and found["chain"] < n_chains
     )
 
 

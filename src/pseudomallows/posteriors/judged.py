@@ -15,6 +15,9 @@ which independent draws pass and chains that disagree fail:
   themselves: dealt to the chains at random, they have no chains that could disagree. Half as much
   again is allowed, since successive draws of good chains may be a little alike. With few draws only
   chains that are some standard deviations apart are found out so, but of every single item.
+
+Chains that each looked for their own clusters need not agree. Each is judged by its own halves, and
+since these are two only, chance makes their R-hats larger: the limit is what chance allows.
 """
 
 from typing import NamedTuple
@@ -65,18 +68,26 @@ def judge_draws(posterior: Posterior) -> Judged:
     clusters = range(posterior.n_clusters)
     found = list(all_cores().map(lambda each: posterior.diagnostics(each, some=True), clusters))
     size = float(np.min([each.judged_effective_size for each in found]))
-    worst = float(np.max([each.worst_rhat for each in found]))
-    n_numbers, n_draws, part = posterior.n_items * posterior.n_clusters, posterior.weights.size, 4
-    if n_numbers > MANY:
-        rows = _judge_many(posterior, found)
-    elif posterior.n_clusters == 1 or n_draws < LEAST_DRAWS:
-        rows = [("largest R-hat", worst, RHAT_LIMIT)]
+    n_draws, part = posterior.weights.size, 4
+    if posterior.n_items * posterior.n_clusters > MANY:
+        rows = (_judge_within if posterior.has_own_divisions else _judge_many)(posterior, found)
     else:
-        limit = rhat_limit(n_numbers + posterior.n_clusters, *posterior.weights.shape)
-        rows = [_mean_rhat(found), ("largest R-hat", worst, limit)]
-        part = 8  # the least of many sizes is small by chance too
+        rows = _judge_some(posterior, found)
+        part = 4 if rows[-1][-1] == RHAT_LIMIT else 8  # the least of many is small by chance too
     enough = (size, min(EFFECTIVE_SIZE_LIMIT, n_draws / part))
     return max((Judged(*row, *enough) for row in rows), key=lambda each: each._excess)
+
+
+def _judge_some(posterior: Posterior, found: list[Diagnostics]) -> list[Row]:
+    worst = float(np.max([each.worst_rhat for each in found]))
+    n_numbers = posterior.n_clusters * (posterior.n_items + 1)
+    n_chains, n_draws = posterior.weights.shape
+    if posterior.has_own_divisions:
+        limit = rhat_limit(n_numbers * n_chains, 1, n_draws)
+        return [("largest R-hat within a chain", worst, limit)]
+    if posterior.n_clusters == 1 or posterior.weights.size < LEAST_DRAWS:
+        return [("largest R-hat", worst, RHAT_LIMIT)]
+    return [_mean_rhat(found), ("largest R-hat", worst, rhat_limit(n_numbers, n_chains, n_draws))]
 
 
 def _judge_many(posterior: Posterior, found: list[Diagnostics]) -> list[Row]:
@@ -88,6 +99,20 @@ def _judge_many(posterior: Posterior, found: list[Diagnostics]) -> list[Row]:
         _mean_rhat(found),
         ("R-hat of alpha", float(np.max([each.alpha_rhat for each in found])), of_alpha),
         ("largest R-hat", largest, of_ranks),
+    ]
+
+
+def _judge_within(posterior: Posterior, found: list[Diagnostics]) -> list[Row]:
+    """The same for chains that need not agree, each by itself. The mean R-hat of the halves of one
+    chain is no check: with few draws chance alone makes it large."""
+    n_chains, n_draws = posterior.weights.shape
+    of_alpha = rhat_limit(posterior.n_clusters * n_chains, 1, n_draws)
+    deals = [rhats_of_deals(chain[None]) for chain in posterior.consensus]
+    largest, by_chance = np.max(deals, axis=0).tolist()
+    of_ranks = max(RHAT_LIMIT, 1 + ALLOWED * (by_chance - 1))
+    return [
+        ("R-hat of alpha within a chain", float(np.max([d.alpha_rhat for d in found])), of_alpha),
+        ("largest R-hat within a chain", largest, of_ranks),
     ]
 
 

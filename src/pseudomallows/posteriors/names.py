@@ -10,4 +10,5 @@ AUGMENTATIONS = ("matched", "exact", "metropolis")
 UPDATES = ("sampled", "expected")
 GAPS = ("auto", "equal", "free")  # between the neighbours of a consensus from votes
 STARTS = ("map", "random")
+DIVISIONS = ("shared", "own")  # of the users, by the chains of several clusters of clicks
 ERROR_MODELS = ("none", "bernoulli", "logistic")

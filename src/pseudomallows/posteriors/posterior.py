@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from ..preferences import Clicks, Preferences
 from ..preferences.frames import make_frame
 from ..rankings import orderings_of
 from . import many_items
-from .diagnostics import MANY, Diagnostics, effective_size, in_blocks, rhat, weighted_effective_size
+from .diagnostics import MANY, Diagnostics, weighted_effective_size
 from .intervals import cp_ordering, intervals_of, mean_ranks_of, shortest_span
 
 KINDS = ("cp", "map", "mean")
@@ -98,7 +98,7 @@ class Posterior:
         words += f"{n_items:,} items"
         if n_clusters > 1:  # numbered as in the report and the figures
             words += f", {n_clusters} clusters; in calls, cluster 1 is cluster=0"
-        shares, n_shown = self.shares.mean(axis=(0, 1)), 10 if n_clusters == 1 else 5
+        shares, n_shown = self.described.shares.mean(axis=(0, 1)), 10 if n_clusters == 1 else 5
         parts = []
         for cluster in range(min(n_clusters, MAX_CLUSTERS_SHOWN)):
             rows = [
@@ -169,13 +169,52 @@ class Posterior:
         return first if self.errors.shape[2] == 1 else 1 / (1 + np.exp(first))
 
     @property
+    def has_own_divisions(self) -> bool:
+        """Did each chain look for its own clusters (``divisions="own"``)?"""
+        return "divisions" in self.settings
+
+    @property
+    def described_chains(self) -> slice:
+        """The chains of `described`."""
+        chain = self.settings["divisions"]["chain"] if self.has_own_divisions else None
+        return slice(None) if chain is None else slice(chain, chain + 1)
+
+    @property
+    def described(self) -> Posterior:
+        """The draws that describe the clusters: this posterior; or, if each chain looked for its
+        own clusters (``divisions="own"``), the likeliest chain alone.
+
+        `memberships`, `labels`, `point_consensus` and all else that is said of a cluster come from
+        these draws, since clusters of other chains are of other users. Recommendations come from
+        all chains.
+        """
+        return self._likeliest if self.has_own_divisions else self
+
+    @cached_property
+    def _likeliest(self) -> Posterior:
+        chains, settings = self.described_chains, dict(self.settings)
+        del settings["divisions"]
+        weights = self.weights[chains]
+        return replace(
+            self,
+            consensus=self.consensus[chains],
+            alpha=self.alpha[chains],
+            weights=weights / weights.sum(),
+            log_posterior=self.log_posterior[chains],
+            settings=settings,
+            latent=self.latent[chains],
+            shares=self.shares[chains],
+            chain_memberships=self.chain_memberships[chains],
+        )
+
+    @property
     def memberships(self) -> NDArray[np.float64]:
         """``memberships[user, cluster]``: probability that a user belongs to a cluster.
 
-        The mean over the chains, from the exact likelihood of what is known about the user. A user
-        of whom nothing is known gets the shares of the clusters.
+        The mean over the chains of `described`, from the exact likelihood of what is known about
+        the user. A user of whom nothing is known gets the shares of the clusters.
         """
-        return np.asarray(self.chain_memberships.mean(axis=0, dtype=np.float64))
+        return np.asarray(self.described.chain_memberships.mean(axis=0, dtype=np.float64))
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -195,7 +234,12 @@ class Posterior:
 
     def _draws(self, cluster: int) -> NDArray[np.int32]:
         self.check_cluster(cluster)
-        return self.consensus[:, :, cluster].reshape(-1, self.n_items)
+        return self.described.consensus[:, :, cluster].reshape(-1, self.n_items)
+
+    @property
+    def _draw_weights(self) -> NDArray[np.float64]:
+        """Of `_draws`."""
+        return self.described.weights.ravel()
 
     def rank_probabilities(self, cluster: int = 0) -> NDArray[np.float64]:
         """``probabilities[item, rank - 1]`` is the weighted share of draws with that rank.
@@ -203,14 +247,14 @@ class Posterior:
         For up to 20,000 items; the other methods have no such limit.
         """
         many_items.check_room(self.n_items)
-        return share_of_ranks(self._draws(cluster), self.weights.ravel())
+        return share_of_ranks(self._draws(cluster), self._draw_weights)
 
     def pair_probabilities(self, cluster: int = 0) -> NDArray[np.float64]:
         """``probabilities[item, other]``: that `item` comes before `other` in the consensus, by the
         weighted share of draws; 1/2 for an item and itself. For up to 20,000 items."""
         many_items.check_room(self.n_items)
         table = np.zeros((self.n_items, self.n_items))
-        for ranks, weight in zip(self._draws(cluster), self.weights.ravel(), strict=True):
+        for ranks, weight in zip(self._draws(cluster), self._draw_weights, strict=True):
             table += weight * (ranks[:, None] < ranks[None, :])
         np.fill_diagonal(table, 0.5)
         return table
@@ -254,13 +298,13 @@ class Posterior:
         """The items of the CP consensus, best first."""
         if self._has_table:
             return cp_ordering(self.rank_probabilities(cluster))
-        return many_items.cp_items(self._draws(cluster), self.weights.ravel())
+        return many_items.cp_items(self._draws(cluster), self._draw_weights)
 
     def mean_ranks(self, cluster: int = 0) -> NDArray[np.float64]:
         """Mean rank of each item."""
         if self._has_table:
             return mean_ranks_of(self.rank_probabilities(cluster))
-        return many_items.mean_ranks(self._draws(cluster), self.weights.ravel())
+        return many_items.mean_ranks(self._draws(cluster), self._draw_weights)
 
     def shares_of_ranks(
         self, items: NDArray[np.int64], last: int, cluster: int = 0
@@ -268,8 +312,8 @@ class Posterior:
         """``shares[place, rank - 1]``: probabilities of the ranks 1 to `last` of some items."""
         if self._has_table:
             return self.rank_probabilities(cluster)[items, :last]
-        weights = self.weights.ravel()
-        return many_items.shares_of_ranks(self._draws(cluster), weights, items, last)
+        draws, weights = self._draws(cluster), self._draw_weights
+        return many_items.shares_of_ranks(draws, weights, items, last)
 
     def intervals(self, probability: float | str = 0.95, cluster: int = 0) -> NDArray[Any]:
         """Highest-density interval of each item's rank: ``[item]`` is (lowest, highest).
@@ -283,13 +327,13 @@ class Posterior:
             return self.alpha_intervals()
         if self._has_table:
             return intervals_of(self.rank_probabilities(cluster), probability)
-        return many_items.intervals(self._draws(cluster), self.weights.ravel(), probability)
+        return many_items.intervals(self._draws(cluster), self._draw_weights, probability)
 
     def alpha_intervals(self, probability: float = 0.95) -> NDArray[np.float64]:
         """Highest-density interval of alpha: ``[cluster]`` is (lowest, highest)."""
         if not 0 < probability <= 1:
             raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
-        draws, weights = self.alpha.reshape(-1, self.n_clusters), self.weights.ravel()
+        draws, weights = self.described.alpha.reshape(-1, self.n_clusters), self._draw_weights
         rows = [shortest_span(values, weights, probability) for values in draws.T]
         return np.array(rows)
 
@@ -300,22 +344,19 @@ class Posterior:
 
     def diagnostics(self, cluster: int = 0, some: bool = False) -> Diagnostics:
         """R-hat and effective sample size of each item's rank and of alpha; with `some`, of 10,000
-        items at most, evenly spread, which is enough to judge the chains by."""
+        items at most, evenly spread, which is enough to judge the chains by.
+
+        Chains that each looked for their own clusters need not agree: there R-hat is the largest of
+        the chains by themselves, and the effective size the sum of theirs.
+        """
         self.check_cluster(cluster)
         ranks = self.consensus[:, :, cluster]
         is_sample = some and self.n_items > MANY
         if is_sample:
             ranks = ranks[:, :, np.linspace(0, self.n_items - 1, MANY).astype(np.int64)]
         scale = self.effective_size / self.weights.size
-        alpha = self.alpha[:, :, cluster]
-        is_fixed = bool((np.ptp(alpha, axis=1) == 0).all())  # estimated, by each chain for itself
-        return Diagnostics(
-            in_blocks(rhat, ranks),
-            scale * in_blocks(effective_size, ranks),
-            1.0 if is_fixed else float(rhat(alpha)),
-            scale * float(alpha.size if is_fixed else effective_size(alpha)),
-            is_sample,
-        )
+        how = (scale, self.has_own_divisions, is_sample)
+        return Diagnostics.of(ranks, self.alpha[:, :, cluster], *how)
 
     def to_frame(self, cluster: int = 0, probability: float = 0.95) -> Any:
         """A pandas frame, best item first: item, rank, lowest and highest rank, mean rank."""
@@ -394,7 +435,7 @@ def common_consensus(posterior: Posterior) -> NDArray[np.int32]:
     """One consensus for all; of several clusters, by mean rank over the population."""
     if posterior.n_clusters == 1:
         return posterior.point_consensus()
-    shares = posterior.shares.mean(axis=(0, 1))
+    shares = posterior.described.shares.mean(axis=(0, 1))
     every = range(posterior.n_clusters)
     means = [posterior.mean_ranks(cluster) for cluster in every]
     return orderings_of(orderings_of(shares @ np.array(means))).astype(np.int32) + 1

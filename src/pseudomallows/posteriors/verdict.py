@@ -19,11 +19,19 @@ from .personal import Fit, PersonalFit
 from .posterior import Posterior
 
 POOR_SIZE = 10.0  # up to here, with care
+SAME_USERS = 0.9  # whom chains with their own clusters divide alike, if these are to be described
 GOOD_CALIBRATION, POOR_CALIBRATION = 0.03, 0.1
 USE = "use the order and its intervals."
+SETTLED = "Each chain has settled, and there are enough draws."
+DIVISIONS_ADVICE = "Use these clusters to recommend; to describe groups, use fewer clusters."
 CHAIN_NOTE = (
     "R-hat compares the chains, or the halves of one: far above 1, they disagree. Successive draws "
     "are alike; the effective number says how many independent draws they are worth."
+)
+WITHIN_NOTE = (
+    "Each chain looked for its own clusters, so R-hat compares the halves of each chain: far above "
+    "1, they disagree. Successive draws are alike; the effective number says how many independent "
+    "draws those of all chains are worth."
 )
 DRAW_NOTE = (
     "The draws are independent, so there is no chain that could fail to settle, and R-hat has no "
@@ -79,6 +87,8 @@ def _judge_chains(posterior: Posterior) -> Verdict:
         ("draws", f"{posterior.weights.size:,}", ""),
     ]
     answer, words = _answer(judged)
+    is_own = posterior.has_own_divisions
+    note = WITHIN_NOTE if is_own else CHAIN_NOTE
     matched = posterior.settings.get("matched")
     if matched is not None:
         share, limit = matched["effective_share"], LEAST_EFFECTIVE_SHARE
@@ -86,24 +96,41 @@ def _judge_chains(posterior: Posterior) -> Verdict:
         if share < limit and answer == "yes":
             words = "The draws have settled, but on an approximation that is too rough here."
             words += _words_of_starts(posterior)
-            return Verdict("with care", words, "Use method='mcmc'.", checks, CHAIN_NOTE)
+            return Verdict("with care", words, "Use method='mcmc'.", checks, note)
     words += _words_of_starts(posterior) + _words_of_votes(posterior)
+    same_users = posterior.settings["divisions"]["same_users"] if is_own else 1.0
+    if same_users < SAME_USERS and answer == "yes":
+        words = f"{SETTLED} {describe_divisions(posterior)}."
+        return Verdict("with care", words, DIVISIONS_ADVICE, checks, note)
     if contradicts_equal_gaps(posterior.settings) and answer == "yes":
-        return Verdict("with care", words, "Use gaps='free'.", checks, CHAIN_NOTE)
+        return Verdict("with care", words, "Use gaps='free'.", checks, note)
     if answer != "no" and len(posterior.consensus) == 1:
         words += " There is only one chain; several (n_chains=4) would be a stronger check."
     advice = "" if answer == "yes" else _advice(posterior)
-    return Verdict(answer, words, advice, checks, CHAIN_NOTE)
+    return Verdict(answer, words, advice, checks, note)
 
 
 def _words_of_starts(posterior: Posterior) -> str:
     """Whether the users could be divided in another way, which R-hat cannot know."""
+    if posterior.has_own_divisions:
+        return f" {describe_divisions(posterior)}."
     starts = posterior.settings.get("starts")
     if starts is None:
         return ""
     return (
         f" These clusters are the best of {starts['n_starts']} starts; the runner-up divides "
         f"{starts['same_users']:.0%} of the users the same way."
+    )
+
+
+def describe_divisions(posterior: Posterior) -> str:
+    """How far chains agree that each looked for their own clusters, and which describes them."""
+    found = posterior.settings["divisions"]
+    return (
+        f"Each of the {len(posterior.consensus)} chains looked for its own clusters; two of them "
+        f"divide {found['same_users']:.0%} of the users the same way (adjusted Rand index "
+        f"{found['rand_index']:.2f}). Recommendations average over all chains; the clusters "
+        f"described are those of chain {found['chain'] + 1}, the likeliest"
     )
 
 
@@ -135,7 +162,8 @@ def _answer(judged: Judged) -> tuple[str, str]:
 
 def _advice(posterior: Posterior) -> str:
     slow = posterior.settings.get("method") == "pseudo" and posterior.clicks is not None
-    words = SLOW_ADVICE if slow else CLUSTER_ADVICE if posterior.n_clusters > 1 else ADVICE
+    shares_clusters = posterior.n_clusters > 1 and not posterior.has_own_divisions
+    words = SLOW_ADVICE if slow else CLUSTER_ADVICE if shares_clusters else ADVICE
     return words[0].upper() + words[1:] + "."
 
 

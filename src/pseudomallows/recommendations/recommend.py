@@ -12,12 +12,13 @@ from ..engines.executors import Executor, Threads, all_cores, blocks, check_loca
 from ..markup import Markup, bar, card, table
 from ..posteriors.intervals import intervals_of
 from ..posteriors.personal import Fit, check_fit
+from ..posteriors.posterior import Posterior
 from ..preferences.frames import make_frame
 from ..rankings import check_count
 from .choice import Choice, choice_of
 from .latent import LatentRanks
 from .recommenders.chances import MAX_ERROR, Chances, Floats, Users
-from .recommenders.registry import recommender_of
+from .recommenders.registry import describer_of, recommender_of
 from .users import check_posterior, clicks_of_one, has_no_clicks, new_users, users_of
 
 WAYS = ("look_up", "draws")
@@ -250,7 +251,10 @@ def best_of_one(
     else:
         errors = np.empty_like(probabilities)
         chances.fill_allowed(ONE_USER, choice, items, probabilities, errors)
-    memberships = chances.memberships()
+    is_own = isinstance(posterior, Posterior) and posterior.has_own_divisions
+    memberships = (
+        describer_of(posterior).memberships(users, ONE) if is_own else chances.memberships()
+    )
     mine = None if memberships is None else memberships[0].tolist()
     return items[0].tolist(), probabilities[0].tolist(), mine
 
@@ -273,7 +277,8 @@ def memberships(
         From the exact probability of the clicks under each draw and cluster, which also weighs the
         draws, as if the user had been in the fit. The Monte Carlo error is at most 0.005 if there
         are enough draws. Draws and clusters that hardly count are left out. By Spearman's and
-        Ulam's distance from a walk over draws and clusters, whose error may be larger.
+        Ulam's distance from a walk over draws and clusters, whose error may be larger. Where each
+        chain looked for its own clusters, those of the likeliest one (``posterior.described``).
 
     Examples
     --------
@@ -285,7 +290,7 @@ def memberships(
     """
     check_posterior(posterior)
     new = Users(new_users(posterior, clicks), None)
-    return recommender_of(posterior).memberships(new, executor or all_cores())
+    return describer_of(posterior).memberships(new, executor or all_cores())
 
 
 def user_intervals(

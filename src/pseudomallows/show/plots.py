@@ -274,7 +274,7 @@ def reliability(evaluation: Evaluation, ax: "Axes | None" = None) -> "Axes":
 def shares(posterior: Posterior, ax: "Axes | None" = None) -> "Axes":
     """Share of each cluster in the population, with its 95 % interval."""
     ax = _axes(ax, width=6.4, height=4)
-    draws = posterior.shares.reshape(-1, posterior.n_clusters)
+    draws = posterior.described.shares.reshape(-1, posterior.n_clusters)
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
     means, places = draws.mean(axis=0), np.arange(1, posterior.n_clusters + 1)
     ax.bar(places, means, color=COLOUR, alpha=0.7)
@@ -343,7 +343,7 @@ def distances(scores: DistanceScores, ax: "Axes | None" = None) -> "Axes":
 def _title(words: str, posterior: Posterior, cluster: int) -> str:
     if posterior.n_clusters == 1:
         return words
-    share = posterior.shares[:, :, cluster].mean()
+    share = posterior.described.shares[:, :, cluster].mean()
     return f"{words}, cluster {cluster + 1} ({share:.0%})"
 
 

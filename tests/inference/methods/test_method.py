@@ -98,6 +98,7 @@ def options_of(method, kind, n_clusters):
     if kind == "clicks":
         names |= {"order", "update"} if method == "pseudo" else set()
         names |= {"augmentation"} if method == "mcmc" else set()
+        names |= {"divisions"} if method in ("mcmc", "matched") and n_clusters > 1 else set()
         names |= {"n_swaps"} if method == "mcmc" and n_clusters == 1 else set()
     return names
 
@@ -268,6 +269,7 @@ BAD_VALUES = [  # method, kind, clusters, option, value, error, message
     ("mcmc", "full", 1, "leap", 0, ValueError, "must be 1 or more, got 0"),
     ("mcmc", "full", 1, "n_moves", 0, ValueError, "must be 1 or more, got 0"),
     ("mcmc", "full", 1, "start", "best", ValueError, "one of 'map', 'random', got 'best'"),
+    ("matched", "clicks", 2, "divisions", "each", ValueError, "'shared', 'own', got 'each'"),
     ("mcmc", "clicks", 1, "augmentation", "x", ValueError, "'exact', 'metropolis', got 'x'"),
     ("mcmc", "clicks", 1, "n_swaps", 0, ValueError, "must be 1 or more, got 0"),
     ("mcmc", "votes", 1, "gaps", "wide", ValueError, "one of 'auto', 'equal', 'free', got 'wide'"),

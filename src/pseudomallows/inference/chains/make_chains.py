@@ -14,7 +14,7 @@ from ..methods.method import Plan
 from .clusters import Cluster
 from .matched_cluster import MatchedProposals
 from .matched_mixture import MatchedMixture
-from .matched_starts import N_FINALISTS, Comparison, MatchedStart
+from .matched_starts import N_FINALISTS, OWN_PREPARATION, Comparison, MatchedStart
 from .matched_starts import PREPARATION as MATCHED_PREPARATION
 from .mixture import Mixture
 from .starts import PREPARATION, StartCluster, is_unbounded, prepare
@@ -103,7 +103,10 @@ def make_chains(population: Population, plan: Plan, rng: np.random.Generator) ->
     they share."""
     if not plan.method.is_matched(plan.case):
         return LatentChains(population, plan)
-    return (GrownChains if plan.last_draws else MatchedChains)(population, plan, rng)
+    if plan.last_draws:
+        return GrownChains(population, plan, rng)
+    own = plan.method.has_own_divisions and plan.case.has_clusters
+    return (OwnChains if own else MatchedChains)(population, plan, rng)
 
 
 class LatentChains:
@@ -239,6 +242,31 @@ class MatchedChains:
         return chain.unbounded()
 
 
+class OwnChains(MatchedChains):
+    """Chains of several clusters on the matched law, each of which begins at its own guess, so that
+    they may divide the users in different ways."""
+
+    def __init__(self, population: Population, plan: Plan, rng: np.random.Generator):
+        super().__init__(population, plan, rng)
+        self.guesses, self.preparation = 0, OWN_PREPARATION
+
+    def make_ready(self, report: Callable[[], None]) -> None:
+        """They share nothing."""
+
+    def start(
+        self,
+        number: int,
+        earlier: Earlier | None,
+        rng: np.random.Generator,
+        report: Callable[[], None],
+    ) -> MatchedMixture:
+        """A chain at its start; its clusters keep the order that they have there."""
+        first = self._start.clusters(self._n_clusters, rng, report)
+        chain = self._start.begin_at(first, rng)
+        chain.follow(first.laws())
+        return chain
+
+
 class GrownChains(MatchedChains):
     """Chains on the matched law that go on, each from a draw of a chain on fewer clicks."""
 
@@ -246,6 +274,7 @@ class GrownChains(MatchedChains):
         super().__init__(population, plan, rng)
         self.guesses = 0
         self._last_draws = plan.last_draws
+        self._is_own = plan.method.has_own_divisions
 
     def make_ready(self, report: Callable[[], None]) -> None:
         """They share nothing but the order of their clusters."""
@@ -257,9 +286,9 @@ class GrownChains(MatchedChains):
         rng: np.random.Generator,
         report: Callable[[], None],
     ) -> MatchedMixture:
-        """The chain of this number; its clusters keep the order of the first one."""
+        """The chain of this number; its clusters keep the order of the first one, or their own."""
         chain = self._start.go_on(self._last_draws[number], rng)
         if self._n_clusters > 1:
-            reference = self._last_draws[0]
+            reference = self._last_draws[number if self._is_own else 0]
             chain.follow(ClusterLaws(reference.consensus, reference.alpha))
         return chain

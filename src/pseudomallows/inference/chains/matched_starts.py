@@ -1,5 +1,6 @@
 """Where chains on the matched law start: at its best place, or at a good guess of the clusters."""
 
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -35,6 +36,8 @@ MANY_ITEMS, FEWER = 20_000, 4  # from so many items on, so many times fewer roun
 FIRST_ROUNDS = 40  # of each chain, which leave the place where all begin
 CORRECTED_ROUNDS = 10  # of one whose warmup goes on to leave it, by rounds that are corrected
 PREPARATION = N_STARTS * GUESS_ROUNDS + N_FINALISTS * LAST_ROUNDS + SETTLE_ROUNDS
+OWN_PREPARATION = PREPARATION - (N_FINALISTS - 1) * LAST_ROUNDS  # of a guess that is not compared
+_filters = threading.Lock()  # what is done about warnings is the same for all threads
 
 
 class Comparison(NamedTuple):
@@ -333,7 +336,7 @@ def guess_labels(
     """Labels by k-means."""
     from scipy.cluster.vq import kmeans2
 
-    with warnings.catch_warnings():
+    with _filters, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of empty clusters, which the mixture fills
         return np.asarray(kmeans2(features, n_clusters, minit="++", iter=20, seed=rng)[1])
 

@@ -301,11 +301,7 @@ class Mixture(Clustered[Cluster]):
 
     def _best_order(self, memberships: Memberships, reference: Memberships) -> NDArray[np.int64]:
         """The order of the clusters that agrees best with the memberships of reference."""
-        from scipy.optimize import linear_sum_assignment
-
-        overlaps = np.empty((self.n_clusters, self.n_clusters))
-        fill_overlaps(self.population.row_weights, reference, memberships, overlaps)
-        return np.asarray(linear_sum_assignment(-overlaps)[1])
+        return order_like(self.population.row_weights, reference, memberships)
 
     def _reorder(self, order: NDArray[np.int64]) -> None:
         self.clusters = [self.clusters[number] for number in order]
@@ -354,3 +350,20 @@ def _row_log_likelihoods(
         [population.row_log_likelihoods(chosen, center, alpha) for center, alpha in clusters],
         axis=1,
     )
+
+
+def order_like(
+    weights: Counts, reference: NDArray[np.floating], memberships: NDArray[np.floating]
+) -> NDArray[np.int64]:
+    """The order of the clusters of ``memberships[row, cluster]`` that agrees best with those of a
+    reference.
+
+    >>> reference = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> order_like(np.ones(3, dtype=np.int64), reference, 1 - reference)
+    array([1, 0])
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    overlaps = np.empty((memberships.shape[1], memberships.shape[1]))
+    fill_overlaps(weights, reference, memberships, overlaps)
+    return np.asarray(linear_sum_assignment(-overlaps)[1])

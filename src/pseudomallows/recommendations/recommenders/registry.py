@@ -33,6 +33,12 @@ def recommender_of(posterior: Fit) -> Recommender:
     return _made.setdefault(posterior, _make(posterior)) if kept is None else kept
 
 
+def describer_of(posterior: Fit) -> Recommender:
+    """That of the draws which describe the clusters."""
+    has_draws = isinstance(posterior, Posterior)
+    return recommender_of(posterior.described if has_draws else posterior)
+
+
 def _make(posterior: Fit) -> Recommender:
     if isinstance(posterior, PersonalFit):
         clusters = None if posterior.clusters is None else recommender_of(posterior.clusters)

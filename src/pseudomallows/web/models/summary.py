@@ -30,7 +30,8 @@ T = TypeVar("T")
 
 def _with_draws(fit: Fit) -> Posterior | None:
     """What has a consensus: clusters or all users, if there are such beside their own orders."""
-    return fit.clusters or fit.population if isinstance(fit, PersonalFit) else fit
+    found = fit.clusters or fit.population if isinstance(fit, PersonalFit) else fit
+    return None if found is None else found.described
 
 
 class Summary:
@@ -67,7 +68,7 @@ class Summary:
         """Mean concentration of each cluster."""
         if isinstance(self.posterior, PersonalFit):
             return [self.posterior.mean_alpha]
-        means: list[float] = self.posterior.alpha.mean(axis=(0, 1)).tolist()
+        means: list[float] = self.posterior.described.alpha.mean(axis=(0, 1)).tolist()
         return means
 
     @property
