@@ -15,7 +15,7 @@ from ..files.saved import Saved
 from ..latent.population import Population
 from ..preferences import Preferences
 from ..rankings import MAX_ALPHA
-from .chains.divisions import describe_divisions
+from .chains.divisions import compare_divisions
 from .chains.make_chains import Chain, Earlier, make_chains
 from .chains.matched_starts import N_STARTS, Comparison
 from .chains.mixture import order_like
@@ -216,7 +216,7 @@ class Run:
             for parts in (self.unbounded, self.evidence):
                 parts[chain] = parts[chain][order]
         means = self.heights[:, 0] / np.maximum(self.heights[:, 1], 1)
-        self._divisions = describe_divisions(self.memberships[:, known], means)
+        self._divisions = compare_divisions(self.memberships[:, known], means)
 
     def _best(self) -> NDArray[np.int32]:
         """``best[cluster, item]``, by what the users said in all draws."""

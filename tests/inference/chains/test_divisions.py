@@ -12,7 +12,7 @@ import pytest
 import pseudomallows as pm
 from pseudomallows.distributions.scores import rand_index
 from pseudomallows.inference.chains import make_chains
-from pseudomallows.inference.chains.divisions import describe_divisions
+from pseudomallows.inference.chains.divisions import compare_divisions
 from pseudomallows.inference.chains.mixture import order_like
 from pseudomallows.inference.methods import METHODS, Plan
 from pseudomallows.inference.reproduce import call_of
@@ -336,7 +336,7 @@ def test_the_report_and_the_figures_are_of_the_chain_that_describes(tmp_path):
 
 def test_how_far_chains_agree_is_the_mean_over_their_pairs():
     memberships = np.eye(2)[[[0, 0, 1, 1], [0, 0, 1, 1], [0, 1, 1, 1]]]
-    found = describe_divisions(memberships, np.array([-3.0, -1.0, -2.0]))
+    found = compare_divisions(memberships, np.array([-3.0, -1.0, -2.0]))
     indices = [1.0, *[rand_index(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))] * 2]
     assert found["chain"] == 1
     assert found["rand_index"] == pytest.approx(np.mean(indices))

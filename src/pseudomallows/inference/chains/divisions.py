@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from .matched_starts import compare
 
 
-def describe_divisions(
+def compare_divisions(
     memberships: NDArray[np.floating], log_posteriors: NDArray[np.float64]
 ) -> dict[str, Any]:
     """For the settings of a posterior, from ``memberships[chain, row, cluster]`` and the mean log
