@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from ...distances.tallies import Counts, Ranking
 from ...engines.executors import BLOCK, blocks, is_remote
 from ...kernels import matched as kernels
+from ...kernels.click_rows import ClickRows
 from ...kernels.footrule.likelihood import own_log_likelihoods
 from ...kernels.footrule.walks import Laws, Walks, make_walks
+from ...kernels.kendall.moves_of_users import add_own
 from ...kernels.streams import Streams
 from ..click_laws import ClickLaw, ClickTally, Floats, SizeGroups
 from ..clicks import ClickPopulation
@@ -21,6 +23,7 @@ from ..population import UNITS, Population, exact_sum, exact_sums
 
 N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on tasks
 N_DRAW_BLOCKS = 2  # of rows that draw labels: that is quick, and the counts of each block add up
+MOST_CLICKS = 256  # of a user who may be listed, to move with the places of what they clicked
 FAR = 15.0  # a cluster so far below the best, by the matched law, adds nothing: 1e-7 of a user
 
 Labels = NDArray[np.int32]
@@ -74,6 +77,16 @@ class LabelDraw(NamedTuple):
     number: int
 
 
+class Movers(NamedTuple):
+    """Rows that would rather have another label than they drew: their numbers, ``labels``,
+    ``places`` of their numbers of clicks in the list of all sizes, and clicks."""
+
+    rows: Counts
+    labels: Labels
+    places: Counts
+    clicks: ClickRows
+
+
 class Values(NamedTuple):
     """Log likelihoods of all users, their labels summed out: exact, and by the matched law."""
 
@@ -102,7 +115,7 @@ class MatchedUsers:
     def __init__(self, population: Population, law: ClickLaw, n_clusters: int):
         self.population, self.law, self.n_clusters = population, law, n_clusters
         self._places, self._slices = _cut(population, N_BLOCKS)
-        self._draw_places, _ = _cut(population, N_DRAW_BLOCKS)
+        self._draw_places, self._draw_slices = _cut(population, N_DRAW_BLOCKS)
         self._members: list[Any] = [None] * len(self._places)
 
     def tallies(self, labels: Labels) -> list[ClickTally]:
@@ -114,6 +127,28 @@ class MatchedUsers:
         shape = (self.law.groups, self.n_clusters)
         tasks = [(*place, *shape, laws, draw) for place in self._draw_places]
         return self._add_up(list(self.population.executor.map(_draw_and_count, tasks)))
+
+    def draw_and_list(
+        self, laws: MatchedLaws, draw: LabelDraw, wanted: Labels
+    ) -> tuple[list[ClickTally], Movers]:
+        """The same, and the rows of one user whose label is not ``wanted[row]``, unless that is
+        -1."""
+        shape, slices = (self.law.groups, self.n_clusters), self._draw_slices
+        tasks = [
+            (*place, *shape, laws, draw, wanted[rows])
+            for place, rows in zip(self._draw_places, slices, strict=True)
+        ]
+        found = list(self.population.executor.map(_draw_and_list, tasks))
+        parts = [(counts, n_users) for counts, n_users, _ in found]
+        return self._add_up(parts), _join([movers for *_, movers in found], slices)
+
+    def free_memberships(
+        self, laws: MatchedLaws, labels: Labels, changes: Floats
+    ) -> NDArray[np.float32]:
+        """``memberships[row, cluster]`` by laws in which the clicks of a user on their own cluster,
+        that of their label, have the ``changes[item, cluster]``."""
+        messages = [(laws, labels[rows], changes) for rows in self._slices]
+        return np.concatenate(self._map(_weigh_free, messages))
 
     def draw_labels(self, laws: MatchedLaws, draw: LabelDraw) -> Labels:
         """The labels of such a draw."""
@@ -237,6 +272,27 @@ def _draw_and_count(task: Any) -> tuple[Counts, Counts]:
     return users.count(users.draw(users.matched_logs(laws), draw))
 
 
+def _draw_and_list(task: Any) -> tuple[Counts, Counts, Movers]:
+    *where, laws, draw, wanted = task
+    users = ClickedRows(*where)
+    labels = users.draw(users.matched_logs(laws), draw)
+    return *users.count(labels), users.list_movers(labels, wanted)
+
+
+def _join(parts: list[Movers], slices: list[slice]) -> Movers:
+    rows = [part.rows + each.start for part, each in zip(parts, slices, strict=True)]
+    labels, places = [part.labels for part in parts], [part.places for part in parts]
+    sizes = np.concatenate([np.diff(part.clicks.starts) for part in parts])
+    codes = np.concatenate([part.clicks.codes for part in parts])
+    clicks = ClickRows(np.concatenate([[0], np.cumsum(sizes)]), codes)
+    return Movers(np.concatenate(rows), np.concatenate(labels), np.concatenate(places), clicks)
+
+
+def _weigh_free(task: Any) -> NDArray[np.float32]:
+    *where, laws, labels, changes = task
+    return ClickedRows(*where).weigh_free(laws, labels, changes)
+
+
 def _sum_own(task: Any) -> list[int]:
     *where, laws, labels = task
     users = ClickedRows(*where)
@@ -305,6 +361,24 @@ class ClickedRows:
         labels = np.empty(self.n_rows, np.int32)
         kernels.draw_matched_labels(Streams(*draw, self._numbers, self.weights), logs, labels)
         return labels
+
+    def list_movers(self, labels: Labels, wanted: Labels) -> Movers:
+        """The rows of one user whose label is not the wanted one."""
+        starts, codes = self._clicks
+        is_small = (self.weights == 1) & (np.diff(starts) <= MOST_CLICKS)
+        rows = np.flatnonzero((wanted >= 0) & (labels != wanted) & is_small)
+        clicks = [codes[starts[row] : starts[row + 1]] for row in rows]
+        ends = np.cumsum([0, *map(len, clicks)])
+        listed = ClickRows(ends, np.concatenate([codes[:0], *clicks]))
+        return Movers(rows, labels[rows], self._size_places[rows], listed)
+
+    def weigh_free(self, laws: MatchedLaws, labels: Labels, changes: Floats) -> NDArray[np.float32]:
+        """See `MatchedUsers.free_memberships`."""
+        logs = self.matched_logs(laws)
+        add_own(self._clicks, labels, changes, logs)
+        memberships = np.empty(logs.shape, dtype=np.float32)
+        kernels.weigh_logs(logs, np.empty(len(logs)), memberships)
+        return memberships
 
     def judge(self, rows: Counts, log_ratios: Floats, draw: LabelDraw) -> NDArray[np.bool_]:
         """Which of the labels that some rows have drawn are accepted?"""
