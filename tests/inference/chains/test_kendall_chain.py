@@ -220,12 +220,9 @@ def test_users_who_move_by_chances_that_nobody_corrects_do_not(monkeypatch):
 
 def test_users_try_clusters_by_their_chances():
     homes, rng = Homes(np.repeat(CHANCES, 2000, axis=0)), np.random.default_rng(3)
-    homes._share = 1.0
     tried = np.array([np.bincount(part, minlength=2) for part in homes.draw(rng).reshape(4, -1)])
     assert (stats.chisquare(tried, 2000 * CHANCES, axis=1).pvalue > 1e-4).all()
     assert stats.chisquare(tried[0], 2000 * CHANCES[1]).pvalue < 1e-8
-    homes._share = 0.1
-    assert 600 < (homes.draw(rng) >= 0).sum() < 1000
 
 
 def test_homes_are_where_all_other_users_put_a_user(monkeypatch):

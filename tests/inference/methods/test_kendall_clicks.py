@@ -108,6 +108,7 @@ def test_a_posterior_comes_back_whole_and_answers_the_same(n_clusters, tmp_path)
 def of_large_catalogue(monkeypatch, prefs, **options):
     with monkeypatch.context() as patch:
         patch.setattr(kendall_clicks, "LARGE", 5)
+        patch.setattr(kendall_clicks, "SPARSE", 5)
         return quietly(prefs, **options)
 
 

@@ -4,7 +4,9 @@ Labels drawn given the consensuses keep a user of rare items where they are; see
 `kernels.kendall.moves_of_users`. So after each draw of labels some users try another cluster, where
 the places of their items change with them. Which one they try is drawn by chances that are fixed
 when the chain begins, so that the moves leave the posterior as it is, however rough these are: how
-well each cluster would suit them if their items could take any place of items as popular.
+well each cluster would suit them if their items could take any place of items as popular. A move
+exchanges the label and the cluster that was tried, so those who may move are the same before and
+after it, and a few of many may be chosen.
 """
 
 import math
@@ -14,13 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...files.saved import Saved
-from ...kernels.click_rows import clicks_of
 from ...kernels.kendall.moves_of_users import N_CLASSES, Side, move_user
 from ...kernels.streams import CHAIN, start_stream
-from ...latent.matched.users import LabelDraw, Labels, MatchedLaws, MatchedUsers, Movers
+from ...latent.matched.users import LabelDraw, Labels, MatchedLaws, MatchedUsers, Mover
 from .matched_cluster import MatchedCluster
 
-MOST_CHANGES = 20.0  # of labels in a round that are expected of users who belong nowhere for sure
 SOME = 2.0  # users in a round who try any cluster
 
 Floats = NDArray[np.float64]
@@ -34,8 +34,6 @@ class Homes:
         rows = np.arange(len(chances))
         self._best = chances.argmax(axis=1).astype(np.int32)
         self._doubts = chances.sum(axis=1, dtype=np.float64) - chances[rows, self._best]
-        n_changes = len(chances) - float(np.einsum("rk,rk->", chances, chances, dtype=np.float64))
-        self._share = min(1.0, MOST_CHANGES / max(n_changes, MOST_CHANGES))
 
     @classmethod
     def find(
@@ -73,34 +71,32 @@ class Homes:
         rng: np.random.Generator,
     ) -> None:
         """The users draw labels, some try another cluster, and the clusters count them."""
-        wanted = self.draw(rng)
-        tallies, movers = users.draw_and_list(laws, draw, wanted)
+        wanted, first = self.draw(rng), int(rng.integers(len(self._best)))
+        tallies, movers = users.draw_and_list(laws, draw, wanted, first)
         for cluster, tally in zip(clusters, tallies, strict=True):
             cluster.tally = tally
         self.move(movers, wanted, laws, clusters, rng)
 
     def draw(self, rng: np.random.Generator) -> Labels:
-        """``wanted[row]``: the cluster that a user tries, or -1."""
+        """``wanted[row]``: the cluster that a user tries."""
         u, wanted = rng.random(len(self._best)), self._best.copy()
         rows = np.flatnonzero(u < self._doubts)
         others = self.chances[rows].astype(np.float64)
         others[np.arange(len(rows)), self._best[rows]] = 0.0
         places = (np.cumsum(others, axis=1) <= u[rows, None]).sum(axis=1)
         wanted[rows] = np.minimum(places, others.shape[1] - 1)
-        if self._share < 1:
-            wanted[rng.random(len(wanted)) >= self._share] = -1
         return wanted
 
     def move(
         self,
-        movers: Movers,
+        movers: list[Mover],
         wanted: Labels,
         laws: MatchedLaws,
         clusters: list[MatchedCluster],
         rng: np.random.Generator,
     ) -> None:
         """Let users try the clusters that they want; these count them."""
-        if not len(movers.rows):
+        if not movers:
             return
         stream = np.empty(1, dtype=np.uint64)
         start_stream(int(rng.integers(2**63)), 0, CHAIN, stream)
@@ -109,12 +105,11 @@ class Homes:
         sides = [_side_of(cluster) for cluster in clusters]
         room = np.empty(len(sides[0].ranks), dtype=np.int32)
         log_odds = laws.constants + laws.log_shares
-        for number, (row, old) in enumerate(zip(movers.rows, movers.labels, strict=True)):
-            new, place = wanted[row], movers.places[number]
+        for row, old, place, items in movers:
+            new = wanted[row]
             odds = log_odds[place, new] - log_odds[place, old]
             odds += self._log_chance(row, old) - self._log_chance(row, new)
-            mine = clicks_of(movers.clicks, number)
-            if move_user(stream, mine, odds, sides[old], sides[new], room):
+            if move_user(stream, items, odds, sides[old], sides[new], room):
                 clusters[old].tally.n_users[place] -= 1
                 clusters[new].tally.n_users[place] += 1
 

@@ -196,8 +196,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
             self.homes.draw_tallies(self._users, *drawn, self.clusters, self._rng)
 
     def find_homes(self) -> None:
-        """From now on users of a large catalogue move with the places of what they clicked."""
-        if self.law.is_linear and self.n_clusters > 1:
+        """From now on users may move with the places of what they clicked."""
+        if self.law.moves_users and self.n_clusters > 1:
             self.begin(labels := self._labels_now())
             self.homes = Homes.find(self._users, self.matched_laws(), labels, self.clusters)
 
@@ -423,7 +423,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self._seed = saved.count("seed", 0, 2**63 - 1)
         self.n_rounds = saved.count("n_rounds", 0, MAX_SWEEPS)
         self._resume_reference(saved)
-        if self.law.is_linear:
+        if self.law.moves_users:
             self.homes = Homes.resume(saved, (self.population.n_rows, self.n_clusters))
         self._resume_users(saved)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...distances.tallies import Counts, Ranking
 from ...engines.executors import BLOCK, blocks, is_remote
 from ...kernels import matched as kernels
-from ...kernels.click_rows import ClickRows
+from ...kernels.click_rows import clicks_of
 from ...kernels.footrule.likelihood import own_log_likelihoods
 from ...kernels.footrule.walks import Laws, Walks, make_walks
 from ...kernels.kendall.moves_of_users import add_own
@@ -23,7 +23,7 @@ from ..population import UNITS, Population, exact_sum, exact_sums
 
 N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on tasks
 N_DRAW_BLOCKS = 2  # of rows that draw labels: that is quick, and the counts of each block add up
-MOST_CLICKS = 256  # of a user who may be listed, to move with the places of what they clicked
+MOST_MOVERS, MOST_CLICKS = 50, 256  # rows that are listed at a time, and the clicks of each
 FAR = 15.0  # a cluster so far below the best, by the matched law, adds nothing: 1e-7 of a user
 
 Labels = NDArray[np.int32]
@@ -77,14 +77,14 @@ class LabelDraw(NamedTuple):
     number: int
 
 
-class Movers(NamedTuple):
-    """Rows that would rather have another label than they drew: their numbers, ``labels``,
-    ``places`` of their numbers of clicks in the list of all sizes, and clicks."""
+class Mover(NamedTuple):
+    """A row that would rather have another label than it drew: its number, the label, the place of
+    its number of clicks in the list of all sizes, and the clicks."""
 
-    rows: Counts
-    labels: Labels
-    places: Counts
-    clicks: ClickRows
+    row: int
+    label: int
+    place: int
+    items: NDArray[np.int32]
 
 
 class Values(NamedTuple):
@@ -129,18 +129,24 @@ class MatchedUsers:
         return self._add_up(list(self.population.executor.map(_draw_and_count, tasks)))
 
     def draw_and_list(
-        self, laws: MatchedLaws, draw: LabelDraw, wanted: Labels
-    ) -> tuple[list[ClickTally], Movers]:
-        """The same, and the rows of one user whose label is not ``wanted[row]``, unless that is
-        -1."""
-        shape, slices = (self.law.groups, self.n_clusters), self._draw_slices
+        self, laws: MatchedLaws, draw: LabelDraw, wanted: Labels, first: int
+    ) -> tuple[list[ClickTally], list[Mover]]:
+        """The same, and rows of one user whose label is not ``wanted[row]``: from the `first` row
+        on, and round to it."""
+        shape, n_rows = (self.law.groups, self.n_clusters), self.population.n_rows
         tasks = [
-            (*place, *shape, laws, draw, wanted[rows])
-            for place, rows in zip(self._draw_places, slices, strict=True)
+            (*place, *shape, laws, draw, wanted[rows], (first - rows.start) % n_rows, n_rows)
+            for place, rows in zip(self._draw_places, self._draw_slices, strict=True)
         ]
         found = list(self.population.executor.map(_draw_and_list, tasks))
+        listed = [
+            mover._replace(row=mover.row + rows.start)
+            for (*_, movers), rows in zip(found, self._draw_slices, strict=True)
+            for mover in movers
+        ]
+        listed.sort(key=lambda mover: (mover.row - first) % n_rows)
         parts = [(counts, n_users) for counts, n_users, _ in found]
-        return self._add_up(parts), _join([movers for *_, movers in found], slices)
+        return self._add_up(parts), listed[:MOST_MOVERS]
 
     def free_memberships(
         self, laws: MatchedLaws, labels: Labels, changes: Floats
@@ -272,20 +278,11 @@ def _draw_and_count(task: Any) -> tuple[Counts, Counts]:
     return users.count(users.draw(users.matched_logs(laws), draw))
 
 
-def _draw_and_list(task: Any) -> tuple[Counts, Counts, Movers]:
-    *where, laws, draw, wanted = task
+def _draw_and_list(task: Any) -> tuple[Counts, Counts, list[Mover]]:
+    *where, laws, draw, wanted, first, n_rows = task
     users = ClickedRows(*where)
     labels = users.draw(users.matched_logs(laws), draw)
-    return *users.count(labels), users.list_movers(labels, wanted)
-
-
-def _join(parts: list[Movers], slices: list[slice]) -> Movers:
-    rows = [part.rows + each.start for part, each in zip(parts, slices, strict=True)]
-    labels, places = [part.labels for part in parts], [part.places for part in parts]
-    sizes = np.concatenate([np.diff(part.clicks.starts) for part in parts])
-    codes = np.concatenate([part.clicks.codes for part in parts])
-    clicks = ClickRows(np.concatenate([[0], np.cumsum(sizes)]), codes)
-    return Movers(np.concatenate(rows), np.concatenate(labels), np.concatenate(places), clicks)
+    return *users.count(labels), users.list_movers(labels, wanted, first, n_rows)
 
 
 def _weigh_free(task: Any) -> NDArray[np.float32]:
@@ -362,15 +359,15 @@ class ClickedRows:
         kernels.draw_matched_labels(Streams(*draw, self._numbers, self.weights), logs, labels)
         return labels
 
-    def list_movers(self, labels: Labels, wanted: Labels) -> Movers:
-        """The rows of one user whose label is not the wanted one."""
-        starts, codes = self._clicks
-        is_small = (self.weights == 1) & (np.diff(starts) <= MOST_CLICKS)
-        rows = np.flatnonzero((wanted >= 0) & (labels != wanted) & is_small)
-        clicks = [codes[starts[row] : starts[row + 1]] for row in rows]
-        ends = np.cumsum([0, *map(len, clicks)])
-        listed = ClickRows(ends, np.concatenate([codes[:0], *clicks]))
-        return Movers(rows, labels[rows], self._size_places[rows], listed)
+    def list_movers(self, labels: Labels, wanted: Labels, first: int, n_rows: int) -> list[Mover]:
+        """Rows of one user whose label is not the wanted one; see `MatchedUsers.draw_and_list`."""
+        is_small = (self.weights == 1) & (np.diff(self._clicks.starts) <= MOST_CLICKS)
+        rows = np.flatnonzero((labels != wanted) & is_small)
+        rows = rows[np.argsort((rows - first) % n_rows, kind="stable")][:MOST_MOVERS]
+        return [
+            Mover(row, int(labels[row]), int(self._size_places[row]), clicks_of(self._clicks, row))
+            for row in rows.tolist()
+        ]
 
     def weigh_free(self, laws: MatchedLaws, labels: Labels, changes: Floats) -> NDArray[np.float32]:
         """See `MatchedUsers.free_memberships`."""
