@@ -365,7 +365,12 @@ class ClickedRows:
         rows = np.flatnonzero((labels != wanted) & is_small)
         rows = rows[np.argsort((rows - first) % n_rows, kind="stable")][:MOST_MOVERS]
         return [
-            Mover(row, int(labels[row]), int(self._size_places[row]), clicks_of(self._clicks, row))
+            Mover(
+                row,
+                int(labels[row]),
+                int(self._size_places[row]),
+                clicks_of(self._clicks, row).copy(),
+            )
             for row in rows.tolist()
         ]
 
