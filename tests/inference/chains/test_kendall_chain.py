@@ -240,6 +240,35 @@ def test_homes_are_where_all_other_users_put_a_user(monkeypatch):
         assert found.chances.sum(axis=1) == pytest.approx(np.ones(9), abs=1e-5)
 
 
+def catalogue_with_a_stray(n_items=4000, n_users=1000):
+    """Two clusters with a Zipf order of their own; the last user clicked the first items of cluster
+    1, and others that nobody else did."""
+    rng, sums = np.random.default_rng(1), np.cumsum(1 / np.arange(1, n_items - 9))
+    orders = [rng.permutation(n_items - 10) for _ in range(2)]
+    labels = rng.integers(2, size=n_users).astype(np.int32)
+    drawn = np.searchsorted(sums, rng.random((n_users, 12)) * sums[-1])
+    rows = [set(orders[k][each].tolist()) for k, each in zip(labels, drawn, strict=True)]
+    return [*rows, {*orders[1][:4].tolist(), *range(n_items - 10, n_items)}], [*labels, 1]
+
+
+def test_a_user_whose_own_clicks_hold_them_in_a_wrong_cluster_finds_home():
+    rows, truth = catalogue_with_a_stray()
+    centers, rng = [np.arange(1, 4001)] * 2, np.random.default_rng(2)
+    mixture = mixture_of(rows, 4000, centers, [12.0] * 2, default_prior(4000), [0.5] * 2, rng)
+    mixture.begin(np.array([*truth[:-1], 0], dtype=np.int32))
+    for cluster in mixture.clusters:
+        cluster.climb()
+    mixture.wander(20, 2 * mixture.law.usual_moves, adapt=False)
+    assert draw_labels(mixture)[-1] == 0  # draws of labels alone would keep the user there
+    mixture.find_homes()
+    assert mixture.homes.chances[-1, 1] > 0.99
+    mixture.wander(2, mixture.law.usual_moves, adapt=False)
+    labels = draw_labels(mixture)
+    assert labels[-1] == 1
+    assert (labels == truth).mean() > 0.99
+    assert sum(cluster.tally.n_users.sum() for cluster in mixture.clusters) == len(rows)
+
+
 def statistics(mixture, rows):
     """Numbers that do not depend on the order of the clusters."""
     prefs = preferences(rows, mixture.n_items)
