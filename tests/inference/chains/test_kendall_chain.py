@@ -18,6 +18,7 @@ from pseudomallows.inference.chains.matched_mixture import MatchedMixture
 from pseudomallows.inference.priors import default_prior
 from pseudomallows.latent import kendall_clicks
 from pseudomallows.latent.kendall_clicks import KendallLaw, KendallTally
+from pseudomallows.latent.matched import users as matched_users
 from pseudomallows.latent.registry import make_population
 
 FOUR = ((0,), (0, 1), (1, 2), (0, 1, 2), (3,), (0, 2))
@@ -208,8 +209,10 @@ class Careless(Homes):
         return 0.0
 
 
-def test_users_who_move_with_their_items_leave_the_exact_posterior_as_it_is(monkeypatch):
+@pytest.mark.parametrize("most", [1, 50])  # of the users who would move
+def test_users_who_move_with_their_items_leave_the_exact_posterior_as_it_is(monkeypatch, most):
     monkeypatch.setattr(kendall_clicks, "LARGE", 2)
+    monkeypatch.setattr(matched_users, "MOST_MOVERS", most)
     assert p_value_of_ends(ALPHA, homes=Homes(TOGETHER)) > 1e-4
 
 
