@@ -98,7 +98,9 @@ def _kendall() -> None:
         recommend(posterior, 2)
         recommend(posterior, 2, clicks={"new": [1]})
     rows = {user: [user % 7, 7 + user % 3] for user in range(40)}
-    fit(Preferences.from_clicks(rows, items=range(25_000)), "mcmc", distance="kendall", **SHORT)
+    large = Preferences.from_clicks(rows, items=range(25_000))
+    for n_clusters in (1, 2):
+        fit(large, "mcmc", n_clusters=n_clusters, distance="kendall", **SHORT)
     prefs = simulate_clicks(400, 30, 5.0, 8, min_clicks=6, rng=1).preferences
     recommend(fit(prefs, "personal", distance="kendall", rng=1), 3)
 

@@ -108,6 +108,7 @@ def test_a_posterior_comes_back_whole_and_answers_the_same(n_clusters, tmp_path)
 def of_large_catalogue(monkeypatch, prefs, **options):
     with monkeypatch.context() as patch:
         patch.setattr(kendall_clicks, "LARGE", 5)
+        patch.setattr(kendall_clicks, "SPARSE", 5)
         return quietly(prefs, **options)
 
 
@@ -185,6 +186,16 @@ def test_an_update_is_a_fit_of_all_clicks():
     error = 5 * whole.alpha.std() / np.sqrt(60)
     assert abs(new.alpha.mean() - whole.alpha.mean()) < error
     assert np.abs(new.mean_ranks() - whole.mean_ranks()).max() < 0.6
+
+
+def test_an_update_of_clusters_of_a_large_catalogue_is_a_fit_of_all_clicks(monkeypatch):
+    monkeypatch.setattr(kendall_clicks, "LARGE", 5)
+    monkeypatch.setattr(kendall_clicks, "SPARSE", 5)
+    prefs, labels = clicks_of(400, 10, [30.0, 40.0], seed=5)
+    old = quietly(prefs.take(np.arange(300)), n_clusters=2, n_draws=100, warmup=20)
+    new = old.update(prefs.take(np.arange(300, 400)).rename(users=range(300, 400)), rng=7)
+    assert new.n_users == 400
+    assert abs((new.labels == labels).mean() - 0.5) > 0.45  # the clusters have no numbers
 
 
 def test_latent_rankings_are_kept_and_agree_with_the_clicks():

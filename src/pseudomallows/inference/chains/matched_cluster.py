@@ -8,6 +8,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...distances.tallies import Ranking
 from ...files.saved import Saved
@@ -38,6 +39,15 @@ class Place(NamedTuple):
     consensus: Ranking
     alpha: float
     tally: ClickTally
+
+
+class Snapshot(NamedTuple):
+    """``consensus[cluster, item]``, ``alpha[cluster]``, ``shares[cluster]`` and ``labels[row]``."""
+
+    consensus: Ranking
+    alpha: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    labels: NDArray[np.int32]
 
 
 class MatchedCluster:

@@ -11,7 +11,7 @@ summed out, leaves the exact posterior as it is (a surrogate transition).
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,8 @@ from ...latent.matched.users import (
 from ...latent.population import Population
 from ...rankings import MAX_ALPHA
 from .clustered import MAX_SWEEPS, Clustered
-from .matched_cluster import N_STEPS_ALONE, MatchedCluster, Place
+from .homes import Homes
+from .matched_cluster import N_STEPS_ALONE, MatchedCluster, Place, Snapshot
 
 LEAST_MOVES, MOST_MOVES = 1.0, 200.0  # swaps of a cluster before a correction, for each item
 FIRST_MOVES = 100.0
@@ -40,15 +41,6 @@ TARGET = 0.6  # of the corrections are to be accepted, unless no sweep can be lo
 ROUND_MOVES = 10.0  # swaps of each of several clusters in a round, for each item
 SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall in log likelihood
 UNKNOWN = Values(math.nan, math.nan)
-
-
-class Snapshot(NamedTuple):
-    """``consensus[cluster, item]``, ``alpha[cluster]``, ``shares[cluster]`` and ``labels[row]``."""
-
-    consensus: Ranking
-    alpha: NDArray[np.float64]
-    shares: NDArray[np.float64]
-    labels: NDArray[np.int32]
 
 
 class MatchedMixture(Clustered[MatchedCluster]):
@@ -78,6 +70,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self._seed = int(rng.integers(2**63))
         self._users = MatchedUsers(population, law, len(self.clusters))
         self._reference: ClusterLaws | None = None
+        self.homes: Homes | None = None  # of users whose labels need more than draws
         self.values = UNKNOWN  # where the chain stands, if they are known
         self.n_sweeps = self.n_rounds = self._n_kept = 0
         self._n_moves = n_moves
@@ -196,7 +189,17 @@ class MatchedMixture(Clustered[MatchedCluster]):
 
     def draw_tallies(self) -> None:
         """The users draw labels by the matched law, and the clusters count them."""
-        self._take_tallies(self._users.draw(self.matched_laws(), self._next_draw()))
+        drawn = (self.matched_laws(), self._next_draw())
+        if self.homes is None:
+            self._take_tallies(self._users.draw(*drawn))
+        else:
+            self.homes.draw_tallies(self._users, *drawn, self.clusters, self._rng)
+
+    def find_homes(self) -> None:
+        """From now on users may move with the places of what they clicked."""
+        if self.law.moves_users and self.n_clusters > 1:
+            self.begin(labels := self._labels_now())
+            self.homes = Homes.find(self._users, self.matched_laws(), labels, self.clusters)
 
     def _next_draw(self) -> LabelDraw:
         self.n_rounds += 1
@@ -362,11 +365,11 @@ class MatchedMixture(Clustered[MatchedCluster]):
             found[place] = self.population.redraw(clicks, np.array([number]), origin)[0]
         return found
 
-    def snapshot(self) -> "Snapshot":
+    def snapshot(self) -> Snapshot:
         """Where the chain stands, with labels that the users draw."""
         return Snapshot(self.consensus, self.alpha, self.shares, self._labels_now())
 
-    def restore(self, snapshot: "Snapshot", values: Values = UNKNOWN) -> None:
+    def restore(self, snapshot: Snapshot, values: Values = UNKNOWN) -> None:
         """Go back there."""
         self.begin(snapshot.labels)
         self.shares, self.values = snapshot.shares, values
@@ -388,6 +391,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
         laws = self.laws() if self._reference is None else self._reference
         kept |= {"has_reference": int(self._reference is not None)}
         kept |= {"reference_ranks": laws.ranks, "reference_alphas": laws.alphas}
+        if self.homes is not None:
+            kept["homes"] = self.homes.chances
         return kept | self._users_to_save()
 
     def _users_to_save(self) -> dict[str, Any]:
@@ -415,6 +420,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self._seed = saved.count("seed", 0, 2**63 - 1)
         self.n_rounds = saved.count("n_rounds", 0, MAX_SWEEPS)
         self._resume_reference(saved)
+        if self.law.moves_users:
+            self.homes = Homes.resume(saved, (self.population.n_rows, self.n_clusters))
         self._resume_users(saved)
 
     def _resume_users(self, saved: Saved) -> None:

@@ -16,8 +16,8 @@ from ...rankings import rank_randomly
 from ..methods.method import LastDraw
 from ..priors import Prior, default_prior
 from .labelled_mixture import LabelledMixture
-from .matched_cluster import MatchedCluster, MatchedProposals
-from .matched_mixture import MatchedMixture, Snapshot
+from .matched_cluster import MatchedCluster, MatchedProposals, Snapshot
+from .matched_mixture import MatchedMixture
 from .some_rows import some_rows
 
 FIRST_ALPHA = 5.0
@@ -95,6 +95,7 @@ class MatchedStart:
         mixture.restore(Snapshot(last.consensus, last.alpha, last.shares, labels))
         if mixture.n_clusters > 1:
             mixture.wander(self._first_rounds, self._moves, adapt=True)
+            mixture.find_homes()
             mixture.count_anew()
         return mixture
 
@@ -154,6 +155,7 @@ class MatchedStart:
             best = self._best_guess(some, n_clusters, rng, report, n_finalists)
             best = best.moved_to(self.population)
         self._wander(best, self._rounds(SETTLE_ROUNDS), report)
+        best.find_homes()
         best.count_anew()
         return best
 
@@ -258,6 +260,7 @@ class MatchedStart:
         for cluster, old in zip(mixture.clusters, other.clusters, strict=True):
             cluster.go_to(old.place)
             cluster.log_step = old.log_step
+        mixture.homes = other.homes
         mixture.wander(self._first_rounds, self._moves, adapt=True)
         mixture.count_anew()
         return mixture
