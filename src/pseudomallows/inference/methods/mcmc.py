@@ -25,6 +25,11 @@ from .sampler import Sampler
 
 LEAST_DRAWS, ROOM = 10, 2**29  # draws of a chain, and bytes of all, of a huge catalogue
 N_ALPHA_MOVES = 5  # in a sweep of full rankings, where one costs nothing
+SUMMED_OUT = {  # distances by which clicks have nothing latent, and options that must be as usual
+    "kendall": {"augmentation": "matched", "move": "swap"},
+    "cayley": {"augmentation": "matched"},
+    "hamming": {"augmentation": "matched"},
+}
 
 
 def check_beta(prior: Any, name: str) -> tuple[float, float]:
@@ -113,14 +118,15 @@ class Mcmc(Sampler):
         return super().other_defaults(case) | {"errors": errors}
 
     def check_distance(self, case: Case) -> None:
-        """Of clicks, Kendall's has a law of its own, and moves of its own."""
-        if not (case.has_clicks and self.distance == "kendall"):
+        """Clicks have nothing latent by Kendall's, Cayley's and Hamming's distance; Kendall's has
+        moves of its own, too."""
+        if not (case.has_clicks and self.distance in SUMMED_OUT):
             return
-        for name, usual in (("augmentation", "matched"), ("move", "swap")):
+        for name, usual in SUMMED_OUT[self.distance].items():
             if getattr(self, name) not in (None, usual):
                 raise ValueError(
-                    f"{name}={getattr(self, name)!r} does not go with clicks and "
-                    f"distance='kendall', whose latent rankings are summed out: leave {name} out"
+                    f"{name}={getattr(self, name)!r} does not go with clicks and distance="
+                    f"{self.distance!r}, whose latent rankings are summed out: leave {name} out"
                 )
 
     def is_matched(self, case: Case) -> bool:

@@ -216,7 +216,7 @@ def move_by_cells(stream, users, table, move, leap, n_moves, consensus):
 
 @njit(cache=True, nogil=True)
 def improve_by_cells(users, table, consensus):
-    """Exchange places 1, 2, ..., 8, 10, 12, ... apart until no exchange helps; return how many did."""
+    """Exchange places 1 to 8, 10, 12, ... apart until no exchange helps; return how many did."""
     now, n_items, n_made, n_before = stand_at(users, consensus), len(consensus), 0, -1
     while n_made > n_before:
         n_before, leap = n_made, 1
