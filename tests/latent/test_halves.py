@@ -262,6 +262,15 @@ def test_leaps_move_as_well_and_the_way_of_latent_rankings_is_refused(name):
         pm.fit(prefs, "mcmc", distance=name, augmentation="exact")
 
 
+def test_balanced_draws_of_clicks_by_hamming_still_have_latent_rankings():
+    prefs = pm.Preferences.from_clicks(simulated("hamming")[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        found = pm.fit(prefs, "balanced", distance="hamming", alpha=30, n_draws=10, rng=1)
+    assert found.settings["latent"] == "drawn anew in each sweep, exactly"
+    assert found.kind == "clicks"
+
+
 def test_nested_clicks_bound_no_alpha():
     prefs = preferences([(0,), (0, 1), (0, 1, 2)] * 5)
     for name in NAMES:

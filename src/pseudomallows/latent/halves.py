@@ -28,6 +28,7 @@ class HalfClicks(ClickPopulation):
     of a fit, from whom they were selected."""
 
     how_latent = "summed out by a closed form"
+    is_alpha_cheap = True
     known: HalfTally  # type: ignore[assignment]  # one that takes no full rankings
 
     def __init__(self, prefs: Clicks, executor: Executor | None = None, *, distance: Distance):

@@ -24,7 +24,7 @@ from .method import Case, Plan, above_0, clicks_only, count, one_of, option, pai
 from .sampler import Sampler
 
 LEAST_DRAWS, ROOM = 10, 2**29  # draws of a chain, and bytes of all, of a huge catalogue
-N_ALPHA_MOVES = 5  # in a sweep of full rankings, where one costs nothing
+N_ALPHA_MOVES = 5  # in a sweep, where one costs nothing
 SUMMED_OUT = {  # distances by which clicks have nothing latent, and options that must be as usual
     "kendall": {"augmentation": "matched", "move": "swap"},
     "cayley": {"augmentation": "matched"},
@@ -141,6 +141,11 @@ class Mcmc(Sampler):
         of_one = 4 * case.n_items * case.n_clusters * self.n_chains
         return min(100, max(LEAST_DRAWS, ROOM // of_one))
 
+    def default_refresh(self, case: Case) -> int:
+        """Labels cost little where nothing is latent."""
+        is_closed = case.has_clicks and self.distance in SUMMED_OUT
+        return 1 if is_closed else super().default_refresh(case)
+
     def population(self, prefs: Preferences, executor: Executor | None) -> Population:
         """The users as this method needs them."""
         if self.gaps != "auto" and not (prefs.is_vote and self.distance == "kendall"):
@@ -192,7 +197,8 @@ class Mcmc(Sampler):
         assert self.move is not None
         assert self.leap is not None
         assert self.n_moves is not None
-        n_alpha_moves = N_ALPHA_MOVES if plan.case.is_full else 1
+        is_cheap = plan.case.is_full or population.is_alpha_cheap
+        n_alpha_moves = N_ALPHA_MOVES if is_cheap else 1
         how = FreeCluster if _has_free_gaps(population) else ExactCluster
         proposals = Proposals(self.move, self.leap, self.n_moves, n_alpha_moves)
         prior = self.alpha_prior if plan.alpha is None else None
