@@ -37,6 +37,10 @@ FITS = {
     "mcmc": ("clicks", {"method": "mcmc", "n_chains": 2, **SHORT}),
     "matched": ("clicks", {"method": "matched", "n_chains": 2, "keep_latent": [3], **SHORT}),
     "latent mcmc": ("clicks", {"method": "mcmc", "augmentation": "exact", **SHORT}),
+    "summed out": (
+        "clicks",
+        {"method": "mcmc", "distance": "cayley", "n_chains": 2, "keep_latent": [3], **SHORT},
+    ),
     "full mcmc": ("full", {"method": "mcmc", "n_chains": 2, **SHORT}),
     "clusters": ("clicks", {"n_clusters": 2, "n_chains": 2, "refresh": 2, **SHORT}),
     "expected clusters": (
@@ -50,6 +54,10 @@ FITS = {
     "latent clusters": (
         "clicks",
         {"method": "mcmc", "augmentation": "exact", "n_clusters": 2, "n_chains": 1, **SHORT},
+    ),
+    "summed out clusters": (
+        "clicks",
+        {"method": "mcmc", "distance": "hamming", "n_clusters": 2, "n_chains": 2, **SHORT},
     ),
     "many clusters": ("few", {"method": "mcmc", "n_clusters": 5, "n_chains": 1, **SHORT}),
 }

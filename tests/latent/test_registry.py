@@ -46,9 +46,8 @@ def test_every_kind_of_data_but_the_mixed_has_an_exact_law():
     [
         pm.Preferences.from_rankings([[1, 0, 0], [2, 1, 3]]),
         pm.Preferences.from_rankings([[1, 1, 3]]),
-        pm.Preferences.from_clicks([[1, 0, 0]]),
     ],
-    ids=["partial", "ties", "clicks"],
+    ids=["partial", "ties"],
 )
 def test_where_nothing_is_exact_latent_rankings_are_kept(prefs):
     population = make_population(prefs, None, "cayley")

@@ -165,7 +165,7 @@ def choose_clusters(
         True: a bar. A callable is called as ``progress(done, total)``; the end may come early.
     distance : str
         As in :func:`fit`; for users known in part, one with an exact likelihood: "footrule",
-        "hamming", or "kendall" without gaps.
+        "hamming", "kendall" without gaps, or "cayley" for clicks.
 
     Examples
     --------

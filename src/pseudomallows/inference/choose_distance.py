@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import distances
 from ..distances.distance import alpha_for_distance
+from ..distances.halves import KINDS
 from ..distances.tallies import Ranking
 from ..engines.progress import Progress, as_progress
 from ..kernels.footrule.latent import draw_latent
@@ -18,7 +20,7 @@ from ..kernels.streams import Streams
 from ..latent.population import Population
 from ..latent.rankings import log_likelihoods_of_full, log_likelihoods_of_rankings
 from ..latent.registry import make_population
-from ..preferences import Preferences, Rankings, check_preferences
+from ..preferences import Preferences, check_preferences
 from ..rankings import rank_randomly
 from .chains.clusters import ExactCluster, Proposals
 from .chains.mixture import Mixture, row_log_likelihoods
@@ -81,9 +83,9 @@ def choose_distance(
     """Choose the distance by the likelihood of users held out.
 
     The users are cut into three parts. For each distance, consensus and alpha are sampled from two
-    of them, and the third is scored. Where partial rankings have no exact likelihood (Spearman,
-    Cayley, Ulam; Kendall with gaps), it is estimated by importance sampling, with latent rankings
-    drawn from the footrule's exact law.
+    of them, and the third is scored. Where users known in part have no exact likelihood (Spearman,
+    Ulam; Cayley but for clicks; Kendall with gaps), it is estimated by importance sampling, with
+    latent rankings drawn from the footrule's exact law.
 
     Parameters
     ----------
@@ -105,8 +107,9 @@ def choose_distance(
     """
     rng = np.random.default_rng(rng)
     check_preferences(prefs)
-    data = prefs.one_row_each()[0].as_rankings()
-    data = data.take(data.is_informative)
+    users = prefs.one_row_each()[0]
+    data = users.as_rankings()
+    users, data = users.take(data.is_informative), data.take(data.is_informative)
     rows = rng.permutation(data.n_users)[:MAX_ROWS]
     if len(rows) < 2 * N_FOLDS:
         raise ValueError(
@@ -115,7 +118,9 @@ def choose_distance(
     tried, report = _names(names, data.n_items), as_progress(progress, "comparing distances")
     folds, scores, sizes = np.array_split(rows, N_FOLDS), [], []
     for done, name in enumerate(tried):
-        parts = [_score_fold(data, rows, fold, name, rng) for fold in folds]
+        is_closed = users.kind == "clicks" and name in KINDS  # else clicks are two ties
+        told = users if is_closed else data
+        parts = [_score_fold(told, rows, fold, name, rng) for fold in folds]
         scores.append(np.concatenate([values for values, _ in parts]))
         sizes.append(float(np.median(np.concatenate([size for _, size in parts]))))
         report(done + 1, len(tried))
@@ -133,7 +138,7 @@ def _names(names: Sequence[str] | None, n_items: int) -> list[str]:
 
 
 def _score_fold(
-    data: Rankings,
+    data: Any,
     rows: NDArray[np.int64],
     fold: NDArray[np.int64],
     name: str,
@@ -167,7 +172,7 @@ def _sample(population: Population, rng: np.random.Generator) -> list[tuple[Rank
 
 
 def _score(
-    users: Rankings, consensus: Ranking, alpha: float, name: str, seed: int
+    users: Any, consensus: Ranking, alpha: float, name: str, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Log likelihood of each user, and how many latent rankings it is worth, if estimated."""
     population = make_population(users, None, name)

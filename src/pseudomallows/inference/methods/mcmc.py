@@ -24,7 +24,12 @@ from .method import Case, Plan, above_0, clicks_only, count, one_of, option, pai
 from .sampler import Sampler
 
 LEAST_DRAWS, ROOM = 10, 2**29  # draws of a chain, and bytes of all, of a huge catalogue
-N_ALPHA_MOVES = 5  # in a sweep of full rankings, where one costs nothing
+N_ALPHA_MOVES = 5  # in a sweep, where one costs nothing
+SUMMED_OUT = {  # distances by which clicks have nothing latent, and options that must be as usual
+    "kendall": {"augmentation": "matched", "move": "swap"},
+    "cayley": {"augmentation": "matched"},
+    "hamming": {"augmentation": "matched"},
+}
 
 
 def check_beta(prior: Any, name: str) -> tuple[float, float]:
@@ -113,14 +118,15 @@ class Mcmc(Sampler):
         return super().other_defaults(case) | {"errors": errors}
 
     def check_distance(self, case: Case) -> None:
-        """Of clicks, Kendall's has a law of its own, and moves of its own."""
-        if not (case.has_clicks and self.distance == "kendall"):
+        """Clicks have nothing latent by Kendall's, Cayley's and Hamming's distance; Kendall's has
+        moves of its own, too."""
+        if not (case.has_clicks and self.distance in SUMMED_OUT):
             return
-        for name, usual in (("augmentation", "matched"), ("move", "swap")):
+        for name, usual in SUMMED_OUT[self.distance].items():
             if getattr(self, name) not in (None, usual):
                 raise ValueError(
-                    f"{name}={getattr(self, name)!r} does not go with clicks and "
-                    f"distance='kendall', whose latent rankings are summed out: leave {name} out"
+                    f"{name}={getattr(self, name)!r} does not go with clicks and distance="
+                    f"{self.distance!r}, whose latent rankings are summed out: leave {name} out"
                 )
 
     def is_matched(self, case: Case) -> bool:
@@ -134,6 +140,11 @@ class Mcmc(Sampler):
             return 200
         of_one = 4 * case.n_items * case.n_clusters * self.n_chains
         return min(100, max(LEAST_DRAWS, ROOM // of_one))
+
+    def default_refresh(self, case: Case) -> int:
+        """Labels cost little where nothing is latent."""
+        is_closed = case.has_clicks and self.distance in SUMMED_OUT
+        return 1 if is_closed else super().default_refresh(case)
 
     def population(self, prefs: Preferences, executor: Executor | None) -> Population:
         """The users as this method needs them."""
@@ -186,7 +197,8 @@ class Mcmc(Sampler):
         assert self.move is not None
         assert self.leap is not None
         assert self.n_moves is not None
-        n_alpha_moves = N_ALPHA_MOVES if plan.case.is_full else 1
+        is_cheap = plan.case.is_full or population.is_alpha_cheap
+        n_alpha_moves = N_ALPHA_MOVES if is_cheap else 1
         how = FreeCluster if _has_free_gaps(population) else ExactCluster
         proposals = Proposals(self.move, self.leap, self.n_moves, n_alpha_moves)
         prior = self.alpha_prior if plan.alpha is None else None

@@ -30,7 +30,7 @@ from ..streams import below, start_user, uniform
 CAYLEY, HAMMING = 0, 1
 N_VALUES = 6
 LOG_LIKELIHOOD, OWN, HOME_HOME, HOME_LEFT, AWAY_HOME, AWAY_LEFT = range(N_VALUES)
-NEGLIGIBLE = 45.0  # log of the sum over a term that ends it
+NEGLIGIBLE, HIGH = 1e-20, 1e200  # share of a sum that ends it; a sum that is scaled down
 
 
 class HalfLaws(NamedTuple):
@@ -43,19 +43,57 @@ class HalfLaws(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def log_fitting_sum(n_fit, size, lam):
-    """Log of S(n_fit, size): terms rise and then fall, so that the sum ends early."""
+    """Log of S(n_fit, size): a sum over how many items are put at their own ranks, from 0 on or, if
+    all terms rise, from the end. Terms rise and then fall, so that it ends early."""
     if n_fit < 0:
         return -np.inf
-    log_odds = lam + np.log(-np.expm1(-lam)) if lam > 0.0 else -np.inf
-    log_term = math.lgamma(size + 1) - size * lam
-    log_sum = log_term
-    for k in range(n_fit):
-        log_term += log_odds + np.log((n_fit - k) / ((k + 1.0) * (size - k)))
-        if log_term < log_sum - NEGLIGIBLE:
-            return log_sum
-        high, low = max(log_sum, log_term), min(log_sum, log_term)
-        log_sum = high + np.log1p(np.exp(low - high))
-    return log_sum
+    odds = np.expm1(lam)
+    from_end = odds > size * size
+    log_first = math.lgamma(size + 1) - size * lam
+    if from_end:
+        left = size - n_fit
+        log_first = math.lgamma(left + 1) - left * lam + n_fit * np.log(-np.expm1(-lam))
+    term, total = 1.0, 1.0
+    for step in range(n_fit):
+        k = n_fit - 1 - step if from_end else step
+        ratio = odds * (n_fit - k) / ((k + 1.0) * (size - k))
+        term = term / ratio if from_end else term * ratio
+        total += term
+        if term < NEGLIGIBLE * total:
+            break
+        if total > HIGH:
+            log_first += np.log(total)
+            term, total = term / total, 1.0
+    return log_first + np.log(total)
+
+
+@njit(cache=True, nogil=True)
+def fill_log_products(kind, lam, logs):
+    """Fill `logs[m]` of the products of 1 + j q over j < m; by Hamming's distance, which has none,
+    0. The last is the log partition function of all items."""
+    logs[:] = 0.0
+    n_items = len(logs) - 1
+    if kind == CAYLEY:
+        q = np.exp(-lam)
+        for j in range(n_items):
+            logs[j + 1] = logs[j] + np.log1p(j * q)
+    else:
+        logs[n_items] = log_fitting_sum(n_items, n_items, lam)
+
+
+@njit(cache=True, nogil=True)
+def fill_click_logs(kind, lam, n_clicks, logs, values):
+    """Fill `values[b]`: the log probability of clicks with b items away from home; see
+    `fill_log_products` for `logs`."""
+    n_items = len(logs) - 1
+    size = n_items - n_clicks
+    both = logs[n_clicks] + logs[size] - logs[n_items]
+    for b in range(len(values)):
+        if kind == CAYLEY:
+            values[b] = math.lgamma(b + 1) - b * lam + both - logs[b]
+        else:
+            clicked = log_fitting_sum(n_clicks - b, n_clicks, lam)
+            values[b] = clicked + log_fitting_sum(size - b, size, lam) - logs[n_items]
 
 
 @njit(cache=True, nogil=True)
@@ -67,19 +105,18 @@ def fill_half_table(kind, lam, n_items, n_clicks, table):
     rank of one at home; one whose own item was clicked.
     """
     table[:] = 0.0
-    size = n_items - n_clicks
+    size, logs = n_items - n_clicks, np.empty(n_items + 1)
     if size == 0:
         return
+    fill_log_products(kind, lam, logs)
+    fill_click_logs(kind, lam, n_clicks, logs, table[:, LOG_LIKELIHOOD])
     if kind == CAYLEY:
-        fill_cayley_table(lam, n_items, n_clicks, table)
+        fill_cayley_chances(lam, size, table)
         return
-    log_partition = log_fitting_sum(n_items, n_items, lam)
     for b in range(len(table)):
         home = size - b
         whole = log_fitting_sum(home, size, lam)
-        clicked = log_fitting_sum(n_clicks - b, n_clicks, lam)
         one_less = log_fitting_sum(home - 1, size - 1, lam) - whole
-        table[b, LOG_LIKELIHOOD] = clicked + whole - log_partition
         table[b, OWN] = np.exp(one_less)
         table[b, HOME_HOME] = np.exp(log_fitting_sum(home - 2, size - 1, lam) - whole - lam)
         table[b, HOME_LEFT] = table[b, AWAY_HOME] = np.exp(one_less - lam)
@@ -88,16 +125,11 @@ def fill_half_table(kind, lam, n_items, n_clicks, table):
 
 
 @njit(cache=True, nogil=True)
-def fill_cayley_table(lam, n_items, n_clicks, table):
-    """The same by Cayley's distance."""
-    size, q = n_items - n_clicks, np.exp(-lam)
-    logs = np.zeros(n_items + 1)  # of the products of 1 + j q
-    for j in range(n_items):
-        logs[j + 1] = logs[j] + np.log1p(j * q)
+def fill_cayley_chances(lam, size, table):
+    """The chances by Cayley's distance, `size` items not clicked."""
+    q = np.exp(-lam)
     total = 1.0 + (size - 1) * q
     for b in range(len(table)):
-        both = logs[n_clicks] + logs[size] - logs[n_items]
-        table[b, LOG_LIKELIHOOD] = math.lgamma(b + 1) - b * lam + both - logs[b]
         table[b, OWN] = 1.0 / total
         table[b, HOME_HOME] = table[b, HOME_LEFT] = table[b, AWAY_HOME] = q / total
         if b > 0:

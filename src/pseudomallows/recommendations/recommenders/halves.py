@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...distances.halves import KINDS
 from ...engines.executors import Executor, blocks
 from ...engines.memory import as_size
-from ...kernels.blocks import draw_hamming_latent
 from ...kernels.click_rows import ClickRows, slice_clicks
 from ...kernels.latent import halves as kernels
 from ...kernels.streams import Streams
+from ...latent.halves import draw_half_rankings
 from ...posteriors.posterior import Posterior, common_consensus
 from .chances import MAX_ERROR, Chances, Floats, Recommender, Users
 from .exact import are_next
 from .exact_means import FIRST_DRAWS, N_BATCHES, Tally, logs_of, spread, take_rows
 
-KINDS = {"cayley": kernels.CAYLEY, "hamming": kernels.HAMMING}
 MOST_LAWS = 256  # clusters of draws in a round
 ROOM = 2**22  # chances at hand: rows times laws times items
 MOST_BYTES = 2**27  # of the tables that are kept
@@ -48,7 +48,7 @@ class HalvesRecommender(Recommender):
 
     def __init__(self, posterior: Posterior):
         super().__init__(posterior.items, common_consensus(posterior), posterior.chain_memberships)
-        self._kind = KINDS[posterior.settings["distance"]]
+        self._distance = posterior.settings["distance"]
         self._consensus, self._alpha = posterior.consensus, posterior.alpha
         self._weights = posterior.weights[:, :, None] * posterior.shares
         self.n_clusters = posterior.n_clusters
@@ -173,7 +173,9 @@ class HalvesRecommender(Recommender):
             n_lines = min(n_clicks, self.n_items - n_clicks) + 1
             found = np.empty((len(drawn.lams), n_lines, kernels.N_VALUES))
             for g, lam in enumerate(drawn.lams.tolist()):
-                kernels.fill_half_table(self._kind, lam, self.n_items, n_clicks, found[g])
+                kernels.fill_half_table(
+                    KINDS[self._distance], lam, self.n_items, n_clicks, found[g]
+                )
             if self.table_bytes() + found.nbytes <= MOST_BYTES:
                 self._tables[drawn.number, n_clicks] = found
         return found
@@ -201,7 +203,7 @@ class HalvesRecommender(Recommender):
             numbers, found = part.start + np.arange(n_rows), np.zeros((n_rows, self.n_items))
             for g, (ranks, lam) in enumerate(self._all_laws()):
                 streams = Streams(0, g, numbers, np.ones_like(numbers))
-                drawn = self._draw(streams, clicks, ranks, lam)
+                drawn = draw_half_rankings(self._distance, streams, clicks, ranks, lam)
                 found += weights[:, g, None] * are_next(drawn, n_clicks, window)
             return found, None
 
@@ -219,24 +221,10 @@ class HalvesRecommender(Recommender):
             each = np.arange(numbers[g])
             starts = np.arange(numbers[g] + 1) * len(codes)
             rows = ClickRows(starts, np.tile(codes, numbers[g]))
-            drawn = self._draw(Streams(seed, g, each, np.ones_like(each)), rows, ranks, lam)
+            streams = Streams(seed, g, each, np.ones_like(each))
+            drawn = draw_half_rankings(self._distance, streams, rows, ranks, lam)
             np.add.at(counts, (items, drawn - 1), 1)
         return counts
-
-    def _draw(
-        self, streams: Streams, clicks: ClickRows, ranks: NDArray[np.int32], lam: float
-    ) -> NDArray[np.int32]:
-        """``latent[row, item]``, drawn exactly."""
-        n_rows = len(clicks.starts) - 1
-        latent = np.empty((n_rows, self.n_items), dtype=np.int32)
-        if self._kind == kernels.CAYLEY:
-            kernels.draw_cayley_latent(streams, clicks, ranks, lam, latent)
-            return latent
-        known, sizes = np.zeros_like(latent), np.diff(clicks.starts)
-        owners = np.repeat(np.arange(n_rows), sizes)
-        known[owners, clicks.codes[clicks.starts[0] : clicks.starts[-1]]] = 1
-        draw_hamming_latent(streams, known, ranks, lam, latent)
-        return latent
 
     def _all_laws(self) -> Iterator[tuple[Any, float]]:
         """The consensus and lam of each draw and cluster."""
