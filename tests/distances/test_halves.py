@@ -44,6 +44,17 @@ def test_a_good_consensus_is_the_best_of_all_or_near_it(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_by_mean_numbers_of_users_the_best_is_as_good(name):
+    gaps = []
+    for seed in range(24):
+        tally, _ = tally_of(seed, name, n_items=12, n_users=60)
+        both = tally.best_of(tally.evidence.astype(float)), tally.best()
+        means, whole = (tally.log_likelihood(each, tally.best_lam(each)) for each in both)
+        gaps.append(whole - means)
+    assert sum(gap > 0.05 for gap in gaps) <= 2  # neither is sure to be the best of all
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_best_lam_is_that_of_a_fine_grid(name):
     tally, _ = tally_of(3, name)
     consensus = tally.best()

@@ -97,6 +97,23 @@ def test_by_a_list_of_rankings_the_most_frequent_draw_stands_for_the_best():
     assert not posterior.settings["is_best_proved"]
 
 
+@pytest.mark.parametrize("name", ["cayley", "ulam"])
+def test_the_best_of_each_cluster_is_its_own(name):
+    centres, sizes = [[1, 2, 3, 4], [4, 3, 2, 1], [2, 4, 1, 3]], (20, 30, 40)
+    laws = [pm.Mallows(centre, 12, distance=name) for centre in centres]
+    rows = [law.draw(size, rng=size) for law, size in zip(laws, sizes, strict=True)]
+    prefs = pm.Preferences.from_rankings(np.concatenate(rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        how = {"distance": name, "n_clusters": 3, "n_draws": 60, "rng": 1}
+        posterior = pm.fit(prefs, "mcmc", **how)
+    for cluster in range(3):
+        draws = posterior.consensus[:, :, cluster].reshape(-1, 4)
+        counts = [(draws == row).all(axis=1).sum() for row in draws]
+        best = posterior.point_consensus("map", cluster=cluster)
+        assert (draws == best).all(axis=1).sum() == max(counts)
+
+
 def slow_chain(**options):
     """Rankings of which a chain of few proposals knows little after its first draws."""
     prefs = pm.simulate_rankings(40, 12, alpha=1.5, rng=1).preferences

@@ -229,7 +229,12 @@ def add_update(adders: Any) -> None:
     parser.add_argument("file", metavar="FILE", help="more clicks, - for standard input")
     add_reading(parser)
     parser.add_argument("--out", required=True, metavar="MODEL", help="where to save the new model")
-    parser.add_argument("--draws", type=count, metavar="N", help="draws (as many as before)")
+    parser.add_argument(
+        "--draws",
+        type=count,
+        metavar="N",
+        help="draws of a chain (as many as before; of clusters 100 in all)",
+    )
     add_seed(parser)
     add_threads(parser)
 

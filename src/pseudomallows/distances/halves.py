@@ -59,6 +59,7 @@ class HalfTally:
     were selected."""
 
     is_proved = False  # is `best` sure to be the likeliest?
+    _unit = 1  # what a user weighs
 
     def __init__(self, law: HalfLaw, clicks: ClickRows, weights: Counts, rows: Counts, n_all: int):
         self.law, self.n_items, self._n_all = law, law.n_items, n_all
@@ -149,7 +150,9 @@ class HalfTally:
     def best_of(self, evidence: NDArray[Any]) -> Ranking:
         """A good consensus for users of such mean numbers."""
         weights = np.rint(evidence[self._rows] * MEAN_UNIT).astype(np.int64)
-        return self.selected(self._clicks, weights, self._rows).best()
+        means = self.selected(self._clicks, weights, self._rows)
+        means._unit = MEAN_UNIT
+        return means.best()
 
     def move(
         self,
@@ -165,5 +168,5 @@ class HalfTally:
         A proposal visits those who clicked one of two items, and have as many clicks as there are
         between their places.
         """
-        table = self.law.rounded(scale)
+        table = self.law.rounded(scale) / self._unit
         kernels.move_by_cells(stream, self.users, table, MOVES[move], leap, n_moves, consensus)

@@ -22,7 +22,7 @@ from .chains.mixture import order_like
 from .checkpoint import Checkpoint
 from .methods.method import Plan
 
-N_CHECKS = 2  # draws of each chain on which the matched law is compared with the exact one
+N_CHECKS = 3  # draws of each chain on which the matched law is compared with the exact one
 N_LEADERS = 4  # exact consensuses kept of each chain of a mixture of rough ones
 ROOM = 2**26  # bytes of a chain that may run beside others
 
@@ -184,12 +184,13 @@ class Run:
         memberships = self.memberships[:, self.last_rows][:, :, order]
         none = np.empty((0, 0, self.plan.case.n_clusters, self.population.n_items), np.int32)
         leaders = np.stack(self.leaders) if self.leaders else none
+        best = self._best()[order]  # before the draws take that order
         return {
             "consensus": _reordered(self.consensus, order),
             "alpha": self.alphas[:, :, order],
             "weights": weights / weights.sum(),
             "log_posterior": self.log_posterior,
-            "best": self._best()[order],
+            "best": best,
             "latent": self.latents,
             "shares": self.shares[:, :, order],
             "chain_memberships": memberships,

@@ -3,7 +3,8 @@
 The largest R-hat of one consensus is to be 1.05 or less. Clusters have more numbers (ranks of
 items, cluster by cluster), and the largest of some thousand is above that by chance alone. So from
 a hundred draws on it may be as large as that of independent draws is in all but one of a thousand
-fits; and the mean over the items of each cluster is to be 1.05 or less.
+fits, that of the alphas likewise; and the mean over the items of each cluster is to be 1.05 or
+less. An effective size of one in eight draws, at most 50, is then enough.
 
 Of more than 10,000 numbers there may be few draws, as memory leaves room: of 10 million ranks, in
 4 chains of 10 independent draws, the largest R-hat is about 2. So three things are asked of them,
@@ -87,17 +88,19 @@ def _judge_some(posterior: Posterior, found: list[Diagnostics]) -> list[Row]:
         return [("largest R-hat within a chain", worst, limit)]
     if posterior.n_clusters == 1 or posterior.weights.size < LEAST_DRAWS:
         return [("largest R-hat", worst, RHAT_LIMIT)]
-    return [_mean_rhat(found), ("largest R-hat", worst, rhat_limit(n_numbers, n_chains, n_draws))]
+    return [
+        _mean_rhat(found),
+        _rhat_of_alpha(posterior, found),
+        ("largest R-hat", worst, rhat_limit(n_numbers, n_chains, n_draws)),
+    ]
 
 
 def _judge_many(posterior: Posterior, found: list[Diagnostics]) -> list[Row]:
-    n_chains, n_draws = posterior.weights.shape
-    of_alpha = rhat_limit(posterior.n_clusters, n_chains, n_draws)
     largest, by_chance = rhats_of_deals(posterior.consensus)
     of_ranks = max(RHAT_LIMIT, 1 + ALLOWED * (by_chance - 1))
     return [
         _mean_rhat(found),
-        ("R-hat of alpha", float(np.max([each.alpha_rhat for each in found])), of_alpha),
+        _rhat_of_alpha(posterior, found),
         ("largest R-hat", largest, of_ranks),
     ]
 
@@ -114,6 +117,11 @@ def _judge_within(posterior: Posterior, found: list[Diagnostics]) -> list[Row]:
         ("R-hat of alpha within a chain", float(np.max([d.alpha_rhat for d in found])), of_alpha),
         ("largest R-hat within a chain", largest, of_ranks),
     ]
+
+
+def _rhat_of_alpha(posterior: Posterior, found: list[Diagnostics]) -> Row:
+    limit = rhat_limit(posterior.n_clusters, *posterior.weights.shape)
+    return "R-hat of alpha", float(np.max([each.alpha_rhat for each in found])), limit
 
 
 def _mean_rhat(found: list[Diagnostics]) -> Row:

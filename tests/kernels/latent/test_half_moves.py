@@ -81,7 +81,7 @@ def test_changes_are_differences_of_the_likelihood(name):
         now = kernels.stand_at(tally.users, start.copy())
         numbers = kernels.list_changes(tally.users, low, high, now)
         change = kernels.change_by_cells(tally.users, table, *numbers, now)
-        kernels.exchange_items(low, high, *numbers, now)
+        kernels.exchange_by_cells(low, high, *numbers, now)
         assert change == pytest.approx(tally.counts(now.consensus) @ table - before, abs=1e-9)
         again = kernels.stand_at(tally.users, now.consensus.copy())
         assert (again.cells == now.cells).all()

@@ -166,6 +166,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
                 self._n_kept += 1
             self.clusters = [self.clusters[number] for number in order]
             self.shares = self.shares[order]
+            if self.homes is not None and (np.diff(order) != 1).any():
+                self.homes = Homes(self.homes.chances[:, order])
 
     def _lengths(self) -> tuple[int, int]:
         """Rounds of a sweep, and the swaps of each cluster in a round."""

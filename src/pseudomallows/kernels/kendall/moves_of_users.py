@@ -43,8 +43,8 @@ def move_user(stream, items, log_odds, origin, target, room):
     for item in items:
         origin.counts[item] -= 1
     dealt, taken = np.full(len(items), -1, np.int32), np.full(len(items), -1, np.int32)
-    lost = choose_places(stream, items, False, origin, room, dealt)
-    won = choose_places(stream, items, True, target, room, taken)
+    lost = choose_class_places(stream, items, False, origin, room, dealt)
+    won = choose_class_places(stream, items, True, target, room, taken)
     is_known = np.isfinite(lost) and np.isfinite(won)
     moves = is_known and accepts(stream, log_odds + won - lost)
     if moves:
@@ -57,7 +57,7 @@ def move_user(stream, items, log_odds, origin, target, room):
 
 
 @njit(cache=True, nogil=True)
-def choose_places(stream, items, comes, side, room, chosen):
+def choose_class_places(stream, items, comes, side, room, chosen):
     """Choose a place for each of the user's items, that of the item `chosen[number]`; return the
     sum of the log mean weights of the places to choose from.
 

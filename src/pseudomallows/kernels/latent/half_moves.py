@@ -156,7 +156,7 @@ def change_by_cells(users, table, n_down, n_up, now):
 
 
 @njit(cache=True, nogil=True)
-def exchange_items(low, high, n_down, n_up, now):
+def exchange_by_cells(low, high, n_down, n_up, now):
     """Exchange the items of two places, and move those listed."""
     for row in now.changed[:n_down]:
         now.cells[row] += 1
@@ -174,7 +174,7 @@ def swap_by_cells(stream, users, table, log_reach, now):
     n_down, n_up = list_changes(users, low, high, now)
     if not accepts(stream, change_by_cells(users, table, n_down, n_up, now)):
         return False
-    exchange_items(low, high, n_down, n_up, now)
+    exchange_by_cells(low, high, n_down, n_up, now)
     return True
 
 
@@ -187,7 +187,7 @@ def shift_by_cells(users, table, here, there, now):
         low = min(place, place + side)
         n_down, n_up = list_changes(users, low, low + 1, now)
         change += change_by_cells(users, table, n_down, n_up, now)
-        exchange_items(low, low + 1, n_down, n_up, now)
+        exchange_by_cells(low, low + 1, n_down, n_up, now)
     return change
 
 
@@ -224,7 +224,7 @@ def improve_by_cells(users, table, consensus):
             for low in range(n_items - leap):
                 n_down, n_up = list_changes(users, low, low + leap, now)
                 if change_by_cells(users, table, n_down, n_up, now) > ROUNDING:
-                    exchange_items(low, low + leap, n_down, n_up, now)
+                    exchange_by_cells(low, low + leap, n_down, n_up, now)
                     n_made += 1
             leap += 1 + leap // 8
     return n_made
