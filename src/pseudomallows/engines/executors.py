@@ -68,10 +68,8 @@ class Threads:
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
         """Apply `function` to each of the arguments, in order."""
         listed = list(arguments)
-        is_alone = self._pool is None or getattr(_here, "is_alone", False)
-        if is_alone or len(listed) < 2:  # one block is not worth a thread
+        if self._pool is None or is_alone() or len(listed) < 2:  # one block is not worth a thread
             return map(function, listed)
-        assert self._pool is not None
         return self._pool.map(function, listed)
 
 
@@ -104,6 +102,11 @@ def run_together(
 
 def _be_alone() -> None:
     _here.is_alone = True
+
+
+def is_alone() -> bool:
+    """Is this one of several threads side by side, so that what it asks for runs in it alone?"""
+    return getattr(_here, "is_alone", False)
 
 
 @functools.cache

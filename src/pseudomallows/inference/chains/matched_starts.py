@@ -1,5 +1,6 @@
 """Where chains on the matched law start: at its best place, or at a good guess of the clusters."""
 
+import functools
 import threading
 import warnings
 from collections.abc import Callable
@@ -206,13 +207,17 @@ class MatchedStart:
         n_finalists: int,
     ) -> MatchedMixture:
         """K-means on the leading axes of the data, improved by rounds on the matched law, and the
-        best by splits."""
-        features = some.features(min(n_clusters, self.population.n_items - 1))
-        guesses = [
-            self._guess(some, features, n_clusters, child, report) for child in rng.spawn(N_STARTS)
-        ]
+        best by splits. They are made side by side, each on one core."""
+        features, guesses = some.features(min(n_clusters, self.population.n_items - 1)), []
+        work = functools.partial(self._guess, some, features, n_clusters)
+        for guess in some.executor.map(work, rng.spawn(N_STARTS)):
+            guesses.append(guess)
+            _repeat(report, self._rounds(GUESS_ROUNDS))
         finalists = sorted(guesses, key=lambda guess: -guess.values.matched)[:n_finalists]
-        values = [self._improve(guess, some, rng, report) for guess in finalists]
+        tasks, values = zip(finalists, rng.spawn(len(finalists)), strict=True), []
+        for value in some.executor.map(lambda task: self._improve(some, *task), tasks):
+            values.append(value)
+            _repeat(report, self._rounds(LAST_ROUNDS))
         best, *others = (finalists[place] for place in np.argsort(values)[::-1].tolist())
         if others:
             gap = max(values) - sorted(values)[-2]
@@ -225,30 +230,25 @@ class MatchedStart:
         features: NDArray[np.float64],
         n_clusters: int,
         rng: np.random.Generator,
-        report: Callable[[], None],
     ) -> MatchedMixture:
         guess = self._mixture(some, n_clusters, rng)
         guess.begin(guess_labels(features, n_clusters, rng))
         for cluster in guess.clusters:
             if cluster.has_users:
                 cluster.climb()
-        self._wander(guess, self._rounds(GUESS_ROUNDS), report)
+        self._wander(guess, self._rounds(GUESS_ROUNDS))
         guess.know_values()
         return guess
 
     def _improve(
-        self,
-        guess: MatchedMixture,
-        some: LocalPopulation,
-        rng: np.random.Generator,
-        report: Callable[[], None],
+        self, some: LocalPopulation, guess: MatchedMixture, rng: np.random.Generator
     ) -> float:
         """Split clusters, then let them settle; return how likely they make the clicks."""
         self._split(guess, some, rng)
-        self._wander(guess, self._rounds(LAST_ROUNDS) - N_VALUES, report)
+        self._wander(guess, self._rounds(LAST_ROUNDS) - N_VALUES)
         values = []
         for _ in range(N_VALUES):
-            self._wander(guess, 1, report)
+            self._wander(guess, 1)
             guess.know_values()
             values.append(guess.values.matched)
         return float(np.mean(values))
@@ -286,7 +286,7 @@ class MatchedStart:
             for number in (left[0], smallest):
                 if mixture.clusters[number].has_users:
                     mixture.clusters[number].climb()
-            self._wander(mixture, SPLIT_ROUNDS, lambda: None)
+            self._wander(mixture, SPLIT_ROUNDS)
             mixture.know_values()
             if mixture.values.matched > values.matched:
                 n_failures, tried = 0, set()
@@ -314,10 +314,18 @@ class MatchedStart:
         new[rows[guess_labels(features, 2, rng) == 1]] = smallest
         return new
 
-    def _wander(self, mixture: MatchedMixture, n_rounds: int, report: Callable[[], None]) -> None:
+    def _wander(
+        self, mixture: MatchedMixture, n_rounds: int, report: Callable[[], None] = lambda: None
+    ) -> None:
         for _ in range(n_rounds):
             mixture.wander(1, self._moves, adapt=True)
             report()
+
+
+def _repeat(report: Callable[[], None], times: int) -> None:
+    """Say that so many rounds are done."""
+    for _ in range(times):
+        report()
 
 
 def compare(

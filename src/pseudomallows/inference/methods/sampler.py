@@ -76,9 +76,9 @@ class Sampler(Method):
         'Clusters of clicks: "shared" (default) starts all chains at one division of the users, '
         'the best of four guesses, so that they describe the same clusters; with "own" each chain '
         "makes its own guesses. Where clusters overlap, the chains then divide the users in "
-        "different ways, and recommendations, which average over all chains, are better; what "
-        "describes clusters (labels, consensus, report) comes from the likeliest chain alone, and "
-        "R-hat compares the halves of each chain.",
+        "different ways, and recommendations average over all chains, each counting the same, "
+        "which may make them better; what describes clusters (labels, consensus, report) comes "
+        "from the likeliest chain alone, and R-hat compares the halves of each chain.",
         lambda case: case.has_clicks and case.has_clusters,
         one_of(*DIVISIONS),
     )

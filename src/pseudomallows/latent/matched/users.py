@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...distances.tallies import Counts, Ranking
-from ...engines.executors import BLOCK, blocks, is_remote
+from ...engines.executors import BLOCK, blocks, is_alone, is_remote
 from ...kernels import matched as kernels
 from ...kernels.click_rows import clicks_of
 from ...kernels.footrule.likelihood import own_log_likelihoods
@@ -22,6 +22,7 @@ from ..clicks import ClickPopulation
 from ..population import UNITS, Population, exact_sum, exact_sums
 
 N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on tasks
+ROWS_ALONE = 4096  # in a block, at least, of a chain that has one core to itself
 N_DRAW_BLOCKS = 2  # of rows that draw labels: that is quick, and the counts of each block add up
 MOST_MOVERS, MOST_CLICKS = 50, 256  # rows that are listed at a time, and the clicks of each
 FAR = 15.0  # a cluster so far below the best, by the matched law, adds nothing: 1e-7 of a user
@@ -246,7 +247,8 @@ def _add_values(sums: Sequence[tuple[int, int]]) -> Values:
 
 def _cut(population: Population, n_blocks: int) -> tuple[list[Any], list[slice]]:
     """Where the rows lie in about so many blocks, and which they are."""
-    cut = blocks(population.n_rows, max(BLOCK, -(-population.n_rows // n_blocks)))
+    least = ROWS_ALONE if is_alone() else BLOCK
+    cut = blocks(population.n_rows, max(least, -(-population.n_rows // n_blocks)))
     return population.places(cut), population.slices(cut)
 
 
