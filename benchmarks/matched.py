@@ -169,7 +169,7 @@ def real_clusters(folder, seed, divisions, numbers):
 
 
 def main():
-    more = {"msweb": "", "divisions": "shared", "numbers": "10,20"}
+    more = {"msweb": "", "divisions": "auto", "numbers": "10,20"}
     options = arguments(__doc__, seed=1, first=1, cases=4, users=1_000_000, **more)
     warnings.simplefilter("ignore")  # the table says what they would
     small = pm.simulate_clicks(200, 20, [5.0, 5.0], 5, rng=1).preferences

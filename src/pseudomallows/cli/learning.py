@@ -173,7 +173,7 @@ def add_fit(adders: Any) -> None:
     parser.add_argument(
         "--divisions",
         choices=DIVISIONS,
-        help="of clusters of clicks: all chains share one, or each finds its own (to recommend)",
+        help="of clusters of clicks: chains share one, or each finds its own (auto: by the data)",
     )
     parser.add_argument(
         "--checkpoint",

@@ -87,6 +87,7 @@ def _doubts_of_chains(
         doubts.append(VotesWarning(posterior.settings["votes"]["p_value"]))
     stuck = plan.method.stuck_chains(posterior, population, plan)
     if stuck or not judged.is_good:
-        found = (judged.rhat, judged.effective_size, stuck, plan.method.advice(plan.case))
+        advice = plan.method.advice(plan.case, posterior.has_own_divisions)
+        found = (judged.rhat, judged.effective_size, stuck, advice)
         doubts.append(ConvergenceWarning(*found, judged.rhat_limit))
     return doubts

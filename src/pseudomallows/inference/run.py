@@ -13,6 +13,7 @@ from ..engines.executors import Threads, run_together
 from ..engines.progress import Progress
 from ..files.saved import Saved
 from ..latent.population import Population
+from ..posteriors.names import SAME_USERS
 from ..preferences import Preferences
 from ..rankings import MAX_ALPHA
 from .chains.divisions import compare_divisions
@@ -84,18 +85,22 @@ class Run:
         self._comparison = np.full(len(Comparison._fields), np.nan)
         *self._rngs, shared = rng.spawn(n_chains + 1)
         self._chains = make_chains(population, plan, shared)
-        self._is_own = plan.method.has_own_divisions and plan.case.has_clusters
         self._divisions: dict[str, Any] = {}  # what is said of them
         self.heights = np.zeros((n_chains, 2))  # sums of log posteriors of each, and how many
-        n_parts = n_chains if self._is_own else 1  # with clusters in common
-        shape_of_one = (n_clusters, *self._chains.evidence_shape)
-        self.evidence = np.zeros((n_parts, *shape_of_one))  # sums over the draws
+        self._know_divisions(self._chains.is_own)
         self._n_done = self._n_before = 0  # steps that are done, and those of earlier rounds
         self._latest: dict[str, Any] | None = None  # state between two sweeps, for a checkpoint
         self._ends: list[Chain | None] = [None] * n_chains  # where they stand, if they may go on
         self._lock = threading.Lock()  # of what chains side by side have in common
         self._has_others, self._is_well = False, True  # are there any, and shall they go on?
         self.stretch = 1  # how much further apart the draws are than was planned
+
+    def _know_divisions(self, is_own: bool) -> None:
+        """Make room for chains with clusters in common, or with their own."""
+        self._is_own = is_own
+        n_parts = self.plan.method.n_chains if is_own else 1
+        shape_of_one = (self.plan.case.n_clusters, *self._chains.evidence_shape)
+        self.evidence = np.zeros((n_parts, *shape_of_one))  # sums over the draws
 
     @property
     def _has_clusters(self) -> bool:
@@ -107,8 +112,10 @@ class Run:
         However it ends before its end, the state after the last sweep is saved on the way out.
         """
         resumed = None if file is None else self._resume(file)
-        if file is None and self._is_together:
+        if resumed is None:
             self._chains.make_ready(self._report)
+            self._know_divisions(self._chains.is_own)
+        if file is None and self._is_together:
             self._run_together(lambda chain: self._start(chain, self._rngs[chain]))
             return self._results()
         try:
@@ -217,7 +224,9 @@ class Run:
             for parts in (self.unbounded, self.evidence):
                 parts[chain] = parts[chain][order]
         means = self.heights[:, 0] / np.maximum(self.heights[:, 1], 1)
-        self._divisions = compare_divisions(self.memberships[:, known], means)
+        found = compare_divisions(self.memberships[:, known], means)
+        is_asked = self.plan.method.has_own_divisions
+        self._divisions = found if is_asked or found["same_users"] < SAME_USERS else {}
 
     def _best(self) -> NDArray[np.int32]:
         """``best[cluster, item]``, by what the users said in all draws."""
@@ -279,6 +288,8 @@ class Run:
         with file.refuse_damage():
             n_chains, n_sweeps = self.plan.method.n_chains, self.plan.n_sweeps
             chain, sweep = saved.count("chain", 0, n_chains - 1), saved.count("sweep", 1, n_sweeps)
+            self._chains.is_own = bool(saved.count("is_own", 0, 1))
+            self._know_divisions(self._chains.is_own)
             self._fill(saved.part("filled"), chain, sweep)
             mixture = self._chains.empty()
             mixture.resume(saved.part("state"))
@@ -349,7 +360,8 @@ class Run:
         if self._has_clusters and self.plan.method.is_led:
             shape = (chain, N_LEADERS, *self.consensus.shape[2:])
             filled["leaders"] = np.array(self.leaders, np.int32).reshape(shape)
-        return {"chain": chain, "sweep": sweep, "filled": filled, "state": mixture.to_save()}
+        kept = {"chain": chain, "sweep": sweep, "is_own": int(self._is_own)}
+        return kept | {"filled": filled, "state": mixture.to_save()}
 
     def _run_chain(self, chain: int, mixture: Chain, first: int, file: Checkpoint | None) -> None:
         """Sweeps of a Markov chain, and the draws that are kept."""

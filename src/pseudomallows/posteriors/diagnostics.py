@@ -49,7 +49,7 @@ class ConvergenceWarning(UserWarning):
         shown = f"{rhat:.3f}" if rhat < 100 else "above 100"
         super().__init__(
             "the chains have not converged, so another run may give other numbers: R-hat "
-            f"{shown} (want {rhat_limit:.3g} or less), effective sample size {effective_size:.0f} "
+            f"{shown} (want {rhat_limit:.4g} or less), effective sample size {effective_size:.0f} "
             f"(want {EFFECTIVE_SIZE_LIMIT:.0f} or more){chains}; {advice}"
         )
 

@@ -10,5 +10,6 @@ AUGMENTATIONS = ("matched", "exact", "metropolis")
 UPDATES = ("sampled", "expected")
 GAPS = ("auto", "equal", "free")  # between the neighbours of a consensus from votes
 STARTS = ("map", "random")
-DIVISIONS = ("shared", "own")  # of the users, by the chains of several clusters of clicks
+DIVISIONS = ("auto", "shared", "own")  # of the users, by the chains of several clusters of clicks
+SAME_USERS = 0.9  # whom two divisions treat alike, if they are taken for the same
 ERROR_MODELS = ("none", "bernoulli", "logistic")

@@ -170,7 +170,7 @@ class Posterior:
 
     @property
     def has_own_divisions(self) -> bool:
-        """Did each chain look for its own clusters (``divisions="own"``)?"""
+        """Does each chain have its own clusters (``divisions="own"``, or by the data)?"""
         return "divisions" in self.settings
 
     @property
@@ -181,8 +181,8 @@ class Posterior:
 
     @property
     def described(self) -> Posterior:
-        """The draws that describe the clusters: this posterior; or, if each chain looked for its
-        own clusters (``divisions="own"``), the likeliest chain alone.
+        """The draws that describe the clusters: this posterior; or, if each chain has its own
+        clusters (``divisions="own"``, or by the data), the likeliest chain alone.
 
         `memberships`, `labels`, `point_consensus` and all else that is said of a cluster come from
         these draws, since clusters of other chains are of other users. Recommendations come from

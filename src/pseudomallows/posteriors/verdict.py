@@ -15,11 +15,11 @@ from .diagnostics import (
     contradicts_equal_gaps,
 )
 from .judged import Judged, judge_draws
+from .names import SAME_USERS
 from .personal import Fit, PersonalFit
 from .posterior import Posterior
 
 POOR_SIZE = 10.0  # up to here, with care
-SAME_USERS = 0.9  # whom chains with their own clusters divide alike, if these are to be described
 GOOD_CALIBRATION, POOR_CALIBRATION = 0.03, 0.1
 USE = "use the order and its intervals."
 SETTLED = "Each chain has settled, and there are enough draws."
@@ -82,7 +82,7 @@ def _judge_chains(posterior: Posterior) -> Verdict:
     limit, least, wanted = judged.rhat_limit, judged.effective_size, judged.size_limit
     of_all = "median" if posterior.n_items > MANY else "smallest"
     checks = [
-        (f"{judged.name} (1 is perfect)", _number(judged.rhat, 3), f"{limit:.3g} or less"),
+        (f"{judged.name} (1 is perfect)", _number(judged.rhat, 3), f"{limit:.4g} or less"),
         (f"{of_all} effective number of draws", _number(least, 0), f"{wanted:.0f} or more"),
         ("draws", f"{posterior.weights.size:,}", ""),
     ]

@@ -122,10 +122,15 @@ def trace(
     cluster: int = 0,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Trace of each chain: of alpha, or of the rank of an item (by name); as drawn, unweighted."""
+    """Trace of each chain: of alpha, or of the rank of an item (by name); as drawn, unweighted.
+
+    If each chain looked for its own clusters, that of the chain that describes them.
+    """
     ax = _axes(ax, width=7.5, height=3.2)
-    for chain, values in enumerate(_series(posterior, item, cluster)):
-        ax.plot(np.arange(1, len(values) + 1), values, linewidth=0.8, label=f"chain {chain + 1}")
+    names = [f"chain {chain + 1}" for chain in range(len(posterior.consensus))]
+    rows = _series(posterior, item, cluster)
+    for name, values in zip(names[posterior.described_chains], rows, strict=True):
+        ax.plot(np.arange(1, len(values) + 1), values, linewidth=0.8, label=name)
     ax.set(xlabel="draw", ylabel=_series_name(item))
     if item is not None:  # ranks are whole
         ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
@@ -230,17 +235,23 @@ def rank_histograms(
     """Histograms, chain by chain, of the place of each draw among all draws.
 
     Chains that agree have flat histograms (Vehtari et al. 2021). Ties are broken at random, and
-    weights do not count.
+    weights do not count. If each chain looked for its own clusters, the halves of the chain that
+    describes them stand for the chains.
     """
     ax = _axes(ax, width=7.5, height=3.2)
     values = _series(posterior, item, cluster)
+    names = [f"chain {chain + 1}" for chain in range(len(values))]
+    if posterior.has_own_divisions and values.shape[1] > 1:
+        half = values.shape[1] // 2
+        values = np.stack([values[0, :half], values[0, -half:]])
+        names = ["first half", "second half"]
     noise = np.random.default_rng(0).random(values.size)
     order = np.lexsort((noise, values.ravel()))
     places = np.empty(values.size)
     places[order] = (np.arange(values.size) + 0.5) / values.size
     edges = np.linspace(0, 1, check_count(n_bins, "n_bins") + 1)
-    for chain, row in enumerate(places.reshape(values.shape)):
-        ax.stairs(np.histogram(row, edges)[0], edges, label=f"chain {chain + 1}", linewidth=1.5)
+    for name, row in zip(names, places.reshape(values.shape), strict=True):
+        ax.stairs(np.histogram(row, edges)[0], edges, label=name, linewidth=1.5)
     expected = values.shape[1] / n_bins
     ax.axhline(expected, color="0.5", linestyle=":", linewidth=1)
     ax.set(xlabel=f"place of {_series_name(item)} among all draws", ylabel="draws", ylim=(0, None))
@@ -377,8 +388,9 @@ def _text(name: Any) -> str:
 
 
 def _series(posterior: Posterior, item: Any, cluster: int) -> Any:
-    draws = posterior.alpha if item is None else posterior.consensus
     posterior.check_cluster(cluster)
+    described = posterior.described
+    draws = described.alpha if item is None else described.consensus
     if item is None:
         return draws[:, :, cluster]
     names = posterior.items.tolist()

@@ -11,7 +11,7 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.distributions.scores import rand_index
-from pseudomallows.inference.chains import make_chains
+from pseudomallows.inference.chains import make_chains, matched_starts
 from pseudomallows.inference.chains.divisions import compare_divisions
 from pseudomallows.inference.chains.mixture import order_like
 from pseudomallows.inference.methods import METHODS, Plan
@@ -77,6 +77,49 @@ def test_clear_clusters_are_found_by_every_chain():
     assert (own.labels == shared.labels).mean() > 0.97  # the order of the clusters, too
     assert own.alpha.mean(axis=(0, 1)) == pytest.approx(shared.alpha.mean(axis=(0, 1)), rel=0.05)
     assert judge(own).answer == "yes"
+
+
+def test_by_default_the_data_decide():
+    found = fitted(divisions="auto", rng=6)
+    assert found.settings["options"]["divisions"] == "auto"
+    assert found.settings["divisions"]["same_users"] < 0.9
+    assert np.mean(indices_of(found)) < np.mean(indices_of(fitted(divisions="shared", rng=6))) - 0.3
+    assert "divisions" not in call_of(found)
+    data = pm.simulate_clicks(400, 15, [20, 20, 20], 5, sizes=[200, 120, 80], rng=1).preferences
+    clear, shared = (
+        pm.fit(data, n_clusters=3, n_draws=100, divisions=each, rng=2)
+        for each in ("auto", "shared")
+    )
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(clear, name), getattr(shared, name))
+    assert clear.settings["starts"] == shared.settings["starts"]
+    assert "divisions" not in clear.settings
+
+
+def test_chains_that_end_in_the_same_clusters_are_pooled_whatever_their_guesses_were(monkeypatch):
+    data = pm.simulate_clicks(400, 15, [20, 20, 20], 5, sizes=[200, 120, 80], rng=1).preferences
+    how = {"n_clusters": 3, "n_draws": 100, "rng": 2}
+    shared = pm.fit(data, divisions="shared", **how)
+    monkeypatch.setattr(matched_starts, "are_apart", lambda *_: True)
+    found = pm.fit(data, **how)
+    assert "divisions" not in found.settings
+    assert "starts" not in found.settings
+    assert found.described is found
+    assert (found.labels == shared.labels).mean() > 0.97
+    assert np.abs(found.best - shared.best).mean() < 0.5
+    assert judge(found).answer == "yes"  # R-hat compares the chains
+    assert found.alpha.mean(axis=1) == pytest.approx(shared.alpha.mean(axis=1), rel=0.1)
+
+
+@pytest.mark.parametrize("n_chains", [1, 2, 3, 6])
+def test_every_chain_has_a_guess(n_chains, monkeypatch):
+    monkeypatch.setattr(matched_starts, "are_apart", lambda *_: True)
+    seen = []
+    how = {"n_chains": n_chains, "divisions": "auto", "executor": pm.Threads(1)}
+    found = fit(n_draws=4, progress=lambda *both: seen.append(both), **how)
+    assert len(found.consensus) == n_chains
+    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
+    assert seen[-1][1] == len(seen)
 
 
 @pytest.mark.parametrize("method", ["mcmc", "matched"])
@@ -263,7 +306,7 @@ def test_reasons_and_similar_users_are_those_of_the_chain_that_describes():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"divisions": "each"}, "divisions must be one of 'shared', 'own', got 'each'"),
+        ({"divisions": "each"}, "divisions must be one of 'auto', 'shared', 'own', got 'each'"),
         ({"n_chains": 1}, "got n_chains=1: give 2 or more"),
         ({"augmentation": "exact"}, "by augmentation='matched' and distance='footrule'"),
         ({"distance": "spearman"}, "distance='footrule' or 'kendall': leave divisions out"),
@@ -319,6 +362,17 @@ def test_an_update_continues_each_chain_with_its_own_clusters():
     assert (np.diag(like) > 0.9).all()
     assert (like < 0.5).any()
     assert newer.n_users == 201
+
+
+def test_an_update_keeps_the_clusters_that_chains_have_by_the_data():
+    posterior = fitted(divisions="auto", rng=6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of few draws
+        newer = posterior.update({"new": [0, 1, 2], 5: [3]}, n_draws=20, rng=8)
+    assert newer.settings["options"]["divisions"] == "auto"
+    assert newer.has_own_divisions
+    before, after = labels_of(posterior), labels_of(newer)[:, :200]
+    assert all(rand_index(one, other) > 0.9 for one, other in zip(before, after, strict=True))
 
 
 def test_the_report_and_the_figures_are_of_the_chain_that_describes(tmp_path):

@@ -346,19 +346,25 @@ def test_the_warmup_finds_how_many_moves_are_best(monkeypatch):
 
 
 def test_moves_of_clusters_without_correction_are_cut_into_rounds():
-    rng, options = np.random.default_rng(1), {"n_moves": 1000, "is_corrected": False}
-    chain = mixture_of(FIVE, 5, [(1, 2, 3, 4, 5)] * 2, [2.0] * 2, None, rng, **options)
-    assert chain._lengths() == (20, 50)
-    chain.log_moves = math.log(7)
-    assert chain._lengths() == (1, 7)
+    def lengths(n_moves, n_rounds=2.0):
+        rng, options = np.random.default_rng(1), {"n_moves": n_moves, "is_corrected": False}
+        chain = mixture_of(FIVE, 5, [(1, 2, 3, 4, 5)] * 2, [2.0] * 2, None, rng, **options)
+        chain._rounds_each = n_rounds
+        return chain._lengths()
+
+    assert lengths(1000) == (20, 50)
+    assert lengths(7) == (1, 7)
+    assert lengths(None) == (2, 100)
+    assert lengths(None, 8.4) == (8, 50)
 
 
-def test_a_sweep_has_more_rounds_where_more_labels_change():
+@pytest.mark.parametrize(("is_corrected", "least", "most"), [(True, 1, 5), (False, 2, 10)])
+def test_a_sweep_has_more_rounds_where_more_labels_change(is_corrected, least, most):
     rounds = []
     for alpha in (3.0, 60.0):
         prefs = pm.simulate_clicks(300, 20, [alpha] * 2, 6, rng=1).preferences
         population = make_population(prefs, pm.Threads(1))
-        how = (None, MatchedProposals(), default_prior(20), 1.0, True)
+        how = (None, MatchedProposals(), default_prior(20), 1.0, is_corrected)
         start = MatchedStart(population, *how)
         chain = start.begin_at(
             start.clusters(2, np.random.default_rng(1), lambda: None), np.random.default_rng(2)
@@ -368,8 +374,8 @@ def test_a_sweep_has_more_rounds_where_more_labels_change():
         rounds.append(chain._rounds_each)
         chain.sweep(adapt=False)
         assert chain._rounds_each == rounds[-1]  # no more changes
-    assert rounds[0] > 3
-    assert rounds[1] < 1.5
+    assert 3 < rounds[0] <= most
+    assert least <= rounds[1] < least + 0.5
 
 
 def test_the_best_alpha_is_found_from_anywhere():
@@ -486,7 +492,7 @@ def test_so_does_one_that_proposes_by_tables_that_are_wrong():
 
 
 def test_so_does_one_of_many_rounds_by_such_tables(monkeypatch):
-    monkeypatch.setattr(LabelledMixture, "first_rounds", 4)
+    monkeypatch.setattr(LabelledMixture, "least_rounds", 4)
     assert p_value_of_ends(800, -0.5, True) > 1e-4
 
 
@@ -499,7 +505,7 @@ def stay_with_clusters(monkeypatch):
     """Sweeps that move labels and shares only, so that the step of the labels is on trial."""
     monkeypatch.setattr(MatchedCluster, "move", lambda self, *arguments: None)
     monkeypatch.setattr(MatchedCluster, "wander", lambda self: None)
-    monkeypatch.setattr(LabelledMixture, "first_rounds", 2)
+    monkeypatch.setattr(LabelledMixture, "least_rounds", 2)
 
 
 def test_labels_that_are_drawn_by_wrong_tables_are_accepted_by_the_exact_law(monkeypatch):

@@ -13,6 +13,7 @@ from pseudomallows.inference.chains.matched_cluster import MatchedProposals
 from pseudomallows.inference.chains.matched_starts import (
     Comparison,
     MatchedStart,
+    Search,
     compare,
     guess_labels,
 )
@@ -113,7 +114,9 @@ def test_the_best_start_is_compared_with_the_next():
     start = start_of(clicked().preferences)
     start.clusters(3, np.random.default_rng(2), lambda: None)
     assert start.comparison is None
-    start.clusters(3, np.random.default_rng(2), lambda: None, 2)
+    search = Search("shared", 4, n_finalists=2)
+    (best,) = start.guess(3, search, np.random.default_rng(2), lambda: None)
+    assert best.n_clusters == 3
     assert start.comparison.gap >= 0
     assert 0.5 < start.comparison.rand_index <= start.comparison.same_users <= 1
 
@@ -163,7 +166,9 @@ def test_users_of_a_large_catalogue_are_sorted_by_its_most_clicked_items(alpha, 
     population = make_population(prefs, None, "kendall")
     how = (alpha, MatchedProposals(), default_prior(400), 1.0, True, "kendall")
     start = MatchedStart(population, *how)
-    chain = start._by_popular_items(3, np.random.default_rng(2), lambda: None, 2)
+    rng = np.random.default_rng(2)
+    (guess,) = start.guess(3, Search("auto", 4, n_finalists=2), rng, lambda: None)
+    chain = start._by_popular_items(guess, rng)
     found = chain.snapshot().labels
     assert rand_index(found, labels) > 0.9
     assert start.comparison is not None
@@ -171,7 +176,7 @@ def test_users_of_a_large_catalogue_are_sorted_by_its_most_clicked_items(alpha, 
         by_rank = cluster.tally.counts[0][np.argsort(cluster.consensus)]
         assert (np.diff(by_rank) <= 0).all()
         assert alpha is None or cluster.alpha == alpha
-    chain = start.clusters(3, np.random.default_rng(2), lambda: None, 2)
+    chain = start.clusters(3, np.random.default_rng(2), lambda: None)
     assert rand_index(chain.snapshot().labels, labels) > 0.8  # labels that are drawn
 
 

@@ -334,9 +334,11 @@ def test_labels_are_drawn_by_the_matched_law():
 def test_the_tallies_of_a_draw_are_those_of_its_labels():
     users, laws = users_of(preferences(), 3), ClusterLaws(CENTERS, ALPHAS)
     matched, draw = matched_laws(users, laws), LabelDraw(3, 5)
-    tallies = users.tallies(users.draw_labels(matched, draw))
-    for one, other in zip(users.draw(matched, draw), tallies, strict=True):
+    labels = users.draw_labels(matched, draw)
+    found, n_unlikely = users.draw(matched, draw)
+    for one, other in zip(found, users.tallies(labels), strict=True):
         assert (one.counts == other.counts).all()
+    assert n_unlikely == (labels != matched_logs(users).argmax(axis=1)).sum() > 0
 
 
 def test_nothing_depends_on_blocks_or_threads(monkeypatch):
@@ -351,7 +353,7 @@ def test_nothing_depends_on_blocks_or_threads(monkeypatch):
         values = users.weigh(matched, laws)
         users.settle(np.arange(3), keeps=True)
         labels = users.draw_labels(matched, draw)
-        counts = np.stack([tally.counts for tally in users.draw(matched, draw)])
+        counts = np.stack([tally.counts for tally in users.draw(matched, draw)[0]])
         own = users.log_likelihoods(laws, labels)
         found.append((counts, labels, own, values, users.gather_kept()))
     for other in found[1:]:

@@ -18,11 +18,9 @@ from ...distances.tallies import Ranking
 from ...files.saved import Saved
 from ...latent.matched.labelled import LabelledUsers
 from .clustered import MAX_SWEEPS
-from .matched_mixture import MatchedMixture
+from .matched_mixture import CLUSTER_MOVES, MatchedMixture
 
-CLUSTER_MOVES = 40.0  # swaps of a cluster before a correction, for each item, at most
 N_ALPHA_STEPS = 5
-CHANGES, MOST_ROUNDS = 0.01, 5  # share of users with another label that is worth a round; at most
 KEEP_EVERY = 10  # rounds for each that adds to the memberships, which takes as long as several
 
 
@@ -31,7 +29,7 @@ class LabelledMixture(MatchedMixture):
 
     _users: LabelledUsers
     first_moves = most_moves = CLUSTER_MOVES
-    first_rounds = 1
+    least_rounds, most_rounds, changes = 1, 5, 0.01
 
     def __init__(self, *how: Any):
         super().__init__(*how)
@@ -39,7 +37,6 @@ class LabelledMixture(MatchedMixture):
         self._has_labels, self._n_after = False, 0  # sweeps after the warmup
         self._is_taken = np.zeros(self.n_clusters, dtype=np.bool_)
         self._log_likelihood = math.nan
-        self._rounds_each = float(self.first_rounds)  # of a sweep
         for cluster in self.clusters:
             cluster.n_alpha_steps = N_ALPHA_STEPS
 
@@ -104,10 +101,8 @@ class LabelledMixture(MatchedMixture):
         how = (self.laws(), self._is_taken, self._next_draw())
         tallies, self._own_values, n_changes = self._users.relabel(matched, *how)
         self._take_tallies(tallies)
-        if adapt and self._n_moves is None:
-            wanted = n_changes / (self.population.n_rows * CHANGES)
-            step = (wanted - self._rounds_each) / math.sqrt(1 + self.n_sweeps)
-            self._rounds_each = min(max(self._rounds_each + step, 1.0), float(MOST_ROUNDS))
+        if adapt:
+            self._adapt_rounds(n_changes)
 
     def _move_clusters(self, adapt: bool) -> None:
         """Move each cluster, accept where it is or go back."""
@@ -150,7 +145,6 @@ class LabelledMixture(MatchedMixture):
 
     def _users_to_save(self) -> dict[str, Any]:
         kept: dict[str, Any] = {"labels": self._users.gather_labels(), "n_after": self._n_after}
-        kept |= {"rounds_each": self._rounds_each}
         return kept | ({"memberships": self._users.gather_kept()} if self._n_sums else {})
 
     def _resume_users(self, saved: Saved) -> None:
@@ -158,7 +152,6 @@ class LabelledMixture(MatchedMixture):
         labels = saved.array("labels", np.int32, (n_rows,))
         saved.check_range("labels", labels, 0, self.n_clusters - 1)
         self._n_after = saved.count("n_after", 0, MAX_SWEEPS)
-        self._rounds_each = saved.number("rounds_each", 1.0, MOST_ROUNDS)
         self.begin(labels)
         if self._n_sums:
             memberships = saved.array("memberships", np.float64, (n_rows, self.n_clusters))

@@ -14,8 +14,16 @@ from ..methods.method import Plan
 from .clusters import Cluster
 from .matched_cluster import MatchedProposals
 from .matched_mixture import MatchedMixture
-from .matched_starts import N_FINALISTS, OWN_PREPARATION, Comparison, MatchedStart
-from .matched_starts import PREPARATION as MATCHED_PREPARATION
+from .matched_starts import (
+    GUESS_ROUNDS,
+    LAST_ROUNDS,
+    N_FINALISTS,
+    N_STARTS,
+    SETTLE_ROUNDS,
+    Comparison,
+    MatchedStart,
+    Search,
+)
 from .mixture import Mixture
 from .starts import PREPARATION, StartCluster, is_unbounded, prepare
 
@@ -62,9 +70,18 @@ class Chain(Protocol):
 class Chains(Protocol):
     """What makes the chains of a fit."""
 
-    preparation: int  # sweeps before a chain begins, for the progress
     evidence_shape: tuple[int, ...]  # of one cluster, see `best_of`
-    guesses: int  # and before the first one
+    is_own: bool  # does each chain find its own clusters? It may turn out when they are ready
+
+    @property
+    def preparation(self) -> int:
+        """Sweeps before a chain begins, for the progress."""
+        ...  # pragma: no cover
+
+    @property
+    def guesses(self) -> int:
+        """And before the first one."""
+        ...  # pragma: no cover
 
     @property
     def comparison(self) -> Comparison | None:
@@ -105,14 +122,13 @@ def make_chains(population: Population, plan: Plan, rng: np.random.Generator) ->
         return LatentChains(population, plan)
     if plan.last_draws:
         return GrownChains(population, plan, rng)
-    own = plan.method.has_own_divisions and plan.case.has_clusters
-    return (OwnChains if own else MatchedChains)(population, plan, rng)
+    return MatchedChains(population, plan, rng)
 
 
 class LatentChains:
     """Chains that draw latent rankings in each sweep, or need none."""
 
-    guesses = 0
+    guesses, is_own = 0, False
     comparison: Comparison | None = None
 
     def __init__(self, population: Population, plan: Plan):
@@ -188,20 +204,38 @@ class MatchedChains:
     """Chains on the matched law of clicks, which need no latent rankings.
 
     Those of several clusters begin at one place, the best of several guesses: another guess may
-    divide the users in another way, and chains that differ so would tell nothing of each other.
+    divide the users in another way, and chains that differ so would tell nothing of each other. If
+    the data do not say which of the guesses is right, each chain begins at its own instead, and
+    recommendations average over them.
     """
 
-    preparation = 0
-
     def __init__(self, population: Population, plan: Plan, rng: np.random.Generator):
-        self._n_clusters, self._method, self._rng = plan.case.n_clusters, plan.method, rng
-        self.guesses = MATCHED_PREPARATION if plan.case.has_clusters else 0
+        self._n_clusters, self._rng = plan.case.n_clusters, rng
         method: Any = plan.method  # with a prior of alpha, and a start
         proposals = MatchedProposals(method.move, method.leap, method.n_moves)
         how = (plan.alpha, proposals, method.alpha_prior, method.share_prior, method.is_exact)
         self._start = MatchedStart(population, *how, method.distance)
         self._from, self.evidence_shape = method.start, self._start.law.evidence_shape
+        divisions = "shared" if method.n_chains == 1 else method.divisions
+        self._search = Search(divisions, method.n_chains, N_FINALISTS)
+        self.is_own = divisions == "own" and plan.case.has_clusters
+        self._guesses: list[MatchedMixture] = []
         self._first: MatchedMixture | None = None
+
+    @property
+    def preparation(self) -> int:
+        """Rounds of a chain before it begins."""
+        return SETTLE_ROUNDS if self.is_own else 0
+
+    @property
+    def guesses(self) -> int:
+        """And of the guesses before the first one."""
+        if self._n_clusters == 1:
+            return 0
+        if not self.is_own:
+            return N_STARTS * GUESS_ROUNDS + N_FINALISTS * LAST_ROUNDS + SETTLE_ROUNDS
+        n_chains = self._search.n_chains
+        return max(N_STARTS, n_chains) * GUESS_ROUNDS + n_chains * LAST_ROUNDS
 
     @property
     def comparison(self) -> Comparison | None:
@@ -209,9 +243,14 @@ class MatchedChains:
         return self._start.comparison
 
     def make_ready(self, report: Callable[[], None]) -> None:
-        """Guess the clusters at whose place all chains begin."""
-        if self._n_clusters > 1 and self._first is None:
-            self._first = self._start.clusters(self._n_clusters, self._rng, report, N_FINALISTS)
+        """Guess the clusters at whose place all chains begin, or each of them."""
+        if self._n_clusters == 1 or self._guesses:
+            return
+        how = (self._n_clusters, self._search, self._rng, report)
+        self._guesses = self._start.guess(*how)
+        self.is_own = len(self._guesses) > 1
+        if not self.is_own:
+            self._first = self._start.settle(self._guesses[0], self._rng, report)
 
     def start(
         self,
@@ -224,9 +263,9 @@ class MatchedChains:
         if self._n_clusters == 1:
             return self._start.one(self._from, rng)
         self.make_ready(report if earlier is None else lambda: None)
-        assert self._first is not None
-        chain = self._start.begin_at(self._first, rng)
-        chain.follow(self._first.laws())
+        first = self._first or self._start.settle(self._guesses[number], rng, report)
+        chain = self._start.begin_at(first, rng)
+        chain.follow(first.laws())
         return chain
 
     def empty(self) -> MatchedMixture:
@@ -242,39 +281,22 @@ class MatchedChains:
         return chain.unbounded()
 
 
-class OwnChains(MatchedChains):
-    """Chains of several clusters on the matched law, each of which begins at its own guess, so that
-    they may divide the users in different ways."""
-
-    def __init__(self, population: Population, plan: Plan, rng: np.random.Generator):
-        super().__init__(population, plan, rng)
-        self.guesses, self.preparation = 0, OWN_PREPARATION
-
-    def make_ready(self, report: Callable[[], None]) -> None:
-        """They share nothing."""
-
-    def start(
-        self,
-        number: int,
-        earlier: Earlier | None,
-        rng: np.random.Generator,
-        report: Callable[[], None],
-    ) -> MatchedMixture:
-        """A chain at its start; its clusters keep the order that they have there."""
-        first = self._start.clusters(self._n_clusters, rng, report)
-        chain = self._start.begin_at(first, rng)
-        chain.follow(first.laws())
-        return chain
-
-
 class GrownChains(MatchedChains):
     """Chains on the matched law that go on, each from a draw of a chain on fewer clicks."""
 
     def __init__(self, population: Population, plan: Plan, rng: np.random.Generator):
         super().__init__(population, plan, rng)
-        self.guesses = 0
         self._last_draws = plan.last_draws
-        self._is_own = plan.method.has_own_divisions
+
+    @property
+    def preparation(self) -> int:
+        """None: they go on."""
+        return 0
+
+    @property
+    def guesses(self) -> int:
+        """None."""
+        return 0
 
     def make_ready(self, report: Callable[[], None]) -> None:
         """They share nothing but the order of their clusters."""
@@ -289,6 +311,6 @@ class GrownChains(MatchedChains):
         """The chain of this number; its clusters keep the order of the first one, or their own."""
         chain = self._start.go_on(self._last_draws[number], rng)
         if self._n_clusters > 1:
-            reference = self._last_draws[number if self._is_own else 0]
+            reference = self._last_draws[number if self.is_own else 0]
             chain.follow(ClusterLaws(reference.consensus, reference.alpha))
         return chain

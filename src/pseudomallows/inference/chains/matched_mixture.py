@@ -38,7 +38,8 @@ from .matched_cluster import N_STEPS_ALONE, MatchedCluster, Place, Snapshot
 LEAST_MOVES, MOST_MOVES = 1.0, 200.0  # swaps of a cluster before a correction, for each item
 FIRST_MOVES = 100.0
 TARGET = 0.6  # of the corrections are to be accepted, unless no sweep can be longer
-ROUND_MOVES = 10.0  # swaps of each of several clusters in a round, for each item
+ROUND_MOVES = 10.0  # swaps of each of several clusters in a round, for each item, at least
+CLUSTER_MOVES = 40.0  # in all rounds of a sweep, if these are few; before a correction at most
 SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall in log likelihood
 UNKNOWN = Values(math.nan, math.nan)
 
@@ -52,6 +53,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
 
     is_led = False
     first_moves, most_moves = FIRST_MOVES, MOST_MOVES
+    least_rounds, most_rounds = 2, 10  # of several clusters in a sweep
+    changes = 0.005  # share of users with another label that is worth one
 
     def __init__(
         self,
@@ -73,6 +76,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self.homes: Homes | None = None  # of users whose labels need more than draws
         self.values = UNKNOWN  # where the chain stands, if they are known
         self.n_sweeps = self.n_rounds = self._n_kept = 0
+        self._rounds_each = float(self.least_rounds)  # of a sweep
+        self._n_unlikely = 0  # labels that are not the likeliest, in the last round
         self._n_moves = n_moves
         self.log_moves = math.log(n_moves or self.first_moves * self.n_items)
         if self.n_clusters == 1:
@@ -158,6 +163,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
         else:
             self._rng.permutation(self.n_clusters)  # not needed: a seed keeps its draws by it
             self.wander(*self._lengths(), adapt)
+            if adapt:
+                self._adapt_rounds(self._n_unlikely)
         if self.n_clusters > 1:
             order = self._best_order()
             if not adapt:
@@ -171,11 +178,14 @@ class MatchedMixture(Clustered[MatchedCluster]):
 
     def _lengths(self) -> tuple[int, int]:
         """Rounds of a sweep, and the swaps of each cluster in a round."""
-        n_moves = math.exp(self.log_moves)
         if self.n_clusters == 1 or self.law.is_exact:
-            return 1, round(n_moves)
-        n_rounds = round(n_moves / (ROUND_MOVES * self.n_items))
-        return max(1, n_rounds), max(1, round(n_moves / max(1, n_rounds)))
+            return 1, round(math.exp(self.log_moves))
+        if self._n_moves is None:
+            n_rounds = round(self._rounds_each)
+            n_moves = max(ROUND_MOVES, CLUSTER_MOVES / n_rounds) * self.n_items
+            return n_rounds, round(n_moves)
+        n_rounds = max(1, round(self._n_moves / (ROUND_MOVES * self.n_items)))
+        return n_rounds, max(1, round(self._n_moves / n_rounds))
 
     def wander(self, n_rounds: int, n_moves: int, adapt: bool) -> None:
         """So many rounds, which leave the matched posterior as it is; in the warmup clusters that
@@ -193,7 +203,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
         """The users draw labels by the matched law, and the clusters count them."""
         drawn = (self.matched_laws(), self._next_draw())
         if self.homes is None:
-            self._take_tallies(self._users.draw(*drawn))
+            tallies, self._n_unlikely = self._users.draw(*drawn)
+            self._take_tallies(tallies)
         else:
             self.homes.draw_tallies(self._users, *drawn, self.clusters, self._rng)
 
@@ -234,6 +245,15 @@ class MatchedMixture(Clustered[MatchedCluster]):
         length = self.log_moves + 2 * (chance - TARGET) / math.sqrt(1 + self.n_sweeps)
         low, high = math.log(LEAST_MOVES * self.n_items), math.log(self.most_moves * self.n_items)
         self.log_moves = min(max(length, low), high)
+
+    def _adapt_rounds(self, n_changes: int) -> None:
+        """More rounds in a sweep where many users have another label, else fewer."""
+        if self._n_moves is not None or self.n_clusters == 1:
+            return
+        wanted = n_changes / (self.population.n_rows * self.changes)
+        step = (wanted - self._rounds_each) / math.sqrt(1 + self.n_sweeps)
+        number = max(self._rounds_each + step, float(self.least_rounds))
+        self._rounds_each = min(number, float(self.most_rounds))
 
     def know_values(self) -> None:
         """Compute the likelihoods where the chain stands, unless they are known."""
@@ -393,6 +413,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
         laws = self.laws() if self._reference is None else self._reference
         kept |= {"has_reference": int(self._reference is not None)}
         kept |= {"reference_ranks": laws.ranks, "reference_alphas": laws.alphas}
+        kept |= {"rounds_each": self._rounds_each}
         if self.homes is not None:
             kept["homes"] = self.homes.chances
         return kept | self._users_to_save()
@@ -421,6 +442,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
         saved.check_shares("shares", self.shares)
         self._seed = saved.count("seed", 0, 2**63 - 1)
         self.n_rounds = saved.count("n_rounds", 0, MAX_SWEEPS)
+        limits = (float(self.least_rounds), float(self.most_rounds))
+        self._rounds_each = saved.number("rounds_each", *limits)
         self._resume_reference(saved)
         if self.law.moves_users:
             self.homes = Homes.resume(saved, (self.population.n_rows, self.n_clusters))

@@ -13,6 +13,7 @@ from ...distributions.scores import rand_index
 from ...latent.kendall_clicks import KendallClicks
 from ...latent.population import LocalPopulation, Population
 from ...latent.registry import make_click_law
+from ...posteriors.names import SAME_USERS
 from ...rankings import rank_randomly
 from ..methods.method import LastDraw
 from ..priors import Prior, default_prior
@@ -36,8 +37,7 @@ FEW_ITEMS, ROWS_EACH = 3000, 1000  # items by which a large catalogue is divided
 MANY_ITEMS, FEWER = 20_000, 4  # from so many items on, so many times fewer rounds
 FIRST_ROUNDS = 40  # of each chain, which leave the place where all begin
 CORRECTED_ROUNDS = 10  # of one whose warmup goes on to leave it, by rounds that are corrected
-PREPARATION = N_STARTS * GUESS_ROUNDS + N_FINALISTS * LAST_ROUNDS + SETTLE_ROUNDS
-OWN_PREPARATION = PREPARATION - (N_FINALISTS - 1) * LAST_ROUNDS  # of a guess that is not compared
+APART, LEAST_APART = 1.5, 10  # how much further than in time, and by how many users, others differ
 _filters = threading.Lock()  # what is done about warnings is the same for all threads
 
 
@@ -48,6 +48,25 @@ class Comparison(NamedTuple):
     gap: float
     rand_index: float
     same_users: float
+
+
+class Search(NamedTuple):
+    """For what the clusters are guessed: for one start of all chains, the best of so many finalists
+    (`divisions` "shared"), for one of each chain ("own"), or for one of each if the two best
+    divide the users in different ways ("auto")."""
+
+    divisions: str = "shared"
+    n_chains: int = 1
+    n_finalists: int = 1
+
+
+class _Improved(NamedTuple):
+    """A guess, how likely it makes the clicks, and the share of users whom it divides as it did
+    some rounds before."""
+
+    guess: MatchedMixture
+    value: float
+    stays: float
 
 
 class MatchedStart:
@@ -141,38 +160,25 @@ class MatchedStart:
         return CORRECTED_ROUNDS if self._is_corrected else self._rounds(FIRST_ROUNDS)
 
     def clusters(
+        self, n_clusters: int, rng: np.random.Generator, report: Callable[[], None]
+    ) -> MatchedMixture:
+        """Several clusters: the best of several guesses on some of the rows goes on with all
+        rows."""
+        (best,) = self.guess(n_clusters, Search(), rng, report)
+        return self.settle(best, rng, report)
+
+    def guess(
         self,
         n_clusters: int,
+        search: "Search",
         rng: np.random.Generator,
         report: Callable[[], None],
-        n_finalists: int = 1,
-    ) -> MatchedMixture:
-        """Several clusters: the best of several guesses on some of the rows goes on with all rows.
-        With two finalists `comparison` says how the best differs from the next."""
-        if self.law.is_exact and self.population.n_items > FEW_ITEMS:
-            best = self._by_popular_items(n_clusters, rng, report, n_finalists)
-        else:
+    ) -> list[MatchedMixture]:
+        """Guesses of the clusters on some of the rows: one for all chains, or one for each. Where
+        one is for all and had a runner-up, `comparison` says how they differ."""
+        if not self._is_large:
             some = some_rows(self.population, n_clusters, rng)
-            best = self._best_guess(some, n_clusters, rng, report, n_finalists)
-            best = best.moved_to(self.population)
-        self._wander(best, self._rounds(SETTLE_ROUNDS), report)
-        best.find_homes()
-        best.count_anew()
-        return best
-
-    def _by_popular_items(
-        self,
-        n_clusters: int,
-        rng: np.random.Generator,
-        report: Callable[[], None],
-        n_finalists: int,
-    ) -> MatchedMixture:
-        """Guess by the most clicked items alone, put every user where these say, and sort the items
-        of each cluster by the clicks of its users.
-
-        An item of a large catalogue that one user clicked tells nothing of the clusters, yet it
-        would stand far higher in that user's cluster than in any other, and hold the user there.
-        """
+            return self._guesses(some, n_clusters, search, rng, report)
         n_items = self.population.n_items
         some = some_rows(self.population, n_clusters, rng, ROWS_EACH)
         assert isinstance(some, KendallClicks)  # no other law of clicks is exact
@@ -180,9 +186,37 @@ class MatchedStart:
         few = some.of_items(np.sort(by_clicks[:FEW_ITEMS]))
         how = (MatchedProposals(), default_prior(FEW_ITEMS), self._share_prior, False)
         inner = MatchedStart(few, None, *how, few.distance.name)
-        guess = inner._best_guess(few, n_clusters, rng, report, n_finalists)
-        self.comparison = inner.comparison
-        mixture = self._mixture(self.population, n_clusters, rng)
+        guesses = inner._guesses(few, n_clusters, search, rng, report)
+        self.comparison, self._by_clicks = inner.comparison, by_clicks
+        return guesses
+
+    def settle(
+        self, guess: MatchedMixture, rng: np.random.Generator, report: Callable[[], None]
+    ) -> MatchedMixture:
+        """A guess goes on with all rows."""
+        if self._is_large:
+            found = self._by_popular_items(guess, rng)
+        else:
+            found = guess.moved_to(self.population)
+        self._wander(found, self._rounds(SETTLE_ROUNDS), report)
+        found.find_homes()
+        found.count_anew()
+        return found
+
+    @property
+    def _is_large(self) -> bool:
+        """Are there so many items that clusters are guessed by the most clicked ones?"""
+        return self.law.is_exact and self.population.n_items > FEW_ITEMS
+
+    def _by_popular_items(self, guess: MatchedMixture, rng: np.random.Generator) -> MatchedMixture:
+        """Put every user where a guess by the most clicked items says, and sort the items of each
+        cluster by the clicks of its users.
+
+        An item of a large catalogue that one user clicked tells nothing of the clusters, yet it
+        would stand far higher in that user's cluster than in any other, and hold the user there.
+        """
+        n_items, by_clicks = self.population.n_items, self._by_clicks
+        mixture = self._mixture(self.population, guess.n_clusters, rng)
         mixture.shares = guess.shares
         alphas = [cluster.alpha for cluster in mixture.clusters]
         lam = float(guess.shares @ guess.alpha) / FEW_ITEMS  # one: the other items tell nothing
@@ -198,31 +232,58 @@ class MatchedStart:
                 cluster.climb()
         return mixture
 
-    def _best_guess(
+    def _guesses(
         self,
         some: LocalPopulation,
         n_clusters: int,
+        search: "Search",
         rng: np.random.Generator,
         report: Callable[[], None],
-        n_finalists: int,
-    ) -> MatchedMixture:
+    ) -> list[MatchedMixture]:
         """K-means on the leading axes of the data, improved by rounds on the matched law, and the
         best by splits. They are made side by side, each on one core."""
-        features, guesses = some.features(min(n_clusters, self.population.n_items - 1)), []
+        features = some.features(min(n_clusters, self.population.n_items - 1))
         work = functools.partial(self._guess, some, features, n_clusters)
-        for guess in some.executor.map(work, rng.spawn(N_STARTS)):
-            guesses.append(guess)
-            _repeat(report, self._rounds(GUESS_ROUNDS))
-        finalists = sorted(guesses, key=lambda guess: -guess.values.matched)[:n_finalists]
-        tasks, values = zip(finalists, rng.spawn(len(finalists)), strict=True), []
-        for value in some.executor.map(lambda task: self._improve(some, *task), tasks):
-            values.append(value)
-            _repeat(report, self._rounds(LAST_ROUNDS))
-        best, *others = (finalists[place] for place in np.argsort(values)[::-1].tolist())
-        if others:
-            gap = max(values) - sorted(values)[-2]
-            self.comparison = compare(best.mean_memberships, others[0].mean_memberships, gap)
-        return best
+
+        def guesses(number: int) -> list[MatchedMixture]:
+            return self._side_by_side(some, work, rng.spawn(number), GUESS_ROUNDS, report)
+
+        def improved(those: list[MatchedMixture]) -> list[_Improved]:
+            tasks = list(zip(those, rng.spawn(len(those)), strict=True))
+            improve = functools.partial(self._improve, some)
+            return self._side_by_side(some, improve, tasks, LAST_ROUNDS, report)
+
+        is_own = search.divisions == "own"
+        n_first = search.n_chains if is_own else search.n_finalists
+        ranked = sorted(guesses(max(N_STARTS, n_first)), key=lambda guess: -guess.values.matched)
+        found = sorted(improved(ranked[:n_first]), key=lambda each: -each.value)
+        if is_own or n_first == 1:
+            return [each.guess for each in found]
+        pair, (value, next_value) = found[:2], (each.value for each in found[:2])
+        first, second = (each.guess.mean_memberships for each in pair)
+        compared = compare(first, second, value - next_value)
+        stays = float(np.mean([each.stays for each in pair]))
+        is_clear = not are_apart(compared.same_users, stays, some.n_rows)
+        if search.divisions == "shared" or is_clear:
+            self.comparison = compared
+            return [found[0].guess]
+        rest = ranked[n_first : search.n_chains] + guesses(max(0, search.n_chains - N_STARTS))
+        return [each.guess for each in found + improved(rest)]
+
+    def _side_by_side(
+        self,
+        some: LocalPopulation,
+        work: Callable[[Any], Any],
+        tasks: list[Any],
+        n_rounds: int,
+        report: Callable[[], None],
+    ) -> list[Any]:
+        found = []
+        for each in some.executor.map(work, tasks):
+            found.append(each)
+            for _ in range(self._rounds(n_rounds)):
+                report()
+        return found
 
     def _guess(
         self,
@@ -241,17 +302,19 @@ class MatchedStart:
         return guess
 
     def _improve(
-        self, some: LocalPopulation, guess: MatchedMixture, rng: np.random.Generator
-    ) -> float:
-        """Split clusters, then let them settle; return how likely they make the clicks."""
+        self, some: LocalPopulation, task: tuple[MatchedMixture, np.random.Generator]
+    ) -> "_Improved":
+        """Split clusters, then let them settle."""
+        guess, rng = task
         self._split(guess, some, rng)
         self._wander(guess, self._rounds(LAST_ROUNDS) - N_VALUES)
-        values = []
+        values, before = [], guess.mean_memberships
         for _ in range(N_VALUES):
             self._wander(guess, 1)
             guess.know_values()
             values.append(guess.values.matched)
-        return float(np.mean(values))
+        stays = compare(before, guess.mean_memberships, 0.0).same_users
+        return _Improved(guess, float(np.mean(values)), stays)
 
     def begin_at(self, other: MatchedMixture, rng: np.random.Generator) -> MatchedMixture:
         """A chain that begins where another one stands, and first leaves it by some rounds."""
@@ -322,10 +385,17 @@ class MatchedStart:
             report()
 
 
-def _repeat(report: Callable[[], None], times: int) -> None:
-    """Say that so many rounds are done."""
-    for _ in range(times):
-        report()
+def are_apart(same_users: float, stays: float, n_rows: int) -> bool:
+    """Do two guesses divide the users in ways that sweeps do not lead from one to the other?
+
+    `same_users` is the share whom both divide alike, `stays` that of one guess with itself some
+    rounds before: where users go to and fro anyway, two guesses differ no more than that.
+
+    >>> are_apart(0.5, 0.8, 1000), are_apart(0.75, 0.8, 1000), are_apart(0.5, 0.8, 10)
+    (True, False, False)
+    """
+    is_further = 1 - same_users > APART * (1 - stays) + LEAST_APART / n_rows
+    return same_users < SAME_USERS and is_further
 
 
 def compare(

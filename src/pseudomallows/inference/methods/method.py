@@ -290,16 +290,16 @@ class Method(Options, ABC):
 
     @property
     def has_own_divisions(self) -> bool:
-        """Does each chain find its own clusters?"""
+        """Is each chain to find its own clusters?"""
         return False
 
     def stuck_chains(self, posterior: Posterior, population: Population, plan: "Plan") -> list[int]:
         """Chains that cannot have found the bulk of the posterior, where that is known."""
         return []
 
-    def advice(self, case: Case) -> str:
-        """What to do about chains that do not agree."""
-        return CLUSTER_ADVICE if case.has_clusters and not self.has_own_divisions else ADVICE
+    def advice(self, case: Case, is_own: bool) -> str:
+        """What to do about chains that do not agree, or each of which has its own clusters."""
+        return CLUSTER_ADVICE if case.has_clusters and not is_own else ADVICE
 
     def first_cluster(
         self, population: Population, plan: "Plan", rng: np.random.Generator

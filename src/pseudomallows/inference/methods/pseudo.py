@@ -146,9 +146,9 @@ class Pseudo(PseudoMethod):
         moved = posterior.consensus != posterior.consensus[:, :1]
         return np.flatnonzero(~moved.any(axis=(1, 2, 3))).tolist()
 
-    def advice(self, case: Case) -> str:
+    def advice(self, case: Case, is_own: bool) -> str:
         """Algorithm 5 is slow by its nature."""
-        return SLOW_ADVICE if case.has_clicks else super().advice(case)
+        return SLOW_ADVICE if case.has_clicks else super().advice(case, is_own)
 
     def settings(self, case: Case) -> dict[str, Any]:
         """The options as plain values; `order` is that of the law of the latent rankings."""

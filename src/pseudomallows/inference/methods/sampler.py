@@ -56,7 +56,8 @@ class Sampler(Method):
         "Proposals in a sweep; default 10 n_items (30 n_items for rankings by Cayley's distance, "
         "3 n_items by Ulam's), and for clicks by the footrule as many as the warmup finds best "
         "between two corrections, at most 200 n_items; of each of several clusters at most 40 "
-        "n_items, between which labels are drawn anew (method='matched': rounds of 10 n_items).",
+        "n_items, between which labels are drawn anew (method='matched': 2 to 10 "
+        "rounds, of 40 n_items in all or 10 each).",
         check=count(),
     )
     alpha_prior: Any = option(
@@ -72,13 +73,14 @@ class Sampler(Method):
         one_of(*STARTS),
     )
     divisions: str = option(
-        "shared",
-        'Clusters of clicks: "shared" (default) starts all chains at one division of the users, '
-        'the best of four guesses, so that they describe the same clusters; with "own" each chain '
-        "makes its own guesses. Where clusters overlap, the chains then divide the users in "
-        "different ways, and recommendations average over all chains, each counting the same, "
-        "which may make them better; what describes clusters (labels, consensus, report) comes "
-        "from the likeliest chain alone, and R-hat compares the halves of each chain.",
+        "auto",
+        'Clusters of clicks: "shared" starts all chains at one division of the users, the best of '
+        'four guesses, so that they describe the same clusters; with "own" each chain has its own '
+        "guess. Where clusters overlap, the chains then divide the users in different ways, and "
+        "recommendations average over all chains, each counting the same, which makes them better; "
+        "what describes clusters (labels, consensus, report) comes from the likeliest chain alone, "
+        'and R-hat compares the halves of each chain. "auto" (default) is "own" if the two best '
+        'guesses divide the users in different ways, else "shared".',
         lambda case: case.has_clicks and case.has_clusters,
         one_of(*DIVISIONS),
     )

@@ -123,11 +123,13 @@ class MatchedUsers:
         """The tally of each cluster, given all labels."""
         return self._add_up(self._map(_count, [(labels[rows],) for rows in self._slices]))
 
-    def draw(self, laws: MatchedLaws, draw: LabelDraw) -> list[ClickTally]:
-        """Draw all labels by the matched law; return the tally of each cluster."""
+    def draw(self, laws: MatchedLaws, draw: LabelDraw) -> tuple[list[ClickTally], int]:
+        """Draw all labels by the matched law; return the tally of each cluster, and the number of
+        rows whose label is not their likeliest."""
         shape = (self.law.groups, self.n_clusters)
         tasks = [(*place, *shape, laws, draw) for place in self._draw_places]
-        return self._add_up(list(self.population.executor.map(_draw_and_count, tasks)))
+        *parts, n_unlikely = zip(*self.population.executor.map(_draw_and_count, tasks), strict=True)
+        return self._add_up(list(zip(*parts, strict=True))), sum(n_unlikely)
 
     def draw_and_list(
         self, laws: MatchedLaws, draw: LabelDraw, wanted: Labels, first: int
@@ -274,10 +276,13 @@ def _draw(task: Any) -> Labels:
     return users.draw(users.matched_logs(laws), draw)
 
 
-def _draw_and_count(task: Any) -> tuple[Counts, Counts]:
+def _draw_and_count(task: Any) -> tuple[Counts, Counts, int]:
     *where, laws, draw = task
     users = ClickedRows(*where)
-    return users.count(users.draw(users.matched_logs(laws), draw))
+    logs = users.matched_logs(laws)
+    labels = users.draw(logs, draw)
+    is_unlikely = logs[np.arange(users.n_rows), labels] < logs.max(axis=1)
+    return *users.count(labels), int(is_unlikely.sum())
 
 
 def _draw_and_list(task: Any) -> tuple[Counts, Counts, list[Mover]]:
