@@ -161,7 +161,8 @@ def test_clusters_take_the_order_in_which_they_agree_best_with_the_first_chain()
         assert order_like(np.ones(len(other), np.int64), first, other).tolist() == [0, 1, 2, 3]
         # what is said of a cluster goes with it: its share is that of its users
     sizes, shares = posterior.chain_memberships.mean(axis=1), posterior.shares.mean(axis=1)
-    assert sizes == pytest.approx(shares, abs=0.02)
+    assert sizes == pytest.approx(shares, abs=0.03)
+    assert np.abs(sizes - shares[:, [1, 0, 2, 3]]).max() > 0.06
 
 
 def test_the_likeliest_chain_describes_the_clusters():
@@ -372,7 +373,9 @@ def test_an_update_keeps_the_clusters_that_chains_have_by_the_data():
     assert newer.settings["options"]["divisions"] == "auto"
     assert newer.has_own_divisions
     before, after = labels_of(posterior), labels_of(newer)[:, :200]
-    assert all(rand_index(one, other) > 0.9 for one, other in zip(before, after, strict=True))
+    like = np.array([[rand_index(one, other) for other in after] for one in before])
+    assert np.diag(like).min() > 0.8
+    assert like[~np.eye(4, dtype=bool)].max() < 0.7
 
 
 def test_the_report_and_the_figures_are_of_the_chain_that_describes(tmp_path):

@@ -20,7 +20,7 @@ from ...latent.matched.labelled import LabelledUsers
 from .clustered import MAX_SWEEPS
 from .matched_mixture import CLUSTER_MOVES, MatchedMixture
 
-N_ALPHA_STEPS = 5
+N_ALPHA_STEPS = 10
 KEEP_EVERY = 10  # rounds for each that adds to the memberships, which takes as long as several
 
 
