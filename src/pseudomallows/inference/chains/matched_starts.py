@@ -170,7 +170,7 @@ class MatchedStart:
     def guess(
         self,
         n_clusters: int,
-        search: "Search",
+        search: Search,
         rng: np.random.Generator,
         report: Callable[[], None],
     ) -> list[MatchedMixture]:
@@ -236,7 +236,7 @@ class MatchedStart:
         self,
         some: LocalPopulation,
         n_clusters: int,
-        search: "Search",
+        search: Search,
         rng: np.random.Generator,
         report: Callable[[], None],
     ) -> list[MatchedMixture]:
@@ -303,7 +303,7 @@ class MatchedStart:
 
     def _improve(
         self, some: LocalPopulation, task: tuple[MatchedMixture, np.random.Generator]
-    ) -> "_Improved":
+    ) -> _Improved:
         """Split clusters, then let them settle."""
         guess, rng = task
         self._split(guess, some, rng)
