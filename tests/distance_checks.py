@@ -24,6 +24,7 @@ class DistanceChecks:
     sizes = (1, 2, 4, 5, 6)
     draw_alphas = (1.5, 1.9)  # and one whose draws must be seen to be others
     tolerance = 1e-11
+    n_items = 9  # at the ends of the scale of alpha
 
     def law(self, n_items, alpha):
         return naive.mallows(center(n_items), alpha, self.distance.name)
@@ -87,14 +88,19 @@ class DistanceChecks:
         assert one.dtype == np.int32
 
     def test_without_concentration_all_rankings_are_alike(self):
-        assert self.distance.log_partition(9, 0.0) == pytest.approx(math.lgamma(10), rel=1e-9)
-        assert self.distance.rank_probabilities(9, 0.0) == pytest.approx(np.full((9, 9), 1 / 9))
+        n_items = self.n_items
+        wanted = math.lgamma(n_items + 1)
+        assert self.distance.log_partition(n_items, 0.0) == pytest.approx(wanted, rel=1e-9)
+        equal = np.full((n_items, n_items), 1 / n_items)
+        assert self.distance.rank_probabilities(n_items, 0.0) == pytest.approx(equal)
 
     def test_with_the_largest_alpha_there_is_one_ranking(self):
-        assert self.distance.log_partition(9, 1e9) == pytest.approx(0, abs=1e-12)
-        assert self.distance.expected(9, 1e9) == pytest.approx(0, abs=1e-12)
-        assert self.distance.draw(9, 1e9, 3, seed=1).tolist() == [list(center(9))] * 3
-        assert self.distance.rank_probabilities(9, 1e9) == pytest.approx(np.eye(9), abs=1e-12)
+        n_items = self.n_items
+        assert self.distance.log_partition(n_items, 1e9) == pytest.approx(0, abs=1e-12)
+        assert self.distance.expected(n_items, 1e9) == pytest.approx(0, abs=1e-12)
+        assert self.distance.draw(n_items, 1e9, 3, seed=1).tolist() == [list(center(n_items))] * 3
+        certain = np.eye(n_items)
+        assert self.distance.rank_probabilities(n_items, 1e9) == pytest.approx(certain, abs=1e-12)
 
     def test_the_alpha_of_a_mean_distance_is_found_again(self):
         for alpha in (0.3, 2.0, 8.0):
