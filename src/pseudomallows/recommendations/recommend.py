@@ -235,15 +235,16 @@ def best_of_one(
     row: int | None,
     k: int,
     choice: Choice | None = None,
+    times: NDArray[np.float64] | None = None,
 ) -> tuple[list[int], list[float], list[float] | None]:
     """The k best items of one user, their probabilities, and the user's memberships, as a service
     asks for them: those of `recommend` and `memberships`.
 
     `codes` are the clicks, sorted; `row` is that of the user in the fit, None for a new user;
-    `choice` is what may be shown, None for everything.
+    `choice` is what may be shown, None for everything; `times` say when each click was.
     """
     rows = None if row is None else np.array([row])
-    users = Users(clicks_of_one(codes, posterior.items), rows)
+    users = Users(clicks_of_one(codes, posterior.items, times=times), rows)
     chances = recommender_of(posterior).chances(users, k, k, MAX_ERROR, ONE)
     items, probabilities = _nothing(1, k)
     if choice is None:

@@ -79,11 +79,16 @@ def new_users(posterior: Fit, clicks: Any) -> Clicks:
     return clicks_of_one(np.array(sorted(set(codes)), dtype=np.int32), items, user)
 
 
-def clicks_of_one(codes: NDArray[np.int32], items: NDArray[Any], user: Any = None) -> Clicks:
-    """The clicks of one user, by sorted codes of items."""
+def clicks_of_one(
+    codes: NDArray[np.int32],
+    items: NDArray[Any],
+    user: Any = None,
+    times: NDArray[np.float64] | None = None,
+) -> Clicks:
+    """The clicks of one user, by sorted codes of items, and when each was clicked, if known."""
     users = np.empty(1, dtype=object)
     users[0] = user
-    return Clicks(ONE_WEIGHT, users, items, np.array([0, len(codes)]), codes)
+    return Clicks(ONE_WEIGHT, users, items, np.array([0, len(codes)]), codes, times)
 
 
 def one_user(posterior: Fit, user: Any, clicks: Any) -> Users:
