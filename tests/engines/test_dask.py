@@ -226,7 +226,7 @@ def test_workers_leave_no_trace_in_corrections(dask):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_parts", [2, 5])
-@pytest.mark.parametrize("calibrate", [True, "law"])
+@pytest.mark.parametrize("calibrate", [True, False])
 def test_the_cut_into_parts_leaves_no_trace_in_personal_scores(dask, tmp_path, n_parts, calibrate):
     paths = pm.files.split(make_tastes(), tmp_path, n_parts).paths
     parts = pm.files.Parts(paths, items=make_tastes().items.tolist())

@@ -66,9 +66,9 @@ def chances_of(law, window):
     far = np.stack([pair[1] for pair in made])
     assert near.shape == (N_ITEMS, len(ALPHAS), n_near)
     tables = GridChances(np.arange(-1, N_ITEMS), near, places, far)
-    found, of_users = np.zeros((len(ROWS), N_ITEMS)), np.empty((len(ROWS), 2))
+    found = np.zeros((len(ROWS), N_ITEMS))
     own = OwnLaws(RANKINGS, np.full((len(ROWS), 3), 1 / 3))
-    look_up_personal(click_rows(ROWS), own, tables, np.ones(3), of_users, found)
+    look_up_personal(click_rows(ROWS), own, tables, found)
     return found
 
 
@@ -95,7 +95,7 @@ def test_places_further_down_are_read_between_others(monkeypatch):
     found, ranking = np.zeros((1, n_items)), np.arange(1, n_items + 1, dtype=np.int32)[None]
     tables = GridChances(lines, near[None], places, far[None])
     own = OwnLaws(ranking, np.ones((1, 1)))
-    look_up_personal(click_rows([[]]), own, tables, np.ones(1), np.empty((1, 2)), found)
+    look_up_personal(click_rows([[]]), own, tables, found)
     assert found[0] == pytest.approx(whole, rel=1e-6)
     assert found[0].sum() == pytest.approx(1)
     assert whole[30] < 0.01 * whole[4]  # so they are small, and right all the same
@@ -115,38 +115,6 @@ def test_the_grid_reaches_as_far_as_the_catalogue():
         grid = KendallLaw.grid(n_items)
         assert grid[[0, -1]] == pytest.approx([0.75, most])
         assert (grid[1:] / grid[:-1]).max() <= own_laws.GRID_RATIO + 1e-9
-
-
-def last_p_value(shares, law, n_last=2):
-    """p-value of which two of four clicks are the last, at alphas drawn by `shares`."""
-    clicked, center = [0, 2, 3, 5], (4, 1, 6, 2, 3, 5)
-    clicks = click_rows([clicked] * 3000)
-    own = OwnLaws(np.tile(np.array(center, np.int32), (3000, 1)), np.tile(shares, (3000, 1)))
-    last = law.draw_last(7, 0, clicks, own, n_last).reshape(-1, 4)
-    assert (last.sum(axis=1) == n_last).all()
-    exact = dict.fromkeys(itertools.combinations(range(4), n_last), 0.0)
-    for alpha, share in zip(ALPHAS, (0.2, 0.5, 0.3), strict=True):
-        every = naive.mallows(center, alpha, "kendall")
-        mine = {r: p for r, p in every.items() if all(r[item] <= 4 for item in clicked)}
-        for ranking, chance in naive.normalise(mine).items():
-            places = [place for place in range(4) if ranking[clicked[place]] > 4 - n_last]
-            exact[tuple(places)] += share * chance
-    found = [int(last[:, list(places)].all(axis=1).sum()) for places in exact]
-    return chisquare(found, 3000 * np.array(list(exact.values()))).pvalue
-
-
-def test_last_clicks_follow_the_law_of_the_user():
-    assert last_p_value([0.2, 0.5, 0.3], KendallLaw(N_ITEMS, ALPHAS)) > 1e-4
-
-
-def test_last_clicks_at_slightly_wrong_alphas_are_caught():
-    assert last_p_value([0.2, 0.5, 0.3], KendallLaw(N_ITEMS, 1.3 * ALPHAS)) < 1e-4
-
-
-def test_all_clicks_are_the_last_if_there_are_no_more():
-    law = KendallLaw(N_ITEMS, ALPHAS)
-    own = OwnLaws(RANKINGS[:2], np.full((2, 3), 1 / 3))
-    assert law.draw_last(1, 0, click_rows([[1, 2], [3]]), own, 5).all()
 
 
 @pytest.mark.parametrize("distance", ["footrule", "kendall"])
@@ -173,7 +141,3 @@ def test_compiled_and_interpreted_kernels_agree():
     how = (clicks, RANKINGS, lams, law._log_binomials(6), plain)
     interpreted(kernels.own_kendall_log_likelihoods)(*how)
     assert (plain == values).all()
-    own = OwnLaws(RANKINGS, np.full((6, 3), 1 / 3))
-    last = np.empty(len(clicks.codes), dtype=bool)
-    interpreted(kernels.draw_last_kendall_clicks)(3, 0, clicks, own, lams, 2, last)
-    assert (last == law.draw_last(3, 0, clicks, own, 2)).all()

@@ -2,16 +2,12 @@
 
 import pickle
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import naive
 import pseudomallows as pm
 from pseudomallows.posteriors.personal import INSTEAD
-
-SAVED = Path(__file__).parent / "saved"  # files that version 0.1 has written
 
 
 def clicks():
@@ -80,38 +76,6 @@ def test_its_file_has_no_made_up_arrays(fit, tmp_path):
     assert again.settings == fit.settings
     for name in ("item_weights", "popularity", "ties", "alphas", "alpha_shares"):
         assert (getattr(again, name) == getattr(fit, name)).all()
-
-
-def test_a_personal_file_of_version_0_1_loads_and_answers_as_then():
-    old = pm.load(SAVED / "personal_2.pm")
-    assert isinstance(old, pm.PersonalFit)
-    assert isinstance(old.clusters, pm.Posterior)
-    assert (old.settings["version"], old.settings["kind"]) == ("0.1.0", "clicks")
-    found = pm.recommend(old, 2)  # what version 0.1 answered
-    assert found.items[:5].tolist() == [[5, 1], [1, 3], [5, 0], [4, 5], [2, 4]]
-    expected = [0.5852198916977672, 0.5420218498543781]
-    assert found.probabilities[0] == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize(("name", "is_full"), [("full_2.pm", True), ("partial_2.pm", False)])
-def test_files_of_version_0_1_are_known_by_their_data(name, is_full):
-    old = pm.load(SAVED / name)
-    assert isinstance(old, pm.Posterior)
-    assert (old.settings["kind"], old.is_full, old.data) == ("rankings", is_full, None)
-
-
-@pytest.mark.parametrize("name", ["full_2.pm", "partial_2.pm"])
-def test_older_files_hold_costs_from_which_the_best_consensus_follows(name):
-    with np.load(SAVED / name) as archive:
-        costs = archive["costs"][0]
-    n_items = len(costs)
-    totals = {
-        ranking: sum(costs[item, rank - 1] for item, rank in enumerate(ranking))
-        for ranking in naive.all_rankings(n_items)
-    }
-    best = tuple(pm.load(SAVED / name).point_consensus("map").tolist())
-    assert totals[best] == pytest.approx(min(totals.values()))
-    assert totals[best] < sorted(totals.values())[-1]  # not all are alike
 
 
 def test_a_fit_says_what_its_data_were():

@@ -178,8 +178,8 @@ def wrong_axes(header, members):
         (lambda h, m: m.pop("header.json"), "not a saved posterior: it has no header.json"),
         (lambda h, m: h.update(format="other"), "its header has another format"),
         (
-            lambda h, m: h.update(version=99),
-            "has format version 99, and this program reads up to 6",
+            lambda h, m: h.update(version=6),
+            "has format version 6, and this program reads 7: fit again",
         ),
         (lambda h, m: h.update(version="1"), "has format version '1'"),
         (lambda h, m: h.pop("items"), "'items' is missing"),

@@ -5,7 +5,6 @@ import gzip
 import io
 import threading
 import time
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
@@ -146,21 +145,6 @@ def test_a_personal_model_has_no_consensus_and_says_what_to_ask(tmp_path):
         assert "each user has an order of their own: /items" in answer.json()["error"]
         assert client.get("/clusters").json() == {"clusters": []}
         assert client.get("/model").json()["n_clusters"] == 0
-
-
-def test_a_personal_model_blended_with_clusters_tells_of_them(tmp_path):
-    clusters = make_model(tmp_path / "c.pm", n_clusters=2, n_users=300)
-    with warnings.catch_warnings(action="ignore"):
-        fit = pm.fit(clusters.clicks, "personal", with_clusters=clusters, rng=1)
-    fit.save(tmp_path / "m.pm")
-    with Client(make_app(tmp_path / "m.pm", str(tmp_path / "s.sqlite"))) as client:
-        assert client.get("/model").json()["n_clusters"] == 2
-        rows = client.get("/clusters").json()["clusters"]
-        assert [row["alpha"] for row in rows] == clusters.alpha.mean(axis=(0, 1)).tolist()
-        best = [[row["item"] for row in clusters.summary(number)[:3]] for number in range(2)]
-        assert [row["best"] for row in rows] == best
-        assert client.get("/consensus?cluster=1").json()["items"][0]["item"] == best[1][0]
-        assert client.get("/consensus?cluster=2").status_code == 404
 
 
 def test_downloads(pair):

@@ -332,19 +332,6 @@ def test_a_personal_model_has_no_consensus_to_show(browser, tmp_path):
             expect(page.locator("#n-clusters-part")).to_be_hidden()
 
 
-def test_a_personal_model_shows_the_clusters_it_is_blended_with(browser, tmp_path):
-    prefs = pm.Preferences.from_clicks(clicks_of_all(200))
-    with warnings.catch_warnings(action="ignore"):  # few draws
-        clusters = pm.fit(prefs, "mcmc", 5.0, n_clusters=2, n_draws=20, n_chains=1, rng=1)
-        pm.fit(prefs, "personal", with_clusters=clusters, rng=1).save(tmp_path / "m.pm")
-    with serving(tmp_path / "m.pm") as service, opened(browser, service, "consensus/2") as page:
-        expect(page.locator("#consensus-words")).to_contain_text("clusters that it is blended with")
-        best = service.ask("clusters")["clusters"][1]["best"]
-        expect(page.locator("#heat-names bdi").first).to_have_text(best[0])
-        page.click("nav a[href='#start']")
-        expect(page.locator("#clusters .card")).to_have_count(2)
-
-
 def test_the_address_leads_to_a_view_and_back(browser, service):
     with opened(browser, service, "consensus/2") as page:
         expect(page.locator("#cluster")).to_have_value("1")  # the service counts from 0

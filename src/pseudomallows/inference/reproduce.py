@@ -85,7 +85,7 @@ def _personal_options(posterior: PersonalFit) -> dict[str, Any]:
     if how is not None and data is not None and how != usual_calibration(data):
         given["calibrate"] = how
     given |= {"with_consensus": True} if stored.get("with_consensus") else {}
-    marks = {"held_out": "held_out", "given_scores": "scores", "with_clusters": "with_clusters"}
+    marks = {"held_out": "held_out", "given_scores": "scores"}
     return given | {option: _Ellipsis() for mark, option in marks.items() if stored.get(mark)}
 
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from ..kernels.click_rows import ClickRows
 from ..kernels.footrule.clicks import draw_click_users
 from ..kernels.footrule.next_ranks import Ahead, next_ranks_of_laws
-from ..kernels.footrule.personal import OwnLaws, draw_last_clicks, personal_log_likelihoods
+from ..kernels.footrule.personal import personal_log_likelihoods
 from ..kernels.footrule.walks import Laws, Walks, make_walks
 from ..kernels.kendall.clicks import draw_kendall_users
 from ..kernels.kendall.next_ranks import fill_far_chances, fill_place_chances
-from ..kernels.kendall.personal import draw_last_kendall_clicks, own_kendall_log_likelihoods
+from ..kernels.kendall.personal import own_kendall_log_likelihoods
 from ..kernels.streams import Streams
 from ..rankings import orderings_of
 from .kendall_clicks import far_places, log_binomials
@@ -48,11 +48,6 @@ class OwnLaw(Protocol):
 
     def log_likelihoods(self, clicks: ClickRows, rankings: Ranking) -> Floats:
         """``values[row, g]``: exact log probability of a user's clicks at each alpha."""
-
-    def draw_last(
-        self, seed: int, first: int, clicks: ClickRows, own: OwnLaws, n_last: int
-    ) -> NDArray[np.bool_]:
-        """For each click: is it one of the last, in a draw from the user's law?"""
 
     def places(self, window: int) -> tuple[int, Counts]:
         """How many places have a chance each, and the places further down where it is known."""
@@ -91,14 +86,6 @@ class FootruleLaw:
         values = np.empty((len(rankings), len(self.alphas)))
         personal_log_likelihoods(clicks, rankings, self.walks, values)
         return values
-
-    def draw_last(
-        self, seed: int, first: int, clicks: ClickRows, own: OwnLaws, n_last: int
-    ) -> NDArray[np.bool_]:
-        """For each click."""
-        last = np.empty(clicks.starts[-1] - clicks.starts[0], dtype=bool)
-        draw_last_clicks(seed, first, clicks, own, self.walks, n_last, last)
-        return last
 
     def places(self, window: int) -> tuple[int, Counts]:
         """All of them."""
@@ -163,15 +150,6 @@ class KendallLaw:
             columns = [log_binomials(self.n_items, alpha, largest) for alpha in self.alphas]
             found = self._binomials = np.ascontiguousarray(np.stack(columns, axis=1))
         return found
-
-    def draw_last(
-        self, seed: int, first: int, clicks: ClickRows, own: OwnLaws, n_last: int
-    ) -> NDArray[np.bool_]:
-        """For each click."""
-        last = np.empty(clicks.starts[-1] - clicks.starts[0], dtype=bool)
-        lams = self.alphas / self.n_items
-        draw_last_kendall_clicks(seed, first, clicks, own, lams, n_last, last)
-        return last
 
     def places(self, window: int) -> tuple[int, Counts]:
         """The first ones, then ever fewer."""

@@ -11,7 +11,7 @@ from ..distances import DISTANCES
 from ..distances.tallies import MOVES
 from ..distributions.orders import ORDERS
 from ..files.archive import WrongFileError
-from ..kernels.footrule.personal import N_OF_ITEMS, N_OF_USERS
+from ..kernels.footrule.personal import N_FEATURES
 from ..latent.own_laws import OWN_LAWS
 from ..preferences import KINDS
 from ..rankings import MAX_ALPHA
@@ -25,6 +25,7 @@ from .names import (
     STARTS,
     UPDATES,
 )
+from .personal import FIRST_WINDOWS
 from .recency import UNITS
 
 ARRAYS = {
@@ -35,8 +36,8 @@ ARRAYS = {
     "best": 2,
     "latent": 4,
 }  # and their axes
-CLUSTER_ARRAYS = {"shares": 3, "chain_memberships": 3, "leaders": 4}  # since version 2
-ERROR_ARRAYS = {"errors": 3}  # since version 5
+CLUSTER_ARRAYS = {"shares": 3, "chain_memberships": 3, "leaders": 4}
+ERROR_ARRAYS = {"errors": 3}
 FLAGS = (  # among the options
     "samples_alpha",
     "balanced",
@@ -48,7 +49,6 @@ FLAGS = (  # among the options
     "alpha_given",
     "held_out",
     "given_scores",
-    "with_clusters",
     "with_consensus",
 )
 STARTS_FIELDS = ("n_starts", "gap", "rand_index", "same_users")  # of starts that are compared
@@ -122,7 +122,6 @@ def check_values(arrays: dict[str, NDArray[Any]]) -> None:
 
 def check_personal(parts: dict[str, NDArray[Any]], n_items: int, n_users: int) -> None:
     """Refuse arrays of a personal fit that do not fit together."""
-    n_alphas = len(parts["alphas"])
     is_given, is_sparse = parts["scores"].size > 0, "weight_starts" in parts
     is_empty = is_given or is_sparse
     fits = (
@@ -133,24 +132,32 @@ def check_personal(parts: dict[str, NDArray[Any]], n_items: int, n_users: int) -
         and parts["popularity"].shape == (n_items,)
         and parts["bias"].shape in ((0,), (n_items,))
         and sorted(parts["ties"].tolist()) == list(range(n_items))
-        and parts["alpha_shares"].shape == (n_alphas,)
-        and (_steps_fit(parts) if "windows" in parts else _correction_fits(parts))
+        and parts["first"].shape[1:] == (n_items,)
+        and 1 <= len(parts["first"]) <= len(FIRST_WINDOWS)
+        and bool((parts["first"] >= 0).all() and (parts["first"] <= 1).all())
         and all(np.isfinite(array).all() for array in parts.values())
-        and bool((parts["alphas"] >= 0).all() and (parts["alphas"] <= MAX_ALPHA).all())
-        and bool((parts["alpha_shares"] >= 0).all())
-        and abs(float(parts["alpha_shares"].sum()) - 1) < 1e-3
     )
     if not fits:
         raise WrongFileError("is damaged: its personal scores do not fit together")
+    check_alphas(parts["alphas"], parts["alpha_shares"])
 
 
-def _correction_fits(parts: dict[str, NDArray[Any]]) -> bool:
-    """One correction for all windows, or none."""
-    if "coefficients" not in parts:
-        return True
-    knots, n_features = parts["knots"], N_OF_ITEMS + N_OF_USERS
-    return bool(
-        parts["coefficients"].shape in ((n_features + 1,), (n_features + 2,))
+def check_alphas(alphas: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
+    """Refuse what is no distribution of alpha."""
+    if not (
+        alphas.shape == shares.shape
+        and bool((alphas >= 0).all() and (alphas <= MAX_ALPHA).all() and (shares >= 0).all())
+        and abs(float(shares.sum()) - 1) < 1e-3
+    ):
+        raise WrongFileError("is damaged: its alphas do not fit together")
+
+
+def check_correction(parts: dict[str, NDArray[Any]]) -> None:
+    """Refuse arrays that are no correction."""
+    knots = parts["knots"]
+    fits = (
+        parts["coefficients"].shape in ((N_FEATURES + 1,),)
+        and all(np.isfinite(array).all() for array in parts.values())
         and parts["marks"].shape == (5,)
         and parts["marks"][1] > 0
         and parts["marks"][4] >= 1
@@ -161,16 +168,8 @@ def _correction_fits(parts: dict[str, NDArray[Any]]) -> bool:
         and parts["largest"].shape == ()
         and parts["largest"] >= 1
     )
-
-
-def _steps_fit(parts: dict[str, NDArray[Any]]) -> bool:
-    """Corrections of files up to version 5, one a window."""
-    return bool(
-        len(parts["coefficients"]) == len(parts["knots"]) == len(parts["windows"])
-        and parts["values"].shape == parts["knots"].shape
-        and parts["knots"].shape[1:2] == (2,)
-        and (parts["windows"] >= 1).all()
-    )
+    if not fits:
+        raise WrongFileError("is damaged: its correction does not fit together")
 
 
 def _are_sparse_rows(parts: dict[str, NDArray[Any]], n_items: int) -> bool:
@@ -262,7 +261,7 @@ def check_options(options: dict[str, Any], n_clusters: int) -> None:
     wrong["alpha_prior"] = (
         not isinstance(prior, list) or len(prior) != 2 or not all(map(_is_number, prior))
     )
-    wrong["n_clusters"] |= options["n_clusters"] != n_clusters
+    wrong["n_clusters"] |= options.get("n_clusters") != n_clusters
     wrong["n_draws"] |= "n_draws" not in options
     for name in (name for name, is_wrong in wrong.items() if is_wrong):
         raise WrongFileError(f"has damaged settings: {name} is {options.get(name)!r}")

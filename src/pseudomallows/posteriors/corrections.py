@@ -10,11 +10,11 @@ from ..kernels.footrule.personal import (
     HIGH_ODDS,
     LAST_WINDOW,
     LOW_ODDS,
-    N_OF_ITEMS,
-    N_OF_USERS,
+    N_FEATURES,
     PLACES,
 )
 
+N_LEARNT = 256  # places that a correction is learnt from with very many items; else from all
 Floats = NDArray[np.float64]
 
 
@@ -24,7 +24,8 @@ class Correction:
 
     The features of an item have coefficients of 0 or more, those of its place above 0, so that a
     higher score always has a higher probability. Every one of them rises with the window too, so
-    that a longer window never has a lower one. The features of the user have any coefficients.
+    that a longer window has a higher one. Last, one number is added to all log odds of a user, so
+    that the probabilities of all unseen items have the window as their sum (`add_up_to`).
 
     Attributes
     ----------
@@ -56,10 +57,9 @@ class Correction:
         """Those it holds for, in words."""
         return f"1 to {self.largest}" if self.largest > 1 else "1"
 
-    def apply(self, features: Floats) -> Floats:
-        """Probabilities from ``features[..., feature]``, as `features_of` makes them."""
-        odds = self.mapped(features @ self.coefficients[:-1] + self.coefficients[-1])
-        return np.asarray(1 / (1 + np.exp(-odds)))
+    def odds(self, features: Floats) -> Floats:
+        """Log odds from ``features[..., feature]``, as `features_of` makes them."""
+        return self.mapped(features @ self.coefficients[:-1] + self.coefficients[-1])
 
     def mapped(self, scale: Floats) -> Floats:
         """Log odds from the logistic scale."""
@@ -82,20 +82,20 @@ def marks_of(scores: Floats, largest: int) -> Floats:
 
 
 def features_of(
-    law: tuple[Floats, Floats, Floats, Floats | None],
+    law: tuple[Floats, Floats, Floats],
     places: NDArray[np.int64],
     window: int,
     marks: Floats,
 ) -> Floats:
     """What a correction sees, ``features[case, feature]``, of cases in an array of any shape.
 
-    `law` has ``chances[case]`` of an item by the law of a user for the `window`, the scores,
-    ``of_users[case, feature]``, and maybe the chances by clusters; ``places[case]`` counts from 0
-    among the unseen items. Of an item: log odds of the chance, the place, the score and its
-    logarithm (inverse hyperbolic sine, for scores of any sign); odds and score again as they count
-    more or less in long windows; the window and its logarithm. Then those of the user.
+    `law` has ``chances[case]`` of an item by the law of a user for the `window`, the scores, and
+    ``few[case]``, 1 / (1 + clicks of the user); ``places[case]`` counts from 0 among the unseen
+    items. The features: log odds of the chance, the place, the score and its logarithm (inverse
+    hyperbolic sine, for scores of any sign); odds and score again as they count more or less in
+    long windows, and for users with few clicks; the window and its logarithm.
     """
-    chances, scores, of_users, others = law
+    chances, scores, few = law
     middle, spread, low, high, largest = marks
     odds, log_window = log_odds(chances), math.log(window)
     share, part = min(log_window / math.log(LAST_WINDOW), 1.0), min(window / largest, 1.0)
@@ -118,14 +118,13 @@ def features_of(
         (inside - high) * (1 - share),
         (inside - low) * part,
         (inside - high) * (1 - part),
+        (near - LOW_ODDS) * few,
+        (near - HIGH_ODDS) * (1 - few),
+        (inside - low) * few,
+        (inside - high) * (1 - few),
     ]
-    assert len(of_items) == N_OF_ITEMS
-    blend = [] if others is None else [log_odds(others)]
-    log_clicks, log_alpha = of_users[..., 0], of_users[..., 1]
-    mine = [log_clicks, log_clicks**2, log_alpha]
-    assert len(mine) == N_OF_USERS
-    same = [np.broadcast_to(one, scores.shape) for one in mine]
-    return np.stack([*of_items, *blend, *same], axis=-1)
+    assert len(of_items) == N_FEATURES
+    return np.stack(of_items, axis=-1)
 
 
 def log_odds(chances: Floats) -> Floats:

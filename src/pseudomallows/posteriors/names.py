@@ -4,7 +4,7 @@ They stand here, and not beside the methods, since a saved fit is read without t
 compares.
 """
 
-CALIBRATIONS = ("last", "cut", "random", "law")  # which clicks a personal fit hides inside
+CALIBRATIONS = ("last", "cut", "random")  # which clicks a personal fit hides inside
 METHODS = ("pseudo", "balanced", "mcmc", "matched", "personal")
 AUGMENTATIONS = ("matched", "exact", "metropolis")
 UPDATES = ("sampled", "expected")

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.click_rows import ClickRows, slice_clicks
-from ..kernels.footrule.personal import weigh_alphas
+from ..kernels.footrule.personal import add_up_to, weigh_alphas
 from ..kernels.items.scores import add_weight_rows, fill_rankings, rank_clicks
 from ..latent.own_laws import OWN_LAWS, OwnLaw
 from ..markup import bar, card, table
@@ -29,12 +29,21 @@ from .corrections import Correction
 from .item_scores import ItemScores, no_factors
 from .posterior import Posterior
 from .recency import Recency
-from .step_corrections import StepCorrections
 
 FOOTRULE_ITEMS = 500  # beyond, the law of each user is Kendall's, whose sums have closed forms
 MAX_ITEMS = 4000  # beyond, nothing is made of the size of items x items
+FIRST_WINDOWS = (1, 3, 10)  # numbers of first clicks whose distribution is kept
 N_SHOWN = 5  # items in a notebook
 Floats = NDArray[np.float64]
+
+
+class Undated(NamedTuple):
+    """What holds instead for clicks of which neither times nor order are known, where the fit has
+    learnt that old clicks weigh less: they all weigh alike."""
+
+    alphas: Floats
+    alpha_shares: Floats
+    correction: Correction | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +61,14 @@ class PersonalModel:
         The items by popularity, equal ones in random order: of equal scores, the first here wins.
     alphas, alpha_shares : arrays
         Grid of alphas, and their distribution in the population.
+    first : array
+        ``first[number, item]``: probability of an item to be among the first
+        ``FIRST_WINDOWS[number]`` clicks of a user of whom nothing is known.
     correction : Correction or None
         From the probability to be among the next ranks, for any window up to its largest, the
-        place, the score and the number of clicks to what comes true. None without calibration; a
-        few `StepCorrections` if the fit was read from an older file.
+        place, the score and the number of clicks to what is observed. None without calibration.
+    undated : Undated or None
+        Alphas and correction for clicks without times; None if `recency` is.
     recency : Recency or None
         How much less old clicks weigh in the scores of their user; None: they all weigh alike.
     scores : (n_users, n_items) array
@@ -74,7 +87,9 @@ class PersonalModel:
     ties: NDArray[np.int64]
     alphas: Floats
     alpha_shares: Floats
-    correction: Correction | StepCorrections | None = None
+    first: Floats
+    correction: Correction | None = None
+    undated: Undated | None = None
     scores: Floats = field(default_factory=lambda: np.empty((0, 0)))
     distance: str = "footrule"
     bias: Floats = field(default_factory=lambda: np.empty(0))
@@ -107,6 +122,27 @@ class PersonalModel:
         """How scores follow from clicks; its `row` and `column` are what clicks add."""
         return ItemScores(self.item_weights, self.left, self.right, self.bias)
 
+    def first_probabilities(self, window: int) -> Floats:
+        """``probabilities[item]`` to be among the next `window`, for a user without clicks; their
+        sum is the window."""
+        known = np.array(FIRST_WINDOWS[: len(self.first)])
+        found = np.clip(self.first[np.abs(np.log(known / window)).argmin()], 1e-12, 1 - 1e-12)
+        odds = np.log(found / (1 - found))
+        add_up_to(window, odds)
+        return odds
+
+    def for_clicks(self, seen: Clicks) -> PersonalModel:
+        """The model that holds for such clicks: without recency, if it is not known how old they
+        are."""
+        if self.recency is None or self.undated is None or self.recency.is_known(seen):
+            return self
+        return self._without_recency
+
+    @cached_property
+    def _without_recency(self) -> PersonalModel:
+        assert self.undated is not None
+        return replace(self, recency=None, undated=None, **self.undated._asdict())
+
     @property
     def is_sparse(self) -> bool:
         """Are there so many items that nothing of the size of items x items is made?"""
@@ -122,7 +158,7 @@ class PersonalModel:
         if self.is_sparse:
             return self.single_scores_of(seen, rows).astype(np.float64)
         starts, recency = seen.starts[rows.start : rows.stop + 1], self.recency
-        if recency is not None and seen.times is not None:
+        if recency is not None and recency.is_known(seen):
             weights = recency.weights_of(seen.take(np.arange(rows.start, rows.stop)))
             found = clicks_matrix(starts, seen.codes, self.n_items, weights) @ self.item_weights
         else:
@@ -200,7 +236,7 @@ class PersonalModel:
         """``shares[row, g]``: each user's own posterior over the alphas."""
         return self.shares_by(slice_clicks(seen, rows), rankings)
 
-    def correction_for(self, window: int) -> Correction | StepCorrections | None:
+    def correction_for(self, window: int) -> Correction | None:
         """The correction, if it holds for this window."""
         found = self.correction
         return found if found is not None and found.covers(window) else None
@@ -223,8 +259,6 @@ class PersonalFit(PersonalModel):
         The clicks behind the fit.
     settings : dict
         Version, method, seed and options: how to make this fit again.
-    clusters : Posterior or None
-        The clusters that the probabilities are blended with.
     population : Posterior or None
         The consensus of all users, if it was asked for (`with_consensus`), as method "auto" does.
         Then the fit also answers what a posterior does: `fit.summary()` is
@@ -235,7 +269,6 @@ class PersonalFit(PersonalModel):
     users: NDArray[Any]
     data: Preferences | None = None
     settings: dict[str, Any] = field(default_factory=dict)
-    clusters: Posterior | None = None
     population: Posterior | None = None
 
     update: ClassVar[Callable[..., Any]]  # :func:`pseudomallows.inference.update`

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..preferences import Clicks
+from ..preferences.splits import DATES
 
 DAY = 86_400.0
 UNITS = ("clicks", "days")
@@ -27,6 +28,12 @@ class Recency:
     def __str__(self) -> str:
         return f"the weight of a click halves every {self.half_life:g} {self.unit}"
 
+    def is_known(self, seen: Clicks) -> bool:
+        """Is it known how old these clicks are? Days are only by times that are dates."""
+        if seen.times is None:
+            return False
+        return self.unit == "clicks" or are_dates(seen.times)
+
     def weights_of(self, seen: Clicks) -> NDArray[np.float64]:
         """``weights[place]`` of each click; 1 where there are no times. Clicks at the same time are
         as old as each other, and those without a time as the oldest that has one."""
@@ -34,6 +41,12 @@ class Recency:
             return np.ones(len(seen.codes))
         ages = ages_in_clicks(seen) if self.unit == "clicks" else ages_in_days(seen)
         return np.asarray(np.exp2(-ages / self.half_life))
+
+
+def are_dates(times: NDArray[np.float64]) -> bool:
+    """Do these times look like seconds since 1970?"""
+    known = times[~np.isnan(times)]
+    return len(known) > 0 and bool(DATES[0] <= np.median(known) < DATES[1])
 
 
 def ages_in_clicks(seen: Clicks) -> NDArray[np.float64]:

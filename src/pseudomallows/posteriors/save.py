@@ -2,24 +2,21 @@
 
 A saved fit is a ZIP archive that `numpy.load` can open too, without pickle:
 
-- ``header.json``: {"format": "pseudomallows posterior", "version": 6, "items": [...],
+- ``header.json``: {"format": "pseudomallows posterior", "version": 7, "items": [...],
   "users": [...], "settings": {...}, "arrays": {name: {"dtype": ..., "shape": [...]}}};
 - of a :class:`Posterior`, its arrays: ``consensus.npy``, ``alpha.npy``, ``weights.npy``,
-  ``log_posterior.npy``, ``best.npy`` (up to version 3 ``costs.npy``, of each item and rank, from
-  which it follows), ``latent.npy``, and since version 2 ``shares.npy``,
-  ``chain_memberships.npy``, ``leaders.npy``, since version 5 ``errors.npy``;
+  ``log_posterior.npy``, ``best.npy``, ``latent.npy``, ``shares.npy``, ``chain_memberships.npy``,
+  ``leaders.npy``, ``errors.npy``;
 - of a :class:`PersonalFit`, ``personal_*.npy``: its arrays and those of its correction, if it has
-  one (up to version 5 several corrections, one row a window); with very many items its weights are
-  the rows of a sparse array, ``personal_weight_*.npy``, and factors; ``personal_clusters.npy``, the
-  bytes of another such archive, if it is blended with clusters; ``personal_population.npy``,
-  likewise, if it has the consensus of all users; up to version 2 also the arrays of a posterior,
-  which mean nothing and are not read;
+  one; ``personal_undated_*.npy``, alphas and correction for clicks without times; with very many
+  items its weights are the rows of a sparse array, ``personal_weight_*.npy``, and factors;
+  ``personal_population.npy``, the bytes of another such archive, if it has the consensus of all
+  users;
 - of a fit from clicks, ``click_starts.npy``, ``click_codes.npy``, ``click_weights.npy``: the
   clicks, row by row; of one from comparisons ``pair_*.npy``; of one from several kinds,
   ``mixed_parts.npy``, and the arrays of each part with its number before them, ``part0_*.npy``.
 
-Since version 3 the settings say the kind of the data, and whether everything is known about the
-users. Versions above the one known here are refused; older ones stay readable.
+Files of other versions are refused.
 """
 
 import io
@@ -31,7 +28,6 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.tallies import best_assignment
 from ..files.archive import START, Archive, WrongFileError, open_archive, write_archive
 from ..files.atomic import write_whole
 from ..preferences import KINDS, Preferences
@@ -39,6 +35,8 @@ from .check_saved import (
     ARRAYS,
     CLUSTER_ARRAYS,
     ERROR_ARRAYS,
+    check_alphas,
+    check_correction,
     check_options,
     check_personal,
     check_settings,
@@ -46,15 +44,15 @@ from .check_saved import (
     check_values,
 )
 from .corrections import Correction
-from .personal import Fit, PersonalFit, as_posterior
+from .personal import Fit, PersonalFit, Undated, as_posterior
 from .posterior import Posterior
 from .recency import Recency
-from .step_corrections import StepCorrection, StepCorrections
 
-FORMAT, VERSION, HEADER = "pseudomallows posterior", 6, "header.json"
-PERSONAL = ("item_weights", "popularity", "ties", "alphas", "alpha_shares", "scores", "bias")
-CORRECTION = ("coefficients", "marks", "knots", "values", "slopes")
-STEPS = ("windows", "coefficients", "knots", "values")  # up to version 5
+FORMAT, VERSION, HEADER = "pseudomallows posterior", 7, "header.json"
+ALPHAS = ("alphas", "alpha_shares")
+PERSONAL = ("item_weights", "popularity", "ties", *ALPHAS, "scores", "bias", "first")
+CORRECTION = ("coefficients", "marks", "knots", "values", "slopes", "largest")
+UNDATED = "personal_undated_"
 SPARSE = ("weight_starts", "weight_items", "weight_values", "left", "right")  # with many items
 DTYPES: dict[str, Any] = {  # all others are floats
     "consensus": np.int32,
@@ -63,9 +61,8 @@ DTYPES: dict[str, Any] = {  # all others are floats
     "best": np.int32,
     "chain_memberships": np.float32,
     "personal_ties": np.int64,
-    "personal_windows": np.int64,
     "personal_largest": np.int64,
-    "personal_clusters": np.uint8,
+    "personal_undated_largest": np.int64,
     "personal_population": np.uint8,
     "personal_weight_starts": np.int64,
     "personal_weight_items": np.int32,
@@ -121,50 +118,25 @@ def load(path: str | os.PathLike[str]) -> Fit:
 
 
 def _read(content: IO[bytes], is_inner: bool = False) -> Fit:
-    """A fit; an inner one, of the clusters or the consensus of another, is a posterior."""
+    """A fit; an inner one, the consensus of another, is a posterior."""
     with open_archive(content) as archive:
         header = _read_header(archive)
         personal = [name for name in header["arrays"] if name.startswith("personal_")]
         is_personal = bool(personal) and not is_inner
-        drawn = [*ARRAYS, *(CLUSTER_ARRAYS if header["version"] > 1 else ())]
-        drawn += ERROR_ARRAYS if header["version"] > 4 else ()
-        if header["version"] < 4:
-            drawn[drawn.index("best")] = "costs"
+        drawn = [*ARRAYS, *CLUSTER_ARRAYS, *ERROR_ARRAYS]
         names = [*(personal if is_personal else drawn)]
         names += [name for name in header["arrays"] if _type_in_data(name) is not None]
         arrays = {str(name): _read_array(archive, name, header) for name in names}
     items, users = (_names(header[what], what) for what in ("items", "users"))
     data, settings = _read_data(arrays, users, items), header["settings"]
-    _upgrade(settings, data)
     check_settings(settings, is_personal, len(users))
     fields: dict[str, Any] = {"items": items, "users": users, "data": data, "settings": settings}
     if is_personal:
         return PersonalFit(**_read_personal(arrays, fields), **fields)
-    if header["version"] == 1:
-        arrays |= _one_cluster(arrays, len(users))
-    if header["version"] < 4:
-        arrays["best"] = _best_by_costs(arrays.pop("costs"), arrays["consensus"].shape)
-    arrays.setdefault("errors", np.empty((0, 0, 0)))
     check_shapes(header, arrays)
     check_values(arrays)
     check_options(settings["options"], arrays["consensus"].shape[2])
     return Posterior(**(fields | arrays))
-
-
-def _upgrade(settings: dict[str, Any], data: Preferences | None) -> None:
-    """Fill in what older files leave out: options of version 1, the facts of the data of 2."""
-    options = settings.get("options")
-    if not isinstance(options, dict):
-        return  # the check of the settings says so
-    settings.setdefault("alpha", None)
-    settings.setdefault("distance", "footrule")
-    if settings.get("method") != "personal":
-        options.setdefault("n_clusters", 1)
-    kind = "rankings" if data is None else data.kind  # of older files only clicks are kept
-    settings.setdefault("kind", kind)
-    # on full rankings, and on no others, the chain moved alpha five times a sweep
-    is_full = kind == "rankings" and options.get("n_alpha_moves") == 5
-    settings.setdefault("is_full", is_full)
 
 
 def _read_data(
@@ -191,37 +163,23 @@ def _type_in_data(name: str) -> Any:
 
 
 def _personal_arrays(fit: PersonalFit) -> dict[str, NDArray[Any]]:
-    """Arrays of a personal fit. One that was read from an older file keeps its several corrections,
-    ragged maps filled up with their last knot."""
+    """Arrays of a personal fit."""
     arrays = {f"personal_{name}": getattr(fit, name) for name in PERSONAL}
     if fit.is_sparse:
         arrays |= _sparse_arrays(fit)
-    if isinstance(fit.correction, Correction):
-        arrays |= {f"personal_{name}": getattr(fit.correction, name) for name in CORRECTION}
-        arrays["personal_largest"] = np.array(fit.correction.largest, dtype=np.int64)
-    elif fit.correction is not None:
-        arrays |= _step_arrays(fit.correction.steps)
-    if fit.clusters is not None:
-        arrays["personal_clusters"] = _packed(fit.clusters)
+    arrays |= _correction_arrays(fit.correction, "personal_")
+    if fit.undated is not None:
+        arrays |= {f"{UNDATED}{name}": getattr(fit.undated, name) for name in ALPHAS}
+        arrays |= _correction_arrays(fit.undated.correction, UNDATED)
     if fit.population is not None:  # its data are those of the fit
         arrays["personal_population"] = _packed(replace(fit.population, data=None))
     return arrays
 
 
-def _step_arrays(steps: dict[int, StepCorrection]) -> dict[str, NDArray[Any]]:
-    rows = list(steps.values())
-    width = max(row.knots.shape[1] for row in rows)
-    arrays = {
-        "personal_windows": np.array(list(steps), dtype=np.int64),
-        "personal_coefficients": np.array([row.coefficients for row in rows]),
-    }
-    for name in ("knots", "values"):
-        filled = [
-            np.pad(getattr(row, name), ((0, 0), (0, width - row.knots.shape[1])), "edge")
-            for row in rows
-        ]
-        arrays[f"personal_{name}"] = np.array(filled)
-    return arrays
+def _correction_arrays(found: Correction | None, prefix: str) -> dict[str, NDArray[Any]]:
+    if found is None:
+        return {}
+    return {f"{prefix}{name}": np.asarray(getattr(found, name)) for name in CORRECTION}
 
 
 def _packed(inner: Posterior) -> NDArray[np.uint8]:
@@ -258,23 +216,20 @@ def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> d
     n_items, n_users = len(fields["items"]), len(fields["users"])
     if fields["data"] is None:
         raise WrongFileError("is damaged: its clicks are missing")
-    arrays.setdefault("personal_bias", np.empty(0))  # older files have none
-    kind = STEPS if "personal_windows" in arrays else (*CORRECTION, "largest")
-    names = (*PERSONAL, *(kind if "personal_coefficients" in arrays else ()))
+    is_sparse = "personal_weight_starts" in arrays
+    names = (*PERSONAL, *(SPARSE if is_sparse else ()))
     try:
-        is_sparse = "personal_weight_starts" in arrays
-        names += SPARSE if is_sparse else ()
         parts = {name: arrays[f"personal_{name}"] for name in names}
         check_personal(parts, n_items, n_users)
+        correction, undated = _read_correction(arrays, "personal_"), None
+        if f"{UNDATED}alphas" in arrays:
+            alphas, shares = (arrays[f"{UNDATED}{name}"] for name in ALPHAS)
+            check_alphas(alphas, shares)
+            undated = Undated(alphas, shares, _read_correction(arrays, UNDATED))
     except (KeyError, TypeError, ValueError, IndexError):
         raise WrongFileError("is damaged: its personal scores do not fit together") from None
     found: dict[str, Any] = {name: parts[name] for name in PERSONAL}
     found |= _read_sparse(parts, n_items) if is_sparse else {}
-    if "personal_clusters" in arrays:
-        clusters = _read(io.BytesIO(arrays["personal_clusters"].tobytes()), is_inner=True)
-        if clusters.n_items != n_items or clusters.clicks is None:
-            raise WrongFileError("is damaged: its clusters are of another kind")
-        found["clusters"] = clusters
     if "personal_population" in arrays:
         inner = _read(io.BytesIO(arrays["personal_population"].tobytes()), is_inner=True)
         if (inner.n_items, inner.n_users, inner.n_clusters) != (n_items, n_users, 1):
@@ -282,40 +237,20 @@ def _read_personal(arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> d
         found["population"] = replace(as_posterior(inner), data=fields["data"])
     recency = fields["settings"]["options"].get("recency")
     return found | {
-        "correction": _read_correction(parts),
+        "correction": correction,
+        "undated": undated,
         "distance": fields["settings"]["distance"],
         "recency": None if recency is None else Recency(**recency),
     }
 
 
-def _read_correction(parts: dict[str, NDArray[Any]]) -> Correction | StepCorrections | None:
-    if "largest" in parts:
-        arrays = {name: parts[name] for name in CORRECTION}
-        return Correction(**arrays, largest=int(parts["largest"]))
-    steps = {
-        int(window): StepCorrection(*(parts[name][row] for name in STEPS[1:]))
-        for row, window in enumerate(parts.get("windows", []))
-    }
-    return StepCorrections(steps) if steps else None
-
-
-def _one_cluster(arrays: dict[str, NDArray[Any]], n_users: int) -> dict[str, NDArray[Any]]:
-    """What files of version 1, which know one cluster only, leave out."""
-    n_chains, n_draws = arrays["consensus"].shape[:2]
-    return {
-        "shares": np.ones((n_chains, n_draws, 1)),
-        "chain_memberships": np.ones((n_chains, n_users, 1), np.float32),
-        "leaders": np.empty((0, 0, 1, arrays["consensus"].shape[-1]), np.int32),
-    }
-
-
-def _best_by_costs(costs: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.int32]:
-    """What files up to version 3 hold in another form: ``costs[cluster, item, rank - 1]``."""
-    if costs.shape != (*shape[2:], *shape[3:]):
-        raise WrongFileError("is damaged: its arrays ['costs'] do not fit together")
-    if not (np.isfinite(costs).all() and costs.min(initial=0.0) >= 0):
-        raise WrongFileError("is damaged: its costs are not distances")
-    return np.stack([best_assignment(mine) for mine in costs])
+def _read_correction(arrays: dict[str, NDArray[Any]], prefix: str) -> Correction | None:
+    if f"{prefix}coefficients" not in arrays:
+        return None
+    parts = {name: arrays[f"{prefix}{name}"] for name in CORRECTION}
+    check_correction(parts)
+    largest = int(parts.pop("largest"))
+    return Correction(**parts, largest=largest)
 
 
 def _read_header(archive: Archive) -> dict[str, Any]:
@@ -326,10 +261,10 @@ def _read_header(archive: Archive) -> dict[str, Any]:
         raise WrongFileError(
             "is a ZIP archive, but not a saved posterior: its header has another format"
         )
-    if type(header.get("version")) is not int or not 1 <= header["version"] <= VERSION:
+    if header.get("version") != VERSION:
         raise WrongFileError(
-            f"has format version {header.get('version')!r}, and this program reads up to "
-            f"{VERSION}: update pseudomallows"
+            f"has format version {header.get('version')!r}, and this program reads {VERSION}: fit "
+            "again, or use the version of pseudomallows that wrote it"
         )
     kinds = {"items": list, "users": list, "settings": dict, "arrays": dict}
     for key, kind in kinds.items():

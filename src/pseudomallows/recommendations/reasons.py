@@ -62,6 +62,8 @@ def _personal_reasons(fit: PersonalFit, users: Users, items: NDArray[np.int64]) 
         return Reasons("score", [POPULARITY], ["popularity"], scores, {})
     kinds, names = [CLICK] * len(clicked), fit.items[clicked].tolist()
     parts = [weights_from(fit, clicked)[:, items]]
+    if fit.recency is not None and fit.recency.is_known(users.clicks):
+        parts[0] = parts[0] * fit.recency.weights_of(users.clicks)[:, None]
     if fit.bias.size:
         kinds.append(POPULARITY)
         names.append("popularity")

@@ -127,8 +127,10 @@ def recommend(
     users : list or name, optional
         Names of users of the fit, or one of them; default all.
     clicks : optional
-        Clicks of new users, with no refit: a dict {user: [item, ...]} or the forms of
-        :meth:`Preferences.from_clicks`, with the items of the fit.
+        Clicks of new users, with no refit: a dict {user: [item, ...]}, the newest click last, or
+        the forms of :meth:`Preferences.from_clicks`, with the items of the fit. Where a fit has
+        learnt that old clicks weigh less, they do for clicks in lists or with times; others (sets,
+        matrices, tables without times) all weigh alike, with probabilities learnt for that.
     exclude : optional
         Items not to show: a list for everybody; or, for each user, a dict {user: [item, ...]} or
         a matrix (users x items, SciPy sparse or an array) with a row for each user in the

@@ -1,6 +1,7 @@
 """Who is answered: users of the fit, by name, or new ones, by their clicks."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -60,14 +61,19 @@ def users_of(posterior: Fit, users: Any = None, clicks: Any = None) -> Users:
 
 
 def new_users(posterior: Fit, clicks: Any) -> Clicks:
-    """Clicks of new users, on the items of the fit."""
+    """Clicks of new users, on the items of the fit. Lists are in order, the newest click last."""
     items = posterior.items
     if isinstance(clicks, Clicks):
         if clicks.items.tolist() != items.tolist():
             raise ValueError("the clicks of new users must have the items of the fit, in its order")
         return clicks
-    if not isinstance(clicks, Mapping) or hasattr(clicks, "tocsr") or len(clicks) != 1:
-        return Preferences.from_clicks(clicks, items=items.tolist())
+    is_dict = isinstance(clicks, Mapping) and not hasattr(clicks, "tocsr")
+    if not is_dict or len(clicks) != 1:
+        found = Preferences.from_clicks(clicks, items=items.tolist())
+        if is_dict and found.times is None and found.users.tolist() == list(clicks):
+            lists, item_codes = list(clicks.values()), recommender_of(posterior).item_codes
+            return replace(found, times=_places_in_lists(found, lists, item_codes))
+        return found
     # one user, as a service asks: the same, without the work that pays for many users only
     ((user, listed),) = clicks.items()
     if isinstance(listed, str) or not isinstance(listed, Iterable):
@@ -76,7 +82,23 @@ def new_users(posterior: Fit, clicks: Any) -> Clicks:
     codes = [item_codes.get(name, -1) for name in names]
     if -1 in codes:
         check_known(np.array(codes), names, "item")
-    return clicks_of_one(np.array(sorted(set(codes)), dtype=np.int32), items, user)
+    found = clicks_of_one(np.array(sorted(set(codes)), dtype=np.int32), items, user)
+    return replace(found, times=_places_in_lists(found, [listed], item_codes))
+
+
+def _places_in_lists(
+    clicks: Clicks, lists: list[Any], item_codes: Mapping[Any, int]
+) -> NDArray[np.float64] | None:
+    """Times of clicks that were given as a list for each user: the places in it, of an item that is
+    there several times the last; None if one of them is a set, which has no order."""
+    if any(isinstance(each, Set) for each in lists):
+        return None
+    times = np.empty(len(clicks.codes))
+    for row, listed in enumerate(lists):
+        places = {item_codes[name]: place for place, name in enumerate(listed)}
+        mine = slice(clicks.starts[row], clicks.starts[row + 1])
+        times[mine] = [places[code] for code in clicks.codes[mine].tolist()]
+    return times
 
 
 def clicks_of_one(
@@ -88,7 +110,7 @@ def clicks_of_one(
     """The clicks of one user, by sorted codes of items, and when each was clicked, if known."""
     users = np.empty(1, dtype=object)
     users[0] = user
-    return Clicks(ONE_WEIGHT, users, items, np.array([0, len(codes)]), codes, times)
+    return Clicks(ONE_WEIGHT, users, items, np.array([0, len(codes)]), codes, times=times)
 
 
 def one_user(posterior: Fit, user: Any, clicks: Any) -> Users:
@@ -111,7 +133,7 @@ def _as_new(clicks: Any, user: Any) -> Any:
     is_names = isinstance(clicks, np.ndarray) and clicks.ndim == 1
     if isinstance(clicks, Mapping | Clicks) or not (is_plain or is_names):
         return clicks
-    return {"new" if user is None else user: list(clicks)}
+    return {"new" if user is None else user: clicks if isinstance(clicks, set) else list(clicks)}
 
 
 def code_of_item(posterior: Fit, item: Any) -> int:

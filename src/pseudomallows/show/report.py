@@ -43,8 +43,6 @@ CALIBRATION_WORDS = {
     "random": "The chances were corrected by hiding clicks at random, as is usual for clicks "
     "without times: a chance is about one more click like the others, not about the next one in "
     "time.",
-    "law": "The chances were corrected by hiding the clicks that the model takes for the last "
-    "ones: a chance is about the ranks after the clicks.",
 }  # what a chance means, by the clicks that were hidden
 
 

@@ -20,7 +20,6 @@ from pseudomallows.posteriors.check_saved import WrongFileError
 from pseudomallows.posteriors.personal import clicks_matrix
 from pseudomallows.preferences import Clicks
 from pseudomallows.recommendations.recommend import best_of_one
-from pseudomallows.recommendations.recommenders.registry import recommender_of
 from pseudomallows.recommendations.recommenders.tables import GridTables
 
 N_ITEMS, N_USERS, SIZE = 6000, 400, 12
@@ -42,7 +41,7 @@ def log(n_users=N_USERS):
 
 @pytest.fixture(scope="module")
 def fit():
-    return pm.fit(log(), "personal", calibrate="law", rng=1)
+    return pm.fit(log(), "personal", calibrate=False, rng=1)
 
 
 def test_a_fit_needs_no_array_of_items_by_items(fit):
@@ -118,10 +117,19 @@ def test_the_top_is_that_of_the_whole_order(fit, has_factors):
         assert ranks[row, own].tolist() == rankings[row, mine].tolist()
     assert one.shares_by(clicks, ranks) == pytest.approx(one.alpha_shares_of(log(), some, rankings))
     few = pm.recommend(one, 10, users=range(12))
-    whole = recommender_of(one).all_chances(log().take(np.arange(12)), 10)
-    for row in range(12):
-        best = np.argsort(-whole[row], kind="stable")[:10]
-        assert few.probabilities[row] == pytest.approx(whole[row][best])
+    whole = pm.recommend(one, N_ITEMS, users=range(12), window=10)
+    assert few.probabilities == pytest.approx(whole.probabilities[:, :10])
+
+
+def test_corrected_probabilities_of_the_top_leave_room_for_the_rest():
+    """All items together sum to the window, and the first places alone are those of all."""
+    fit = pm.fit(log(), "personal", rng=1)
+    assert fit.correction is not None
+    rows = {"none": [], "one": fit.items[:1].tolist(), "ten": fit.items[3:13].tolist()}
+    whole = pm.recommend(fit, N_ITEMS, clicks=rows, window=5)
+    assert np.nansum(whole.probabilities, axis=1) == pytest.approx([5, 5, 5], rel=0.05)
+    top = pm.recommend(fit, 5, clicks=rows)
+    assert top.probabilities == pytest.approx(whole.probabilities[:, :5])
 
 
 def test_a_blend_of_sparse_parts_is_that_of_whole_ones(monkeypatch):

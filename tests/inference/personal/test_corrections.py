@@ -21,16 +21,28 @@ from pseudomallows.inference.personal.corrections import (
 )
 from pseudomallows.inference.personal.corrector import came_true_at
 from pseudomallows.inference.personal.later import Later, windows_for
+from pseudomallows.kernels.footrule.personal import N_FEATURES
 from pseudomallows.posteriors.corrections import (
     Correction,
     features_of,
     log_odds,
     marks_of,
 )
-from pseudomallows.recommendations.recommenders.registry import chances_of
 
 MARKS = np.array([0.0, 0.5, -1.0, 3.0, 10])
-N_FEATURES = 19
+
+
+def chances_of(fit, clicks, window):
+    """``chances[user, item]`` of users with these clicks."""
+    found = pm.recommend(fit, fit.n_items, clicks=clicks, window=window)
+    table = np.zeros((clicks.n_users, fit.n_items + 1))
+    np.put_along_axis(table, found.items, np.nan_to_num(found.probabilities), axis=1)
+    return table[:, :-1]
+
+
+def apply(correction, features):
+    """Probabilities before they are made to add up to the window."""
+    return 1 / (1 + np.exp(-correction.odds(features)))
 
 
 def tables_of(rng, n_users=400, n_items=30, window=3):
@@ -38,7 +50,8 @@ def tables_of(rng, n_users=400, n_items=30, window=3):
     scores = -np.sort(-rng.normal(size=(n_users, n_items)), axis=1)
     chances = 1 / (1 + np.exp(3 - scores - 0.3 * np.log(window)))
     places = np.broadcast_to(np.arange(n_items), scores.shape)
-    return (chances, scores, rng.normal(1, 0.3, (n_users, 1, 2)), None), places
+    few = 1 / (1 + rng.integers(1, 12, (n_users, 1)))
+    return (chances, scores, few), places
 
 
 def cases_of(rng, truth, windows=(1, 3, 10), n_users=400):
@@ -62,14 +75,14 @@ def joined(parts):
 def gap(correction, truth, window):
     """Mean distance of what is said and what is true, for items drawn afresh."""
     law, places = tables_of(np.random.default_rng(9), window=window)
-    said = correction.apply(features_of(law, places, window, MARKS))
+    said = apply(correction, features_of(law, places, window, MARKS))
     return np.abs(said - 1 / (1 + np.exp(-truth(log_odds(law[0]), window)))).mean()
 
 
 @functools.cache
-def learnt(of_scores=True):
+def learnt():
     """A correction of chances that are too low for most, more so in long windows."""
-    return learn_correction(cases_of(np.random.default_rng(1), wrong), MARKS, of_scores)
+    return learn_correction(cases_of(np.random.default_rng(1), wrong), MARKS)
 
 
 def wrong(odds, window):
@@ -83,17 +96,15 @@ def right(odds, window):
 # what is learnt
 
 
-@pytest.mark.parametrize("of_scores", [True, False])
-def test_what_is_right_is_left_alone_in_all_windows(of_scores):
-    found = learn_correction(cases_of(np.random.default_rng(1), right), MARKS, of_scores)
+def test_what_is_right_is_left_alone_in_all_windows():
+    found = learn_correction(cases_of(np.random.default_rng(1), right), MARKS)
     for window in (1, 2, 5, 7, 10, 20):
         assert gap(found, right, window) < 0.015
 
 
-@pytest.mark.parametrize("of_scores", [True, False])
-def test_what_is_wrong_is_mended_in_windows_that_were_not_learnt(of_scores):
+def test_what_is_wrong_is_mended_in_windows_that_were_not_learnt():
     """Learnt from windows 1, 3 and 10; left alone, it would be far off."""
-    found = learnt(of_scores)
+    found = learnt()
     for window in (2, 5, 7, 20):
         law, _ = tables_of(np.random.default_rng(9), window=window)
         left_alone = np.abs(law[0] - 1 / (1 + np.exp(-wrong(log_odds(law[0]), window)))).mean()
@@ -103,18 +114,18 @@ def test_what_is_wrong_is_mended_in_windows_that_were_not_learnt(of_scores):
 def test_a_correction_of_one_window_does_not_mend_another():
     """The twin: a correction that does not see the window."""
     cases = cases_of(np.random.default_rng(1), wrong, windows=(1,), n_users=1200)
-    assert gap(learn_correction(cases, MARKS, True), wrong, 20) > 0.02
+    assert gap(learn_correction(cases, MARKS), wrong, 20) > 0.02
 
 
 def test_a_correction_does_not_depend_on_how_its_cases_are_cut(monkeypatch):
     """Nor on where the search begins: with very few cases to tell it, and with none."""
     parts = cases_of(np.random.default_rng(1), wrong)
-    found = learn_correction(parts, MARKS, True)
+    found = learn_correction(parts, MARKS)
     features = parts[0].features[:300]
     for least in (1, 10**9):
         monkeypatch.setattr(module, "LEAST_THINNED", least)
-        other = learn_correction([joined(parts)], MARKS, True)
-        assert other.apply(features) == pytest.approx(found.apply(features), abs=1e-4)
+        other = learn_correction([joined(parts)], MARKS)
+        assert apply(other, features) == pytest.approx(apply(found, features), abs=1e-4)
 
 
 def test_a_row_of_weight_2_is_two_people():
@@ -125,19 +136,17 @@ def test_a_row_of_weight_2_is_two_people():
     repeated = Cases(cases.features[rows], cases.targets[rows], np.ones(len(rows)))
     features = cases.features[:300]
     one, two, plain = (
-        learn_correction([each], MARKS, True).apply(features)
-        for each in (weighted, repeated, cases)
+        apply(learn_correction([each], MARKS), features) for each in (weighted, repeated, cases)
     )
     assert one == pytest.approx(two, abs=0.02)  # centres and edges of bins may differ
     assert np.abs(one - plain).mean() > 3 * np.abs(one - two).mean()
 
 
 def test_features_that_do_not_differ_get_no_weight():
-    """One alpha, one window: their slope would be any number."""
+    """One window: its slope would be any number."""
     cases = cases_of(np.random.default_rng(1), wrong, windows=(3,))
-    cases[0].features[:, [17, 18]] = 5.0
-    found = learn_correction(cases, MARKS, True).coefficients
-    assert found[[8, 9, 17, 18]].tolist() == [0, 0, 0, 0]
+    found = learn_correction(cases, MARKS).coefficients
+    assert found[[8, 9]].tolist() == [0, 0]
     assert np.abs(found).max() < 20
 
 
@@ -208,18 +217,17 @@ def test_the_windows_to_look_at_have_users_enough():
 @settings(max_examples=60, deadline=None)
 @given(
     windows=st.tuples(st.integers(1, 60), st.integers(1, 60)),
-    of_scores=st.booleans(),
     seed=st.integers(0, 1000),
 )
-def test_probabilities_rise_with_the_score_and_never_fall_with_the_window(windows, of_scores, seed):
-    rng, correction = np.random.default_rng(seed), learnt(of_scores)
+def test_probabilities_rise_with_the_score_and_never_fall_with_the_window(windows, seed):
+    rng, correction = np.random.default_rng(seed), learnt()
     short, long = sorted(windows)
     chances, scores = np.sort(rng.random((3, 12)), axis=0), np.sort(rng.normal(0, 3, 12))[::-1]
-    of_users, places = rng.normal(2, 1, (1, 2)), np.arange(12)[None]
+    few, places = rng.random((1, 1)), np.arange(12)[None]
     found = []
     for window, row in ((short, chances[0]), (long, chances[1])):
-        law = (np.sort(row)[None, ::-1], scores[None], of_users, None)
-        found.append(correction.apply(features_of(law, places, window, MARKS))[0])
+        law = (np.sort(row)[None, ::-1], scores[None], few)
+        found.append(apply(correction, features_of(law, places, window, MARKS))[0])
     assert (np.diff(found[0]) < 0).all()
     assert (np.diff(found[1]) < 0).all()
     assert (found[1] >= found[0] - 1e-12).all()
@@ -230,7 +238,7 @@ def test_a_negative_coefficient_would_turn_back():
     coefficients = learnt().coefficients.copy()
     coefficients[5:8] = -5
     law, places = tables_of(np.random.default_rng(1), n_users=1)
-    said = replace(learnt(), coefficients=coefficients).apply(features_of(law, places, 3, MARKS))
+    said = apply(replace(learnt(), coefficients=coefficients), features_of(law, places, 3, MARKS))
     assert (np.diff(said[0]) > 0).any()
 
 
@@ -290,7 +298,7 @@ def test_recommendations_do_not_share_probabilities_and_keep_the_order_of_scores
 
 def test_a_longer_window_never_has_a_lower_probability():
     shown, _, posterior = shop()
-    for fit in (posterior, pm.fit(shown, "personal", ridge=0.3, calibrate="law", rng=1)):
+    for fit in (posterior, pm.fit(shown, "personal", ridge=0.3, calibrate=False, rng=1)):
         before = np.zeros((100, 40))
         for window in range(1, 13):
             found = chances_of(fit, shown.take(np.arange(100)), window)
@@ -359,5 +367,5 @@ def test_a_correction_is_saved_and_read(tmp_path):
 def test_a_forged_correction_is_refused(tmp_path, change):
     _, _, posterior = shop()
     replace(posterior, correction=replace(posterior.correction, **change)).save(tmp_path / "x.pm")
-    with pytest.raises(ValueError, match=r"x\.pm is damaged: its personal scores do not fit"):
+    with pytest.raises(ValueError, match=r"x\.pm is damaged: its correction does not fit"):
         pm.load(tmp_path / "x.pm")

@@ -46,7 +46,7 @@ def drifting():
 @pytest.fixture(scope="module")
 def fits(drifting):
     """By each way of calibration."""
-    ways = ("last", "random", "law")
+    ways = ("last", "random")
     return {
         how: pm.fit(drifting.shown, "personal", blend=False, calibrate=how, rng=1) for how in ways
     }
@@ -66,7 +66,7 @@ def test_the_last_clicks_teach_what_comes_next(fits, drifting):
 def test_old_clicks_weigh_less_where_tastes_change(fits, drifting):
     assert fits["last"].recency is not None
     assert fits["last"].recency.half_life <= 10
-    plain = pm.fit(drifting.shown, "personal", blend=False, calibrate="law", rng=1)
+    plain = pm.fit(drifting.shown, "personal", blend=False, calibrate=False, rng=1)
     assert plain.recency is None
     hits = [pm.check(fit, drifting.hidden, k=3).observed for fit in (fits["last"], plain)]
     assert hits[0] > hits[1] + 0.005
@@ -106,7 +106,7 @@ def test_without_times_clicks_are_hidden_at_random():
     assert found.settings["options"]["calibration"] == "random"
     with pytest.raises(ValueError, match="the last clicks cannot be known, as the clicks have"):
         pm.fit(prefs, "personal", calibrate="last")
-    with pytest.raises(ValueError, match="calibrate must be one of 'last', 'cut', 'random', 'law'"):
+    with pytest.raises(ValueError, match="calibrate must be one of 'last', 'cut', 'random', got"):
         pm.fit(prefs, "personal", calibrate="first")
 
 
@@ -117,9 +117,12 @@ def test_too_few_users_teach_nothing():
     assert found.settings["options"]["calibration"] is None
 
 
-def test_a_third_of_the_clicks_is_left():
+def test_a_third_of_the_clicks_is_left_or_a_few():
     n_clicks = np.arange(200)
     found = draw_numbers(n_clicks, np.random.default_rng(1))
-    assert (found <= 2 * n_clicks / 3).all()
     assert (found[2:] > 0).all()
-    assert set(found[100:]) == {1, 3, 10, 30}
+    left = n_clicks - found
+    is_few = found > 2 * n_clicks / 3
+    assert 0.2 < is_few.mean() < 0.4
+    assert set(left[is_few]) == {1, 2, 3, 5, 8}
+    assert set(found[100:][~is_few[100:]]) == {1, 3, 10, 30}

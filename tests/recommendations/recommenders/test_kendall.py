@@ -124,15 +124,6 @@ def test_the_best_few_are_the_first_of_all(monkeypatch):
 
 
 @pytest.mark.kernel
-def test_all_chances_are_those_of_the_best():
-    posterior = posterior_of(2)
-    found = pm.recommend(posterior, 3, clicks=posterior.clicks, window=3)
-    table = recommender_of(posterior).all_chances(posterior.clicks, 3)
-    for user in (0, 1, 2, 3):
-        chances = table[user, found.items[user]]
-        assert found.probabilities[user] == pytest.approx(chances, rel=1e-3)
-
-
 @pytest.mark.kernel
 def test_counted_draws_agree():
     posterior = posterior_of(2, n_draws=200)

@@ -1,6 +1,5 @@
 """Method "personal": an order of each user's own, learnt from the user's clicks."""
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
@@ -15,14 +14,12 @@ from ...latent.population import check_informative
 from ...latent.shards import ShardedClicks
 from ...posteriors.names import CALIBRATIONS
 from ...posteriors.personal import MAX_ITEMS, PersonalFit
-from ...posteriors.posterior import Posterior
 from ...preferences import Clicks, Preferences
 from ...preferences.held_out import check_held_out
 from ...rankings import check_number
-from ...recommendations.recommenders.registry import chances_of
 from ..personal.blend import silent, why_not
 from ..personal.click_shards import RemoteClicks
-from ..personal.corrector import Corrector, Others
+from ..personal.corrector import Corrector
 from ..personal.learner import Learner
 from ..personal.next_clicks import split_inside, usual_calibration
 from .method import Case, Options, flag, one_of, option
@@ -79,16 +76,10 @@ class Personal(Options):
         'times): some clicks of each user, the last ones, for what comes next. "cut": all '
         'clicks after a date, for a model that will serve the future. "random" (default without '
         "times): any of them, so that a probability is that of a click like those that are there. "
-        '"law": the last by the law of each user, so that nothing is corrected where the law is '
-        "right. False: no correction. With times, it is also learnt whether old clicks weigh less. "
-        "An array of scores cannot be learnt again without hidden clicks, and clusters neither: "
-        'with these it is "law"; if they were learnt from these clicks, give False.',
+        "False: no correction. With times, it is also learnt whether old clicks weigh less. "
+        "An array of scores cannot be learnt again without hidden clicks, so it is not corrected, "
+        "but by `held_out`.",
         check=_check_calibrate,
-    )
-    with_clusters: Posterior | None = option(
-        None,
-        "A fit of the same clicks with clusters, to blend with; how much is learnt along with the "
-        "correction.",
     )
     with_consensus: bool = option(
         False,
@@ -114,16 +105,9 @@ class Personal(Options):
         """Which clicks are hidden inside to learn a correction from; None for no such way."""
         if not self.calibrate or self.held_out is not None:
             return None
-        has_own = self.with_clusters is not None
-        if has_own or (self.scores is not None and not callable(self.scores)):
-            return "law"
+        if self.scores is not None and not callable(self.scores):
+            return None
         return usual_calibration(prefs) if self.calibrate is True else str(self.calibrate)
-
-    @property
-    def others(self) -> Others | None:
-        """The probabilities of the clusters."""
-        clusters = self.with_clusters
-        return None if clusters is None else functools.partial(chances_of, clusters)
 
     def checked(self, prefs: Clicks) -> "Personal":
         """The same, what was given with it checked against the data."""
@@ -132,8 +116,6 @@ class Personal(Options):
                 "nonnegative=False needs an array of items x items, so at most "
                 f"{MAX_ITEMS:,} items, got {prefs.n_items:,}: leave it out"
             )
-        if self.with_clusters is not None:
-            _check_clusters(self.with_clusters, prefs, self.calibrate)
         if self.held_out is None:
             return self
         return replace(self, held_out=check_held_out(read_later(self.held_out, prefs), prefs))
@@ -147,18 +129,8 @@ class Personal(Options):
             "calibrate": bool(self.calibrate),
             "held_out": self.held_out is not None,
             "given_scores": self.scores is not None,
-            "with_clusters": self.with_clusters is not None,
             "with_consensus": self.with_consensus,
         }
-
-
-def _check_clusters(clusters: Any, prefs: Clicks, calibrate: bool | str) -> None:
-    if not isinstance(clusters, Posterior) or clusters.clicks is None:
-        raise TypeError("with_clusters must be a posterior from a fit of clicks")
-    if clusters.items.tolist() != prefs.items.tolist():
-        raise ValueError("with_clusters must have the items of the fit, in its order")
-    if not calibrate:
-        raise ValueError("with_clusters needs calibrate=True, to learn how to blend")
 
 
 def _check_call(prefs: Preferences, wanted: dict[str, Any]) -> Clicks:
@@ -167,8 +139,8 @@ def _check_call(prefs: Preferences, wanted: dict[str, Any]) -> Clicks:
         raise TypeError("method='personal' needs clicks (pm.Preferences.from_clicks)")
     if wanted["n_draws"] is not None or wanted["n_clusters"] != 1:
         raise ValueError(
-            "method='personal' has neither draws nor clusters; to blend it with clusters, give "
-            "with_clusters=posterior"
+            "method='personal' has neither draws nor clusters: leave out n_draws and n_clusters, "
+            "or give method='mcmc'"
         )
     if distances.get(wanted["distance"]).name not in OWN_LAWS:
         raise ValueError(
@@ -195,7 +167,7 @@ def _open_parts(clicks: ShardedClicks, method: Personal) -> RemoteClicks:
             f"method='personal' learns from parts with at most {MAX_ITEMS:,} items, got "
             f"{clicks.n_items:,}: read them into memory with pm.read(folder)"
         )
-    for name in ("scores", "held_out", "with_clusters"):
+    for name in ("scores", "held_out"):
         if getattr(method, name) is not None:
             raise ValueError(
                 f"method='personal' cannot learn from parts with {name}=, since the users' names "
@@ -231,7 +203,7 @@ def fit_personal(
     method = method.checked(clicks)
     distance = distances.get(wanted["distance"]).name
     how = method.calibration(clicks)
-    inside = None if how in (None, "law") else split_inside(clicks, str(how), rng)
+    inside = None if how is None else split_inside(clicks, how, rng)
     steps = iter(range(1, N_REPORTS + 1))
 
     def report() -> None:
@@ -242,8 +214,6 @@ def fit_personal(
     if old is not None:
         learner.keep_blend(old)
     model = learner.learn(inside, report)
-    if inside is None and how is not None:
-        how = "law"
     how = None if model.correction is None else how
     more = {"alpha_given": alpha is not None, "order": None, "calibration": how}
     more |= learner.scores_settings()
@@ -263,7 +233,6 @@ def fit_personal(
         users=kept.users,
         data=kept,
         settings=settings,
-        clusters=method.with_clusters,
     )
 
 
@@ -277,7 +246,6 @@ def can_correct_again(one: Clicks, other: Clicks) -> bool:
 def correct_again(found: PersonalFit, held_out: Clicks, rng: np.random.Generator) -> PersonalFit:
     """The same scores and law, with a correction learnt from other later clicks."""
     assert found.clicks is not None
-    others = Personal(with_clusters=found.clusters).others
-    corrector = Corrector(found.clicks, None, others, rng)
+    corrector = Corrector(found.clicks, rng)
     later = check_held_out(held_out, found.clicks)
     return replace(found, correction=corrector.by_later_clicks(found.model(), later))

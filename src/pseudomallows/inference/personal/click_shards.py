@@ -18,6 +18,7 @@ from ...kernels.items.products import ClickLists, Head, count_products, drop_pro
 from ...latent.clicks import ClickPopulation
 from ...latent.shards import ShardedClicks, join_clicks
 from ...preferences import Clicks
+from .later import sum_first_clicks
 
 SHARDS_EACH = 2  # for each worker, of clicks that are sent to them
 Floats = NDArray[np.float64]
@@ -119,6 +120,10 @@ class RemoteClicks(Clicks):
     def item_counts(self) -> NDArray[np.int64]:
         """How many people have clicked each item."""
         return np.asarray(sum(self.executor.map(_item_counts, self.shards)))
+
+    def sum_first_clicks(self) -> Floats:
+        """See `later.sum_first_clicks`."""
+        return np.asarray(sum(self.executor.map(sum_first_clicks, self.shards)))
 
     def products(self, shares: Floats) -> Floats:
         """The table of the products of the items, where a user counts as ``shares[user]``."""

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.executors import blocks
-from ...kernels.footrule.personal import N_OF_USERS
 from ...kernels.items.top_places import choose_cases
 from ...posteriors.corrections import Correction
 
@@ -14,7 +13,6 @@ N_KNOTS, MIN_HITS = 20, 100  # knots of a map, at most; hits for each, at least
 PULL = 5.0  # cases by which a map is drawn to the identity at each knot
 N_NEAR, N_FAR = 20, 20  # places beyond two windows that are all cases; of the rest, so many are
 OF_PLACE, LEAST_SLOPE = slice(5, 8), 1e-3  # a better place is always better, by so much at least
-OF_SCORE = slice(10, 16)
 LEAST_SPREAD = 1e-6  # of a feature that says something: one window has no slope, one alpha neither
 REACH = 2  # a correction holds for windows up to so many times the largest that was learnt
 MAX_STEPS, MAX_HALVINGS, LEAST_GAIN = 50, 20, 1e-4  # of the search for coefficients
@@ -55,17 +53,15 @@ def thin_places(
     return rows[:size], places[:size], weights[:size]
 
 
-def learn_correction(parts: list[Cases], marks: Floats, of_scores: bool) -> Correction:
+def learn_correction(parts: list[Cases], marks: Floats) -> Correction:
     """Learn a correction for windows up to twice the largest that there are cases of.
 
     Maximum likelihood, with a weak pull towards no correction at all, which keeps it finite; then
-    the map, from what came true along the scale. Without `of_scores`, features of scores and users
-    are left alone. The cases come in parts, small enough to stay near.
+    the map, from what came true along the scale. The cases come in parts, small enough to stay
+    near.
     """
     centres, spread = centres_of(parts)
     used = spread > LEAST_SPREAD
-    if not of_scores:
-        used[OF_SCORE] = used[-N_OF_USERS:] = False
     scaled = [scale_features(part, used, centres, spread) for part in parts]
     found = _fit_coefficients(scaled, used, centres[used], spread[used])
     coefficients = np.zeros(len(used) + 1)
@@ -104,7 +100,6 @@ def _fit_coefficients(
     identity[-1] = identity[0] / spread[0] * centres[0]
     least = np.zeros(len(used))
     least[OF_PLACE] = LEAST_SLOPE
-    least[-N_OF_USERS:] = -np.inf
     law = (identity, np.append(least[used] * spread, -np.inf))
     start = identity
     if sum(len(part.targets) for part in parts) >= THINNED * LEAST_THINNED:

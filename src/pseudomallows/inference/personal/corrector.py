@@ -1,112 +1,38 @@
 """Corrector: learns from hidden or later clicks how to correct the probabilities of a fit."""
 
-import functools
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.executors import BLOCK, blocks
 from ...kernels.click_rows import ClickRows
-from ...kernels.footrule.personal import OwnLaws
 from ...kernels.items.top_places import find_places
-from ...posteriors.corrections import Correction, features_of, marks_of
+from ...posteriors.corrections import N_LEARNT, Correction, features_of, marks_of
 from ...posteriors.personal import PersonalModel
 from ...preferences import Clicks, rows_of_users
-from ...preferences.hide import without_clicks
 from ...recommendations.recommenders.personal import PersonalChances, Top
 from .corrections import Cases, learn_correction, thin_places
 from .later import (
     MAX_HELD_OUT,
     MIN_USERS,
-    WINDOWS,
     Later,
-    clicks_of_rows,
     most_users,
     places_in_time,
     seen_table,
     windows_for,
 )
 
-MAX_USERS = 5000  # behind a correction by the law
+MAX_USERS = 5000  # behind the distribution of alpha, half as many
 MAX_OF_WINDOW = 2500  # users who are looked at for each window
-N_LEARNT = 256  # places that are looked at with very many items
 MAX_CELLS = 4_000_000  # of a table of scores
 MARK_CELLS = 250_000  # scores behind the marks of a correction
 Floats = NDArray[np.float64]
-Others = Callable[[Clicks, int], Floats]
 
 
 class Corrector:
-    """Learns corrections from the clicks of a fit. `scored` learns the scores again, without what
-    is hidden, if something is to be hidden; `others` are the probabilities of clusters to blend
-    with."""
+    """Learns corrections of a model that was learnt from these clicks."""
 
-    def __init__(
-        self,
-        prefs: Clicks,
-        scored: Callable[[Clicks], PersonalModel] | None,
-        others: Others | None,
-        rng: np.random.Generator,
-    ):
-        self._prefs, self._scored, self._others, self._rng = prefs, scored, others, rng
-
-    def by_the_law(self, model: PersonalModel) -> Correction | None:
-        """Hide the last clicks of a part of the users, score them by what is left, and see what
-        comes true; None if too few users have enough clicks.
-
-        Which clicks came last is drawn from the law of each user. If that law is right, what is
-        left are the first ranks and what is hidden the next ones, so that there is nothing to
-        correct; clicks hidden at random would be any of the ranks. The number hidden is one of the
-        windows, and these clicks, in the order drawn, serve all shorter windows too.
-        """
-        prefs = self._prefs
-        assert self._scored is not None
-        most = np.where(prefs.is_informative, np.minimum(prefs.n_clicks - 2, WINDOWS[-1]), 0)
-        able = np.flatnonzero(most >= 1)
-        limit = most_users(MAX_USERS, prefs.n_items)
-        n_users = min(limit, len(able), max(prefs.n_users // 2, MIN_USERS))
-        if n_users < MIN_USERS:
-            return None
-        chosen = np.sort(self._rng.choice(able, n_users, replace=False))
-        windows = windows_for(most[chosen])
-        n_hidden = self._draw_numbers(most[chosen], windows)
-        order = self._draw_orders(model, chosen, n_hidden, windows)
-        of_chosen = np.repeat(np.isin(np.arange(prefs.n_users), chosen), prefs.n_clicks)
-        taken = np.zeros(int(prefs.starts[-1]), dtype=bool)
-        taken[of_chosen] = order > 0
-        shown, seen = without_clicks(prefs, taken), prefs.take(chosen)
-        hidden = seen.choose(order > 0)
-        places = order[order > 0] - 1
-        later = Later(chosen, hidden.starts, hidden.codes, places, windows)
-        return self._correct(self._scored(shown), shown, later, of_scores=False)
-
-    def _draw_numbers(self, most: NDArray[np.int64], windows: list[int]) -> NDArray[np.int64]:
-        """How many clicks to hide from each user: any of the windows that leave two."""
-        choices = np.searchsorted(windows, most, "right")
-        return np.array(windows)[self._rng.integers(choices)]
-
-    def _draw_orders(
-        self,
-        model: PersonalModel,
-        chosen: NDArray[np.int64],
-        n_hidden: NDArray[np.int64],
-        windows: list[int],
-    ) -> NDArray[np.int64]:
-        """For each click of these users: the least window that has it among the next after those
-        that are left, 0 for what is left. One draw is asked for several numbers of last clicks."""
-        starts = self._prefs.take(chosen).starts
-        order = np.zeros(starts[-1], dtype=np.int64)
-        for number in windows:
-            rows, seed = np.flatnonzero(n_hidden == number), int(self._rng.integers(2**63))
-            users = self._prefs.take(chosen[rows])
-            draw = functools.partial(draw_last, model, users, chosen[rows], seed)
-            is_hidden = draw(number)
-            found = np.where(is_hidden, number, 0)
-            for window in [each for each in windows if each < number][::-1]:
-                found[is_hidden & ~draw(number - window)] = window
-            order[clicks_of_rows(starts, rows)] = found
-        return order
+    def __init__(self, prefs: Clicks, rng: np.random.Generator):
+        self._prefs, self._rng = prefs, rng
 
     def by_later_clicks(self, model: PersonalModel, held_out: Clicks) -> Correction:
         """Learn from clicks that came later than those of the fit. Which of a user's came first is
@@ -122,7 +48,7 @@ class Corrector:
         known = prefs.take(chosen)
         cells, old = (each.owners * prefs.n_items + each.codes for each in (held_out, known))
         later = held_out.choose(~np.isin(cells, old))
-        has_new = later.n_clicks > 0
+        has_new = (later.n_clicks > 0) & (known.n_clicks > 0)  # others need no correction
         chosen, later = chosen[has_new], later.take(has_new)
         if len(chosen) < MIN_USERS:
             raise ValueError(
@@ -131,20 +57,17 @@ class Corrector:
             )
         windows, places = windows_for(later.n_clicks), places_in_time(later, self._rng)
         found = Later(chosen, later.starts, later.codes, places, windows)
-        return self._correct(model, prefs, found, of_scores=True)
+        return self._correct(model, prefs, found)
 
-    def _correct(
-        self, model: PersonalModel, shown: Clicks, later: Later, of_scores: bool
-    ) -> Correction:
-        """Learn from what came later; without `of_scores`, from probabilities and places alone,
-        which the change in scores when clicks are hidden cannot mislead."""
+    def _correct(self, model: PersonalModel, shown: Clicks, later: Later) -> Correction:
+        """Learn from what came later."""
         some = later.users[: min(8 * BLOCK, max(BLOCK // 4, MARK_CELLS // shown.n_items))]
         sample = shown.take(some)
         rows = slice(0, sample.n_users)
         scores = model.scores_for(sample, rows, some)[~seen_table(sample, rows)]
         marks = marks_of(scores, later.windows[-1])
         parts = self._cases(PersonalChances(model), shown, later, marks)
-        return learn_correction(parts, marks, of_scores)
+        return learn_correction(parts, marks)
 
     def _cases(
         self, personal: PersonalChances, shown: Clicks, later: Later, marks: Floats
@@ -182,10 +105,7 @@ class Corrector:
         targets = came_true_at(later, law.items, window, seen.n_items)
         n_unseen = (law.items >= 0).sum(axis=1)
         user, place, stands_for = thin_places(targets, n_unseen, window)
-        others = None
-        if self._others is not None:
-            others = self._others(seen, window)[user, law.items[user, place]]
-        numbers = (law.chances[user, place], law.scores[user, place], law.of_users[user], others)
+        numbers = (law.chances[user, place], law.scores[user, place], law.few[user])
         of_users = seen.weights * later.weights(window)
         return Cases(
             features_of(numbers, place, window, marks),
@@ -202,16 +122,3 @@ def came_true_at(later: Later, items: NDArray[np.int64], window: int, n_items: i
     owners = np.repeat(np.arange(len(items)), later.n_clicks)
     found[owners[is_there], places[is_there]] = later.came_true(window)[is_there]
     return found
-
-
-def draw_last(
-    model: PersonalModel, seen: Clicks, users: NDArray[np.int64], seed: int, n_last: int
-) -> NDArray[np.bool_]:
-    """For each click of these users: is it one of the last, in a draw from the user's law?"""
-    last = np.empty(len(seen.codes), dtype=bool)
-    for rows in blocks(seen.n_users):
-        clicks, rankings = model.orders_of(seen, rows, users)
-        own_laws = OwnLaws(rankings, model.shares_by(clicks, rankings))
-        mine = slice(seen.starts[rows.start], seen.starts[rows.stop])
-        last[mine] = model.law.draw_last(seed, rows.start, clicks, own_laws, n_last)
-    return last

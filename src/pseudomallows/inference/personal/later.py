@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...posteriors.personal import MAX_ITEMS
+from ...posteriors.personal import FIRST_WINDOWS, MAX_ITEMS
 from ...preferences import Clicks
 
 WINDOWS = (1, 2, 4, 7, 10, 20, 30)  # numbers of next items for which what comes true is looked at
@@ -61,6 +61,42 @@ def places_in_time(clicks: Clicks, rng: np.random.Generator) -> NDArray[np.int64
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(len(order)) - clicks.starts[clicks.owners]
     return places
+
+
+def sum_first_clicks(clicks: Clicks) -> Floats:
+    """``sums[number, item]``: how many people have an item among their first
+    `FIRST_WINDOWS[number]` clicks, of those who have so many; last, how many these are.
+
+    Of clicks at the same time, and of all of them where there are no times, any may have come
+    first. A click counts a multiple of a power of 2, so that sums over users are exact.
+    """
+    owners, codes, times = clicks.owners, clicks.codes, clicks.times
+    is_first = np.zeros(len(codes), dtype=bool)  # of those at the same time
+    is_first[clicks.starts[:-1][clicks.n_clicks > 0]] = True
+    if times is not None:
+        order = np.lexsort((times, owners))
+        codes, times = codes[order], times[order]
+        is_first[1:] |= times[1:] != times[:-1]
+    firsts = np.flatnonzero(is_first)
+    sizes = np.diff(np.append(firsts, len(codes)))
+    before = firsts - clicks.starts[owners[firsts]]
+    sums = np.empty((len(FIRST_WINDOWS), clicks.n_items + 1))
+    for row, window in zip(sums, FIRST_WINDOWS, strict=True):
+        people = clicks.weights * (clicks.n_clicks >= window)
+        parts = np.rint(np.clip((window - before) / sizes, 0, 1) * 2**20) / 2**20
+        counts = np.repeat(parts * people[owners[firsts]], sizes)
+        row[:-1], row[-1] = np.bincount(codes, counts, clicks.n_items), people.sum()
+    return sums
+
+
+def first_clicks(sums: Floats) -> Floats:
+    """``probabilities[number, item]`` of an item to be among the first clicks of somebody of whom
+    nothing is known: the shares, with one more person who clicks anything. Windows for which there
+    are too few people are left out."""
+    people, n_items = sums[:, -1:], sums.shape[1] - 1
+    enough = max(int((people >= MIN_USERS).sum()), 1)
+    anything = np.array(FIRST_WINDOWS)[:, None] / n_items
+    return ((sums[:, :-1] + anything) / (people + 1))[:enough]
 
 
 def windows_for(n_later: NDArray[np.int64]) -> list[int]:

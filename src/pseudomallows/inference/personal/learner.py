@@ -15,14 +15,16 @@ from ...engines.executors import BLOCK, Executor, at_hand, blocks
 from ...latent.own_laws import OWN_LAWS
 from ...posteriors.corrections import Correction
 from ...posteriors.item_scores import ItemScores
-from ...posteriors.personal import MAX_ITEMS, PersonalFit, PersonalModel
+from ...posteriors.personal import MAX_ITEMS, PersonalFit, PersonalModel, Undated
+from ...posteriors.recency import Recency
 from ...preferences import Clicks
 from ...preferences.hide import hide_clicks
 from ...preferences.splits import Split
 from .blend import Blend, Say, choose_blend, n_of_spread, sample_of, silent, why_not
+from .click_shards import RemoteClicks
 from .corrector import MAX_CELLS, MAX_USERS, Corrector
 from .item_scores import given_scores, products_of, ridge_weights
-from .later import most_users, seen_table
+from .later import first_clicks, most_users, seen_table, sum_first_clicks
 from .next_clicks import choose_recency
 from .parts import Part, Regression
 from .products import Products, make_products, start_from, taken_from
@@ -126,38 +128,56 @@ class Learner:
         self.say(f"learning the scores from {which}")
         model = self.scored(shown)
         self.say("learning how closely users keep to their order")
-        model = self._with_law(model, shown, later)
+        recency = self._choose_recency(model, shown, later)
+        plain = self._with_alphas(model, shown)
+        dated = (
+            plain if recency is None else self._with_alphas(replace(model, recency=recency), shown)
+        )
         report()
         self.say("correcting the probabilities by hidden clicks")
-        correction = self._learn_correction(model, shown, later)
+        correction, undated = self._learn_correction(dated, shown, later), None
+        if dated is not plain:
+            of_plain = self._learn_correction(plain, shown, later)
+            undated = Undated(plain.alphas, plain.alpha_shares, of_plain)
+        self._law |= {name: getattr(dated, name) for name in ("alphas", "alpha_shares", "recency")}
         if inside is not None:
             self.say("learning the scores from all clicks")
-            model = self.scored(self.prefs)
+            dated = self.scored(self.prefs)
+        first = first_clicks(self._sum_first_clicks())
         report()
-        return replace(model, correction=correction)
+        return replace(dated, correction=correction, undated=undated, first=first)
 
-    def _with_law(self, model: PersonalModel, shown: Clicks, later: Clicks | None) -> PersonalModel:
-        """How much less old clicks weigh, if later ones tell, and how alpha is distributed; models
-        that are `scored` from now on have the same."""
-        has_times = later is not None and later.times is not None and shown.times is not None
-        if later is not None and has_times and not model.is_given and not model.is_sparse:
-            recency = choose_recency(model, shown, later, self._n_best_for(later), self._rng)
-            model = replace(model, recency=recency)
+    def _choose_recency(
+        self, model: PersonalModel, shown: Clicks, later: Clicks | None
+    ) -> Recency | None:
+        """How much less old clicks weigh, if later ones tell."""
+        if later is None or later.times is None or shown.times is None:
+            return None
+        if model.is_given or model.is_sparse:
+            return None
+        return choose_recency(model, shown, later, self._n_best_for(later), self._rng)
+
+    def _with_alphas(self, model: PersonalModel, shown: Clicks) -> PersonalModel:
+        """With the distribution of alpha; alphas that hardly anybody has are left out."""
         shares = _alpha_distribution(model, shown, self._rng, self._executor)
         used = shares > LEAST_ALPHA_SHARE
-        self._law |= {"alphas": model.alphas[used], "recency": model.recency}
-        self._law["alpha_shares"] = shares[used] / shares[used].sum()
-        return replace(model, **self._law)
+        alphas, shares = model.alphas[used], shares[used] / shares[used].sum()
+        return replace(model, alphas=alphas, alpha_shares=shares)
+
+    def _sum_first_clicks(self) -> Floats:
+        clicks = self.prefs
+        if self._options.calibrate == "random":  # any click may be the first
+            clicks = replace(clicks, times=None)
+        if isinstance(clicks, RemoteClicks):
+            return clicks.sum_first_clicks()
+        return sum_first_clicks(clicks)
 
     def _learn_correction(
         self, model: PersonalModel, shown: Clicks, later: Clicks | None
     ) -> Correction | None:
-        if not self._options.calibrate:
+        if not self._options.calibrate or later is None:
             return None
-        corrector = Corrector(shown, self.scored, self._options.others, self._rng)
-        if later is not None:
-            return corrector.by_later_clicks(model, later)
-        return corrector.by_the_law(model)
+        return Corrector(shown, self._rng).by_later_clicks(model, later)
 
     def scored(self, clicks: Clicks) -> PersonalModel:
         """Scores learnt from these clicks."""
@@ -186,7 +206,7 @@ class Learner:
         popularity = clicks.item_counts() / max(int(clicks.weights.sum()), 1)
         ties = np.lexsort((self._tie_breaks, -popularity))
         found = {"item_weights": np.empty((0, 0))} | learnt | self._law
-        return PersonalModel(popularity=popularity, ties=ties, **found)
+        return PersonalModel(popularity=popularity, ties=ties, first=np.empty((0, 0)), **found)
 
     def choose_scores(self) -> None:
         """A blend, or the ridge of a single regression; nothing, if the scores are given."""

@@ -7,14 +7,15 @@ from numpy.typing import NDArray
 
 from ...engines.executors import blocks
 from ...posteriors.personal import PersonalModel
-from ...posteriors.recency import Recency
+from ...posteriors.recency import Recency, are_dates
 from ...preferences import Clicks, rows_of_users
-from ...preferences.splits import DATES, Split, hide_numbers, split_at, time_of_share
+from ...preferences.splits import Split, hide_numbers, split_at, time_of_share
 from .later import MAX_HELD_OUT, MIN_USERS, most_users
 
 HALF_LIVES = {"clicks": (3.0, 10.0, 30.0), "days": (7.0, 30.0, 180.0)}
 MAX_SCORED = 2500  # users by whom the half-life is chosen
 NUMBERS = np.array([1, 3, 10, 30])  # of a user's clicks that may be hidden
+FEW, LEFT = 1 / 3, np.array([1, 2, 3, 5, 8])  # share of these who keep only so many clicks
 HIDDEN_USERS, LEAST_HIDDEN = 1 / 3, 500  # share of the users from whom clicks are hidden
 CUT_SHARE = 0.2  # of all clicks
 
@@ -49,14 +50,17 @@ def _spared(numbers: NDArray[np.int64], most: int, rng: np.random.Generator) -> 
 
 
 def draw_numbers(n_clicks: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """How many clicks to hide from each user: any of a few numbers that leave a third.
+    """How many clicks to hide from each user: any of a few numbers that leave a third; or, of some
+    users, all but a few, so that the correction is learnt for new users as well.
 
     >>> draw_numbers(np.array([1, 2, 4, 100]), np.random.default_rng(1)).tolist()
-    [0, 1, 1, 3]
+    [0, 1, 2, 3]
     """
     choices = np.searchsorted(NUMBERS, 2 * n_clicks // 3, "right")
-    chosen = rng.integers(np.maximum(choices, 1))
-    return np.where(choices > 0, NUMBERS[chosen], 0)
+    numbers = NUMBERS[rng.integers(np.maximum(choices, 1))]
+    left = LEFT[rng.integers(np.maximum(np.searchsorted(LEFT, n_clicks), 1))]
+    numbers = np.where(rng.random(len(n_clicks)) < FEW, n_clicks - left, numbers)
+    return np.where(choices > 0, numbers, 0)
 
 
 def choose_recency(
@@ -71,8 +75,7 @@ def choose_recency(
         chosen = np.sort(rng.choice(chosen, MAX_SCORED, replace=False))
     seen, wanted = shown.take(rows[chosen]), later.take(chosen)
     assert shown.times is not None
-    is_dated = DATES[0] <= np.nanmedian(shown.times) < DATES[1]
-    units = ("clicks", "days") if is_dated else ("clicks",)
+    units = ("clicks", "days") if are_dates(shown.times) else ("clicks",)
     found = [None, *(Recency(length, unit) for unit in units for length in HALF_LIVES[unit])]
     if len(chosen) < MIN_USERS:
         return None

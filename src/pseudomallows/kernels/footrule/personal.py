@@ -10,16 +10,13 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..click_rows import clicks_of
-from ..streams import start_stream, uniform
-from .clicks import mark_clicks
 from .likelihood import log_likelihood_of, logs_of_factorials
-from .matching import draw_matching, room_for_sums, sum_matchings, walk_weights
 from .walks import room_to_go_back, walk_at
 
 LOW_ODDS, HIGH_ODDS = -9.0, 5.0  # log odds between which long windows count them differently
 PLACES = (-3.0, -1.5)  # -log(place + 1/2) where the slope changes: near places 20 and 4
 LAST_WINDOW = 100  # from which on longer windows are alike
-N_OF_ITEMS, N_OF_USERS = 16, 3  # features of a correction, besides the odds by clusters
+N_FEATURES = 20  # of a correction
 
 
 class OwnLaws(NamedTuple):
@@ -43,13 +40,11 @@ class GridChances(NamedTuple):
 
 class Features(NamedTuple):
     """What a correction sees besides the chances: the users' own consensuses `rankings[row, item]`,
-    and `scores[row, item]`; `others[row, item]`, the chances of clusters, or no rows; and
-    `of_users[row]`, logs of clicks and alpha."""
+    `scores[row, item]`, and `few[row]`, 1 / (1 + clicks)."""
 
     rankings: NDArray[np.int32]
     scores: NDArray[np.float64]
-    others: NDArray[np.float64]
-    of_users: NDArray[np.float64]
+    few: NDArray[np.float64]
 
 
 class CorrectionArrays(NamedTuple):
@@ -87,41 +82,6 @@ def weigh_alphas(values, prior):
 
 
 @njit(cache=True, nogil=True)
-def draw_alpha(stream, shares):
-    """Draw the number of an alpha by its share."""
-    level, g = uniform(stream), 0
-    while g < len(shares) - 1 and level >= shares[g]:
-        level -= shares[g]
-        g += 1
-    return g
-
-
-@njit(cache=True, nogil=True)
-def draw_last_clicks(seed, first, clicks, own_laws, grid, n_last, last):
-    """Mark in `last`, one place for each click, those of the `n_last` last ranks of a draw.
-
-    The ranks of a user's clicks are drawn exactly, given the user's own consensus and an alpha
-    drawn from the user's shares; users are numbered from `first`.
-    """
-    rankings, shares = own_laws
-    n_items, lams, starts = rankings.shape[1], grid.lams, clicks.starts
-    walks = [walk_weights(lam, n_items, 0) for lam in lams]
-    sums, waiting = room_for_sums(n_items, n_items + 1), np.empty((2, n_items), dtype=np.int64)
-    places, others, drawn = np.empty((3, n_items), dtype=np.int64)
-    stream = np.empty(1, dtype=np.uint64)
-    for row in range(len(rankings)):
-        start_stream(seed, 0, first + row, stream)
-        g = draw_alpha(stream, shares[row])
-        mine = clicks_of(clicks, row)
-        mark_clicks(mine, rankings[row], places, others)
-        sum_matchings(places, lams[g], walks[g], sums)
-        draw_matching(stream, places, walks[g].roots, sums, waiting, drawn)
-        for place in range(len(mine)):
-            rank = drawn[rankings[row, mine[place]] - 1]
-            last[starts[row] - starts[0] + place] = rank > len(mine) - n_last
-
-
-@njit(cache=True, nogil=True)
 def add_far_chances(places, far, size, share, mixed):
     """Add to `mixed[place]` a share of the chances beyond `places[0]`, whose logs are straight
     between the places that are known."""
@@ -133,11 +93,10 @@ def add_far_chances(places, far, size, share, mixed):
 
 
 @njit(cache=True, nogil=True)
-def look_up_personal(clicks, own_laws, tables, logs, of_users, probabilities):
+def look_up_personal(clicks, own_laws, tables, probabilities):
     """Fill `probabilities[row, item]`: chance of an unclicked item to be among the next ranks.
 
-    `tables` are `GridChances`. Clicked items are left alone. Also fills `of_users[row]`: the log of
-    the clicks plus 1, and the mean of `logs`, those of alpha.
+    `tables` are `GridChances`. Clicked items are left alone.
     """
     rankings, shares = own_laws
     lines, chances, places, far = tables
@@ -149,10 +108,7 @@ def look_up_personal(clicks, own_laws, tables, logs, of_users, probabilities):
         size = n_items - len(mine)
         clicked[mine] = True
         mixed[:size] = 0.0
-        of_users[row, 0] = np.log(1.0 + len(mine))
-        of_users[row, 1] = 0.0
-        for g in range(len(logs)):
-            of_users[row, 1] += shares[row, g] * logs[g]
+        for g in range(shares.shape[1]):
             if shares[row, g] > 0.0 and size > 0:
                 table = chances[lines[size], g]
                 for place in range(min(size, n_near)):
@@ -194,7 +150,34 @@ def smooth_map(x, knots, values, slopes):
 
 
 @njit(cache=True, nogil=True)
-def item_scale(chance, score, place, window, correction):
+def add_up_to(total, odds):
+    """Replace log odds by probabilities whose sum is `total`, or their number if that is less: one
+    number is added to all of them, found by Newton's steps between bounds that close in."""
+    if len(odds) <= total:
+        odds[:] = 1.0
+        return
+    shift, low, high = 0.0, -100.0, 100.0
+    for _ in range(100):
+        value, slope = -float(total), 0.0
+        for x in odds:
+            probability = 1.0 / (1.0 + np.exp(-x - shift))
+            value += probability
+            slope += probability * (1.0 - probability)
+        if abs(value) < 1e-9 * total:
+            break
+        if value > 0.0:
+            high = shift
+        else:
+            low = shift
+        shift = shift - value / slope if slope > 0.0 else low
+        if not low < shift < high:
+            shift = (low + high) / 2.0
+    for place in range(len(odds)):
+        odds[place] = 1.0 / (1.0 + np.exp(-odds[place] - shift))
+
+
+@njit(cache=True, nogil=True)
+def item_scale(chance, score, few, place, window, correction):
     """What the features of an item add to the logistic scale."""
     coefficients, marks = correction.coefficients, correction.marks
     odds, log_window = log_odds(chance), np.log(window)
@@ -215,37 +198,58 @@ def item_scale(chance, score, place, window, correction):
     value += (coefficients[12] * share + coefficients[14] * part) * (inside - marks[2])
     value += coefficients[13] * (inside - marks[3]) * (1.0 - share)
     value += coefficients[15] * (inside - marks[3]) * (1.0 - part)
+    value += coefficients[16] * (near - LOW_ODDS) * few
+    value += coefficients[17] * (near - HIGH_ODDS) * (1.0 - few)
+    value += coefficients[18] * (inside - marks[2]) * few
+    value += coefficients[19] * (inside - marks[3]) * (1.0 - few)
     return value
 
 
 @njit(cache=True, nogil=True)
-def correct_chances(clicks, features, correction, window, chances):
-    """Replace `chances[row, item]` of what is not clicked by what comes true: `Correction.apply` of
-    `features_of`. What is clicked gets 0."""
-    rankings, scores, others, of_users = features
-    coefficients = correction.coefficients
+def share_out(total, n_learnt, odds):
+    """Replace the log odds of places, in order, by probabilities: the first `n_learnt` as they are,
+    but with a sum of at most `total`; the others share what is left in proportion."""
+    if len(odds) == 0:
+        return
+    first, rest = odds[:n_learnt], odds[n_learnt:]
+    if (1.0 / (1.0 + np.exp(-first))).sum() > total:
+        add_up_to(total, first)
+    else:
+        first[:] = 1.0 / (1.0 + np.exp(-first))
+    rest[:] = np.exp(rest)
+    rest *= (total - first.sum()) / max(rest.sum(), 1e-300)
+
+
+@njit(cache=True, nogil=True)
+def correct_chances(clicks, features, correction, window, n_learnt, chances):
+    """Replace `chances[row, item]` of what is not clicked by what is observed: `Correction.odds` of
+    `features_of`, made to sum to the `window`. What is clicked gets 0. The correction was learnt
+    from the first `n_learnt` places, 0 for all of them; see `share_out`."""
+    rankings, scores, few = features
     n_items = scores.shape[1]
     clicked, ordering = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.int64)
-    mine = coefficients[len(coefficients) - 1 - N_OF_USERS :]
+    constant = correction.coefficients[-1]
+    odds, unseen = np.empty(n_items), np.empty(n_items, dtype=np.int64)
     for row in range(len(scores)):
         own = clicks_of(clicks, row)
         clicked[own] = True
-        log_clicks, log_alpha = of_users[row, 0], of_users[row, 1]
-        constant = mine[0] * log_clicks + mine[1] * log_clicks**2 + mine[2] * log_alpha + mine[3]
         for item in range(n_items):
             ordering[rankings[row, item] - 1] = item
         place = 0
-        for rank in range(n_items):
-            item = ordering[rank]
+        for item in ordering:
             if clicked[item]:
                 chances[row, item] = 0.0
                 continue
             scale = constant + item_scale(
-                chances[row, item], scores[row, item], place, window, correction
+                chances[row, item], scores[row, item], few[row], place, window, correction
             )
-            if len(others):
-                scale += coefficients[N_OF_ITEMS] * log_odds(others[row, item])
-            odds = smooth_map(scale, correction.knots, correction.values, correction.slopes)
-            chances[row, item] = 1.0 / (1.0 + np.exp(-odds))
+            odds[place] = smooth_map(scale, correction.knots, correction.values, correction.slopes)
+            unseen[place] = item
             place += 1
+        if n_learnt > 0:
+            share_out(window, n_learnt, odds[:place])
+        else:
+            add_up_to(window, odds[:place])
+        for number in range(place):
+            chances[row, unseen[number]] = odds[number]
         clicked[own] = False

@@ -43,17 +43,13 @@ def find_places(clicks, items, n_items, places):
 
 
 @njit(cache=True, nogil=True)
-def look_up_places(sizes, shares, tables, logs, of_users, chances):
+def look_up_places(sizes, shares, tables, chances):
     """Fill `chances[row, place]`: of the first unclicked items of a user who has `sizes[row]` of
     them, to be among the next ranks. See `look_up_personal`, which does so for all items."""
-    n_items = len(tables.lines) - 1
     for row in range(len(sizes)):
         n_places = min(sizes[row], chances.shape[1])
         chances[row] = 0.0
-        of_users[row, 0] = np.log(1.0 + n_items - sizes[row])
-        of_users[row, 1] = 0.0
-        for g in range(len(logs)):
-            of_users[row, 1] += shares[row, g] * logs[g]
+        for g in range(shares.shape[1]):
             if shares[row, g] > 0.0 and n_places > 0:
                 table = tables.chances[tables.lines[sizes[row]], g]
                 for place in range(min(n_places, len(table))):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.executors import Executor, all_cores, blocks
+from ...engines.executors import Executor
 from ...kernels.click_rows import ClickRows, slice_clicks
 from ...kernels.look_up import choose_best
 from ...preferences import Clicks
@@ -168,13 +168,6 @@ class Recommender(ABC):
     ) -> Chances:
         """The chances to be among the next `window`; where there is a Monte Carlo error, that of
         the k best of each user is at most `max_error`."""
-
-    def all_chances(self, clicks: Clicks, window: int) -> Floats:
-        """``chances[user, item]`` of new users; what is clicked has no meaning."""
-        threads = all_cores()
-        chances = self.chances(Users(clicks, None), window, window, MAX_ERROR, threads)
-        parts = threads.map(lambda part: chances.table(part)[0], blocks(clicks.n_users))
-        return np.concatenate([np.empty((0, self.n_items)), *parts])
 
     def by_cluster(
         self, users: Users, k: int, window: int, executor: Executor

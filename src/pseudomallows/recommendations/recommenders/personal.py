@@ -21,7 +21,7 @@ from ...kernels.footrule.personal import (
 )
 from ...kernels.items.scores import fill_tops
 from ...kernels.items.top_places import fill_from_places, fill_unclicked, look_up_places
-from ...posteriors.corrections import Correction
+from ...posteriors.corrections import N_LEARNT
 from ...posteriors.diagnostics import UncorrectedWarning
 from ...posteriors.personal import PersonalFit, PersonalModel
 from ...preferences import Clicks
@@ -29,18 +29,17 @@ from .chances import Chances, Recommender, Users
 from .tables import GridTables
 
 N_TOP = 64  # places of each user that are looked at with very many items, or 4 times the window
-LEAST_ALPHA = 1e-3  # whose logarithm stands for that of alpha 0
 Floats = NDArray[np.float64]
 
 
 class OwnLaw(NamedTuple):
     """What the law of each user says, and what a correction sees besides: the users' own
-    consensuses, the scores behind them, and ``of_users[row]``, logs of clicks and alpha."""
+    consensuses, the scores behind them, and ``few[row]``, 1 / (1 + clicks)."""
 
     chances: Floats
     rankings: NDArray[np.int32]
     scores: Floats
-    of_users: Floats
+    few: Floats
 
 
 class OwnOrder(NamedTuple):
@@ -60,12 +59,12 @@ class OwnOrder(NamedTuple):
 
 class Top(NamedTuple):
     """The first places of each user's own order: `items[row, place]`, -1 where there are no more,
-    their chances by rank and alpha, their scores, and what a correction sees of the users."""
+    their chances by rank and alpha, their scores, and 1 / (1 + clicks) of the user."""
 
     items: NDArray[np.int64]
     chances: Floats
     scores: Floats
-    of_users: Floats
+    few: Floats
 
 
 def n_top(window: int) -> int:
@@ -79,7 +78,6 @@ class PersonalChances:
     def __init__(self, model: PersonalModel):
         self.model = model
         self.tables = GridTables(model.law)
-        self._log_alphas = np.log(np.maximum(model.alphas, LEAST_ALPHA))
 
     def prepare(self, seen: Clicks, window: int) -> GridChances:
         """The look-up tables that these users need."""
@@ -98,10 +96,9 @@ class PersonalChances:
         scores = model.scores_for(seen, rows, users)
         rankings = model.rankings_of(scores)
         own_laws = OwnLaws(rankings, model.alpha_shares_of(seen, rows, rankings))
-        chances, of_users = np.zeros(scores.shape), np.empty((len(scores), 2))
-        clicks = slice_clicks(seen, rows)
-        look_up_personal(clicks, own_laws, tables, self._log_alphas, of_users, chances)
-        return OwnLaw(chances, rankings, scores, of_users)
+        chances, clicks = np.zeros(scores.shape), slice_clicks(seen, rows)
+        look_up_personal(clicks, own_laws, tables, chances)
+        return OwnLaw(chances, rankings, scores, 1 / (1 + np.diff(clicks.starts)))
 
     def probabilities(
         self,
@@ -110,14 +107,15 @@ class PersonalChances:
         rows: slice,
         window: int,
         users: NDArray[np.int64] | None = None,
-        others: Floats | None = None,
     ) -> Floats:
-        """``chances[row, item]`` that an unclicked item is among the next `window`.
-
-        See `uncorrected`; `others` are the probabilities of clusters to blend with.
-        """
-        law = self.uncorrected(tables, seen, rows, users)
-        return self._corrected(slice_clicks(seen, rows), law, window, others)
+        """``chances[row, item]`` that an unclicked item is among the next `window`; see
+        `uncorrected`."""
+        law, clicks = self.uncorrected(tables, seen, rows, users), slice_clicks(seen, rows)
+        found = self._corrected(clicks, law, window)
+        is_new = np.diff(clicks.starts) == 0
+        if is_new.any() and not self.model.is_given:
+            found[is_new] = self.model.first_probabilities(window)
+        return found
 
     def order(
         self, seen: Clicks, rows: slice, n_places: int, users: NDArray[np.int64] | None = None
@@ -141,10 +139,10 @@ class PersonalChances:
 
     def look_up(self, tables: GridChances, order: OwnOrder) -> Top:
         """The chances of these places; `tables` come from `prepare`."""
-        chances, of_users = np.empty(order.items.shape), np.empty((len(order.items), 2))
-        law = (order.sizes, order.shares, tables)
-        look_up_places(*law, self._log_alphas, of_users, chances)
-        return Top(order.items, chances, order.scores, of_users)
+        chances = np.empty(order.items.shape)
+        look_up_places(order.sizes, order.shares, tables, chances)
+        few = 1 / (1 + self.model.n_items - order.sizes)
+        return Top(order.items, chances, order.scores, few)
 
     def fill_top(
         self,
@@ -160,7 +158,10 @@ class PersonalChances:
         nothing = ClickRows(np.zeros(len(top.items) + 1, np.int64), np.empty(0, np.int32))
         places = np.arange(1, top.items.shape[1] + 1, dtype=np.int32)  # in their order already
         law = OwnLaw(top.chances, np.tile(places, (len(top.items), 1)), *top[2:])
-        found = self._corrected(nothing, law, window, None)
+        found = self._corrected(nothing, law, window)
+        is_new = np.diff(seen.starts[rows.start : rows.stop + 1]) == 0
+        if is_new.any():
+            found[is_new] = self.model.first_probabilities(window)[top.items[is_new]]
         fill_from_places(top.items, found, *best)
 
     def _corrected(
@@ -168,64 +169,64 @@ class PersonalChances:
         clicks: ClickRows,
         law: OwnLaw,
         window: int,
-        others: Floats | None,
     ) -> Floats:
-        """What comes true: from chances, scores and what is known about the users."""
+        """What is observed: from chances, scores and what is known about the users."""
         correction = self.model.correction_for(window)
         if correction is None:
             return law.chances
-        if not isinstance(correction, Correction):  # of an older file
-            unseen = np.ones(law.chances.shape, dtype=bool)
-            unseen[np.repeat(np.arange(len(unseen)), np.diff(clicks.starts)), clicks.codes] = False
-            numbers = (law.chances, law.scores, law.of_users, others)
-            return correction.corrected(numbers, self.model.is_given, unseen, window)
-        blend = np.empty((0, 0)) if others is None else others
-        features = Features(law.rankings, law.scores, blend, law.of_users)
-        correct_chances(clicks, features, self._arrays, window, law.chances)
+        features = Features(law.rankings, law.scores, law.few)
+        n_learnt = N_LEARNT if self.model.is_sparse else 0
+        correct_chances(clicks, features, self._arrays, window, n_learnt, law.chances)
         return law.chances
 
     @cached_property
     def _arrays(self) -> CorrectionArrays:
         found = self.model.correction
-        assert isinstance(found, Correction)
+        assert found is not None
         return CorrectionArrays(
             found.coefficients, found.marks, found.knots, found.values, found.slopes
         )
 
 
 class PersonalRecommender(Recommender):
-    """By the scores of a personal fit; blended, if it says so, with the chances of clusters."""
+    """By the scores of a personal fit."""
 
-    def __init__(self, fit: PersonalFit, clusters: Recommender | None):
+    def __init__(self, fit: PersonalFit):
         super().__init__(fit.items, fit.popularity_ranking(), np.empty((0, 0, 0)))
-        self._personal, self._clusters = PersonalChances(fit.model()), clusters
+        self._model = fit.model()
+        self._made: dict[bool, PersonalChances] = {}
         self._told: set[int] = set()  # windows that were warned of
+
+    @property
+    def _personal(self) -> PersonalChances:
+        return self._personal_for(None)
+
+    def _personal_for(self, seen: Clicks | None) -> PersonalChances:
+        """That of the model which holds for such clicks, made once."""
+        model = self._model if seen is None else self._model.for_clicks(seen)
+        is_main = model is self._model
+        return self._made.setdefault(is_main, self._made.get(is_main) or PersonalChances(model))
 
     def chances(
         self, users: Users, k: int, window: int, max_error: float, executor: Executor
     ) -> Chances:
         """From tables; the errors are not known. Warns, once, of a window without correction."""
         self._warn(window)
-        tables = self._personal.prepare(users.clicks, window)
-        others = None
-        if self._clusters is not None:
-            others = self._clusters.all_chances(users.clicks, window)
+        personal = self._personal_for(users.clicks)
+        tables = personal.prepare(users.clicks, window)
 
         def table(part: slice) -> tuple[Floats, None]:
-            blend = None if others is None else others[part]
-            law = (window, users.rows, blend)
-            return self._personal.probabilities(tables, users.clicks, part, *law), None
+            return personal.probabilities(tables, users.clicks, part, window, users.rows), None
 
         def fill_few(part: slice, items: NDArray[np.int64], probabilities: Floats) -> None:
             best = (items, probabilities)
-            self._personal.fill_top(tables, users.clicks, part, window, best)
+            personal.fill_top(tables, users.clicks, part, window, best)
 
-        is_quick = self._personal.model.is_sparse and others is None
-        few = fill_few if is_quick else None
+        few = fill_few if personal.model.is_sparse else None
         return Chances(users, self.consensus, table, lambda: None, few)
 
     def _warn(self, window: int) -> None:
-        correction = self._personal.model.correction
+        correction = self._model.correction
         if correction is None or correction.covers(window) or window in self._told:
             return
         self._told.add(window)
@@ -244,7 +245,8 @@ class PersonalRecommender(Recommender):
 
     def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """``counts[item, rank - 1]`` of rankings drawn for one user, at the alphas of the grid."""
-        personal, clicks, one = self._personal.model, users.clicks, slice(0, 1)
+        clicks, one = users.clicks, slice(0, 1)
+        personal = self._model.for_clicks(clicks)
         if personal.is_sparse:
             raise ValueError(
                 "intervals of a user's ranks need a table of items and ranks, and "
@@ -254,31 +256,20 @@ class PersonalRecommender(Recommender):
         alpha_weights = personal.alpha_shares_of(clicks, one, consensus)[0]
         return personal.law.count_ranks(clicks.codes, consensus[0], alpha_weights, n_draws, rng)
 
-    # Tables, those of the clusters too
-
-    @property
-    def _of_clusters(self) -> list[Recommender]:
-        return [] if self._clusters is None else [self._clusters]
+    # Tables
 
     def prepare_size(self, n_clicks: int, window: int) -> None:
         """Make the tables for all who have that many clicks."""
         self._personal.tables.of(window, [self.n_items - n_clicks])
-        for other in self._of_clusters:
-            other.prepare_size(n_clicks, window)
 
     def is_ready(self, n_clicks: int, window: int) -> bool:
         """Are they made?"""
-        is_ready = self._personal.tables.has(window, self.n_items - n_clicks)
-        return is_ready and all(other.is_ready(n_clicks, window) for other in self._of_clusters)
+        return self._personal.tables.has(window, self.n_items - n_clicks)
 
     def table_bytes(self) -> int:
         """Memory of the tables."""
-        return self._personal.tables.nbytes + sum(
-            other.table_bytes() for other in self._of_clusters
-        )
+        return self._personal.tables.nbytes
 
     def drop_tables(self, window: int) -> None:
         """Forget those of a window."""
         self._personal.tables.drop(window)
-        for other in self._of_clusters:
-            other.drop_tables(window)

@@ -3,12 +3,8 @@
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...posteriors.personal import Fit, PersonalFit
 from ...posteriors.posterior import Posterior
-from ...preferences import Clicks
 from .chances import Recommender
 from .exact import ExactRecommender
 from .halves import HalvesRecommender
@@ -41,8 +37,7 @@ def describer_of(posterior: Fit) -> Recommender:
 
 def _make(posterior: Fit) -> Recommender:
     if isinstance(posterior, PersonalFit):
-        clusters = None if posterior.clusters is None else recommender_of(posterior.clusters)
-        return PersonalRecommender(posterior, clusters)
+        return PersonalRecommender(posterior)
     distance = posterior.settings.get("distance", "footrule")
     if distance == "footrule":
         is_paper = posterior.method == "pseudo"
@@ -54,8 +49,3 @@ def _make(posterior: Fit) -> Recommender:
             "again with distance='footrule'"
         )
     return BY_DISTANCE[distance](posterior)
-
-
-def chances_of(posterior: Posterior, clicks: Clicks, window: int) -> NDArray[np.float64]:
-    """``chances[user, item]`` of new users, for all items; what is clicked has no meaning."""
-    return recommender_of(posterior).all_chances(clicks, window)

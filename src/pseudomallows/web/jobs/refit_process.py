@@ -100,7 +100,7 @@ def _options(posterior: Fit, method: str | None, clusters: int | str | None) -> 
         given = fit_options(posterior)
         if any(repr(value) == "..." for value in given.values()):
             raise ValueError(
-                "this model was fitted with data of its own (scores, held_out, with_clusters), "
+                "this model was fitted with data of its own (scores, held_out), "
                 "which the service does not have: name another method"
             )
         given.pop("keep_latent", None)

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import replace
 
 import numpy as np
 
 from ...evaluation.check import check
-from ...posteriors.personal import Fit, PersonalFit
+from ...posteriors.personal import Fit
 from ...preferences import Clicks
 from ...preferences.inputs.clicks import clicks_of_pairs
 from ..errors import ServiceError
@@ -78,6 +77,4 @@ def _is_new(model: Model, pair: Pair) -> bool:
 
 def _with_own_tables(posterior: Fit) -> Fit:
     """The same fit; the tables that it makes are of no use to requests, and go with it."""
-    if isinstance(posterior, PersonalFit) and posterior.clusters is not None:
-        return replace(posterior, clusters=copy(posterior.clusters))
     return copy(posterior)

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 def _with_draws(fit: Fit) -> Posterior | None:
     """What has a consensus: clusters or all users, if there are such beside their own orders."""
-    found = fit.clusters or fit.population if isinstance(fit, PersonalFit) else fit
+    found = fit.population if isinstance(fit, PersonalFit) else fit
     return None if found is None else found.described
 
 
@@ -109,8 +109,8 @@ class Summary:
         return self._once("clusters", lambda: encode(self._make_clusters()))
 
     def _make_clusters(self) -> ClustersAnswer:
-        """Each cluster with its weight, its users and its best items; a personal model has those
-        that it is blended with."""
+        """Each cluster with its weight, its users and its best items; a personal model has the
+        consensus of all users, if it was asked for."""
         posterior = self._clusters
         if posterior is None:
             return ClustersAnswer([])

@@ -39,7 +39,7 @@ export function renew(itsModel, itsClusters) {
 
 function wordsOf({ method, n_clusters }) {
   if (!n_clusters) return "Each user has their own order, so there is no consensus to show. “Try it” shows what comes next for a user.";
-  if (method === "personal") return "Each user has their own order; these are the clusters that it is blended with.";
+  if (method === "personal") return "Each user has their own order; this is the consensus of all users.";
   const whose = n_clusters < 2 ? "the users" : "the users of a cluster";
   return `The order that ${whose} share, and how sure each rank is.`;
 }
