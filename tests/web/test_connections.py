@@ -368,3 +368,46 @@ def test_a_long_attack_does_not_hold_up_the_health_check(tmp_path, method):
     make_model(tmp_path / "m.pm", method=method, n_users=300, n_items=300)
     with Process(tmp_path / "m.pm", tmp_path / "s.sqlite") as service:
         check_health_under_attack(service, 300, 20.0, limit=1.0)
+
+
+# Requests before the answers
+
+
+def test_pipelined_requests_of_one_client_stop_nobody(model, parser):
+    """Connections that ask again and again, and never read: few requests of each are read."""
+    flood = memoryview(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50_000)
+    with client_of(model) as client, contextlib.ExitStack() as stack:
+        deaf = hold(stack, client.port, 30)
+        sent, deadline = [0] * len(deaf), time.monotonic() + 2
+        for connection in deaf:
+            connection.setblocking(False)
+        while time.monotonic() < deadline:
+            for number, connection in enumerate(deaf):
+                with contextlib.suppress(OSError):
+                    sent[number] += connection.send(flood[sent[number] % 1000 :])
+            asked = time.monotonic()
+            assert status_of(talk(client.port, HEALTH, source=OTHER)) == 200
+            assert time.monotonic() - asked < 1
+        assert min(sent) > 50_000
+        counts = client.app.service.metrics.counts
+        assert counts["GET /", 200] <= len(deaf) * 100
+
+
+def test_a_few_requests_at_once_are_all_answered(model, parser):
+    with client_of(model) as client:
+        said = talk(client.port, HEALTH * 5)
+        assert said.count(b"HTTP/1.1 200") == 5
+        said = talk(client.port, HEALTH * 1000)
+        assert said.count(b"HTTP/1.1 200") >= 10
+        assert parser == "h11" or said.count(b"connection: close") == 1
+        assert status_of(talk(client.port, HEALTH)) == 200
+
+
+def test_trailers_are_no_headers(model, parser):
+    with client_of(model, token="a token of some length") as client:
+        head = b"POST /users/ann/clicks HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        token = b"Authorization: Bearer a token of some length\r\n"
+        chunks = b'16\r\n{"clicks": ["item 1"]}\r\n0\r\n'
+        start = head + b"Transfer-Encoding: chunked\r\n"
+        assert status_of(talk(client.port, start + token + b"\r\n" + chunks + b"\r\n")) == 200
+        assert status_of(talk(client.port, start + b"\r\n" + chunks + token + b"\r\n")) == 401

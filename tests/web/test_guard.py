@@ -7,6 +7,7 @@ import sys
 import time
 from urllib.parse import unquote
 
+import httpx
 import pytest
 
 from pseudomallows.web.app import all_endpoints, make_app
@@ -264,3 +265,24 @@ def test_a_slow_body_is_cut_off(model):
     with client_of(model, limits=Limits(seconds=0.3)) as client:
         said = talk(client.port, recommend_bytes(length=1000), pause=0.8)
         assert b" 408 " in said.splitlines()[0]
+
+
+def test_a_network_of_ipv6_is_one_client(model, tmp_path):
+    """Straight to the app, as a machine with many addresses would ask."""
+    app = make_app(model, str(tmp_path / "s.sqlite"), limits=Limits(rate=2.0))
+
+    async def ask(address):
+        transport = httpx.ASGITransport(app, client=(address, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return (await client.get("/healthz")).status_code
+
+    async def ask_all(addresses):
+        try:
+            return [await ask(address) for address in addresses]
+        finally:
+            await app.service.stop()
+
+    many = [f"2001:db8::{n}" for n in range(1, 9)]
+    others = ["2001:db8:0:1::1", "::ffff:10.0.0.7", "::ffff:10.0.0.8"]
+    statuses = asyncio.run(ask_all([*many, *others]))
+    assert statuses == [200] * 4 + [429] * 4 + [200] * 3

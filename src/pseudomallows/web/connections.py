@@ -20,6 +20,8 @@ WAIT_SECONDS = 15.0  # for a request to come whole
 LATE_SECONDS = 2.0  # the same, for connections beyond the limit: they hold the last places
 TAKE_SECONDS = 60.0  # for a client to take any bytes of its answer; what the kernel holds is long
 LOOK_SECONDS = 1.0  # between two looks at a connection
+MAX_PIPELINED = 10  # requests that wait behind one that is answered: browsers send none
+MAX_UNREAD = 2**19  # bytes of them for h11, which keeps them as they came: two reads of asyncio
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -42,10 +44,11 @@ class Connections:
         self._late: dict[Connection, None] = {}  # oldest first
         self._is_proxy = functools.lru_cache(1024)(lambda client: is_in(client, proxies))
 
-    def add(self, connection: "Connection", client: str) -> bool:
+    def add(self, connection: "Connection", address: str) -> bool:
         """Count a connection; False if it came too late, when there were too many."""
+        client = client_of(address)
         is_full = len(self._in_time) >= self.most or (
-            self._of_client[client] >= self.most_of_client and not self._is_proxy(client)
+            self._of_client[client] >= self.most_of_client and not self._is_proxy(address)
         )
         if not is_full:
             self._in_time[connection] = client
@@ -66,6 +69,24 @@ class Connections:
             self._of_client[client] -= 1
             if not self._of_client[client]:
                 del self._of_client[client]
+
+
+@functools.lru_cache(1024)
+def client_of(address: str) -> str:
+    """To whom an address counts: an IPv6 network of /64 is one client, as it is one machine's.
+
+    >>> client_of("10.0.0.7"), client_of("2001:db8::7:1"), client_of("::ffff:10.0.0.7")
+    ('10.0.0.7', '2001:db8::/64', '10.0.0.7')
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address[:100]
+    if found.version == 4:
+        return address
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((int(found), 64), strict=False))
 
 
 def is_in(client: str, networks: Sequence[Network]) -> bool:
@@ -90,7 +111,7 @@ def make_protocol(connections: Connections) -> type[asyncio.Protocol]:
     except ModuleNotFoundError:
         from uvicorn.protocols.http.h11_impl import H11Protocol
 
-        own = (Connection, H11Protocol)
+        own = (_H11, H11Protocol)
     return type("Counted", own, {"registry": connections})
 
 
@@ -156,15 +177,42 @@ class Connection(asyncio.Protocol):
         self.refuse(400, msg)
 
 
+class _H11(Connection):
+    """With h11, which would keep any number of bytes of requests that wait for their turn."""
+
+    conn: Any
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if len(self.conn.trailing_data[0]) > MAX_UNREAD:
+            self.refuse(503, "too many requests at once: wait for the answers")
+
+
 class _HttpTools(Connection):
     """With httptools, which would read a head, or what stands around the chunks of a body, of any
-    length: `_n_extra` counts the bytes of a request that are not of its body."""
+    length: `_n_extra` counts the bytes of a request that are not of its body. Requests that come
+    while others wait are read up to a limit; with the answer of the last one the connection ends.
+    """
 
+    pipeline: Any
+    flow: Any
     _n_extra = 0
+    _is_full = _has_head = False
 
     def on_message_begin(self) -> None:
-        self._n_extra = 0
+        if len(self.pipeline) >= MAX_PIPELINED:
+            self._is_full, self.cycle.keep_alive = True, False
+            raise ValueError  # the parser reads no further
+        self._n_extra, self._has_head = 0, False
         super().on_message_begin()  # type: ignore[misc]
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._has_head:  # what comes after a body (trailers) is no header
+            super().on_header(name, value)  # type: ignore[misc]
+
+    def on_headers_complete(self) -> None:
+        self._has_head = True
+        super().on_headers_complete()  # type: ignore[misc]
 
     def on_body(self, body: bytes) -> None:
         self._n_extra = max(0, self._n_extra - 2 * len(body))  # chunks have sizes: some is right
@@ -174,8 +222,16 @@ class _HttpTools(Connection):
         self._n_extra = 0
         super().on_message_complete()  # type: ignore[misc]
 
+    def send_400_response(self, msg: str) -> None:
+        """Nothing, if the bytes were only too many: the requests that wait are answered."""
+        if not self._is_full:
+            super().send_400_response(msg)
+
     def data_received(self, data: bytes) -> None:
+        if self._is_full:
+            self.flow.pause_reading()
+            return
         self._n_extra += len(data)
         super().data_received(data)
-        if self._n_extra > MAX_HEAD:
+        if not self._is_full and self._n_extra > MAX_HEAD:
             self.refuse(431, f"the head of a request must have at most {MAX_HEAD:,} bytes")

@@ -12,6 +12,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from .connections import client_of
 from .endpoints import Endpoint
 from .errors import RETRY, ServiceError
 from .service import Service
@@ -109,8 +110,12 @@ class Guard:
         site = origin.partition("://")[2]
         if origin and site != host and without_port(site) not in self.names:
             raise ServiceError(403, "pages of other sites may not ask here (Origin)")
-        client = (scope.get("client") or ("",))[0]
-        if self.rate_limit is not None and not self.rate_limit.take(client[:100]):
+        self.charge(scope)
+
+    def charge(self, scope: Message, n_requests: int = 1) -> None:
+        """Count so many requests for who asks, or refuse them."""
+        client = client_of((scope.get("client") or ("",))[0])
+        if self.rate_limit is not None and not self.rate_limit.take(client, n_requests):
             raise ServiceError(429, "too many requests: wait a second", RETRY)
 
 
@@ -174,12 +179,12 @@ class RateLimit:
     def __init__(self, rate: float):
         self.rate, self._clients = rate, dict[str, tuple[float, float]]()
 
-    def take(self, client: str) -> bool:
-        """May this client ask now?"""
+    def take(self, client: str, n_requests: int = 1) -> bool:
+        """May this client ask now? Whoever asks for more than is left pays later."""
         now, most = time.monotonic(), max(1.0, 2 * self.rate)
         left, last = self._clients.pop(client, (most, now))
         left = min(most, left + (now - last) * self.rate)
-        self._clients[client] = (max(left - 1, 0.0) if left >= 1 else left, now)
+        self._clients[client] = (left - n_requests if left >= 1 else left, now)
         if len(self._clients) > self.MAX_CLIENTS:
             del self._clients[next(iter(self._clients))]
         return left >= 1
