@@ -180,3 +180,16 @@ def test_an_interrupt_is_code_130_and_leaves_nothing(here):
     assert process.returncode == 130
     assert said.splitlines()[-1] == "pseudomallows: interrupted"
     assert os.listdir(here) == ["c.csv"]
+
+
+def test_no_option_may_be_abbreviated():
+    """In no command: --token would be --token-file, and a secret be taken for a path."""
+    parsers = [make_parser(), *subparsers().values()]
+    assert not any(parser.allow_abbrev for parser in parsers)
+
+
+def test_a_token_is_not_taken_for_the_file_of_it(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["serve", "model.pm", "--token", "a token of some length"])
+    assert end.value.code == 2
+    assert "unrecognized arguments: --token" in capsys.readouterr().err

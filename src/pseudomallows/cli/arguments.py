@@ -183,6 +183,7 @@ def add_command(
         description=words,
         epilog=f"example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,  # --token would be --token-file
     )
     parser.set_defaults(run=run)
     parser.add_argument("--quiet", action="store_true", help="print results and warnings only")

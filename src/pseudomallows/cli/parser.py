@@ -60,6 +60,7 @@ def make_parser() -> argparse.ArgumentParser:
         description="Learn what people prefer, and how sure you can be of it.",
         epilog=FILES_AND_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"pseudomallows {__version__}")
     adders = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
