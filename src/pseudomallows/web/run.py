@@ -61,6 +61,13 @@ class ServeOptions:
         """Is the service for this machine only?"""
         return is_loopback(self.host)
 
+    def hosts(self) -> frozenset[str] | None:
+        """What a request may have as its Host, besides the names; None: anything."""
+        own = frozenset((f"[{self.host}]" if ":" in self.host else self.host,))
+        if self.is_local:
+            return LOOPBACK | own
+        return own if self.names else None
+
     def limits(self) -> Limits:
         """Of what clients send."""
         rate = self.rate
@@ -76,8 +83,8 @@ def serve(model: str, options: ServeOptions) -> None:
     try:
         limits, every = options.limits(), options.refit_every
         service = Service(model, options.store, options.token, limits, every)
-        hosts = LOOPBACK | {options.host} if options.is_local else None
-        app, proxies = app_of(service, hosts, frozenset(options.names)), options.trusted_proxies
+        app = app_of(service, options.hosts(), frozenset(options.names))
+        proxies = options.trusted_proxies
         room = _room_for_connections()
         _run(opened, app, Connections(room, options.max_of_client, read_proxies(proxies)))
     finally:
