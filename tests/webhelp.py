@@ -203,6 +203,11 @@ def move(source, target):
         os.replace(f"{source}{ending}", f"{target}{ending}")
 
 
+def pairs_in(store):
+    """User and item of every stored click."""
+    return [(user, item) for user, item, _ in store.all_clicks()]
+
+
 def run_sql(address, *texts):
     """Change a store behind our back; both kinds, the first text for SQLite."""
     if address.startswith("postgresql"):

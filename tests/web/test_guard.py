@@ -4,7 +4,9 @@ import asyncio
 import http.client
 import re
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote
 
 import httpx
@@ -13,8 +15,10 @@ import pytest
 from pseudomallows.web.app import all_endpoints, make_app
 from pseudomallows.web.guard import LOOPBACK, RateLimit
 from pseudomallows.web.jobs.refits import Refits
+from pseudomallows.web.models.model import Model
+from pseudomallows.web.run import ServeOptions
 from pseudomallows.web.service import Limits
-from webhelp import RIGHT, TOKEN, client_of, recommend_bytes, talk
+from webhelp import RIGHT, TOKEN, client_of, pairs_in, recommend_bytes, talk, wait_until
 
 BODIES = {  # what the addresses ask for, so that nothing but the token is missing
     "ClicksRequest": b'{"clicks": ["item 1"]}',
@@ -61,7 +65,7 @@ def hostile_requests(service, job):
 def state_of(service):
     """All that a write can change."""
     jobs = {name: job.state for name, job in service.refits._jobs.items()}
-    return sorted(service.store.blocking.all_clicks()), jobs, service.versions.numbers()
+    return sorted(pairs_in(service.store.blocking)), jobs, service.versions.numbers()
 
 
 def is_question(method, raw):
@@ -286,3 +290,63 @@ def test_a_network_of_ipv6_is_one_client(model, tmp_path):
     others = ["2001:db8:0:1::1", "::ffff:10.0.0.7", "::ffff:10.0.0.8"]
     statuses = asyncio.run(ask_all([*many, *others]))
     assert statuses == [200] * 4 + [429] * 4 + [200] * 3
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::", "127.0.0.1"])
+def test_with_names_no_other_host_is_accepted(model, host):
+    """DNS rebinding: a page whose name leads to this machine reads nothing, whatever the address
+    that the service listens on."""
+    options = ServeOptions(host, token=TOKEN, names=["shop.example"])
+    with client_of(model, hosts=options.hosts(), names=frozenset(options.names)) as client:
+        own = f"[{host}]" if ":" in host else host
+        for good in ("shop.example", "Shop.Example:8000", own, f"{own}:8000"):
+            assert client.get("/healthz", headers={"Host": good}).status_code == 200, good
+        for bad in ("evil.example", "shop.example.evil.example", ""):
+            headers = {"Host": bad, "Origin": f"http://{bad}"}
+            for path in ("/users/user 1/recommendations", "/recommendations.csv"):
+                answer = client.get(path, headers=headers)
+                assert answer.status_code == 400, bad
+                assert "--name" in answer.json()["error"]
+
+
+# What a client may take from the others
+
+
+def test_a_batch_costs_as_many_requests_as_it_has_users(model):
+    users = [{"id": "x", "clicks": ["item 1"]}] * 30
+    with client_of(model, limits=Limits(rate=10.0)) as client:
+        assert client.post("/recommend/batch", json={"users": users}).status_code == 200
+        assert client.post("/recommend/batch", json={"users": users[:1]}).status_code == 429
+        time.sleep(1.6)  # for what was asked beyond the limit
+        assert client.post("/recommend/batch", json={"users": users}).status_code == 200
+
+
+def test_one_client_leaves_places_for_slow_answers_of_others(model, monkeypatch):
+    """And what is kept needs no place."""
+    answer, gate = Model.answer, threading.Event()
+
+    def slow_answer(self, *asked):
+        gate.wait(30)
+        return answer(self, *asked)
+
+    with client_of(model, limits=Limits(waiting=4)) as client, ThreadPoolExecutor(8) as pool:
+        for path in ("/model", "/clusters", "/consensus"):
+            assert client.get(path).status_code == 200
+        monkeypatch.setattr(Model, "answer", slow_answer)
+        try:
+            asks = [{"clicks": [], "k": 3, "exclude": [f"item {n}"]} for n in range(6)]
+            sent = [pool.submit(client.post, "/recommend", json=each) for each in asks]
+            wait_until(lambda: sum(each.done() for each in sent) == 4)
+            assert {each.result().status_code for each in sent if each.done()} == {503}
+            for path in ("/model", "/clusters", "/consensus"):
+                assert client.get(path).status_code == 200
+            said = pool.submit(
+                talk, client.port, recommend_bytes(b'{"clicks":[],"k":4,"reasons":true}'),
+                source="127.0.0.2", seconds=20.0,
+            )  # fmt: skip
+            time.sleep(0.3)
+            assert not said.done()  # it waits for its turn
+        finally:
+            gate.set()
+        assert said.result().startswith(b"HTTP/1.1 200")
+        assert sum(each.result().status_code == 200 for each in sent) == 2

@@ -376,3 +376,24 @@ def test_what_cannot_be_shown_is_refused(client, path, body, words):
     answer = client.post(path, json=body)
     assert answer.status_code == 422
     assert words in answer.json()["error"]
+
+
+def test_questions_that_differ_never_share_an_answer(tmp_path):
+    """Of 24 items, which hidden ones are three bytes: those of "why" among all others."""
+    make_model(tmp_path / "m.pm", method="pseudo", n_items=24)
+    hidden = np.flatnonzero(np.unpackbits(np.frombuffer(b"why", np.uint8)))
+    first = {"clicks": ["item 0"], "k": 5, "exclude": [f"item {code}" for code in hidden]}
+    with Client(make_app(tmp_path / "m.pm", str(tmp_path / "s.sqlite"))) as client:
+        assert client.post("/recommend", json=first).status_code == 200
+        second = {"clicks": ["item 0"], "k": 5, "reasons": True}
+        answer = client.post("/recommend", json=second).json()
+        assert all(row["reasons"] for row in answer["recommendations"])
+        plain = client.post("/recommend", json={"clicks": ["item 0"], "k": 5}).json()
+        assert rows_of(answer) == rows_of(plain)
+
+
+def test_a_bad_name_in_a_batch_is_an_error_in_its_row(client):
+    two = {"users": [{"id": "a\0b"}, {"id": "user 1"}]}
+    rows = client.post("/recommend/batch", json=two).json()["answers"]
+    assert "the name of a user must have 1 to 300 letters" in rows[0]["error"]
+    assert rows[1]["recommendations"]

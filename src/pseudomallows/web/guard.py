@@ -15,7 +15,7 @@ from starlette.requests import Request
 from .connections import client_of
 from .endpoints import Endpoint
 from .errors import RETRY, ServiceError
-from .service import Service
+from .service import Service, asking
 from .types import MAX_HEAD, ErrorAnswer, encode
 
 log = logging.getLogger("pseudomallows")
@@ -115,6 +115,7 @@ class Guard:
     def charge(self, scope: Message, n_requests: int = 1) -> None:
         """Count so many requests for who asks, or refuse them."""
         client = client_of((scope.get("client") or ("",))[0])
+        asking.set(client)
         if self.rate_limit is not None and not self.rate_limit.take(client, n_requests):
             raise ServiceError(429, "too many requests: wait a second", RETRY)
 

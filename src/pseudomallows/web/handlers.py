@@ -1,6 +1,5 @@
 """The handlers, with their addresses: each reads, asks the service, writes."""
 
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -38,11 +37,11 @@ from .types import (
     UploadsAnswer,
     check_name,
     encode,
+    read_times,
 )
 
-REPORT_POLICY = (  # the report has its own scripts and styles inside: alone, they do no harm
-    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
-    "script-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
+REPORT_POLICY = (  # the report has its own styles inside, and no scripts
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
 )
 STAYS = "a model that has learned from these clicks knows them until the next refit"
 K = Whole("k", 10, 1, MAX_K)
@@ -61,13 +60,16 @@ async def recommend(service: Service, request: Request) -> Response:
     """The best items for someone's clicks."""
     asked = await _read(request, RecommendRequest)
     how = (asked.k, asked.exclude, asked.only, asked.reasons)
-    return _json(await service.recommend(asked.clicks, how))
+    times = read_times(asked.times, asked.clicks)
+    return _json(await service.recommend(asked.clicks, times, how))
 
 
 @endpoint("POST", "/recommend/batch", asks=BatchRequest, answers=BatchAnswer, writes=False)
 async def recommend_batch(service: Service, request: Request) -> Response:
     """The best items for several users."""
     asked = await _read(request, BatchRequest)
+    if len(asked.users) > 1:
+        request.app.charge(request.scope, len(asked.users) - 1)
     n_rows = sum(user.k for user in asked.users)
     if n_rows > MAX_ROWS:
         raise ServiceError(422, f"k must add up to at most {MAX_ROWS:,}, got {n_rows:,}: ask twice")
@@ -103,7 +105,8 @@ async def recommend_user(service: Service, request: Request) -> Response:
 async def add_clicks(service: Service, request: Request) -> Response:
     """Store new clicks of a user."""
     asked, user = await _read(request, ClicksRequest), request.path_params["user"]
-    clicks = await service.add_clicks(user, asked.clicks)
+    times = read_times(asked.times, asked.clicks)
+    clicks = await service.add_clicks(user, asked.clicks, times)
     return _json(encode(ClicksAnswer(user, clicks)))
 
 
@@ -116,13 +119,15 @@ async def add_clicks(service: Service, request: Request) -> Response:
 async def consensus(service: Service, request: Request) -> Response:
     """The consensus of a cluster; the first is 0."""
     cluster, summary = CLUSTER.read(request), service.model.summary
-    return _json(await service.slow(lambda: summary.consensus(cluster)))
+    name, make = ("consensus", cluster), lambda: summary.consensus(cluster)
+    return _json(await service.once(summary, name, make))
 
 
 @endpoint("GET", "/clusters", answers=ClustersAnswer, writes=False)
 async def clusters(service: Service, request: Request) -> Response:
     """The clusters, each with its share and its best items."""
-    return _json(await service.slow(service.model.summary.clusters))
+    summary = service.model.summary
+    return _json(await service.once(summary, "clusters", summary.clusters))
 
 
 @endpoint("GET", "/items", query=(SEARCH, LIMIT), answers=ItemsAnswer, writes=False)
@@ -195,8 +200,7 @@ async def upload(service: Service, request: Request) -> Response:
     with_refit = WITH_REFIT.read(request)
     if with_refit:
         service.refits.check_free()
-    with service.uploads.place(), tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "upload.csv"
+    with service.uploads.place() as path:
         await _save(request, path)
         uploaded = await service.upload(path)
     started = await service.refit(None, None) if with_refit else None
@@ -258,7 +262,8 @@ async def _beside(service: Service, parts: Iterator[bytes]) -> AsyncIterator[byt
 async def report(service: Service, request: Request) -> Response:
     """A page about the model."""
     summary = service.model.summary
-    page = await service.slow(lambda: summary.page(write_report))
+    name, make = ("page", write_report), lambda: summary.page(write_report)
+    page = await service.once(summary, name, make)
     headers = {
         "Content-Disposition": 'attachment; filename="report.html"',
         "Content-Security-Policy": REPORT_POLICY,

@@ -3,14 +3,13 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from .._version import __version__
 from .errors import RETRY, ServiceError, StoreError
@@ -19,11 +18,22 @@ from .jobs.upload_file import DEFAULT_LIMITS, UploadLimits
 from .jobs.uploads import Uploaded, Uploads
 from .metrics import Metrics
 from .models.check import check_model
-from .models.model import Model, Question
-from .models.versions import Versions
+from .models.model import Clicked, Model, Question
+from .models.summary import Summary
+from .models.versions import Versions, known_changes
 from .stores.async_store import BRIEF, AsyncStore
 from .stores.open import open_store
-from .types import BatchRow, BatchUser, CheckAnswer, ModelAnswer, check_name, encode
+from .stores.sqlite import SqliteStore
+from .types import (
+    BatchRow,
+    BatchUser,
+    CheckAnswer,
+    ModelAnswer,
+    check_name,
+    encode,
+    is_name,
+    read_times,
+)
 
 log = logging.getLogger("pseudomallows")
 WATCH_SECONDS = 2.0  # between two looks for a version that another process has made
@@ -31,6 +41,7 @@ CHECK_SECONDS = 600.0  # between two looks at whether the stated chances have co
 BATCH_STEP = 32  # users of a batch who are answered before others may ask
 How = tuple[int, Sequence[str], Sequence[str] | None, bool]  # k, exclude, only, reasons
 T = TypeVar("T")
+asking: ContextVar[str] = ContextVar("asking", default="")  # the client of this request
 
 
 @dataclass(frozen=True)
@@ -41,7 +52,7 @@ class Limits:
     upload: int = 100_000_000  # bytes, which wait on the disk
     seconds: float = 30.0  # for the body of a request; an upload has ten times as long
     rate: float = 0.0  # requests a second and client; 0: any number
-    waiting: int = 64  # slow answers that may wait, for two threads
+    waiting: int = 64  # slow answers that may wait, for two threads; half of them of one client
     uploads: UploadLimits = DEFAULT_LIMITS
 
 
@@ -59,17 +70,24 @@ class Service:
         self.token, self.limits = token, limits or Limits()
         self.versions, self.address, self.refit_every = Versions(model), store, refit_every
         self.metrics = Metrics()
-        newest = self.versions.newest()
-        assert newest is not None
-        self.model = Model(newest[1], newest[0])
-        self._left = self.model.prepare()
-        self._seen = max([newest[0], *self.versions.numbers()])
-        self.store = AsyncStore(open_store(store))
-        self.uploads = Uploads(self.store, store, self.limits.uploads)
+        opened = open_store(store)
+        try:
+            self._forgotten = opened.forgotten()
+            number, posterior = self.versions.newest(self._forgotten)
+            self.model = Model(posterior, number)
+            self._left = self.model.prepare()
+        except BaseException:
+            opened.close()
+            raise
+        self._seen = max([number, *self.versions.numbers()])
+        self.store = AsyncStore(opened)
+        beside = store if isinstance(opened, SqliteStore) else self.versions.model
+        folder = Path(f"{beside}.uploads")
+        self.uploads = Uploads(self.store, store, self.limits.uploads, folder)
         self.refits = Refits(self._take_version)
         self._slow = ThreadPoolExecutor(2, thread_name_prefix="slow")
         self._behind = ThreadPoolExecutor(1, thread_name_prefix="behind")
-        self._waiting = self._n_stored = 0
+        self._waiting, self._n_stored = Counter[str](), 0
         self._tasks: list[asyncio.Task[None]] = []
         self._turn, self._checking = asyncio.Lock(), asyncio.Lock()
         self._checked: tuple[int, CheckAnswer] | None = None  # changes of the store by then
@@ -85,6 +103,7 @@ class Service:
             beside.append(self._refit_now_and_then(self.refit_every))
         self._tasks += [asyncio.create_task(work) for work in beside]
         self._behind.submit(self._make_tables, self.model)
+        self._drop_outdated(self._forgotten)
 
     async def stop(self) -> None:
         """End jobs, store what waits, close."""
@@ -116,12 +135,25 @@ class Service:
         async with self._turn:
             if number <= self.model.number:
                 return
+            self._seen = number - 1  # if the store fails, it is looked at again
+            forgotten = await self.store.ask(lambda store: store.forgotten())
             loop = asyncio.get_running_loop()
+            self._seen = number
             model, left = await loop.run_in_executor(self._behind, self._load, number)
+            if known_changes(model.posterior) < forgotten:
+                self.versions.path(number).unlink(missing_ok=True)
+                self._seen = number - 1  # the next version gets the same number
+                raise ServiceError(409, "a user was removed while this refit ran: refit again")
             self.model, self._left = model, left
-            self._seen = max(self._seen, number)
             log.info("version %d answers now", number)
             self._behind.submit(self._make_tables, model)
+            self._drop_outdated(forgotten)
+
+    def _drop_outdated(self, forgotten: int) -> None:
+        """Once a version answers that has learned since the last user was removed, those that may
+        know the user go."""
+        if 0 < forgotten <= known_changes(self.model.posterior):
+            self._behind.submit(self.versions.drop_outdated, forgotten, self.model.number)
 
     def _load(self, number: int) -> tuple[Model, list[int]]:
         model = Model(self.versions.load(number), number)
@@ -132,11 +164,9 @@ class Service:
             await asyncio.sleep(WATCH_SECONDS)
             try:
                 fresh = [n for n in self.versions.numbers() if n > self._seen]
-                for number in reversed(fresh):
-                    self._seen = max(self._seen, number)
-                    await self._take_version(number)
-                    break
-            except (ValueError, OSError) as error:
+                if fresh:
+                    await self._take_version(fresh[-1])
+            except (ValueError, OSError, ServiceError) as error:
                 log.warning("a new version is skipped: %s", error)
 
     async def _refit_now_and_then(self, seconds: float) -> None:
@@ -146,7 +176,8 @@ class Service:
             await asyncio.sleep(seconds)
             try:
                 changes = await self._changes()
-                if changes not in (self._known_changes(), last) and not self.refits.is_busy:
+                known = known_changes(self.model.posterior)
+                if changes not in (known, last) and not self.refits.is_busy:
                     await self.refit(None, None)
                     last = changes
             except Exception as error:
@@ -155,11 +186,6 @@ class Service:
     async def _changes(self) -> int:
         """How many clicks were added to the store or removed, so far."""
         return (await self.store.ask(lambda store: store.counts()))[1]
-
-    def _known_changes(self) -> int:
-        """The same, when the model was fitted."""
-        settings = self.model.posterior.settings
-        return int(settings.get("stored_changes", settings.get("stored_clicks", 0)))
 
     async def refit(self, clusters: int | str | None, method: str | None) -> Refit:
         """Start a refit from the newest version and the store."""
@@ -175,16 +201,21 @@ class Service:
 
     # Clicks
 
-    async def stored_clicks(self, user: str) -> list[str]:
-        """What the store has of a user."""
-        clicks = await self.store.ask(lambda store: store.clicks_of([user]))
-        return clicks[user]
+    async def stored_clicks(self, users: Sequence[str]) -> dict[str, list[tuple[str, float]]]:
+        """Items and times of what the store has of some users."""
+        stored = defaultdict[str, list[tuple[str, float]]](list)
+        rows = await self.store.ask(lambda store: store.timed_clicks_of(users))
+        for user, item, when in rows:
+            stored[user].append((item, when))
+        return stored
 
-    async def add_clicks(self, user: str, items: Sequence[str]) -> list[str]:
+    async def add_clicks(
+        self, user: str, items: Sequence[str], times: Sequence[float] | None
+    ) -> list[str]:
         """Store clicks; all clicks of the user, once they are safe."""
         check_name(user, "a user")
         self.model.codes_of(items)  # an unknown item is refused
-        stored = await self.store.add(user, items)
+        stored = await self.store.add(user, items, times)
         return self.all_clicks(user, stored)
 
     def all_clicks(self, user: str, stored: Sequence[str]) -> list[str]:
@@ -198,7 +229,7 @@ class Service:
     async def remove_user(self, user: str) -> int:
         """Remove all stored clicks of a user; how many there were."""
         check_name(user, "a user")
-        n_removed = await self.store.ask(lambda store: store.remove_user(user))
+        n_removed = await self.uploads.remove_user(user)
         if not n_removed:
             more = "; the model's own clicks stay" if user in self.model.rows else ""
             raise ServiceError(404, f"no clicks are stored for user {user[:80]!r}{more}")
@@ -216,29 +247,36 @@ class Service:
 
     async def slow(self, work: Callable[[], T]) -> T:
         """Work that would hold up the others, in a thread; not too much of it."""
-        if self._waiting >= self.limits.waiting:
+        client, most = asking.get(), self.limits.waiting
+        if self._waiting.total() >= most or self._waiting[client] >= max(1, most // 2):
             raise ServiceError(503, "too many long requests at once: try again", RETRY)
-        self._waiting += 1
+        self._waiting[client] += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._slow, work)
         finally:
-            self._waiting -= 1
+            self._waiting[client] -= 1
+            if not self._waiting[client]:
+                del self._waiting[client]
 
-    async def recommend(self, names: Sequence[str], how: How) -> bytes:
+    async def once(self, summary: Summary, name: Hashable, make: Callable[[], T]) -> T:
+        """What a model says of itself: made as slow work, then kept and given at once."""
+        kept: T | None = summary.made.get(name)
+        return await self.slow(make) if kept is None else kept
+
+    async def recommend(
+        self, names: Sequence[str], times: Sequence[float] | None, how: How
+    ) -> bytes:
         """The answer of /recommend."""
         model = self.model
-        return await self._recommend(model, model.codes_of(names), model.question(*how))
+        return await self._recommend(model, model.clicked(names, times), model.question(*how))
 
-    async def _recommend(self, model: Model, codes: NDArray[np.int32], asked: Question) -> bytes:
-        answer = model.quick_answer(codes, asked)
-        return await self._work_out(model, codes, None, asked) if answer is None else answer
-
-    async def _work_out(
-        self, model: Model, codes: NDArray[np.int32], row: int | None, asked: Question
-    ) -> bytes:
-        """An answer that takes long; kept."""
-        answer = await self.slow(lambda: model.answer(codes, asked, row))
-        return model.answers.put(asked.key(codes, row), answer)
+    async def _recommend(self, model: Model, clicked: Clicked, asked: Question) -> bytes:
+        """An answer that is kept or quick, else one that takes long; kept."""
+        answer = model.quick_answer(clicked, asked)
+        if answer is None:
+            answer = await self.slow(lambda: model.answer(clicked, asked))
+            model.answers.put(asked.key(clicked), answer)
+        return answer
 
     async def recommend_user(self, user: str, how: How) -> tuple[bytes, bool]:
         """The answer for a user, of the fit, of the store, or of both; and was the store asked?
@@ -246,27 +284,26 @@ class Service:
         If the store fails, users of the fit get the answer of the fit alone.
         """
         try:
-            return await self._recommend_user(user, await self.stored_clicks(user), how), True
+            stored = (await self.stored_clicks([user]))[user]
+            return await self._recommend_user(user, stored, how), True
         except StoreError:
             if user not in self.model.rows:
                 raise
         return await self._recommend_user(user, [], how), False
 
-    async def _recommend_user(self, user: str, stored: Sequence[str], how: How) -> bytes:
+    async def _recommend_user(
+        self, user: str, stored: Sequence[tuple[str, float]], how: How
+    ) -> bytes:
         model = self.model
-        (codes, row), asked = _known_clicks(model, user, stored), model.question(*how)
-        if row is None:
-            return await self._recommend(model, codes, asked)
-        answer = model.answers.get(asked.key(codes, row))
-        return await self._work_out(model, codes, row, asked) if answer is None else answer
+        return await self._recommend(model, model.clicked_by(user, stored), model.question(*how))
 
     async def recommend_batch(self, users: Sequence[BatchUser]) -> tuple[bytes, bool]:
         """The answer of /recommend/batch; and was the store asked? What is wrong with one user is
         said in that user's row."""
-        stored, is_whole, rows = dict[str, list[str]](), True, list[bytes]()
-        names = list(dict.fromkeys(user.id for user in users if user.clicks is None))
+        stored, is_whole, rows = dict[str, list[tuple[str, float]]](), True, list[bytes]()
+        wanted = [user.id for user in users if user.clicks is None and is_name(user.id)]
         try:
-            stored = await self.store.ask(lambda store: store.clicks_of(names)) if names else {}
+            stored = await self.stored_clicks(list(dict.fromkeys(wanted))) if wanted else {}
         except StoreError:
             is_whole = False
         model = self.model
@@ -275,38 +312,42 @@ class Service:
         return b'{"answers":[' + b",".join(rows) + b"]}", is_whole
 
     async def _answer_some(
-        self, model: Model, users: Sequence[BatchUser], stored: dict[str, list[str]]
+        self,
+        model: Model,
+        users: Sequence[BatchUser],
+        stored: dict[str, list[tuple[str, float]]],
     ) -> list[bytes]:
         """The rows of some users of a batch, as JSON."""
         found: dict[int, bytes] = {}
-        open_: dict[int, tuple[NDArray[np.int32], Question, int | None]] = {}
+        open_: dict[int, tuple[Clicked, Question]] = {}
         for place, user in enumerate(users):
             try:
+                check_name(user.id, "a user")
                 asked = model.question(user.k, user.exclude, user.only)
                 if user.clicks is None:
-                    codes, row = _known_clicks(model, user.id, stored.get(user.id, []))
+                    clicked = model.clicked_by(user.id, stored.get(user.id, []))
                 else:
-                    codes, row = model.codes_of(user.clicks), None
+                    clicked = model.clicked(user.clicks, read_times(user.times, user.clicks))
             except ServiceError as error:
                 found[place] = encode(BatchRow(user.id, error=error.words))
                 continue
-            kept = model.answers.get(asked.key(codes, row))
+            kept = model.answers.get(asked.key(clicked))
             if kept is None:
-                open_[place] = (codes, asked, row)
+                open_[place] = (clicked, asked)
             else:
                 found[place] = _with_id(user.id, kept)
         if open_:
             work = list(open_.values())
             answers = await self.slow(lambda: [model.answer(*each) for each in work])
-            for (place, (codes, asked, row)), answer in zip(open_.items(), answers, strict=True):
-                model.answers.put(asked.key(codes, row), answer)
+            for (place, (clicked, asked)), answer in zip(open_.items(), answers, strict=True):
+                model.answers.put(asked.key(clicked), answer)
                 found[place] = _with_id(users[place].id, answer)
         return [found[place] for place in range(len(users))]
 
     async def about(self) -> ModelAnswer:
         """The answer of /model."""
         model, settings = self.model, self.model.posterior.settings
-        answer, why = await self.slow(model.summary.verdict)
+        answer, why = await self.once(model.summary, "verdict", model.summary.verdict)
         trusted: Any = answer
         return ModelAnswer(
             version=str(settings.get("version", __version__)),
@@ -343,7 +384,8 @@ class Service:
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             try:
-                if self.model.clicks.n_users and await self._changes() != self._known_changes():
+                known = known_changes(self.model.posterior)
+                if self.model.clicks.n_users and await self._changes() != known:
                     await self.check()
             except Exception as error:
                 log.warning("no check: %s", error)
@@ -382,23 +424,6 @@ class Service:
             "stored_clicks": ("Clicks in the store, when it last answered.", float(self._n_stored)),
         }
         return self.metrics.text(gauges | self._check_gauges())
-
-
-def _known_clicks(
-    model: Model, user: str, stored: Sequence[str]
-) -> tuple[NDArray[np.int32], int | None]:
-    """The clicks of a user of the fit, of the store, or of both, and the row in the fit; None if
-    the fit does not know all of the clicks."""
-    fitted = model.clicks_of(user)
-    new = [item for item in stored if item in model.codes and item not in set(fitted)]
-    if new:
-        return model.codes_of([*fitted, *new]), None
-    if user in model.rows:
-        row = model.rows[user]
-        return model.clicks.clicks_of(row), row
-    if not stored:
-        raise ServiceError(404, f"no user is named {user[:80]!r}: post some clicks first")
-    return model.codes_of([]), None
 
 
 def _with_id(user: str, answer: bytes) -> bytes:

@@ -1,11 +1,13 @@
 """What goes in and out of the service, as types; the description for others is made from them."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 from msgspec.json import Encoder
 
 from ..posteriors.names import METHODS
+from ..preferences.inputs.times import times_of_column
 from ..recommendations.reasons import KINDS
 from .errors import ServiceError
 
@@ -17,6 +19,7 @@ MAX_BATCH, MAX_ROWS = 1000, 100_000  # users of a batch, and items that all of t
 encode = Encoder().encode  # JSON; made once, as it is asked for with each answer
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 Names = Annotated[list[Name], Meta(max_length=MAX_CLICKS)]
+Times = Annotated[list[float | str], Meta(max_length=MAX_CLICKS)]
 Number = Annotated[int, Meta(ge=0)]
 HowMany = Annotated[int, Meta(ge=1, le=MAX_K)]
 if TYPE_CHECKING:  # a type checker takes literals only
@@ -27,24 +30,27 @@ else:
 
 class RecommendRequest(Struct, forbid_unknown_fields=True):
     """Clicks of someone, how many items are wanted, which not (`exclude`), which to choose from
-    (`only`; null: all), and whether the answer says why."""
+    (`only`; null: all), whether the answer says why, and when each click was (`times`: seconds
+    since 1970 or dates; null: the newest is last)."""
 
     clicks: Names
     k: HowMany = 10
     exclude: Names = []
     only: Names | None = None
     reasons: bool = False
+    times: Times | None = None
 
 
 class BatchUser(Struct, forbid_unknown_fields=True):
-    """One user of a batch: with clicks, someone for whom these alone count; without, a user of the
-    model or of the store."""
+    """One user of a batch: with clicks, someone for whom these alone count (with times, or the
+    newest last); without, a user of the model or of the store."""
 
     id: Name
     clicks: Names | None = None
     k: HowMany = 10
     exclude: Names = []
     only: Names | None = None
+    times: Times | None = None
 
 
 class BatchRequest(Struct, forbid_unknown_fields=True):
@@ -54,9 +60,10 @@ class BatchRequest(Struct, forbid_unknown_fields=True):
 
 
 class ClicksRequest(Struct, forbid_unknown_fields=True):
-    """New clicks of a user."""
+    """New clicks of a user, and when each was (`times`: seconds since 1970 or dates; null: now)."""
 
     clicks: Annotated[list[Name], Meta(min_length=1, max_length=MAX_CLICKS)]
+    times: Times | None = None
 
 
 class RefitRequest(Struct, forbid_unknown_fields=True):
@@ -272,16 +279,35 @@ class ErrorAnswer(Struct):
 
 def check_name(name: str, what: str) -> None:
     """Refuse a name that cannot be stored."""
-    if not 1 <= len(name) <= MAX_NAME or "\0" in name or not _is_text(name):
+    if not is_name(name):
         raise ServiceError(
             422, f"the name of {what} must have 1 to {MAX_NAME} letters, got {name[:40]!r}"
         )
 
 
-def _is_text(name: str) -> bool:
-    """Can it be written as UTF-8?"""
+def is_name(name: str) -> bool:
+    """Can it be stored: is it short, without NUL, and can it be written as UTF-8?"""
     try:
         name.encode()
     except UnicodeEncodeError:  # half of a pair of surrogates
         return False
-    return True
+    return 1 <= len(name) <= MAX_NAME and "\0" not in name
+
+
+def read_times(
+    times: Sequence[float | str] | None, clicks: Sequence[str]
+) -> Sequence[float] | None:
+    """When each click was, in seconds since 1970; None where no times were given."""
+    if times is None:
+        return None
+    if len(times) != len(clicks):
+        raise ServiceError(
+            422, f"times must have one for each click ({len(clicks)}), got {len(times)}"
+        )
+    try:
+        found = times_of_column(times, "times", is_named=True)[0] if times else []
+    except ValueError as error:
+        raise ServiceError(422, f"times: {error}") from None
+    if any(time != time for time in found):
+        raise ServiceError(422, "times must have one for each click, and some are empty")
+    return [float(time) for time in found]

@@ -20,7 +20,7 @@ from webhelp import Process, make_model, wait_until
 def test_old_and_new_clicks_are_joined():
     old = pm.Preferences.from_clicks({"ann": ["tea", "rum"], "bob": ["tea"]}, weights=[2, 1])
     new = [("ann", "ale"), ("ann", "tea"), ("eve", "rum"), ("eve", "gin")]
-    found = join_clicks(old, new)
+    found = join_clicks(old, [(*pair, 1e9) for pair in new])
     assert found.users.tolist() == ["ann", "bob", "eve"]
     assert found.items.tolist() == ["rum", "tea", "ale", "gin"]
     assert [found.items[found.clicks_of(row)].tolist() for row in range(3)] == [
@@ -32,9 +32,18 @@ def test_old_and_new_clicks_are_joined():
     assert join_clicks(old, []).codes.tolist() == old.codes.tolist()
 
 
+def test_times_of_the_store_are_joined_to_those_of_the_fit():
+    columns = {"user": ["ann", "ann"], "item": ["tea", "rum"], "time": [5.0, 6.0]}
+    old = pm.Preferences.from_clicks(columns)
+    new = [("ann", "ale", 9.0), ("ann", "tea", 2.0), ("eve", "rum", None)]
+    found = join_clicks(old, new)
+    assert str(found.times.tolist()) == "[6.0, 2.0, 9.0, nan]"  # rum, tea, ale; rum
+    assert join_clicks(pm.Preferences.from_clicks({"ann": ["tea", "rum"]}), new).times is None
+
+
 def test_names_that_are_numbers_stay_numbers():
     old = pm.Preferences.from_clicks({1: [10, 20], 2: [10]})
-    found = join_clicks(old, [("2", "20"), ("3", "30"), ("x", "010")])
+    found = join_clicks(old, [("2", "20", 1.0), ("3", "30", 2.0), ("x", "010", None)])
     assert found.users.tolist() == [1, 2, 3, "x"]
     assert found.items.tolist() == [10, 20, 30, "010"]
 

@@ -6,6 +6,7 @@ from pseudomallows.web.errors import ServiceError
 from pseudomallows.web.jobs import upload_file
 from pseudomallows.web.jobs.upload_file import UploadLimits, read_upload, store_parts
 from pseudomallows.web.stores.open import open_store
+from webhelp import pairs_in
 
 LIMITS = UploadLimits(rows=4, users=2, items=1)
 
@@ -61,10 +62,12 @@ def test_all_parts_are_stored(tmp_path, monkeypatch):
     clicks = read(tmp_path, "user,item\nann,tea\nann,rum\nbob,tea\n")
     store, sizes = open_store(str(tmp_path / "s.sqlite")), []
     add = store.add_part
-    store.add_part = lambda upload, pairs: sizes.append(len(pairs)) or add(upload, pairs)
+    store.add_part = lambda upload, pairs, *more: (
+        sizes.append(len(pairs)) or add(upload, pairs, *more)
+    )
     upload = store.begin_upload(*clicks.counts()[:2])
     store_parts(store, upload, clicks)
     store.finish_upload(upload)
     assert sizes == [2, 1]
-    assert sorted(store.all_clicks()) == [("ann", "rum"), ("ann", "tea"), ("bob", "tea")]
+    assert sorted(pairs_in(store)) == [("ann", "rum"), ("ann", "tea"), ("bob", "tea")]
     store.close()

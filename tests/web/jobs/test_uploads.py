@@ -12,7 +12,7 @@ from pseudomallows.web.jobs.upload_file import UploadLimits
 from pseudomallows.web.service import Limits
 from pseudomallows.web.stores import async_store
 from pseudomallows.web.stores.open import open_store
-from webhelp import Process, client_in, make_model, move, rows_of_clicks, wait_until
+from webhelp import Process, client_in, make_model, move, pairs_in, rows_of_clicks, wait_until
 
 
 @pytest.mark.parametrize("small", [10**6, 0], ids=["here", "in a process"])
@@ -88,7 +88,7 @@ def test_clicks_on_one_item_can_be_uploaded(tmp_path, monkeypatch, small, item):
         text = f"user,item\nzed,{item}\nann,{item}\n"
         answer = client.post("/upload?refit=false", content=text).json()
         assert (answer["users"], answer["items"], answer["clicks"]) == (2, 1, 2)
-        stored = client.app.service.store.blocking.all_clicks()
+        stored = pairs_in(client.app.service.store.blocking)
         assert sorted(stored) == [("ann", item), ("zed", item)]
         answer = client.post("/upload?refit=false", content="user,item\n,\n")
         assert answer.status_code == 422
@@ -119,14 +119,14 @@ def test_an_upload_cut_by_a_kill_is_never_seen_and_is_removed(address, tmp_path,
     thread.join()
     ((upload, (stage, rows)),) = store.left_over().items()
     assert (stage, rows < 200_000) == ("running", True)
-    assert (list(store.all_clicks()), store.n_clicks(), store.uploads()) == ([], 0, [])
+    assert (pairs_in(store), store.n_clicks(), store.uploads()) == ([], 0, [])
     monkeypatch.setattr(uploads, "STALE_SECONDS", 1.0)
     monkeypatch.setattr(uploads, "CLEAN_SECONDS", 0.2)
     with client_in(tmp_path, address) as client:
         wait_until(lambda: not store.left_over())
         answer = client.post("/upload?refit=false", content="user,item\nann,tea\nann,rum\n")
         assert answer.json()["upload"] == upload + 1
-    assert list(store.all_clicks()) == [("ann", "rum"), ("ann", "tea")]
+    assert pairs_in(store) == [("ann", "rum"), ("ann", "tea")]
     store.close()
 
 

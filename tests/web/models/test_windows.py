@@ -9,7 +9,7 @@ import numpy as np
 
 import pseudomallows as pm
 from pseudomallows.web.models import windows
-from pseudomallows.web.models.model import Model
+from pseudomallows.web.models.model import Clicked, Model
 from pseudomallows.web.models.windows import Windows
 from webhelp import make_model
 
@@ -71,7 +71,7 @@ def test_many_different_k_do_not_fill_the_memory_and_the_answers_stay_right(tmp_
     monkeypatch.setattr(windows, "TABLE_BYTES", 2 * one_window)
     other = pm.load(tmp_path / "m.pm")
     for k in [*range(1, 9), 3]:
-        items, probabilities, _ = model.best(np.array([4, 7], dtype=np.int32), k)
+        items, probabilities, _ = model.best(Clicked(np.array([4, 7], dtype=np.int32)), k)
         expected = pm.recommend(other, k, clicks={"x": ["item 4", "item 7"]})
         assert items == expected.items[0].tolist()
         assert np.array_equal(probabilities, expected.probabilities[0], equal_nan=True)
@@ -82,13 +82,15 @@ def test_threads_get_right_answers_with_room_for_one_window_only(tmp_path, monke
     monkeypatch.setattr(windows, "TABLE_BYTES", 1)
     posterior = make_model(tmp_path / "m.pm", method="pseudo", n_clusters=2, n_items=8)
     model, codes = Model(posterior, 1), np.array([4, 7], dtype=np.int32)
-    expected = {k: Model(pm.load(tmp_path / "m.pm"), 1).best(codes, k) for k in range(1, 5)}
+    expected = {
+        k: Model(pm.load(tmp_path / "m.pm"), 1).best(Clicked(codes), k) for k in range(1, 5)
+    }
 
     def ask(number):
         k = 1 + number % 4
-        return model.best(codes, k) == expected[k]
+        return model.best(Clicked(codes), k) == expected[k]
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(ask, range(60)))
-    model.best(codes, 10)
+    model.best(Clicked(codes), 10)
     assert list(model._windows._used) == [8]

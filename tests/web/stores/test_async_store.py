@@ -7,13 +7,13 @@ import os
 from pseudomallows.web.stores import async_store
 from pseudomallows.web.stores.async_store import AsyncStore
 from pseudomallows.web.stores.open import open_store
-from webhelp import client_in, move, run_sql, wait_until
+from webhelp import client_in, move, pairs_in, run_sql, wait_until
 
 
 def test_many_large_requests_are_not_one_large_commit(tmp_path):
     store = open_store(str(tmp_path / "s.sqlite"))
     behind, sizes, add = AsyncStore(store), [], store.add
-    store.add = lambda pairs: sizes.append(len(pairs)) or add(pairs)
+    store.add = lambda pairs, *more: sizes.append(len(pairs)) or add(pairs, *more)
 
     async def write_all():
         items = [f"item {number}" for number in range(3000)]
@@ -71,7 +71,7 @@ def test_what_is_refused_while_the_file_is_gone_is_not_done(tmp_path, monkeypatc
         client.post("/users/user 1/clicks", json=add)
         upload = client.post("/upload?refit=false", content=file).json()["upload"]
         store = client.app.service.store.blocking
-        before = list(store.all_clicks()), store.counts(), store.uploads()
+        before = pairs_in(store), store.counts(), store.uploads()
         move(path, away)
         for answer in (
             client.post("/users/bob/clicks", json=add),
@@ -87,7 +87,7 @@ def test_what_is_refused_while_the_file_is_gone_is_not_done(tmp_path, monkeypatc
         assert (answer.status_code, answer.headers["x-stored-clicks"]) == (200, "missing")
         move(away, path)
         wait_until(lambda: client.get("/healthz").status_code == 200)
-        assert (list(store.all_clicks()), store.counts(), store.uploads()) == before
+        assert (pairs_in(store), store.counts(), store.uploads()) == before
         assert store.left_over() == {}
         assert client.get("/users/ann/recommendations").status_code == 200
 
@@ -99,8 +99,8 @@ def test_clicks_that_cannot_be_read_back_may_be_stored(tmp_path):
         store = client.app.service.store.blocking
         add = store.add
 
-        def add_and_go(pairs):
-            add(pairs)
+        def add_and_go(*clicks):
+            add(*clicks)
             move(path, away)
 
         store.add = add_and_go

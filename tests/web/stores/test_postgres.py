@@ -4,10 +4,11 @@ import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from pseudomallows.web.errors import ServiceError
+from pseudomallows.web.errors import ServiceError, StoreError
 from pseudomallows.web.stores import async_store
 from pseudomallows.web.stores import postgres as postgres_module
 from pseudomallows.web.stores.open import open_store
@@ -92,3 +93,60 @@ def test_a_frozen_postgresql_is_503_in_time_and_comes_back(postgres, tmp_path, m
                 os.kill(pid, signal.SIGCONT)
         wait_until(lambda: client.get("/healthz").status_code == 200)
         assert client.post("/users/ann/clicks", json=add).status_code == 200
+
+
+def test_a_name_that_postgresql_cannot_take_is_no_outage(postgres, tmp_path):
+    with client_in(tmp_path, postgres) as client:
+        assert client.post("/users/ann/clicks", json={"clicks": ["item 1"]}).status_code == 200
+        for _ in range(5):
+            asked = {"users": [{"id": "a\0b"}, {"id": "ann"}]}
+            answer = client.post("/recommend/batch", json=asked)
+            bad, good = answer.json()["answers"]
+            assert "the name of a user" in bad["error"]
+            assert good["recommendations"]
+            assert "x-stored-clicks" not in answer.headers
+            assert client.get("/healthz").status_code == 200
+    store = open_store(postgres)
+    with pytest.raises(ServiceError) as error:
+        store.clicks_of(["a\0b"])
+    assert (error.value.status, isinstance(error.value, StoreError)) == (422, False)
+    store.close()
+
+
+def test_the_password_may_come_from_the_environment_or_a_file(postgres, tmp_path, monkeypatch):
+    """And so is in no list of processes."""
+    import psycopg
+
+    for name in ("PGPASSWORD", "PGPASSFILE"):
+        monkeypatch.delenv(name, raising=False)
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS secretive")
+        connection.execute("CREATE ROLE secretive SUPERUSER LOGIN PASSWORD 'sesame'")
+        rules = Path(connection.execute("SHOW hba_file").fetchone()[0])
+        before = rules.read_text()
+        rules.write_text("host all secretive all scram-sha-256\n" + before)
+        connection.execute("SELECT pg_reload_conf()")
+        address = postgres.replace("pm@", "secretive@")
+        try:
+            wait_until(lambda: not can_open(address))
+            monkeypatch.setenv("PGPASSWORD", "sesame")
+            assert can_open(address)
+            monkeypatch.delenv("PGPASSWORD")
+            file = tmp_path / "passwords"
+            file.write_text("*:*:*:secretive:sesame\n")
+            file.chmod(0o600)
+            monkeypatch.setenv("PGPASSFILE", str(file))
+            assert can_open(address)
+            monkeypatch.delenv("PGPASSFILE")
+            assert can_open(f"{address}?passfile={file}")
+        finally:
+            rules.write_text(before)
+            connection.execute("SELECT pg_reload_conf()")
+
+
+def can_open(address):
+    try:
+        open_store(address).close()
+    except ValueError:
+        return False
+    return True

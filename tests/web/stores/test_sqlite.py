@@ -12,7 +12,7 @@ from pseudomallows.web.errors import ServiceError
 from pseudomallows.web.stores.open import open_store
 from pseudomallows.web.stores.sqlite import SqliteStore
 from pseudomallows.web.stores.store import CLICKS_OF
-from webhelp import Client, make_model, move, run_sql
+from webhelp import Client, make_model, move, pairs_in, run_sql
 
 
 def test_clicks_of_a_user_are_looked_up_not_searched_for(tmp_path):
@@ -66,7 +66,7 @@ def test_a_full_disk_is_507_and_nothing_is_lost(tmp_path):
     assert last.status_code == 507
     assert "the disk of the store is full: nothing was stored" in last.json()["error"]
     store = open_store(str(tmp_path / "s.sqlite"))
-    assert dict(store.all_clicks()) == kept
+    assert dict(pairs_in(store)) == kept
     store.close()
 
 
@@ -104,5 +104,5 @@ def test_a_full_file_system_is_507_and_nothing_is_lost(tmp_path):
     finally:
         subprocess.run(["umount", small], check=True)
     store = open_store(str(tmp_path / "copy" / "s.sqlite"))
-    assert dict(store.all_clicks()) == kept
+    assert dict(pairs_in(store)) == kept
     store.close()

@@ -8,6 +8,8 @@ The request is one line of JSON on standard input; how far it is goes to standar
 of JSON each time. When standard input ends, the service has gone, and so does this.
 """
 
+import os
+import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -24,7 +26,7 @@ from ...preferences.inputs.clicks import clicks_of_pairs
 from ..errors import StoreError
 from ..models.versions import Versions
 from ..stores.open import open_store
-from ..stores.store import Pair
+from ..stores.store import Click
 from .child import end_with_the_service, let_requests_go_first, read_line, say
 
 
@@ -43,9 +45,20 @@ def main() -> int:
         say({"error": f"the store failed: {error.reason}"})
         return 1
     except (ValueError, TypeError, OSError, MemoryError) as error:
-        say({"error": str(error) or type(error).__name__})
+        print(repr(error), file=sys.stderr)  # for the log
+        say({"error": _without_folders(error, request)})
         return 1
     return 0
+
+
+def _without_folders(error: Exception, request: dict[str, Any]) -> str:
+    """What went wrong; where the files of the service are is not for everybody."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    words = str(error) or type(error).__name__
+    for path in (request["model"], os.path.abspath(request["store"]), request["store"]):
+        words = words.replace(os.path.join(os.path.dirname(path), ""), "") if path else words
+    return words
 
 
 def _say_progress(done: int, total: int) -> None:
@@ -73,6 +86,12 @@ def refit(
             newer = fit_again(posterior, prefs, rng=_next_seed(posterior), progress=progress)
         else:
             newer = fit(prefs, progress=progress, **_options(posterior, method, clusters))
+    store = open_store(request["store"])
+    try:
+        if store.forgotten() > changes:
+            raise ValueError("a user was removed while this refit ran: refit again")
+    finally:
+        store.close()
     newer.settings["stored_clicks"], newer.settings["stored_changes"] = n_stored, changes
     return newer
 
@@ -118,12 +137,16 @@ def _options(posterior: Fit, method: str | None, clusters: int | str | None) -> 
     return options
 
 
-def join_clicks(old: Clicks, pairs: Iterable[Pair]) -> Clicks:
-    """The clicks of a fit with new ones, whose names are text; new users and items come last."""
+def join_clicks(old: Clicks, clicks: Iterable[Click]) -> Clicks:
+    """The clicks of a fit with new ones, whose names are text; new users and items come last. Times
+    count if the fit has them."""
     users, items = _Names(old.users), _Names(old.items)
     rows = [np.repeat(np.arange(old.n_users), old.n_clicks)]
     codes = [old.codes.astype(np.int64)]
-    new = [(users.code(user), items.code(item)) for user, item in pairs]
+    new, when = list[tuple[int, int]](), list[float]()
+    for user, item, time in clicks:
+        new.append((users.code(user), items.code(item)))
+        when.append(np.nan if time is None else time)
     if new:
         added = np.array(new)
         rows.append(added[:, 0])
@@ -132,8 +155,8 @@ def join_clicks(old: Clicks, pairs: Iterable[Pair]) -> Clicks:
     weights[: old.n_users] = old.weights
     every = np.concatenate(rows), np.concatenate(codes)
     times = None
-    if old.times is not None:  # the store has none
-        times = np.concatenate([old.times, np.full(len(new), np.nan)])
+    if old.times is not None:
+        times = np.concatenate([old.times, when])
     return clicks_of_pairs(*every, weights, users.array(), items.array(), times)
 
 

@@ -120,10 +120,14 @@ class Refits:
             elif code == 0 and job.saved is not None:
                 await self._saved(job.saved)
                 state = "done"
-            elif job.error is None:
+            else:
                 ended = f"by signal {-code}" if code < 0 else f"with code {code}"
-                job.error = f"the process of the refit ended {ended}; the old model serves on"
+                why = f"the process of the refit ended {ended}; the old model serves on"
+                job.error = job.error or why
                 log.error("refit %s ended %s: %s", job.name, ended, said[-2000:])
+        except ServiceError as error:
+            job.error = error.words
+            log.warning("refit %s: %s", job.name, error.words)
         except Exception:
             job.error = job.error or "the new version could not be taken into use; see the log"
             log.exception("refit %s", job.name)

@@ -95,17 +95,18 @@ def _check_size(most: int, size: int, option: str, what: str) -> None:
 
 def store_parts(store: Store, upload: int, clicks: UploadClicks) -> None:
     """Store the clicks of an upload, and leave room between the parts for clicks of others."""
-    for part in _parts(clicks):
+    for part, times in _parts(clicks):
         started = time.monotonic()
-        store.add_part(upload, part)
+        store.add_part(upload, part, times)
         time.sleep(min(time.monotonic() - started, MAX_PAUSE))
 
 
-def _parts(clicks: UploadClicks) -> Iterator[list[Pair]]:
-    """User and item of each click, some at a time."""
-    codes, starts = clicks.clicks.codes, clicks.clicks.starts
+def _parts(clicks: UploadClicks) -> Iterator[tuple[list[Pair], list[float] | None]]:
+    """User and item of each click, some at a time, and their times, if the file has them."""
+    codes, starts, when = clicks.clicks.codes, clicks.clicks.starts, clicks.clicks.times
     for first in range(0, len(codes), PART):
         part = codes[first : first + PART]
         rows = np.searchsorted(starts, np.arange(first, first + len(part)), side="right") - 1
         pairs = zip(rows.tolist(), part.tolist(), strict=True)
-        yield [(clicks.users[row], clicks.items[code]) for row, code in pairs]
+        times = None if when is None else when[first : first + PART].tolist()
+        yield [(clicks.users[row], clicks.items[code]) for row, code in pairs], times

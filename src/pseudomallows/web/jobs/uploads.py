@@ -5,9 +5,11 @@ import contextlib
 import json
 import logging
 import math
+import os
 import sys
+import tempfile
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -41,26 +43,52 @@ class Uploads:
 
     command: Sequence[str] = (sys.executable, "-m", "pseudomallows.web.jobs.upload_process")
 
-    def __init__(self, store: AsyncStore, address: str, limits: UploadLimits):
-        self.store, self.address, self.limits = store, address, limits
+    def __init__(self, store: AsyncStore, address: str, limits: UploadLimits, folder: Path):
+        self.store, self.address, self.limits, self._folder = store, address, limits, folder
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="uploads")
         self._cleaner = ThreadPoolExecutor(1, thread_name_prefix="cleaner")
         self._turn = asyncio.Lock()
-        self._n_under_way = 0
+        self._under_way: dict[Path, set[str]] = {}  # files, and users who were removed meanwhile
+        self._clear_folder()
         self._mine = set[int]()
         self._given_up = set[int]()  # that could not be removed, as the store had failed
         self._seen: dict[int, tuple[int, float]] = {}  # rows of unfinished ones, and since when
 
+    def _clear_folder(self) -> None:
+        """Remove the files that a killed service has left."""
+        for path in self._folder.glob("*.csv"):
+            with contextlib.suppress(OSError), path.open("rb") as file:
+                if _take_alone(file.fileno()):
+                    path.unlink()
+
     @contextlib.contextmanager
-    def place(self) -> Any:
-        """Room for one more upload, from its first byte to its last click."""
-        if self._n_under_way >= MAX_UPLOADS:
+    def place(self) -> Iterator[Path]:
+        """Room for one more upload, from its first byte to its last click: an empty file."""
+        if len(self._under_way) >= MAX_UPLOADS:
             raise ServiceError(503, "too many uploads are under way: try again", RETRY)
-        self._n_under_way += 1
         try:
-            yield
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            handle, name = tempfile.mkstemp(".csv", dir=self._folder)  # of mode 0600
+        except OSError as error:
+            words = f"the service cannot keep the file while it reads it: {error.strerror}"
+            raise ServiceError(507, words) from None
+        path = Path(name)
+        self._under_way[path] = set()
+        try:
+            _take_alone(handle)
+            yield path
         finally:
-            self._n_under_way -= 1
+            del self._under_way[path]
+            path.unlink(missing_ok=True)
+            os.close(handle)
+
+    async def remove_user(self, user: str) -> int:
+        """Remove all stored clicks of a user, and keep uploads under way from bringing them back;
+        how many there were."""
+        for removed in self._under_way.values():
+            removed.add(user)
+        mine = tuple(self._mine)
+        return await self.store.ask(lambda store: store.remove_user(user, mine))
 
     async def take(self, path: Path, known: Collection[str]) -> Uploaded:
         """Read a file and keep its clicks, whole or not at all."""
@@ -81,7 +109,7 @@ class Uploads:
         loop = asyncio.get_running_loop()
         clicks = await loop.run_in_executor(self._pool, read_upload, path, self.limits, known)
         counts = clicks.counts()
-        async with self._begun(*counts[:2]) as upload:
+        async with self._begun(path, *counts[:2]) as upload:
             await self._ask(lambda store: store_parts(store, upload, clicks))
         return Uploaded(upload, *counts, clicks.warnings)
 
@@ -97,7 +125,7 @@ class Uploads:
             request = {"path": str(path), "limits": self.limits, "store": self.address}
             said = await self._tell(process, request | {"known": list(known)})
             users, items, clicks = said["counts"]
-            async with self._begun(users, items) as upload:
+            async with self._begun(path, users, items) as upload:
                 await self._tell(process, upload)
             return Uploaded(upload, users, items, clicks, said["warnings"])
         finally:
@@ -128,13 +156,15 @@ class Uploads:
         return said
 
     @contextlib.asynccontextmanager
-    async def _begun(self, users: int, items: int) -> Any:
+    async def _begun(self, path: Path, users: int, items: int) -> Any:
         """The number of an upload that counts once all went well."""
         upload = await self._ask(lambda store: store.begin_upload(users, items))
         self._mine.add(upload)
         try:
             yield upload
-            await self._ask(lambda store: store.finish_upload(upload))
+            # the set itself: it is read when the store lets nobody remove users any more
+            removed = self._under_way[path]
+            await self._ask(lambda store: store.finish_upload(upload, removed))
         except BaseException:
             self._given_up.add(upload)
             with contextlib.suppress(ServiceError):
@@ -162,6 +192,7 @@ class Uploads:
                     step = partial(_clean_step, upload)
                     while await self.store.ask(step, pool=self._cleaner):
                         await asyncio.sleep(PAUSE)
+                await self.store.ask(lambda store: store.scrub(), pool=self._cleaner)
             await asyncio.sleep(CLEAN_SECONDS)
 
     def _to_clean(self, store: Any) -> list[int]:
@@ -189,6 +220,19 @@ class Uploads:
         """Wait for nothing."""
         for pool in (self._pool, self._cleaner):
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _take_alone(handle: int) -> bool:
+    """Lock a file until it is closed; False if another process has."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # pragma: no cover (Windows removes no file that is open)
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _clean_step(upload: int, store: Any) -> bool:

@@ -39,7 +39,7 @@ def check_model(model: Model, store: Store) -> CheckAnswer:
 
 def _new_clicks(model: Model, store: Store) -> Clicks | None:
     """All stored clicks of those who clicked something new last, by the names of the model."""
-    rows, codes, times = list[int](), list[int](), list[int]()
+    rows, codes, times = list[int](), list[int](), list[float]()
     users = list(_users_with_new(model, store))
     for first in range(0, len(users), USERS_AT_ONCE):
         for user, item, time in store.timed_clicks_of(users[first : first + USERS_AT_ONCE]):
@@ -50,7 +50,7 @@ def _new_clicks(model: Model, store: Store) -> Clicks | None:
     if not rows:
         return None
     names = model.clicks.weights, model.clicks.users, model.clicks.items
-    return clicks_of_pairs(np.array(rows), np.array(codes), *names, np.array(times, dtype=float))
+    return clicks_of_pairs(np.array(rows), np.array(codes), *names, np.array(times))
 
 
 def _users_with_new(model: Model, store: Store) -> Iterator[str]:

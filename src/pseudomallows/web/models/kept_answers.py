@@ -1,11 +1,12 @@
 """Answers that were given before, to be given again."""
 
 from collections import OrderedDict
+from collections.abc import Hashable
 
 ANSWER_BYTES = 32 * 2**20  # of all answers: some 40,000 of ten items
 OVERHEAD = 200  # bytes of Python's objects around an answer and its key
 
-Key = tuple[int, bytes] | tuple[int, bytes, bytes]  # k, clicks or a row of the fit, what else
+Key = tuple[Hashable, ...]  # all that an answer depends on, each for itself
 
 
 class KeptAnswers:
@@ -37,4 +38,4 @@ class KeptAnswers:
 
 def _size(key: Key, answer: bytes) -> int:
     """Bytes that an answer takes."""
-    return len(answer) + sum(map(len, key[1:])) + OVERHEAD
+    return len(answer) + sum(len(part) for part in key if isinstance(part, bytes)) + OVERHEAD

@@ -31,6 +31,15 @@ ONE = Threads(1)  # the other cores are for requests
 N_REASONS = 5  # of an item; what is left is summed up
 
 
+class Clicked(NamedTuple):
+    """What someone has clicked: sorted codes; when each was, where the fit weighs old clicks less;
+    and the row of a user of whom the fit knows all of them."""
+
+    codes: NDArray[np.int32]
+    times: NDArray[np.float64] | None = None
+    row: int | None = None
+
+
 class Question(NamedTuple):
     """What is asked for, whoever asks: how many items, what may be shown, and with reasons?"""
 
@@ -43,13 +52,14 @@ class Question(NamedTuple):
         """Is it asked for k items and no more?"""
         return self.choice is None and not self.reasons
 
-    def key(self, codes: NDArray[np.int32], row: int | None = None) -> Key:
+    def key(self, clicked: Clicked) -> Key:
         """By which an answer is kept."""
-        who = codes.tobytes() if row is None else f"row {row}".encode()
-        if self.is_plain:
-            return self.k, who
-        hidden = b"" if self.choice is None else np.packbits(self.choice.hidden).tobytes()
-        return self.k, who, hidden + (b"why" if self.reasons else b"")
+        codes, times, row = clicked
+        who: Key = (row,)
+        if row is None:
+            who = (codes.tobytes(), None if times is None else times.tobytes())
+        hidden = None if self.choice is None else np.packbits(self.choice.hidden).tobytes()
+        return self.k, hidden, self.reasons, *who
 
 
 class Model:
@@ -67,6 +77,7 @@ class Model:
         self.user_names = _as_text(posterior.users, "users")
         self.codes = {name: code for code, name in enumerate(self.item_names)}
         self.rows = {name: row for row, name in enumerate(self.user_names)}
+        self.uses_times = isinstance(posterior, PersonalFit) and posterior.recency is not None
         self.summary = Summary(posterior, self.clicks, self.item_names)
         self.answers = KeptAnswers()
         self._recommender = recommender_of(posterior)
@@ -85,11 +96,12 @@ class Model:
         deadline = time.perf_counter() + seconds
         while left and time.perf_counter() < deadline:
             self.prepare_size(left.pop(0))
-        codes = np.zeros(1, dtype=np.int32)
+        clicked = self.clicked([self.item_names[0]])
         if self.clicks.n_users:  # none are kept of a fit of parts
-            codes = self.clicks.clicks_of(int(np.argmax(self.clicks.n_clicks > 0)))
+            row = int(np.argmax(self.clicks.n_clicks > 0))
+            clicked = self.clicked_in_fit(row)._replace(row=None)
         for k in (WINDOW, WINDOW, *self._corrected_window()):  # the first of each kind compiles
-            self.best(codes, k)
+            self.best(clicked, k)
         return left
 
     def _corrected_window(self) -> list[int]:
@@ -147,6 +159,40 @@ class Model:
             )
         return Question(k, Choice(hidden), reasons)
 
+    def clicked(self, names: Sequence[str], times: Sequence[float] | None = None) -> Clicked:
+        """Clicks by names, each at the first of its times; without times, the newest is last."""
+        codes = self.codes_of(names)
+        if not self.uses_times:
+            return Clicked(codes)
+        when = np.full(len(codes), np.nan)
+        places = np.searchsorted(codes, [self.codes[name] for name in names])
+        np.fmin.at(when, places, np.arange(float(len(names))) if times is None else times)
+        return Clicked(codes, when)
+
+    def clicked_in_fit(self, row: int) -> Clicked:
+        """The clicks of a user of the fit."""
+        return Clicked(self.clicks.clicks_of(row), self._times_in_fit(row), row)
+
+    def _times_in_fit(self, row: int) -> NDArray[np.float64] | None:
+        if not self.uses_times or self.clicks.times is None:
+            return None
+        return self.clicks.times[self.clicks.starts[row] : self.clicks.starts[row + 1]]
+
+    def clicked_by(self, user: str, stored: Sequence[tuple[str, float]]) -> Clicked:
+        """The clicks of a user of the fit, of the store (items and times), or of both."""
+        row = self.rows.get(user)
+        if row is None and not stored:
+            raise ServiceError(404, f"no user is named {user[:80]!r}: post some clicks first")
+        fitted = self.clicks_of(user)
+        known = set(fitted)
+        new = [each for each in stored if each[0] in self.codes and each[0] not in known]
+        if row is not None and not new:
+            return self.clicked_in_fit(row)
+        times = None if row is None else self._times_in_fit(row)
+        when = [np.nan] * len(fitted) if times is None else times.tolist()
+        names = [*fitted, *(item for item, _ in new)]
+        return self.clicked(names, [*when, *(time for _, time in new)])
+
     def clicks_of(self, user: str) -> list[str]:
         """What a user had clicked when the model was fitted; nothing, if it knows no such user."""
         row = self.rows.get(user)
@@ -156,23 +202,24 @@ class Model:
 
     # Recommendations
 
-    def quick_answer(self, codes: NDArray[np.int32], asked: Question) -> bytes | None:
+    def quick_answer(self, clicked: Clicked, asked: Question) -> bytes | None:
         """The answer as JSON, or None if it would take long."""
-        key, window = asked.key(codes), self._window(asked.k)
-        answer, is_short = self.answers.get(key), asked.is_plain and len(codes) <= QUICK_CLICKS
+        key, window, n_clicks = asked.key(clicked), self._window(asked.k), len(clicked.codes)
+        answer = self.answers.get(key)
+        is_short = asked.is_plain and clicked.row is None and n_clicks <= QUICK_CLICKS
         if answer is None and window in self._quick and is_short:
             with self._windows.using(window):
-                if self._recommender.is_ready(len(codes), window):
-                    answer = self.answers.put(key, self.answer(codes, asked))
+                if self._recommender.is_ready(n_clicks, window):
+                    answer = self.answers.put(key, self.answer(clicked, asked))
         return answer
 
-    def answer(self, codes: NDArray[np.int32], asked: Question, row: int | None = None) -> bytes:
-        """The answer as JSON; `row` is that of a user of the fit."""
-        items, probabilities, memberships = self.best(codes, asked.k, row, asked.choice)
+    def answer(self, clicked: Clicked, asked: Question) -> bytes:
+        """The answer as JSON."""
+        items, probabilities, memberships = self.best(clicked, asked.k, asked.choice)
         shown = [item for item in items if item >= 0]
         reasons: Sequence[list[Reason] | None] = [None] * len(shown)
         if asked.reasons and shown:
-            reasons = self._reasons(codes, shown, self._window(asked.k), row)
+            reasons = self._reasons(clicked, shown, self._window(asked.k))
         rows = [
             Recommendation(self.item_names[item], probability, why)
             for item, probability, why in zip(
@@ -181,12 +228,11 @@ class Model:
         ]
         return encode(RecommendAnswer(rows, memberships))
 
-    def _reasons(
-        self, codes: NDArray[np.int32], items: list[int], window: int, row: int | None
-    ) -> list[list[Reason]]:
+    def _reasons(self, clicked: Clicked, items: list[int], window: int) -> list[list[Reason]]:
         """Why each of these items: the weightiest reasons, and what is left as one."""
+        codes, times, row = clicked
         rows = None if row is None else np.array([row])
-        users = Users(clicks_of_one(codes, self.posterior.items), rows)
+        users = Users(clicks_of_one(codes, self.posterior.items, times=times), rows)
         with self._windows.using(window):
             found = reasons_of_one(self.posterior, users, np.array(items), window)
         totals = np.maximum(np.abs(found.amounts).sum(axis=0), 1e-300)
@@ -206,18 +252,14 @@ class Model:
         return answer
 
     def best(
-        self,
-        codes: NDArray[np.int32],
-        k: int,
-        row: int | None = None,
-        choice: Choice | None = None,
+        self, clicked: Clicked, k: int, choice: Choice | None = None
     ) -> tuple[list[int], list[float], list[float] | None]:
         """Items, probabilities, memberships: those of `recommend` and `memberships`."""
-        window = self._window(k)
+        window, (codes, times, row) = self._window(k), clicked
         with self._windows.using(window):
             is_ready = self._recommender.is_ready(len(codes), window)
             started = time.thread_time()
-            best = best_of_one(self.posterior, codes, row, window, choice)
+            best = best_of_one(self.posterior, codes, row, window, choice, times)
             if choice is not None:  # says nothing about plain questions
                 return best
             if time.thread_time() - started > QUICK_SECONDS:

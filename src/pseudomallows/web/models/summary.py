@@ -44,15 +44,15 @@ class Summary:
         self._by_count = np.argsort(-self._counts, kind="stable").tolist()
         self._folded = [name.casefold() for name in item_names]
         self._making = threading.Lock()  # held for seconds: a report takes that long
-        self._made: dict[Any, Any] = {}
+        self.made: dict[Any, Any] = {}
 
     def _once(self, name: Any, make: Callable[[], T]) -> T:
         """What is made at the first question, and kept."""
-        if name not in self._made:
+        if name not in self.made:
             with self._making:
-                if name not in self._made:
-                    self._made[name] = make()
-        made: T = self._made[name]
+                if name not in self.made:
+                    self.made[name] = make()
+        made: T = self.made[name]
         return made
 
     def verdict(self) -> tuple[str, str]:

@@ -4,6 +4,7 @@ Each is written whole before it gets its number, and none is ever changed. A ver
 settings, the digest of the MODEL it was made from: for another MODEL it does not count.
 """
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -45,26 +46,38 @@ class Versions:
             raise ValueError(f"{self.path(number)} was made from another {self.model.name}")
         return posterior
 
-    def newest(self, above: int = 0) -> tuple[int, Fit] | None:
-        """The newest good version with a number above; bad ones are skipped, with a line."""
-        for number in [*reversed(self.numbers()), 1]:
-            if number <= above:
-                return None
+    def newest(self, forgotten: int = 0) -> tuple[int, Fit]:
+        """The newest good version; bad ones are skipped, with a line, and then those as well that
+        may know users who were removed since (see `Store.forgotten`)."""
+        newest = max([1, *self.numbers()])
+        for number in reversed(self.numbers()):
             try:
-                return number, self.load(number)
+                posterior = self.load(number)
+                if number == newest or known_changes(posterior) >= forgotten:
+                    return number, posterior
+                log.warning("version %d is skipped: it may know users removed since", number)
             except (ValueError, OSError) as error:
-                if number == 1:
-                    raise
                 log.warning("version %d is skipped: %s", number, error)
-        return None
+        return 1, self.load(1)
+
+    def drop_outdated(self, forgotten: int, below: int) -> None:
+        """Remove the versions with lower numbers that may know users who were removed since."""
+        for number in self.numbers():  # the oldest have learned first
+            with contextlib.suppress(ValueError, OSError):
+                if number >= below or known_changes(self.load(number)) >= forgotten:
+                    return
+                self.path(number).unlink()
+                log.info("version %d is removed, as it may know users removed since", number)
 
     def save(self, posterior: Fit) -> int:
         """Write a new version, whole, and give it the next number."""
         posterior.settings[ORIGIN] = {"base": self.digest}
-        self.folder.mkdir(exist_ok=True)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
         draft = self.folder / f".draft-{os.getpid()}.pm"
         try:
+            draft.touch(mode=0o600)
             posterior.save(draft)
+            draft.chmod(0o600)
             return self._number(draft)
         finally:
             draft.unlink(missing_ok=True)
@@ -84,6 +97,12 @@ class Versions:
         finally:
             os.close(folder)
         return number
+
+
+def known_changes(posterior: Fit) -> int:
+    """How many clicks had been added to the store or removed when a version was fitted."""
+    settings = posterior.settings
+    return int(settings.get("stored_changes", settings.get("stored_clicks", 0)))
 
 
 def _origin(posterior: Fit) -> dict[str, Any]:

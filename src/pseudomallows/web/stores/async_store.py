@@ -12,7 +12,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
 from ..errors import RETRY, ServiceError, StoreError
-from .store import Pair, Store, T
+from .store import Store, T
 
 log = logging.getLogger("pseudomallows")
 MAX_BATCH, MAX_PAIRS = 500, 20_000  # requests and clicks of one commit: none takes long
@@ -55,8 +55,9 @@ class Health:
 class NewClicks:
     """Clicks of a user to store, and the request that waits for it."""
 
-    def __init__(self, user: str, items: Sequence[str]):
-        self.user, self.pairs = user, [(user, item) for item in items]
+    def __init__(self, user: str, items: Sequence[str], times: Sequence[float]):
+        self.user = user
+        self.clicks = [(user, item, time) for item, time in zip(items, times, strict=True)]
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[list[str]] = self.loop.create_future()
 
@@ -75,14 +76,21 @@ class AsyncStore:
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="reader")
         self._checker = ThreadPoolExecutor(1, thread_name_prefix="checker")
 
-    async def add(self, user: str, items: Sequence[str]) -> list[str]:
-        """Store clicks of a user; all stored clicks of the user, once they are on the disk."""
+    async def add(
+        self, user: str, items: Sequence[str], times: Sequence[float] | None = None
+    ) -> list[str]:
+        """Store clicks of a user, by default of now, in the order given; all stored clicks of the
+        user, once they are on the disk."""
+        if times is None:
+            now = time.time()
+            times = [now + 1e-6 * place for place in range(len(items))]
         if self._queue.qsize() >= MAX_WAITING:
             raise ServiceError(503, "too many clicks are waiting for the store: try again", RETRY)
-        task = NewClicks(user, items)
+        task = NewClicks(user, items, times)
         self._queue.put(task)
         try:
-            return await asyncio.wait_for(task.future, PATIENCE)
+            async with asyncio.timeout(PATIENCE):
+                return await task.future
         except TimeoutError:
             raise self._late(PATIENCE) from None
 
@@ -98,7 +106,8 @@ class AsyncStore:
         loop = asyncio.get_running_loop()
         answer = loop.run_in_executor(pool or self._readers, work, self.blocking)
         try:
-            return await asyncio.wait_for(answer, seconds)
+            async with asyncio.timeout(seconds):  # `wait_for` may swallow that a task is to end
+                return await answer
         except TimeoutError:
             raise self._late(seconds) from None
         except StoreError as error:
@@ -145,8 +154,9 @@ class AsyncStore:
             answers: Any
             try:
                 answers = self._store_batch(batch)
-            except StoreError as error:
-                self.health.failed(error)
+            except ServiceError as error:
+                if isinstance(error, StoreError):
+                    self.health.failed(error)
                 answers = error
             except Exception as error:
                 log.exception("while clicks were stored")
@@ -162,7 +172,7 @@ class AsyncStore:
         first = self._queue.get()
         if first is None:
             return None
-        batch, n_pairs = [first], len(first.pairs)
+        batch, n_pairs = [first], len(first.clicks)
         while len(batch) < MAX_BATCH and n_pairs < MAX_PAIRS:
             try:
                 task = self._queue.get_nowait()
@@ -172,18 +182,16 @@ class AsyncStore:
                 self._queue.put(None)
                 break
             batch.append(task)
-            n_pairs += len(task.pairs)
+            n_pairs += len(task.clicks)
         return batch
 
     def _store_batch(self, batch: list[NewClicks]) -> dict[str, list[str]]:
         waited_for = [task for task in batch if not task.future.done()]  # others were told no
-        pairs: Sequence[Pair] = list(
-            dict.fromkeys(itertools.chain.from_iterable(task.pairs for task in waited_for))
-        )
+        clicks = list(itertools.chain.from_iterable(task.clicks for task in waited_for))
         if len(waited_for) > 1:
             # sorted: two processes take the rows in the same order, and never wait in a circle
-            pairs = sorted(pairs)
-        self.blocking.add(pairs)
+            clicks = sorted(clicks)
+        self.blocking.add([click[:2] for click in clicks], [click[2] for click in clicks])
         try:
             return self.blocking.clicks_of([task.user for task in waited_for])
         except StoreError as error:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import StoreError
-from .store import EACH_ONCE, Pair, Run, Store, T
+from ..errors import ServiceError, StoreError
+from .store import EACH_ONCE, Click, Run, Store, T
 
 LOCK = 7_305_011  # any number; held while tables are made, uploads finished or removed
 SERVER_SECONDS = 4.0  # for a statement, as the server counts
@@ -26,7 +26,7 @@ NAMES = {  # how PostgreSQL says what the statements of `store` leave open
     "without_number": "",
     "is_one": "= ANY(%s)",
 }
-PAIRS = "unnest(%s::text[], %s::text[]) AS pairs"  # one statement for any number of rows
+ROWS = "unnest(%s::text[], %s::text[], %s::float8[]) AS rows"  # one statement for any number
 OPTIONS = {  # of the connection: the other end is given up after about CLIENT_SECONDS
     "connect_timeout": 5,
     "tcp_user_timeout": 6000,
@@ -105,18 +105,20 @@ class PostgresStore(Store):
     def _known_problems(self) -> Iterator[None]:
         try:
             yield
+        except self._psycopg.DataError as error:  # a fault of what was asked, not of the store
+            raise ServiceError(422, f"PostgreSQL: {_first_line(error)}") from None
         except self._psycopg.errors.DiskFull as error:
             raise StoreError(FULL, f"PostgreSQL: {_first_line(error)}", status=507) from None
         except self._psycopg.Error as error:
             raise StoreError(AGAIN, f"PostgreSQL: {_first_line(error)}") from None
 
-    def _add_clicks(self, run: Run, pairs: Sequence[Pair]) -> int:
-        text = f"INSERT INTO {{clicks}} ({{user}}, item) SELECT * FROM {PAIRS} {EACH_ONCE}"
-        return int(run(text, _columns_of(pairs)).rowcount)
+    def _add_clicks(self, run: Run, clicks: Sequence[Click]) -> int:
+        text = f"INSERT INTO {{clicks}} ({{user}}, item, time) SELECT * FROM {ROWS} {EACH_ONCE}"
+        return int(run(text, _columns_of(clicks)).rowcount)
 
-    def _add_uploaded(self, run: Run, upload: int, pairs: Sequence[Pair]) -> None:
-        text = f"INSERT INTO {{uploaded}} SELECT {int(upload)}, pairs.* FROM {PAIRS}"
-        run(text, _columns_of(pairs))
+    def _add_uploaded(self, run: Run, upload: int, clicks: Sequence[Click]) -> None:
+        text = f"INSERT INTO {{uploaded}} SELECT {int(upload)}, rows.* FROM {ROWS}"
+        run(text, _columns_of(clicks))
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -215,8 +217,8 @@ class _Line:
                 self._connection.close()
 
 
-def _columns_of(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
-    return [user for user, _ in pairs], [item for _, item in pairs]
+def _columns_of(clicks: Sequence[Click]) -> list[list[Any]]:
+    return [[click[column] for click in clicks] for column in range(3)]
 
 
 def _first_line(error: Exception) -> str:

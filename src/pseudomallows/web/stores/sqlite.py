@@ -4,11 +4,11 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ..errors import StoreError
-from .store import EACH_ONCE, Pair, Run, Store, T
+from .store import EACH_ONCE, Click, Run, Store, T
 
 BUSY_SECONDS = 8.0  # to wait for another process; less than the service waits for the store
 NAMES = {  # how SQLite says what the statements of `store` leave open
@@ -36,6 +36,8 @@ class SqliteStore(Store):
         self._writing, self._reading = threading.Lock(), threading.Lock()
         opened = []
         try:
+            with suppress(FileExistsError):  # its -wal gets the same mode
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
             opened.append(_connect(path))
             if max_pages is not None:
                 opened[0].execute(f"PRAGMA max_page_count = {int(max_pages)}")
@@ -103,13 +105,25 @@ class SqliteStore(Store):
             except sqlite3.Error as error:
                 raise _problem(error) from None
 
-    def _add_clicks(self, run: Run, pairs: Sequence[Pair]) -> int:
-        text = f"INSERT INTO clicks (user, item) VALUES (?, ?) {EACH_ONCE.format(**NAMES)}"
-        return int(self._writer.executemany(text, pairs).rowcount) if pairs else 0
+    def scrub(self) -> None:
+        """Empty the log, unless somebody reads there: then once again, later."""
+        if not self._has_traces:
+            return
+        with self._writing, self._reading, suppress(sqlite3.Error):
+            self._writer.execute("PRAGMA busy_timeout = 0")  # clicks do not wait for it
+            try:
+                is_busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                self._has_traces = bool(is_busy)
+            finally:
+                self._writer.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
 
-    def _add_uploaded(self, run: Run, upload: int, pairs: Sequence[Pair]) -> None:
-        rows = ((upload, user, item) for user, item in pairs)
-        self._writer.executemany("INSERT INTO uploaded VALUES (?, ?, ?)", rows)
+    def _add_clicks(self, run: Run, clicks: Sequence[Click]) -> int:
+        text = f"INSERT INTO clicks (user, item, time) VALUES (?, ?, ?) {EACH_ONCE.format(**NAMES)}"
+        return int(self._writer.executemany(text, clicks).rowcount) if clicks else 0
+
+    def _add_uploaded(self, run: Run, upload: int, clicks: Sequence[Click]) -> None:
+        rows = ((upload, *click) for click in clicks)
+        self._writer.executemany("INSERT INTO uploaded VALUES (?, ?, ?, ?)", rows)
 
     # The file itself
 
@@ -141,6 +155,7 @@ def _connect(path: str) -> sqlite3.Connection:
     )
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA secure_delete = ON")
     return connection
 
 

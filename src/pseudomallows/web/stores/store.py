@@ -2,51 +2,60 @@
 
 A click that was acknowledged is on the disk: :meth:`Store.add` returns after the commit, and both
 stores wait for the disk with each commit. The order of clicks is that of their numbers, which the
-store gives; no clock is asked.
+store gives; each has a time as well, in seconds since 1970, unknown in stores of before 0.3.
 
 Posted clicks are rows of `clicks`. Those of an upload are rows of `uploaded`, and count only while
 the upload is "done": so an upload is there whole or not at all, and can be taken away again. The
 rows of one that is "running" or "deleted" are seen by nobody. `state` is one row: how many clicks
-count, how many were added or removed so far, and the number of the last upload.
+count, how many were added or removed so far (changes), the number of the last upload, and the
+changes by the last removal of a user (forgotten): a model that learned before may know the user.
 """
 
+import math
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
-from ..errors import StoreError
+from ..errors import RETRY, ServiceError
 
-SCHEMA = 2  # 0.1 had `clicks` alone
+SCHEMA = 3  # 0.1 had `clicks` alone, 0.2 had none of ADDED
 LAST = 2**63 - 1  # more than any number of a click
 PAGE = 5_000  # rows read at a time: little memory, few round trips
 CLEANED = 5_000  # rows removed at a time: posted clicks wait for one such commit at most
 COLUMNS = {
-    "clicks": ("number", "{user}", "item"),
+    "clicks": ("number", "{user}", "item", "time"),
     "uploads": ("id", "began", "stage", "users", "items", "clicks", "after"),
-    "uploaded": ("upload", "{user}", "item"),
-    "state": ("one", "schema", "clicks", "changes", "uploads"),
+    "uploaded": ("upload", "{user}", "item", "time"),
+    "state": ("one", "schema", "clicks", "changes", "uploads", "forgotten"),
+}
+ADDED = {  # the last column of these tables, which older stores get
+    "clicks": "time DOUBLE PRECISION",
+    "uploaded": "time DOUBLE PRECISION",
+    "state": "forgotten BIGINT NOT NULL DEFAULT 0",
 }
 TABLES = (
     "CREATE TABLE IF NOT EXISTS {clicks} (number {serial}, {user} TEXT NOT NULL, "
-    "item TEXT NOT NULL, UNIQUE ({user}, item))",
+    "item TEXT NOT NULL, time DOUBLE PRECISION, UNIQUE ({user}, item))",
     "CREATE TABLE IF NOT EXISTS {uploads} (id BIGINT PRIMARY KEY, began TEXT NOT NULL, "
     "stage TEXT NOT NULL, users BIGINT NOT NULL, items BIGINT NOT NULL, clicks BIGINT NOT NULL, "
     "after BIGINT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS {uploaded} (upload BIGINT NOT NULL, {user} TEXT NOT NULL, "
-    "item TEXT NOT NULL, PRIMARY KEY (upload, {user}, item)) {without_number}",
+    "item TEXT NOT NULL, time DOUBLE PRECISION, PRIMARY KEY (upload, {user}, item)) "
+    "{without_number}",
     "CREATE TABLE IF NOT EXISTS {state} (one INTEGER PRIMARY KEY CHECK (one = 1), "
     "schema INTEGER NOT NULL, clicks BIGINT NOT NULL, changes BIGINT NOT NULL, "
-    "uploads BIGINT NOT NULL)",
+    "uploads BIGINT NOT NULL, forgotten BIGINT NOT NULL DEFAULT 0)",
 )
-FIRST_STATE = "INSERT INTO {state} SELECT 1, %s, count(*), count(*), 0 FROM {clicks}"
+FIRST_STATE = "INSERT INTO {state} SELECT 1, %s, count(*), count(*), 0, 0 FROM {clicks}"
 EACH_ONCE = "ON CONFLICT ({user}, item) DO NOTHING"
 CLICKS_OF = (
-    "SELECT {user}, item, place, upload FROM "
-    "(SELECT {user}, item, number AS place, 0 AS upload FROM {clicks} "
-    "WHERE {user} {is_one} UNION ALL SELECT {user}, item, after, id FROM {uploads} CROSS JOIN "
-    "{uploaded} WHERE upload = id AND stage = 'done' AND {user} {is_one}) AS known "
+    "SELECT {user}, item, time FROM "
+    "(SELECT {user}, item, time, number AS place, 0 AS upload FROM {clicks} "
+    "WHERE {user} {is_one} UNION ALL SELECT {user}, item, time, after, id FROM {uploads} "
+    "CROSS JOIN {uploaded} WHERE upload = id AND stage = 'done' AND {user} {is_one}) AS known "
     "ORDER BY place, upload, item"
 )  # CROSS JOIN: SQLite then looks up the user in each upload, and does not read through them all
 REMOVE_SOME = (
@@ -54,6 +63,7 @@ REMOVE_SOME = (
     "FROM {uploaded} WHERE upload = %s ORDER BY {user}, item LIMIT %s)"
 )
 Pair = tuple[str, str]  # user, item
+Click = tuple[str, str, float | None]  # user, item, time
 Run = Callable[..., Any]  # a statement and its values; gives a cursor
 T = TypeVar("T")
 
@@ -72,6 +82,7 @@ class Store(ABC):
     """Clicks of users, in the order in which they came."""
 
     where: str  # for errors
+    _has_traces = True  # may the files hold what was removed? A kill may have left it
 
     # What each kind of store does in its own way
 
@@ -88,11 +99,11 @@ class Store(ABC):
         """Read at leisure what there is at one moment."""
 
     @abstractmethod
-    def _add_clicks(self, run: Run, pairs: Sequence[Pair]) -> int:
+    def _add_clicks(self, run: Run, clicks: Sequence[Click]) -> int:
         """Add clicks; how many of them are new."""
 
     @abstractmethod
-    def _add_uploaded(self, run: Run, upload: int, pairs: Sequence[Pair]) -> None:
+    def _add_uploaded(self, run: Run, upload: int, clicks: Sequence[Click]) -> None:
         """Add clicks of an upload."""
 
     @abstractmethod
@@ -126,7 +137,9 @@ class Store(ABC):
         for table, wanted in COLUMNS.items():
             named = tuple(name.format(user=self._user_column()) for name in wanted)
             columns = self._columns(run, table)
-            if columns and columns != named:
+            if table in ADDED and columns == named[:-1]:
+                run(f"ALTER TABLE {{{table}}} ADD COLUMN {ADDED[table]}")
+            elif columns and columns != named:
                 raise ValueError(
                     f"cannot keep clicks in {self.where}: its table {table!r} has the columns "
                     f"{', '.join(columns)}, wanted {', '.join(named)}; give another --store"
@@ -135,6 +148,7 @@ class Store(ABC):
             run(text)
         if run("SELECT 1 FROM {state}").fetchone() is None:
             run(FIRST_STATE, (SCHEMA,))
+        run("UPDATE {state} SET schema = 3 WHERE schema = 2")
         schema = run("SELECT schema FROM {state}").fetchone()[0]
         if schema != SCHEMA:
             raise ValueError(
@@ -145,9 +159,9 @@ class Store(ABC):
 
     # Clicks
 
-    def add(self, pairs: Iterable[Pair]) -> None:
-        """Keep clicks, all or none, safely on the disk when this returns."""
-        rows = list(pairs)
+    def add(self, pairs: Iterable[Pair], times: Sequence[float] | None = None) -> None:
+        """Keep clicks, all or none, safely on the disk when this returns; by default of now."""
+        rows = _with_times(list(pairs), times)
         self._write(lambda run: self._count(run, self._add_clicks(run, rows)))
 
     def _count(self, run: Run, n_new: int) -> None:
@@ -160,29 +174,22 @@ class Store(ABC):
     def clicks_of(self, users: Sequence[str]) -> dict[str, list[str]]:
         """The clicks of some users, each once, oldest first."""
         clicks: dict[str, dict[str, None]] = {user: {} for user in users}
-
-        def work(run: Run) -> None:
-            for value in self._user_values(list(clicks)):
-                for user, item, _, _ in run(CLICKS_OF, (value, value)).fetchall():
-                    clicks[user][item] = None
-
-        self._read(work)
+        for user, item, _ in self.timed_clicks_of(list(clicks)):
+            clicks[user][item] = None
         return {user: list(items) for user, items in clicks.items()}
 
-    def timed_clicks_of(self, users: Sequence[str]) -> list[tuple[str, str, int]]:
-        """User, item and time of the clicks of some users. Times are whole numbers that order the
-        clicks of a user; those of an upload have the same. A click may come several times."""
-        rows: list[tuple[str, str, int]] = []
+    def timed_clicks_of(self, users: Sequence[str]) -> list[tuple[str, str, float]]:
+        """User, item and time (NaN if not known) of the clicks of some users, in the order in which
+        they came. A click may come several times."""
 
-        def work(run: Run) -> None:
-            time, last = 0, None
-            for value in self._user_values(users):
-                for user, item, *now in run(CLICKS_OF, (value, value)).fetchall():
-                    time, last = time + (now != last), now
-                    rows.append((user, item, time))
+        def work(run: Run) -> list[tuple[str, str, float]]:
+            return [
+                (user, item, math.nan if when is None else when)
+                for value in self._user_values(users)
+                for user, item, when in run(CLICKS_OF, (value, value)).fetchall()
+            ]
 
-        self._read(work)
-        return rows
+        return self._read(work)
 
     def newest_clicks(self, most: int) -> Iterator[list[Pair]]:
         """At most so many clicks, a page at a time, others get in between: the posted ones, newest
@@ -203,20 +210,19 @@ class Store(ABC):
         text = f"SELECT {text} ORDER BY {order} LIMIT {min(PAGE, most)}"
         return self._read(lambda run: list(run(text, values).fetchall()))
 
-    def all_clicks(self) -> Iterator[Pair]:
+    def all_clicks(self) -> Iterator[Click]:
         """Every click of one moment: the posted ones, oldest first, then upload after upload.
 
         One that came by several ways is there several times.
         """
         with self._snapshot() as run:
-            yield from _pages(
-                run, "number, {user}, item", "FROM {clicks} WHERE number > %s", "number", (0,)
-            )
+            columns, rows = "number, {user}, item, time", "FROM {clicks} WHERE number > %s"
+            yield from _pages(run, columns, rows, "number", (0,))
             uploads = run("SELECT id FROM {uploads} WHERE stage = 'done' ORDER BY id").fetchall()
             for (upload,) in uploads:
                 rows = f"FROM {{uploaded}} WHERE upload = {int(upload)}"
                 rows += " AND ({user}, item) > (%s, %s)"
-                yield from _pages(run, "{user}, item", rows, "{user}, item", ("", ""))
+                yield from _pages(run, "{user}, item, time", rows, "{user}, item", ("", ""))
 
     def n_clicks(self) -> int:
         """How many clicks there are; one that came by several ways counts several times."""
@@ -228,25 +234,38 @@ class Store(ABC):
         clicks, changes = self._read(lambda run: run(text).fetchone())
         return int(clicks), int(changes)
 
-    def remove_user(self, user: str) -> int:
-        """Remove all clicks of a user; how many there were."""
+    def forgotten(self) -> int:
+        """The changes by the last removal of a user: who has learned before may know the user."""
+        return int(self._read(lambda run: run("SELECT forgotten FROM {state}").fetchone()[0]))
+
+    def remove_user(self, user: str, mine: Collection[int] = ()) -> int:
+        """Remove all clicks of a user; how many there were.
+
+        Uploads under way may bring the user back. Those of others are given up; who runs one of
+        `mine` says so when it is finished.
+        """
 
         def work(run: Run) -> int:
             self._alone(run)
             total = int(run("DELETE FROM {clicks} WHERE {user} = %s", (user,)).rowcount)
-            for (upload,) in run("SELECT id FROM {uploads} WHERE stage = 'done'").fetchall():
-                text = "DELETE FROM {uploaded} WHERE upload = %s AND {user} = %s"
-                n = int(run(text, (upload, user)).rowcount)
-                if n:
-                    text = (
-                        "UPDATE {uploads} SET clicks = clicks - %s, users = users - 1 WHERE id = %s"
-                    )
-                    run(text, (n, upload))
-                    total += n
-            self._count(run, -total)
+            for upload, stage in run("SELECT id, stage FROM {uploads}").fetchall():
+                if stage == "done":
+                    total += _remove_uploaded(run, upload, user)
+                elif upload not in mine:
+                    run("UPDATE {uploads} SET stage = 'deleted' WHERE id = %s", (upload,))
+            if total:
+                self._count(run, -total)
+                run("UPDATE {state} SET forgotten = changes")
             return total
 
-        return self._write(work)
+        total = self._write(work)
+        self._has_traces = True
+        self.scrub()
+        return total
+
+    def scrub(self) -> None:
+        """Let go of what the files still hold of removed rows, if nobody reads there now."""
+        return
 
     def check(self, writing: bool = False) -> None:
         """Raise an error if clicks cannot be kept; `writing` finds out by writing."""
@@ -271,21 +290,26 @@ class Store(ABC):
 
         return self._write(work)
 
-    def add_part(self, upload: int, pairs: Sequence[Pair]) -> None:
-        """Keep some clicks of an upload; each pair must come once in an upload."""
+    def add_part(
+        self, upload: int, pairs: Sequence[Pair], times: Sequence[float] | None = None
+    ) -> None:
+        """Keep some clicks of an upload, by default of now; each pair must come once in it."""
+        rows = _with_times(pairs, times)
 
         def work(run: Run) -> None:
             text = "UPDATE {uploads} SET clicks = clicks + %s WHERE id = %s AND stage = 'running'"
             self._must_change(run(text, (len(pairs), upload)))
-            self._add_uploaded(run, upload, pairs)
+            self._add_uploaded(run, upload, rows)
 
         self._write(work)
 
-    def finish_upload(self, upload: int) -> None:
-        """From now on, the clicks of an upload count."""
+    def finish_upload(self, upload: int, without: Collection[str] = ()) -> None:
+        """From now on, the clicks of an upload count, but for those of some users."""
 
         def work(run: Run) -> None:
             self._alone(run)
+            for user in list(without):
+                _remove_uploaded(run, upload, user)
             last = run("SELECT coalesce(max(number), 0) FROM {clicks}").fetchone()[0]
             text = "UPDATE {uploads} SET stage = 'done', after = %s "
             text += "WHERE id = %s AND stage = 'running'"
@@ -294,11 +318,12 @@ class Store(ABC):
             self._count(run, run(text, (upload,)).fetchone()[0])
 
         self._write(work)
+        self._has_traces = self._has_traces or bool(without)
 
     def _must_change(self, cursor: Any) -> None:
         if cursor.rowcount != 1:
             words = "the upload was given up, and nothing of it was stored: send it again"
-            raise StoreError(words, "an upload is not in the store any more")
+            raise ServiceError(503, words, RETRY)
 
     def remove_upload(self, upload: int, stage: str = "done") -> int | None:
         """Let an upload count no more; how many clicks it had, None if there is none in that stage.
@@ -344,12 +369,36 @@ class Store(ABC):
             run("DELETE FROM {uploads} WHERE id = %s", (upload,))
             return False
 
+        self._has_traces = True
         return self._write(work)
 
 
-def _pages(run: Run, columns: str, rows: str, order: str, after: tuple[Any, ...]) -> Iterator[Pair]:
-    """User and item, the last two columns, of all rows, some at a time; `order` comes first."""
+def _with_times(pairs: Sequence[Pair], times: Sequence[float] | None) -> list[Click]:
+    """Clicks with their times, None for NaN; by default of now."""
+    if times is None:
+        now = time.time()
+        return [(user, item, now) for user, item in pairs]
+    return [
+        (user, item, None if math.isnan(when) else when)
+        for (user, item), when in zip(pairs, times, strict=True)
+    ]
+
+
+def _remove_uploaded(run: Run, upload: int, user: str) -> int:
+    """Remove the clicks of a user from an upload; how many there were."""
+    text = "DELETE FROM {uploaded} WHERE upload = %s AND {user} = %s"
+    n_removed = int(run(text, (upload, user)).rowcount)
+    if n_removed:
+        text = "UPDATE {uploads} SET clicks = clicks - %s, users = users - 1 WHERE id = %s"
+        run(text, (n_removed, upload))
+    return n_removed
+
+
+def _pages(
+    run: Run, columns: str, rows: str, order: str, after: tuple[Any, ...]
+) -> Iterator[Click]:
+    """User, item and time, the last columns, of all rows, some at a time; `order` comes first."""
     text = f"SELECT {columns} {rows} ORDER BY {order} LIMIT {PAGE}"
     while page := run(text, after).fetchall():
         after = tuple(page[-1][: len(after)])
-        yield from (tuple(row[-2:]) for row in page)
+        yield from (tuple(row[-3:]) for row in page)
