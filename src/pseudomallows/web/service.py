@@ -102,8 +102,8 @@ class Service:
         if self.refit_every:
             beside.append(self._refit_now_and_then(self.refit_every))
         self._tasks += [asyncio.create_task(work) for work in beside]
-        self._behind.submit(self._make_tables, self.model)
         self._drop_outdated(self._forgotten)
+        self._behind.submit(self._make_tables, self.model)
 
     async def stop(self) -> None:
         """End jobs, store what waits, close."""
@@ -146,8 +146,8 @@ class Service:
                 raise ServiceError(409, "a user was removed while this refit ran: refit again")
             self.model, self._left = model, left
             log.info("version %d answers now", number)
-            self._behind.submit(self._make_tables, model)
             self._drop_outdated(forgotten)
+            self._behind.submit(self._make_tables, model)
 
     def _drop_outdated(self, forgotten: int) -> None:
         """Once a version answers that has learned since the last user was removed, those that may
