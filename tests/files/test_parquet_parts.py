@@ -1,5 +1,6 @@
 """Clicks in parts: what is cut can be put together again, and sums do not depend on the cut."""
 
+import contextlib
 import itertools
 import math
 from collections import Counter
@@ -10,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import pseudomallows as pm
+from pseudomallows.cli import main
 from pseudomallows.files.parquet_parts import load_part
 from pseudomallows.latent.population import LOWEST_VALUE, UNITS, exact_sum
 from pseudomallows.preferences import SizeTable
@@ -47,6 +49,68 @@ def assert_round_trip(prefs, folder, n_parts):
             (np.diff(part.codes[first:last]) > 0).all()
             for first, last in itertools.pairwise(part.starts.tolist())
         )
+
+
+def flipped(raw, bit):
+    damaged = bytearray(raw)
+    damaged[bit // 8] ^= 1 << bit % 8
+    return bytes(damaged)
+
+
+@pytest.mark.parametrize("with_times", [False, True])
+def test_a_flipped_bit_never_reads_as_other_clicks(tmp_path, with_times):
+    rng = np.random.default_rng(1)
+    clicks = rng.random((200, 24)) < 0.3
+    times = rng.integers(1e9, 2e9, clicks.shape) if with_times else None
+    pm.files.split(pm.Preferences.from_clicks(clicks, times=times), tmp_path, 2)
+    whole, files = pm.read(tmp_path), sorted(tmp_path.iterdir())
+    n_refused = 0
+    for _ in range(40):
+        file = files[rng.integers(2)]
+        raw = file.read_bytes()
+        file.write_bytes(flipped(raw, int(rng.integers(8 * len(raw)))))
+        try:
+            found = pm.read(tmp_path)
+        except ValueError as error:
+            n_refused += str(file) in str(error)
+        else:
+            assert found.digest() == whole.digest()
+        file.write_bytes(raw)
+    assert n_refused > 30
+
+
+def test_flips_that_checksums_do_not_see(tmp_path):
+    """A page of no known kind is passed over, names that are no text any more were read as hex,
+    and a wrong size of a column ended the process."""
+    pm.files.split(pm.Preferences.from_clicks(ROWS), tmp_path, 1)
+    (file,) = tmp_path.iterdir()
+    raw, whole = file.read_bytes(), pm.read(tmp_path)
+    n_refused = 0
+    footer = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
+    kinds = [place for place in range(footer) if raw[place : place + 1] == b"\x15"]
+    for bit in [8 * place + bit for place in kinds for bit in range(8, 16)]:
+        file.write_bytes(flipped(raw, bit))
+        try:
+            assert pm.read(tmp_path).digest() == whole.digest()
+        except ValueError as error:
+            n_refused += "damaged: it announces" in str(error)
+    assert n_refused > 0
+    for bit in range(8 * footer, 8 * len(raw), 13):
+        file.write_bytes(flipped(raw, bit))
+        with contextlib.suppress(ValueError):
+            assert pm.read(tmp_path).digest() == whole.digest()
+
+
+def test_recommendations_in_parquet_have_checksums(tmp_path):
+    fit = pm.fit(pm.Preferences.from_clicks(ROWS), "pseudo", alpha=2, rng=1)
+    fit.save(tmp_path / "m.pm")
+    out = tmp_path / "r.parquet"
+    assert main(["recommend", str(tmp_path / "m.pm"), "--out", str(out)]) == 0
+    raw = out.read_bytes()
+    middle = pq.ParquetFile(out).metadata.row_group(0).column(0).data_page_offset + 40
+    out.write_bytes(flipped(raw, 8 * middle))
+    with pytest.raises(OSError, match=r"checksum|CRC"):
+        pq.read_table(out, page_checksum_verification=True)
 
 
 # Split

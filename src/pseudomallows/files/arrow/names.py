@@ -84,14 +84,12 @@ class ArrowPairs(Pairs):
 
     def names(self) -> tuple[list[str], list[str]]:
         """Users and items, in the order of their codes; the names are then forgotten."""
-        users, items = map(_listed, self._dictionaries)
+        try:
+            users, items = (_filled(names).tolist() for names in self._dictionaries)
+        except pa.ArrowException:
+            raise self.source.error(None, "a name is no UTF-8 text: is it damaged?") from None
         self._dictionaries = []
         return users, items
-
-
-def _listed(names: Any) -> list[str]:
-    listed: list[str] = names.to_numpy(zero_copy_only=False).tolist()
-    return listed
 
 
 def is_missing(column: Any) -> NDArray[np.bool_]:

@@ -155,19 +155,33 @@ def read_parquet_coded(source: Source, find: Callable[[Source, Row], dict[str, i
                 names = {what: file.schema_arrow.names[at] for what, at in places.items()}
                 for batch in _batches(part, file, list(names.values())):
                     with _refuse_broken(part):
-                        cells = {what: _encoded(batch.column(name)) for what, name in names.items()}
-                    for what, column in cells.items():
-                        codes = np.asarray(column.indices)
-                        blocks.add_coded(what, codes, column.dictionary.to_pylist())
+                        for what, name in names.items():
+                            column = _encoded(batch.column(name))
+                            codes = np.asarray(column.indices)
+                            blocks.add_coded(what, codes, column.dictionary.to_pylist())
     assert blocks is not None  # a folder has a file
     return blocks.table()
 
 
 def _batches(source: Source, file: Any, names: list[str]) -> Iterator[Any]:
     """Some columns, batch by batch; group by group, or the reader keeps what it has read."""
+    n_rows = 0
     with _refuse_broken(source):
         for group in range(file.num_row_groups):
-            yield from file.iter_batches(BATCH, [group], names, use_threads=False)
+            for batch in file.iter_batches(BATCH, [group], names, use_threads=False):
+                n_rows += batch.num_rows
+                yield batch
+    _check_rows(source, file, n_rows)
+
+
+def _check_rows(source: Source, file: Any, n_rows: int) -> None:
+    """Refuse a file in which pages are passed over, as those of no known kind are."""
+    if n_rows != file.metadata.num_rows:
+        raise source.error(
+            None,
+            f"this Parquet file is damaged: it announces {file.metadata.num_rows} rows, and "
+            f"{n_rows} can be read",
+        )
 
 
 def read_parquet_text(source: Source) -> list[list[str]]:
@@ -178,10 +192,12 @@ def read_parquet_text(source: Source) -> list[list[str]]:
         with _open(part) as file:
             names = names or _columns_of(part, file)
             if names != _columns_of(part, file):
-                raise part.error(None, f"wanted the columns {', '.join(names[:8])}")
+                shown = ", ".join(names[:8])
+                raise part.error(None, f"wanted the columns {shown}, as in the first file")
             columns = columns or [[] for _ in names]
             with _refuse_broken(part):
                 table = file.read(use_threads=False)
+                _check_rows(part, file, table.num_rows)
                 for column, cells in zip(columns, table.columns, strict=True):
                     column += map(name_of, cells.to_pylist())
     return columns
@@ -204,23 +220,29 @@ def _open(source: Source) -> Iterator[Any]:
         if source.path is None or source.is_packed:
             place = pa.BufferReader(source.content)
         metadata = pq.ParquetFile(place).metadata
-        file = pq.ParquetFile(place, metadata=metadata, read_dictionary=_repeated(metadata))
+        file = pq.ParquetFile(
+            place,
+            metadata=metadata,
+            read_dictionary=_repeated(metadata),
+            page_checksum_verification=True,  # of pages that have one
+        )
     with file:
         yield file
 
 
 def _repeated(metadata: Any) -> list[str]:
-    """Columns of text that take few bytes a row: their names are stored once."""
+    """The columns of text, if a row takes few bytes: then their names are stored once.
+
+    Sizes are those of all columns together: asking a damaged footer for one column may end the
+    process.
+    """
     if not metadata.num_row_groups:
         return []
+    columns = [metadata.schema.column(place) for place in range(metadata.num_columns)]
+    text = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+    n_bytes = 4 * len(text) + 8 * (len(columns) - len(text))  # of a code, of a number
     group = metadata.row_group(0)
-    chunks = [group.column(place) for place in range(group.num_columns)]
-    return [
-        chunk.path_in_schema
-        for chunk in chunks
-        if chunk.physical_type == "BYTE_ARRAY"
-        and chunk.total_uncompressed_size < 4 * chunk.num_values
-    ]
+    return text if group.total_byte_size < n_bytes * group.num_rows else []
 
 
 def _columns_of(source: Source, file: Any) -> list[str]:
@@ -264,6 +286,7 @@ def name_of(value: Any) -> str:
         return "1" if value else "0"
     if isinstance(value, list | dict):
         raise ValueError(f"a cell holds {str(value)[:40]}: wanted one value in each")
-    if isinstance(value, bytes):
-        return value.hex()
+    if isinstance(value, bytes):  # text whose writer has not said so, or else an id
+        text = value.decode(errors="replace")
+        value = text if text.isprintable() and "\ufffd" not in text else value.hex()
     return str(value).strip()

@@ -45,7 +45,8 @@ class ParquetRows:
             raise ValueError(f"{self.path}: wanted columns of equal length in a block")
         if self._writer is None:
             table = pa.table({name: _typed(values) for name, values in columns.items()})
-            self._writer = self._stack.enter_context(pq.ParquetWriter(self._stream, table.schema))
+            writer = pq.ParquetWriter(self._stream, table.schema, write_page_checksum=True)
+            self._writer = self._stack.enter_context(writer)
         else:
             table = self._table_like_the_first(columns)
         self._writer.write_table(table)
