@@ -134,3 +134,11 @@ def test_any_numbers_are_a_sound_matrix_or_refused(tmp_path, data):
     other = kind(parts, shape=tuple(forged["shape"].tolist()))
     other.check_format(full_check=True)
     assert (found.toarray() == other.toarray()).all()
+
+
+def test_a_sparse_matrix_of_hardly_any_numbers_is_refused(tmp_path):
+    path = tmp_path / "m.npz"
+    ones = sparse.coo_array(([1, 1], ([0, 1], [0, 10**8 - 1])), shape=(2, 10**8))
+    sparse.save_npz(path, ones)
+    with pytest.raises(ValueError, match="2 x 100000000 with 2 numbers is nearly empty"):
+        pm.read(path)

@@ -442,3 +442,15 @@ def test_a_damaged_model_is_no_spreadsheet(path, content):
     broken.write_bytes({"cut": path.read_bytes()[:10], "noise": noise, "zeros": b"x\0"}[content])
     with pytest.raises(ValueError, match=r"broken\.pm: this is a damaged model file"):
         pm.read(broken)
+
+
+def test_a_header_that_unpacks_to_much_is_refused(path):
+    bomb = path.with_name("bomb.pm")
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in whole.namelist():
+            blanks = b" " * 30_000_000 if name == "header.json" else b""
+            made.writestr(name, whole.read(name) + blanks)
+    with pytest.raises(
+        ValueError, match=r"header unpacks from .* KB to 30 MB, more than 200 times"
+    ):
+        pm.load(bomb)

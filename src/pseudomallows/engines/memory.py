@@ -24,7 +24,10 @@ def _of_machine() -> int | None:
 def _of_container() -> int | None:
     try:
         limit = int((CONTROL_GROUP / "memory.max").read_text())
-        return max(0, limit - int((CONTROL_GROUP / "memory.current").read_text()))
+        used = int((CONTROL_GROUP / "memory.current").read_text())
+        lines = (CONTROL_GROUP / "memory.stat").read_text().splitlines()
+        cached = sum(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))
+        return max(0, limit - used + cached)  # files that were read give way
     except (OSError, ValueError):  # "max": no limit
         return None
 

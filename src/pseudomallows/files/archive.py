@@ -21,11 +21,20 @@ HEADERS = {
     (2, 0): np.lib.format.read_array_header_2_0,
 }
 RATIO = 1100  # no member can be packed more tightly than this
+LARGE, TIMES = (
+    20_000_000,
+    200,
+)  # bytes of text packed so tightly are no data: tables pack 3 to 100 times
 START = b"PK\x03\x04"
 
 
 class WrongFileError(Exception):
     """What is wrong with the file, to follow its name."""
+
+
+def is_bomb(n_bytes: int, n_packed: int) -> bool:
+    """Whether text unpacks to far more than any table or header of its size does."""
+    return n_bytes > max(LARGE, TIMES * n_packed)
 
 
 def write_archive(
@@ -73,10 +82,10 @@ class Archive:
                 raise WrongFileError(
                     f"is damaged: {info.filename} claims {as_size(info.file_size)}"
                 )
-        if available is not None and needed > available:
+        if available is not None and 2 * needed > available:  # what is read is then used
             raise WrongFileError(
-                f"does not fit into memory: it needs {as_size(needed)}, and {as_size(available)} "
-                "are available"
+                f"does not fit into half of the memory: it needs {as_size(needed)}, and "
+                f"{as_size(available)} are available"
             )
 
     @property
@@ -86,8 +95,14 @@ class Archive:
 
     def header(self, name: str) -> dict[str, Any]:
         """The header, an object of JSON."""
+        info = self._opened.getinfo(name)
+        if is_bomb(info.file_size, info.compress_size):
+            raise WrongFileError(
+                f"is damaged or forged: its header unpacks from {as_size(info.compress_size)} to "
+                f"{as_size(info.file_size)}, more than {TIMES} times as much"
+            )
         try:
-            header = json.loads(self._opened.read(name))
+            header = json.loads(self._opened.read(info))
         except (ValueError, RecursionError) as error:
             raise WrongFileError(f"has a damaged header: {error}") from None
         if not isinstance(header, dict):

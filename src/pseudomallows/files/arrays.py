@@ -10,6 +10,7 @@ from ..engines.memory import as_size, available_memory
 from .archive import open_archive
 
 BYTES_EACH = 64  # that a user or an item takes, at the least
+EMPTY = 1_000_000  # rows and columns that may be without any number, or 100 for each number
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -35,6 +36,12 @@ def sparse_matrix(arrays: Arrays) -> Any:
         raise ValueError(
             f"a sparse matrix of {n_rows} x {n_columns} does not fit into memory "
             f"({as_size(available)} are available)"
+        )
+    most = max(EMPTY, 100 * len(_column(arrays, "data")))
+    if n_rows + n_columns > most:
+        raise ValueError(
+            f"a sparse matrix of {n_rows} x {n_columns} with {len(arrays['data'])} numbers is "
+            f"nearly empty, and may have {most} rows and columns: drop the empty ones"
         )
     if arrays["format"].size != 1:
         raise ValueError(

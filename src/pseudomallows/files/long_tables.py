@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.memory import as_size, available_memory
 from ..preferences import Clicks, ColumnWarning, DroppedRowsWarning, check_weights
 from ..preferences.inputs.clicks import (
     clicks_of_pairs,
@@ -27,7 +28,7 @@ from ..preferences.inputs.headers import (
 )
 from ..preferences.inputs.times import TimeColumn, TimeError
 from .csv_files import Row, check_header, full_rows
-from .source import Source
+from .source import Source, TooLargeError
 
 NO_NAME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None"))
 MOST_VALUES = 100_000  # of a rating or a count that are told apart
@@ -175,8 +176,18 @@ class Pairs:
 
     def _extend(self, stored: NDArray[Any], block: NDArray[Any], end: int) -> None:
         if end > len(stored):
+            self._check_memory(end)
             stored.resize(end + end // 8, refcheck=False)  # in place where it can be
         stored[self._size : end] = block
+
+    def _check_memory(self, n_rows: int) -> None:
+        """Refuse more rows than can be made into clicks: they are then there three times."""
+        needed, available = 3 * 8 * n_rows, available_memory()
+        if available is not None and needed > available:
+            raise TooLargeError(
+                f"{self.source.name}: this does not fit into memory: the first {n_rows:,} rows "
+                f"need {as_size(needed)}, and {as_size(available)} are available"
+            )
 
     def times(self) -> NDArray[np.float64] | None:
         """The times of all rows, in their order, None if there are none; they are then forgotten.

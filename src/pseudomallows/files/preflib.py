@@ -1,5 +1,6 @@
 """PrefLib files: counts of orders, with ties in braces, and of comparisons."""
 
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -78,7 +79,7 @@ def _split(source: Source, text: str) -> tuple[dict[int, str], list[tuple[int, s
     """The names of the items by their numbers, and the lines after the header, with theirs."""
     names: dict[int, str] = {}
     lines = []
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in enumerate(io.StringIO(text, newline=None), 1):  # no list of lines
         line = raw.strip()
         if line.startswith("#"):
             found = re.fullmatch(r"#\s*ALTERNATIVE NAME (\d+)\s*:\s*(.*)", line, re.IGNORECASE)

@@ -68,7 +68,7 @@ def read(
         two things is refused. Columns user, item, clicked are impressions if some rows have 1 and
         some 0, and clicks otherwise.
     encoding : str, optional
-        Default: UTF-8, or UTF-16 if the file says so.
+        Default: UTF-8, or UTF-16 if the file says so; if it is neither, cp1252, with a warning.
     ties : str
         For PrefLib: "keep", or "random" to draw the order of items that tie. ("error", of older
         calls, is the same as "keep": every tie can be kept.)
@@ -103,6 +103,8 @@ def read(
         When an unused column, such as ratings, may say which rows are not clicks.
     DroppedRowsWarning
         When rows have no user or no item.
+    EncodingWarning
+        When the file is not UTF-8, and is read as cp1252.
 
     Examples
     --------

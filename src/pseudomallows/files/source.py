@@ -1,10 +1,13 @@
 """Where the bytes come from: a file, packed or not, a folder, a pipe or standard input."""
 
+import codecs
 import gzip
 import io
+import itertools
 import os
 import re
 import sys
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -13,12 +16,57 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
+from ..engines.memory import as_size, available_memory
 from ..preferences.inputs.layout import USUAL, Layout
+from .archive import LARGE, TIMES, is_bomb
 
 HEAD = 1 << 16  # bytes that tell the format of a file
+BLOCK = 1 << 20  # bytes of text that are checked at a time
+WINDOWS = "cp1252"
+MAX_LINE = 20_000_000  # characters: a million names of items, or numbers, of 20 each
 PACKERS = {rb"BZh[1-9]1AY&SY": "bzip2", rb"\xfd7zXZ": "xz", rb"\x28\xb5/\xfd": "Zstandard"}
 ZIP, GZIP, PARQUET = b"PK\x03\x04", b"\x1f\x8b", b"PAR1"  # how such files begin
 DAMAGED = "this is a damaged model file, cut short maybe: save the model again"
+
+
+class TooLargeError(ValueError):
+    """What is read is larger than its file lets expect, or than the memory."""
+
+
+class _Unpacked(io.RawIOBase):
+    """The bytes of a packed file; an error once they are far too many for it, or for the memory."""
+
+    def __init__(self, packed: IO[bytes], source: "Source") -> None:
+        self._packed, self._stream, self._source = packed, gzip.GzipFile(fileobj=packed), source
+        self._n_bytes, self._next, self._free = 0, LARGE, available_memory()
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with the next bytes."""
+        n_bytes = self._stream.readinto(buffer)
+        self._n_bytes += n_bytes
+        if self._n_bytes >= self._next:
+            self._check()
+        return n_bytes
+
+    def _check(self) -> None:
+        self._next = self._n_bytes + LARGE
+        n_packed = self._packed.tell()
+        if is_bomb(self._n_bytes, n_packed):
+            raise TooLargeError(
+                f"{self._source.name}: {as_size(n_packed)} of this gzip file unpack to "
+                f"{as_size(self._n_bytes)}, more than {TIMES} times as much, as no usual table "
+                "does: if the file is right, unpack it first"
+            )
+        free = available_memory()
+        if self._free is not None and free is not None and free < self._free / 8:
+            raise TooLargeError(
+                f"{self._source.name}: this does not fit into memory: {as_size(free)} are left "
+                f"after {as_size(self._n_bytes)} of it"
+            )
 
 
 @dataclass(frozen=True)
@@ -61,8 +109,7 @@ class Source:
                 yield stream
                 return
             try:
-                with gzip.GzipFile(fileobj=stream) as unpacked:
-                    yield unpacked  # type: ignore[misc]
+                yield io.BufferedReader(_Unpacked(stream, self))
             except (gzip.BadGzipFile, EOFError, zlib.error) as error:
                 raise self.error(None, f"this gzip file is broken: {error}") from None
 
@@ -133,58 +180,84 @@ def open_text(source: Source, encoding: str | None) -> Iterator[Iterator[str]]:
 
     What is wrong with the text as such is said first, wherever in the file it is.
     """
-    _refuse_other_formats(source)
-    try:
-        with (
-            source.open() as stream,
-            io.TextIOWrapper(stream, encoding or _encoding(source), newline="") as text,
-        ):
-            yield _lines(text)
-    except (ValueError, LookupError):
-        decode(source, encoding)
-        raise
-
-
-def _lines(text: io.TextIOWrapper) -> Iterator[str]:
-    for number, line in enumerate(text):
-        if "\0" in line:
-            raise ValueError("there is a zero byte")
-        yield line if number else line.removeprefix("\ufeff")
+    encoding = _checked_encoding(source, encoding)
+    with source.open() as stream, io.TextIOWrapper(stream, encoding, newline="") as text:
+        first = text.readline().removeprefix("\ufeff")
+        yield itertools.chain([first] if first else [], text)
 
 
 def decode(source: Source, encoding: str | None) -> str:
     """The text of a file, or an error that says what is wrong with it."""
+    encoding = _checked_encoding(source, encoding)
+    return source.content.decode(encoding).removeprefix("\ufeff")
+
+
+def _checked_encoding(source: Source, given: str | None) -> str:
+    """The encoding by which all of a file is text: the given one, UTF-16 if the file begins so, or
+    UTF-8; if the file is none of these, that of Windows, with a warning."""
     _refuse_other_formats(source)
-    content = source.content
+    is_utf16 = source.head[:2] in (b"\xff\xfe", b"\xfe\xff")
+    encoding = given or ("utf-16" if is_utf16 else "utf-8-sig")
+    found = _find_no_text(source, encoding)
+    if found is None:
+        return encoding
+    if source.ending == ".pm":
+        raise source.error(None, DAMAGED)
+    line, problem, is_plain_before = found
+    may_be_windows = given is None and not is_utf16 and is_plain_before
+    if may_be_windows and _find_no_text(source, WINDOWS) is None:
+        message = f"it is read as {WINDOWS}, the encoding of Windows; if it has another, give it"
+        message = str(source.error(line, f"{problem}: {message} as encoding (--encoding)"))
+        warnings.warn(EncodingWarning(message), stacklevel=2)
+        return WINDOWS
+    advice = 'save the file as UTF-8, or say which encoding it has, for instance encoding="latin-1"'
+    raise source.error(line, f"{problem}: {advice}")
+
+
+def _find_no_text(source: Source, encoding: str) -> tuple[int, str, bool] | None:
+    """The first line of a file that is no text of an encoding, why, and whether all before it has
+    the same letters in every encoding; None if all of it is text."""
     try:
-        text = content.decode(encoding or _encoding(source)).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        _refuse_by_ending(source)
-        line = content.count(b"\n", 0, error.start) + 1
-        raise source.error(
-            line,
-            f"this is not {error.encoding} text (byte {content[error.start]:#04x}): save the file "
-            'as UTF-8, or say which encoding it has, for instance encoding="latin-1"',
-        ) from None
+        io.TextIOWrapper(io.BytesIO(), encoding)
     except LookupError:
         raise ValueError(f"encoding must be a known one, got {encoding!r}") from None
-    if "\0" in text:
-        _refuse_by_ending(source)
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise source.error(line, "there is a zero byte: this is no text, or of another encoding")
-    return text
-
-
-def _encoding(source: Source) -> str:
-    return "utf-16" if source.head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    decoder = codecs.getincrementaldecoder(encoding)()
+    line, length, is_plain, block = 1, 0, True, b"-"
+    with source.open() as stream:
+        while block:
+            block = stream.read(BLOCK)
+            try:
+                text = decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                before = error.object[: error.start]
+                problem = (
+                    f"this is not {error.encoding} text (byte {error.object[error.start]:#04x})"
+                )
+                return line + before.count(b"\n"), problem, is_plain and before.isascii()
+            if "\0" in text:
+                problem = "there is a zero byte, so this is no text, or of another encoding"
+                return line + text.count("\n", 0, text.index("\0")), problem, False
+            is_plain = is_plain and text.isascii()
+            line += text.count("\n")
+            end = max(text.rfind("\n"), text.rfind("\r"))
+            length = len(text) - end - 1 + (length if end < 0 else 0)
+            if length > MAX_LINE:
+                problem = f"it has more than {MAX_LINE:,} characters: is this a table?"
+                raise TooLargeError(str(source.error(line, problem)))
+    return None
 
 
 def _refuse_other_formats(source: Source) -> None:
     """Refuse, by its first bytes, what is packed, and no text."""
     if source.head[:4] == ZIP:
         refuse_model(source, source.content)
-        _refuse_by_ending(source)
+        if source.ending == ".pm":
+            raise source.error(None, DAMAGED)
         raise source.error(None, "this is a zip file, a spreadsheet maybe: save the data as CSV")
+    if source.head[:4] == PARQUET and b"\0" in source.head:
+        raise source.error(
+            None, "this is a Parquet file: let its name end in .parquet, or save the data as CSV"
+        )
     for mark, packer in PACKERS.items():
         if re.match(mark, source.head):
             raise source.error(None, f"this is packed by {packer}: unpack it, or use gzip")
@@ -204,9 +277,3 @@ def refuse_model(source: Source, content: bytes) -> None:
     if is_whole:
         raise source.error(None, "this is a saved model, not data: open it with pm.load")
     raise source.error(None, DAMAGED)
-
-
-def _refuse_by_ending(source: Source) -> None:
-    """Say of what is no text, and is named as models are, that it is a damaged model."""
-    if source.ending == ".pm":
-        raise source.error(None, DAMAGED)

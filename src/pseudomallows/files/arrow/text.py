@@ -24,7 +24,7 @@ from ..long_tables import (
     judged_columns,
     time_reader,
 )
-from ..source import HEAD, Source, open_text
+from ..source import HEAD, Source, TooLargeError, open_text
 from .names import (
     ArrowPairs,
     add_times,
@@ -57,6 +57,8 @@ def read_csv_pairs(source: Source, is_said: bool = False, is_checked: bool = Fal
         try:
             for batch in _csv_batches(text, header, columns, judged):
                 _add_batch(pairs, judged, batch, columns)
+        except TooLargeError:
+            raise
         except (pa.ArrowInvalid, ValueError):  # of times or ratings, too: lines are told elsewhere
             return None
     if not text.is_plain or not pairs.n_rows:
@@ -103,6 +105,8 @@ class PlainText:
         """The next bytes; none once they are not plain."""
         try:
             block = self._stream.read(size) if self.is_plain else b""
+        except TooLargeError:
+            raise
         except (gzip.BadGzipFile, EOFError, zlib.error, ValueError):
             block, self.is_plain = b"", False
         text = self._tail + block

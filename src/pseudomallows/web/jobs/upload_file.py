@@ -17,7 +17,7 @@ from ..types import check_name
 PART = 5_000  # clicks of one commit: so short that posted clicks get in between
 MAX_PAUSE = 0.1  # seconds after a part; as long as the part took, but a slow disk is not waited for
 BLOCK = 1 << 20  # bytes read at a time to count lines
-TOLD = (ColumnWarning, DroppedRowsWarning)  # warnings of which the client hears
+TOLD = (ColumnWarning, DroppedRowsWarning, EncodingWarning)  # warnings of which the client hears
 MAX_TOLD, MAX_WORDS = 10, 500  # warnings, and letters of each: an answer stays short
 
 
