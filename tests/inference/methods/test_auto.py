@@ -95,7 +95,9 @@ def test_too_few_users_have_one_order_for_all():
     few = pm.simulate_clicks(30, 6, alpha=8, mean_clicks=3, rng=1).preferences
     found = choose_method(few, asked())
     assert found.method == "mcmc"
-    assert found.why.endswith("clicks of fewer than 50 users, too few to learn an order of each")
+    many = pm.Preferences.from_clicks([[1, 0], [0, 1], [1, 1]] * 100)
+    for why in (found.why, choose_method(many, asked()).why):
+        assert "as fewer than 50 users have 2 clicks or more and an item left" in why
 
 
 def test_rankings_get_the_exact_posterior():

@@ -47,8 +47,10 @@ def choose_method(prefs: Preferences, asked: Asked) -> Choice:
     method = next((each for each in OTHERS if _has_options(each, prefs, asked)), Mcmc)
     if method is Mcmc:
         words = f"mcmc, the exact posterior: the best there is for {_what(prefs, asked)}"
-        if isinstance(prefs, Clicks) and asked == Asked(None, 1, asked.distance, {}, False):
-            words += f" of fewer than {MIN_SCORED} users, too few to learn an order of each"
+        is_plain = asked == Asked(None, 1, asked.distance, {}, False)
+        if isinstance(prefs, Clicks) and is_plain and asked.distance in OWN_LAWS:
+            words += f", as fewer than {MIN_SCORED} users have 2 clicks or more and an item left: "
+            words += "too few to learn an order of each"
         return Choice(method.name, asked.options, words)
     own = sorted(set(asked.options) - _names(Mcmc, prefs, asked))
     words = "the paper's method" if method is Pseudo else "independent draws with weights"
