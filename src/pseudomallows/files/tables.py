@@ -214,8 +214,8 @@ def read_orderings(source: Source, table: Table, has_header: bool) -> Rankings:
             raise source.error(
                 number, f"place {listed.index('') + 1} is empty, but later ones are not"
             )
-        twice = {item for item in listed if listed.count(item) > 1} if listed else set()
-        if twice:
+        if len(set(listed)) < len(listed):
+            twice = [item for item, n in Counter(listed).items() if n > 1]
             raise source.error(number, f"{min(twice)!r} is there twice")
         lists.append(listed)
         users.append(cells[first] if named else "")

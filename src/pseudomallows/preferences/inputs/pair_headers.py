@@ -66,11 +66,12 @@ def _only(names: Sequence[Hashable], known: Collection[str], what: str) -> int:
 
 def _sides(words: list[str]) -> list[tuple[int, int]]:
     """Columns of two sides, such as modela and modelb."""
+    places = {name: place for place, name in reversed(list(enumerate(words)))}  # the first of each
     return [
-        (place, words.index(stem + right))
+        (place, places[stem + right])
         for left, right in SIDES
         for place, name in enumerate(words)
-        if (stem := name.removesuffix(left)) != name and stem + right in words
+        if (stem := name.removesuffix(left)) != name and stem + right in places
     ]
 
 
