@@ -2,6 +2,7 @@
 
 import gzip
 import sys
+import time
 import warnings
 
 import pytest
@@ -208,3 +209,18 @@ def test_rows_say_their_lines_and_leave_out_blank_ones():
     lines = iter(["a, b\n", "\n", " , \n", '"c\n', 'd";e\r\n', "f"])
     rows = list(read_rows(Source("x", ".csv", None), lines))
     assert rows == [(1, ["a", "b"]), (4, ["c\nd;e"]), (6, ["f"])]
+
+
+@pytest.mark.parametrize("header", ["user,item,", ",", "user,first,"])
+def test_time_grows_with_the_number_of_columns(put, header):
+    """70,000 columns took more than a minute of CPU, in a search for each name among all others."""
+    path = put(header + ",".join(f"c{n}a" for n in range(70_000)) + "\nx\n")
+    began = time.process_time()
+    with pytest.raises(ValueError, match=r"line \d"):
+        pm.read(path)
+    assert time.process_time() - began < 20
+
+
+def test_more_columns_than_can_be_read_are_refused(put):
+    with pytest.raises(ValueError, match=r"line 1: .* 1500002 columns, and at most 1000000 can be"):
+        pm.read(put("user,item" + "," * 1_500_000 + "\n"))

@@ -18,8 +18,8 @@ def test_orderings_of_numbers_need_their_kind(put):
     ("text", "words"),
     [
         ("login,sku\nu1,s1\nu1,s2\nu2,s1\n", "cannot tell from the header what this is"),
-        ("user;a;b;c\nx;1,0;2,0;3,0\ny;2,0;1,0;3,0\n", "line 2: '1,0' has a decimal comma"),
-        ("a;b;c\n1;2;3\n2;1,5;3\n", "line 3: '1,5' has a decimal comma"),
+        ('user,x,y\nx,"1,0","2,0"\ny,"2,0","1,0"\n', "line 2: '1,0' has a decimal comma"),
+        ("a|b|c\n1|2|3\n2|1,5|3\n", "line 3: '1,5' has a decimal comma"),
         ("a,b,c\n1,0,2,0,3,0\n", "line 2: there are 6 cells, .* is there a decimal comma"),
         ("ann,tea,mate,juice\nbob,mate,tea,juice\n", "cannot tell from the header what this is"),
         ("user,a,b,c\nx,3,0,2\ny,0,1,0\n", "may be counts"),
@@ -110,3 +110,16 @@ def test_comparisons_of_pairs_are_no_other_kind(put, header, kind):
     frame = pd.DataFrame([range(1, len(cells) + 1)], columns=header.split(","))
     with pytest.raises(ValueError, match=r"use pm\.Preferences\.from_pairs, or pm\.read with kind"):
         pm.Preferences.from_rankings(frame)
+
+
+def test_decimal_commas_between_semicolons(put):
+    wide = pm.read(put("user;a;b;c\nx;1,5;1,5;3\ny;2,0;1,0;3,0\n"))
+    assert wide.digest() == pm.read(put("user,a,b,c\nx,1.5,1.5,3\ny,2,1,3\n")).digest()
+    long = put("user;item;rank\n0,5;1,5;1,5\n0,5;b;1,5\n0,5;c;3,0\n")
+    assert pm.read(long).items.tolist() == ["1,5", "b", "c"]
+    rated = put("user;item;rating\nu;a;4,5\nu;b;1,5\nu;c;3,5\n")
+    assert pm.read(rated, min_rating=3.5).items.tolist() == ["a", "c"]
+    with pytest.warns(pm.preferences.ColumnWarning, match="1 of 3 whose rating is below 3, the"):
+        pm.read(rated)
+    lists = put("user;1st;2nd\nu;1,5;0,5\n")
+    assert sorted(pm.read(lists).items.tolist()) == ["0,5", "1,5"]

@@ -43,7 +43,7 @@ JUDGING = [
     ("place", "1\n2\n3", "if it holds ranks, give kind='long-rankings'"),
     ("rating", "5\n1\n2", "also the 2 of 3 whose rating is below 3, the middle of 1 to 5"),
     ("Score", "-10\n0.5\n10", "also the 1 of 3 whose rating is 0 or less"),
-    ("stars", "5\n\nNA", "every row counts as a click: drop the rows"),
+    ("stars", "2\n\nNA", "every row counts as a click: drop the rows"),
     ("count", "0\n7\n0", "also the 2 of 3 whose count is 0 or less"),
     ("Quantity", "1\n7\n-2", "also the 1 of 3 whose count is 0 or less"),
     ("play_count", "1\n7\n2", "every row counts as a click: drop the rows"),
@@ -104,6 +104,62 @@ def test_other_columns_are_ignored_in_silence(put, monkeypatch, form, name):
         table.to_parquet(path)
     found = pm.Preferences.from_clicks(table) if form == "frame" else pm.read(path)
     assert len(found.codes) == 3
+
+
+TOLD = [
+    ("event", ["view", "remove_from_cart", "buy", "buy"], "2 of 4 with 'view', 'remove_from_cart'"),
+    ("event_type", ["view", "buy", "buy", "buy"], "1 of 4 with 'view': keep the rows that are"),
+    ("thumbs", ["up", "down", "up", "down"], "2 of 4 with 'down': keep the rows that are clicks"),
+    ("liked", ["yes", "no", "yes", "yes"], "the 1 of 4 without a yes or 1: drop the rows"),
+    ("order", ["1", "2", "1", "2"], "if it holds ranks, give kind='long-rankings'"),
+]
+SILENT = [
+    ("event", ["buy", "buy", "buy", "buy"]),  # as if filtered
+    ("event", ["click", "buy", "click", "buy"]),
+    ("order", ["10248", "10248", "10249", "10250"]),
+    ("rating", ["4", "5", "5", "4"]),
+    ("stars", ["3.5", "5", "4", "4"]),
+    ("score", ["8", "10", "6", "7"]),
+    ("clicked", ["1", "1", "1", "1"]),
+    ("event_id", ["0", "1", "2", "3"]),
+]
+
+
+def made(put, monkeypatch, form, name, values):
+    """Two users with two clicks each, and a column."""
+    table = pd.DataFrame({"user": list("uuvv"), "item": list("abac"), name: values})
+    if form == "frame":
+        return pm.Preferences.from_clicks(table)
+    if form == "parquet":
+        path = put(b"", "x.parquet")
+        table.to_parquet(path)
+        return pm.read(path)
+    if form == "blocks":
+        monkeypatch.setattr(DOOR, "LARGE", 0)
+    return pm.read(put(table.to_csv(index=False)))
+
+
+@pytest.mark.parametrize("form", ["text", "blocks", "parquet", "frame"])
+@pytest.mark.parametrize(("name", "values", "words"), TOLD)
+def test_a_column_of_words_that_say_no_is_told(put, monkeypatch, form, name, values, words):
+    if (name, form) == ("order", "frame"):  # it is said that these are clicks
+        assert len(made(put, monkeypatch, form, name, values).codes) == 4
+        return
+    with pytest.warns(pm.preferences.ColumnWarning, match=words) as said:
+        assert len(made(put, monkeypatch, form, name, values).codes) == 4
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("form", ["text", "blocks", "parquet", "frame"])
+@pytest.mark.parametrize(("name", "values"), SILENT)
+def test_what_was_filtered_is_no_alarm(put, monkeypatch, form, name, values):
+    assert len(made(put, monkeypatch, form, name, values).codes) == 4
+
+
+def test_an_order_can_be_read_as_ranks(put):
+    path = put("user,item,order\nu,a,2\nu,b,1\nv,a,1\nv,b,2\n")
+    assert pm.read(path, "long-rankings").rankings.tolist() == [[2, 1], [1, 2]]
+    assert pm.read(path, "clicks").n_users == 2
 
 
 def test_typed_names_of_columns(put):

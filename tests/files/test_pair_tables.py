@@ -91,8 +91,7 @@ def test_slates_of_a_file(store):
 
 def test_rows_of_clicks_only_are_clicks(store):
     path = store("user,item,label", [("u", "a", "1"), ("u", "b", "1")])
-    with pytest.warns(pm.preferences.IgnoredColumnWarning, match="'label' is ignored"):
-        assert pm.read(path).kind == "clicks"
+    assert pm.read(path).kind == "clicks"
     told = pm.read(path, "impressions")
     assert told.kind == "pairs"
     assert not told.is_informative.any()
@@ -112,8 +111,7 @@ def test_large_tables_with_a_column_of_yes_are_read_by_pyarrow(put, monkeypatch)
     seen = []
     read_large = DOOR._read_large
     monkeypatch.setattr(DOOR, "_read_large", lambda *a: seen.append(read_large(*a)) or seen[-1])
-    with pytest.warns(pm.preferences.IgnoredColumnWarning):
-        assert pm.read(path).n_users == 50
+    assert pm.read(path).n_users == 50
     assert [found is None for found in seen] == [True, False]
     path = put(text_of("user,item,clicked", [*rows, ("u0", "i1", "0")]))
     assert pm.read(path).wins().sum() == 1

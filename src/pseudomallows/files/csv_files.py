@@ -7,13 +7,17 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
+from ..preferences.inputs.headers import NAMES, place_of, word
 from ..preferences.inputs.layout import is_like_time, unnamed_columns
+from ..preferences.inputs.pair_headers import is_pairs
 from .source import Source
 
 DELIMITERS = ",;\t|"
 COLONS, UNIT = "::", "\x1f"  # of several characters, one takes the place
 MAX_CELL = 1_000_000  # characters; one that is longer is an open quote
+MAX_COLUMNS = 1_000_000  # their names alone take some 15 seconds
 END = "endofthefile"  # a last line of our own: if it comes out as it went in, no quote is open
+COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 Row = tuple[int, list[str]]
 
 
@@ -62,11 +66,41 @@ def _split(source: Source, lines: Iterator[str], delimiter: str) -> Iterator[Row
         raise source.error(last[0], "a quote is opened, but not closed")
 
 
-def with_header(source: Source, rows: Iterator[Row], kind: str | None) -> tuple[Row, Iterator[Row]]:
+def read_table(source: Source, lines: Iterator[str], kind: str | None) -> tuple[Row, Iterator[Row]]:
+    """The header and the rows after it; between semicolons, a comma in a number is a point."""
+    some = list(itertools.islice(lines, 10))
+    rows = read_rows(source, itertools.chain(some, lines))
+    header, rows = _with_header(source, rows, kind)
+    has_names = kind in ("orderings", "pairs") or is_pairs(header[1])
+    has_names = has_names or any(place_of(name) is not None for name in header[1])
+    if find_delimiter(source, some) == ";" and not has_names:
+        rows = _with_points(header[1], rows)
+    return header, rows
+
+
+def _with_points(header: list[str], rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows with points in their numbers; the names of users and items stay as they are."""
+    names = {place for place, name in enumerate(header) if word(name) in NAMES}
+    for line, cells in rows:
+        for place, cell in enumerate(cells):
+            if "," in cell and place not in names and COMMA.fullmatch(cell):
+                cells[place] = cell.replace(",", ".")
+        yield line, cells
+
+
+def _with_header(
+    source: Source, rows: Iterator[Row], kind: str | None
+) -> tuple[Row, Iterator[Row]]:
     """The header and the rows after it; a table without a header gets one."""
     first = next(rows, None)
     if first is None:
         raise source.error(None, "the file is empty")
+    if len(first[1]) > MAX_COLUMNS:
+        raise source.error(
+            first[0],
+            f"there are {len(first[1])} columns, and at most {MAX_COLUMNS} can be read: write a "
+            "line for each user and item",
+        )
     if source.layout.header is not False and isinstance(source.layout.columns, list | tuple):
         raise ValueError("columns as a list names those of a table without a header: header=False")
     if source.layout.header is not False:

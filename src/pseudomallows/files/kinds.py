@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from ..preferences.inputs.headers import RANK, USER, are_places, is_long, odd_place, place_of, word
-from .csv_files import Row
+from .csv_files import COMMA, Row
 from .source import Source
 
 KINDS = ("rankings", "long-rankings", "orderings", "clicks", "wide-clicks", "pairs", "impressions")
@@ -108,7 +108,7 @@ def refuse_decimal_commas(source: Source, rows: Table) -> None:
     """Refuse a number that is written with a comma."""
     for line, cells in rows:
         for cell in cells:
-            if re.fullmatch(r"[+-]?\d+,\d+", cell, re.A):
+            if COMMA.fullmatch(cell):
                 raise source.error(
                     line, f"{cell[:40]!r} has a decimal comma: write a point, or whole numbers"
                 )

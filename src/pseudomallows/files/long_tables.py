@@ -19,9 +19,11 @@ from ..preferences.inputs.clicks import (
     warn_of_column,
 )
 from ..preferences.inputs.headers import (
+    EVENT,
+    MOST_WORDS,
+    as_number,
+    doubt_about,
     find_column,
-    has_low,
-    is_number,
     judging_column,
     other_columns,
     time_column,
@@ -73,37 +75,42 @@ def judged_columns(source: Source, names: list[str], is_said: bool) -> list["Jud
     if source.layout.min_rating is not None:
         return []
     place, kind = judging_column(names)
-    if place >= 0:
-        return [] if is_said and kind == "position" else [Judged(source, names, place, kind)]
-    return [Judged(source, names, other, "number") for other in other_columns(names)]
+    others = [(other, "number") for other in other_columns(names, EVENT)]
+    return [
+        Judged(source, names, at, what, is_said)
+        for at, what in (others if place < 0 else [(place, kind)])
+    ]
 
 
 class Judged:
     """A column that may tell which rows are no clicks, and how often it has each value.
 
-    Nothing is counted of a column of text, or once there are too many values.
+    Nothing is counted once there are too many values, or words.
     """
 
-    def __init__(self, source: Source, names: list[str], place: int, kind: str) -> None:
+    def __init__(
+        self, source: Source, names: list[str], place: int, kind: str, is_said: bool
+    ) -> None:
         self.source, self.place, self.kind, self.name = source, place, kind, names[place]
         self.counts: Counter[str] = Counter()
-        self.is_open = kind in ("rating", "count", "number")
+        self.is_open, self.is_said, self._n_words = kind != "position", is_said, 0
 
     def add(self, counts: Iterable[tuple[str, int]]) -> None:
         """Add the values of a block, and how often it has each."""
         known = [(value, n) for value, n in counts if n and value not in NO_NAME]
-        if self.kind == "number":
-            self.is_open = all(value in self.counts or is_number(value) for value, _ in known)
+        new = [value for value, _ in known if value not in self.counts]
+        self._n_words += sum(as_number(value) is None for value in new)
         for value, n in known:
             self.counts[value] += n
-        self.is_open = self.is_open and len(self.counts) <= MOST_VALUES
+        self.is_open = self._n_words <= MOST_WORDS and len(self.counts) <= MOST_VALUES
         if not self.is_open:
             self.counts.clear()
 
     def warn(self) -> None:
         """Say that the column is not heeded, and how many rows had better be left out."""
-        if self.kind != "number" or has_low(self.counts):
-            warn_of_column(f"{self.source.name}: ", self.name, self.kind, self.counts)
+        doubt = doubt_about(self.name, self.kind, self.counts)
+        if doubt and not (doubt == "position" and self.is_said):
+            warn_of_column(f"{self.source.name}: ", self.name, doubt, self.counts)
 
 
 # Pairs

@@ -15,7 +15,7 @@ from ..preferences.inputs.pair_headers import may_be_pairs, pairs_by, refuse_pai
 from ..preferences.splits import time_in_words
 from .archive import WrongFileError
 from .arrays import read_npz, sparse_matrix
-from .csv_files import check_header, full_rows, read_rows, with_header
+from .csv_files import check_header, full_rows, read_table
 from .kinds import KINDS, Table, has_pairs, recognise
 from .long_tables import Pairs as ClickPairs
 from .long_tables import clicks_of, find_columns, read_clicks
@@ -222,7 +222,7 @@ def _read_text(
         if pairs is not None:
             return clicks_of(pairs), "clicks"
     with open_text(source, encoding) as lines:
-        header, rows = with_header(source, read_rows(source, lines), kind)
+        header, rows = read_table(source, lines, kind)
         chosen = None if is_checked else pair_kind(source, kind, header[1])
         if chosen is not None:
             places = find_places(source, header, chosen)

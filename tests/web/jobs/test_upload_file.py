@@ -45,10 +45,20 @@ def test_what_is_no_clicks_is_refused(tmp_path):
         read(tmp_path, "user,tea,rum,gin\nann,1,2,3\n")
 
 
-def test_shown_items_count_as_clicks_with_a_warning(tmp_path):
-    clicks = read(tmp_path, "user,item,clicked\nann,tea,1\nann,rum,0\n")
+@pytest.mark.parametrize("name", ["clicked", "purchased"])
+def test_rows_that_are_no_clicks_are_not_stored(tmp_path, name):
+    words = f"the file: column '{name}' says that some rows are no clicks: leave these rows out"
+    with pytest.raises(ServiceError, match=words):
+        read(tmp_path, f"user,item,{name}\nann,tea,1\nann,rum,0\n")
+    clicks = read(tmp_path, f"user,item,{name}\nann,tea,1\nann,rum,1\n")
     assert clicks.counts() == (1, 2, 2)
-    assert "column 'clicked' is ignored, every row counts as a click" in clicks.warnings[0]
+    assert clicks.warnings == []
+
+
+def test_a_parquet_file_is_not_told_to_try_an_encoding(tmp_path):
+    (tmp_path / "upload.csv").write_bytes(b"PAR1" + bytes(range(256)) + b"PAR1")
+    with pytest.raises(ServiceError, match=r"this is a Parquet file: .*, or save the data as CSV"):
+        read_upload(tmp_path / "upload.csv", LIMITS, ())
 
 
 def test_the_path_of_the_service_is_not_told(tmp_path):

@@ -2,6 +2,7 @@
 
 import functools
 import warnings
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,9 +23,11 @@ from ..checks import (
 from ..core import keep_core
 from ..preferences import ColumnWarning, IgnoredColumnWarning
 from .headers import (
+    EVENT,
+    MOST_WORDS,
     advice_on,
+    doubt_about,
     find_column,
-    has_low,
     is_long,
     judging_column,
     other_columns,
@@ -279,14 +282,14 @@ def _clicks_of_columns(
 
 
 def _warn_of_judging(table: Table) -> None:
-    """Tell of columns that may say which rows are no clicks."""
-    names = table.names
-    place, kind = judging_column(names)
-    if kind not in ("", "position"):
-        warn_of_column("clicks: ", table.own[place], kind, _value_counts(table.column(place)))
-    for other in other_columns(names) if not kind else ():
-        if has_low(counts := _value_counts(table.column(other))):
-            warn_of_column("clicks: ", table.own[other], "number", counts)
+    """Tell of columns that may say which rows are no clicks; that they are clicks is said."""
+    place, kind = judging_column(table.names)
+    others = [(other, "number") for other in other_columns(table.names, EVENT)]
+    for at, what in others if place < 0 else [(place, kind)]:
+        counts = _value_counts(table.column(at))
+        doubt = doubt_about(table.own[at], what, counts)
+        if doubt not in ("", "position"):
+            warn_of_column("clicks: ", table.own[at], doubt, counts)
 
 
 def _column_of_times(table: Table) -> NDArray[np.float64] | None:
@@ -304,19 +307,24 @@ def _column_of_times(table: Table) -> NDArray[np.float64] | None:
     return None if found is None else np.asarray(found)
 
 
-def _value_counts(column: Any) -> dict[float, int]:
-    """How often each number appears; none of a column that has other values."""
-    try:
-        if np.asarray(column).dtype.kind in "mM":  # times
-            return {}
-        values, counts = np.unique(np.asarray(column, dtype=np.float64), return_counts=True)
-    except (TypeError, ValueError):
+def _value_counts(column: Any) -> dict[Any, int]:
+    """How often each number appears, or each word; none of a column with more words than say what
+    was done."""
+    values = np.asarray(column)
+    if values.dtype.kind in "mM":  # times
         return {}
-    return dict(zip(values.tolist(), counts.tolist(), strict=True))
+    try:
+        found, counts = np.unique(values.astype(np.float64), return_counts=True)
+        return dict(zip(found.tolist(), counts.tolist(), strict=True))
+    except (TypeError, ValueError):
+        if len({str(value) for value in values[:1000]}) > MOST_WORDS:
+            return {}
+    words = Counter(str(value) for value in values if not is_missing(value))
+    return dict(words) if len(words) <= MOST_WORDS else {}
 
 
 def warn_of_column(where: str, name: Hashable, kind: str, counts: Mapping[Any, int]) -> None:
-    """Say that a column of a table of clicks is not heeded; its kind is of `judging_column`."""
+    """Say that a column of a table of clicks is not heeded; its kind is of `doubt_about`."""
     what = IgnoredColumnWarning if kind == "clicked" else ColumnWarning
     warnings.warn(what(where + advice_on(name, kind, counts)), stacklevel=3)
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import Any
 
 USER = {"user", "users", "userid", "customer", "customerid", "visitor", "visitorid", "session"}
@@ -11,6 +11,7 @@ USER |= {"respondentid", "participant", "participantid", "subject", "rater", "ui
 USER |= {"indexlevel0"}  # of pandas, in Parquet
 ITEM = {"item", "items", "itemid", "product", "productid", "stockcode", "article", "articleid"}
 ITEM |= {"movie", "movieid", "track", "trackid", "page", "pageid", "asin", "alternative"}
+NAMES = USER | ITEM
 RANK = {"rank", "ranks", "ranking"}
 POSITION = {"position", "positions", "place", "places", "pos"}
 JUDGED = {"click", "clicked", "isclick", "clicks", "label", "liked", "purchased", "bought"}
@@ -28,7 +29,19 @@ QUIET |= {"month", "year", "minute", "minutes", "seconds", "ms", "ts", "utc", "e
 QUIET |= {"price", "unitprice", "cost", "lat", "latitude", "lon", "lng", "longitude"}
 QUIET |= {"age", "sex", "gender", "id", "name", "title", "url", "text", "type", "category", "code"}
 QUIET |= {"index", "row", "line"}  # numbers that count from 0
+EVENT = {"event", "action", "behavior", "behaviour", "interaction", "type"}  # quiet ones, too
+ORDER = {
+    "order"
+}  # of a ranking, if it counts from 1 for several users; else the number of an order
+NO_CLICK = {"view", "views", "viewed", "pv", "impression", "shown", "seen", "hover", "exposure"}
+NO_CLICK |= {"remove", "removed", "delete", "deleted", "return", "returned", "refund", "refunded"}
+NO_CLICK |= {"cancel", "cancelled", "canceled", "down", "downvote", "dislike", "disliked", "unlike"}
+NO_CLICK |= {"skip", "skipped", "dismiss", "dismissed", "reject", "rejected", "ignored", "hide"}
+NO_CLICK |= {"no", "negative", "bad", "hate"}
+MOST_WORDS = 20  # different ones in a column that says what was done; names are more
 TRUTH = {"true": 1, "false": 0}
+YES, NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
+MARKS, HUMP, NO_LETTERS = map(re.compile, (r"[\s_-]", r"(?<=[a-z\d])(?=[A-Z])", r"[\W_]+"))
 TYPES = re.compile(r":(token|float)(_seq)?$")  # after the names of RecBole
 
 ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]
@@ -49,7 +62,7 @@ PLACE = re.compile(
 
 def word(name: Hashable) -> str:
     """A name of a column without what is a matter of taste."""
-    return re.sub(r"[\s_-]", "", TYPES.sub("", str(name).lower()))
+    return MARKS.sub("", TYPES.sub("", str(name).lower()))
 
 
 def parts(name: Hashable) -> set[str]:
@@ -58,8 +71,8 @@ def parts(name: Hashable) -> set[str]:
     >>> sorted(parts("numRatings:float"))
     ['num', 'ratings']
     """
-    spaced = re.sub(r"(?<=[a-z\d])(?=[A-Z])", " ", TYPES.sub("", str(name)))
-    return set(re.split(r"[\W_]+", spaced.lower())) - {""}
+    spaced = HUMP.sub(" ", TYPES.sub("", str(name)))
+    return set(NO_LETTERS.split(spaced.lower())) - {""}
 
 
 def is_long(names: Sequence[Hashable]) -> bool:
@@ -82,7 +95,7 @@ def find_column(names: Sequence[Hashable], what: str) -> int:
     known = {"user": USER, "item": ITEM, "rank": RANK}[what]
     words = [word(name) for name in names]
     if what == "rank" and not set(words) & RANK:
-        known = POSITION
+        known = POSITION if set(words) & POSITION else ORDER
     found = [place for place, name in enumerate(words) if name in known]
     found = [place for place in found if words[place] == what] or found
     if len(found) != 1:
@@ -174,29 +187,81 @@ def judging_column(names: Sequence[Hashable]) -> tuple[int, str]:
     (3, 'rating')
     """
     kinds = {"clicked": JUDGED, "rating": RATING, "count": COUNT, "position": POSITION}
+    words = [word(name) for name in names]
     for kind, known in kinds.items():
-        for place, name in enumerate(names):
-            if word(name) in known:
+        for place, name in enumerate(words):
+            if name in known:
                 return place, kind
-    others = other_columns(names)
+    others = [(place, parts(names[place])) for place in other_columns(names)]
     for kind in ("count", "rating", "position", "clicked"):  # a click count is a count
-        for place in others:
-            if parts(names[place]) & kinds[kind]:
+        for place, found in others:
+            if found & kinds[kind]:
                 return place, kind
     return -1, ""
 
 
-def other_columns(names: Sequence[Hashable]) -> list[int]:
-    """The columns whose names do not say that they are no judgement, as times and prices are not.
+def other_columns(names: Sequence[Hashable], but: Set[str] = frozenset()) -> list[int]:
+    """The columns whose names do not say that they are no judgement, as times and prices are not;
+    those with one of some words in their names are taken all the same.
 
     >>> other_columns(["user", "item", "click_time", "unitPrice", "x"])
     [4]
     """
-    return [
-        place
-        for place, name in enumerate(names)
-        if word(name) not in USER | ITEM | QUIET and not parts(name) & QUIET
-    ]
+    found = []
+    for place, name in enumerate(names):
+        if word(name) not in NAMES:
+            mine = parts(name)
+            if mine & but or not (mine & QUIET or word(name) in QUIET):
+                found.append(place)
+    return found
+
+
+def doubt_about(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
+    """What is doubtful about a column of a kind, as a kind for `advice_on`, "" if nothing is;
+    ``counts[value]`` is how many rows have a value.
+
+    >>> doubt_about("rating", "rating", {1: 2, 5: 3}), doubt_about("rating", "rating", {4: 2, 5: 3})
+    ('rating', '')
+    >>> doubt_about("event", "number", {"view": 9, "buy": 1})
+    'word'
+    """
+    numbers = _numbers(counts)
+    low, high = min(numbers, default=1.0), max(numbers, default=1.0)
+    if kind == "rating":  # those that are left of 1 to 5, or 1 to 10, if low ones were dropped
+        return "" if (3 <= low <= high <= 5) or (5 <= low <= high <= 10) else kind
+    if kind == "clicked":
+        return "" if counts and not _n_without(counts) else kind
+    if kind != "number":
+        return kind
+    if any(as_number(value) is None for value in counts):
+        is_word = len(counts) > 1 and any(is_no_click(value) for value in counts)
+        return "word" if is_word else ""
+    if parts(name) & QUIET:
+        return ""
+    return (
+        "number" if low <= 0 else "position" if word(name) in ORDER and _are_ranks(numbers) else ""
+    )
+
+
+def is_no_click(value: Any) -> bool:
+    """Whether a value says that something was not clicked, or taken back.
+
+    >>> [is_no_click(value) for value in ("remove_from_cart", "buy", "Thumbs down")]
+    [True, False, True]
+    """
+    return bool(parts(value) & NO_CLICK)
+
+
+def _are_ranks(numbers: Mapping[float, int]) -> bool:
+    """Whether these are ranks of several users: 1, 2, ..., none more often than the one before."""
+    times = [numbers.get(rank, 0) for rank in range(1, len(numbers) + 1)]
+    return len(times) > 1 and times[0] > 1 and 0 not in times and times == sorted(times)[::-1]
+
+
+def _n_without(counts: Mapping[Any, int]) -> int:
+    """How many rows do not have a yes, or a number above 0."""
+    is_yes = {value: str(value).lower() in YES or (as_number(value) or 0) > 0 for value in counts}
+    return sum(n for value, n in counts.items() if not is_yes[value])
 
 
 def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
@@ -207,12 +272,22 @@ def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
     """
     said = f"column {str(name)!r} is ignored, every row counts as a click"
     if kind == "clicked":
+        n_low = _n_without(counts)
+        said += f", also the {n_low} of {sum(counts.values())} without a yes or 1" if n_low else ""
         return (
             f"{said}: drop the rows that are not clicks, or learn from what was passed over, "
             "too, with kind='impressions' or from_impressions"
         )
     if kind == "position":
         return f"{said}: if it holds ranks, give kind='long-rankings'; if not, kind='clicks'"
+    if kind == "word":
+        no_clicks = [value for value in counts if is_no_click(value)]
+        n_low = sum(counts[value] for value in no_clicks)
+        shown = ", ".join(repr(str(value)[:40]) for value in no_clicks[:5])
+        return (
+            f"{said}, also the {n_low} of {sum(counts.values())} with {shown}: keep the rows that "
+            "are clicks, and drop the others first"
+        )
     numbers = _numbers(counts)
     kind = "value" if kind == "number" else kind
     low, high = min(numbers, default=0.0), max(numbers, default=0.0)
@@ -229,32 +304,23 @@ def advice_on(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
     return f"{said}: drop the rows that are not clicks first"
 
 
-def has_low(counts: Mapping[Any, int]) -> bool:
-    """Whether all values are numbers, and one is 0 or less.
+def as_number(value: Any) -> float | None:
+    """The number in a cell, with a decimal comma too; 1 for true, 0 for false; None if it is none.
 
-    >>> has_low({"3": 1, "0": 2}), has_low({3: 1, 1: 2}), has_low({"a": 1, "0": 2})
-    (True, False, False)
+    >>> [as_number(value) for value in ("3.5", "3,5", "true", "tea")]
+    [3.5, 3.5, 1.0, None]
     """
-    return all(map(is_number, counts)) and min(_numbers(counts), default=1.0) <= 0
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value of a column is a number, true or false."""
     try:
-        float(TRUTH.get(str(value).lower(), value))
-    except (TypeError, ValueError):
-        return False
-    return True
+        return float(TRUTH.get(str(value).lower(), str(value).replace(",", ".")))
+    except ValueError:
+        return None
 
 
 def _numbers(counts: Mapping[Any, int]) -> dict[float, int]:
     """The same by number; what is no number is left out."""
     found: dict[float, int] = {}
     for value, n in counts.items():
-        try:
-            number = float(TRUTH.get(str(value).lower(), value))
-        except (TypeError, ValueError):
-            continue
-        if math.isfinite(number):
+        number = as_number(value)
+        if number is not None and math.isfinite(number):
             found[number] = found.get(number, 0) + n
     return found

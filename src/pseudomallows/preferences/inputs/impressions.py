@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..checks import check_n_items
 from ..pairs import Pairs, pairs_of_entries
 from .coded import Coded, CodedTable, coded_table, is_table, join_names
+from .headers import NO, YES
 from .pair_headers import find_impression_columns
 
-YES, NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 MOST_PAIRS = 50_000_000  # that impressions may make; so many take some 8 GB
 Names = Sequence[Hashable] | None
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...files.read import read_as
-from ...preferences import Clicks, ColumnWarning, DroppedRowsWarning
+from ...preferences import Clicks, ColumnWarning, DroppedRowsWarning, IgnoredColumnWarning
 from ..errors import ServiceError
 from ..stores.store import Pair, Store
 from ..types import check_name
@@ -51,9 +51,14 @@ def read_upload(path: Path, limits: UploadLimits, known: Collection[str]) -> Upl
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
+            warnings.simplefilter("error", IgnoredColumnWarning)
             clicks = read_as(path, may_be_one_item=True)[0]
     except (ValueError, TypeError, OSError) as error:
         raise ServiceError(422, str(error).replace(str(path), "the file")) from None
+    except IgnoredColumnWarning as warning:
+        column = str(warning).partition(" is ignored")[0].replace(str(path), "the file")
+        problem = f"{column} says that some rows are no clicks: leave these rows out"
+        raise ServiceError(422, problem) from None
     if not isinstance(clicks, Clicks):
         found = "rankings" if clicks.kind == "rankings" else clicks.shape_words
         raise ServiceError(422, f"the file must hold clicks (columns user, item), not {found}")
