@@ -120,7 +120,7 @@ CASES = [
     (fit(method="pseudo", alpha=1, sgima=3), "no option 'sgima'; it has distance, n_chains, sigma"),
     (fit(alpha=1, sigma=np.nan), "sigma must be a finite number"),
     (fit(method="mcmc", move="jump"), "move must be one of 'swap', 'leap_and_shift', 'insert', got 'jump'"),
-    (fit(method="mcmc", start="mode"), "start must be one of 'map', 'random', got 'mode'"),
+    (fit(method="mcmc", start="mode"), "start must be one of 'dispersed', 'map', 'random', got 'm"),
     (fit(method="mcmc", leap=0), "leap must be 1 or more, got 0"),
     (fit(method="mcmc", thin=0), "thin must be 1 or more, got 0"),
     (fit(method="mcmc", n_chains=0), "n_chains must be 1 or more, got 0"),

@@ -149,7 +149,7 @@ class LatentChains:
         """A chain at its start."""
         plan = self._plan
         if not plan.case.has_clusters:
-            return Mixture.of_one(plan.method.first_cluster(self._population, plan, rng))
+            return Mixture.of_one(plan.method.first_cluster(self._population, plan, rng, number))
         population = self._population.for_chain()
         prior, n_clusters = plan.method.share_prior, plan.case.n_clusters
         start = prepare(population, n_clusters, plan.alpha, prior, rng, report)
@@ -215,7 +215,7 @@ class MatchedChains:
         proposals = MatchedProposals(method.move, method.leap, method.n_moves)
         how = (plan.alpha, proposals, method.alpha_prior, method.share_prior, method.is_exact)
         self._start = MatchedStart(population, *how, method.distance)
-        self._from, self.evidence_shape = method.start, self._start.law.evidence_shape
+        self._start_of, self.evidence_shape = method.start_of, self._start.law.evidence_shape
         divisions = "shared" if method.n_chains == 1 else method.divisions
         self._search = Search(divisions, method.n_chains, N_FINALISTS)
         self.is_own = divisions == "own" and plan.case.has_clusters
@@ -261,7 +261,7 @@ class MatchedChains:
     ) -> MatchedMixture:
         """A chain at its start; its clusters keep the order that they have there."""
         if self._n_clusters == 1:
-            return self._start.one(self._from, rng)
+            return self._start.one(self._start_of(number), rng)
         self.make_ready(report if earlier is None else lambda: None)
         first = self._first or self._start.settle(self._guesses[number], rng, report)
         chain = self._start.begin_at(first, rng)

@@ -100,9 +100,9 @@ class MatchedStart:
         cluster = mixture.clusters[0]
         if start == "random":
             cluster.consensus = rank_randomly(np.zeros(self.population.n_items), rng)
-            return mixture
-        for _ in range(N_CLIMBS):
-            cluster.climb()
+        else:
+            for _ in range(N_CLIMBS):
+                cluster.climb()
         for _ in range(N_SWEEPS):
             mixture.wander(1, self.law.usual_moves or ONE_MOVES * mixture.n_items, adapt=True)
         mixture.count_anew()

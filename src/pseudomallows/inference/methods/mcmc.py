@@ -19,7 +19,7 @@ from ...posteriors.posterior import Posterior
 from ...preferences import Clicks, Preferences
 from ...rankings import rank_randomly
 from ..chains.clusters import ExactCluster, FreeCluster, Proposals
-from ..chains.starts import best_alpha, start_consensus
+from ..chains.starts import best_alpha, start_consensus, start_elsewhere
 from .method import Case, Plan, above_0, clicks_only, count, one_of, option, pairs_only
 from .sampler import Sampler
 
@@ -172,18 +172,25 @@ class Mcmc(Sampler):
         return MetropolisPopulation(prefs, executor, self.n_swaps)
 
     def first_cluster(
-        self, population: Population, plan: Plan, rng: np.random.Generator
+        self, population: Population, plan: Plan, rng: np.random.Generator, number: int = 0
     ) -> ExactCluster:
-        """At a good place, or at a random one."""
-        users, alpha = population.for_chain(), plan.alpha
-        if self.start == "random":
+        """At the best consensus that is found, at a random one, or at another mode."""
+        users, alpha, start = population.for_chain(), plan.alpha, self.start_of(number)
+        is_dispersed = start == "random" and self.start == "dispersed"
+        if start == "random" and not (is_dispersed and population.sums_out):
             consensus = rank_randomly(np.zeros(population.n_items), rng)
             return self.cluster(users, consensus, 1.0 if alpha is None else alpha, plan, rng)
         consensus = start_consensus(users, 1.0 if alpha is None else alpha, rng)
         if alpha is None:
             best = best_alpha(users, consensus, self.alpha_prior)
             alpha = float(np.clip(best, 0.1, 10 * population.n_items))
-        return self.cluster(users, consensus, alpha, plan, rng)
+        cluster = self.cluster(users, consensus, alpha, plan, rng)
+        if not is_dispersed:
+            return cluster
+        other = start_elsewhere(
+            cluster, lambda random, child: self.cluster(users, random, alpha, plan, child)
+        )
+        return self.cluster(users, other, alpha, plan, rng)
 
     def cluster(
         self,

@@ -302,9 +302,10 @@ class Method(Options, ABC):
         return CLUSTER_ADVICE if case.has_clusters and not is_own else ADVICE
 
     def first_cluster(
-        self, population: Population, plan: "Plan", rng: np.random.Generator
+        self, population: Population, plan: "Plan", rng: np.random.Generator, number: int = 0
     ) -> Cluster:
-        """Where a chain with one cluster begins, unless it runs on the matched law."""
+        """Where the chain of this number, with one cluster, begins, unless it runs on the matched
+        law."""
         raise NotImplementedError
 
     def cluster(

@@ -49,7 +49,7 @@ class PseudoMethod(Method):
         return not case.has_pairs
 
     def first_cluster(
-        self, population: Population, plan: Plan, rng: np.random.Generator
+        self, population: Population, plan: Plan, rng: np.random.Generator, number: int = 0
     ) -> PseudoCluster:
         """From the ranking of the mean ranks."""
         assert plan.alpha is not None

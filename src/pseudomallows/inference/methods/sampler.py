@@ -67,8 +67,10 @@ class Sampler(Method):
         check=_check_prior,
     )
     start: str = option(
-        "map",
-        '"map" (default) or "random".',
+        "dispersed",
+        'Where the chains begin: "map" at the best consensus that is found, "random" each at a '
+        'random one, "dispersed" (default) every second chain at a random one, so that R-hat can '
+        "see a second mode.",
         lambda case: not case.has_clusters,
         one_of(*STARTS),
     )
@@ -111,6 +113,12 @@ class Sampler(Method):
             "n_moves": n_moves,
             "alpha_prior": prior,
         }
+
+    def start_of(self, number: int) -> str:
+        """Where the chain of this number begins: "map" or "random"."""
+        if self.start != "dispersed":
+            return self.start
+        return "random" if number % 2 else "map"
 
     @property
     def has_own_divisions(self) -> bool:
