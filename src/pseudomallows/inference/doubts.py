@@ -7,16 +7,17 @@ from numpy.typing import NDArray
 
 from ..latent.population import Population
 from ..posteriors.diagnostics import (
-    EFFECTIVE_SIZE_LIMIT,
     LEAST_EFFECTIVE_SHARE,
     AlphaWarning,
     ConvergenceWarning,
     EffectiveSizeWarning,
     MatchedWarning,
+    UnconnectedWarning,
     VotesWarning,
     contradicts_equal_gaps,
+    weighted_size_limit,
 )
-from ..posteriors.judged import Judged, judge_draws
+from ..posteriors.judged import Judged, groups_apart, judge_draws
 from ..posteriors.posterior import Posterior
 from .methods.method import Plan
 
@@ -62,7 +63,7 @@ def stretch_needed(judged: Judged, stretch: int) -> int:
 
 def _doubts_of_weights(posterior: Posterior) -> list[UserWarning]:
     n_draws = posterior.weights.size
-    if posterior.effective_size < min(EFFECTIVE_SIZE_LIMIT, n_draws / 2):
+    if posterior.effective_size < weighted_size_limit(n_draws):
         return [EffectiveSizeWarning(posterior.effective_size, n_draws)]
     return []
 
@@ -89,5 +90,7 @@ def _doubts_of_chains(
     if stuck or not judged.is_good:
         advice = plan.method.advice(plan.case, posterior.has_own_divisions)
         found = (judged.rhat, judged.effective_size, stuck, advice)
-        doubts.append(ConvergenceWarning(*found, judged.rhat_limit))
+        doubts.append(ConvergenceWarning(*found, judged.rhat_limit, judged.size_limit))
+    if groups := groups_apart(posterior):
+        doubts.append(UnconnectedWarning(groups))
     return doubts

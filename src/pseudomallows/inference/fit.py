@@ -23,7 +23,7 @@ from ..preferences import Preferences, check_preferences
 from ..rankings import check_alpha
 from .call import Call
 from .methods import ALL_METHODS, METHODS
-from .methods.auto import Asked, choose_method
+from .methods.auto import FREE_GAPS, Asked, choose_method
 from .methods.method import describe_options
 from .methods.personal import fit_personal
 
@@ -148,6 +148,8 @@ def fit(
     else:
         call = Call(prefs, METHODS[method], alpha, generator, executor, report)
         result = call.draw(n_draws, n_clusters, options | {"distance": distance}, checkpoint)
+    if "chosen" in chosen and result.settings.get("votes", {}).get("gaps") == "free":
+        chosen["chosen"] = FREE_GAPS
     reading = getattr(prefs, "reading", "")
     chosen |= {"reading": reading} if reading else {}
     return replace(result, settings=result.settings | chosen | made_by(rng, started))

@@ -12,6 +12,7 @@ from ..distributions.scores import weighted_effective_size as weighted_effective
 from ..engines.executors import all_cores, blocks
 
 BLOCK_OF_ITEMS = 1 << 14
+MOST_SHOWN = 6  # items that a message names
 MANY = 10_000  # items, of which some have a large R-hat by chance, whatever the chains do
 RHAT_LIMIT = 1.05
 EFFECTIVE_SIZE_LIMIT = 50.0
@@ -32,7 +33,8 @@ CLUSTER_ADVICE = (
 class ConvergenceWarning(UserWarning):
     """A Markov chain is too short, or stuck: `rhat`, `effective_size` and `stuck` say which.
 
-    `rhat_limit` is 1.05, or what chance allows where many numbers are compared by few draws.
+    `rhat_limit` is 1.05, or what chance allows where many numbers are compared by few draws;
+    `size_limit` is 50, or a part of the draws where there are few. The verdict has the same limits.
     """
 
     def __init__(
@@ -42,15 +44,16 @@ class ConvergenceWarning(UserWarning):
         stuck: list[int],
         advice: str = ADVICE,
         rhat_limit: float = RHAT_LIMIT,
+        size_limit: float = EFFECTIVE_SIZE_LIMIT,
     ):
         self.rhat, self.effective_size, self.stuck = rhat, effective_size, stuck
-        self.rhat_limit = rhat_limit
+        self.rhat_limit, self.size_limit = rhat_limit, size_limit
         chains = f"; chains {stuck} are stuck" if stuck else ""
         shown = f"{rhat:.3f}" if rhat < 100 else "above 100"
         super().__init__(
             "the chains have not converged, so another run may give other numbers: R-hat "
             f"{shown} (want {rhat_limit:.4g} or less), effective sample size {effective_size:.0f} "
-            f"(want {EFFECTIVE_SIZE_LIMIT:.0f} or more){chains}; {advice}"
+            f"(want {size_limit:.0f} or more){chains}; {advice}"
         )
 
 
@@ -85,7 +88,10 @@ def describe_contradictions(n_users: int, n_all: int, user: Any, cycle: list[Any
     >>> describe_contradictions(1, 60, "bob", ["tea", "ale"])
     "1 of 60 users gives contradictory answers: user 'bob' prefers 'tea' to 'ale' to 'tea'"
     """
-    shown = " to ".join(repr(item) for item in [*cycle, cycle[0]])
+    path = [repr(item) for item in [*cycle, cycle[0]]]
+    if len(path) > MOST_SHOWN + 1:  # a cycle may be as long as there are items
+        path[MOST_SHOWN - 1 : -1] = [f"... ({len(path) - MOST_SHOWN} more) ..."]
+    shown = " to ".join(path)
     verb = "gives" if n_users == 1 else "give"
     who = f"{n_users} of {n_all} users {verb} contradictory answers"
     return f"{who}: user {user!r} prefers {shown}"
@@ -112,14 +118,21 @@ class AlphaWarning(UserWarning):
         )
 
 
+def weighted_size_limit(n_draws: int) -> float:
+    """The effective size that so many independent draws with weights should have."""
+    return min(EFFECTIVE_SIZE_LIMIT, n_draws / 2)
+
+
 class EffectiveSizeWarning(UserWarning):
-    """A few draws carry all the weight: `effective_size` of `n_draws`."""
+    """A few draws carry all the weight: `effective_size` of `n_draws`, where `size_limit` or more
+    are wanted."""
 
     def __init__(self, effective_size: float, n_draws: int):
         self.effective_size, self.n_draws = effective_size, n_draws
+        self.size_limit = weighted_size_limit(n_draws)
         super().__init__(
             f"a few draws carry nearly all the weight: the {n_draws} draws are worth "
-            f"{effective_size:.1f} equal ones (want {EFFECTIVE_SIZE_LIMIT:.0f} or more); raise "
+            f"{effective_size:.1f} equal ones (want {self.size_limit:.0f} or more); raise "
             "n_draws, use method='mcmc', or drop the weights (weighted=False), which makes the "
             "intervals too wide"
         )
@@ -142,6 +155,34 @@ class UncorrectedWarning(UserWarning):
             f"by ten points or more. Ask for a window of {largest} or less, or fit with held_out= "
             f"later clicks, {window} or more of each of at least 50 users"
         )
+
+
+class UnconnectedWarning(UserWarning):
+    """Some items were never compared with others, not even through a third: `groups[group]` are the
+    items of each group that was compared among itself."""
+
+    def __init__(self, groups: list[list[Any]]):
+        self.groups = groups
+        super().__init__(
+            f"{describe_groups(groups)}; the order of items of different groups comes from the "
+            "prior alone: add comparisons across the groups, or fit each group by itself"
+        )
+
+
+def describe_groups(groups: list[list[Any]]) -> str:
+    """How many groups of items were never compared with each other, and the first items of some.
+
+    >>> print(describe_groups([["a", "b", "c", "d"], ["x"]]).partition(": ")[2])
+    'a', 'b', 'c', ... (4 items); 'x' (1 item)
+    """
+    shown = [
+        f"{', '.join(map(repr, group[:3]))}{', ...' if len(group) > 3 else ''} "
+        f"({len(group)} item{'s' if len(group) > 1 else ''})"
+        for group in groups[:MOST_SHOWN]
+    ]
+    shown += ["..."] if len(groups) > MOST_SHOWN else []
+    words = f"the items form {len(groups)} groups that were never compared with each other"
+    return f"{words}: {'; '.join(shown)}"
 
 
 class VotesWarning(UserWarning):

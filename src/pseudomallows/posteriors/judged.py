@@ -21,13 +21,14 @@ Chains that each looked for their own clusters need not agree. Each is judged by
 since these are two only, chance makes their R-hats larger: the limit is what chance allows.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import all_cores, blocks
 from ..kernels.agreement import largest_rhats
+from ..preferences import Pairs
 from .diagnostics import BLOCK_OF_ITEMS, EFFECTIVE_SIZE_LIMIT, MANY, RHAT_LIMIT, Diagnostics
 from .posterior import Posterior
 
@@ -77,6 +78,13 @@ def judge_draws(posterior: Posterior) -> Judged:
         part = 4 if rows[-1][-1] == RHAT_LIMIT else 8  # the least of many is small by chance too
     enough = (size, min(EFFECTIVE_SIZE_LIMIT, n_draws / part))
     return max((Judged(*row, *enough) for row in rows), key=lambda each: each._excess)
+
+
+def groups_apart(posterior: Posterior) -> list[list[Any]]:
+    """The groups of items that were never compared with each other, if it was fitted to comparisons
+    and there are several."""
+    groups = posterior.data.groups() if isinstance(posterior.data, Pairs) else []
+    return groups if len(groups) > 1 else []
 
 
 def _judge_some(posterior: Posterior, found: list[Diagnostics]) -> list[Row]:

@@ -8,13 +8,14 @@ import numpy as np
 from .diagnostics import (
     ADVICE,
     CLUSTER_ADVICE,
-    EFFECTIVE_SIZE_LIMIT,
     LEAST_EFFECTIVE_SHARE,
     MANY,
     SLOW_ADVICE,
     contradicts_equal_gaps,
+    describe_groups,
+    weighted_size_limit,
 )
-from .judged import Judged, judge_draws
+from .judged import Judged, groups_apart, judge_draws
 from .names import SAME_USERS
 from .personal import Fit, PersonalFit
 from .posterior import Posterior
@@ -23,6 +24,7 @@ POOR_SIZE = 10.0  # up to here, with care
 GOOD_CALIBRATION, POOR_CALIBRATION = 0.03, 0.1
 USE = "use the order and its intervals."
 SETTLED = "Each chain has settled, and there are enough draws."
+GROUPS_ADVICE = "Use the order within each group only, or add comparisons across the groups."
 DIVISIONS_ADVICE = "Use these clusters to recommend; to describe groups, use fewer clusters."
 CHAIN_NOTE = (
     "R-hat compares the chains, or the halves of one: far above 1, they disagree. Successive draws "
@@ -102,6 +104,9 @@ def _judge_chains(posterior: Posterior) -> Verdict:
     if same_users < SAME_USERS and answer == "yes":
         words = f"{SETTLED} {describe_divisions(posterior)}."
         return Verdict("with care", words, DIVISIONS_ADVICE, checks, note)
+    if answer == "yes" and (groups := groups_apart(posterior)):
+        words = f"{SETTLED} But {describe_groups(groups)}."
+        return Verdict("with care", words, GROUPS_ADVICE, checks, note)
     if contradicts_equal_gaps(posterior.settings) and answer == "yes":
         return Verdict("with care", words, "Use gaps='free'.", checks, note)
     if answer != "no" and len(posterior.consensus) == 1:
@@ -169,7 +174,7 @@ def _advice(posterior: Posterior) -> str:
 
 def _judge_draws(posterior: Posterior) -> Verdict:
     size, n_draws = posterior.effective_size, posterior.weights.size
-    wanted = min(EFFECTIVE_SIZE_LIMIT, n_draws / 2)
+    wanted = weighted_size_limit(n_draws)
     checks = [
         ("effective number of draws", _number(size, 0), f"{wanted:.0f} or more"),
         ("draws", f"{n_draws:,}", ""),

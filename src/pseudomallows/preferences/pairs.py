@@ -251,6 +251,23 @@ class Pairs(Preferences):
             self.items,
         )
 
+    def groups(self) -> list[list[Any]]:
+        """The items that were compared with each other, directly or through others, the largest
+        group first. The order of items of different groups is not in the data.
+
+        >>> Preferences.from_pairs([("tea", "ale"), ("gin", "rum"), ("ale", "mate")]).groups()
+        [['ale', 'mate', 'tea'], ['gin', 'rum']]
+        """
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        is_said = self.weights[self.owners()] > 0
+        links = np.ones(int(is_said.sum()), dtype=bool)
+        ends, shape = (self.better[is_said], self.worse[is_said]), (self.n_items, self.n_items)
+        n_groups, labels = connected_components(csr_array((links, ends), shape), directed=False)
+        found = [self.items[labels == group].tolist() for group in range(n_groups)]
+        return sorted(found, key=len, reverse=True)
+
     def contradictions(self, most: int | None = None) -> list[tuple[Any, list[Any]]]:
         """Users who contradicted themselves, at most `most` of them, and one cycle of each: every
         item of it beat the next, and the last beat the first.

@@ -13,6 +13,10 @@ from .pseudo import Pseudo
 
 OTHERS: tuple[type[Options], ...] = (Mcmc, Pseudo, Balanced)  # the first that has the options
 
+FREE_GAPS = (
+    "mcmc, by the Bradley-Terry model, in which each item has its own strength (gaps='free')"
+)
+
 
 class Asked(NamedTuple):
     """What a call of `fit` asks for, beside the data."""
