@@ -58,7 +58,7 @@ def test_comparisons_are_seen_from_the_header(store):
     [
         ("assessor,bottom_item,top_item", [(user, worse, better) for user, better, worse in SAID]),
         ("winner,Loser,judge", [(better, worse, user) for user, better, worse in SAID]),
-        ("voter,left,right,winner", [(user, a, b, "left") for user, a, b in SAID]),
+        ("user_id,left,right,winner", [(user, a, b, "left") for user, a, b in SAID]),
         ("user,model_a,model_b,winner", [(user, b, a, "model_b") for user, a, b in SAID]),
         ("user,item1,item2,preferred", [(user, b, a, a) for user, a, b in SAID]),
         ("user,chosen,rejected,n,hour", [(*row, "1", "9:00") for row in SAID]),
@@ -66,6 +66,18 @@ def test_comparisons_are_seen_from_the_header(store):
 )
 def test_comparisons_by_other_names(store, header, rows):
     assert pm.read(store(header, rows)).digest() == pm.Preferences.from_pairs(SAID).digest()
+
+
+def test_a_column_of_judges_beside_votes_is_asked_about(store):
+    rows = [("x", "y", "a", "en", "j"), ("y", "z", "b", "de", "k")]
+    path = store("model_a,model_b,winner,language,judge", rows)
+    with pytest.raises(ValueError, match=r"'judge'.*columns=\{'user': 'judge'\}.*as_votes"):
+        pm.read(path)
+    told = pm.read(path, columns={"user": "judge"})
+    assert told.users.tolist() == ["j", "k"]
+    assert told.as_votes().is_vote
+    with pytest.raises(ValueError, match="are for clicks"):
+        pm.read(path, columns={"user": "judge"}, min_clicks=2)
 
 
 def test_votes_and_ties(store):

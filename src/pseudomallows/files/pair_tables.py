@@ -10,6 +10,7 @@ from ..preferences import Pairs
 from ..preferences.inputs.coded import Coded, CodedTable
 from ..preferences.inputs.impressions import impressions_of_table, is_yes_and_no
 from ..preferences.inputs.pair_headers import (
+    check_voters,
     find_impression_columns,
     find_pair_columns,
     is_impressions,
@@ -38,7 +39,10 @@ def find_places(source: Source, header: Row, kind: str) -> dict[str, int]:
     """Where the columns of such a table stand, by what they are."""
     check_header(source, header)
     try:
-        return FINDERS[kind](header[1])
+        found = FINDERS[kind](header[1])
+        if kind == "pairs":
+            check_voters(header[1], found)
+        return found
     except ValueError as error:
         raise source.error(header[0], str(error)) from None
 

@@ -83,7 +83,7 @@ def read(
         The names of the columns of long clicks, by what they are, such as
         ``{"user": "visitor", "item": "sku", "time": "when", "rating": "stars"}``, or their places,
         from 0; what is not named is found by its usual names. With ``header=False`` also a list of
-        the names of all columns.
+        the names of all columns. Of comparisons, only ``{"user": ...}``.
     sep : str, optional
         The text between two cells. Default: recognised from the file (``,``, ``;``, ``|``, a tab,
         or the ``::`` of MovieLens).
@@ -152,10 +152,16 @@ def read_as(
         found, said = _read_text(source, kind, encoding)
     if isinstance(found, Clicks):
         found = _finish_clicks(source, found, {"kind": kind, "encoding": encoding})
-    elif layout.call().keys() - {"sep", "header"}:
+    elif layout.call().keys() - {"sep", "header"} and not _names_users(layout, found):
         raise source.error(None, f"columns, min_rating and min_clicks are for clicks, not {said}")
     notes = f" ({'; '.join(source.notes)})" if source.notes else ""
     return found, f"{source.name}: read as {said}{notes}: {found}"
+
+
+def _names_users(layout: Layout, found: Rankings | Pairs) -> bool:
+    """Is the column of users all that was said of a table of comparisons?"""
+    has_columns = layout.call().keys() <= {"sep", "header", "columns"}
+    return has_columns and isinstance(found, Pairs) and set(layout.columns or ()) == {"user"}
 
 
 def _check_layout(source: Source) -> None:

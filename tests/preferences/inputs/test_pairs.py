@@ -96,10 +96,13 @@ def test_a_tie_is_of_neither(tie):
         "model_a": ["x", "y", "y", "x"],
         "model_b": ["y", "x", "z", "z"],
         "winner": ["model_a", tie, "model_b", tie],
-        "judge": ["j"] * 4,
+        "user": ["j"] * 4,
     }
     prefs = pm.Preferences.from_pairs(arena)
     assert said_by(prefs) == {"j": {("x", "y"): (1, 1), ("x", "z"): (0, 1), ("z", "y"): (1, 0)}}
+    arena["judge"] = arena.pop("user")
+    with pytest.raises(ValueError, match="a column 'judge'"):
+        pm.Preferences.from_pairs(arena)
     del arena["judge"]
     votes = pm.Preferences.from_pairs(arena)
     assert votes.tied().tolist() == [[0, 1, 1], [1, 0, 0], [1, 0, 0]]

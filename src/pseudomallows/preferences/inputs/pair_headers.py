@@ -35,7 +35,7 @@ def find_pair_columns(names: Sequence[Hashable]) -> dict[str, int]:
     """Where the columns of comparisons stand, by what they are: "better" and "worse", or "one",
     "other" and the "winner" of them; "user" and "count" if there are such.
 
-    >>> find_pair_columns(["judge", "model_a", "model_b", "winner"])
+    >>> find_pair_columns(["user", "model_a", "model_b", "winner"])
     {'one': 1, 'other': 2, 'winner': 3, 'user': 0}
     >>> find_pair_columns(["bottom_item", "top_item", "n"])
     {'better': 1, 'worse': 0, 'count': 2}
@@ -50,6 +50,22 @@ def find_pair_columns(names: Sequence[Hashable]) -> dict[str, int]:
         if any(name in known for name in words):
             found[what] = _only(names, known, what)
     return found
+
+
+def check_voters(names: Sequence[Hashable], found: dict[str, int]) -> None:
+    """Refuse votes, two sides and a winner, beside a column that may be of users: with users each
+    has a ranking of their own, which is another model. Only "user" is clear."""
+    if "winner" not in found or "user" not in found:
+        return
+    name = names[found["user"]]
+    if word(name) in ("user", "users", "userid"):
+        return
+    votes = ", ".join(str(names[found[what]]) for what in ("one", "other", "winner"))
+    raise ValueError(
+        f"beside the votes ({votes}) there is a column {str(name)!r}. If each {name} has a ranking "
+        f"of their own, name that column 'user', or read the file with columns={{'user': {name!r}}}"
+        "; if each row is one vote, drop the column, or use .as_votes() on the result"
+    )
 
 
 def _only(names: Sequence[Hashable], known: Collection[str], what: str) -> int:

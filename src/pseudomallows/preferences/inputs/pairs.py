@@ -11,7 +11,7 @@ from ..checks import MAX_WEIGHT, check_n_items, check_weights, object_array
 from ..pairs import Pairs, pairs_of_entries, votes_of
 from .coded import Coded, CodedTable, coded, coded_table, is_table, join_names
 from .headers import word
-from .pair_headers import find_pair_columns, is_pairs, side_words
+from .pair_headers import check_voters, find_pair_columns, is_pairs, side_words
 
 TIE = re.compile(r"tied?(\(?both(bad|good)\)?)?|both(bad|good)?|neither|draw|equal|same")
 ONE, OTHER, NEITHER = range(3)  # which side won
@@ -47,6 +47,7 @@ def _columns_of(names: list[Hashable], sides: list[Hashable]) -> dict[str, int]:
             "pairs needs columns better and worse (or two sides, such as model_a and model_b, and "
             f"winner), but has {error}"
         ) from None
+    check_voters(names, found)
     sides += [names[found[what]] for what in ("one", "other") if what in found]
     return found
 
