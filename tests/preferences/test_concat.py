@@ -6,6 +6,7 @@ import pytest
 import pseudomallows as pm
 
 RANKED = pm.Preferences.from_orderings([["tea", "ale", "gin"], ["ale"]], users=["ann", "bob"])
+absent = pytest.mark.filterwarnings("ignore::pseudomallows.preferences.AbsentItemsWarning")
 CLICKED = pm.Preferences.from_clicks({"cid": ["rum", "ale"], "dan": ["tea"]})
 COMPARED = pm.Preferences.from_pairs([("eve", "tea", "ale"), ("eve", "ale", "rum")])
 
@@ -36,6 +37,7 @@ def test_clicks_and_comparisons_are_joined():
     assert both.is_consistent.tolist() == [False, True]
 
 
+@absent
 def test_items_are_those_of_all_by_name():
     mixed = pm.Preferences.concat([RANKED, CLICKED, COMPARED])
     assert mixed.items.tolist() == ["ale", "gin", "tea", "rum"]
@@ -46,6 +48,19 @@ def test_items_are_those_of_all_by_name():
     assert compared.wins().tolist() == [[0, 0, 0, 1], [0] * 4, [1, 0, 0, 0], [0] * 4]
 
 
+def test_rankings_that_lack_items_of_the_others_are_counted():
+    one = pm.Preferences.from_rankings([[1, 2], [2, 1]], users=["x", "y"], items=["tea", "ale"])
+    other = pm.Preferences.from_rankings([[1, 2, 3]], users=["z"], items=["tea", "ale", "gin"])
+    words = "2 users rank only .* all others last: user 'x', .* 1 of 3 items, such as 'gin'"
+    with pytest.warns(pm.preferences.AbsentItemsWarning, match=words) as caught:
+        both = pm.Preferences.concat([one, other])
+    assert caught[0].filename == __file__
+    assert both.rankings.tolist() == [[1, 2, 3], [2, 1, 3], [1, 2, 3]]
+    said = pm.Preferences.from_rankings([[1, 2, 0]], users=["x"], items=["tea", "ale", "gin"])
+    pm.Preferences.concat([said, other])  # asked about all of them: no warning
+
+
+@absent
 def test_kinds_that_follow_each_other_are_one_part():
     ranked = RANKED.rename(users=["x", "y"])
     mixed = pm.Preferences.concat([RANKED, ranked, CLICKED])

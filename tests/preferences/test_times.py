@@ -53,7 +53,7 @@ def test_clicks_of_several_data_sets(prefs):
     both = pm.Preferences.concat([prefs, bare])
     assert is_true(both)
     assert np.isnan(both.times[-1])
-    ranked = pm.Preferences.from_orderings([["i1", "i2"]], users=["z"])
+    ranked = pm.Preferences.from_orderings([["i1", "i2"]], users=["z"], items=prefs.items)
     mixed = pm.Preferences.concat([prefs, ranked])
     arrays = mixed.to_arrays()
     assert is_true(type(mixed).from_arrays(arrays, mixed.users, mixed.items).parts[0])

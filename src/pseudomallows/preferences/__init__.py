@@ -6,6 +6,7 @@ from .kinds import KINDS
 from .mixed import Mixed
 from .pairs import Pairs
 from .preferences import (
+    AbsentItemsWarning,
     ColumnWarning,
     DroppedRowsWarning,
     IgnoredColumnWarning,
@@ -18,6 +19,7 @@ from .preferences import (
 __all__ = [
     "KINDS",
     "MAX_WEIGHT",
+    "AbsentItemsWarning",
     "Clicks",
     "ColumnWarning",
     "DroppedRowsWarning",

@@ -1,5 +1,6 @@
 """Users of several data sets together, by one kind or by several."""
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from .checks import check_weights, object_array
 from .kinds import KINDS
 from .mixed import Mixed
-from .preferences import Preferences, check_preferences
+from .preferences import AbsentItemsWarning, Preferences, check_preferences
 
 
 def concat(prefs: Any) -> Preferences:
@@ -27,6 +28,7 @@ def concat(prefs: Any) -> Preferences:
         return given[0]
     users = _joined_users(given)
     parts = _over_all_items(given)
+    _warn_of_absent_items(given, parts[0].items)
     check_weights(np.concatenate([part.weights for part in parts]), len(users))
     kinds = {type(part) for part in parts}
     return (kinds.pop() if len(kinds) == 1 else Mixed).stack(parts, users)
@@ -46,6 +48,28 @@ def _joined_users(parts: list[Preferences]) -> NDArray[Any]:
                 )
         seen |= dict.fromkeys(part.users.tolist(), number)
     return object_array(list(seen))
+
+
+def _warn_of_absent_items(given: list[Preferences], items: NDArray[Any]) -> None:
+    """Say whose rankings lack items of the others: by the model, these come last."""
+    ranked = [
+        each for part in given for each in (part.parts if isinstance(part, Mixed) else [part])
+    ]
+    lacking = [part for part in ranked if part.kind == "rankings" and part.n_items < len(items)]
+    if not lacking:
+        return
+    n_users, first = sum(part.n_users for part in lacking), lacking[0]
+    known = set(first.items.tolist())
+    absent = [name for name in items.tolist() if name not in known]
+    warnings.warn(
+        f"{n_users} users rank only the items of their own data set, and count as if they had "
+        f"ranked all others last: user {str(first.users[0])!r}, for example, {len(absent)} of "
+        f"{len(items)} items, such as {str(absent[0])!r}. If they were not asked about these, the "
+        "consensus puts them too low: join only rankings of the same items, or fit each data set "
+        "by itself",
+        AbsentItemsWarning,
+        stacklevel=4,
+    )
 
 
 def _over_all_items(parts: list[Preferences]) -> list[Preferences]:

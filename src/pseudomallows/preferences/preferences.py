@@ -31,6 +31,11 @@ class IgnoredColumnWarning(ColumnWarning):
     """A column of a table of clicks that may say which rows are not clicks."""
 
 
+class AbsentItemsWarning(UserWarning):
+    """Rankings that were joined with others on more items: what somebody was not asked counts as
+    ranked last."""
+
+
 class DroppedRowsWarning(UserWarning):
     """Rows that were left out: without a user or an item, or with one that the fit lacks."""
 
@@ -314,9 +319,14 @@ class Preferences(ABC):
         The items are those of all, by name. An item that a part does not have is not ranked there
         (so it comes after the items that are), not clicked, or not compared.
 
+        Warns
+        -----
+        AbsentItemsWarning
+            When rankings lack items of the other parts, and so rank these last.
+
         Examples
         --------
-        >>> ranked = Preferences.from_orderings([["tea", "ale"]], users=["ann"])
+        >>> ranked = Preferences.from_orderings([["tea", "ale"]], items=["ale", "tea", "gin"])
         >>> clicked = Preferences.from_clicks({"bob": ["tea"]}, items=["ale", "tea", "gin"])
         >>> compared = Preferences.from_pairs([("eve", "gin", "ale")])
         >>> both = Preferences.concat([ranked, clicked, compared])
