@@ -1,9 +1,8 @@
 """What a call without options gives, before and after "auto": accuracy and calibration, by split.
 
 "before" is what a plain `fit` of clicks did up to version 0.1, `method="pseudo"`; "after" is the
-default of `evaluate`, which for clicks hidden at random corrects the probabilities of each half of
-the users by the hidden clicks of the other. "plain" is a fit that has no such clicks, and hides
-some inside. Retail has the dates of its purchases, so that clicks can be hidden at random, the last
+default of `evaluate`; "plain" is a fit that learns for clicks hidden at random, though there are
+times. Retail has the dates of its purchases, so that clicks can be hidden at random, the last
 ones of each user, or all after a date; with `--msweb FOLDER` (train.csv and test.csv, columns user
 and item) also msweb, whose clicks have no times. Then the first places of rankings, if
 `--rankings FILE` has some. CPU seconds.

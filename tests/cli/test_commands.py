@@ -334,7 +334,8 @@ def test_evaluate_splits_by_time_and_says_who_is_judged(ratings, capsys):
     assert "60 of 240 ratings below 2 left out" in found.err
     assert run("evaluate", ratings, *how, "--split", "last", "--hide", 1, "--json") == 0
     figures = json.loads(capsys.readouterr().out)
-    assert figures["hidden"] == "the 1 last clicks of each user"
+    assert figures["hidden"] == "each user's last click"
+    assert figures["verdict"]["answer"] in ("yes", "with care", "no")
     assert (figures["n_users"], figures["all_users"], figures["not_judged"]) == (30, 30, {})
     assert set(figures["scores"]) == {"fit", "popularity", "EASE"}
     assert set(figures["scores"]["EASE"]["recall"]) == {"value", "error"}

@@ -1,10 +1,14 @@
 """Are stated probabilities still right on later clicks?"""
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.evaluation.check import _compare, _first_clicks
+from pseudomallows.evaluation.check import Check, _compare, _first_clicks
+from pseudomallows.evaluation.result import Calibration
 from pseudomallows.preferences.splits import hide_random
 
 
@@ -101,3 +105,30 @@ def test_a_mean_that_is_right_does_not_hide_bins_that_are_wrong():
     assert "right on average, but not everywhere" in str(found)
     fair = (rng.random((300, 4)) < stated).astype(float)
     assert _compare(stated, fair, 10).answer == "yes"
+
+
+def test_small_probabilities_have_a_small_tolerance():
+    """0.081 stated and 0.096 observed is a fifth too little."""
+    bins = Calibration(np.array([0.081]), np.array([0.096]), np.array([30_000]))
+    found = Check(0.081, 0.096, 0.004, 3000, 30_000, bins)
+    assert found.answer == "no"
+    assert "too low now" in str(found)
+    near = Check(0.081, 0.085, 0.004, 3000, 30_000, bins)
+    assert near.answer == "yes"
+    large = Check(0.5, 0.51, 0.004, 3000, 30_000, replace(bins, stated=np.array([0.095])))
+    assert large.answer == "yes"
+
+
+def test_one_call_gives_one_warning(data, fitted):
+    """Not one for each number of later clicks that the correction does not cover."""
+    seen, every = data.shown, np.arange(20)
+    later = {
+        user: np.setdiff1d(every, seen.codes[seen.owners == user])[: 8 + user % 6].tolist()
+        for user in range(100)
+    }
+    fresh = replace(fitted)  # a recommender warns once
+    assert fresh.correction.largest < 8
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pm.check(fresh, later)
+    assert [each.category for each in caught] == [pm.diagnostics.UncorrectedWarning]

@@ -1,4 +1,3 @@
-import importlib
 import warnings
 
 import numpy as np
@@ -7,9 +6,6 @@ import pytest
 import pseudomallows as pm
 from pseudomallows.evaluation.baselines import most_clicked
 from pseudomallows.evaluation.figures import calibrate
-from pseudomallows.inference.methods.personal import can_correct_again
-
-module = importlib.import_module("pseudomallows.evaluation.evaluate")
 
 
 def quietly(*arguments, **options):
@@ -118,23 +114,59 @@ def test_rankings_are_not_clicks():
         pm.evaluate(pm.Preferences.from_rankings([[1, 2]]), method="pseudo")
 
 
-def test_both_halves_have_the_scores_of_one_fit(monkeypatch):
-    """The same numbers as with a fit for each half."""
+def test_the_fit_that_is_judged_is_the_one_that_a_user_gets():
+    """Probabilities are those of `fit`, not corrected by the clicks that they are judged on."""
     prefs = pm.simulate_clicks(300, 12, 12, 5, min_clicks=4, rng=1).preferences
-    given = {"hide": 2, "k": 3, "method": "personal", "rng": 1, "blend": False}
-    once = pm.evaluate(prefs, **given)
-    monkeypatch.setattr(module, "can_correct_again", lambda one, other: False)
-    twice = pm.evaluate(prefs, **given)
-    for name in ("users", "items", "probabilities"):
-        mine, theirs = (getattr(each.recommendations, name) for each in (once, twice))
-        assert (mine == theirs).all()
-    one, two = (each.posterior.correction for each in (once, twice))
-    assert (one.coefficients == two.coefficients).all()
+    rows = {user: prefs.items[prefs.clicks_of(user)].tolist() for user in range(300)}
+    early = pm.Preferences.from_clicks({u: items[2:] for u, items in rows.items()}, items=range(12))
+    late = {user: items[:2] for user, items in rows.items()}
+    found = pm.evaluate(early, k=3, test=late, method="personal", blend=False, rng=1)
+    posterior = pm.fit(early, "personal", blend=False, rng=1)
+    own = pm.recommend(posterior, 3, window=2)
+    assert (found.recommendations.items == own.items).all()
+    assert (found.recommendations.probabilities == own.probabilities).all()
+    assert not found.posterior.settings["options"]["held_out"]
 
 
-def test_scores_are_learnt_again_where_the_halves_could_change_them():
-    early, late = (pm.Preferences.from_clicks([[1, 1, 0], [1, 0, 0]]) for _ in range(2))
-    assert can_correct_again(early, late)
-    assert not can_correct_again(early, pm.Preferences.from_clicks([[1, 1, 1], [1, 1, 1]]))
-    timed = pm.Preferences.from_clicks([[1, 1, 0], [1, 0, 0]], times=[[1, 2, 0], [3, 0, 0]])
-    assert not can_correct_again(early, timed)
+def test_a_fit_is_judged_by_the_question_it_answers():
+    rows = [(user, item, item) for user in range(60) for item in range(user % 5, 8)]
+    users, items, times = (list(column) for column in zip(*rows, strict=True))
+    table = {"user": users, "item": items}
+    how = {"hide": 2, "k": 2, "method": "pseudo", "alpha": 3.0, "n_draws": 5, "rng": 1}
+    timed = quietly(pm.Preferences.from_clicks(table | {"time": times}), **how)
+    assert timed.judged.by == "each user's last 2 clicks"
+    assert "judged on each user's last 2 clicks, hidden from it" in repr(timed)
+    plain = quietly(pm.Preferences.from_clicks(table), **how)
+    assert plain.judged.by == "2 clicks of each user, chosen at random"
+    assert plain.judged.by in plain.summary()
+
+
+def judged(scores, **options):
+    """Users who click the first items most, by scores of the items."""
+    rng = np.random.default_rng(1)
+    clicked = rng.random((400, 12)) < np.linspace(0.9, 0.1, 12)
+    clicked[:, :4] |= ~clicked.any(axis=1, keepdims=True)
+    prefs = pm.Preferences.from_clicks(clicked[clicked.sum(axis=1) > 2])
+
+    def learn(clicks):
+        return np.tile(scores, (clicks.shape[0], 1))
+
+    return pm.evaluate(prefs, 2, 3, method="personal", scores=learn, rng=1, **options)
+
+
+def test_a_verdict_says_that_popularity_is_better():
+    found = judged(np.arange(12.0), calibrate=False)
+    assert found.accuracy < found.popularity
+    assert found.verdict.answer == "no"
+    assert found.verdict.words.startswith(f"Below popularity, which had {found.popularity:.1%} hit")
+    assert "no: Below popularity" in repr(found)
+    assert "no: Below popularity" in found.summary()
+
+
+def test_a_verdict_says_how_far_probabilities_are_off():
+    sure = judged(-np.arange(12.0) - 0.5 * (np.arange(12) == 11), alpha=100.0, calibrate=False)
+    off = f"off by {100 * sure.calibration.error:.1f} points"
+    assert sure.calibration.error > 0.1
+    assert sure.verdict.answer == "no"
+    assert off in repr(sure)
+    assert off in sure._repr_html_()

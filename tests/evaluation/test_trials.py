@@ -22,7 +22,7 @@ def prefs():
     return pm.Preferences.from_clicks({"user": names, "item": items, "time": times})
 
 
-def trial(prefs, split="random", hide=2, k=None, **given):
+def trial(prefs, split=None, hide=2, k=None, **given):
     return make_trial(prefs, hide, k, split, NOTHING | given, np.random.default_rng(1))
 
 
@@ -38,7 +38,7 @@ def test_the_last_clicks_of_those_who_have_more_are_hidden(prefs):
     assert str(found.who) == (
         "3 of 5 users judged; not judged: 2 with 2 clicks or fewer (lower hide to judge them)"
     )
-    assert found.who.by == "the 2 last clicks of each user"
+    assert found.who.by == "each user's last 2 clicks"
 
 
 def test_all_clicks_from_a_time_on_are_hidden(prefs):

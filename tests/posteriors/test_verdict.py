@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.posteriors.verdict import judge
+from pseudomallows.posteriors.verdict import judge, judge_hits
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +97,13 @@ def test_a_personal_fit_is_judged_by_its_chances():
     fit = pm.fit(prefs, "personal", calibrate=False, rng=1)
     assert judge(fit).answer == "with care"
     for error, answer in ((0.01, "yes"), (0.05, "with care"), (0.3, "no")):
-        verdict = judge(fit, error)
-        assert verdict.answer == answer
-        assert f"off by {error:.1%}" in verdict.words
+        measured = judge_hits("later clicks", 0.3, error, (0.3, 0.01), 0.1)
+        assert judge(fit, measured) is measured
+        assert measured.answer == answer
+        assert f"off by {100 * error:.1f} points" in measured.words
+    alike = judge_hits("later clicks", 0.3, 0.01, (0.3, 0.01), 0.305)
+    assert alike.answer == "with care"
+    assert alike.words.startswith("No better than popularity")
 
 
 @pytest.mark.parametrize(("share", "answer"), [(0.9, "yes"), (0.4, "with care")])

@@ -265,7 +265,8 @@ def test_examples_tell_what_was_clicked_and_what_comes_next(clustered, tmp_path)
 def test_an_evaluation_is_shown_with_its_numbers(clustered, evaluation, tmp_path):
     text = Reader(write(clustered, tmp_path, evaluation=evaluation)).words()
     assert f"{percent(evaluation.accuracy)} were right" in text
-    assert f"differ by {percent(evaluation.calibration.error)} on average" in text
+    assert f"off by {100 * evaluation.calibration.error:.1f} points on average" in text
+    assert f"judged on {evaluation.judged.by}, hidden from it" in text
     table = evaluation.calibration
     for said, true, count in zip(table.stated, table.observed, table.counts, strict=True):
         assert f"{percent(said)} {percent(true)} {count}" in text
@@ -283,7 +284,9 @@ def test_a_personal_fit_shows_no_consensus_of_all(personal, evaluation, tmp_path
     best = personal.ties[0]
     assert f"users 1 {best} {counts[best]}" in text
     assert "with care" in text
-    assert "chances are off by" in Reader(write(personal, tmp_path, evaluation=evaluation)).words()
+    checked = Reader(write(personal, tmp_path, evaluation=evaluation)).words()
+    assert "probabilities are off by" in checked
+    assert f"Judged on {evaluation.judged.by}, hidden from the fit" in checked
 
 
 def test_the_headline_says_what_comes_first(tmp_path):

@@ -14,7 +14,6 @@ from ..files.atomic import make_folder
 from ..files.write import write_table
 from ..inference.fit import fit
 from ..posteriors.personal import Fit
-from ..posteriors.verdict import judge
 from ..preferences import Clicks
 from ..recommendations.recommend import DIGITS, recommend
 from ..show.examples import make_examples
@@ -62,11 +61,11 @@ def demo(options: argparse.Namespace) -> int:
     say(options, "Learning what each customer wants; the first time, kernels are compiled.")
     with _compile_beside():
         posterior = _fit(prefs, options)
-        say(options, f"Learning again with {N_HIDDEN} purchases of each customer hidden.")
+        say(options, f"Learning again without the last {N_HIDDEN} purchases of each customer.")
         result = _evaluate(prefs, options)
     _print_learnt(posterior)
     _print_accuracy(result)
-    _print_calibration(posterior, result)
+    _print_calibration(result)
     page = _write(folder, posterior, result, options.seed)
     say(options, f"Done in {time.perf_counter() - started:.0f} seconds.")
     print(f"Open {page.resolve().as_uri()}")
@@ -108,19 +107,19 @@ def _print_learnt(posterior: Fit) -> None:
 
 
 def _print_accuracy(result: Evaluation) -> None:
-    print(f"\nHow good: {N_HIDDEN} purchases of each customer were hidden. Of 10 recommendations,")
+    hidden = f"the last {N_HIDDEN} purchases of each customer, hidden from the fit"
+    print(f"\nHow good: judged on {hidden}. Of 10 recommendations,")
     times = result.accuracy / result.popularity
     print(f"  {result.popularity:>6.1%}  were right with the most bought products")
     print(f"  {result.accuracy:>6.1%}  were right with what was learnt, {times:.1f} times as many")
 
 
-def _print_calibration(posterior: Fit, result: Evaluation) -> None:
-    table = result.calibration
-    verdict = judge(posterior, table.error)
-    print("\nHow sure: a stated chance means what it says.")
+def _print_calibration(result: Evaluation) -> None:
+    table, verdict = result.calibration, result.verdict
+    print("\nHow sure: stated probabilities against what was observed.")
     rows: list[Any] = list(zip(table.stated, table.observed, table.counts, strict=True))
-    for said, true, count in rows:
-        print(f"  said {said:>4.0%}   came true {true:>4.0%}   ({count:,} recommendations)")
+    for stated, observed, count in rows:
+        print(f"  stated {stated:>4.0%}   observed {observed:>4.0%}   ({count:,} recommendations)")
     print(f"Can it be trusted? {verdict.answer}: {verdict.words}")
 
 

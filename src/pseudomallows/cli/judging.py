@@ -50,8 +50,8 @@ def add_evaluate(adders: Any) -> None:
     parser.add_argument(
         "--split",
         choices=SPLITS,
-        default="random",
-        help="which clicks are hidden: any, each user's last, or all from a date on (random)",
+        help="which clicks are hidden: any, each user's last (default if there are times), or all "
+        "from a date on",
     )
     parser.add_argument("--at", metavar="TIME", help="of --split time: the date, or number")
     parser.add_argument(
@@ -89,6 +89,7 @@ def evaluate_file(options: argparse.Namespace) -> int:
 def _figures(result: Evaluation) -> dict[str, Any]:
     """The figures of an evaluation, for JSON."""
     return {
+        "verdict": {"answer": result.verdict.answer, "words": result.verdict.words},
         "accuracy": result.accuracy,
         "accuracy_error": result.accuracy_error,
         "popularity": result.popularity,

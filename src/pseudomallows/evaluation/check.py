@@ -18,7 +18,8 @@ from .result import Calibration
 
 LARGEST_WINDOW = 30  # later clicks of a user that are looked at
 LEAST_USERS = 30  # to say anything
-TOLERANCE = 0.01  # an error of the mean that nobody minds
+TOLERANCE = 0.01  # an error of the mean that nobody minds, of probabilities of 0.2 or more
+RELATIVE_FROM = 0.2  # below, tolerances shrink in proportion: 5 % of the mean, 25 % in a bin
 NORMAL_95 = 1.96
 BIN_TOLERANCE, N_ERRORS, LEAST_SHARE = 0.05, 4, 0.02  # of a bin, to be clearly wrong
 SCATTER = np.uint64(0x9E3779B97F4A7C15)  # times this, modulo 2**64, neighbours are far apart
@@ -75,19 +76,25 @@ class Check:
         """ "yes", "no", or "too few" users to tell."""
         if self.n_users < LEAST_USERS:
             return "too few"
+        return "yes" if self._is_mean_right and self.worst_bin is None else "no"
+
+    @property
+    def _is_mean_right(self) -> bool:
         low, high = self.interval
-        is_right = low <= TOLERANCE and high >= -TOLERANCE and self.worst_bin is None
-        return "yes" if is_right else "no"
+        tolerance = TOLERANCE * min(1.0, self.stated / RELATIVE_FROM)
+        return low <= tolerance and high >= -tolerance
 
     @property
     def worst_bin(self) -> tuple[float, float] | None:
-        """Stated and observed where they differ most, if that is more than chance and more than
-        five points; bins of few recommendations do not count."""
+        """Stated and observed where they differ most, if that is more than sampling variation and
+        more than five points (of small probabilities: a quarter); bins of few recommendations do
+        not count."""
         bins = self.calibration
         gaps = np.abs(bins.observed - bins.stated)
         spread = np.maximum(bins.observed, 0.01) * np.maximum(1 - bins.observed, 0.01)
         is_clear = gaps > N_ERRORS * np.sqrt(spread / bins.counts)
-        is_clear &= (gaps > BIN_TOLERANCE) & (bins.counts >= LEAST_SHARE * self.n_recommendations)
+        is_clear &= gaps > BIN_TOLERANCE * np.minimum(1.0, bins.stated / RELATIVE_FROM)
+        is_clear &= bins.counts >= LEAST_SHARE * self.n_recommendations
         if not is_clear.any():
             return None
         worst = int(np.where(is_clear, gaps, 0.0).argmax())
@@ -97,7 +104,7 @@ class Check:
         low, high = (100 * edge for edge in self.interval)
         seen = (
             f"of {self.n_recommendations:,} recommendations to {self.n_users:,} users, "
-            f"{self.observed:.1%} came true against a mean stated chance of "
+            f"{self.observed:.1%} were hits, against a mean stated probability of "
             f"{self.stated:.1%}"
         )
         gap = f"the difference is {low:+.1f} to {high:+.1f} points"
@@ -106,13 +113,12 @@ class Check:
         if self.answer == "yes":
             return f"The probabilities are still right: {seen}; {gap}."
         way = "too low" if self.observed > self.stated else "too high"
-        low_edge, high_edge = self.interval
-        if low_edge <= TOLERANCE and high_edge >= -TOLERANCE:
+        if self._is_mean_right:
             assert self.worst_bin is not None
             stated, observed = self.worst_bin
             return (
                 f"The probabilities are right on average, but not everywhere: {seen}, yet where "
-                f"about {stated:.0%} were stated, {observed:.0%} came true. Fit again with the "
+                f"about {stated:.0%} were stated, {observed:.0%} were hits. Fit again with the "
                 "later clicks."
             )
         return f"The probabilities are {way} now: {seen}; {gap}. Fit again with the later clicks."
@@ -157,7 +163,7 @@ def check(
     new = _new_clicks(clicks, later)
     windows = np.minimum(new.n_clicks, LARGEST_WINDOW)
     stated, observed = [], []
-    for window in np.unique(windows[windows > 0]).tolist():
+    for window in np.unique(windows[windows > 0])[::-1].tolist():  # one warning, of the largest
         rows = np.flatnonzero(windows == window)
         names = clicks.users[rows].tolist()
         found = recommend(posterior, k, users=names, window=window, executor=executor)

@@ -1,8 +1,7 @@
-"""evaluate: hide clicks, fit, recommend, and see how often the stated probabilities come true."""
+"""evaluate: hide clicks, fit, recommend, and compare stated with observed probabilities."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,8 @@ from numpy.typing import ArrayLike
 from ..engines.executors import Executor, check_local
 from ..inference.fit import fit
 from ..inference.methods.auto import Asked, choose_method
-from ..inference.methods.personal import can_correct_again, correct_again
-from ..inference.personal.later import MIN_USERS
-from ..posteriors.personal import Fit, PersonalFit
+from ..inference.personal.next_clicks import usual_calibration
+from ..posteriors.personal import Fit
 from ..preferences import Clicks, check_clicks
 from ..rankings import check_count
 from ..recommendations.recommend import Recommendations
@@ -31,7 +29,7 @@ def evaluate(
     k: int | None = None,
     method: str = "auto",
     *,
-    split: str = "random",
+    split: str | None = None,
     test: Any = None,
     at: Any = None,
     share: float | None = None,
@@ -43,7 +41,9 @@ def evaluate(
 ) -> Evaluation:
     """Hide clicks, fit the rest, and see which recommendations were among the hidden ones.
 
-    The result says how many users were judged, and why others were not.
+    The fit that is judged is the one that :func:`fit` returns for the clicks that are not hidden,
+    with the same method and options. The result says which clicks were hidden, how many users were
+    judged and why others were not, and gives a verdict.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ def evaluate(
         there on average). Of more than `hide` recommendations some must be wrong.
     method : str
         Method of :func:`fit`; further options go there too. The default, "auto", is "personal" for
-        clicks. If clicks are hidden at random or given as a `test`, and 100 users or more are
-        judged, "personal" corrects the probabilities of each half of the users by the hidden clicks
-        of the other half, as `held_out` would; `calibrate` chooses another way. With a split in
-        time a plain fit is judged, which learns from the times what comes next.
-    split : str
-        Which clicks to hide: "random"; "last", each user's last `hide` clicks in time; "time",
+        clicks.
+    split : str, optional
+        Which clicks to hide: "last", each user's last `hide` clicks in time; "random"; "time",
         all clicks from a date on, which judges the users with clicks before and after it. The
-        last two need clicks with times, and are closer to what a recommender has to do.
+        first and the last need clicks with times. The default is the question that a fit answers:
+        "last" if most clicks have times, since its probabilities are about what comes next, and
+        "random" without times or with ``calibrate="random"``. A fit of clicks with times has not
+        learnt to answer "random".
     test : Clicks, data frame, dict or path, optional
         Later clicks of users of `prefs`, instead of hidden ones. Users and items that are not in
         `prefs`, and clicks that are, do not count.
@@ -97,16 +97,19 @@ def evaluate(
     n_bins = check_count(n_bins, "n_bins")
     rng = np.random.default_rng(rng)
     given = {"test": test, "truth": truth, "at": at, "share": share}
-    asked = make_trial(prefs, hide, k, split, given, rng)
+    if split is None and test is None and truth is None:
+        is_random = options.get("calibrate") == "random"
+        split = "random" if is_random else usual_calibration(prefs)
+    trial = make_trial(prefs, hide, k, split, given, rng)
+    if split is not None and options.get("scores") is not None and not callable(options["scores"]):
+        raise ValueError(
+            "scores must be a function that learns them from clicks, since an array may have seen "
+            "the hidden clicks"
+        )
     if method == "auto":
         method, options = _choose(prefs, options)
-    by_halves = method == "personal" and truth is None and split == "random"
-    if by_halves and _is_corrected_by_halves(asked, options):
-        posterior, found, asked = _judge_halves(asked, rng, executor, options)
-    else:
-        posterior = fit(asked.shown, method, rng=rng, executor=executor, **options)
-        found = asked.recommend(posterior, asked.judged, executor)
-    return _score(asked, posterior, found, n_bins, rng)
+    posterior = fit(trial.shown, method, rng=rng, executor=executor, **options)
+    return _score(trial, posterior, trial.recommend(posterior, executor), n_bins, rng)
 
 
 def _choose(prefs: Clicks, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -120,49 +123,6 @@ def _choose(prefs: Clicks, options: dict[str, Any]) -> tuple[str, dict[str, Any]
     plain = {name: value for name, value in chosen.items() if name != "with_consensus"}
     kept = (*ALWAYS, "distance")
     return method, {name: options[name] for name in kept if name in options} | plain
-
-
-def _is_corrected_by_halves(test: Trial, options: dict[str, Any]) -> bool:
-    if options.get("held_out") is not None or options.get("calibrate", True) is not True:
-        return False
-    if options.get("scores") is not None and not callable(options["scores"]):
-        raise ValueError(
-            "scores must be a function that learns them from clicks, since an array may have seen "
-            "the hidden clicks"
-        )
-    return len(test.judged) >= 2 * MIN_USERS
-
-
-def _judge_halves(
-    test: Trial, rng: np.random.Generator, executor: Executor | None, options: dict[str, Any]
-) -> tuple[Fit, Recommendations, Trial]:
-    """The users of one half are judged by what was learnt from the hidden clicks of the other half.
-    Clicks hidden from everybody are missing in any inner split, which would make its corrections
-    too modest. The scores of both fits are the same, and learnt once, if the hidden clicks of the
-    halves do not change them. The users are in another order afterwards."""
-    halves = np.array_split(rng.permutation(test.judged), 2)
-    hidden = [test.hidden.take(half) for half in halves]
-    given, seed = options | {"calibrate": True}, int(rng.integers(2**63))
-
-    def learn(held_out: Clicks) -> Fit:
-        learnt = given | {"held_out": held_out}
-        return fit(test.shown, "personal", rng=seed, executor=executor, **learnt)
-
-    posterior = learn(hidden[1])
-    parts = [test.recommend(posterior, halves[0], executor)]
-    if isinstance(posterior, PersonalFit) and can_correct_again(*hidden):
-        posterior = correct_again(posterior, hidden[0], np.random.default_rng(seed))
-    else:
-        posterior = learn(hidden[0])
-    parts.append(test.recommend(posterior, halves[1], executor))
-    found = Recommendations(
-        np.concatenate([part.users for part in parts]),
-        np.concatenate([part.items for part in parts]),
-        np.concatenate([part.probabilities for part in parts]),
-        test.shown.items,
-        np.concatenate([part.errors for part in parts]),
-    )
-    return posterior, found, replace(test, judged=np.concatenate(halves))
 
 
 def _score(

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..markup import Markup, bar, card, reliability, table
 from ..posteriors.personal import Fit
+from ..posteriors.verdict import Verdict, judge_hits
 from ..recommendations.recommend import Recommendations
 
 
@@ -125,20 +126,29 @@ class Evaluation:
     judged: Judged
     baselines: dict[str, Scores] = field(default_factory=dict)
 
+    @property
+    def verdict(self) -> Verdict:
+        """Whether to trust the recommendations and their probabilities: answer, words, advice."""
+        table, accuracy = self.calibration, (self.accuracy, self.accuracy_error)
+        stated = float(np.average(table.stated, weights=table.counts))
+        return judge_hits(self.judged.by, stated, table.error, accuracy, self.popularity)
+
     def __repr__(self) -> str:
         ease = self.baselines.get("EASE")
         rival = "" if ease is None else f", EASE {ease.accuracy.value:.1%}"
         return (
             f"Evaluation(accuracy {self.accuracy:.1%} ± {self.accuracy_error:.1%}, popularity "
             f"{self.popularity:.1%}{rival}, calibration error {self.calibration.error:.3f}; "
-            f"{self.judged})"
+            f"{self.judged})\n{self.verdict.answer}: {self.verdict.words}"
         )
 
     def summary(self) -> str:
         """All of it in words, as the command prints it."""
         columns = {"this fit": self.scores} | self.baselines
         names = {"accuracy": "accuracy", "recall": "recall", "ndcg": "NDCG", "mrr": "MRR"}
+        verdict = self.verdict
         lines = [
+            f"{verdict.answer}: {verdict.words} {verdict.advice}".rstrip(),
             f"hidden: {self.judged.by}; {self.recommendations.items.shape[1]} recommendations each",
             str(self.judged),
             " " * 10 + "".join(f"{name:>18}" for name in columns),
@@ -163,7 +173,6 @@ class Evaluation:
         rows: list[tuple[str, Markup]] = [
             (name, bar(share, f"{100 * share:.1f}\u00a0%")) for name, share in shares.items()
         ]
-        words = f"of {self.n_users:,} users; stated and true chances differ by "
-        words += f"{100 * self.calibration.error:.1f}\u00a0% on average"
+        words = f"of {self.n_users:,} users. {self.verdict.answer}: {self.verdict.words}"
         picture = reliability(self.calibration.points())
         return card("Evaluation", words, table(["items", "right"], rows), picture)

@@ -40,11 +40,9 @@ class Trial:
     window: int
     who: Judged
 
-    def recommend(
-        self, posterior: Fit, rows: NDArray[np.int64], executor: Executor | None
-    ) -> Recommendations:
-        """The recommendations to some of the users."""
-        users = self.shown.users[rows].tolist()
+    def recommend(self, posterior: Fit, executor: Executor | None) -> Recommendations:
+        """The recommendations to those who are judged."""
+        users = self.shown.users[self.judged].tolist()
         return recommend(posterior, self.k, users=users, window=self.window, executor=executor)
 
 
@@ -52,18 +50,18 @@ def make_trial(
     prefs: Clicks,
     hide: int | None,
     k: int | None,
-    split: str,
+    split: str | None,  # None with test or truth
     given: dict[str, Any],  # test, truth, at, share
     rng: np.random.Generator,
 ) -> Trial:
     """The test that is asked for; what does not go together is refused."""
-    if split not in SPLITS:
+    if split is not None and split not in SPLITS:
         raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
     for name in ("at", "share"):
         if given[name] is not None and (split != "time" or given["test"] is not None):
             raise ValueError(f"{name} is for split='time': leave it out, or give that")
     asked = [name for name in ("test", "truth") if given[name] is not None]
-    asked += [f"split={split!r}"] if split != "random" else []
+    asked += [f"split={split!r}"] if split is not None else []
     if len(asked) > 1:
         raise ValueError(f"{asked[0]} already says what is judged: leave out {asked[1]}")
     if given["truth"] is not None:
@@ -72,7 +70,7 @@ def make_trial(
         return _by_test(prefs, given["test"], k)
     if split == "time":
         return _by_time(prefs, given["at"], given["share"], k)
-    return _by_hiding(prefs, hide, k, split, rng)
+    return _by_hiding(prefs, hide, k, split or "random", rng)
 
 
 def _by_hiding(
@@ -84,9 +82,12 @@ def _by_hiding(
     if split == "random":  # what is hidden by chance did not come later
         found = Split(found.shown, replace(found.hidden, times=None))
     n_few = int((prefs.n_clicks <= hide).sum())
-    which = "clicks at random" if split == "random" else "last clicks"
-    reason = f"with {hide} clicks or fewer (lower hide to judge them)"
-    return _make(found, k, hide, f"the {hide} {which} of each user", {reason: n_few})
+    clicks = "click" if hide == 1 else "clicks"
+    words = f"{hide} {clicks} of each user, chosen at random"
+    if split == "last":
+        words = f"each user's last {clicks if hide == 1 else f'{hide} {clicks}'}"
+    reason = f"with {hide} {clicks} or fewer (lower hide to judge them)"
+    return _make(found, k, hide, words, {reason: n_few})
 
 
 def _by_time(prefs: Clicks, at: Any, share: float | None, k: int | None) -> Trial:

@@ -22,6 +22,8 @@ from .posterior import Posterior
 
 POOR_SIZE = 10.0  # up to here, with care
 GOOD_CALIBRATION, POOR_CALIBRATION = 0.03, 0.1
+UNMEASURED = "Nobody has checked yet how its probabilities compare with what is observed."
+MEASURE = "Measure it with pm.evaluate, which hides some clicks and counts."
 USE = "use the order and its intervals."
 SETTLED = "Each chain has settled, and there are enough draws."
 GROUPS_ADVICE = "Use the order within each group only, or add comparisons across the groups."
@@ -56,10 +58,10 @@ class Verdict:
     note: str = ""
 
 
-def judge(posterior: Fit, calibration_error: float | None = None) -> Verdict:
+def judge(posterior: Fit, measured: Verdict | None = None) -> Verdict:
     """Whether to trust a fit.
 
-    `calibration_error` is that of :func:`evaluate`, by which a personal fit is judged.
+    `measured` is the verdict of :func:`evaluate`, by which a personal fit is judged.
 
     Examples
     --------
@@ -69,7 +71,7 @@ def judge(posterior: Fit, calibration_error: float | None = None) -> Verdict:
     'yes'
     """
     if isinstance(posterior, PersonalFit):
-        return _judge_personal(calibration_error)
+        return measured or Verdict("with care", UNMEASURED, MEASURE)
     if not posterior.alpha.any():
         words = "The users agree no more than by chance, so every order is equally likely."
         return Verdict("no", words, "Do not use this order. More users may help.")
@@ -187,17 +189,32 @@ def _judge_draws(posterior: Posterior) -> Verdict:
     return Verdict(answer, words, "Raise n_draws, or use method='mcmc'.", checks, DRAW_NOTE)
 
 
-def _judge_personal(error: float | None) -> Verdict:
-    if error is None:
-        words = "Nobody has checked yet whether its chances come true."
-        advice = "Measure it with pm.evaluate, which hides some clicks and counts."
-        return Verdict("with care", words, advice)
-    words = f"Stated chances are off by {error:.1%} on average, on clicks the fit had not seen"
-    if error <= GOOD_CALIBRATION:
-        return Verdict("yes", f"{words}: they mean what they say.")
-    words += ": trust the order, not the chances."
-    advice = "Give later clicks as held_out; they correct the chances."
-    return Verdict("with care" if error <= POOR_CALIBRATION else "no", words, advice)
+def judge_hits(
+    clicks: str, stated: float, error: float, accuracy: tuple[float, float], popularity: float
+) -> Verdict:
+    """Whether to trust recommendations that were compared with clicks the fit had not seen.
+
+    `clicks` says which, `stated` is the mean probability, `error` the calibration error, `accuracy`
+    the share of hits with its standard error, and `popularity` the share of the most clicked items.
+    """
+    hits, hits_error = accuracy
+    words = (
+        f"The fit that pm.fit gives, judged on {clicks}, hidden from it: {hits:.1%} of its "
+        f"recommendations were hits, {stated:.1%} were stated, and probabilities are off by "
+        f"{100 * error:.1f} points on average"
+    )
+    is_below = hits + hits_error < popularity  # by more than one standard error
+    is_good, is_poor = error <= GOOD_CALIBRATION, error > POOR_CALIBRATION
+    advice = [] if is_good else ["Give later clicks as held_out; they correct the probabilities."]
+    if hits <= popularity:
+        how = "Below popularity" if is_below else "No better than popularity"
+        words = f"{how}, which had {popularity:.1%} hits. {words}."
+        advice.insert(0, "Recommend the most clicked items, or learn from more clicks.")
+    else:
+        meaning = "they mean what they say" if is_good else "trust the order, not the probabilities"
+        words = f"{words}: {meaning}."
+    answer = "with care" if advice else "yes"
+    return Verdict("no" if is_below or is_poor else answer, words, " ".join(advice))
 
 
 def _number(value: float, decimals: int) -> str:

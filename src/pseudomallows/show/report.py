@@ -120,7 +120,6 @@ def _figures(posterior: Fit, evaluation: Evaluation | None, n_examples: int) -> 
     settings = posterior.settings
     method = str(settings.get("method", "unknown"))
     points = [] if evaluation is None else evaluation.calibration.points()
-    error = None if evaluation is None else evaluation.calibration.error
     return {
         "fit": posterior,
         "settings": settings,
@@ -130,7 +129,7 @@ def _figures(posterior: Fit, evaluation: Evaluation | None, n_examples: int) -> 
         "method": method,
         "method_words": ALL_METHODS[method].words if method in ALL_METHODS else method,
         "data_facts": _data_facts(posterior),
-        "verdict": judge(posterior, error),
+        "verdict": judge(posterior, None if evaluation is None else evaluation.verdict),
         "evaluation": evaluation,
         "points": points,
         "picture": reliability(points, "23rem") if points else None,

@@ -19,7 +19,6 @@ from ...preferences.held_out import check_held_out
 from ...rankings import check_number
 from ..personal.blend import silent, why_not
 from ..personal.click_shards import RemoteClicks
-from ..personal.corrector import Corrector
 from ..personal.learner import Learner
 from ..personal.next_clicks import split_inside, usual_calibration
 from .method import Case, Options, flag, one_of, option
@@ -234,18 +233,3 @@ def fit_personal(
         data=kept,
         settings=settings,
     )
-
-
-def can_correct_again(one: Clicks, other: Clicks) -> bool:
-    """Would fits with either of these as `held_out` learn the same scores? Times tell how much old
-    clicks weigh, and the number of clicks for how many recommendations the scores are made."""
-    has_times = one.times is not None or other.times is not None
-    return not has_times and Personal(held_out=one).n_best == Personal(held_out=other).n_best
-
-
-def correct_again(found: PersonalFit, held_out: Clicks, rng: np.random.Generator) -> PersonalFit:
-    """The same scores and law, with a correction learnt from other later clicks."""
-    assert found.clicks is not None
-    corrector = Corrector(found.clicks, rng)
-    later = check_held_out(held_out, found.clicks)
-    return replace(found, correction=corrector.by_later_clicks(found.model(), later))

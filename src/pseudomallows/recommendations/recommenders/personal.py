@@ -195,7 +195,7 @@ class PersonalRecommender(Recommender):
         super().__init__(fit.items, fit.popularity_ranking(), np.empty((0, 0, 0)))
         self._model = fit.model()
         self._made: dict[bool, PersonalChances] = {}
-        self._told: set[int] = set()  # windows that were warned of
+        self._told = 0  # the largest window that was warned of
 
     @property
     def _personal(self) -> PersonalChances:
@@ -227,9 +227,9 @@ class PersonalRecommender(Recommender):
 
     def _warn(self, window: int) -> None:
         correction = self._model.correction
-        if correction is None or correction.covers(window) or window in self._told:
+        if correction is None or correction.covers(window) or window <= self._told:
             return
-        self._told.add(window)
+        self._told = window
         warnings.warn(UncorrectedWarning(window, correction.largest), stacklevel=2)
 
     def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
