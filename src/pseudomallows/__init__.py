@@ -11,6 +11,9 @@ import sys
 import warnings
 from typing import Any
 
+from . import _start  # noqa: F401
+
+# isort: split
 from . import (
     distances,
     distributions,

@@ -193,3 +193,36 @@ def test_a_token_is_not_taken_for_the_file_of_it(capsys):
         main(["serve", "model.pm", "--token", "a token of some length"])
     assert end.value.code == 2
     assert "unrecognized arguments: --token" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("module", ["numpy", "numba", "pseudomallows.kernels"])
+def test_an_interrupt_during_the_imports_has_no_traceback(module):
+    told = os.environ | {"PYTHONPROFILEIMPORTTIME": "1"}  # each import, once it is done
+    with subprocess.Popen(command("info"), stderr=subprocess.PIPE, text=True, env=told) as process:
+        for line in process.stderr:
+            if line.split()[-1] == module:
+                break
+        process.send_signal(signal.SIGINT)
+        said = [line for line in process.stderr if not line.startswith("import time:")]
+    assert said == ["pseudomallows: interrupted\n"]
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_a_table_is_written_leaves_no_file(here, number):
+    rows = [f"u{user},i{item}" for user in range(40_000) for item in (user % 40, user % 39 + 1)]
+    (here / "new.csv").write_text("\n".join(["user,item", *dict.fromkeys(rows)]))
+    prefs = pm.Preferences.from_clicks({u: [f"i{u % 41}", f"i{(u + 1) % 41}"] for u in range(82)})
+    pm.fit(prefs, "personal", calibrate=False, rng=1).save("m.pm")
+    before = set(os.listdir(here))
+    arguments = command("recommend", "m.pm", "--clicks", "new.csv", "--out", "r.csv")
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
+        while set(os.listdir(here)) == before:
+            assert process.poll() is None
+            time.sleep(0.001)
+        assert set(os.listdir(here)) != before | {"r.csv"}
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert "Traceback" not in said
+    assert set(os.listdir(here)) == before

@@ -2,10 +2,13 @@
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import warnings
 from typing import Any
 
+from .._start import stop
 from .._version import __version__
 from ..engines.executors import WorkersError
 from .arguments import add_command
@@ -25,8 +28,9 @@ standard input or output. Exit codes: 0 all is well, 1 bad input, 2 wrong usage,
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code: 0, 1 on bad input, 130 when interrupted."""
-    options = make_parser().parse_args(arguments)
     try:
+        _listen_to_signals()
+        options = make_parser().parse_args(arguments)
         with warnings.catch_warnings(), say_when_compiling(getattr(options, "quiet", True)):
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)  # ours
@@ -47,6 +51,16 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("pseudomallows: interrupted", file=sys.stderr)
         return 130
+
+
+def _listen_to_signals() -> None:
+    """Ctrl-C and SIGTERM are exceptions, so that no temporary file is left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGINT) is stop:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:

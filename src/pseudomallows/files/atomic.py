@@ -2,8 +2,8 @@
 
 import errno
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,9 +27,9 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield stream
         return
     target = Path(os.path.realpath(target))
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with _named_if_full(target), os.fdopen(handle, "wb") as stream:
+    name = target.parent / f".{target.name}.{secrets.token_hex(8)}"
+    try:  # the name is known before the file is there, so that a signal leaves none behind
+        with _named_if_full(target), open(name, "xb", opener=_open_private) as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -38,8 +38,12 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         os.chmod(name, 0o666 & ~mask)
         os.replace(name, target)
     except BaseException:
-        os.unlink(name)
+        name.unlink(missing_ok=True)
         raise
+
+
+def _open_private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
 
 
 @contextmanager
