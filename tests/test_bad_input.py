@@ -1,5 +1,11 @@
 """Every kind of bad input, and the message that says what was wanted, what came, and where."""
 
+import inspect
+import math
+import os
+import traceback
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -177,3 +183,134 @@ def test_long_rows_are_shown_in_part():
 def test_one_user_and_given_alpha_is_fine():
     posterior = pm.fit(pm.Preferences.from_rankings([[2, 1, 3]]), alpha=9, rng=1)
     assert posterior.point_consensus().tolist() == [2, 1, 3]
+
+
+WRONG = [True, -1, 1.5, math.nan, math.inf, 10**30, "", "no such", b"x", "\0", [], [[]], [None], {}]
+WRONG += [{1: 2}, (), object(), len, 1j, np.array(["a"]), np.zeros((2, 0)), set()]
+WORDS = {  # what a message may say instead of the name of the argument
+    "clicks": ["item"],
+    "items": ["item"],
+    "later": ["clicks", "path"],
+    "name": ["distance"],
+    "names": ["distance"],
+    "other": ["rankings"],
+    "sep": ["line 2"],  # it splits no line, so the first cell is odd
+    "test": ["clicks", "path"],
+    "users": ["user"],
+}
+CLASSES = {
+    "Clicks",
+    "ConvergenceWarning",
+    "DaskExecutor",
+    "Mixed",
+    "Pairs",
+    "PersonalFit",
+    "Posterior",
+}
+CLASSES |= {"Preferences", "Rankings"}  # made by functions, whose input is above and in other tests
+
+
+def right_calls():
+    """A call of each public function that is right."""
+    names = {
+        user: [f"i{(user + place) % 7}" for place in range(2 + user % 2)] for user in range(20)
+    }
+    clicks = pm.Preferences.from_clicks(names)
+    rankings = [*RANKINGS, [1, 3, 2]]
+    prefs, many = (pm.Preferences.from_rankings(rankings * times) for times in (1, 3))
+    own, draws = pm.fit(clicks, "personal", calibrate=False, rng=1), pm.fit(prefs, "pseudo", 2, 5)
+    own.save("m.pm")
+    rows = [f"{user},{item}" for user in range(9) for item in range(user % 3, 4)]
+    with open("c.csv", "w") as file:
+        file.write("\n".join(["user,item", *rows]))
+    one, sizes = {"ranking": [1, 2, 3]}, {"n_users": 4, "n_items": 5, "alpha": 2.0, "rng": 1}
+    plain = {"method": "personal", "calibrate": False}
+    return {
+        "Mallows": {"consensus": [1, 2, 3], "alpha": 2.0},
+        "PseudoMallows": {"rankings": rankings, "alpha": 2.0},
+        "Threads": {"n_threads": 1},
+        "check": {"posterior": own, "later": {0: ["i5"], 1: ["i6"]}},
+        "choose_clusters": {"prefs": prefs, "largest": 2, "rng": 1},
+        "choose_distance": {"prefs": many, "names": ["footrule"], "rng": 1},
+        "click_log_likelihood": {"prefs": clicks, "consensus": range(1, 8), "alpha": 2.0},
+        "distance": one | {"other": [2, 1, 3]},
+        "draw_v_ranking": one | {"rng": 1},
+        "estimate_alpha": {"prefs": prefs, "rng": 1},
+        "evaluate": {"prefs": clicks, "hide": 1, "k": 1, "rng": 1} | plain,
+        "explain": {"posterior": own, "user": 0, "item": "i5"},
+        "fit": {"prefs": prefs, "method": "pseudo", "alpha": 2.0, "n_draws": 4, "rng": 1},
+        "footrule": one | {"other": [2, 1, 3]},
+        "load": {"path": "m.pm"},
+        "log_likelihood": {"prefs": prefs, "consensus": [1, 2, 3], "alpha": 2.0},
+        "marginal_divergence": {"draws": rankings, "reference_draws": rankings},
+        "next_pairs": {"posterior": draws, "rng": 1},
+        "read": {"path": "c.csv"},
+        "recommend": {"posterior": own, "k": 2},
+        "report": {"posterior": draws, "path": "r.html"},
+        "similar_items": {"posterior": own, "item": "i1"},
+        "similar_users": {"posterior": own, "user": 1},
+        "simulate_clicks": sizes | {"mean_clicks": 2},
+        "simulate_rankings": sizes,
+        "v_rankings": one,
+    }
+
+
+def complaint(function, given, argument, value):
+    """What is wrong with how a wrong value is refused; nothing if it is taken, or told in words."""
+    try:
+        function(**given | {argument: value})
+    except FileNotFoundError:
+        return ""
+    except (ValueError, TypeError) as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        is_ours = place.filename.startswith(os.path.dirname(pm.__file__))
+        is_named = any(word in str(error) for word in (argument, *WORDS.get(argument, ())))
+        is_raised = "raise" in place.line
+        return "" if is_ours and is_named and is_raised else f"{error!r} in {place}"
+    except Exception as error:
+        return repr(error)
+    return ""
+
+
+def test_wrong_types_get_our_words(tmp_path, monkeypatch):
+    """Every argument of every public function; only a call that is right returns."""
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        calls = right_calls()
+        functions = {name for name in pm.__all__ if callable(getattr(pm, name))}
+        assert set(calls) == functions - CLASSES
+        for name, given in calls.items():
+            function = getattr(pm, name)
+            function(**given)
+            for argument, each in inspect.signature(function).parameters.items():
+                if each.kind is each.VAR_KEYWORD:
+                    continue
+                wrong = WRONG if argument != "progress" else [x for x in WRONG if x is not len]
+                for value in wrong:
+                    said = complaint(function, given, argument, value)
+                    if said:
+                        found[f"{name}({argument}={value!r})"] = said
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pm.fit(PREFS, executor=True), "executor must have a map, such as pm.Threads"),
+        (lambda: pm.fit(PREFS, rng="one"), r"rng must be a numpy.random.Generator or a seed"),
+        (lambda: pm.fit(PREFS, rng=1, checkpoint=3), "checkpoint must be the path of a file"),
+        (lambda: pm.load(3), "path must be the path of a file, got 3"),
+        (lambda: pm.read(None), "path must be the path of a file, got None"),
+        (lambda: pm.choose_clusters(PREFS, share_prior=math.nan), "share_prior must be a finite"),
+        (lambda: pm.choose_clusters(PREFS, share_prior=0), "share_prior must be above 0, got 0"),
+        (
+            lambda: pm.next_pairs(pm.fit(PREFS, "pseudo", 2, 5, rng=1), cluster=1.5),
+            r"cluster must be in 0\.\.0, got 1.5",
+        ),
+    ],
+)
+def test_arguments_of_many_functions_are_checked(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()

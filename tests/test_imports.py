@@ -11,6 +11,7 @@ import pseudomallows
 
 ROOT = Path(pseudomallows.__file__).parent
 ROOMS = (  # a room imports rooms above it, and `kernels`
+    "_start",
     "_version",
     "markup",
     "rankings",

@@ -52,7 +52,7 @@ def make_environment(folder, python):
 
 def test_changelog_and_citation_are_of_this_version():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    version, date = re.search(r"^## (\S+) \((.+)\)$", changelog, re.MULTILINE).groups()
+    version, date = re.search(r"^## (\S+) \((\d.+)\)$", changelog, re.MULTILINE).groups()
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert version == pm.__version__
     assert f"\nversion: {version}\ndate-released: {date}\n" in citation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ def check_count(value: int, name: str, least: int = 1) -> int:
         raise TypeError(f"{name} must be a whole number, got {value!r}")
     if value < least:
         raise ValueError(f"{name} must be {least} or more, got {value}")
+    if value >= 2**63:
+        raise ValueError(f"{name} is too large for a number of anything, got {value}")
     return int(value)
 
 
@@ -35,6 +38,23 @@ def check_number(value: Any, name: str, least: float = 0.0, most: float = math.i
         limit = f" and at most {most:g}" if math.isfinite(most) else ""
         raise ValueError(f"{name} must be a finite number, {least:g} or more{limit}, got {number}")
     return number
+
+
+def check_name(value: Any, name: str, known: Iterable[str]) -> str:
+    """Return one of some names, or say which there are."""
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+    return value
+
+
+def as_rng(rng: Any) -> np.random.Generator:
+    """The generator that was given, or one of a seed; or say what is wrong with it."""
+    try:
+        return np.random.default_rng("a flag" if isinstance(rng, bool) else rng)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"rng must be a numpy.random.Generator or a seed (0, 1, 2, ...), got {rng!r}"
+        ) from None
 
 
 def check_rankings(rankings: ArrayLike, name: str = "rankings") -> NDArray[np.int32]:
@@ -182,7 +202,8 @@ def rank_randomly(values: NDArray[Any], rng: np.random.Generator) -> NDArray[np.
 
 
 def _show(row: NDArray[Any]) -> str:
-    shown = [int(x) if float(x).is_integer() else float(x) for x in row[:12]]
+    values = ["missing" if x is None else float(x) for x in row[:12]]
+    shown = [int(x) if isinstance(x, float) and x.is_integer() else x for x in values]
     return f"[{', '.join(map(str, shown))}{', ...' if len(row) > 12 else ''}]"
 
 

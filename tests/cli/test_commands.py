@@ -279,7 +279,7 @@ def test_pairs_to_compare_are_those_of_the_function(model, capsys):
     assert [(row["item"], row["other"]) for row in rows] == [(r["item"], r["other"]) for r in found]
     assert rows[0]["information"] == pytest.approx(found[0]["information"], abs=1e-4)
     assert run("pairs", model, "--user", "nobody") == 1
-    assert "latent rankings of 'nobody' were not kept" in capsys.readouterr().err
+    assert "latent rankings of user 'nobody' were not kept" in capsys.readouterr().err
 
 
 def test_check_says_what_the_function_says(model, capsys):

@@ -80,7 +80,7 @@ def test_names_of_a_file_may_be_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"split": "first"}, "split must be one of random, last, time, got 'first'"),
+        ({"split": "first"}, "split must be one of 'random', 'last', 'time', got 'first'"),
         ({"at": 3}, "at is for split='time'"),
         ({"split": "time", "share": 0.1, "at": 3}, "by at or by share, not by both"),
         ({"split": "time", "share": 1.5}, "share must be between 0 and 1, got 1.5"),

@@ -31,7 +31,7 @@ def test_reading_prints_nothing_and_the_kind_can_be_asked_for(put, capsys):
     pm.read(path)
     assert capsys.readouterr() == ("", "")
     assert "read as rankings: Rankings(2 users, 3 items; 2 full" in read_as(path)[1]
-    with pytest.raises(ValueError, match="kind must be one of rankings, long-rankings"):
+    with pytest.raises(ValueError, match="kind must be one of 'rankings', 'long-rankings'"):
         pm.read(path, "votes")
 
 

@@ -163,7 +163,7 @@ def test_pairs_can_be_read():
 
 def test_fits_without_draws_are_refused():
     clicks = pm.Preferences.from_clicks([[1, 0, 0], [0, 1, 1], [1, 1, 0]])
-    with pytest.raises(TypeError, match="needs a fit with draws, got PersonalFit"):
+    with pytest.raises(TypeError, match="posterior must be a fit with draws, got PersonalFit"):
         pm.next_pairs(pm.fit(clicks, "personal", rng=1))
     with pytest.raises((TypeError, ValueError), match="n must be"):
         pm.next_pairs(posterior_of(), n=0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..rankings import check_pair
+from ..rankings import check_name, check_pair
 from .cayley import CAYLEY
 from .distance import Distance, PriceDistance, adds_up
 from .footrule import FOOTRULE
@@ -39,10 +39,7 @@ def get(name: str) -> Distance:
     >>> get("footrule").between([[1, 2, 3], [3, 2, 1]], [1, 2, 3])
     array([0, 4])
     """
-    if not isinstance(name, str) or name not in DISTANCES:
-        known = ", ".join(map(repr, DISTANCES))
-        raise ValueError(f"distance must be one of {known}, got {name!r}")
-    return DISTANCES[name]
+    return DISTANCES[check_name(name, "distance", DISTANCES)]
 
 
 def distance_between(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..preferences import Clicks, Preferences, Rankings
-from ..rankings import check_count, check_number
+from ..rankings import as_rng, check_count, check_name, check_number
 from .mallows import Mallows
 
 FRUITS = ["apricot", "banana", "cherry", "damson", "elderberry", "fig", "grape", "hazelnut"]
@@ -179,7 +179,7 @@ def simulate_rankings(
     >>> simulate_rankings(100, 10, alpha=3, top=4, rng=1).preferences
     Rankings(100 users, 10 items; 0 full, 100 partial)
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     n_users, n_items = check_count(n_users, "n_users"), check_count(n_items, "n_items", 2)
     alphas: list[float] = np.atleast_1d(np.asarray(alpha)).tolist()
     if not alphas:
@@ -257,7 +257,7 @@ def simulate_clicks(
     >>> simulate_clicks(100, 20, alpha=[3, 6], sizes=[70, 30], rng=1).consensus.shape
     (2, 20)
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     truth = simulate_rankings(n_users, n_items, alpha, sizes=sizes, distance=distance, rng=rng)
     highest = max(n_items - 3, 1) if max_clicks is None else check_count(max_clicks, "max_clicks")
     lowest = check_count(min_clicks, "min_clicks", 0)
@@ -284,21 +284,18 @@ def _draw_sizes(
 
     sizes = np.arange(lowest, highest + 1)
     mean = check_number(mean, "mean_clicks")
+    check_name(distribution, "distribution", ("poisson", "exponential"))
     if distribution == "poisson":
         logs = sizes * np.log(max(mean, 1e-300)) - np.array(
             [math.lgamma(size + 1) for size in sizes]
         )
-    elif distribution == "exponential":
+    else:
         if not lowest < mean < highest:
             raise ValueError(
                 f"mean_clicks must be between min_clicks and max_clicks ({lowest} and {highest}), "
                 f"got {mean}"
             )
         logs = sizes * brentq(lambda rate: _tilted_mean(sizes, rate) - mean, -50, 50)
-    else:
-        raise ValueError(
-            f"distribution must be one of 'poisson', 'exponential', got {distribution!r}"
-        )
     chances = np.exp(logs - logs.max())
     return rng.choice(sizes, n_users, p=chances / chances.sum())
 

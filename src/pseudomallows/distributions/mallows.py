@@ -9,6 +9,7 @@ from .. import distances
 from ..distances.distance import alpha_for_distance
 from ..preferences import check_weights
 from ..rankings import (
+    as_rng,
     check_alpha,
     check_count,
     check_ranking,
@@ -94,7 +95,7 @@ class Mallows:
 
     def draw(self, n_draws: int, rng: np.random.Generator | int | None = None) -> NDArray[np.int32]:
         """Draw rankings, independent: ``draws[draw, item]`` is a rank."""
-        rng = np.random.default_rng(rng)
+        rng = as_rng(rng)
         wanted, seed = check_count(n_draws, "n_draws", 0), int(rng.integers(2**63))
         around = self._distance.draw(self.n_items, self.alpha, wanted, seed)
         return around[:, self.consensus - 1]

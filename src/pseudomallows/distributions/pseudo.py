@@ -19,6 +19,7 @@ from ..kernels.subsets import posterior_by_subsets, pseudo_by_subsets
 from ..preferences import check_weights
 from ..rankings import (
     as_array,
+    as_rng,
     check_alpha,
     check_count,
     check_number,
@@ -140,6 +141,8 @@ class PseudoMallows:
         return self
 
     def _set(self, tally: RankTally, alpha: float, sigma: float, balanced: bool) -> None:
+        if not isinstance(balanced, bool | np.bool_):
+            raise TypeError(f"balanced must be True or False, got {balanced!r}")
         if balanced and sigma:
             raise ValueError(f"sigma has no meaning with balanced=True, got sigma={sigma}")
         self.tally, self.alpha, self.sigma, self.balanced = tally, alpha, sigma, bool(balanced)
@@ -211,7 +214,7 @@ class PseudoMallows:
         visit_order: ArrayLike | None,
     ) -> tuple[WeightedDraws, NDArray[np.int64]]:
         """Draws, and the visit orders behind them."""
-        rng = np.random.default_rng(rng)
+        rng = as_rng(rng)
         n_draws = check_count(n_draws, "n_draws")
         if visit_order is None:
             orders = self._draw_visit_orders(n_draws, rng)
@@ -430,7 +433,7 @@ def draw_v_ranking(
     >>> draw_v_ranking([1, 2, 3, 4, 5], rng=1)
     array([5, 3, 1, 2, 4], dtype=int32)
     """
-    return rank_randomly(_from_middle(check_ranking(ranking)), np.random.default_rng(rng))
+    return rank_randomly(_from_middle(check_ranking(ranking)), as_rng(rng))
 
 
 def _from_middle(ranking: NDArray[np.int32]) -> NDArray[np.int32]:

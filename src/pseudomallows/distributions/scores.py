@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..rankings import check_rankings
+from ..rankings import check_number, check_rankings
 
 FLOOR = 1e-4
 
@@ -40,9 +40,14 @@ def marginal_divergence(
     left, right = check_rankings(draws, "draws"), check_rankings(reference_draws, "reference_draws")
     if left.shape[1] != right.shape[1]:
         raise ValueError(f"draws have {left.shape[1]} items, reference_draws have {right.shape[1]}")
-    share = None if weights is None else np.asarray(weights, dtype=np.float64)
-    if share is not None and not (np.isfinite(share).all() and share.min() >= 0 < share.max()):
-        raise ValueError("weights must be finite numbers, 0 or more, and not all 0")
+    share, floor = None, check_number(floor, "floor")
+    if weights is not None:
+        try:
+            share = np.asarray(weights, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"weights must be numbers, got {weights!r}") from None
+        if not (np.isfinite(share).all() and share.min(initial=0) >= 0 < share.max(initial=0)):
+            raise ValueError("weights must be finite numbers, 0 or more, and not all 0")
     return rank_divergence(share_of_ranks(left, share), share_of_ranks(right), floor=floor)
 
 

@@ -45,8 +45,15 @@ def is_remote(executor: Executor | None) -> TypeGuard[RemoteExecutor]:
     return getattr(executor, "is_remote", False)
 
 
+def check_executor(executor: Any) -> None:
+    """Refuse what cannot run anything."""
+    if executor is not None and not callable(getattr(executor, "map", None)):
+        raise TypeError(f"executor must have a map, such as pm.Threads(2), got {executor!r}")
+
+
 def check_local(executor: Executor | None, what: str) -> None:
     """Refuse Dask workers where the work is done in this process."""
+    check_executor(executor)
     if is_remote(executor):
         raise TypeError(f"{what} does not run on Dask workers: give threads, or leave executor out")
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.executors import Executor
+from ..engines.executors import Executor, check_local
 from ..files.later import read_later
 from ..posteriors.personal import Fit, check_fit
 from ..preferences import Clicks
@@ -156,6 +156,7 @@ def check(
     'yes'
     """
     check_fit(posterior)
+    check_local(executor, "check")
     clicks = posterior.clicks
     if clicks is None or not clicks.n_users:
         raise ValueError("check needs a fit of clicks that keeps its users")

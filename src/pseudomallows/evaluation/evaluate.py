@@ -13,7 +13,7 @@ from ..inference.methods.auto import Asked, choose_method
 from ..inference.personal.next_clicks import usual_calibration
 from ..posteriors.personal import Fit
 from ..preferences import Clicks, check_clicks
-from ..rankings import check_count
+from ..rankings import as_rng, check_count
 from ..recommendations.recommend import Recommendations
 from .baselines import ease, most_clicked
 from .figures import calibrate, hits_of, scores_of
@@ -95,7 +95,7 @@ def evaluate(
     check_local(executor, "evaluate")
     k = None if k is None else check_count(k, "k")
     n_bins = check_count(n_bins, "n_bins")
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     given = {"test": test, "truth": truth, "at": at, "share": share}
     if split is None and test is None and truth is None:
         is_random = options.get("calibrate") == "random"
@@ -106,7 +106,7 @@ def evaluate(
             "scores must be a function that learns them from clicks, since an array may have seen "
             "the hidden clicks"
         )
-    if method == "auto":
+    if isinstance(method, str) and method == "auto":
         method, options = _choose(prefs, options)
     posterior = fit(trial.shown, method, rng=rng, executor=executor, **options)
     return _score(trial, posterior, trial.recommend(posterior, executor), n_bins, rng)

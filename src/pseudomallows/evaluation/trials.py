@@ -20,7 +20,7 @@ from ..preferences.splits import (
     time_in_words,
     time_of_share,
 )
-from ..rankings import check_count, check_rankings
+from ..rankings import check_count, check_name, check_rankings
 from ..recommendations.recommend import Recommendations, recommend
 from .result import Judged
 
@@ -55,8 +55,8 @@ def make_trial(
     rng: np.random.Generator,
 ) -> Trial:
     """The test that is asked for; what does not go together is refused."""
-    if split is not None and split not in SPLITS:
-        raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
+    if split is not None:
+        check_name(split, "split", SPLITS)
     for name in ("at", "share"):
         if given[name] is not None and (split != "time" or given["test"] is not None):
             raise ValueError(f"{name} is for split='time': leave it out, or give that")

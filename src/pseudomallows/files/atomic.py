@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 
 @contextmanager
@@ -79,9 +79,16 @@ def _open_file(path: str | os.PathLike[str]) -> int | None:
     return None
 
 
-def check_target(path: str | os.PathLike[str]) -> Path:
+def check_path(path: Any, name: str = "path") -> Path:
+    """The path, or say what is wrong with it."""
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path) or not str(path):
+        raise TypeError(f"{name} must be the path of a file, got {path!r}")
+    return Path(path)
+
+
+def check_target(path: str | os.PathLike[str], name: str = "path") -> Path:
     """The path, or an error if no file can be written there: before work, not after it."""
-    target = Path(path)
+    target = check_path(path, name)
     folder = Path(os.path.realpath(target)).parent if target.is_symlink() else target.parent
     if target.is_dir() or not folder.is_dir():
         what = "it is a folder" if target.is_dir() else f"there is no folder {folder}"

@@ -1,7 +1,7 @@
 """Read preferences from files: the kind of the data is seen from the header."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from ..preferences.inputs.headers import is_long, is_long_clicks
 from ..preferences.inputs.layout import USUAL, Layout
 from ..preferences.inputs.pair_headers import may_be_pairs, pairs_by, refuse_pairs
 from ..preferences.splits import time_in_words
+from ..rankings import as_rng, check_name
 from .archive import WrongFileError
 from .arrays import read_npz, sparse_matrix
 from .csv_files import check_header, full_rows, read_table
@@ -132,10 +133,13 @@ def read_as(
 
     Long clicks that are added to others may be on one item only.
     """
-    if kind is not None and kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    if ties not in ("keep", "random", "error"):
-        raise ValueError(f"ties must be 'keep' or 'random', got {ties!r}")
+    if kind is not None:
+        check_name(kind, "kind", KINDS)
+    if encoding is not None and (not isinstance(encoding, str) or "\0" in encoding):
+        raise TypeError(f"encoding must be the name of one, such as 'utf-8', got {encoding!r}")
+    check_name(ties, "ties", ("keep", "random", "error"))
+    if items is not None and (isinstance(items, str) or not isinstance(items, Iterable)):
+        raise TypeError(f"items must be a list of names, got {items!r}")
     source = open_source(path, None if items is None else list(items))
     source = replace(source, may_be_one_item=may_be_one_item, layout=layout.checked())
     _check_layout(source)
@@ -213,7 +217,7 @@ def _read_preflib(
         return read_matching(source, text, kind)
     if kind not in (None, "rankings", "orderings"):
         raise source.error(None, f"a PrefLib file holds orders, not {kind}")
-    return read_preflib(source, text, ties, np.random.default_rng(rng))
+    return read_preflib(source, text, ties, as_rng(rng))
 
 
 # Text

@@ -19,6 +19,7 @@ from typing import IO, Any
 from ..engines.memory import as_size, available_memory
 from ..preferences.inputs.layout import USUAL, Layout
 from .archive import LARGE, TIMES, is_bomb
+from .atomic import check_path
 
 HEAD = 1 << 16  # bytes that tell the format of a file
 BLOCK = 1 << 20  # bytes of text that are checked at a time
@@ -133,7 +134,7 @@ class Source:
 
 def open_source(path: str | os.PathLike[str], items: list[Any] | None = None) -> Source:
     """A file, a folder of Parquet files, or standard input for "-"."""
-    if str(path) == "-":
+    if check_path(path) == Path("-"):
         source = Source("standard input", "", None, sys.stdin.buffer.read(), items=items)
     else:
         place = Path(path)

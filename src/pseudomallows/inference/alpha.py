@@ -9,11 +9,12 @@ from .. import distances
 from ..distances.distance import find_root
 from ..distances.footrule import FOOTRULE
 from ..distributions.mallows import Mallows
-from ..engines.executors import Executor
+from ..engines.executors import Executor, check_executor
 from ..latent.kendall_clicks import KendallClicks
 from ..latent.population import Population, check_informative, log_likelihoods_of
 from ..latent.registry import make_population
 from ..preferences import Clicks, Preferences, SizeTable, check_preferences
+from ..rankings import as_rng, check_name
 from .chains.clusters import ExactCluster, Proposals
 from .chains.matched_starts import start_matched
 from .chains.mixture import Mixture
@@ -59,14 +60,15 @@ def estimate_alpha(
     >>> round(estimate_alpha(prefs), 1), round(estimate_alpha(prefs, "likelihood", rng=1), 1)
     (4.1, 4.1)
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    check_name(method, "method", METHODS)
     check_preferences(prefs)
     if method == "similarity" and distances.get(distance).name != "footrule":
         raise ValueError(
             f"method='similarity' works with the footrule only: for distance={distance!r} give "
             "method='likelihood'"
         )
+    check_executor(executor)
+    rng = as_rng(rng)
     table = prefs.by_size() if method == "similarity" else None
     if table is not None:
         check_informative(prefs.is_informative)
@@ -74,7 +76,7 @@ def estimate_alpha(
     population = make_population(prefs, executor, distance)
     if method == "similarity":
         return _finite(_alpha_by_similarity(population))
-    return _finite(_alpha_by_likelihood(population, np.random.default_rng(rng)))
+    return _finite(_alpha_by_likelihood(population, rng))
 
 
 def _finite(alpha: float) -> float:
@@ -103,7 +105,7 @@ def simulated_similarity(
     rng: np.random.Generator | int | None = None,
 ) -> NDArray[np.float64]:
     """The paper's way to the same curve: simulate a data set for each alpha of a grid."""
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     consensus = np.arange(1, n_items + 1)
     draws = (Mallows(consensus, alpha).draw(n_users, rng) for alpha in np.atleast_1d(alphas))
     return np.array([mean_similarity(rankings.sum(axis=0), n_users) for rankings in draws])

@@ -80,7 +80,7 @@ class Call:
         if is_remote(self.executor) and options.get("keep_latent"):
             raise ValueError("keep_latent does not work with Dask workers: leave executor out")
         curve: dict[str, Any] = {}
-        if n_clusters == "auto":
+        if isinstance(n_clusters, str) and n_clusters == "auto":
             check_not_votes(self.prefs)
             n_clusters, curve = self._choose(n_draws, options)
             known = self.method.option_names(Case.of(self.prefs, n_clusters))

@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.executors import Executor
+from ..engines.executors import Executor, check_executor
 from ..engines.progress import Progress, as_progress
 from ..latent.population import Population
 from ..latent.registry import CLICK_LAWS, make_population
 from ..markup import card, table
 from ..preferences import Preferences, check_preferences
-from ..rankings import check_alpha, check_count
+from ..rankings import as_rng, check_alpha, check_count
 from .chains.matched_starts import start_matched
 from .chains.mixture import row_log_likelihoods
 from .chains.starts import find_start
+from .methods.method import above_0
 
 N_FOLDS, N_SNAPSHOTS = 3, 5
 MAX_ROWS = 4000  # more users than these change little, and are left out
@@ -174,7 +175,9 @@ def choose_clusters(
     >>> choose_clusters(Preferences.from_rankings(np.concatenate(draws)), 3, rng=1).chosen
     2
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
+    check_executor(executor)
+    share_prior = above_0(share_prior, "share_prior")
     alpha = None if alpha is None else check_alpha(alpha)
     check_preferences(prefs)
     check_not_votes(prefs)

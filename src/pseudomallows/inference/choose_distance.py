@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..latent.population import Population
 from ..latent.rankings import log_likelihoods_of_full, log_likelihoods_of_rankings
 from ..latent.registry import make_population
 from ..preferences import Preferences, check_preferences
-from ..rankings import rank_randomly
+from ..rankings import as_rng, rank_randomly
 from .chains.clusters import ExactCluster, Proposals
 from .chains.mixture import Mixture, row_log_likelihoods
 from .chains.starts import start_consensus
@@ -105,7 +105,7 @@ def choose_distance(
     >>> choose_distance(Preferences.from_rankings(rankings), ["footrule", "cayley"], rng=1).chosen
     'cayley'
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     check_preferences(prefs)
     users = prefs.one_row_each()[0]
     data = users.as_rankings()
@@ -130,6 +130,8 @@ def choose_distance(
 def _names(names: Sequence[str] | None, n_items: int) -> list[str]:
     """The distances to try; those that cannot take so many items only if they are asked for."""
     if names is not None:
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise TypeError(f"names must be a list of distances, got {names!r}")
         found = [distances.get(name).name for name in names]
         if not found:
             raise ValueError("names must have at least one distance, got none")

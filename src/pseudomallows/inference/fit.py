@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..engines.executors import Executor, is_remote
+from ..engines.executors import Executor, check_executor, is_remote
 from ..engines.progress import Progress, as_progress
+from ..files.atomic import check_target
 from ..files.parquet_parts import Parts
 from ..latent.shards import open_parts
 from ..posteriors.diagnostics import LEAST_EFFECTIVE_SHARE, MatchedWarning
 from ..posteriors.personal import MAX_ITEMS, Fit, as_posterior, own_law_for
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences, check_preferences
-from ..rankings import check_alpha
+from ..rankings import as_rng, check_alpha, check_name
 from .call import Call
 from .methods import ALL_METHODS, METHODS
 from .methods.auto import FREE_GAPS, Asked, choose_method
@@ -123,20 +124,20 @@ def fit(
     array([1, 2, 3], dtype=int32)
     """
     started = time.perf_counter()
+    check_executor(executor)
+    check_name(method, "method", ["auto", *ALL_METHODS])
     if isinstance(prefs, Parts):
         prefs = open_parts(prefs, executor)
     check_preferences(prefs)
-    own_distance, chosen = distance or own_law_for(prefs.n_items), {}
+    own_distance = own_law_for(prefs.n_items) if distance is None else distance
+    chosen: dict[str, Any] = {}
     distance = _usual_distance(prefs, method) if distance is None else distance
     if method == "auto":
         needs_chain = is_remote(executor) or checkpoint is not None
         asked = Asked(n_draws, n_clusters, distance, options, needs_chain)
         method, options, chosen["chosen"] = choose_method(prefs, asked)
-    if not isinstance(method, str) or method not in ALL_METHODS:
-        known = ", ".join(map(repr, ["auto", *ALL_METHODS]))
-        raise ValueError(f"method must be one of {known}, got {method!r}")
     alpha = None if alpha is None else check_alpha(alpha)
-    generator, report = np.random.default_rng(rng), as_progress(progress, "fitting")
+    generator, report = as_rng(rng), as_progress(progress, "fitting")
     _check_checkpoint(checkpoint, method, rng is not None)
     if method == "personal":
         wanted = {"n_draws": n_draws, "n_clusters": n_clusters, "distance": own_distance}
@@ -191,6 +192,8 @@ def made_by(rng: Any, started: float) -> dict[str, Any]:
 
 
 def _check_checkpoint(checkpoint: Any, method: str, has_seed: bool) -> None:
+    if checkpoint is not None:
+        check_target(checkpoint, "checkpoint")
     if checkpoint is not None and (not has_seed or method == "personal"):
         why = "has nothing to save" if method == "personal" else "needs a seed: give rng"
         raise ValueError(f"a checkpoint of method={method!r} {why}")

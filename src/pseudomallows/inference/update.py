@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..engines.executors import Executor
+from ..engines.executors import Executor, check_executor
 from ..engines.progress import Progress, as_progress
 from ..posteriors.judged import LEAST_DRAWS
 from ..posteriors.personal import Fit, PersonalFit, as_posterior, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks
 from ..preferences.join import join_clicks
+from ..rankings import as_rng
 from .call import Call
 from .doubts import warn_if_doubtful
 from .fit import fit, made_by
@@ -101,6 +102,7 @@ def fit_again(
     executor: Executor | None = None,
 ) -> Fit:
     """The fit of other clicks with the options of a posterior, whose chains go on if they can."""
+    check_executor(executor)
     given = fit_options(posterior) | ({} if n_draws is None else {"n_draws": n_draws})
     report = as_progress(progress, "updating")
     if isinstance(posterior, PersonalFit) and n_draws is None:
@@ -116,9 +118,7 @@ def fit_again(
     weighed = reweigh(posterior, prefs, executor) if n_draws is None else None
     if weighed is not None:
         return replace(weighed, settings=weighed.settings | made_by(rng, started) | updates)
-    call = Call(
-        prefs, METHODS[posterior.method], alpha, np.random.default_rng(rng), executor, report
-    )
+    call = Call(prefs, METHODS[posterior.method], alpha, as_rng(rng), executor, report)
     usual_draws, _ = given.pop("n_draws", None), given.pop("n_clusters")
     usual, _ = call.plan(usual_draws, posterior.n_clusters, given)
     plan = _going_on(usual, posterior)
@@ -147,7 +147,7 @@ def _learn_again(
     started, alpha = time.perf_counter(), given.pop("alpha", None)
     distance = given.pop("distance", posterior.distance)
     wanted = {"n_draws": None, "n_clusters": 1, "distance": distance}
-    generator = np.random.default_rng(rng)
+    generator = as_rng(rng)
     how = (generator, executor, progress)
     found = fit_personal(prefs, alpha, wanted, given, *how, old=posterior)
     if posterior.population is not None:

@@ -11,7 +11,7 @@ from ..distributions.pseudo import PseudoMallows, draw_v_ranking
 from ..distributions.scores import FLOOR, rank_divergence, share_of_ranks
 from ..kernels.subsets import posterior_by_subsets, pseudo_by_likely_subsets
 from ..preferences import Preferences
-from ..rankings import as_array, check_count, check_rankings, orderings_of, rank_randomly
+from ..rankings import as_array, as_rng, check_count, check_rankings, orderings_of, rank_randomly
 from .fit import fit
 
 MOST_ITEMS = 20  # up to here by sums over sets of ranks
@@ -121,7 +121,7 @@ def search(
     n_iterations = check_count(n_iterations, "n_iterations")
     if n_draws is None and law.n_items > MOST_ITEMS:
         n_draws = 1000
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     order = _start(law, start, rng)
     if n_draws is None:
         measure = exact_divergence(law, floor)

@@ -15,7 +15,7 @@ from ..distributions.scores import share_of_ranks
 from ..markup import Markup, card, interval, table
 from ..preferences import Clicks, Preferences
 from ..preferences.frames import make_frame
-from ..rankings import orderings_of
+from ..rankings import check_name, orderings_of
 from . import many_items
 from .diagnostics import MANY, Diagnostics, weighted_effective_size
 from .intervals import cp_ordering, intervals_of, mean_ranks_of, shortest_span
@@ -229,8 +229,9 @@ class Posterior:
 
     def check_cluster(self, cluster: int) -> None:
         """Refuse a cluster that is not there."""
-        if not 0 <= cluster < self.n_clusters:
-            raise ValueError(f"cluster must be in 0..{self.n_clusters - 1}, got {cluster}")
+        is_whole = isinstance(cluster, int | np.integer) and not isinstance(cluster, bool)
+        if not is_whole or not 0 <= cluster < self.n_clusters:
+            raise ValueError(f"cluster must be in 0..{self.n_clusters - 1}, got {cluster!r}")
 
     def _draws(self, cluster: int) -> NDArray[np.int32]:
         self.check_cluster(cluster)
@@ -281,8 +282,7 @@ class Posterior:
         names : bool
             The names of the items, best first, instead of their ranks.
         """
-        if kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
+        check_name(kind, "kind", KINDS)
         if names:
             return np.asarray(self.items[orderings_of(self.point_consensus(kind, cluster))])
         if kind == "map":

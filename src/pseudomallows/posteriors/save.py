@@ -22,14 +22,13 @@ Files of other versions are refused.
 import io
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..files.archive import START, Archive, WrongFileError, open_archive, write_archive
-from ..files.atomic import write_whole
+from ..files.atomic import check_path, write_whole
 from ..preferences import KINDS, Preferences
 from .check_saved import (
     ARRAYS,
@@ -106,7 +105,7 @@ def load(path: str | os.PathLike[str]) -> Fit:
 
     A file that is damaged, cut short, forged or of another kind is refused with a ValueError.
     """
-    content = Path(path).read_bytes()
+    content = check_path(path).read_bytes()
     try:
         return _read(io.BytesIO(content))
     except WrongFileError as error:

@@ -18,7 +18,7 @@ from ..distances.votes import log_chances
 from ..posteriors.personal import Fit
 from ..posteriors.posterior import Posterior
 from ..preferences.frames import make_frame
-from ..rankings import check_count
+from ..rankings import as_rng, check_count
 
 Floats = NDArray[np.float64]
 MOST_CELLS = 10**8  # of draws times pairs; of more draws, some are taken, evenly
@@ -115,7 +115,7 @@ def next_pairs(
     """
     if not isinstance(posterior, Posterior):
         raise TypeError(
-            f"next_pairs needs a fit with draws, got {type(posterior).__name__}: fit with "
+            f"posterior must be a fit with draws, got {type(posterior).__name__}: fit with "
             "method='mcmc'"
         )
     posterior.check_cluster(cluster)
@@ -123,7 +123,7 @@ def next_pairs(
     if user is not None:
         chances, noise = _of_user(posterior, user)
     else:
-        chances, noise = _of_consensus(posterior, cluster, np.random.default_rng(rng))
+        chances, noise = _of_consensus(posterior, cluster, as_rng(rng))
     one, other = np.triu_indices(posterior.n_items, 1)
     told = np.maximum(entropy(chances) - noise, 0.0)
     best = np.argsort(-told, kind="stable")[:n_pairs]
@@ -154,7 +154,7 @@ def _of_user(posterior: Posterior, user: Any) -> tuple[Floats, Floats]:
     if user not in names:
         kept = ", ".join(map(repr, names[:5])) or "nobody"
         raise ValueError(
-            f"the latent rankings of {user!r} were not kept (kept: {kept}): fit with "
+            f"the latent rankings of user {user!r} were not kept (kept: {kept}): fit with "
             f"keep_latent=[{user!r}]"
         )
     latent = posterior.latent[:, :, names.index(user)].reshape(-1, posterior.n_items)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.executors import Executor, Threads, all_cores, blocks, check_local
+from ..engines.executors import Executor, Threads, all_cores, blocks, check_executor, check_local
 from ..markup import Markup, bar, card, table
 from ..posteriors.intervals import intervals_of
 from ..posteriors.personal import Fit, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences.frames import make_frame
-from ..rankings import check_count
+from ..rankings import as_rng, check_count, check_name, check_number
 from .choice import Choice, choice_of
 from .latent import LatentRanks
 from .recommenders.chances import MAX_ERROR, Chances, Floats, Users
@@ -177,6 +177,7 @@ def recommend(
     'rum'
     """
     check_fit(posterior)
+    check_local(executor, "recommend")
     k, window = check_sizes(k, window, posterior.n_items)
     if has_no_clicks(posterior, clicks):
         ranks = LatentRanks(posterior, users)
@@ -185,11 +186,8 @@ def recommend(
         return Recommendations(ranks.names, items, probabilities, posterior.items, errors)
     chosen = users_of(posterior, users, clicks)
     choice = choice_of(exclude, only, posterior.items, chosen.clicks.users, posterior.users)
-    if by not in WAYS:
-        raise ValueError(f"by must be one of {', '.join(map(repr, WAYS))}, got {by!r}")
-    if not max_error >= 0:
-        raise ValueError(f"max_error must be 0 or more, got {max_error!r}")
-    check_local(executor, "recommend")
+    check_name(by, "by", WAYS)
+    check_number(max_error, "max_error")
     threads, recommender = executor or all_cores(), recommender_of(posterior)
     if by == "draws":
         return best_items(recommender.counted_chances(chosen, window, threads), k, threads, choice)
@@ -292,6 +290,7 @@ def memberships(
     (np.int64(0), array([0, 1]))
     """
     check_posterior(posterior)
+    check_executor(executor)
     new = Users(new_users(posterior, clicks), None)
     return describer_of(posterior).memberships(new, executor or all_cores())
 
@@ -341,7 +340,7 @@ def user_intervals(
         raise ValueError("give a user of the fit, or the clicks of a new one")
     if has_no_clicks(posterior, clicks):
         return intervals_of(LatentRanks(posterior, [user]).rank_probabilities()[0], probability)
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     chosen = users_of(posterior, None if user is None else [user], clicks)
     if chosen.clicks.n_users != 1:
         raise ValueError(f"give the clicks of one user, got {chosen.clicks.n_users}")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.executors import Executor, Threads, all_cores, blocks, is_remote
+from ..engines.executors import Executor, Threads, all_cores, blocks, check_executor, is_remote
 from ..files.atomic import make_folder
 from ..files.parquet_parts import Parts, load_part
 from ..files.write import Write, check_table, open_table, text_writer
@@ -82,6 +82,7 @@ def recommend_to(
     user,place,item,probability
     """
     check_posterior(posterior)
+    check_executor(executor)
     sizes = check_sizes(k, window, posterior.n_items)
     report = progress or (lambda done, total: None)
     if isinstance(clicks, Parts):

@@ -139,7 +139,7 @@ def _as_new(clicks: Any, user: Any) -> Any:
 def code_of_item(posterior: Fit, item: Any) -> int:
     """The code of an item, or what is wrong with its name."""
     names = posterior.items.tolist()
-    if item not in names:
+    if isinstance(item, np.ndarray) or item not in names:
         alike = next((name for name in names if str(name) == str(item)), None)
         shown = ", ".join(map(repr, names[:3]))
         advice = f"the first are {shown}" if alike is None else f"did you mean {alike!r}?"

@@ -90,6 +90,9 @@ def report(
 
     _check(posterior, evaluation)
     n_examples = check_count(n_examples, "n_examples", 0)
+    for name, words in (("title", title), ("command", command)):
+        if words is not None and not isinstance(words, str):
+            raise TypeError(f"{name} must be text, got {words!r}")
     text = render(
         "report.html",
         **_figures(posterior, evaluation, n_examples),

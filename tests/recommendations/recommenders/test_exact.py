@@ -287,7 +287,7 @@ def test_methods_without_such_errors_say_so():
 @pytest.mark.parametrize("wrong", [-0.1, float("nan")])
 def test_an_error_below_0_is_refused(wrong):
     draws, alphas, shares = some_draws(1, 2, 1, seed=1)
-    with pytest.raises(ValueError, match="max_error must be 0 or more"):
+    with pytest.raises(ValueError, match="max_error must be a finite number, 0 or more"):
         pm.recommend(posterior_of(draws, alphas, shares), 2, max_error=wrong)
 
 

@@ -19,7 +19,7 @@ from ...latent.registry import make_population
 from ...posteriors.diagnostics import ADVICE, CLUSTER_ADVICE
 from ...posteriors.posterior import Posterior
 from ...preferences import Preferences, rows_of_users
-from ...rankings import check_count, check_number
+from ...rankings import check_count, check_name, check_number
 from ..chains.clusters import Cluster
 
 
@@ -97,12 +97,7 @@ def flag(value: Any, name: str) -> bool:
 def one_of(*known: str) -> Callable[[Any, str], str]:
     """A check for names."""
 
-    def check(value: Any, name: str) -> str:
-        if value not in known:
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
-        return str(value)
-
-    return check
+    return lambda value, name: check_name(value, name, known)
 
 
 def distance_name(value: Any, name: str) -> str:
