@@ -51,7 +51,6 @@ OPTIONAL = {  # library: the modules that import it
         "files.arrow.parquet_rows",
         "files.arrow.text",
     },
-    "rich": {"cli.progress"},
     "shtab": {"cli.parser"},
     "starlette": {"web.app", "web.endpoints", "web.guard", "web.handlers"},
     "uvicorn": {"web.connections", "web.run"},

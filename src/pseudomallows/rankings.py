@@ -49,8 +49,9 @@ def check_name(value: Any, name: str, known: Iterable[str]) -> str:
 
 def as_rng(rng: Any) -> np.random.Generator:
     """The generator that was given, or one of a seed; or say what is wrong with it."""
+    seed: Any = "a flag" if isinstance(rng, bool) else rng
     try:
-        return np.random.default_rng("a flag" if isinstance(rng, bool) else rng)
+        return np.random.default_rng(seed)
     except (TypeError, ValueError):
         raise TypeError(
             f"rng must be a numpy.random.Generator or a seed (0, 1, 2, ...), got {rng!r}"

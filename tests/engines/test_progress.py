@@ -1,8 +1,7 @@
-"""The bar of `progress=True`, and what is heard of compiling."""
+"""The bar of long work, on a terminal and in a notebook, and what is heard of compiling."""
 
-import gc
-import io
 import os
+import pty
 import subprocess
 import sys
 
@@ -11,8 +10,22 @@ from numba.core import event
 
 import pseudomallows as pm
 from pseudomallows.engines.compiling import tell_when_compiling
-from pseudomallows.engines.progress import Bar, as_progress
+from pseudomallows.engines.progress import Bar
 
+SLOW = """
+import time, sys
+import pseudomallows as pm
+prefs = pm.simulate_rankings(20, 5, 4, rng=1).preferences
+quick = pm.fit(prefs, "mcmc", 2, 60, n_chains=2, warmup=10, rng=1)  # kernels are there
+before = time.monotonic()
+class Threads:
+    def map(self, function, arguments):
+        if time.monotonic() - before < 2.3:
+            time.sleep(0.05)
+        return map(function, arguments)
+pm.choose_clusters(prefs, 8, rng=1, executor=Threads(), progress={progress})
+assert time.monotonic() - before > 2.2
+"""
 SCRIPT = """
 import pseudomallows as pm
 prefs = pm.simulate_rankings(20, 5, 4, rng=1).preferences
@@ -20,27 +33,60 @@ pm.fit(prefs, "mcmc", n_draws=20, n_chains=2, rng=1, progress=True)
 """
 
 
-def test_a_bar_shows_how_far_it_is_and_is_wiped_at_the_end():
-    stream = io.StringIO()
-    bar = Bar("fitting", stream)
-    bar(1, 4)
-    assert "fitting " in stream.getvalue()
-    assert " 25 %" in stream.getvalue()
-    bar(4, 4)
-    assert stream.getvalue().endswith("\r")
-    assert set(stream.getvalue().split("\r")[-2]) == {" "}
+def seen_on_a_terminal(*arguments):
+    """What a process writes on standard error, if that is a terminal."""
+    mine, its = pty.openpty()
+    with subprocess.Popen(arguments, stderr=its, env=os.environ | {"TERM": "xterm"}) as process:
+        os.close(its)
+        said = b""
+        while True:
+            try:
+                part = os.read(mine, 4096)
+            except OSError:  # the other end is closed
+                break
+            said += part
+    os.close(mine)
+    assert process.returncode == 0, said.decode()
+    return said.decode()
 
 
-def test_a_bar_says_that_kernels_are_compiled_as_long_as_it_is_there():
-    stream = io.StringIO()
-    bar = Bar("fitting", stream)
-    with event.trigger_event("numba:compile"):
-        assert stream.getvalue().endswith("fitting: compiling, once")
-    del bar
-    gc.collect()
-    before = stream.getvalue()
-    with event.trigger_event("numba:compile"):
-        assert stream.getvalue() == before
+def test_long_work_shows_a_bar_on_a_terminal_and_wipes_it():
+    said = seen_on_a_terminal(sys.executable, "-c", SLOW.format(progress=None))
+    assert "comparing numbers of clusters " in said
+    assert " %, " in said
+    assert " s left" in said
+    assert "fitting" not in said  # the fit took less than two seconds
+    assert said.endswith("\r")
+    assert set(said.split("\r")[-2]) == {" "}
+
+
+def test_nothing_is_shown_if_that_is_asked_for():
+    assert seen_on_a_terminal(sys.executable, "-c", SLOW.format(progress=False)) == ""
+
+
+def test_a_notebook_sees_the_bar():
+    """By the name of its shell a notebook is known."""
+    shell = """
+import sys, types
+class ZMQInteractiveShell: pass
+sys.modules["IPython"] = types.SimpleNamespace(get_ipython=ZMQInteractiveShell)
+"""
+    script = [sys.executable, "-c", shell + SLOW.format(progress=None)]
+    done = subprocess.run(script, capture_output=True, text=True, check=True)
+    assert "comparing numbers of clusters " in done.stderr
+
+
+def test_of_bars_within_each_other_the_innermost_is_shown(capsys):
+    outer, inner = Bar("outer"), Bar("inner")
+    outer(1, 4)
+    inner(1, 4)
+    assert "inner" in capsys.readouterr().err
+    outer(3, 4)
+    assert "outer" not in capsys.readouterr().err
+    inner.close()
+    outer.say("more")
+    assert "outer: more" in capsys.readouterr().err
+    outer.close()
 
 
 def test_compiling_is_told_once():
@@ -54,17 +100,18 @@ def test_compiling_is_told_once():
     assert told == [1]
 
 
-def test_progress_is_a_callable_or_true(capsys):
+def test_progress_is_a_callable_or_a_flag(capsys):
     prefs = pm.simulate_rankings(20, 5, 4, rng=1).preferences
     seen = []
     same = {"n_draws": 60, "n_chains": 2, "rng": 1}
     first = pm.fit(prefs, "mcmc", progress=lambda done, total: seen.append((done, total)), **same)
-    second = pm.fit(prefs, "mcmc", progress=True, **same)
     assert seen
+    assert capsys.readouterr().err == ""
+    second = pm.fit(prefs, "mcmc", progress=True, **same)
     assert "fitting" in capsys.readouterr().err
     assert (first.consensus == second.consensus).all()
-    with pytest.raises(TypeError, match="progress must be True, or a callable"):
-        as_progress("yes", "fitting")
+    with pytest.raises(TypeError, match="progress must be True, False, or a callable"):
+        pm.fit(prefs, progress="yes")
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def test_ties_broken_at_random(put):
     assert 10 < (found[:50, 0] == 1).sum() < 40
     assert sorted(found[50].tolist()) == [0, 0, 1, 2]  # what is not listed stays unknown
     assert (pm.read(path, ties="random", rng=1).rankings == found).all()
-    with pytest.raises(ValueError, match="ties must be one of 'keep', 'random', 'error', got 'last'"):
+    with pytest.raises(ValueError, match="ties must be one of 'keep', 'random', 'error', got"):
         pm.read(path, ties="last")
 
 

@@ -81,11 +81,12 @@ class MallowsRecommender:
     def fit(self, user_items: Any, show_progress: bool = True, callback: Any = None) -> None:
         """Learn from a sparse matrix (users x items): every number above 0 is a click.
 
-        `show_progress` changes nothing: nothing is shown.
+        Unless `show_progress` is False, work of more than two seconds shows a bar on a terminal.
         """
         if callback is not None:
             raise NotImplementedError("callback is not there: there are no epochs")
         how = {"rng": self.random_state, "executor": self._executor} | self.options
+        how |= {} if show_progress else {"progress": False}
         self.posterior = fit(Preferences.from_clicks(user_items), self.method, **how)
 
     def recommend(

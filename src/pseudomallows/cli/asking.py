@@ -27,9 +27,9 @@ from .arguments import (
     count,
 )
 from .choice import read_choice
-from .progress import show_progress
 from .shared import (
     executor_of,
+    progress_of,
     say,
 )
 
@@ -128,14 +128,14 @@ def recommend_file(options: argparse.Namespace) -> int:
     }
     if options.users is not None:
         return _recommend_to_some(options, posterior, choice)
-    with executor_of(options) as executor, show_progress("recommending", options.quiet) as progress:
+    with executor_of(options) as executor:
         recommend_to(
             posterior,
             options.out,
             options.k,
             clicks=clicks,
             executor=executor,
-            progress=progress,
+            progress=progress_of(options),
             as_json=options.json,
             safe_csv=options.safe_csv,
             **choice,

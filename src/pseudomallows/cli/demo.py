@@ -23,8 +23,7 @@ from .arguments import (
     add_seed,
 )
 from .prepare import start_part
-from .progress import show_progress
-from .shared import check_report, say
+from .shared import check_report, progress_of, say
 
 METHOD = "personal"  # an order for each customer
 N_HIDDEN = 10  # purchases of each customer, as in the paper's case study
@@ -84,13 +83,12 @@ def _compile_beside() -> Iterator[None]:
 
 
 def _fit(prefs: Clicks, options: argparse.Namespace) -> Fit:
-    with show_progress("learning", options.quiet) as progress:
-        return fit(prefs, METHOD, rng=options.seed, progress=progress)
+    return fit(prefs, METHOD, rng=options.seed, progress=progress_of(options))
 
 
 def _evaluate(prefs: Clicks, options: argparse.Namespace) -> Evaluation:
-    with show_progress("checking", options.quiet) as progress:
-        return evaluate(prefs, N_HIDDEN, 10, METHOD, rng=options.seed, progress=progress)
+    progress = progress_of(options)
+    return evaluate(prefs, N_HIDDEN, 10, METHOD, rng=options.seed, progress=progress)
 
 
 def _print_learnt(posterior: Fit) -> None:

@@ -24,11 +24,11 @@ from .arguments import (
     add_threads,
     count,
 )
-from .progress import show_progress
 from .shared import (
     check_out,
     check_report,
     clicks_for,
+    progress_of,
     read_clicks,
     say,
 )
@@ -65,23 +65,22 @@ def add_evaluate(adders: Any) -> None:
 def evaluate_file(options: argparse.Namespace) -> int:
     """Accuracy and calibration on hidden clicks."""
     prefs = read_clicks(options, "evaluate")
-    with show_progress("evaluating", options.quiet) as progress:
-        result = evaluate(
-            prefs,
-            options.hide,
-            options.k,
-            options.method,
-            split=options.split,
-            test=options.test,
-            at=options.at,
-            share=options.share,
-            rng=options.seed,
-            executor=Threads(options.threads),
-            alpha=options.alpha,
-            n_draws=options.draws,
-            n_clusters=options.clusters,
-            progress=progress,
-        )
+    result = evaluate(
+        prefs,
+        options.hide,
+        options.k,
+        options.method,
+        split=options.split,
+        test=options.test,
+        at=options.at,
+        share=options.share,
+        rng=options.seed,
+        executor=Threads(options.threads),
+        alpha=options.alpha,
+        n_draws=options.draws,
+        n_clusters=options.clusters,
+        progress=progress_of(options),
+    )
     print(as_text(_figures(result)) if options.json else result.summary())
     return 0
 
@@ -178,10 +177,9 @@ def report_file(options: argparse.Namespace) -> int:
             raise ValueError(
                 f"{options.model} was fitted to {posterior.kind}: only clicks can be hidden"
             )
-        with show_progress("evaluating", options.quiet) as progress:
-            evaluation = evaluate_again(
-                posterior, options.hide, options.k, rng=options.seed, progress=progress
-            )
+        evaluation = evaluate_again(
+            posterior, options.hide, options.k, rng=options.seed, progress=progress_of(options)
+        )
     report(posterior, options.out, evaluation=evaluation)
     say(options, f"wrote {options.out}")
     return 0

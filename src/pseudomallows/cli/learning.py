@@ -29,11 +29,11 @@ from .arguments import (
     add_threads,
     count,
 )
-from .progress import show_progress
 from .shared import (
     check_out,
     clicks_for,
     executor_of,
+    progress_of,
     read_clicks,
     read_data,
     say,
@@ -193,7 +193,7 @@ def fit_file(options: argparse.Namespace) -> int:
     more = {name: value for name, value in more.items() if value is not None}
     is_parts = options.dask is not None and Path(options.file).is_dir()
     prefs = Parts(options.file) if is_parts else read_data(options)
-    with executor_of(options) as executor, show_progress("fitting", options.quiet) as progress:
+    with executor_of(options) as executor:
         posterior = fit(
             prefs,
             options.method,
@@ -204,7 +204,7 @@ def fit_file(options: argparse.Namespace) -> int:
             distance=options.distance,
             executor=executor,
             checkpoint=options.checkpoint,
-            progress=progress,
+            progress=progress_of(options),
             **more,
         )
     posterior.save(options.out)
@@ -244,15 +244,14 @@ def update_file(options: argparse.Namespace) -> int:
     check_out(options.out, options.file)
     posterior = load(options.model)
     more = clicks_for(posterior, options)
-    with show_progress("updating", options.quiet) as progress:
-        newer = update(
-            posterior,
-            more,
-            n_draws=options.draws,
-            rng=options.seed,
-            progress=progress,
-            executor=Threads(options.threads),
-        )
+    newer = update(
+        posterior,
+        more,
+        n_draws=options.draws,
+        rng=options.seed,
+        progress=progress_of(options),
+        executor=Threads(options.threads),
+    )
     newer.save(options.out)
     went_on = "its chains went on" if "updates" in newer.settings else "fitted again"
     seconds = newer.settings["seconds"]
@@ -278,8 +277,7 @@ def compare_distances(options: argparse.Namespace) -> int:
     """Which distance describes unseen users best, as a table, the best first."""
     check_table(options.out)
     prefs = read_data(options)
-    with show_progress("comparing", options.quiet) as progress:
-        found = choose_distance(prefs, rng=options.seed, progress=progress)
+    found = choose_distance(prefs, rng=options.seed, progress=progress_of(options))
     order = np.argsort(-found.means, kind="stable")
     means, errors = found.means[order].round(4), found.errors[order].round(4)
     table = {

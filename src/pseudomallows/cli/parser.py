@@ -6,11 +6,13 @@ import signal
 import sys
 import threading
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 from .._start import stop
 from .._version import __version__
 from ..engines.executors import WorkersError
+from ..engines.progress import compiling_said
 from .arguments import add_command
 from .asking import add_consensus, add_explain, add_pairs, add_recommend, add_similar
 from .demo import add_demo
@@ -18,7 +20,6 @@ from .info import add_info
 from .judging import add_check, add_evaluate, add_report
 from .learning import add_distances, add_fit, add_simulate, add_split, add_update
 from .prepare import add_prepare
-from .progress import say_when_compiling
 from .serving import add_serve
 
 FILES_AND_CODES = """\
@@ -31,7 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _listen_to_signals()
         options = make_parser().parse_args(arguments)
-        with warnings.catch_warnings(), say_when_compiling(getattr(options, "quiet", True)):
+        is_quiet = getattr(options, "quiet", True)
+        with warnings.catch_warnings(), nullcontext() if is_quiet else compiling_said():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)  # ours
             warnings.simplefilter("always", RuntimeWarning)

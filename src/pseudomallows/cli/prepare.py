@@ -24,7 +24,6 @@ from .arguments import (
     add_command,
     add_threads,
 )
-from .progress import show_progress
 from .shared import say
 
 SHORT: dict[str, Any] = {"n_draws": 4, "rng": 1}
@@ -158,17 +157,12 @@ def prepare(options: argparse.Namespace) -> int:
     """Compile all parts, as many at a time as there are cores."""
     started, n_failed = time.perf_counter(), 0
     say(options, f"Compiling {len(PARTS)} groups of kernels, once for this installation.")
-    with (
-        show_progress("compiling", options.quiet) as progress,
-        ThreadPoolExecutor(options.threads or os.cpu_count()) as threads,
-    ):
+    with ThreadPoolExecutor(options.threads or os.cpu_count()) as threads:
         running = {threads.submit(_wait_for, name): name for name in PARTS}
         for done, part in enumerate(as_completed(running), start=1):
             words, error = PARTS[running[part]][0], part.result()
             n_failed += bool(error)
             say(options, f"  {done} of {len(PARTS)}: {words}" + (f": {error}" if error else ""))
-            if progress is not None:
-                progress(done, len(PARTS))
     if n_failed:
         raise ValueError(f"{n_failed} of {len(PARTS)} groups could not be compiled")
     say(options, f"Ready, in {time.perf_counter() - started:.0f} seconds.")

@@ -22,6 +22,11 @@ def say(options: argparse.Namespace, words: str) -> None:
         print(words, file=sys.stderr, flush=True)
 
 
+def progress_of(options: argparse.Namespace) -> bool | None:
+    """For `progress`: a bar on a terminal, unless `--quiet`."""
+    return False if options.quiet else None
+
+
 def read_data(options: argparse.Namespace) -> Rankings | Clicks | Pairs:
     """The data of the file; what a guess took it for is said, since it may be wrong."""
     prefs, said = read_as(options.file, options.kind, options.encoding, layout=layout_of(options))

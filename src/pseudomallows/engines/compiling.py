@@ -6,7 +6,7 @@ from typing import Any
 
 from numba.core import event
 
-WORDS = "compiling, once"
+WORDS = "compiling, once (`pseudomallows prepare` compiles it all)"
 
 
 class _First(event.Listener):  # type: ignore[misc]  # Numba has no types

@@ -1,15 +1,16 @@
-"""How far long work has come: a callable, or a bar of text for a terminal or a notebook."""
+"""How far long work has come: a callable, or a line of text on a terminal or in a notebook."""
 
 import sys
+import threading
 import time
-import weakref
-from collections.abc import Callable
-from typing import TextIO
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from .compiling import WORDS, tell_when_compiling
 
 Progress = Callable[[int, int], None]
-WIDTH = 30  # characters of the bar
+QUIET = 2.0  # seconds without a word: who waits no longer than that wonders about nothing
+WIDTH = 20  # characters of the bar, so that with words and time it fits into 80
 SECONDS = 0.1  # between two looks
 
 
@@ -17,61 +18,111 @@ def no_progress(done: int, total: int) -> None:
     """Tell nobody."""
 
 
-def as_progress(progress: Progress | bool | None, title: str) -> Progress:
-    """What is called as ``progress(done, total)``: given, or with True a bar.
+@contextmanager
+def shown(progress: Progress | bool | None, title: str) -> Iterator[Progress]:
+    """What is called as ``progress(done, total)``, while the work lasts.
 
-    >>> as_progress(None, "fitting") is no_progress
+    A callable is taken as it is; True is a bar, at once; None is one after two seconds where
+    somebody may watch, on a terminal or in a notebook; False is nothing.
+
+    >>> with shown(False, "fitting") as progress:
+    ...     progress is no_progress
     True
     """
-    if progress is None or progress is False:
-        return no_progress
-    if progress is True:
-        return Bar(title)
-    if not callable(progress):
-        raise TypeError(
-            "progress must be True, or a callable that takes (done, total), got "
-            f"{type(progress).__name__}"
-        )
-    return progress
+    if progress is not None and not isinstance(progress, bool):
+        if not callable(progress):
+            raise TypeError(
+                "progress must be True, False, or a callable that takes (done, total), got "
+                f"{type(progress).__name__}"
+            )
+        yield progress
+    elif progress or (progress is None and is_watched()):
+        bar = Bar(title, 0.0 if progress else QUIET)
+        try:
+            with tell_when_compiling(lambda: bar.say(WORDS)):
+                yield bar
+        finally:
+            bar.close()
+    else:
+        yield no_progress
+
+
+@contextmanager
+def compiling_said() -> Iterator[None]:
+    """Say on a terminal, once, that kernels are compiled, where no bar says so."""
+
+    def say() -> None:
+        if is_watched() and not Bar._open:
+            print(WORDS, file=sys.stderr, flush=True)
+
+    with tell_when_compiling(say):
+        yield
+
+
+def is_watched() -> bool:
+    """Is standard error a terminal, or a notebook's?"""
+    if sys.stderr is None:
+        return False
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return sys.stderr.isatty() or type(shell).__name__ == "ZMQInteractiveShell"
 
 
 class Bar:
     """A line of text that is written over and over, which terminals and notebooks both show.
 
-    It is wiped when all is done. It says so while kernels are compiled for the first time.
+    Of bars within each other, the innermost is shown.
     """
 
-    def __init__(self, title: str, stream: TextIO | None = None):
-        self.title, self._stream = title, stream or sys.stderr
-        self._shown, self._length = float("-inf"), 0
-        me = weakref.ref(self)  # the listener must not keep the bar alive
-        self._compiling = tell_when_compiling(lambda: _say_compiling(me()))
-        self._compiling.__enter__()
-        self.write(title)
+    _open: list["Bar"] = []  # noqa: RUF012
+
+    def __init__(self, title: str, quiet: float = 0.0):
+        self.title, self._words, self._length = title, title, 0
+        self._started, self._looked, self._quiet = time.monotonic(), 0.0, quiet
+        self._first: tuple[float, int] | None = None
+        self._lock = threading.RLock()
+        Bar._open.append(self)
+        self._timer = threading.Timer(quiet, self._write)  # if nothing is heard until then
+        self._timer.daemon = True
+        self._timer.start()
 
     def __call__(self, done: int, total: int) -> None:
         """So much is done of so much."""
         now = time.monotonic()
-        if done >= total:
-            self.write("")
-        elif now - self._shown >= SECONDS:
-            self._shown, n_full = now, WIDTH * done // total
+        if self._first is None or done <= self._first[1]:
+            self._first = now, done  # of this stretch of the work, without compiling
+        if done >= total:  # warnings may follow, on a line of their own
+            self.show("")
+        elif now - self._looked >= SECONDS:
+            self._looked, n_full = now, WIDTH * done // total
+            since, before = self._first
+            left = (now - since) * (total - done) / max(done - before, 1)
+            words = f", {left:.0f} s left" if done > before else ""
             bar = "█" * n_full + "░" * (WIDTH - n_full)
-            self.write(f"{self.title} {bar} {100 * done // total:3d} %")
+            self.show(f"{self.title} {bar} {100 * done // total:3d} %{words}")
 
-    def __del__(self) -> None:
-        """The work is over, if it ended well or not."""
-        self._compiling.__exit__(None, None, None)
-        self.write("")
+    def say(self, words: str) -> None:
+        """What is being done."""
+        self.show(f"{self.title}: {words}")
 
-    def write(self, words: str) -> None:
-        """Write over the line."""
-        wipe = " " * max(self._length - len(words), 0)
-        if words or self._length:
-            print(f"\r{words}{wipe}", end="" if words else "\r", file=self._stream, flush=True)
-        self._length = len(words)
+    def show(self, words: str) -> None:
+        """Write over the line, once it is time for it."""
+        self._words = words
+        if time.monotonic() - self._started >= self._quiet:
+            self._write()
 
+    def close(self) -> None:
+        """Wipe the line."""
+        self._timer.cancel()
+        with self._lock:
+            self._words = ""
+            self._write()
+            Bar._open.remove(self)
 
-def _say_compiling(bar: Bar | None) -> None:
-    if bar is not None:
-        bar.write(f"{bar.title}: {WORDS}")
+    def _write(self) -> None:
+        with self._lock:
+            is_told = bool(self._words or self._length)
+            if is_told and Bar._open and Bar._open[-1] is self:
+                wipe = " " * max(self._length - len(self._words), 0)
+                end = "" if self._words else "\r"
+                print(f"\r{self._words}{wipe}", end=end, file=sys.stderr, flush=True)
+                self._length = len(self._words)

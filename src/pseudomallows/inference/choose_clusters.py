@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor, check_executor
-from ..engines.progress import Progress, as_progress
+from ..engines.progress import Progress, shown
 from ..latent.population import Population
 from ..latent.registry import CLICK_LAWS, make_population
 from ..markup import card, table
@@ -163,7 +163,7 @@ def choose_clusters(
     rng : numpy.random.Generator or seed, optional
         Source of randomness.
     progress : bool or callable, optional
-        True: a bar. A callable is called as ``progress(done, total)``; the end may come early.
+        As in :func:`fit`; the end may come early.
     distance : str
         As in :func:`fit`; for users known in part, one with an exact likelihood: "footrule",
         "hamming", "kendall" without gaps, or "cayley" for clicks.
@@ -199,16 +199,16 @@ def choose_clusters(
     if prefs.kind == "clicks" and distance in CLICK_LAWS:
         start = functools.partial(start_matched, distance=distance)
     start = functools.partial(start, alpha=alpha, share_prior=share_prior, rng=rng)
-    report = as_progress(progress, "comparing numbers of clusters")
     tried, scores, to_try = [], [], list(_growing(most))
-    for n_clusters in to_try:
-        tried.append(n_clusters)
-        parts = [_held_out_scores(population, rows, fold, n_clusters, start) for fold in folds]
-        scores.append(np.concatenate(parts))
-        report(len(tried), len(to_try))
-        means = [score.mean() for score in scores]
-        if max(means) > max(means[-2:]) and len(means) > 2:
-            break
+    with shown(progress, "comparing numbers of clusters") as report:
+        for n_clusters in to_try:
+            tried.append(n_clusters)
+            parts = [_held_out_scores(population, rows, fold, n_clusters, start) for fold in folds]
+            scores.append(np.concatenate(parts))
+            report(len(tried), len(to_try))
+            means = [score.mean() for score in scores]
+            if max(means) > max(means[-2:]) and len(means) > 2:
+                break
     return ClusterCurve(np.array(tried), np.array(scores), most)
 
 

@@ -14,7 +14,7 @@ from .. import distances
 from ..distances.distance import alpha_for_distance
 from ..distances.halves import KINDS
 from ..distances.tallies import Ranking
-from ..engines.progress import Progress, as_progress
+from ..engines.progress import Progress, shown
 from ..kernels.footrule.latent import draw_latent
 from ..kernels.streams import Streams
 from ..latent.population import Population
@@ -96,7 +96,7 @@ def choose_distance(
     rng : numpy.random.Generator or seed, optional
         Source of randomness.
     progress : bool or callable, optional
-        True: a bar. A callable is called as ``progress(done, total)``.
+        As in :func:`fit`.
 
     Examples
     --------
@@ -115,15 +115,16 @@ def choose_distance(
         raise ValueError(
             f"comparing distances needs {2 * N_FOLDS} informative users or more, got {len(rows)}"
         )
-    tried, report = _names(names, data.n_items), as_progress(progress, "comparing distances")
+    tried = _names(names, data.n_items)
     folds, scores, sizes = np.array_split(rows, N_FOLDS), [], []
-    for done, name in enumerate(tried):
-        is_closed = users.kind == "clicks" and name in KINDS  # else clicks are two ties
-        told = users if is_closed else data
-        parts = [_score_fold(told, rows, fold, name, rng) for fold in folds]
-        scores.append(np.concatenate([values for values, _ in parts]))
-        sizes.append(float(np.median(np.concatenate([size for _, size in parts]))))
-        report(done + 1, len(tried))
+    with shown(progress, "comparing distances") as report:
+        for done, name in enumerate(tried):
+            is_closed = users.kind == "clicks" and name in KINDS  # else clicks are two ties
+            told = users if is_closed else data
+            parts = [_score_fold(told, rows, fold, name, rng) for fold in folds]
+            scores.append(np.concatenate([values for values, _ in parts]))
+            sizes.append(float(np.median(np.concatenate([size for _, size in parts]))))
+            report(done + 1, len(tried))
     return DistanceScores(tried, np.array(scores), np.array(sizes))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._version import __version__
 from ..engines.executors import Executor, check_executor, is_remote
-from ..engines.progress import Progress, as_progress
+from ..engines.progress import Bar, Progress, shown
 from ..files.atomic import check_target
 from ..files.parquet_parts import Parts
 from ..latent.shards import open_parts
@@ -74,9 +74,10 @@ def fit(
     rng : numpy.random.Generator or seed, optional
         Source of randomness; the same seed gives the same draws, whatever the number of threads.
     progress : bool or callable, optional
-        True: a bar, in a terminal or a notebook. A callable is called as
-        ``progress(done, total)``; if it has an attribute `say`, "personal" calls that with what is
-        being done, in words.
+        By default a bar on standard error, where that is a terminal or a notebook, for work of
+        more than two seconds; it also says if kernels are being compiled, once. True: a bar in any
+        case. False: none. A callable is called as ``progress(done, total)``; if it has an attribute
+        `say`, "personal" calls that with what is being done, in words.
     executor : optional
         Anything with a `map`, to run blocks of users; default: threads on all cores. For clicks,
         a :class:`DaskExecutor` runs them on workers, with the same draws.
@@ -137,18 +138,19 @@ def fit(
         asked = Asked(n_draws, n_clusters, distance, options, needs_chain)
         method, options, chosen["chosen"] = choose_method(prefs, asked)
     alpha = None if alpha is None else check_alpha(alpha)
-    generator, report = as_rng(rng), as_progress(progress, "fitting")
+    generator = as_rng(rng)
     _check_checkpoint(checkpoint, method, rng is not None)
-    if method == "personal":
-        wanted = {"n_draws": n_draws, "n_clusters": n_clusters, "distance": own_distance}
-        own = fit_personal(prefs, alpha, wanted, options, generator, executor, report)
-        if own.settings["options"]["with_consensus"]:
-            how = (alpha, distance, generator, executor)
-            own = replace(own, population=_fit_population(prefs, *how))
-        result: Fit = own
-    else:
-        call = Call(prefs, METHODS[method], alpha, generator, executor, report)
-        result = call.draw(n_draws, n_clusters, options | {"distance": distance}, checkpoint)
+    with shown(progress, "fitting") as report:
+        if method == "personal":
+            wanted = {"n_draws": n_draws, "n_clusters": n_clusters, "distance": own_distance}
+            own = fit_personal(prefs, alpha, wanted, options, generator, executor, report)
+            if own.settings["options"]["with_consensus"]:
+                how = (alpha, distance, generator, executor, report)
+                own = replace(own, population=_fit_population(prefs, *how))
+            result: Fit = own
+        else:
+            call = Call(prefs, METHODS[method], alpha, generator, executor, report)
+            result = call.draw(n_draws, n_clusters, options | {"distance": distance}, checkpoint)
     if "chosen" in chosen and result.settings.get("votes", {}).get("gaps") == "free":
         chosen["chosen"] = FREE_GAPS
     reading = getattr(prefs, "reading", "")
@@ -170,15 +172,18 @@ def _fit_population(
     distance: str,
     rng: np.random.Generator,
     executor: Executor | None,
+    report: Progress,
 ) -> Posterior:
     """The consensus of all users, beside their own: by the matched law, if that is near enough."""
+    how: dict[str, Any] = {"rng": rng, "executor": executor}
+    how["progress"] = report if isinstance(report, Bar) else False  # a caller has heard of the end
     if distance == "footrule":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchedWarning)
-            found = fit(prefs, "matched", alpha, rng=rng, executor=executor)
+            found = fit(prefs, "matched", alpha, **how)
         if found.settings["matched"]["effective_share"] >= LEAST_EFFECTIVE_SHARE:
             return as_posterior(found)
-    found = fit(prefs, "mcmc", alpha, rng=rng, executor=executor, distance=distance)
+    found = fit(prefs, "mcmc", alpha, distance=distance, **how)
     return as_posterior(found)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..engines.executors import Executor, check_executor
-from ..engines.progress import Progress, as_progress
+from ..engines.progress import Progress, no_progress, shown
 from ..posteriors.judged import LEAST_DRAWS
 from ..posteriors.personal import Fit, PersonalFit, as_posterior, check_fit
 from ..posteriors.posterior import Posterior
@@ -87,9 +87,10 @@ def update(
     """
     check_fit(posterior)
     prefs = join_clicks(_kept_clicks(posterior), more)
-    return fit_again(
-        posterior, prefs, n_draws=n_draws, rng=rng, progress=progress, executor=executor
-    )
+    with shown(progress, "updating") as report:
+        return fit_again(
+            posterior, prefs, n_draws=n_draws, rng=rng, progress=report, executor=executor
+        )
 
 
 def fit_again(
@@ -98,13 +99,13 @@ def fit_again(
     *,
     n_draws: int | None = None,
     rng: np.random.Generator | int | None = None,
-    progress: Progress | bool | None = None,
+    progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> Fit:
     """The fit of other clicks with the options of a posterior, whose chains go on if they can."""
     check_executor(executor)
+    report = progress or no_progress
     given = fit_options(posterior) | ({} if n_draws is None else {"n_draws": n_draws})
-    report = as_progress(progress, "updating")
     if isinstance(posterior, PersonalFit) and n_draws is None:
         return _learn_again(posterior, prefs, given, rng, report, executor)
     if not can_go_on(posterior, prefs):

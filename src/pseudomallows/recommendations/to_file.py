@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Executor, Threads, all_cores, blocks, check_executor, is_remote
+from ..engines.progress import Progress, shown
 from ..files.atomic import make_folder
 from ..files.parquet_parts import Parts, load_part
 from ..files.write import Write, check_table, open_table, text_writer
@@ -23,7 +24,6 @@ from .users import check_posterior, users_of
 
 ROWS = 1 << 14  # users of a block in a file
 SENT_ROWS = 1 << 8  # users of a block that is sent: the reader waits for the first
-Progress = Callable[[int, int], None]
 Answered = tuple[int, tuple[str, str] | None]
 
 
@@ -37,7 +37,7 @@ def recommend_to(
     only: Any = None,
     window: int | None = None,
     executor: Executor | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     as_json: bool = False,
     safe_csv: bool = False,
 ) -> int:
@@ -64,8 +64,8 @@ def recommend_to(
     executor : optional
         Anything with a `map`. With a :class:`DaskExecutor` and :class:`Parts` the workers read the
         parts and write the answers.
-    progress : callable, optional
-        Called as ``progress(done, total)``, of blocks or parts.
+    progress : bool or callable, optional
+        As in :func:`fit`, of blocks or parts.
     as_json : bool
         Write JSON, to standard output if target is "-".
     safe_csv : bool
@@ -84,10 +84,10 @@ def recommend_to(
     check_posterior(posterior)
     check_executor(executor)
     sizes = check_sizes(k, window, posterior.n_items)
-    report = progress or (lambda done, total: None)
     if isinstance(clicks, Parts):
         asked = Asked(*sizes, *_check_for_parts(exclude, only, posterior))
-        return _answer_parts(posterior, clicks, Path(target), asked, executor, report)
+        with shown(progress, "recommending") as report:
+            return _answer_parts(posterior, clicks, Path(target), asked, executor, report)
     if is_remote(executor):
         raise TypeError(
             "on Dask workers, recommendations are for parts: give clicks=pm.files.Parts(folder)"
@@ -97,7 +97,7 @@ def recommend_to(
     check_table(target)
     n_rows = min(ROWS, recommender_of(posterior).rows_at_once)
     n_blocks = max(1, len(blocks(users.clicks.n_users, n_rows)))
-    with open_table(target, as_json, safe_csv) as write:
+    with shown(progress, "recommending") as report, open_table(target, as_json, safe_csv) as write:
         answers = answers_of(posterior, users, sizes, executor, choice=choice)
         for number, answer in enumerate(answers):
             write_answer(write, answer)
