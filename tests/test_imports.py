@@ -13,6 +13,7 @@ ROOT = Path(pseudomallows.__file__).parent
 ROOMS = (  # a room imports rooms above it, and `kernels`
     "_start",
     "_version",
+    "_warn",
     "markup",
     "rankings",
     "preferences",

@@ -8,13 +8,13 @@ The names here are what most people need. Each room has more: `pm.preferences`, 
 
 import importlib
 import sys
-import warnings
 from typing import Any
 
 from . import _start  # noqa: F401
 
 # isort: split
 from . import (
+    _warn,
     distances,
     distributions,
     engines,
@@ -136,8 +136,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(".engines.dask", __name__).DaskExecutor
     if name in MOVED:
         room, place = MOVED[name]
-        warnings.warn(
-            f"pseudomallows.{name} is now pseudomallows.{place}", DeprecationWarning, stacklevel=2
-        )
+        _warn.warn(DeprecationWarning(f"pseudomallows.{name} is now pseudomallows.{place}"))
         return getattr(room, place.split(".")[-1])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,10 +1,9 @@
 """Balance a matrix of weights: give each item and each rank a price, so that no rank is scarce."""
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
+from .._warn import warn
 from ..kernels.balancing import assignment_prices, newton_direction, sinkhorn
 
 TOLERANCE = 1e-6  # every row and column sums to 1 within this
@@ -46,7 +45,7 @@ def balance_weights(log_weights: Array, *, max_steps: int = MAX_STEPS) -> Array:
         moved = _newton_step(log_weights, matrix, rows, columns)
         matrix = _scale(log_weights, rows, columns) if moved is None else moved
     if error > TOLERANCE:
-        warnings.warn(BalanceWarning(error, step), stacklevel=3)
+        warn(BalanceWarning(error, step))
     return np.asarray(log_weights + rows[:, None] + columns)
 
 

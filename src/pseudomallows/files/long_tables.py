@@ -1,7 +1,6 @@
 """Long tables, one line a click: which columns count, and clicks from pairs that come in blocks."""
 
 import itertools
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._warn import warn
 from ..engines.memory import as_size, available_memory
 from ..preferences import Clicks, ColumnWarning, DroppedRowsWarning, check_weights
 from ..preferences.inputs.clicks import (
@@ -209,7 +209,7 @@ class Pairs:
             raise self.source.error(None, str(error), str(self.time.name)) from None
         if not self.time.is_open:
             message = f"{self.source.name}: {self.time.said()}"
-            warnings.warn(ColumnWarning(message), stacklevel=2)
+            warn(ColumnWarning(message))
         return found
 
     @property
@@ -226,12 +226,11 @@ class Pairs:
     def take(self) -> tuple[Codes, Codes, NDArray[Any], NDArray[Any]]:
         """Rows, codes, users and items, the names sorted; the pairs are then empty."""
         if self.n_dropped:
-            warnings.warn(
+            warn(
                 DroppedRowsWarning(
                     f"{self.source.name}: {self.n_dropped} of {self.n_rows} rows have no user or "
                     f"no item and are left out, the first at {self.first_dropped}"
-                ),
-                stacklevel=2,
+                )
             )
         for stored in self._codes:
             stored.resize(self._size, refcheck=False)

@@ -1,12 +1,12 @@
 """Tables of rankings and of clicks, one line a user, and long tables of ranks."""
 
-import warnings
 from collections import Counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._warn import warn
 from ..preferences import ColumnWarning, Preferences, Rankings
 from ..preferences.inputs.headers import NO_ITEM, are_places, order_of_places, word
 from ..preferences.ties import UNCLEAR, check_tied_ranks
@@ -37,12 +37,11 @@ def read_wide(source: Source, header: list[str], rows: Table, is_clicks: bool) -
     items = header
     for name in items:
         if word(name) in NO_ITEM:
-            warnings.warn(
+            warn(
                 ColumnWarning(
                     f"{source.name}: column {name!r} is read as an item: leave it out if it is not "
                     "one"
-                ),
-                stacklevel=2,
+                )
             )
     values = _numbers(source, items, rows)
     if users is not None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from .._warn import warn
 from ..engines.executors import Executor, is_remote
 from ..engines.progress import Progress
 from ..posteriors.diagnostics import (
@@ -60,7 +60,7 @@ class Call:
         if plan.case.is_contradictory and options.get("errors") is None:
             found = contradictions_of(self.prefs)
             if found is not None:
-                warnings.warn(ContradictionWarning(*found), stacklevel=3)
+                warn(ContradictionWarning(*found))
         if checkpoint is not None:
             plan = replace(plan, goes_on=False)
         file = self.open(checkpoint, plan)
@@ -68,7 +68,7 @@ class Call:
         if file is not None and not run.population.sums_out:
             raise ValueError(UNSAVED)
         result, judged = self.until_good(run, file, plan.settings(), curve)
-        warn_if_doubtful(result, run.plan, run.population, run.unbounded, judged, stacklevel=4)
+        warn_if_doubtful(result, run.plan, run.population, run.unbounded, judged)
         if file is not None:
             file.remove()
         return result
@@ -103,7 +103,7 @@ class Call:
             distance=options["distance"],
         )
         if curve.doubt:
-            warnings.warn(ClustersWarning(f"n_clusters='auto': {curve.doubt}"), stacklevel=5)
+            warn(ClustersWarning(f"n_clusters='auto': {curve.doubt}"))
         return curve.chosen, {"curve": curve.as_settings()}
 
     def _check_either(self, n_draws: int | None, options: dict[str, Any]) -> None:
@@ -139,7 +139,7 @@ class Call:
             )
             plan = replace(plan, alpha=estimate)
             if estimate == 0:
-                warnings.warn(AgreementWarning(population.n_users), stacklevel=4)
+                warn(AgreementWarning(population.n_users))
         return Run(*rows, population, plan, self.rng, self.progress)
 
     def until_good(

@@ -1,10 +1,9 @@
 """What a fit must warn of: draws that may not stand for the posterior."""
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
+from .._warn import warn
 from ..latent.population import Population
 from ..posteriors.diagnostics import (
     LEAST_EFFECTIVE_SHARE,
@@ -30,7 +29,6 @@ def warn_if_doubtful(
     population: Population,
     unbounded: NDArray[np.bool_],
     judged: Judged | None,
-    stacklevel: int = 3,
 ) -> None:
     """Warn, on behalf of the caller of `fit`.
 
@@ -44,7 +42,7 @@ def warn_if_doubtful(
     else:
         doubts = _doubts_of_weights(posterior)
     for doubt in doubts:
-        warnings.warn(doubt, stacklevel=stacklevel)
+        warn(doubt)
 
 
 def stretch_needed(judged: Judged, stretch: int) -> int:

@@ -127,7 +127,7 @@ def fit_again(
     kept = {"curve": settings["curve"]} if "curve" in settings else {}
     found, judged = call.until_good(run, None, usual.settings(), kept)
     # on behalf of whom calls `update`
-    warn_if_doubtful(found, run.plan, run.population, run.unbounded, judged, stacklevel=4)
+    warn_if_doubtful(found, run.plan, run.population, run.unbounded, judged)
     new = found.settings | made_by(rng, started) | updates
     if "stretch" not in settings:  # the number of draws was given for the fit, and stays so
         new.pop("stretch", None)

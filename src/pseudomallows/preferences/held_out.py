@@ -1,6 +1,5 @@
 """Later clicks of the users of a fit, in any form, brought to its users and items."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._warn import warn
 from .blocks import Clicks
 from .inputs.clicks import clicks_of_pairs
 from .preferences import DroppedRowsWarning, Preferences
@@ -37,13 +37,12 @@ def check_held_out(held_out: Any, prefs: Clicks) -> Clicks:
         return given
     later = _bring(given, prefs, "held_out")
     if later.strange_items or later.strange_users:
-        warnings.warn(
+        warn(
             DroppedRowsWarning(
                 f"held_out: {later.strange_items} of {later.n_items} items and "
                 f"{later.strange_users} of {later.n_users} users are not in the fit, so "
                 f"{later.n_left_out} of {later.n_clicks} clicks are left out"
-            ),
-            stacklevel=2,
+            )
         )
     return later.clicks
 

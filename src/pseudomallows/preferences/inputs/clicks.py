@@ -1,7 +1,6 @@
 """Clicks from matrices, data frames and dicts."""
 
 import functools
-import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..._warn import warn
 from ...rankings import as_array, numeric_table
 from ..blocks import Clicks
 from ..checks import (
@@ -303,7 +303,7 @@ def _column_of_times(table: Table) -> NDArray[np.float64] | None:
     except ValueError as error:
         raise ValueError(f"clicks: {error}") from None
     if said:
-        warnings.warn(ColumnWarning(f"clicks: {said}"), stacklevel=4)
+        warn(ColumnWarning(f"clicks: {said}"))
     return None if found is None else np.asarray(found)
 
 
@@ -326,7 +326,7 @@ def _value_counts(column: Any) -> dict[Any, int]:
 def warn_of_column(where: str, name: Hashable, kind: str, counts: Mapping[Any, int]) -> None:
     """Say that a column of a table of clicks is not heeded; its kind is of `doubt_about`."""
     what = IgnoredColumnWarning if kind == "clicked" else ColumnWarning
-    warnings.warn(what(where + advice_on(name, kind, counts)), stacklevel=3)
+    warn(what(where + advice_on(name, kind, counts)))
 
 
 def _clicks_of_dict(

@@ -1,6 +1,5 @@
 """Columns of names as codes, each name once: what long tables in memory and in files become."""
 
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._warn import warn
 from ..checks import check_known, check_names, is_missing, object_array
 from ..preferences import DroppedRowsWarning
 
@@ -45,12 +45,11 @@ class CodedTable:
         rows = np.flatnonzero(is_whole)
         if len(rows) < len(is_whole):
             what = " or ".join(what for what, is_missing in missing.items() if is_missing.any())
-            warnings.warn(
+            warn(
                 DroppedRowsWarning(
                     f"{self.name}: {len(is_whole) - len(rows)} of {len(is_whole)} rows have no "
                     f"{what} and are left out, the first at {self.where(int(is_whole.argmin()))}"
-                ),
-                stacklevel=2,
+                )
             )
         if not len(rows):
             raise ValueError(f"{self.name} is empty: no row has all of {', '.join(self.columns)}")

@@ -1,12 +1,12 @@
 """Rankings from tables of ranks, data frames and lists of items."""
 
-import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..._warn import warn
 from ..blocks import Rankings
 from ..checks import check_n_items, check_names, check_weights, is_missing
 from ..preferences import ZeroBasedWarning
@@ -73,13 +73,12 @@ def _warn_if_zero_based(ranks: NDArray[np.int32], given: Any) -> None:
     n_users, n_items = ranks.shape
     values = np.asarray(given, dtype=np.float64)
     if n_users > 1 and n_items > 2 and (values == 0).any(axis=1).all() and _is_zero_based(values):
-        warnings.warn(
+        warn(
             ZeroBasedWarning(
                 "every row has the ranks 0 to n - 1, but here 0 means not ranked, so everybody's "
                 "best item would come last: add 1 if the ranks start at 0; if 0 does mean not "
                 "ranked, write NaN instead"
-            ),
-            stacklevel=4,
+            )
         )
 
 

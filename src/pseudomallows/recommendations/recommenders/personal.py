@@ -2,13 +2,13 @@
 
 from __future__ import annotations  # those of inner functions are not made for each request
 
-import warnings
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._warn import warn
 from ...engines.executors import Executor
 from ...kernels.click_rows import ClickRows, slice_clicks
 from ...kernels.footrule.personal import (
@@ -230,7 +230,7 @@ class PersonalRecommender(Recommender):
         if correction is None or correction.covers(window) or window <= self._told:
             return
         self._told = window
-        warnings.warn(UncorrectedWarning(window, correction.largest), stacklevel=2)
+        warn(UncorrectedWarning(window, correction.largest))
 
     def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
         """There are no draws to count."""
