@@ -49,13 +49,13 @@ def check_name(value: Any, name: str, known: Iterable[str]) -> str:
 
 def as_rng(rng: Any) -> np.random.Generator:
     """The generator that was given, or one of a seed; or say what is wrong with it."""
-    seed: Any = "a flag" if isinstance(rng, bool) else rng
+    words = f"rng must be a numpy.random.Generator or a seed (0, 1, 2, ...), got {rng!r}"
+    if isinstance(rng, bool):
+        raise TypeError(words)
     try:
-        return np.random.default_rng(seed)
+        return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"rng must be a numpy.random.Generator or a seed (0, 1, 2, ...), got {rng!r}"
-        ) from None
+        raise TypeError(words) from None
 
 
 def check_rankings(rankings: ArrayLike, name: str = "rankings") -> NDArray[np.int32]:

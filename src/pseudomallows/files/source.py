@@ -7,7 +7,6 @@ import itertools
 import os
 import re
 import sys
-import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
+from .._warn import warn
 from ..engines.memory import as_size, available_memory
 from ..preferences.inputs.layout import USUAL, Layout
 from .archive import LARGE, TIMES, is_bomb
@@ -209,7 +209,7 @@ def _checked_encoding(source: Source, given: str | None) -> str:
     if may_be_windows and _find_no_text(source, WINDOWS) is None:
         message = f"it is read as {WINDOWS}, the encoding of Windows; if it has another, give it"
         message = str(source.error(line, f"{problem}: {message} as encoding (--encoding)"))
-        warnings.warn(EncodingWarning(message), stacklevel=2)
+        warn(EncodingWarning(message))
         return WINDOWS
     advice = 'save the file as UTF-8, or say which encoding it has, for instance encoding="latin-1"'
     raise source.error(line, f"{problem}: {advice}")

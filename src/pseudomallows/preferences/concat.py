@@ -1,12 +1,12 @@
 """Users of several data sets together, by one kind or by several."""
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._warn import warn
 from .checks import check_weights, object_array
 from .kinds import KINDS
 from .mixed import Mixed
@@ -61,15 +61,14 @@ def _warn_of_absent_items(given: list[Preferences], items: NDArray[Any]) -> None
     n_users, first = sum(part.n_users for part in lacking), lacking[0]
     known = set(first.items.tolist())
     absent = [name for name in items.tolist() if name not in known]
-    warnings.warn(
+    words = (
         f"{n_users} users rank only the items of their own data set, and count as if they had "
         f"ranked all others last: user {str(first.users[0])!r}, for example, {len(absent)} of "
         f"{len(items)} items, such as {str(absent[0])!r}. If they were not asked about these, the "
         "consensus puts them too low: join only rankings of the same items, or fit each data set "
-        "by itself",
-        AbsentItemsWarning,
-        stacklevel=4,
+        "by itself"
     )
+    warn(AbsentItemsWarning(words))
 
 
 def _over_all_items(parts: list[Preferences]) -> list[Preferences]:
