@@ -10,6 +10,7 @@ import pytest
 
 import pseudomallows as pm
 from helpers import as_text, cells_of
+from pseudomallows.cli import main
 
 LINES = "user,item,day\n" + "ann,tea,1\nbob,mate,2\n" * 9
 
@@ -37,11 +38,13 @@ def test_gzip_and_tabs(put):
     assert cells_of(pm.read(path)) == cells_of(pm.read(put(POTATOES)))
 
 
-def test_text_of_windows_is_read_and_said(put):
+def test_text_of_windows_is_read_and_said(put, capsys):
     path = put("user,item\na,b\nc,10\x80 für Böhm\n".encode("latin-1"))
     with pytest.warns(EncodingWarning, match=r"line 3: this is not utf-8 .* is read as cp1252"):
         assert pm.read(path).items.tolist() == ["10€ für Böhm", "b"]
     assert pm.read(path, encoding="cp1252").items.tolist() == ["10€ für Böhm", "b"]
+    assert main(["info", str(path)]) == 0
+    assert "warning: " + str(path) + ", line 3: this is not utf-8" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("raw", [b"d\xe9\x81", b"d\xc3\xa9\nc,\xe9"])

@@ -37,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)  # ours
             warnings.simplefilter("always", RuntimeWarning)
+            warnings.simplefilter("always", EncodingWarning)
             warnings.showwarning = _show_warning
             code = int(options.run(options))
             sys.stdout.flush()
