@@ -390,7 +390,7 @@ def test_pipelined_requests_of_one_client_stop_nobody(model, parser):
             assert time.monotonic() - asked < 1
         assert min(sent) > 50_000
         counts = client.app.service.metrics.counts
-        assert counts["GET /", 200] <= len(deaf) * 100
+        assert counts["GET /", 200] <= len(deaf) * 500  # of 50,000 sent by each
 
 
 def test_a_few_requests_at_once_are_all_answered(model, parser):
