@@ -35,8 +35,8 @@ def by_hand(prefs, method, rng):
     plan = Plan.make(prefs, METHODS[method], N_DRAWS, 1, options_of(prefs, method), ALPHA)
     population = make_population(prefs, pm.Threads(1))
     consensus = np.empty((N_CHAINS, N_DRAWS, prefs.n_items), dtype=np.int32)
-    for draws, child in zip(consensus, rng.spawn(N_CHAINS), strict=True):
-        chain = Mixture.of_one(plan.method.first_cluster(population, plan, child))
+    for number, (draws, child) in enumerate(zip(consensus, rng.spawn(N_CHAINS), strict=True)):
+        chain = Mixture.of_one(plan.method.first_cluster(population, plan, child, number))
         for _ in range(WARMUP):
             chain.sweep(adapt=True)
         for draw in draws:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.executors import interruptible
 from ..kernels.chain import INSERT, LEAP_AND_SHIFT, SWAP, move_consensus
 from ..kernels.costs import count_ranks, recount_ranks, total_cost
 from ..kernels.distances.cycles import improve_by_cycles, move_by_cycles
@@ -403,7 +404,7 @@ def best_assignment(costs: NDArray[Any]) -> Ranking:
     """The consensus of the lowest total cost, by linear assignment."""
     from scipy.optimize import linear_sum_assignment
 
-    items, ranks = linear_sum_assignment(costs)
+    items, ranks = interruptible(linear_sum_assignment, costs)  # seconds for thousands of items
     consensus = np.empty(len(costs), dtype=np.int32)
     consensus[items] = ranks + 1
     return consensus

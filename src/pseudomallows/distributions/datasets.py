@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.executors import interruptible
+from ..engines.memory import as_size, available_memory
 from ..preferences import Clicks, Preferences, Rankings
 from ..rankings import as_rng, check_count, check_name, check_number
 from .mallows import Mallows
@@ -180,7 +182,25 @@ def simulate_rankings(
     Rankings(100 users, 10 items; 0 full, 100 partial)
     """
     rng = as_rng(rng)
+    consensus, rankings, labels = _draw_rankings(n_users, n_items, alpha, sizes, distance, rng)
+    shown = rankings
+    if top is not None:
+        shown = np.where(rankings <= check_count(top, "top"), rankings, 0)
+    prefs = interruptible(Preferences.from_rankings, shown)
+    return Simulation(prefs, consensus, rankings, labels)
+
+
+def _draw_rankings(
+    n_users: int,
+    n_items: int,
+    alpha: float | Sequence[float],
+    sizes: Sequence[int] | None,
+    distance: str,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """The consensus, or one for each cluster, the users' rankings and their clusters."""
     n_users, n_items = check_count(n_users, "n_users"), check_count(n_items, "n_items", 2)
+    _check_memory(n_users, n_items)
     alphas: list[float] = np.atleast_1d(np.asarray(alpha)).tolist()
     if not alphas:
         raise ValueError("alpha must be a number, or one for each cluster, got none")
@@ -194,11 +214,18 @@ def simulate_rankings(
     if len(alphas) > 1:
         mixed = rng.permutation(n_users)
         rankings, labels = rankings[mixed], labels[mixed]
-    shown = rankings
-    if top is not None:
-        shown = np.where(rankings <= check_count(top, "top"), rankings, 0)
-    consensus = centers[0] if np.ndim(alpha) == 0 else np.stack(centers)
-    return Simulation(Preferences.from_rankings(shown), consensus, rankings, labels)
+    return centers[0] if np.ndim(alpha) == 0 else np.stack(centers), rankings, labels
+
+
+def _check_memory(n_users: int, n_items: int) -> None:
+    """Refuse what does not fit, before it is made: rankings are there four times on the way, with
+    their order and what is shown of them."""
+    needed, available = 4 * 4 * n_users * n_items, available_memory()
+    if available is not None and needed > available:
+        raise ValueError(
+            f"{n_users:,} users and {n_items:,} items need {as_size(needed)} of memory, and "
+            f"{as_size(available)} are available: at most {available // (16 * n_items):,} users fit"
+        )
 
 
 def _check_sizes(sizes: Sequence[int] | None, n_users: int, n_clusters: int) -> list[int]:
@@ -258,7 +285,7 @@ def simulate_clicks(
     (2, 20)
     """
     rng = as_rng(rng)
-    truth = simulate_rankings(n_users, n_items, alpha, sizes=sizes, distance=distance, rng=rng)
+    consensus, rankings, labels = _draw_rankings(n_users, n_items, alpha, sizes, distance, rng)
     highest = max(n_items - 3, 1) if max_clicks is None else check_count(max_clicks, "max_clicks")
     lowest = check_count(min_clicks, "min_clicks", 0)
     if not lowest <= highest <= n_items:
@@ -267,8 +294,8 @@ def simulate_clicks(
             f"{highest} and {n_items}"
         )
     n_clicks = _draw_sizes(n_users, mean_clicks, distribution, lowest, highest, rng)
-    clicked = truth.rankings <= n_clicks[:, None]
-    return replace(truth, preferences=Preferences.from_clicks(clicked))
+    prefs = interruptible(Preferences.from_clicks, rankings <= n_clicks[:, None])
+    return Simulation(prefs, consensus, rankings, labels)
 
 
 def _draw_sizes(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import distances
 from ..distances.distance import alpha_for_distance
+from ..engines.executors import interruptible
+from ..engines.memory import as_size, available_memory
 from ..preferences import check_weights
 from ..rankings import (
     as_rng,
@@ -97,8 +101,20 @@ class Mallows:
         """Draw rankings, independent: ``draws[draw, item]`` is a rank."""
         rng = as_rng(rng)
         wanted, seed = check_count(n_draws, "n_draws", 0), int(rng.integers(2**63))
-        around = self._distance.draw(self.n_items, self.alpha, wanted, seed)
+        self._check_memory()
+        around = interruptible(self._distance.draw, self.n_items, self.alpha, wanted, seed)
         return around[:, self.consensus - 1]
+
+    def _check_memory(self) -> None:
+        """Refuse the tables of the footrule, items^2 / 2 numbers, if they have no room."""
+        needed, available = 4 * self.n_items**2, available_memory()
+        if self._distance.name != "footrule" or available is None or needed <= available:
+            return
+        raise ValueError(
+            f"draws of {self.n_items:,} items by the footrule need {as_size(needed)} of memory, "
+            f"and {as_size(available)} are available: at most {math.isqrt(available // 4):,} items "
+            "fit; distance='kendall' has no such limit"
+        )
 
     def rank_probabilities(self) -> NDArray[np.float64]:
         """``probabilities[item, rank - 1]`` is the chance that a draw gives the item that rank.

@@ -4,7 +4,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Protocol, TypeGuard, TypeVar
 
 from ..rankings import check_count
@@ -34,6 +34,10 @@ class RemoteExecutor(Executor, Protocol):
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """A result that stays there, to be an argument of other tasks."""
         ...  # pragma: no cover
+
+
+class StoppedError(Exception):
+    """Ends a task, since another one, or the user, has ended the work."""
 
 
 class WorkersError(RuntimeError):
@@ -75,7 +79,9 @@ class Threads:
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
         """Apply `function` to each of the arguments, in order."""
         listed = list(arguments)
-        if self._pool is None or is_alone() or len(listed) < 2:  # one block is not worth a thread
+        if is_alone():
+            return _until_stopped(function, listed)
+        if self._pool is None or len(listed) < 2:  # one block is not worth a thread
             return map(function, listed)
         return self._pool.map(function, listed)
 
@@ -86,13 +92,15 @@ def run_together(
     """Run long tasks, given by their numbers, at the same time, each on one thread.
 
     `watch` is called here, again and again, with whether all is well: if not, since a task failed
-    or this thread was interrupted, the tasks are to end soon by themselves.
+    or this thread was interrupted, the tasks are to end soon by themselves. They do at the latest
+    before the next block of their `Threads.map`.
 
     >>> run_together(lambda number: print(number), 2, 1, lambda is_well: None)
     0
     1
     """
-    with ThreadPoolExecutor(n_threads, initializer=_be_alone) as pool:
+    stop = threading.Event()
+    with ThreadPoolExecutor(n_threads, initializer=_be_alone, initargs=(stop,)) as pool:
         left = {pool.submit(task, number) for number in range(n_tasks)}
         try:
             while left:
@@ -103,12 +111,43 @@ def run_together(
         except BaseException:
             for each in left:
                 each.cancel()
+            stop.set()
             watch(False)
             raise
 
 
-def _be_alone() -> None:
-    _here.is_alone = True
+def _be_alone(stop: threading.Event | None = None) -> None:
+    _here.is_alone, _here.stop = True, stop
+
+
+def _until_stopped(function: Callable[[T], R], arguments: list[T]) -> Iterator[R]:
+    """The same as `map`, unless the tasks of this thread are to end."""
+    for argument in arguments:
+        if _here.stop is not None and _here.stop.is_set():
+            raise StoppedError
+        yield function(argument)
+
+
+def interruptible(function: Callable[..., R], *arguments: Any) -> R:
+    """Call what may run for long outside Python, such as a kernel, so that Ctrl-C is answered at
+    once: Python looks for it between its own steps only. The call itself goes on, on a thread that
+    ends with the process.
+
+    >>> interruptible(max, 1, 2)
+    2
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return function(*arguments)
+    result: Future[R] = Future()
+
+    def work() -> None:
+        try:
+            result.set_result(function(*arguments))
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return result.result()
 
 
 def is_alone() -> bool:

@@ -88,6 +88,7 @@ class Call:
         number = check_n_clusters(n_clusters, self.prefs)
         plan = Plan.make(self.prefs, self.method, n_draws, number, options, self.alpha)
         plan.check_memory(self.prefs.n_users)
+        plan.check_work(self.prefs)
         return plan, curve
 
     def _choose(self, n_draws: int | None, options: dict[str, Any]) -> tuple[int, dict[str, Any]]:

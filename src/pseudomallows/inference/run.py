@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distributions.scores import weighted_effective_size
-from ..engines.executors import Threads, run_together
+from ..engines.executors import StoppedError, Threads, run_together
 from ..engines.progress import Progress
 from ..files.saved import Saved
 from ..latent.population import Population
@@ -26,10 +26,6 @@ from .methods.method import Plan
 N_CHECKS = 3  # draws of each chain on which the matched law is compared with the exact one
 N_LEADERS = 4  # exact consensuses kept of each chain of a mixture of rough ones
 ROOM = 2**26  # bytes of a chain that may run beside others
-
-
-class _StoppedError(Exception):
-    """Ends a chain, since another one, or the user, has ended the fit."""
 
 
 @dataclass(frozen=True)
@@ -438,7 +434,7 @@ class Run:
         if not self._has_others:
             self._progress(self._n_done, self._total)
         elif not self._is_well:
-            raise _StoppedError
+            raise StoppedError
 
 
 def most_frequent(draws: NDArray[np.int32]) -> NDArray[np.int32]:

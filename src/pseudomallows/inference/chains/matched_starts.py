@@ -93,16 +93,17 @@ class MatchedStart:
         self.comparison: Comparison | None = None
 
     def one(self, start: str, rng: np.random.Generator) -> MatchedMixture:
-        """One cluster, that of all users: from the best place by the matched law, or a random
-        one."""
+        """One cluster, that of all users: from the best place by the matched law, a random one, or
+        "elsewhere", where the chain on the matched law comes from a random one."""
         mixture = self.empty(1, rng)
         mixture.begin(np.zeros(self.population.n_rows, dtype=np.int32))
         cluster = mixture.clusters[0]
-        if start == "random":
+        if start != "map":
             cluster.consensus = rank_randomly(np.zeros(self.population.n_items), rng)
-        else:
-            for _ in range(N_CLIMBS):
-                cluster.climb()
+        if start == "random":
+            return mixture
+        for _ in range(N_CLIMBS if start == "map" else 0):
+            cluster.climb()
         for _ in range(N_SWEEPS):
             mixture.wander(1, self.law.usual_moves or ONE_MOVES * mixture.n_items, adapt=True)
         mixture.count_anew()

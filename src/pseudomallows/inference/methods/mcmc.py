@@ -176,8 +176,7 @@ class Mcmc(Sampler):
     ) -> ExactCluster:
         """At the best consensus that is found, at a random one, or at another mode."""
         users, alpha, start = population.for_chain(), plan.alpha, self.start_of(number)
-        is_dispersed = start == "random" and self.start == "dispersed"
-        if start == "random" and not (is_dispersed and population.sums_out):
+        if start == "random" or (start == "elsewhere" and not population.sums_out):
             consensus = rank_randomly(np.zeros(population.n_items), rng)
             return self.cluster(users, consensus, 1.0 if alpha is None else alpha, plan, rng)
         consensus = start_consensus(users, 1.0 if alpha is None else alpha, rng)
@@ -185,7 +184,7 @@ class Mcmc(Sampler):
             best = best_alpha(users, consensus, self.alpha_prior)
             alpha = float(np.clip(best, 0.1, 10 * population.n_items))
         cluster = self.cluster(users, consensus, alpha, plan, rng)
-        if not is_dispersed:
+        if start == "map":
             return cluster
         other = start_elsewhere(
             cluster, lambda random, child: self.cluster(users, random, alpha, plan, child)

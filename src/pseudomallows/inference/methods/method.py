@@ -1,6 +1,7 @@
 """What every method with draws has: options that say for which data they are, and a plan."""
 
 import dataclasses
+import math
 from abc import ABC
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -319,6 +320,9 @@ class Method(Options, ABC):
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
 
+MOST_WORK = 5 * 10**9  # sweeps x items^2 of a fit, at 20 to 40 ns: two or three minutes
+
+
 class LastDraw(NamedTuple):
     """A draw of a chain: ``consensus[cluster, item]``, ``alpha[cluster]``, ``shares[cluster]``."""
 
@@ -411,6 +415,20 @@ class Plan:
             f"n_chains={n_chains} of n_draws={self.n_draws}{extra} need {as_size(needed)} of "
             f"memory, and {as_size(available)} are available: {advice}; a larger thin keeps fewer "
             "draws of as long a chain"
+        )
+
+    def check_work(self, prefs: Preferences) -> None:
+        """Refuse chains of so many items that they would not end, before they begin: a sweep over
+        anything but clicks takes time items^2. Votes by Kendall's distance have a closed form."""
+        is_quick = prefs.kind == "clicks" or (prefs.is_vote and self.method.distance == "kendall")
+        n_items, n_sweeps = self.case.n_items, self.method.n_chains * self.n_sweeps
+        if not self.is_markov or is_quick or n_items**2 * n_sweeps <= MOST_WORK:
+            return
+        most = math.isqrt(MOST_WORK // n_sweeps)
+        raise ValueError(
+            f"{self.case} of {n_items:,} items would take too long: {n_sweeps:,} sweeps of the "
+            f"chains, each of which takes time items^2. At most {most:,} items work with so many "
+            "sweeps: keep the items that matter, or lower n_draws and warmup"
         )
 
     def _bytes_of_draw(self) -> int:

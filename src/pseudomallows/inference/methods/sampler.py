@@ -115,10 +115,10 @@ class Sampler(Method):
         }
 
     def start_of(self, number: int) -> str:
-        """Where the chain of this number begins: "map" or "random"."""
+        """Where the chain of this number begins: "map", "random" or "elsewhere"."""
         if self.start != "dispersed":
             return self.start
-        return "random" if number % 2 else "map"
+        return "elsewhere" if number % 2 else "map"
 
     @property
     def has_own_divisions(self) -> bool:

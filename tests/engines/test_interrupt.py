@@ -1,0 +1,73 @@
+"""Ctrl-C is answered within two seconds, and what would never end is refused before it begins."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import pseudomallows as pm
+
+READY = "import pseudomallows as pm; print('ready', flush=True); "
+LONG_DRAW = READY + "pm.simulate_rankings(5_000_000, 50, 5.0, rng=1)"
+LONG_CHAINS = (
+    "import pseudomallows as pm; prefs = pm.simulate_clicks(20_000, 100, 5.0, rng=1).preferences; "
+    "print('ready', flush=True); pm.fit(prefs, 'mcmc', rng=1)"
+)
+SLACK = 2.0  # seconds more, for a machine that is busy
+
+
+def seconds_to_end(code, wait):
+    """Seconds from SIGINT, some seconds after a program is ready, to its end."""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdout.readline() == "ready\n"
+        time.sleep(wait)
+        assert program.poll() is None, "it ended too early to be interrupted"
+        program.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        try:
+            words = program.communicate(timeout=60)[1]
+        finally:
+            program.kill()
+    assert "KeyboardInterrupt" in words
+    return time.monotonic() - started
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_a_long_draw_is_interrupted():
+    assert seconds_to_end(LONG_DRAW, 0.5) < 2 + SLACK
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize("wait", [2, 6])
+def test_chains_are_interrupted(wait):
+    assert seconds_to_end(LONG_CHAINS, wait) < 2 + SLACK
+
+
+def test_a_simulation_that_does_not_fit_is_refused_before_it_begins():
+    with pytest.raises(ValueError, match=r"1,000,000,000,000 users .* at most [\d,]+ users fit"):
+        pm.simulate_clicks(10**12, 20, 5.0)
+    with pytest.raises(ValueError, match=r"at most [\d,]+ items fit; distance='kendall'"):
+        pm.simulate_clicks(10, 10_000_000, 5.0)
+
+
+def test_rankings_of_too_many_items_are_refused_with_a_number_that_works():
+    rng = np.random.default_rng(1)
+    rankings = [rng.permutation(10_000) + 1 for _ in range(5)]
+    prefs = pm.Preferences.from_rankings(rankings)
+    with pytest.raises(ValueError, match=r"10,000 items would take too long: .* At most 3,227"):
+        pm.fit(prefs, n_draws=20, rng=1)
+
+
+def test_a_cycle_of_a_thousand_items_is_refused_at_once():
+    said = {"ann": [(item, (item + 1) % 1000) for item in range(1000)]}
+    prefs = pm.Preferences.from_pairs(said)
+    started = time.monotonic()
+    with pytest.raises(ValueError, match=r"1,000 items would take too long: .* At most 912 items"):
+        pm.fit(prefs, rng=1)
+    assert time.monotonic() - started < 2
