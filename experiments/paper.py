@@ -29,7 +29,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 import pseudomallows as pm
-from pseudomallows.cli.progress import show_progress
+from pseudomallows.engines.progress import shown
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "paper"
@@ -148,10 +148,9 @@ def parse(
 def each(*lists: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
     """All combinations, the last list fastest; a terminal shows how many are done."""
     combinations = list(product(*lists))
-    with show_progress(Path(sys.argv[0]).stem) as progress:
+    with shown(None, Path(sys.argv[0]).stem) as progress:
         for done, combination in enumerate(combinations):
-            if progress is not None:
-                progress(done, len(combinations))
+            progress(done, len(combinations))
             yield combination
 
 
