@@ -94,3 +94,57 @@ def test_what_is_not_kept_is_not_answered():
     full = pm.fit(pm.Preferences.from_rankings([[1, 2, 3], [1, 3, 2]]), "mcmc", rng=1)
     with pytest.raises(ValueError, match="full rankings, of which everything is known"):
         pm.recommend(full)
+
+
+CLICKED = [(0, 1), (2,), (1, 2, 3), (0,), (3, 1)]
+
+
+def clicks_law(row, alpha, distance):
+    """``[rank - 1][item]``: the exact law of the latent ranking of a user with these clicks."""
+    told = [lambda r, mine=mine: float(all(r[i] <= len(mine) for i in mine)) for mine in CLICKED]
+    return exact_ranks(told.pop(row), told, alpha, distance)
+
+
+@pytest.mark.parametrize("distance", ["spearman", "ulam"])
+def test_users_of_clicks_without_sums_are_answered_by_kept_rankings(distance):
+    prefs = pm.Preferences.from_clicks(dict(enumerate(map(list, CLICKED))), items=range(4))
+    alpha = 0.5 if distance == "spearman" else 2.0
+    how = {"alpha": alpha, "n_draws": 600, "n_chains": 2, "rng": 3, "distance": distance}
+    found = pm.fit(prefs, "mcmc", keep_latent=True, **how)
+    recs = pm.recommend(found, 3)
+    assert recs.items[2].tolist() == [0, -1, -1]  # of what is not clicked, all there is
+    for user, row in enumerate(CLICKED):
+        c, unseen = len(row), [item for item in range(4) if item not in row]
+        mine = pm.recommend(found, 4, users=[user], window=1)
+        assert sorted(mine.items[0, : 4 - c].tolist()) == unseen
+        exact = clicks_law(user, alpha, distance)[mine.items[0, : 4 - c], c]
+        assert mine.probabilities[0, : 4 - c] == pytest.approx(exact, abs=0.05)
+    kept = pm.recommend(found, 4, users=[1], exclude=[0])
+    assert sorted(kept.items[0].tolist()) == [-1, -1, 1, 3]
+    why = pm.recommendations.explain(found, 1, 0, k=2)
+    assert why.names == sorted(why.names, key=lambda rank: -why.amounts[why.names.index(rank)])
+    assert sorted(why.names) == [2, 3]
+    assert why.amounts.sum() == pytest.approx(why.probability)
+    assert user_intervals(found, 1)[2].tolist() == [1, 1]
+    with pytest.raises(ValueError, match="1 has clicked 2 already"):
+        pm.recommendations.explain(found, 1, 2)
+
+
+@pytest.mark.parametrize("distance", ["spearman", "ulam"])
+def test_new_users_of_clicks_without_sums_are_refused(distance, tmp_path):
+    prefs = pm.simulate_clicks(20, 6, 6.0, 2.5, rng=1).preferences
+    how = {"n_draws": 10, "n_chains": 2, "rng": 1, "distance": distance}
+    found = pm.fit(prefs, "mcmc", **how)
+    file = tmp_path / "next.csv"
+    for ask in (
+        lambda: pm.recommend(found, clicks={"new": [1]}),
+        lambda: pm.recommendations.memberships(found, {"new": [1]}),
+        lambda: pm.recommendations.recommend_to(found, file),
+    ):
+        with pytest.raises(ValueError, match="fit again with distance='footrule' or 'kendall'"):
+            ask()
+    assert not file.exists()
+    with pytest.raises(ValueError, match="keep_latent=True for all"):
+        pm.recommend(found)
+    pm.report(found, tmp_path / "report.html")
+    assert pm.evaluate(prefs, 1, 2, "mcmc", **how).posterior.latent.shape[2] == 20

@@ -108,9 +108,8 @@ def _other_distances() -> None:
     prefs = simulate_clicks(40, 6, [6.0, 6.0], 2.5, rng=1).preferences
     for name in ("spearman", "cayley", "hamming", "ulam"):
         for n_clusters in (1, 2):
-            posterior = fit(prefs, "mcmc", n_clusters=n_clusters, distance=name, **SHORT)
-            recommend(posterior, 2)
-            recommend(posterior, 2, clicks={"new": [1]})
+            how = {"distance": name, "keep_latent": True, **SHORT}
+            recommend(fit(prefs, "mcmc", n_clusters=n_clusters, **how), 2)
 
 
 PARTS: dict[str, tuple[str, Callable[[], None]]] = {  # the longest first

@@ -13,7 +13,7 @@ from .latent import LatentRanks
 from .reasons import CLICK, CLUSTER, ONE, ONE_USER, RANK, Reasons, rank_reasons, reasons_of_one
 from .recommenders.chances import MAX_ERROR
 from .recommenders.registry import recommender_of
-from .users import code_of_item, has_no_clicks, one_user
+from .users import code_of_item, needs_latent, one_user
 
 N_SPOKEN = 3  # reasons on each side that are put into words
 
@@ -89,8 +89,8 @@ class Explanation:
         if self.kinds[0] == CLUSTER:
             return "; ".join(self._cluster_words(row) for row in range(min(len(self.kinds), 3)))
         if self.kinds[0] == RANK:
-            likeliest = self.names[0]
-            return f"among the ranks 1 to {self.k} of this user it most likely has {likeliest}"
+            ranks = f"{min(self.names)} to {max(self.names)}"
+            return f"among the ranks {ranks} of this user it most likely has {self.names[0]}"
         if CLICK not in self.kinds:
             return f"no click says anything; the score is that of {self.names[0]}"
         sides = []
@@ -127,8 +127,8 @@ def explain(
     other fits, the probability is the sum over the clusters of the user's membership times the
     item's chance there; if each chain looked for its own clusters, these are of the likeliest chain
     and add up to its chance, and `probability` is the one by all chains. For users known by
-    rankings or comparisons, it is the sum over the ranks 1 to k in the latent rankings that the fit
-    has kept.
+    rankings or comparisons, or by clicks by another distance than the footrule and Kendall's, it is
+    the sum over the next k ranks in the latent rankings that the fit has kept.
 
     Parameters
     ----------
@@ -156,19 +156,24 @@ def explain(
     check_fit(posterior)
     window = min(check_count(k, "k"), posterior.n_items)
     code = code_of_item(posterior, item)
-    if has_no_clicks(posterior, clicks):
-        reasons = rank_reasons(posterior, user, code, window)
-        chance = LatentRanks(posterior, [user]).chances(window)[0][0, code]
-        return _explanation(user, item, reasons, float(chance), window)
+    if needs_latent(posterior, clicks):
+        ranks = LatentRanks(posterior, [user])
+        _check_unseen(user, item, bool(ranks.is_clicked[0, code]))
+        reasons, chance = rank_reasons(posterior, user, code, window), ranks.chances(window)[0]
+        return _explanation(user, item, reasons, float(chance[0, code]), window)
     users = one_user(posterior, user, clicks)
     name = users.clicks.users[0]
-    if code in users.clicks.codes:
-        raise ValueError(
-            f"{name!r} has clicked {item!r} already: ask about an item not clicked yet"
-        )
+    _check_unseen(name, item, code in users.clicks.codes)
     reasons = reasons_of_one(posterior, users, np.array([code]), window)
     chances = recommender_of(posterior).chances(users, window, window, MAX_ERROR, ONE)
     return _explanation(name, item, reasons, float(chances.table(ONE_USER)[0][0, code]), window)
+
+
+def _check_unseen(user: Any, item: Any, is_clicked: bool) -> None:
+    if is_clicked:
+        raise ValueError(
+            f"{user!r} has clicked {item!r} already: ask about an item not clicked yet"
+        )
 
 
 def _explanation(user: Any, item: Any, reasons: Reasons, chance: float, k: int) -> Explanation:

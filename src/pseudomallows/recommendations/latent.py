@@ -1,4 +1,5 @@
-"""Users known by rankings or comparisons: answers from the latent rankings that a fit has kept."""
+"""Answers from the latent rankings that a fit has kept: of users known by rankings or comparisons,
+or by clicks where there are no sums."""
 
 from typing import Any
 
@@ -19,19 +20,27 @@ class LatentRanks:
         rows = posterior.settings["options"].get("keep_latent", [])
         if not rows:
             raise ValueError(
-                "answers for users known by rankings or comparisons come from their latent "
-                "rankings, which this posterior has not kept: fit again with "
-                "keep_latent=[names of users], or keep_latent=True for all"
+                "answers for users of this fit come from their latent rankings, which it has not "
+                "kept: fit again with keep_latent=[names of users], or keep_latent=True for all"
             )
         self.names = posterior.users[rows]
         chosen = np.arange(len(rows)) if users is None else rows_of_names(self.names, users)
         self.names, self._weights = self.names[chosen], posterior.weights
-        self._ranks = posterior.latent[:, :, chosen]
+        self._ranks, clicks = posterior.latent[:, :, chosen], posterior.clicks
+        self.n_clicks = np.zeros(len(rows), int) if clicks is None else clicks.n_clicks[rows]
+        self.n_clicks = self.n_clicks[chosen]
+
+    @property
+    def is_clicked(self) -> NDArray[np.bool_]:
+        """``[user, item]``: clicked items have the first ranks in every draw."""
+        return np.asarray(self._ranks[0, 0] <= self.n_clicks[:, None])
 
     def chances(self, window: int) -> tuple[Floats, Floats]:
-        """``chances[user, item]`` to be among the user's first `window` items, and the Monte Carlo
-        standard error, from how the chains differ; NaN if there is one chain."""
-        by_chain = (self._ranks <= window) * self._weights[:, :, None, None]
+        """``chances[user, item]`` to be among the user's first `window` items, after the clicks
+        if there are any, and the Monte Carlo standard error, from how the chains differ; NaN if
+        there is one chain."""
+        ahead = self._ranks - self.n_clicks[:, None]
+        by_chain = ((ahead > 0) & (ahead <= window)) * self._weights[:, :, None, None]
         by_chain = by_chain.sum(axis=1) / self._weights.sum(axis=1)[:, None, None]
         shares = self._weights.sum(axis=1)
         chances = np.tensordot(shares, by_chain, 1)
@@ -45,9 +54,9 @@ class LatentRanks:
         """The k items of each user with the best chances; ties go to the better mean rank."""
         chances, errors = self.chances(window)
         means = np.tensordot(self._weights, self._ranks, 2)
-        hidden = np.zeros(means.shape, dtype=bool)
+        hidden: NDArray[Any] = self.is_clicked
         if choice is not None:
-            hidden = choice.mask(slice(0, len(means)))
+            hidden = hidden | choice.mask(slice(0, len(means)))
         order = np.lexsort((means, -chances, hidden), axis=1)[:, :k]
         best, spread, is_out = (
             np.take_along_axis(table, order, axis=1) for table in (chances, errors, hidden)

@@ -2,7 +2,7 @@
 
 A personal fit scores an item by the user's clicks, so its reasons are clicks, and they add up to
 the score. A posterior of clusters has a chance for each, so its reasons are clusters; users known
-by rankings have latent rankings, so theirs are ranks: these add up to the probability.
+by latent rankings have ranks: these add up to the probability.
 """
 
 from typing import Any, NamedTuple
@@ -94,6 +94,9 @@ def _cluster_reasons(
 
 
 def rank_reasons(posterior: Posterior, user: Any, item: int, window: int) -> Reasons:
-    """For a user known by rankings or comparisons: the ranks of the latent rankings."""
-    chances = LatentRanks(posterior, [user]).rank_probabilities()[0, item, :window]
-    return Reasons("probability", [RANK] * window, list(range(1, window + 1)), chances[:, None], {})
+    """For a user with latent rankings: the ranks in them, those after the clicks."""
+    ranks = LatentRanks(posterior, [user])
+    first = int(ranks.n_clicks[0])
+    chances = ranks.rank_probabilities()[0, item, first : first + window]
+    names = list(range(first + 1, first + 1 + len(chances)))
+    return Reasons("probability", [RANK] * len(names), names, chances[:, None], {})

@@ -19,7 +19,7 @@ from .choice import Choice, choice_of
 from .latent import LatentRanks
 from .recommenders.chances import MAX_ERROR, Chances, Floats, Users
 from .recommenders.registry import describer_of, recommender_of
-from .users import check_posterior, clicks_of_one, has_no_clicks, new_users, users_of
+from .users import check_posterior, clicks_of_one, needs_latent, new_users, users_of
 
 WAYS = ("look_up", "draws")
 COLUMNS = ("user", "place", "item", "probability")  # of the table, wherever it is written
@@ -116,7 +116,8 @@ def recommend(
 
     Users known by rankings or comparisons have no clicks. Here the probability is the chance that
     the item is among the user's k best, from the latent rankings that the fit has kept (its option
-    `keep_latent`).
+    `keep_latent`). So are users of a fit of clicks by another distance than the footrule and
+    Kendall's, which have no sums for new users.
 
     Parameters
     ----------
@@ -142,9 +143,8 @@ def recommend(
         The probability is about the next `window` ranks; default k.
     by : str
         "look_up": without drawing any user's ranking; from tables of the paper's law for "pseudo",
-        and by exact sums over the latent rankings for the other methods. By Spearman's and Ulam's
-        distance, which have no such sums, latent rankings are drawn all the same. "draws": by
-        counting draws, one for each draw of the consensus; slow and noisy, a reference.
+        and by exact sums over the latent rankings for the other methods. "draws": by counting
+        draws, one for each draw of the consensus; slow and noisy, a reference.
     executor : optional
         Anything with a `map`; default: threads on all cores.
     max_error : float
@@ -161,11 +161,6 @@ def recommend(
     clusters are weighed in the same way, by a few exact consensuses. There, clusters that together
     make up less than 1 % of a user's memberships are left out.
 
-    By Spearman's and Ulam's distance the probability of clicks is not known. There a new user's
-    latent ranking walks together with the draw and the cluster, which weighs them in the same way,
-    and the error is that of the walk as well. It stops at 18,000 latent rankings of a user, so
-    the error may stay above `max_error`; one call takes at most 20 million users times items.
-
     Examples
     --------
     >>> from pseudomallows import Preferences, fit
@@ -179,7 +174,7 @@ def recommend(
     check_fit(posterior)
     check_local(executor, "recommend")
     k, window = check_sizes(k, window, posterior.n_items)
-    if has_no_clicks(posterior, clicks):
+    if needs_latent(posterior, clicks):
         ranks = LatentRanks(posterior, users)
         choice = choice_of(exclude, only, posterior.items, ranks.names, posterior.users)
         items, probabilities, errors = ranks.best(k, window, choice)
@@ -277,9 +272,8 @@ def memberships(
     (n_users, n_clusters) array
         From the exact probability of the clicks under each draw and cluster, which also weighs the
         draws, as if the user had been in the fit. The Monte Carlo error is at most 0.005 if there
-        are enough draws. Draws and clusters that hardly count are left out. By Spearman's and
-        Ulam's distance from a walk over draws and clusters, whose error may be larger. Where each
-        chain looked for its own clusters, those of the likeliest one (``posterior.described``).
+        are enough draws. Draws and clusters that hardly count are left out. Where each chain
+        looked for its own clusters, those of the likeliest one (``posterior.described``).
 
     Examples
     --------
@@ -338,7 +332,7 @@ def user_intervals(
     """
     if (user is None) == (clicks is None):
         raise ValueError("give a user of the fit, or the clicks of a new one")
-    if has_no_clicks(posterior, clicks):
+    if needs_latent(posterior, clicks):
         return intervals_of(LatentRanks(posterior, [user]).rank_probabilities()[0], probability)
     rng = as_rng(rng)
     chosen = users_of(posterior, None if user is None else [user], clicks)

@@ -16,7 +16,7 @@ from .item_weights import weights_from, weights_into
 from .reasons import ONE
 from .recommenders.chances import Floats, Users
 from .recommenders.registry import describer_of
-from .users import code_of_item, has_no_clicks, one_user
+from .users import code_of_item, needs_latent, one_user
 
 N_MEAN = 4096  # users, evenly spread, whose mean score is that of an average user
 BLOCK_CELLS = 1 << 22  # scores that are made at a time
@@ -137,7 +137,7 @@ def similar_users(posterior: Fit, user: Any = None, k: int = 10, *, clicks: Any 
         likes, name = _like_user(posterior, one), one.clicks.users[0]
     else:
         memberships = _check_clusters(posterior, "users").memberships
-        if has_no_clicks(posterior, clicks) or clicks is None:
+        if needs_latent(posterior, clicks) or clicks is None:
             row, name = int(rows_of_names(posterior.users, [user])[0]), user
             mine = memberships[row]
         else:

@@ -82,6 +82,7 @@ def recommend_to(
     user,place,item,probability
     """
     check_posterior(posterior)
+    recommender_of(posterior)  # before anything is written
     check_executor(executor)
     sizes = check_sizes(k, window, posterior.n_items)
     if isinstance(clicks, Parts):
@@ -95,8 +96,7 @@ def recommend_to(
     users = users_of(posterior, clicks=clicks)
     choice = choice_of(exclude, only, posterior.items, users.clicks.users, posterior.users)
     check_table(target)
-    n_rows = min(ROWS, recommender_of(posterior).rows_at_once)
-    n_blocks = max(1, len(blocks(users.clicks.n_users, n_rows)))
+    n_blocks = max(1, len(blocks(users.clicks.n_users, ROWS)))
     with shown(progress, "recommending") as report, open_table(target, as_json, safe_csv) as write:
         answers = answers_of(posterior, users, sizes, executor, choice=choice)
         for number, answer in enumerate(answers):
@@ -137,8 +137,7 @@ def answers_of(
     """The answers to blocks of `n_rows` users; of nobody, one block without rows. `sizes` are k and
     the window."""
     threads, recommender, (k, window) = executor or all_cores(), recommender_of(posterior), sizes
-    n_rows = n_rows or min(ROWS, recommender.rows_at_once)
-    for part in blocks(users.clicks.n_users, n_rows) or [slice(0, 0)]:
+    for part in blocks(users.clicks.n_users, n_rows or ROWS) or [slice(0, 0)]:
         chosen = np.arange(part.start, part.stop)
         block = Users(users.clicks.take(chosen), None if users.rows is None else users.rows[chosen])
         chances = recommender.chances(block, k, window, MAX_ERROR, threads)

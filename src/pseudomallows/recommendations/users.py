@@ -11,7 +11,7 @@ from ..posteriors.personal import Fit, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks, Preferences, check_known, rows_of_users
 from .recommenders.chances import Users
-from .recommenders.registry import recommender_of
+from .recommenders.registry import WITHOUT_SUMS, recommender_of
 
 ONE_WEIGHT = np.ones(1, dtype=np.int64)
 
@@ -24,11 +24,14 @@ def check_posterior(posterior: Fit) -> Clicks:
     return posterior.clicks
 
 
-def has_no_clicks(posterior: Fit, clicks: Any) -> TypeGuard[Posterior]:
-    """Is the fit one of rankings or comparisons, whose users are answered by latent rankings?"""
+def needs_latent(posterior: Fit, clicks: Any = None) -> TypeGuard[Posterior]:
+    """Are users of the fit answered by latent rankings: is it one of rankings or comparisons, or of
+    clicks by a distance without sums?"""
     check_fit(posterior)
-    if not isinstance(posterior, Posterior) or posterior.clicks is not None:
+    if not isinstance(posterior, Posterior):
         return False
+    if posterior.clicks is not None:
+        return clicks is None and posterior.settings.get("distance") in WITHOUT_SUMS
     if clicks is not None:
         raise ValueError(
             f"clicks of new users need a fit of clicks, and this is of {posterior.kind}"

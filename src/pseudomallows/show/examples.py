@@ -9,6 +9,7 @@ from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks
 from ..recommendations.recommend import recommend
+from ..recommendations.users import needs_latent
 
 N_NEXT = 3  # recommendations of an example
 MAX_CLICKED = 6  # clicks of an example that are named
@@ -21,7 +22,7 @@ Figures = dict[str, Any]  # what the template asks for, by name
 def make_examples(posterior: Fit, n_examples: int) -> list[Figures]:
     """Some users, taken evenly, with their clicks and what comes next."""
     clicks = posterior.clicks
-    if clicks is None:  # of other data, or not kept
+    if clicks is None or needs_latent(posterior):  # of other data, or not kept
         return []
     rows = _spread(clicks, n_examples)
     if not rows:

@@ -148,8 +148,6 @@ class Recommender(ABC):
     It holds arrays of the posterior, never the posterior, so that both go when nobody needs them.
     """
 
-    rows_at_once = 1 << 30  # users of a block in a file, at most; progress is told after each
-
     def __init__(
         self, items: NDArray[Any], consensus: NDArray[np.int32], chain_memberships: NDArray[Any]
     ):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
+from ...distances import DISTANCES
 from ...posteriors.personal import Fit, PersonalFit
 from ...posteriors.posterior import Posterior
 from .chances import Recommender
@@ -11,15 +12,13 @@ from .halves import HalvesRecommender
 from .kendall import KendallRecommender
 from .paper import PaperRecommender
 from .personal import PersonalRecommender
-from .walks import WalkRecommender
 
 BY_DISTANCE: dict[str, Callable[[Posterior], Recommender]] = {
     "kendall": KendallRecommender,
     "cayley": HalvesRecommender,
     "hamming": HalvesRecommender,
-    "spearman": WalkRecommender,
-    "ulam": WalkRecommender,
 }
+WITHOUT_SUMS = tuple(name for name in DISTANCES if name not in ("footrule", *BY_DISTANCE))
 _made: WeakKeyDictionary[Fit, Recommender] = WeakKeyDictionary()
 
 
@@ -43,9 +42,9 @@ def _make(posterior: Fit) -> Recommender:
         is_paper = posterior.method == "pseudo"
         return PaperRecommender(posterior) if is_paper else ExactRecommender(posterior)
     if distance not in BY_DISTANCE:
-        known = ", ".join(map(repr, ("footrule", *BY_DISTANCE)))
         raise ValueError(
-            f"recommendations need a fit by one of {known}, and this one is by {distance!r}: fit "
-            "again with distance='footrule'"
+            f"for clicks by distance={distance!r} no sum over rankings is known, so `recommend` "
+            "answers users of the fit alone, from latent rankings (keep_latent=True); for new "
+            "users, files and the service fit again with distance='footrule' or 'kendall'"
         )
     return BY_DISTANCE[distance](posterior)
