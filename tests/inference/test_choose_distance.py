@@ -49,15 +49,6 @@ def test_clicks_are_compared_as_ties():
     assert found.chosen == "footrule"
 
 
-def test_clicks_by_a_closed_form_have_an_exact_likelihood():
-    rng = np.random.default_rng(1)
-    rankings = pm.Mallows(rng.permutation(12) + 1, 40.0, distance="cayley").draw(200, rng)
-    clicks = pm.Preferences.from_clicks(rankings <= rng.integers(2, 7, 200)[:, None])
-    found = pm.choose_distance(clicks, ["footrule", "kendall", "cayley"], rng=1)
-    assert np.isinf(found.effective_sizes).all()
-    assert found.chosen == "cayley"
-
-
 def test_distances_that_cannot_take_so_many_items_are_left_out():
     rankings = pm.Mallows(np.arange(1, 71), 50).draw(8, rng=1)
     found = pm.choose_distance(pm.Preferences.from_rankings(rankings), rng=1)

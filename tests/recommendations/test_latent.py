@@ -105,7 +105,7 @@ def clicks_law(row, alpha, distance):
     return exact_ranks(told.pop(row), told, alpha, distance)
 
 
-@pytest.mark.parametrize("distance", ["spearman", "ulam"])
+@pytest.mark.parametrize("distance", ["spearman", "cayley", "hamming", "ulam"])
 def test_users_of_clicks_without_sums_are_answered_by_kept_rankings(distance):
     prefs = pm.Preferences.from_clicks(dict(enumerate(map(list, CLICKED))), items=range(4))
     alpha = 0.5 if distance == "spearman" else 2.0
@@ -130,7 +130,7 @@ def test_users_of_clicks_without_sums_are_answered_by_kept_rankings(distance):
         pm.recommendations.explain(found, 1, 2)
 
 
-@pytest.mark.parametrize("distance", ["spearman", "ulam"])
+@pytest.mark.parametrize("distance", ["spearman", "cayley", "hamming", "ulam"])
 def test_new_users_of_clicks_without_sums_are_refused(distance, tmp_path):
     prefs = pm.simulate_clicks(20, 6, 6.0, 2.5, rng=1).preferences
     how = {"n_draws": 10, "n_chains": 2, "rng": 1, "distance": distance}

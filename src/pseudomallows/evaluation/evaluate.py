@@ -15,7 +15,7 @@ from ..posteriors.personal import Fit
 from ..preferences import Clicks, check_clicks
 from ..rankings import as_rng, check_count
 from ..recommendations.recommend import Recommendations
-from ..recommendations.recommenders.registry import WITHOUT_SUMS
+from ..recommendations.recommenders.registry import WITH_SUMS
 from .baselines import ease, most_clicked
 from .figures import calibrate, hits_of, scores_of
 from .result import Evaluation
@@ -109,7 +109,7 @@ def evaluate(
         )
     if isinstance(method, str) and method == "auto":
         method, options = _choose(prefs, options)
-    if method != "personal" and options.get("distance") in WITHOUT_SUMS:
+    if method != "personal" and (options.get("distance") or "footrule") not in WITH_SUMS:
         options = options | {"keep_latent": True}  # which answers users there
     posterior = fit(trial.shown, method, rng=rng, executor=executor, **options)
     return _score(trial, posterior, trial.recommend(posterior, executor), n_bins, rng)

@@ -166,7 +166,7 @@ def choose_clusters(
         As in :func:`fit`; the end may come early.
     distance : str
         As in :func:`fit`; for users known in part, one with an exact likelihood: "footrule",
-        "hamming", "kendall" without gaps, or "cayley" for clicks.
+        "kendall" without gaps, or "hamming" but for clicks.
 
     Examples
     --------

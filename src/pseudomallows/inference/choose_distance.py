@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from .. import distances
 from ..distances.distance import alpha_for_distance
-from ..distances.halves import KINDS
 from ..distances.tallies import Ranking
 from ..engines.progress import Progress, shown
 from ..kernels.footrule.latent import draw_latent
@@ -84,7 +83,7 @@ def choose_distance(
 
     The users are cut into three parts. For each distance, consensus and alpha are sampled from two
     of them, and the third is scored. Where users known in part have no exact likelihood (Spearman,
-    Ulam; Cayley but for clicks; Kendall with gaps), it is estimated by importance sampling, with
+    Cayley, Ulam; Kendall with gaps), it is estimated by importance sampling, with
     latent rankings drawn from the footrule's exact law.
 
     Parameters
@@ -107,9 +106,8 @@ def choose_distance(
     """
     rng = as_rng(rng)
     check_preferences(prefs)
-    users = prefs.one_row_each()[0]
-    data = users.as_rankings()
-    users, data = users.take(data.is_informative), data.take(data.is_informative)
+    data = prefs.one_row_each()[0].as_rankings()  # clicks are two ties
+    data = data.take(data.is_informative)
     rows = rng.permutation(data.n_users)[:MAX_ROWS]
     if len(rows) < 2 * N_FOLDS:
         raise ValueError(
@@ -119,9 +117,7 @@ def choose_distance(
     folds, scores, sizes = np.array_split(rows, N_FOLDS), [], []
     with shown(progress, "comparing distances") as report:
         for done, name in enumerate(tried):
-            is_closed = users.kind == "clicks" and name in KINDS  # else clicks are two ties
-            told = users if is_closed else data
-            parts = [_score_fold(told, rows, fold, name, rng) for fold in folds]
+            parts = [_score_fold(data, rows, fold, name, rng) for fold in folds]
             scores.append(np.concatenate([values for values, _ in parts]))
             sizes.append(float(np.median(np.concatenate([size for _, size in parts]))))
             report(done + 1, len(tried))

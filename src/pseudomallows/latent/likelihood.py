@@ -22,9 +22,8 @@ def log_likelihood(
     """Log probability of what is known of each user, given the consensus and alpha; exact.
 
     The sum over all full rankings that agree with it, by matchings on a line, in time n_items^2 a
-    user; for clicks under Kendall's, Cayley's and Hamming's distance in closed form, in time that
-    goes with the clicks. Of clicks, their number is given. Row weights are not used: a value is
-    that of one person.
+    user; for clicks under Kendall's distance in closed form, in time that goes with the clicks. Of
+    clicks, their number is given. Row weights are not used: a value is that of one person.
 
     >>> rankings = [[1, 2, 3], [1, 0, 0], [1, 1, 3], [0, 0, 0]]  # the third has a tie
     >>> prefs = Preferences.from_rankings(rankings)
@@ -40,9 +39,11 @@ def log_likelihood(
     exact = exact_of(prefs, kind.name)
     if exact is None:
         if not prefs.is_full:
+            known = "'footrule', or 'hamming'; by Kendall's it is known but for gaps"
+            known = "'footrule' or 'kendall'" if prefs.kind == "clicks" else known
             raise ValueError(
                 f"the exact likelihood of {prefs.shape_words} by {kind.name} is not known: use "
-                "distance='footrule', or 'hamming'; by Kendall's it is known but for gaps"
+                f"distance={known}"
             )
         full: Any = prefs  # but for rows that say nothing
         values = log_likelihoods_of_full(full.rankings, center, alpha, kind)

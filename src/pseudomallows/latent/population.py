@@ -34,7 +34,6 @@ class Population(ABC):
     row_numbers: Counts  # of the first user of each of them; streams go by these
     click_sizes: "SizeCounts"  # of clicks, also of the users from whom these were selected
     rows_at_once = BLOCK // 2  # in a task that finds the likelihood of each row
-    is_alpha_cheap = False  # does a step of alpha cost next to nothing beside a sweep?
     sums_out = True  # are latent rankings summed out where alpha and labels move?
     how_latent = "drawn anew in each sweep, exactly"  # are latent rankings; for the report
 

@@ -5,7 +5,6 @@ Full rankings need none. Users known in part without an exact law have latent ra
 keeps, and moves by exchanges.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import distances
-from ..distances.cayley import CAYLEY
-from ..distances.hamming import HAMMING
 from ..distances.tallies import Ranking
 from ..engines.executors import Executor, is_remote
 from ..kernels.click_rows import slice_clicks
@@ -23,7 +20,6 @@ from .bucket_orders import BucketPopulation, has_buckets_only, log_likelihoods_o
 from .click_laws import ClickLaw
 from .clicks import ClickPopulation, log_likelihoods_of_clicks
 from .full_rankings import FullPopulation
-from .halves import HalfClicks, log_likelihoods_of_halves
 from .kendall_clicks import KendallClicks, KendallLaw, KendallShards, kendall_likelihoods
 from .kept.errors import Errors
 from .kept.rankings import HammingPopulation, KeptPopulation, log_likelihoods_by_hamming
@@ -73,18 +69,6 @@ EXACT = {
         HammingPopulation,
         lambda prefs, rows, consensus, alpha: log_likelihoods_by_hamming(
             prefs.rankings[rows], consensus, alpha
-        ),
-    ),
-    ("clicks", "cayley"): Exact(
-        functools.partial(HalfClicks, distance=CAYLEY),
-        lambda prefs, rows, consensus, alpha: log_likelihoods_of_halves(
-            "cayley", slice_clicks(prefs, rows), consensus, alpha
-        ),
-    ),
-    ("clicks", "hamming"): Exact(
-        functools.partial(HalfClicks, distance=HAMMING),
-        lambda prefs, rows, consensus, alpha: log_likelihoods_of_halves(
-            "hamming", slice_clicks(prefs, rows), consensus, alpha
         ),
     ),
     ("pairs", "kendall"): Exact(

@@ -275,8 +275,7 @@ class Posterior:
             mean ranks (to 15 items through all sets of them), and ``settings["is_best_proved"]``
             says whether none is better. For partial ones it is the best for the mean of the
             latent rankings; by Cayley's and Ulam's distance, which have no mean, and with clusters
-            by these, the most frequent draw. For clicks by Cayley's and Hamming's distance items
-            are exchanged until that does not help.
+            by these, the most frequent draw.
         cluster : int
             Which cluster.
         names : bool

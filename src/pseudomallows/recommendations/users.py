@@ -11,7 +11,7 @@ from ..posteriors.personal import Fit, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks, Preferences, check_known, rows_of_users
 from .recommenders.chances import Users
-from .recommenders.registry import WITHOUT_SUMS, recommender_of
+from .recommenders.registry import WITH_SUMS, recommender_of
 
 ONE_WEIGHT = np.ones(1, dtype=np.int64)
 
@@ -31,7 +31,8 @@ def needs_latent(posterior: Fit, clicks: Any = None) -> TypeGuard[Posterior]:
     if not isinstance(posterior, Posterior):
         return False
     if posterior.clicks is not None:
-        return clicks is None and posterior.settings.get("distance") in WITHOUT_SUMS
+        distance = posterior.settings.get("distance", "footrule")
+        return clicks is None and distance not in WITH_SUMS
     if clicks is not None:
         raise ValueError(
             f"clicks of new users need a fit of clicks, and this is of {posterior.kind}"

@@ -148,11 +148,10 @@ def test_the_likelihood_of_users_known_in_part_equals_enumeration(name, alpha):
     assert total == pytest.approx(np.log(exact).sum(), abs=1e-7)
 
 
-@pytest.mark.parametrize("name", ["kendall", "hamming"])
-def test_clicks_are_two_ties(name):
+def test_clicks_are_two_ties():
     clicks = pm.Preferences.from_clicks([[1, 0, 0, 1], [0, 0, 1, 0]])
     ties = preferences([(1, 3, 3, 1), (2, 2, 1, 2)])
-    both = [pm.log_likelihood(prefs, [2, 4, 1, 3], 1.5, name) for prefs in (clicks, ties)]
+    both = [pm.log_likelihood(prefs, [2, 4, 1, 3], 1.5, "kendall") for prefs in (clicks, ties)]
     assert both[0] == pytest.approx(both[1], abs=1e-12)
 
 
@@ -162,6 +161,26 @@ def test_where_no_sum_is_known_the_likelihood_says_so(name):
         pm.log_likelihood(preferences([[1, 0, 0]]), [1, 2, 3], 1.0, name)
     with pytest.raises(ValueError, match="give n_clusters as a number"):
         pm.choose_clusters(preferences(), distance=name)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "kendall"])
+def test_clicks_have_sums_by_the_footrule_and_kendall_only(name):
+    clicks = pm.Preferences.from_clicks([[1, 0, 0, 1], [0, 0, 1, 0]])
+    with pytest.raises(ValueError, match=r"clicks by .* use distance='footrule' or 'kendall'"):
+        pm.log_likelihood(clicks, [1, 2, 3, 4], 1.0, name)
+    with pytest.raises(ValueError, match="give n_clusters as a number"):
+        pm.choose_clusters(clicks, distance=name)
+
+
+@pytest.mark.parametrize("name", ["cayley", "hamming"])
+def test_a_fit_of_few_clicks_keeps_latent_rankings_and_converges(name):
+    rng = np.random.default_rng(3)
+    rankings = pm.Mallows(np.arange(1, 7), 15.0, distance=name).draw(40, rng)
+    clicks = pm.Preferences.from_clicks(rankings <= rng.integers(1, 5, 40)[:, None])
+    found = pm.fit(clicks, "mcmc", distance=name, rng=1)  # a warning would be an error
+    assert found.settings["latent"] == "moved by exchanges in each sweep (Metropolis)"
+    assert found.diagnostics().worst_rhat < 1.05
+    assert found.point_consensus()[0] <= 2
 
 
 def test_gaps_have_no_closed_form_under_kendall():

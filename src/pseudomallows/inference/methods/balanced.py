@@ -3,9 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ...engines.executors import Executor
-from ...latent.population import Population
-from ...preferences import Preferences
 from ..chains.clusters import PseudoMoves
 from .method import Case, flag, option
 from .pseudo import PseudoMethod
@@ -37,11 +34,6 @@ class Balanced(PseudoMethod):
     def is_led(self) -> bool:
         """Without weights the draws are too rough to tell users apart."""
         return not self.weighted
-
-    def population(self, prefs: Preferences, executor: Executor | None) -> Population:
-        """The law is made of counts of ranks: clicks by Hamming's distance keep latent rankings."""
-        has_counts = prefs.kind != "clicks" or self.distance != "hamming"
-        return super().population(prefs if has_counts else prefs.as_rankings(), executor)
 
     def moves(self, case: Case) -> PseudoMoves:
         """How a cluster moves."""

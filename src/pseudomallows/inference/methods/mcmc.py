@@ -25,11 +25,7 @@ from .sampler import Sampler
 
 LEAST_DRAWS, ROOM = 10, 2**29  # draws of a chain, and bytes of all, of a huge catalogue
 N_ALPHA_MOVES = 5  # in a sweep, where one costs nothing
-SUMMED_OUT = {  # distances by which clicks have nothing latent, and options that must be as usual
-    "kendall": {"augmentation": "matched", "move": "swap"},
-    "cayley": {"augmentation": "matched"},
-    "hamming": {"augmentation": "matched"},
-}
+OF_KENDALL = {"augmentation": "matched", "move": "swap"}  # for clicks, which have nothing latent
 
 
 def check_beta(prior: Any, name: str) -> tuple[float, float]:
@@ -118,11 +114,10 @@ class Mcmc(Sampler):
         return super().other_defaults(case) | {"errors": errors}
 
     def check_distance(self, case: Case) -> None:
-        """Clicks have nothing latent by Kendall's, Cayley's and Hamming's distance; Kendall's has
-        moves of its own, too."""
-        if not (case.has_clicks and self.distance in SUMMED_OUT):
+        """Clicks have nothing latent by Kendall's distance, and moves of their own."""
+        if not (case.has_clicks and self.distance == "kendall"):
             return
-        for name, usual in SUMMED_OUT[self.distance].items():
+        for name, usual in OF_KENDALL.items():
             if getattr(self, name) not in (None, usual):
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} does not go with clicks and distance="
@@ -143,7 +138,7 @@ class Mcmc(Sampler):
 
     def default_refresh(self, case: Case) -> int:
         """Labels cost little where nothing is latent."""
-        is_closed = case.has_clicks and self.distance in SUMMED_OUT
+        is_closed = case.has_clicks and self.distance == "kendall"
         return 1 if is_closed else super().default_refresh(case)
 
     def population(self, prefs: Preferences, executor: Executor | None) -> Population:
@@ -203,8 +198,7 @@ class Mcmc(Sampler):
         assert self.move is not None
         assert self.leap is not None
         assert self.n_moves is not None
-        is_cheap = plan.case.is_full or population.is_alpha_cheap
-        n_alpha_moves = N_ALPHA_MOVES if is_cheap else 1
+        n_alpha_moves = N_ALPHA_MOVES if plan.case.is_full else 1
         how = FreeCluster if _has_free_gaps(population) else ExactCluster
         proposals = Proposals(self.move, self.leap, self.n_moves, n_alpha_moves)
         prior = self.alpha_prior if plan.alpha is None else None

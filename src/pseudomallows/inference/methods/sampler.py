@@ -53,8 +53,8 @@ class Sampler(Method):
     )
     n_moves: int | None = option(
         None,
-        "Proposals in a sweep; default 10 n_items (30 n_items for rankings by Cayley's distance, "
-        "3 n_items by Ulam's), and for clicks by the footrule as many as the warmup finds best "
+        "Proposals in a sweep; default 10 n_items (30 n_items by Cayley's distance, 3 n_items by "
+        "Ulam's), and for clicks by the footrule as many as the warmup finds best "
         "between two corrections, at most 200 n_items; of each of several clusters at most 40 "
         "n_items, between which labels are drawn anew (method='matched': 2 to 10 "
         "rounds, of 40 n_items in all or 10 each).",
@@ -99,8 +99,6 @@ class Sampler(Method):
         if self.has_own_divisions:
             self._check_divisions(case)
         usual_move, number = USUAL_MOVES.get(self.distance, ("swap", N_MOVES))
-        if case.has_clicks and self.distance == "cayley":  # a sweep of theirs moves further
-            number = N_MOVES
         move = self.move or usual_move
         number = number if move == usual_move else N_MOVES
         leap = max(1, case.n_items // 5) if self.leap is None else self.leap

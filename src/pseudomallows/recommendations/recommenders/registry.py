@@ -1,24 +1,16 @@
 """The way to recommend that suits a posterior: by its method and its distance."""
 
-from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-from ...distances import DISTANCES
 from ...posteriors.personal import Fit, PersonalFit
 from ...posteriors.posterior import Posterior
 from .chances import Recommender
 from .exact import ExactRecommender
-from .halves import HalvesRecommender
 from .kendall import KendallRecommender
 from .paper import PaperRecommender
 from .personal import PersonalRecommender
 
-BY_DISTANCE: dict[str, Callable[[Posterior], Recommender]] = {
-    "kendall": KendallRecommender,
-    "cayley": HalvesRecommender,
-    "hamming": HalvesRecommender,
-}
-WITHOUT_SUMS = tuple(name for name in DISTANCES if name not in ("footrule", *BY_DISTANCE))
+WITH_SUMS = ("footrule", "kendall")  # over the rankings that agree with clicks
 _made: WeakKeyDictionary[Fit, Recommender] = WeakKeyDictionary()
 
 
@@ -38,13 +30,13 @@ def _make(posterior: Fit) -> Recommender:
     if isinstance(posterior, PersonalFit):
         return PersonalRecommender(posterior)
     distance = posterior.settings.get("distance", "footrule")
-    if distance == "footrule":
-        is_paper = posterior.method == "pseudo"
-        return PaperRecommender(posterior) if is_paper else ExactRecommender(posterior)
-    if distance not in BY_DISTANCE:
+    if distance not in WITH_SUMS:
         raise ValueError(
             f"for clicks by distance={distance!r} no sum over rankings is known, so `recommend` "
             "answers users of the fit alone, from latent rankings (keep_latent=True); for new "
             "users, files and the service fit again with distance='footrule' or 'kendall'"
         )
-    return BY_DISTANCE[distance](posterior)
+    if distance == "kendall":
+        return KendallRecommender(posterior)
+    is_paper = posterior.method == "pseudo"
+    return PaperRecommender(posterior) if is_paper else ExactRecommender(posterior)
