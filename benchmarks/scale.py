@@ -1,12 +1,11 @@
 """How far one machine goes, and what a cluster costs: `python benchmarks/scale.py PART`.
 
-million  a million users, 200 items, 10 clicks each on average, from a Parquet file: fit ("pseudo",
-         expected counts, 100 draws) and recommendations for all, to Parquet; seconds and memory
+million  a million users, 200 items, 10 clicks each on average, from a Parquet file: fit
+         ("matched") and recommendations for all, to Parquet; seconds and memory
 large    the same with 20,000 users and 2,000 items
 cluster  the million from 8 Parquet parts, on two workers of Dask, which write the answers
 workers  `--users` (ten million) users, 200 items, in parts of a million, each a copy of the first
          under other names: "matched" on two workers of Dask, and their answers
-agree    expected counts against sampled ones: consensus, marginals, accuracy (20,000 x 50)
 growth   CPU seconds on one thread, of a consensus round and of a recommendation, as users, items,
          clicks, clusters and draws grow, and a cost model fitted to them
 dask     a consensus round at 100,000 x 200 on two threads and on two workers of Dask, in one run;
@@ -30,7 +29,6 @@ import numpy as np
 
 import pseudomallows as pm
 from pseudomallows.latent.clicks import ClickPopulation
-from pseudomallows.latent.expected_counts import ExpectedDraw, GroupTables
 from pseudomallows.latent.paper import PseudoDraw
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.latent.shards import shard_clicks
@@ -87,7 +85,7 @@ def one_machine(part: str) -> None:
         print(f"recommendations: {out:.0f} MB of Parquet\n")
 
 
-def run(source: str, target: str, method: str = "pseudo") -> None:
+def run(source: str, target: str) -> None:
     """What a user would do; prints (stage, seconds, peak memory)."""
     warnings.simplefilter("ignore", pm.ConvergenceWarning)
     stages, started = [], time.perf_counter()
@@ -98,9 +96,7 @@ def run(source: str, target: str, method: str = "pseudo") -> None:
         stages.append((stage, now - started, peak_memory()))
         started = time.perf_counter()
 
-    options = {"method": method, "rng": 1}
-    if method == "pseudo":
-        options |= {"n_draws": 100, "update": "expected"}
+    options = {"method": "matched", "rng": 1}
     if Path(source).is_dir():
         with pm.DaskExecutor("local:2") as cluster:
             note("start the cluster")
@@ -139,7 +135,7 @@ def workers(n_users: int) -> None:
         del prefs, owners, items, users, table
         target = str(Path(name) / "out")
         done = subprocess.run(
-            [sys.executable, __file__, "_run", str(source), target, "matched"],
+            [sys.executable, __file__, "_run", str(source), target],
             stdout=subprocess.PIPE,
             text=True,
             check=True,
@@ -155,35 +151,6 @@ def peak_memory() -> float:
     """Of this process, in MB."""
     status = Path("/proc/self/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
-
-
-def agree() -> None:
-    """Consensus, marginals and accuracy of both updates, and of two seeds of one of them."""
-    warnings.simplefilter("ignore", pm.ConvergenceWarning)
-    data = pm.simulate_clicks(20_000, 50, ALPHA, 10, rng=1)
-    prefs, n_clicks = data.preferences, data.preferences.n_clicks[:, None]
-    right = (data.rankings > n_clicks) & (data.rankings <= n_clicks + 10)
-    settings = {
-        "sampled, seed 1": ("sampled", 1),
-        "sampled, seed 2": ("sampled", 2),
-        "expected, seed 1": ("expected", 1),
-    }
-    found, rows = {}, []
-    for name, (update, seed) in settings.items():
-        started = time.perf_counter()
-        posterior = pm.fit(prefs, "pseudo", alpha=ALPHA, n_draws=200, update=update, rng=seed)
-        seconds = time.perf_counter() - started
-        items = pm.recommend(posterior, 10).items
-        share = np.take_along_axis(right, np.maximum(items, 0), axis=1).mean()
-        found[name] = posterior
-        first = found["sampled, seed 1"]
-        distance = pm.footrule(posterior.point_consensus(), first.point_consensus())
-        gap = np.abs(posterior.rank_probabilities() - first.rank_probabilities()).sum(axis=1)
-        truth = pm.footrule(posterior.point_consensus(), np.atleast_2d(data.consensus)[0])
-        rows.append([name, f"{distance:.0f}", f"{gap.mean() / 2:.3f}", f"{truth:.0f}"])
-        rows[-1] += [f"{share:.4f}", words(seconds)]
-    header = ["update", "footrule to the first", "total variation of ranks", "footrule to truth"]
-    print_table([*header, "accuracy at 10", "seconds"], rows)
 
 
 def cpu_seconds(function, repeats: int) -> float:
@@ -203,55 +170,42 @@ def growth(repeats: int) -> None:
     cases += [base | {"users": n} for n in (12_500, 25_000, 100_000, 200_000)]
     cases += [base | {"items": n} for n in (50, 100, 400, 800)]
     cases += [base | {"clicks": n} for n in (3, 5, 20, 40)]
-    one, rows, terms, times = pm.Threads(1), [], [], {"sampled": [], "expected": []}
+    one, rows, terms, times = pm.Threads(1), [], [], []
     for case in cases:
         prefs = make_clicks(case["users"], case["items"], case["clicks"])
         latent, n_items = ClickPopulation(prefs, one), case["items"]
         consensus = np.arange(1, n_items + 1, dtype=np.int32)
-        tables = GroupTables(ALPHA / n_items, "uniform", latent.click_sizes, n_items)
-        tables.make()
-        latent_draws = {
-            "sampled": lambda: [PseudoDraw(latent, consensus, ALPHA, 1, 0, "uniform")],  # noqa: B023
-            "expected": lambda: [ExpectedDraw(latent, consensus, tables)],  # noqa: B023
-        }
-        seconds = {}
-        for name, make in latent_draws.items():
-            seconds[name] = cpu_seconds(
-                lambda: finish_draws(make(), one)[0].tally.costs,  # noqa: B023
-                repeats,
-            )
-            times[name].append(seconds[name])
+        given = (latent, consensus, ALPHA, 1, 0, "uniform")
+        seconds = cpu_seconds(
+            lambda: finish_draws([PseudoDraw(*given)], one)[0].tally.costs,  # noqa: B023
+            repeats,
+        )
+        times.append(seconds)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            posterior = pm.fit(prefs, "pseudo", alpha=ALPHA, n_draws=100, update="expected", rng=1)
+            posterior = pm.fit(prefs, "pseudo", alpha=ALPHA, n_draws=100, rng=1)
         some = prefs.users[:2000].tolist()
         pm.recommend(posterior, 10, users=some, executor=one)
         each = cpu_seconds(
             lambda: pm.recommend(posterior, 10, users=some, executor=one),  # noqa: B023
             repeats,
         )
-        sizes = latent.click_sizes.sizes
-        width = float(((sizes + 1.0) * (n_items - sizes)).sum() * n_items)
-        terms.append([len(prefs.codes), case["users"] * n_items, width, n_items**2])
+        terms.append([len(prefs.codes), case["users"] * n_items, n_items**2])
         rows.append([str(value) for value in case.values()])
-        rows[-1] += [words(seconds[name]) for name in times] + [words(each / len(some))]
-    header = ["users", "items", "clicks", "a sampled round", "an expected round"]
-    print_table([*header, "a recommendation, 100 draws"], rows)
-    fit_costs(np.array(terms, dtype=float), {name: np.array(t) for name, t in times.items()})
+        rows[-1] += [words(seconds), words(each / len(some))]
+    print_table(["users", "items", "clicks", "a round", "a recommendation, 100 draws"], rows)
+    fit_costs(np.array(terms, dtype=float), np.array(times))
     grow_clusters(repeats)
 
 
-def fit_costs(terms: np.ndarray, times: dict[str, np.ndarray]) -> None:
+def fit_costs(terms: np.ndarray, seconds: np.ndarray) -> None:
     """Non-negative least squares of the relative error."""
     from scipy.optimize import nnls
 
-    names = ["a click", "a user and item", "a cell of the tables", "items squared"]
-    rows = []
-    for name, seconds in times.items():
-        costs, _ = nnls(terms / seconds[:, None], np.ones(len(seconds)))
-        worst = np.abs(terms @ costs / seconds - 1).max()
-        rows.append([name, *(f"{cost * 1e9:.3g} ns" for cost in costs), f"{worst:.0%}"])
-    print_table(["round", *names, "worst error"], rows)
+    costs, _ = nnls(terms / seconds[:, None], np.ones(len(seconds)))
+    worst = np.abs(terms @ costs / seconds - 1).max()
+    row = [*(f"{cost * 1e9:.3g} ns" for cost in costs), f"{worst:.0%}"]
+    print_table(["a click", "a user and item", "items squared", "worst error"], [row])
 
 
 def grow_clusters(repeats: int) -> None:
@@ -274,32 +228,24 @@ def dask(repeats: int) -> None:
     prefs, n_rounds = make_clicks(100_000, 200), 10
     consensus = np.arange(1, 201, dtype=np.int32)
     alone, here = ClickPopulation(prefs, pm.Threads(1)), ClickPopulation(prefs, pm.Threads(2))
-    tables = GroupTables(ALPHA / 200, "uniform", here.click_sizes, 200)
-    tables.make()
     with pm.DaskExecutor("local:2") as cluster:
         there = shard_clicks(prefs, cluster)
-        rows = []
-        for update in ("sampled", "expected"):
 
-            def rounds(latent, update=update):
-                for number in range(n_rounds):
-                    if update == "sampled":
-                        draw = PseudoDraw(latent, consensus, ALPHA, 1, number, "uniform")
-                    else:
-                        draw = ExpectedDraw(latent, consensus, tables)
-                    tally = finish_draws([draw], latent.executor)[0].tally
-                return tally.costs
+        def rounds(latent):
+            for number in range(n_rounds):
+                draw = PseudoDraw(latent, consensus, ALPHA, 1, number, "uniform")
+                tally = finish_draws([draw], latent.executor)[0].tally
+            return tally.costs
 
-            assert (rounds(here) == rounds(there)).all()
-            best = race({"threads": lambda: rounds(here), "dask": lambda: rounds(there)}, repeats)
-            kernel = cpu_seconds(lambda: rounds(alone), 1) / n_rounds / 2
-            row = [update, words(kernel)]
-            for seconds in best.values():
-                each = seconds / n_rounds
-                row += [words(each), f"{each / kernel - 1:+.0%}"]
-            rows.append(row)
-    header = ["update", "CPU of one thread, halved", "2 threads", "more", "Dask, 2 workers", "more"]
-    print_table(header, rows)
+        assert (rounds(here) == rounds(there)).all()
+        best = race({"threads": lambda: rounds(here), "dask": lambda: rounds(there)}, repeats)
+        kernel = cpu_seconds(lambda: rounds(alone), 1) / n_rounds / 2
+        row = [words(kernel)]
+        for seconds in best.values():
+            each = seconds / n_rounds
+            row += [words(each), f"{each / kernel - 1:+.0%}"]
+    header = ["CPU of one thread, halved", "2 threads", "more", "Dask, 2 workers", "more"]
+    print_table(header, [row])
 
 
 if __name__ == "__main__":
@@ -310,7 +256,7 @@ if __name__ == "__main__":
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "part", choices=("million", "large", "cluster", "workers", "agree", "growth", "dask")
+        "part", choices=("million", "large", "cluster", "workers", "growth", "dask")
     )
     parser.add_argument("--users", type=int, default=10_000_000)
     parser.add_argument("--repeats", type=int, default=5)
@@ -319,7 +265,5 @@ if __name__ == "__main__":
         one_machine(options.part)
     elif options.part == "workers":
         workers(options.users)
-    elif options.part == "agree":
-        agree()
     else:
         {"growth": growth, "dask": dask}[options.part](options.repeats)

@@ -136,25 +136,6 @@ def test_the_sum_of_two_tallies_has_the_users_of_both(prices):
 
 
 @PRICES
-def test_a_unit_scales_costs_and_rank_sums_to_whole_users(prices):
-    whole = tally_of(prices)
-    scaled = RankTally(prices, 1000 * whole.counts, unit=1000)
-    assert (scaled.costs == whole.costs).all()
-    assert (scaled.rank_sums() == whole.rank_sums()).all()
-    consensus = as_ranking([2, 4, 1, 3])
-    assert scaled.distance(consensus) == whole.distance(consensus)
-    assert ((scaled + scaled).costs == 2 * whole.costs).all()
-
-
-@given(st.lists(st.integers(0, 5000), min_size=9, max_size=9), st.sampled_from([2, 8, 1024]))
-def test_a_unit_rounds_to_the_nearest_whole_number(counts, unit):
-    counts = np.array(counts).reshape(3, 3)
-    costs = RankTally(FOOTRULE, counts, unit).costs
-    assert np.abs(costs - FOOTRULE.costs(counts) / unit).max() <= 0.5
-    assert costs.dtype == np.int64
-
-
-@PRICES
 @pytest.mark.parametrize("move", MOVES)
 def test_a_move_is_that_of_the_chain_on_the_costs(prices, move):
     tally, ends = tally_of(prices), []

@@ -29,7 +29,7 @@ ROWS = stream.ROWS  # of the workers
 ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior", "leaders")
 FITS = {
     "sampled": {"alpha": 4, "n_draws": 6},
-    "expected": {"n_draws": 6, "update": "expected"},  # alpha is estimated
+    "estimated": {"method": "pseudo", "n_draws": 6},  # alpha is
     "mcmc": {"method": "mcmc", "n_draws": 4, "warmup": 4, "thin": 1, "n_chains": 1},
     "clusters": {"n_clusters": 2, "n_draws": 4, "warmup": 2, "refresh": 2},
     "exact clusters": {"method": "mcmc", "n_clusters": 2, "n_draws": 6, "warmup": 2, "n_chains": 1},
@@ -164,7 +164,7 @@ def test_a_cluster_leaves_no_trace(dask, kind):
 
 @pytest.mark.parametrize("kind", FITS)
 def test_the_cut_into_parts_leaves_no_trace(dask, parts, kind):
-    number = 5 if kind == "expected" else 2
+    number = 5 if kind == "estimated" else 2
     found = fit(parts[number], kind, executor=dask)
     assert_same(found, wanted(kind))
     assert found.items.tolist() == wanted(kind).items.tolist()
@@ -390,7 +390,7 @@ def test_a_worker_is_killed_that_writes(dask, client, parts, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["expected", "mcmc"])
+@pytest.mark.parametrize("kind", ["estimated", "mcmc"])
 def test_a_worker_is_killed_that_has_read_parts(dask, client, parts, kind):
     kill = Once(lambda: kill_one(client))
     assert_same(fit(parts[5], kind, executor=dask, progress=kill), wanted(kind))

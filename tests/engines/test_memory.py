@@ -16,7 +16,7 @@ FITS = {
     "pseudo": (RANKINGS, {"method": "pseudo", "alpha": 3}),
     "balanced": (RANKINGS, {"method": "balanced"}),
     "mcmc": (RANKINGS, {"method": "mcmc"}),
-    "clicks": (CLICKS, {"update": "expected"}),
+    "clicks": (CLICKS, {"method": "matched"}),
     "clusters": (CLICKS, {"n_clusters": 2}),
     "auto": (CLICKS, {"n_clusters": "auto"}),
     "latent": (CLICKS, {"alpha": 4, "keep_latent": [0, 1]}),

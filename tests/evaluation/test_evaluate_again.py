@@ -13,7 +13,7 @@ from pseudomallows.evaluation.evaluate_again import evaluate_again
     ("method", "options"),
     [
         ("pseudo", {"alpha": 4.0, "n_draws": 30, "n_clusters": 2, "sigma": 0.5}),
-        ("pseudo", {"n_draws": 20, "update": "expected"}),
+        ("pseudo", {"n_draws": 20, "order": "v"}),
         ("mcmc", {"n_draws": 40, "thin": 1, "warmup": 30, "n_chains": 2, "keep_latent": ["u3"]}),
         ("balanced", {"alpha": 3.0, "n_draws": 30}),
         ("personal", {"ridge": 0.7, "nonnegative": False, "alpha": 3.0}),

@@ -32,7 +32,7 @@ ARRAYS += ("latent", "chain_memberships")
 SHORT = {"n_draws": 4, "warmup": 3, "thin": 1}
 FITS = {
     "sampled": ("clicks", {"alpha": 4, "keep_latent": [3, 5], **SHORT}),
-    "estimated": ("clicks", {"update": "expected", "n_chains": 2, **SHORT}),
+    "estimated": ("clicks", {"method": "pseudo", "n_chains": 2, **SHORT}),
     "balanced": ("partial", {"method": "balanced", **SHORT}),
     "mcmc": ("clicks", {"method": "mcmc", "n_chains": 2, **SHORT}),
     "matched": ("clicks", {"method": "matched", "n_chains": 2, "keep_latent": [3], **SHORT}),
@@ -43,10 +43,6 @@ FITS = {
     ),
     "full mcmc": ("full", {"method": "mcmc", "n_chains": 2, **SHORT}),
     "clusters": ("clicks", {"n_clusters": 2, "n_chains": 2, "refresh": 2, **SHORT}),
-    "expected clusters": (
-        "clicks",
-        {"n_clusters": 2, "refresh": 2, "update": "expected", "keep_latent": [7], **SHORT},
-    ),
     "ranked clusters": ("partial", {"n_clusters": 2, "refresh": 1, **SHORT}),
     "exact clusters": ("clicks", {"method": "mcmc", "n_clusters": 2, "n_chains": 1, **SHORT}),
     "own clusters": ("clicks", {"method": "mcmc", "n_clusters": 2, "divisions": "own", **SHORT}),

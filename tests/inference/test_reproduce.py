@@ -32,7 +32,6 @@ CASES = [
     (partial, {"method": "mcmc", "n_draws": 20, "thin": 2, "warmup": 30, "alpha": 2.5}),
     (partial, {"method": "pseudo", "n_draws": 20}),
     (clicks, {"method": "pseudo", "n_draws": 20, "order": "v"}),
-    (clicks, {"method": "pseudo", "n_draws": 20, "update": "expected"}),
     (clicks, {"method": "mcmc", "n_draws": 20, "keep_latent": ["user '3'", "user '5'"]}),
     (clicks, {"method": "personal", "calibrate": False, "nonnegative": False}),
 ]

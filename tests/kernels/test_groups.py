@@ -93,14 +93,6 @@ def test_users_draw_both_groups_and_keep_them_apart():
     assert (np.sort(kept, axis=1) == np.arange(1, 6)).all()
 
 
-def test_counts_of_a_group_are_those_of_its_draws():
-    counts = np.zeros((5, 5), dtype=np.int64)
-    groups.count_group(3, groups.Group(5, 0.3, groups.UNIFORM), 4000, counts)
-    exact = np.array(naive.marginals(exact_law("uniform", 5, 0.3)))
-    assert np.abs(counts / 4000 - exact).max() < 0.04
-    assert (counts.sum(axis=0) == 4000).all()
-
-
 def chance_z_scores(order, lam, k, exact_lam):
     """Of the mean chances at `lam` against the exact ones at `exact_lam`."""
     sums, squares = np.zeros((2, 5))

@@ -3,7 +3,6 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.latent.clicks import ClickPopulation
-from pseudomallows.latent.expected_counts import ExpectedDraw, GroupTables
 from pseudomallows.latent.metropolis import MetropolisPopulation
 from pseudomallows.latent.paper import PseudoDraw
 from pseudomallows.latent.population import finish_draws
@@ -18,11 +17,6 @@ CLICKS = {0: [0, 3], 1: [1, 2, 4], 2: [4], 3: [3]}
 
 def clicks():
     return pm.Preferences.from_clicks(CLICKS, items=range(5))
-
-
-def expected_draw(population, consensus):
-    tables = GroupTables(0.4, "uniform", population.click_sizes, 5)
-    return ExpectedDraw(population, consensus, tables)
 
 
 DRAWS = {  # how each kind of draw begins, and whether it moves the consensus
@@ -46,10 +40,6 @@ DRAWS = {  # how each kind of draw begins, and whether it moves the consensus
         lambda consensus, number: PseudoDraw(
             ClickPopulation(clicks()), consensus, 2.0, 5, number, "uniform"
         ),
-        False,
-    ),
-    "expected": (
-        lambda consensus, number: expected_draw(ClickPopulation(clicks()), consensus),
         False,
     ),
 }

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import pseudomallows as pm
-from pseudomallows.kernels.groups import Group, count_group, sum_first_chances
+from pseudomallows.kernels.groups import Group, sum_first_chances
 from pseudomallows.kernels.look_up import Sources
 from pseudomallows.recommendations.recommend import COLUMNS, DIGITS, best_of_one
 from pseudomallows.recommendations.recommenders import paper
@@ -161,10 +161,7 @@ def reference_chances(size, lam, k, order, n_draws=150_000):
 @pytest.mark.parametrize("lam", [0.05, 0.4])
 def test_tables_of_the_paper_s_law_are_close_to_it(order, lam):
     size, k = 30, 5
-    counts = np.zeros((size, size), dtype=np.int64)
-    count_group(99, Group(size, lam, order), 100_000, counts)
     found = first_chances(size, lam, k, order)
-    assert np.abs(found - counts[:, :k].sum(axis=1) / 100_000).max() < 0.008  # of the counts
     expected = reference_chances(size, lam, k, order)
     assert np.abs(found - expected).max() < (0.003 if order == 0 else 0.005)
     assert found.sum() == pytest.approx(k, abs=0.02)

@@ -13,7 +13,7 @@ from ..files.write import check_table, write_table
 from ..inference.choose_distance import choose_distance
 from ..inference.fit import fit
 from ..inference.update import update
-from ..posteriors.names import DIVISIONS, ERROR_MODELS, UPDATES
+from ..posteriors.names import DIVISIONS, ERROR_MODELS
 from ..posteriors.save import load
 from ..preferences import Clicks
 from .arguments import (
@@ -161,11 +161,6 @@ def add_fit(adders: Any) -> None:
     add_model(parser)
     add_distance(parser, None)
     parser.add_argument(
-        "--update",
-        choices=UPDATES,
-        help="for pseudo on clicks: draw latent rankings, or take their mean, for millions",
-    )
-    parser.add_argument(
         "--errors",
         choices=ERROR_MODELS,
         help="of comparisons: none, or some are wrong (bernoulli if users contradict themselves)",
@@ -189,7 +184,7 @@ def fit_file(options: argparse.Namespace) -> int:
     check_out(options.out, options.file)
     if options.checkpoint and options.seed is None:
         raise ValueError("--checkpoint needs --seed, to recognise the fit when it continues")
-    more = {name: getattr(options, name) for name in ("update", "errors", "divisions")}
+    more = {name: getattr(options, name) for name in ("errors", "divisions")}
     more = {name: value for name, value in more.items() if value is not None}
     is_parts = options.dask is not None and Path(options.file).is_dir()
     prefs = Parts(options.file) if is_parts else read_data(options)

@@ -103,12 +103,12 @@ class Prices(Protocol):
 
 
 class RankTally:
-    """``counts[item, rank - 1]`` users, times `unit`, give an item that rank."""
+    """``counts[item, rank - 1]`` users give an item that rank."""
 
     is_proved = True  # `best` has the smallest distance
 
-    def __init__(self, prices: Prices, counts: Counts, unit: int = 1):
-        self._prices, self.counts, self._unit = prices, counts, unit
+    def __init__(self, prices: Prices, counts: Counts):
+        self._prices, self.counts = prices, counts
         self._costs: Counts | None = None
 
     @property
@@ -120,18 +120,12 @@ class RankTally:
     def costs(self) -> Counts:
         """``costs[item, rank - 1]``: distance, over all users, of that choice; made when asked."""
         if self._costs is None:
-            self._costs = self._whole(self._prices.costs(self.counts))
+            self._costs = self._prices.costs(self.counts)
         return self._costs
 
     def rank_sums(self) -> Counts:
         """Sum over the users of each item's rank less 1: the items in the order of mean ranks."""
-        return self._whole(self.counts @ np.arange(self.n_items))
-
-    def _whole(self, values: Any) -> Counts:
-        """In units of one user, to the nearest whole number."""
-        if self._unit == 1:
-            return np.asarray(values)
-        return np.asarray((values + self._unit // 2) // self._unit)
+        return np.asarray(self.counts @ np.arange(self.n_items))
 
     def add(self, rankings: Ranking, weights: Counts) -> None:
         """Add rankings, each as often as its weight says; a rank of 0 is not known, and skipped."""
@@ -142,11 +136,11 @@ class RankTally:
         """The tally of the same full rankings with other weights; see `Tally`."""
         counts = self.counts.copy()
         recount_ranks(rankings, before, after, counts)
-        return type(self)(self._prices, counts, self._unit)
+        return type(self)(self._prices, counts)
 
     def __add__(self, other: "RankTally") -> Self:
         """The users of both."""
-        return type(self)(self._prices, self.counts + other.counts, self._unit)
+        return type(self)(self._prices, self.counts + other.counts)
 
     def distance(self, consensus: Ranking) -> int:
         """Distance between all users and a consensus."""

@@ -165,20 +165,6 @@ def scan_free(stream, place, n_free, free, powers):
 
 
 @njit(cache=True, nogil=True)
-def count_group(seed, group, n_draws, counts):
-    """Add `n_draws` draws of a group to `counts[place, rank]`."""
-    size, lam, order = group
-    leaps = leap_tables(size, lam)
-    scratch, ranks = make_scratch(size), np.empty(size, dtype=np.int64)
-    stream = np.empty(1, dtype=np.uint64)
-    for draw in range(n_draws):
-        start_stream(seed, draw, size, stream)
-        draw_group(stream, size, order, leaps, scratch, ranks)
-        for place in range(size):
-            counts[place, ranks[place]] += 1
-
-
-@njit(cache=True, nogil=True)
 def sum_first_chances(seed, first, n_draws, group, k, sums, squares):
     """Add to `sums[place]`, over draws of a group, the chance of one of the first k ranks for the
     place when its turn comes, given the ranks that are free then; and to `squares` its square.
@@ -267,53 +253,6 @@ def split_by_clicks(ordering, clicked, clicked_items, other_items):
             other_items[n_others] = item
             n_others += 1
     return n_clicks
-
-
-@njit(cache=True, nogil=True)
-def count_positions(clicks, weights, consensus, firsts, counts):
-    """Add to `counts[firsts[size] + j, position]` the users with `size` clicks whose click j, in
-    the order of the consensus, has that position."""
-    positions = np.empty(len(consensus), dtype=np.int64)
-    for row in range(len(weights)):
-        mine = clicks_of(clicks, row)
-        size = len(mine)
-        for j in range(size):  # sorted as they come: users have few clicks
-            position, place = consensus[mine[j]] - 1, j
-            while place > 0 and positions[place - 1] > position:
-                positions[place] = positions[place - 1]
-                place -= 1
-            positions[place] = position
-        for j in range(size):
-            counts[firsts[size] + j, positions[j]] += weights[row]
-
-
-@njit(cache=True, nogil=True)
-def add_expected(positions, ordering, of_clicked, of_others, clicked_scale, other_scale, counts):
-    """Add to `counts[item, rank]` what the tables of two groups say of users of one size, each
-    times its scale.
-
-    `positions[j, p]` are the users whose click j is at position p. The item there has place j among
-    their clicks; it has place p - j among the others of users with j clicks before it, and none at
-    it: those whose click j - 1 lies before, less those whose click j does not lie after.
-    """
-    size, n_items = positions.shape
-    before = np.zeros(size + 1)  # users whose click j - 1 lies before the position; at first all
-    before[0] = positions[0].sum()
-    for p in range(n_items):
-        line = counts[ordering[p]]
-        for j in range(size + 1):
-            here = float(positions[j, p]) if j < size else 0.0
-            if here > 0.0:
-                times = here * clicked_scale
-                for rank in range(size):
-                    line[rank] += times * of_clicked[j, rank]
-            users = before[j] - (before[j + 1] + here if j < size else 0.0)
-            if users > 0.0:
-                times = users * other_scale
-                for rank in range(n_items - size):
-                    line[size + rank] += times * of_others[p - j, rank]
-        for j in range(size):
-            before[j + 1] += positions[j, p]
 
 
 @njit(cache=True, nogil=True)

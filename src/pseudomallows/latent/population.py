@@ -32,7 +32,7 @@ class Population(ABC):
     mean_ranks: NDArray[np.float64]  # or any numbers that rank the items likewise
     row_weights: Counts  # of the rows that say anything
     row_numbers: Counts  # of the first user of each of them; streams go by these
-    click_sizes: "SizeCounts"  # of clicks, also of the users from whom these were selected
+    click_sizes: Counts  # all numbers of clicks, also of the users from whom these were selected
     rows_at_once = BLOCK // 2  # in a task that finds the likelihood of each row
     sums_out = True  # are latent rankings summed out where alpha and labels move?
     how_latent = "drawn anew in each sweep, exactly"  # are latent rankings; for the report
@@ -231,14 +231,6 @@ class LocalPopulation(Population):
             return known, self.n_users + int((~informative[: user + 1]).sum()), None
         row = int(informative[:user].sum())
         return known, int(self.row_numbers[row]), row
-
-
-@dataclass(frozen=True)
-class SizeCounts:
-    """``users[place]`` users have ``sizes[place]`` clicks; sizes rise."""
-
-    sizes: Counts
-    users: Counts
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,6 @@ def _sharded(prefs: Preferences, distance: str) -> type[ShardedPopulation]:
 
 def make_click_law(population: Population, distance: str) -> ClickLaw:
     """The law of clicks that adds up over the clicked items, on which chains run."""
-    sizes, executor = population.click_sizes.sizes, population.executor
+    sizes, executor = population.click_sizes, population.executor
     law: ClickLaw = CLICK_LAWS[distance](population.n_items, sizes, executor)
     return law

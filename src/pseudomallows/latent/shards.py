@@ -19,7 +19,7 @@ from ..engines.executors import Executor, RemoteExecutor, Threads, is_remote
 from ..files.parquet_parts import Parts, item_names, load_part
 from ..preferences import Clicks, Preferences, SizeTable
 from .clicks import ClickPopulation
-from .population import Population, SizeCounts, check_informative
+from .population import Population, check_informative
 
 SHARDS_EACH = 2  # for each worker, of clicks that are sent to them
 
@@ -37,7 +37,7 @@ class ShardedPopulation(Population):
         shards: Sequence[Any],
         weights: Sequence[Counts],
         numbers: Sequence[Counts],
-        sizes: SizeCounts,
+        sizes: Counts,
         n_items: int,
         executor: RemoteExecutor,
     ):
@@ -217,12 +217,11 @@ def open_parts(parts: Parts, executor: Executor | None) -> ShardedClicks:
     check_informative(np.array([firsts[-1] > 0]))
     used = [place for place, size in enumerate(sizes) if size]
     table = functools.reduce(SizeTable.plus, [part.table for part in sums])
-    informative = table.sizes < len(items)
     population = ShardedPopulation(
         [executor.submit(_number_part, loaded[place], firsts[place]) for place in used],
         [np.ones(sizes[place], dtype=np.int64) for place in used],
         [np.arange(firsts[place], firsts[place + 1]) for place in used],
-        SizeCounts(table.sizes[informative], table.users[informative]),
+        table.sizes[table.sizes < len(items)],
         len(items),
         executor,
     )

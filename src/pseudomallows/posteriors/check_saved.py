@@ -23,7 +23,6 @@ from .names import (
     GAPS,
     METHODS,
     STARTS,
-    UPDATES,
 )
 from .personal import FIRST_WINDOWS
 from .recency import UNITS
@@ -56,7 +55,6 @@ LEAST = {"n_draws": 1, "n_chains": 1, "n_clusters": 1, "warmup": 0, "thin": 1, "
 LEAST |= {"n_swaps": 1, "leap": 1, "n_moves": 1, "n_alpha_moves": 1}
 NAMED = {  # options that are names, and these names
     "augmentation": AUGMENTATIONS,
-    "update": UPDATES,
     "move": tuple(MOVES),
     "start": STARTS,
     "divisions": DIVISIONS,

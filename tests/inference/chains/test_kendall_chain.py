@@ -136,7 +136,7 @@ def test_the_log_posterior_is_that_of_its_draw():
 
 def mixture_of(rows, n_items, centers, alphas, prior, shares, rng):
     population = make_population(preferences(rows, n_items), pm.Threads(1), "kendall")
-    law = KendallLaw(n_items, population.click_sizes.sizes)
+    law = KendallLaw(n_items, population.click_sizes)
     proposals = MatchedProposals(n_moves=8)
     clusters = [
         MatchedCluster(np.array(center, dtype=np.int32), alpha, proposals, prior, rng)
@@ -342,7 +342,7 @@ def test_memberships_are_exact():
 def test_curves_are_sums_over_users(alpha):
     prefs = preferences(FIVE, 5, [1, 2, 3, 1, 1, 0, 4])
     population = make_population(prefs, None, "kendall")
-    law = KendallLaw(5, population.click_sizes.sizes)
+    law = KendallLaw(5, population.click_sizes)
     counts, places = np.zeros((1, 5), dtype=np.int64), law.groups.sizes.tolist()
     n_users = np.zeros(len(places), dtype=np.int64)
     for row, weight in zip(FIVE, prefs.weights, strict=True):

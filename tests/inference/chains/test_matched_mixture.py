@@ -257,7 +257,7 @@ def test_it_agrees_with_latent_rankings_drawn_one_by_one():
 def mixture_of(rows, n_items, centers, alphas, prior, rng, **options):
     """A chain where it stands, without users yet."""
     population = make_population(preferences(rows, n_items), pm.Threads(1))
-    tables = tables_of(n_items, tuple(population.click_sizes.sizes.tolist()))
+    tables = tables_of(n_items, tuple(population.click_sizes.tolist()))
     proposals = MatchedProposals()
     clusters = [
         MatchedCluster(np.array(center, dtype=np.int32), alpha, proposals, prior, rng)

@@ -43,8 +43,8 @@ def asked(n_draws=None, n_clusters=1, distance="footrule", needs_chain=False, **
         ("clicks", asked(n_clusters="auto"), "mcmc"),
         ("clicks", asked(n_chains=2), "mcmc"),
         ("clicks", asked(needs_chain=True), "mcmc"),
-        ("clicks", asked(update="expected"), "pseudo"),
-        ("clicks", asked(n_clusters="auto", update="expected"), "pseudo"),
+        ("clicks", asked(order="v"), "pseudo"),
+        ("clicks", asked(n_clusters="auto", order="v"), "pseudo"),
     ],
 )
 def test_the_best_method_that_has_the_options_is_chosen(kind, call, method):

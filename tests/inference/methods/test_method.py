@@ -96,7 +96,7 @@ def options_of(method, kind, n_clusters):
     if kind != "full":
         names |= {"keep_latent"}
     if kind == "clicks":
-        names |= {"order", "update"} if method == "pseudo" else set()
+        names |= {"order"} if method == "pseudo" else set()
         names |= {"augmentation"} if method == "mcmc" else set()
         names |= {"divisions"} if method in ("mcmc", "matched") and n_clusters > 1 else set()
         names |= {"n_swaps"} if method == "mcmc" and n_clusters == 1 else set()
@@ -162,7 +162,7 @@ def test_other_defaults():
     clicks = plan_of("mcmc", "clicks", 1).method
     assert (clicks.augmentation, clicks.n_swaps, clicks.keep_latent) == ("matched", 1, ())
     pseudo = plan_of("pseudo", "clicks", 2).method
-    assert (pseudo.order, pseudo.update, pseudo.share_prior) == ("uniform", "sampled", 1.0)
+    assert (pseudo.order, pseudo.share_prior) == ("uniform", 1.0)
     assert plan_of("balanced", "full", 1).method.weighted is True
 
 
@@ -256,7 +256,6 @@ BAD_VALUES = [  # method, kind, clusters, option, value, error, message
     ("pseudo", "full", 1, "sigma", np.inf, ValueError, "must be a finite number"),
     ("pseudo", "full", 1, "sigma", [1], TypeError, f"{NUMBER} [1]"),
     ("pseudo", "clicks", 1, "order", "V", ValueError, "one of 'uniform', 'v', 'top_bottom', got"),
-    ("pseudo", "clicks", 1, "update", 1, ValueError, "one of 'sampled', 'expected', got 1"),
     (
         "mcmc",
         "full",
@@ -312,7 +311,7 @@ def test_every_option_has_a_bad_value_in_the_table():
 
 
 NO_NONE = [  # options whose default is a value
-    *[("pseudo", "clicks", 2, name) for name in ("n_chains", "share_prior", "order", "update")],
+    *[("pseudo", "clicks", 2, name) for name in ("n_chains", "share_prior", "order")],
     *[("mcmc", "clicks", 1, name) for name in ("start", "augmentation", "n_swaps")],
 ]
 

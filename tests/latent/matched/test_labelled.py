@@ -26,7 +26,7 @@ def users_of(prefs=None, executor=None):
     if prefs is None:
         prefs = pm.Preferences.from_clicks(dict(enumerate(CLICKS)), items=range(5))
     population = make_population(prefs, executor or pm.Threads(1))
-    tables = MatchedTables(population.n_items, population.click_sizes.sizes)
+    tables = MatchedTables(population.n_items, population.click_sizes)
     return LabelledUsers(population, tables, 3)
 
 

@@ -35,7 +35,7 @@ def preferences(rows=CLICKS, weights=None, n_items=5):
 
 def users_of(prefs, n_clusters=1, executor=None):
     population = make_population(prefs, executor or pm.Threads(1))
-    tables = MatchedTables(population.n_items, population.click_sizes.sizes)
+    tables = MatchedTables(population.n_items, population.click_sizes)
     return MatchedUsers(population, tables, n_clusters)
 
 

@@ -16,7 +16,6 @@ from ...distances.tallies import Ranking, Tally, rank_tally
 from ...distributions.pseudo import PseudoMallows
 from ...files.saved import Saved
 from ...kernels.streams import CHAIN, start_stream
-from ...latent.expected_counts import ExpectedDraw, GroupTables, check_tables
 from ...latent.kept.votes import VotePopulation
 from ...latent.paper import PseudoDraw
 from ...latent.population import Draw, DrawOrigin, Population
@@ -126,7 +125,6 @@ class PseudoMoves:
     weighted: bool = False
     sigma: float = 0.0
     order: str | None = None  # of the paper's law of latent rankings; None: they are drawn exactly
-    update: str = "sampled"  # or "expected": the counts of latent rankings, not drawn but expected
 
 
 class PseudoCluster(Cluster):
@@ -142,7 +140,6 @@ class PseudoCluster(Cluster):
     ):
         super().__init__(population, consensus, alpha, rng)
         self._moves = moves
-        self._tables: GroupTables | None = None
 
     def begin_draw(self) -> Draw:
         """Begin to draw the latent rankings: by the paper's law, or exactly."""
@@ -150,21 +147,9 @@ class PseudoCluster(Cluster):
         if order is None:
             return super().begin_draw()
         self.note_origin(order)
-        if self._moves.update == "expected":
-            return self._expect(order)
         return PseudoDraw(
             self.population, self.consensus, self.alpha, self.seed, self.n_sweeps, order
         )
-
-    def _expect(self, order: str) -> Draw:
-        """Expected counts, by tables that are kept while alpha stays."""
-        scale = self.alpha / self.population.n_items
-        if self._tables is None or self._tables.lam != scale:
-            sizes, n_items = self.population.click_sizes, self.population.n_items
-            check_tables(sizes.sizes, n_items)
-            self._tables = GroupTables(scale, order, sizes, n_items)
-            self._tables.make()
-        return ExpectedDraw(self.population, self.consensus, self._tables)
 
     def move(self, tally: Tally) -> None:
         """Draw the consensus, or choose by weight among draws, which is exact."""

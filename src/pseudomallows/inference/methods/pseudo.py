@@ -13,8 +13,6 @@ from ...distributions.orders import ORDERS
 from ...distributions.pseudo import PseudoMallows, WeightedDraws
 from ...latent.population import Population
 from ...posteriors.diagnostics import SLOW_ADVICE
-from ...posteriors.names import UPDATES
-from ...posteriors.posterior import Posterior
 from ...rankings import check_number, rank_randomly
 from ..chains.clusters import PseudoCluster, PseudoMoves
 from .method import Case, Method, Plan, clicks_only, one_of, option
@@ -89,14 +87,6 @@ class Pseudo(PseudoMethod):
         clicks_only,
         one_of(*ORDERS),
     )
-    update: str = option(
-        "sampled",
-        '"sampled" (default) draws the latent rankings of all users in each sweep, as Algorithm 5 '
-        'does; "expected" takes the mean over such draws, which is one pass of additions and right '
-        "for a million users.",
-        clicks_only,
-        one_of(*UPDATES),
-    )
 
     def check_distance(self, case: Case) -> None:
         """Algorithms 4 and 5, of clicks, are of the footrule."""
@@ -137,14 +127,7 @@ class Pseudo(PseudoMethod):
         """How a cluster moves: on clicks, by the paper's law of the latent rankings."""
         assert self.sigma is not None
         order = self.order if case.has_clicks else None
-        return PseudoMoves(sigma=self.sigma, order=order, update=self.update)
-
-    def stuck_chains(self, posterior: Posterior, population: Population, plan: Plan) -> list[int]:
-        """Without the noise of draws, a consensus may never move."""
-        if self.update != "expected" or plan.n_draws < 2:
-            return []
-        moved = posterior.consensus != posterior.consensus[:, :1]
-        return np.flatnonzero(~moved.any(axis=(1, 2, 3))).tolist()
+        return PseudoMoves(sigma=self.sigma, order=order)
 
     def advice(self, case: Case, is_own: bool) -> str:
         """Algorithm 5 is slow by its nature."""
