@@ -28,13 +28,13 @@ from matplotlib.lines import Line2D
 import paper
 import pseudomallows as pm
 from accuracy_rankings import exact_chain
+from metropolis import MetropolisPopulation
 from pseudomallows.distributions.datasets import Simulation
 from pseudomallows.evaluation.baselines import most_clicked
 from pseudomallows.evaluation.figures import calibrate
 from pseudomallows.inference.chains.clusters import PseudoCluster, PseudoMoves
 from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.latent.clicks import ClickPopulation
-from pseudomallows.latent.metropolis import MetropolisPopulation
 from pseudomallows.rankings import rank_randomly
 
 SIZE = {"n_users": 500, "n_items": 50, "mean_clicks": 5, "alphas": [1.0, 3.0, 5.0, 10.0]}
@@ -163,7 +163,7 @@ class Trial:
 
 def metropolis_chain(prefs: pm.Clicks, alpha: float, rng: np.random.Generator) -> Mixture:
     """The paper's opponent at its random start."""
-    population = MetropolisPopulation(prefs, THREAD, n_swaps=1)
+    population = MetropolisPopulation(prefs, THREAD)
     options = {"move": "leap_and_shift", "n_moves": 1, "start": "random"}
     return exact_chain(prefs, population, alpha, rng, **options)
 
@@ -179,7 +179,7 @@ def count_latent(
     chances = np.zeros((prefs.n_users, prefs.n_items))
     for _ in range(n_steps // KEEP):
         sweeps(chain, KEEP, 0)
-        latent = chain.clusters[0].population._latent  # `latent_of` would also make exact draws
+        latent = chain.clusters[0].population.latent
         chances += (latent > n_clicks) & (latent <= n_clicks + k)
         draws.append(chain.consensus[0])
     chances /= len(draws)

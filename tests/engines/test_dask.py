@@ -708,8 +708,6 @@ def test_what_a_cluster_does_not_do(dask, parts):
         pm.recommend(wanted("sampled"), executor=dask)
     with pytest.raises(TypeError, match="evaluate does not run on Dask workers"):
         pm.evaluate(prefs, method="pseudo", hide=1, executor=dask)
-    with pytest.raises(TypeError, match="'metropolis' does not run on Dask workers"):
-        pm.fit(prefs, "mcmc", augmentation="metropolis", executor=dask)
     with pytest.raises(ValueError, match="keep_latent does not work with Dask workers"):
         pm.fit(prefs, "pseudo", alpha=3, keep_latent=["u003"], executor=dask)
     with pytest.raises(TypeError, match="recommendations are for parts"):

@@ -634,6 +634,4 @@ def test_what_cannot_be_saved(file):
         pm.fit(data("clicks"), "personal", rng=1, checkpoint=file)
     with pytest.raises(ValueError, match=r"needs a generator of PCG64, .* got MT19937"):
         fit("sampled", checkpoint=file, rng=np.random.Generator(np.random.MT19937(1)))
-    with pytest.raises(ValueError, match=r"'metropolis'.* cannot be saved"):
-        fit("mcmc", checkpoint=file, augmentation="metropolis")
     assert not any(file.parent.iterdir())

@@ -3,7 +3,6 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.latent.clicks import ClickPopulation
-from pseudomallows.latent.metropolis import MetropolisPopulation
 from pseudomallows.latent.paper import PseudoDraw
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.latent.rankings import RankingPopulation
@@ -30,12 +29,6 @@ DRAWS = {  # how each kind of draw begins, and whether it moves the consensus
         lambda consensus, number: ClickPopulation(clicks()).begin_draw(consensus, 2.0, 5, number),
         True,
     ),
-    "metropolis": (
-        lambda consensus, number: MetropolisPopulation(clicks()).begin_draw(
-            consensus, 2.0, 5, number
-        ),
-        False,
-    ),
     "paper": (
         lambda consensus, number: PseudoDraw(
             ClickPopulation(clicks()), consensus, 2.0, 5, number, "uniform"
@@ -57,9 +50,8 @@ def test_a_draw_does_not_change_the_consensus_it_is_given(kind):
     assert any(moved) == moves
 
 
-@pytest.mark.parametrize("make", [ClickPopulation, MetropolisPopulation])
-def test_the_method_draw_changes_nothing_either(make):
-    given, population = CONSENSUS.copy(), make(clicks())
+def test_the_method_draw_changes_nothing_either():
+    given, population = CONSENSUS.copy(), ClickPopulation(clicks())
     for number in range(20):
         population.draw(given, 2.0, 5, number)
     assert (given == CONSENSUS).all()

@@ -28,8 +28,8 @@ from .methods.mcmc import contradictions_of
 from .run import Run
 
 UNSAVED = (
-    "a chain that keeps latent rankings (augmentation='metropolis', or users known in part by a "
-    "distance without an exact law) cannot be saved in a checkpoint: leave it out"
+    "a chain that keeps latent rankings (of users known in part, by a distance without an exact "
+    "law) cannot be saved in a checkpoint: leave it out"
 )
 
 
@@ -122,8 +122,6 @@ class Call:
         """The checkpoint, if there is to be one."""
         if checkpoint is None:
             return None
-        if plan.settings().get("augmentation") == "metropolis":
-            raise ValueError(UNSAVED)
         return Checkpoint(checkpoint, describe_call(self.prefs, plan.call(), self.rng))
 
     def begin(self, plan: Plan) -> Run:

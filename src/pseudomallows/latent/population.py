@@ -173,11 +173,6 @@ class Population(ABC):
         """For the settings of a posterior: what is worth knowing of how the users were treated."""
         return {}
 
-    @property
-    def exact(self) -> "Population":
-        """The same users, their latent rankings drawn exactly."""
-        return self
-
 
 class LocalPopulation(Population):
     """The rows are at hand."""

@@ -52,7 +52,7 @@ FLAGS = (  # among the options
 )
 STARTS_FIELDS = ("n_starts", "gap", "rand_index", "same_users")  # of starts that are compared
 LEAST = {"n_draws": 1, "n_chains": 1, "n_clusters": 1, "warmup": 0, "thin": 1, "refresh": 1}
-LEAST |= {"n_swaps": 1, "leap": 1, "n_moves": 1, "n_alpha_moves": 1}
+LEAST |= {"leap": 1, "n_moves": 1, "n_alpha_moves": 1}
 NAMED = {  # options that are names, and these names
     "augmentation": AUGMENTATIONS,
     "move": tuple(MOVES),

@@ -6,7 +6,7 @@ compares.
 
 CALIBRATIONS = ("last", "cut", "random")  # which clicks a personal fit hides inside
 METHODS = ("pseudo", "balanced", "mcmc", "matched", "personal")
-AUGMENTATIONS = ("matched", "exact", "metropolis")
+AUGMENTATIONS = ("matched", "exact")
 GAPS = ("auto", "equal", "free")  # between the neighbours of a consensus from votes
 STARTS = ("dispersed", "map", "random")  # of the chains of one consensus
 DIVISIONS = ("auto", "shared", "own")  # of the users, by the chains of several clusters of clicks

@@ -99,7 +99,6 @@ def options_of(method, kind, n_clusters):
         names |= {"order"} if method == "pseudo" else set()
         names |= {"augmentation"} if method == "mcmc" else set()
         names |= {"divisions"} if method in ("mcmc", "matched") and n_clusters > 1 else set()
-        names |= {"n_swaps"} if method == "mcmc" and n_clusters == 1 else set()
     return names
 
 
@@ -160,7 +159,7 @@ def test_insertions_are_for_ulam_only():
 
 def test_other_defaults():
     clicks = plan_of("mcmc", "clicks", 1).method
-    assert (clicks.augmentation, clicks.n_swaps, clicks.keep_latent) == ("matched", 1, ())
+    assert (clicks.augmentation, clicks.keep_latent) == ("matched", ())
     pseudo = plan_of("pseudo", "clicks", 2).method
     assert (pseudo.order, pseudo.share_prior) == ("uniform", 1.0)
     assert plan_of("balanced", "full", 1).method.weighted is True
@@ -277,8 +276,7 @@ BAD_VALUES = [  # method, kind, clusters, option, value, error, message
         ValueError,
         "'auto', 'shared', 'own', got 'each'",
     ),
-    ("mcmc", "clicks", 1, "augmentation", "x", ValueError, "'exact', 'metropolis', got 'x'"),
-    ("mcmc", "clicks", 1, "n_swaps", 0, ValueError, "must be 1 or more, got 0"),
+    ("mcmc", "clicks", 1, "augmentation", "x", ValueError, "'matched', 'exact', got 'x'"),
     ("mcmc", "votes", 1, "gaps", "wide", ValueError, "one of 'auto', 'equal', 'free', got 'wide'"),
     ("mcmc", "votes", 1, "errors", "some", ValueError, "'bernoulli', 'logistic', got 'some'"),
     ("mcmc", "votes", 1, "theta_prior", 1, TypeError, "must be two numbers above 0, got 1"),
@@ -312,7 +310,7 @@ def test_every_option_has_a_bad_value_in_the_table():
 
 NO_NONE = [  # options whose default is a value
     *[("pseudo", "clicks", 2, name) for name in ("n_chains", "share_prior", "order")],
-    *[("mcmc", "clicks", 1, name) for name in ("start", "augmentation", "n_swaps")],
+    *[("mcmc", "clicks", 1, name) for name in ("start", "augmentation")],
 ]
 
 

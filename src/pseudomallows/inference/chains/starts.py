@@ -37,10 +37,10 @@ def start_consensus(population: Population, alpha: float, rng: np.random.Generat
     """
     if population.is_full:
         return population.known.best()
-    consensus, users = rank_randomly(population.mean_ranks, rng), population.exact
+    consensus = rank_randomly(population.mean_ranks, rng)
     seed = int(rng.integers(2**63))
     for number in range(N_DRAWS):
-        consensus = users.draw(consensus, alpha, seed, number).tally.best()
+        consensus = population.draw(consensus, alpha, seed, number).tally.best()
     return consensus
 
 

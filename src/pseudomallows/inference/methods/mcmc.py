@@ -7,20 +7,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...distances.tallies import Ranking
-from ...engines.executors import Executor, check_local
+from ...engines.executors import Executor
 from ...latent.kept.errors import MODELS, THETA_PRIOR
 from ...latent.kept.votes import VotePopulation
-from ...latent.metropolis import MetropolisPopulation
-from ...latent.population import Population, check_informative
+from ...latent.population import Population
 from ...latent.registry import CLICK_LAWS, make_population
 from ...posteriors.diagnostics import describe_contradictions
 from ...posteriors.names import AUGMENTATIONS, ERROR_MODELS, GAPS
 from ...posteriors.posterior import Posterior
-from ...preferences import Clicks, Preferences
+from ...preferences import Preferences
 from ...rankings import rank_randomly
 from ..chains.clusters import ExactCluster, FreeCluster, Proposals
 from ..chains.starts import best_alpha, start_consensus, start_elsewhere
-from .method import Case, Plan, above_0, clicks_only, count, one_of, option, pairs_only
+from .method import Case, Plan, above_0, clicks_only, one_of, option, pairs_only
 from .sampler import Sampler
 
 LEAST_DRAWS, ROOM = 10, 2**29  # draws of a chain, and bytes of all, of a huge catalogue
@@ -55,10 +54,6 @@ def check_consistent(prefs: Preferences) -> None:
         )
 
 
-def _one_cluster_of_clicks(case: Case) -> bool:
-    return clicks_only(case) and not case.has_clusters
-
-
 @dataclass(frozen=True, kw_only=True)
 class Mcmc(Sampler):
     """Metropolis steps on the consensus and on alpha. For clicks, stretches of them on the matched
@@ -70,18 +65,10 @@ class Mcmc(Sampler):
 
     augmentation: str = option(
         "matched",
-        'Latent rankings: "matched" (default) sums them out; "exact" draws them in each sweep; '
-        '"metropolis", for one cluster, is the paper\'s opponent.',
+        'Latent rankings: "matched" (default) sums them out; "exact" draws them in each sweep.',
         clicks_only,
         one_of(*AUGMENTATIONS),
     )
-    n_swaps: int = option(
-        1,
-        'With augmentation="metropolis": proposals for each user and sweep.',
-        _one_cluster_of_clicks,
-        count(),
-    )
-
     errors: str | None = option(
         None,
         'Wrong comparisons: "none" (default where no user contradicts themselves), "bernoulli" '
@@ -108,8 +95,6 @@ class Mcmc(Sampler):
 
     def other_defaults(self, case: Case) -> dict[str, Any]:
         """Proposals and prior by the number of items; errors, if users contradict themselves."""
-        if self.augmentation == "metropolis" and case.has_clusters:
-            raise ValueError("augmentation='metropolis' is for one cluster: use 'matched'")
         errors = self.errors or ("bernoulli" if case.is_contradictory else "none")
         return super().other_defaults(case) | {"errors": errors}
 
@@ -148,23 +133,18 @@ class Mcmc(Sampler):
                 f"gaps={self.gaps!r} is for votes, one comparison a person, with "
                 "distance='kendall': leave gaps out"
             )
-        if self.augmentation != "metropolis" or self.distance != "footrule":
-            if self.errors == "none":
-                check_consistent(prefs)
-            errors = MODELS[self.errors or "none"](prefs.n_items, self.theta_prior)
-            made = make_population(prefs, executor, self.distance, errors)
-            if not isinstance(made, VotePopulation):
-                return made
-            if self.errors not in (None, "none"):
-                raise ValueError(
-                    f"errors={self.errors!r} looks the same as disagreement where each person "
-                    "compares one pair: leave errors out"
-                )
-            return made.with_gaps(self.gaps)
-        check_local(executor, "augmentation='metropolis'")
-        check_informative(prefs.is_informative)
-        assert isinstance(prefs, Clicks)  # others do not have the option
-        return MetropolisPopulation(prefs, executor, self.n_swaps)
+        if self.errors == "none":
+            check_consistent(prefs)
+        errors = MODELS[self.errors or "none"](prefs.n_items, self.theta_prior)
+        made = make_population(prefs, executor, self.distance, errors)
+        if not isinstance(made, VotePopulation):
+            return made
+        if self.errors not in (None, "none"):
+            raise ValueError(
+                f"errors={self.errors!r} looks the same as disagreement where each person "
+                "compares one pair: leave errors out"
+            )
+        return made.with_gaps(self.gaps)
 
     def first_cluster(
         self, population: Population, plan: Plan, rng: np.random.Generator, number: int = 0

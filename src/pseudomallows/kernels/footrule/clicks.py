@@ -7,9 +7,8 @@ others with the rest. lam is alpha / n_items.
 import numpy as np
 from numba import njit
 
-from ..chain import accepts
 from ..click_rows import clicks_of
-from ..streams import below, start_user
+from ..streams import start_user
 from .matching import BOTH, ITEM, RANK, Sums, draw_matching, sum_matchings, walk_weights
 
 
@@ -63,27 +62,3 @@ def draw_click_users(streams, clicks, consensus, lam, partners, counts, kept):
                 if len(kept):
                     kept[row, item] = rank
         clicked[mine] = False
-
-
-@njit(cache=True, nogil=True)
-def swap_users(streams, clicks, consensus, lam, n_swaps, latent, counts):
-    """Metropolis steps on the latent rankings, as in the paper, and their `counts`.
-
-    Each step exchanges the ranks of two items, both clicked or both not, of one user.
-    """
-    n_items = len(consensus)
-    stream, clicked = np.empty(1, dtype=np.uint64), np.zeros(n_items, dtype=np.bool_)
-    for row in range(len(latent)):
-        start_user(streams, row, 0, stream)
-        mine, ranks = clicks_of(clicks, row), latent[row]
-        clicked[mine] = True
-        for _ in range(n_swaps):
-            one, other = below(stream, n_items), below(stream, n_items)
-            if one != other and clicked[one] == clicked[other]:
-                change = abs(ranks[one] - consensus[other]) + abs(ranks[other] - consensus[one])
-                change -= abs(ranks[one] - consensus[one]) + abs(ranks[other] - consensus[other])
-                if accepts(stream, -lam * change):
-                    ranks[one], ranks[other] = ranks[other], ranks[one]
-        clicked[mine] = False
-        for item in range(n_items):
-            counts[item, ranks[item] - 1] += 1
