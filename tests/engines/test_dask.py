@@ -171,9 +171,8 @@ def test_the_cut_into_parts_leaves_no_trace(dask, parts, kind):
     assert len(found.users) == found.clicks.n_users == 0
 
 
-def test_users_of_a_large_catalogue_who_move_leave_no_trace(dask, parts, monkeypatch):
+def test_a_large_catalogue_leaves_no_trace(dask, parts, monkeypatch):
     monkeypatch.setattr(kendall_clicks, "LARGE", 5)
-    monkeypatch.setattr(kendall_clicks, "SPARSE", 5)
     alone = fit(make_clicks(), "kendall clusters", executor=pm.Threads(1))
     assert not np.array_equal(alone.consensus, wanted("kendall clusters").consensus)
     assert_same(fit(make_clicks(), "kendall clusters", executor=dask), alone)

@@ -93,7 +93,6 @@ class ClickLaw(Protocol):
     evidence_shape: tuple[int, ...]  # of a tally
     usual_moves: int | None  # of a sweep; None: the warmup finds out
     alpha_steps: int | None  # in a move of a cluster; None: as many as are usual
-    moves_users: bool  # from cluster to cluster together with the places of what they clicked?
     is_linear: bool  # are the log weights to be taken as a multiple of the rank?
 
     @property

@@ -25,7 +25,6 @@ from .shards import ShardedPopulation
 LEAST_ROUNDS, MOST_ROUNDS = 2, 6  # of swaps at all scales in a sweep
 ROOMY = 300_000  # items and rounds that take no time
 LARGE, MOST_CLICKS = 20_000, 2**22  # items from which equals are dealt, if none has more clicks
-SPARSE = 3000  # items from which users move together with the places of what they clicked
 LARGE_STEPS = 20  # of alpha in a move then, which take no time beside it
 
 Floats = NDArray[np.float64]
@@ -41,7 +40,6 @@ class KendallLaw:
         self.groups = SizeGroups(sizes, np.zeros(len(sizes), dtype=np.int64))
         self.evidence_shape: tuple[int, ...] = (n_items,)
         self.is_linear = n_items > LARGE  # always, but few items keep the bits that they had
-        self.moves_users = n_items > SPARSE
         self.alpha_steps = LARGE_STEPS if n_items > LARGE else None
         n_rounds = min(MOST_ROUNDS, max(LEAST_ROUNDS, ROOMY // n_items))
         self.usual_moves: int | None = n_rounds * n_items * kernels.n_scales(n_items) // 2

@@ -12,13 +12,10 @@ from scipy import stats
 import naive
 import pseudomallows as pm
 from helpers import p_value
-from pseudomallows.inference.chains.homes import Homes
 from pseudomallows.inference.chains.matched_cluster import MatchedCluster, MatchedProposals
 from pseudomallows.inference.chains.matched_mixture import MatchedMixture
 from pseudomallows.inference.priors import default_prior
-from pseudomallows.latent import kendall_clicks
 from pseudomallows.latent.kendall_clicks import KendallLaw, KendallTally
-from pseudomallows.latent.matched import users as matched_users
 from pseudomallows.latent.registry import make_population
 
 FOUR = ((0,), (0, 1), (1, 2), (0, 1, 2), (3,), (0, 2))
@@ -160,7 +157,7 @@ def draw_labels(mixture):
     return mixture._users.draw_labels(mixture.matched_laws(), mixture._next_draw())
 
 
-def p_value_of_ends(alpha, n_draws=3000, homes=None):
+def p_value_of_ends(alpha, n_draws=3000):
     """From the exact posterior by one sweep: which centers, and who is together, apart."""
     rng, law = np.random.default_rng(5), mixture_law()
     places, ends = list(law), []
@@ -169,7 +166,6 @@ def p_value_of_ends(alpha, n_draws=3000, homes=None):
         shares = rng.dirichlet(SHARE_PRIOR + np.bincount(labels, minlength=2))
         mixture = mixture_of(TINY, 3, centers, [alpha] * 2, None, shares, rng)
         mixture.begin(np.array(labels, dtype=np.int32))
-        mixture.homes = homes
         mixture.sweep(adapt=False)
         ends.append(key_of(mixture.consensus.tolist(), draw_labels(mixture).tolist()))
     exact = {}
@@ -196,80 +192,6 @@ def test_a_sweep_of_clusters_leaves_the_exact_posterior_as_it_is():
 
 def test_a_sweep_of_clusters_at_another_alpha_does_not():
     assert p_value_of_ends(2 * ALPHA) < 1e-4
-
-
-TOGETHER = np.full((4, 2), (0.97, 0.03), dtype=np.float32)
-CHANCES = np.array([[0.7, 0.3], [0.2, 0.8], [0.5, 0.5], [0.9, 0.1]], dtype=np.float32)
-
-
-class Careless(Homes):
-    """Forgets that it tries some clusters more often than others."""
-
-    def _log_chance(self, row, cluster):
-        return 0.0
-
-
-@pytest.mark.parametrize("most", [1, 50])  # of the users who would move
-def test_users_who_move_with_their_items_leave_the_exact_posterior_as_it_is(monkeypatch, most):
-    monkeypatch.setattr(kendall_clicks, "LARGE", 2)
-    monkeypatch.setattr(matched_users, "MOST_MOVERS", most)
-    assert p_value_of_ends(ALPHA, homes=Homes(TOGETHER)) > 1e-4
-
-
-def test_users_who_move_by_chances_that_nobody_corrects_do_not(monkeypatch):
-    monkeypatch.setattr(kendall_clicks, "LARGE", 2)
-    assert p_value_of_ends(ALPHA, homes=Careless(TOGETHER)) < 1e-4
-
-
-def test_users_try_clusters_by_their_chances():
-    homes, rng = Homes(np.repeat(CHANCES, 2000, axis=0)), np.random.default_rng(3)
-    tried = np.array([np.bincount(part, minlength=2) for part in homes.draw(rng).reshape(4, -1)])
-    assert (stats.chisquare(tried, 2000 * CHANCES, axis=1).pvalue > 1e-4).all()
-    assert stats.chisquare(tried[0], 2000 * CHANCES[1]).pvalue < 1e-8
-
-
-def test_homes_are_where_all_other_users_put_a_user(monkeypatch):
-    """Whatever label the user has now."""
-    monkeypatch.setattr(kendall_clicks, "LARGE", 2)
-    rows = ((0, 1), (0, 1), (0, 2), (0, 1), (4, 5), (4, 5), (3, 4), (4, 5), (4, 2))
-    centers = [np.arange(1, 7), np.arange(6, 0, -1)]
-    shares, rng = np.full(2, 0.5), np.random.default_rng(1)
-    mixture = mixture_of(rows, 6, centers, [6.0, 6.0], None, shares, rng)
-    for label in (0, 1):
-        labels = np.array([0, 0, 0, 0, 1, 1, 1, 1, label], dtype=np.int32)
-        mixture.begin(labels)
-        found = Homes.find(mixture._users, mixture.matched_laws(), labels, mixture.clusters)
-        assert found.chances.argmax(axis=1).tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 1]
-        assert found.chances.sum(axis=1) == pytest.approx(np.ones(9), abs=1e-5)
-
-
-def catalogue_with_a_stray(n_items=4000, n_users=1000):
-    """Two clusters with a Zipf order of their own; the last user clicked the first items of cluster
-    1, and others that nobody else did."""
-    rng, sums = np.random.default_rng(1), np.cumsum(1 / np.arange(1, n_items - 9))
-    orders = [rng.permutation(n_items - 10) for _ in range(2)]
-    labels = rng.integers(2, size=n_users).astype(np.int32)
-    drawn = np.searchsorted(sums, rng.random((n_users, 12)) * sums[-1])
-    rows = [set(orders[k][each].tolist()) for k, each in zip(labels, drawn, strict=True)]
-    return [*rows, {*orders[1][:4].tolist(), *range(n_items - 10, n_items)}], [*labels, 1]
-
-
-def test_a_user_whose_own_clicks_hold_them_in_a_wrong_cluster_finds_home():
-    rows, truth = catalogue_with_a_stray()
-    centers, rng = [np.arange(1, 4001)] * 2, np.random.default_rng(2)
-    mixture = mixture_of(rows, 4000, centers, [12.0] * 2, default_prior(4000), [0.5] * 2, rng)
-    mixture.begin(np.array([*truth[:-1], 0], dtype=np.int32))
-    for cluster in mixture.clusters:
-        cluster.climb()
-    mixture.wander(20, 2 * mixture.law.usual_moves, adapt=False)
-    assert draw_labels(mixture)[-1] == 0  # draws of labels alone would keep the user there
-    mixture.find_homes()
-    assert mixture.homes.chances[-1, 1] > 0.99
-    mixture.wander(2, mixture.law.usual_moves, adapt=False)
-    labels = draw_labels(mixture)
-    assert labels[-1] == 1
-    assert (labels == truth).mean() > 0.99
-    assert sum(cluster.tally.n_users.sum() for cluster in mixture.clusters) == len(rows)
 
 
 def statistics(mixture, rows):

@@ -108,7 +108,6 @@ def test_a_posterior_comes_back_whole_and_answers_the_same(n_clusters, tmp_path)
 def of_large_catalogue(monkeypatch, prefs, **options):
     with monkeypatch.context() as patch:
         patch.setattr(kendall_clicks, "LARGE", 5)
-        patch.setattr(kendall_clicks, "SPARSE", 5)
         return quietly(prefs, **options)
 
 
@@ -190,7 +189,6 @@ def test_an_update_is_a_fit_of_all_clicks():
 
 def test_an_update_of_clusters_of_a_large_catalogue_is_a_fit_of_all_clicks(monkeypatch):
     monkeypatch.setattr(kendall_clicks, "LARGE", 5)
-    monkeypatch.setattr(kendall_clicks, "SPARSE", 5)
     prefs, labels = clicks_of(400, 10, [30.0, 40.0], seed=5)
     old = quietly(prefs.take(np.arange(300)), n_clusters=2, n_draws=100, warmup=20)
     new = old.update(prefs.take(np.arange(300, 400)).rename(users=range(300, 400)), rng=7)

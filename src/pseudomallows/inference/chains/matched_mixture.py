@@ -32,7 +32,6 @@ from ...latent.matched.users import (
 from ...latent.population import Population
 from ...rankings import MAX_ALPHA
 from .clustered import MAX_SWEEPS, Clustered
-from .homes import Homes
 from .matched_cluster import N_STEPS_ALONE, MatchedCluster, Place, Snapshot
 
 LEAST_MOVES, MOST_MOVES = 1.0, 200.0  # swaps of a cluster before a correction, for each item
@@ -73,7 +72,6 @@ class MatchedMixture(Clustered[MatchedCluster]):
         self._seed = int(rng.integers(2**63))
         self._users = MatchedUsers(population, law, len(self.clusters))
         self._reference: ClusterLaws | None = None
-        self.homes: Homes | None = None  # of users whose labels need more than draws
         self.values = UNKNOWN  # where the chain stands, if they are known
         self.n_sweeps = self.n_rounds = self._n_kept = 0
         self._rounds_each = float(self.least_rounds)  # of a sweep
@@ -173,8 +171,6 @@ class MatchedMixture(Clustered[MatchedCluster]):
                 self._n_kept += 1
             self.clusters = [self.clusters[number] for number in order]
             self.shares = self.shares[order]
-            if self.homes is not None and (np.diff(order) != 1).any():
-                self.homes = Homes(self.homes.chances[:, order])
 
     def _lengths(self) -> tuple[int, int]:
         """Rounds of a sweep, and the swaps of each cluster in a round."""
@@ -201,18 +197,8 @@ class MatchedMixture(Clustered[MatchedCluster]):
 
     def draw_tallies(self) -> None:
         """The users draw labels by the matched law, and the clusters count them."""
-        drawn = (self.matched_laws(), self._next_draw())
-        if self.homes is None:
-            tallies, self._n_unlikely = self._users.draw(*drawn)
-            self._take_tallies(tallies)
-        else:
-            self.homes.draw_tallies(self._users, *drawn, self.clusters, self._rng)
-
-    def find_homes(self) -> None:
-        """From now on users may move with the places of what they clicked."""
-        if self.law.moves_users and self.n_clusters > 1:
-            self.begin(labels := self._labels_now())
-            self.homes = Homes.find(self._users, self.matched_laws(), labels, self.clusters)
+        tallies, self._n_unlikely = self._users.draw(self.matched_laws(), self._next_draw())
+        self._take_tallies(tallies)
 
     def _next_draw(self) -> LabelDraw:
         self.n_rounds += 1
@@ -414,8 +400,6 @@ class MatchedMixture(Clustered[MatchedCluster]):
         kept |= {"has_reference": int(self._reference is not None)}
         kept |= {"reference_ranks": laws.ranks, "reference_alphas": laws.alphas}
         kept |= {"rounds_each": self._rounds_each}
-        if self.homes is not None:
-            kept["homes"] = self.homes.chances
         return kept | self._users_to_save()
 
     def _users_to_save(self) -> dict[str, Any]:
@@ -445,8 +429,6 @@ class MatchedMixture(Clustered[MatchedCluster]):
         limits = (float(self.least_rounds), float(self.most_rounds))
         self._rounds_each = saved.number("rounds_each", *limits)
         self._resume_reference(saved)
-        if self.law.moves_users:
-            self.homes = Homes.resume(saved, (self.population.n_rows, self.n_clusters))
         self._resume_users(saved)
 
     def _resume_users(self, saved: Saved) -> None:

@@ -116,7 +116,6 @@ class MatchedStart:
         mixture.restore(Snapshot(last.consensus, last.alpha, last.shares, labels))
         if mixture.n_clusters > 1:
             mixture.wander(self._first_rounds, self._moves, adapt=True)
-            mixture.find_homes()
             mixture.count_anew()
         return mixture
 
@@ -200,7 +199,6 @@ class MatchedStart:
         else:
             found = guess.moved_to(self.population)
         self._wander(found, self._rounds(SETTLE_ROUNDS), report)
-        found.find_homes()
         found.count_anew()
         return found
 
@@ -324,7 +322,6 @@ class MatchedStart:
         for cluster, old in zip(mixture.clusters, other.clusters, strict=True):
             cluster.go_to(old.place)
             cluster.log_step = old.log_step
-        mixture.homes = other.homes
         mixture.wander(self._first_rounds, self._moves, adapt=True)
         mixture.count_anew()
         return mixture

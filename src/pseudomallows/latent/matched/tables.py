@@ -44,7 +44,6 @@ class MatchedTables:
     usual_moves: int | None = None
     alpha_steps: int | None = None
     is_linear = False
-    moves_users = False
 
     def __init__(self, n_items: int, sizes: Counts, executor: Executor | None = None):
         self.n_items, self.sizes = n_items, sizes

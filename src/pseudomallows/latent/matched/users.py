@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from ...distances.tallies import Counts, Ranking
 from ...engines.executors import BLOCK, blocks, is_alone, is_remote
 from ...kernels import matched as kernels
-from ...kernels.click_rows import clicks_of
 from ...kernels.footrule.likelihood import own_log_likelihoods
 from ...kernels.footrule.walks import Laws, Walks, make_walks
-from ...kernels.kendall.moves_of_users import add_own
 from ...kernels.streams import Streams
 from ..click_laws import ClickLaw, ClickTally, Floats, SizeGroups
 from ..clicks import ClickPopulation
@@ -24,7 +22,6 @@ from ..population import UNITS, Population, exact_sum, exact_sums
 N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on tasks
 ROWS_ALONE = 4096  # in a block, at least, of a chain that has one core to itself
 N_DRAW_BLOCKS = 2  # of rows that draw labels: that is quick, and the counts of each block add up
-MOST_MOVERS, MOST_CLICKS = 50, 256  # rows that are listed at a time, and the clicks of each
 FAR = 15.0  # a cluster so far below the best, by the matched law, adds nothing: 1e-7 of a user
 
 Labels = NDArray[np.int32]
@@ -78,16 +75,6 @@ class LabelDraw(NamedTuple):
     number: int
 
 
-class Mover(NamedTuple):
-    """A row that would rather have another label than it drew: its number, the label, the place of
-    its number of clicks in the list of all sizes, and the clicks."""
-
-    row: int
-    label: int
-    place: int
-    items: NDArray[np.int32]
-
-
 class Values(NamedTuple):
     """Log likelihoods of all users, their labels summed out: exact, and by the matched law."""
 
@@ -116,7 +103,7 @@ class MatchedUsers:
     def __init__(self, population: Population, law: ClickLaw, n_clusters: int):
         self.population, self.law, self.n_clusters = population, law, n_clusters
         self._places, self._slices = _cut(population, N_BLOCKS)
-        self._draw_places, self._draw_slices = _cut(population, N_DRAW_BLOCKS)
+        self._draw_places, _ = _cut(population, N_DRAW_BLOCKS)
         self._members: list[Any] = [None] * len(self._places)
 
     def tallies(self, labels: Labels) -> list[ClickTally]:
@@ -130,34 +117,6 @@ class MatchedUsers:
         tasks = [(*place, *shape, laws, draw) for place in self._draw_places]
         *parts, n_unlikely = zip(*self.population.executor.map(_draw_and_count, tasks), strict=True)
         return self._add_up(list(zip(*parts, strict=True))), sum(n_unlikely)
-
-    def draw_and_list(
-        self, laws: MatchedLaws, draw: LabelDraw, wanted: Labels, first: int
-    ) -> tuple[list[ClickTally], list[Mover]]:
-        """The same, and rows of one user whose label is not ``wanted[row]``: from the `first` row
-        on, and round to it."""
-        shape, n_rows = (self.law.groups, self.n_clusters), self.population.n_rows
-        tasks = [
-            (*place, *shape, laws, draw, wanted[rows], (first - rows.start) % n_rows, n_rows)
-            for place, rows in zip(self._draw_places, self._draw_slices, strict=True)
-        ]
-        found = list(self.population.executor.map(_draw_and_list, tasks))
-        listed = [
-            mover._replace(row=mover.row + rows.start)
-            for (*_, movers), rows in zip(found, self._draw_slices, strict=True)
-            for mover in movers
-        ]
-        listed.sort(key=lambda mover: (mover.row - first) % n_rows)
-        parts = [(counts, n_users) for counts, n_users, _ in found]
-        return self._add_up(parts), listed[:MOST_MOVERS]
-
-    def free_memberships(
-        self, laws: MatchedLaws, labels: Labels, changes: Floats
-    ) -> NDArray[np.float32]:
-        """``memberships[row, cluster]`` by laws in which the clicks of a user on their own cluster,
-        that of their label, have the ``changes[item, cluster]``."""
-        messages = [(laws, labels[rows], changes) for rows in self._slices]
-        return np.concatenate(self._map(_weigh_free, messages))
 
     def draw_labels(self, laws: MatchedLaws, draw: LabelDraw) -> Labels:
         """The labels of such a draw."""
@@ -285,18 +244,6 @@ def _draw_and_count(task: Any) -> tuple[Counts, Counts, int]:
     return *users.count(labels), int(is_unlikely.sum())
 
 
-def _draw_and_list(task: Any) -> tuple[Counts, Counts, list[Mover]]:
-    *where, laws, draw, wanted, first, n_rows = task
-    users = ClickedRows(*where)
-    labels = users.draw(users.matched_logs(laws), draw)
-    return *users.count(labels), users.list_movers(labels, wanted, first, n_rows)
-
-
-def _weigh_free(task: Any) -> NDArray[np.float32]:
-    *where, laws, labels, changes = task
-    return ClickedRows(*where).weigh_free(laws, labels, changes)
-
-
 def _sum_own(task: Any) -> list[int]:
     *where, laws, labels = task
     users = ClickedRows(*where)
@@ -365,29 +312,6 @@ class ClickedRows:
         labels = np.empty(self.n_rows, np.int32)
         kernels.draw_matched_labels(Streams(*draw, self._numbers, self.weights), logs, labels)
         return labels
-
-    def list_movers(self, labels: Labels, wanted: Labels, first: int, n_rows: int) -> list[Mover]:
-        """Rows of one user whose label is not the wanted one; see `MatchedUsers.draw_and_list`."""
-        is_small = (self.weights == 1) & (np.diff(self._clicks.starts) <= MOST_CLICKS)
-        rows = np.flatnonzero((labels != wanted) & is_small)
-        rows = rows[np.argsort((rows - first) % n_rows, kind="stable")][:MOST_MOVERS]
-        return [
-            Mover(
-                row,
-                int(labels[row]),
-                int(self._size_places[row]),
-                clicks_of(self._clicks, row).copy(),
-            )
-            for row in rows.tolist()
-        ]
-
-    def weigh_free(self, laws: MatchedLaws, labels: Labels, changes: Floats) -> NDArray[np.float32]:
-        """See `MatchedUsers.free_memberships`."""
-        logs = self.matched_logs(laws)
-        add_own(self._clicks, labels, changes, logs)
-        memberships = np.empty(logs.shape, dtype=np.float32)
-        kernels.weigh_logs(logs, np.empty(len(logs)), memberships)
-        return memberships
 
     def judge(self, rows: Counts, log_ratios: Floats, draw: LabelDraw) -> NDArray[np.bool_]:
         """Which of the labels that some rows have drawn are accepted?"""
