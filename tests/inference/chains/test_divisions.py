@@ -22,11 +22,18 @@ from pseudomallows.posteriors.judged import judge_draws
 from pseudomallows.posteriors.verdict import DIVISIONS_ADVICE, WITHIN_NOTE, judge
 from pseudomallows.recommendations.recommend import best_of_one
 from pseudomallows.recommendations.recommenders import kendall
-from pseudomallows.recommendations.recommenders.registry import chances_of
 from pseudomallows.web.models.summary import Summary
 
 ARRAYS = ("consensus", "alpha", "weights", "log_posterior", "best", "shares", "chain_memberships")
 OWN = {"n_clusters": 4, "n_draws": 20, "divisions": "own", "rng": 3}
+
+
+def chances_of(posterior, clicks, window):
+    """``chances[user, item]`` of users with these clicks."""
+    found = pm.recommend(posterior, posterior.n_items, clicks=clicks, window=window, max_error=0)
+    table = np.zeros((clicks.n_users, posterior.n_items + 1))
+    np.put_along_axis(table, found.items, np.nan_to_num(found.probabilities), axis=1)
+    return table[:, :-1]
 
 
 @functools.cache
