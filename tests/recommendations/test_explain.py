@@ -108,7 +108,7 @@ def test_what_clusters_add_is_the_probability(posterior, prefs):
 
 def test_ranks_explain_users_known_by_rankings():
     data = pm.simulate_rankings(20, 6, 4.0, top=2, rng=1).preferences
-    posterior = pm.fit(data, "mcmc", 4.0, 30, keep_latent=True, n_chains=2, rng=1)
+    posterior = pm.fit(data, "mcmc", 4.0, 120, keep_latent=True, n_chains=2, rng=1)
     wide = pm.recommend(posterior, 6, users=[3], window=3)
     found = pm.explain(posterior, 3, int(wide.items[0, 2]), k=3)
     assert found.value == pytest.approx(wide.probabilities[0, 2])
