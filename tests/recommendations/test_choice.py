@@ -121,7 +121,7 @@ def test_counted_chances_are_chosen_from_too(posterior):
 
 def test_users_known_by_rankings_have_a_choice_too():
     data = pm.simulate_rankings(20, 6, 4.0, top=2, rng=1).preferences
-    posterior = pm.fit(data, "mcmc", 4.0, 30, keep_latent=True, n_chains=2, rng=1)
+    posterior = pm.fit(data, "mcmc", 4.0, 120, keep_latent=True, n_chains=2, rng=1)
     wide = pm.recommend(posterior, 6, window=2)
     found = pm.recommend(posterior, 2, exclude={0: [int(wide.items[0, 0])]}, only=[0, 1, 2, 3])
     assert found.items.max() <= 3

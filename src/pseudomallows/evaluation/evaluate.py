@@ -107,7 +107,9 @@ def evaluate(
             "scores must be a function that learns them from clicks, since an array may have seen "
             "the hidden clicks"
         )
-    if isinstance(method, str) and method == "auto":
+    if not isinstance(method, str):
+        raise TypeError(f"method must be a name, such as 'personal', got {method!r}")
+    if method == "auto":
         method, options = _choose(prefs, options)
     if method != "personal" and (options.get("distance") or "footrule") not in WITH_SUMS:
         options = options | {"keep_latent": True}  # which answers users there

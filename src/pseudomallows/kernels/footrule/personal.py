@@ -206,7 +206,7 @@ def item_scale(chance, score, few, place, window, correction):
 
 
 @njit(cache=True, nogil=True)
-def share_out(total, n_learnt, odds):
+def spread_rest(total, n_learnt, odds):
     """Replace the log odds of places, in order, by probabilities: the first `n_learnt` as they are,
     but with a sum of at most `total`; the others share what is left in proportion."""
     if len(odds) == 0:
@@ -224,7 +224,7 @@ def share_out(total, n_learnt, odds):
 def correct_chances(clicks, features, correction, window, n_learnt, chances):
     """Replace `chances[row, item]` of what is not clicked by what is observed: `Correction.odds` of
     `features_of`, made to sum to the `window`. What is clicked gets 0. The correction was learnt
-    from the first `n_learnt` places, 0 for all of them; see `share_out`."""
+    from the first `n_learnt` places, 0 for all of them; see `spread_rest`."""
     rankings, scores, few = features
     n_items = scores.shape[1]
     clicked, ordering = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.int64)
@@ -247,7 +247,7 @@ def correct_chances(clicks, features, correction, window, n_learnt, chances):
             unseen[place] = item
             place += 1
         if n_learnt > 0:
-            share_out(window, n_learnt, odds[:place])
+            spread_rest(window, n_learnt, odds[:place])
         else:
             add_up_to(window, odds[:place])
         for number in range(place):
