@@ -152,7 +152,7 @@ def check(
     >>> data = pm.simulate_clicks(400, 12, alpha=8, mean_clicks=5, rng=1)
     >>> earlier, later = hide_random(data.preferences, 2, np.random.default_rng(1))
     >>> posterior = pm.fit(earlier, "personal", held_out=later, rng=1)
-    >>> check(posterior, later, k=3).answer
+    >>> check(posterior, later, k=1).answer
     'yes'
     """
     check_fit(posterior)
