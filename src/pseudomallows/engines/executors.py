@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from typing import Any, Protocol, TypeGuard, TypeVar
 
 from ..rankings import check_count
@@ -139,10 +140,11 @@ def interruptible(function: Callable[..., R], *arguments: Any) -> R:
     if threading.current_thread() is not threading.main_thread():
         return function(*arguments)
     result: Future[R] = Future()
+    context = copy_context()  # with what NumPy was told of overflows, for instance
 
     def work() -> None:
         try:
-            result.set_result(function(*arguments))
+            result.set_result(context.run(function, *arguments))
         except BaseException as error:
             result.set_exception(error)
 
