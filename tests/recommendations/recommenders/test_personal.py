@@ -192,6 +192,22 @@ def test_the_kernel_corrects_as_the_definition_does(window):
     assert plain == pytest.approx(found, abs=1e-13)
 
 
+@pytest.mark.kernel
+@pytest.mark.parametrize("kernel", [kernels.spread_rest, interpreted(kernels.spread_rest)])
+def test_places_that_were_not_learnt_share_what_is_left(kernel):
+    odds = np.array([0.0, -1.0, -2.0, -3.0])
+    found = odds.copy()
+    kernel(1, 2, found)
+    assert found[:2] == pytest.approx(expit(odds[:2]))
+    assert found.sum() == pytest.approx(1)
+    assert found[2] / found[3] == pytest.approx(math.e)
+    found = odds + 5  # the first ones alone would be too much
+    kernel(1, 2, found)
+    assert found[:2].sum() == pytest.approx(1)
+    assert found[2:] == pytest.approx(0, abs=1e-8)
+    kernel(1, 2, np.empty(0))
+
+
 # fits
 
 
