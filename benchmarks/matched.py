@@ -9,7 +9,7 @@ items: from a Parquet log to "matched" and recommendations for all in a Parquet 
 process, with its peak memory.
 (e) the shipped purchases, and msweb with `--msweb FOLDER`, split as in `recommenders.py`: 10 and 20
 clusters by "mcmc" (4 chains of 100 draws), with the accuracy of their recommendations;
-`--divisions own` lets each chain find its own clusters, `--numbers 20` takes 20 clusters alone.
+`--numbers 20` takes 20 clusters alone.
 
 Takes about ten minutes; `--cases 1` takes (a) alone, `--first 4 --cases 4` (d), with `--users`.
 """
@@ -136,7 +136,7 @@ def from_parquet(n_users, seed):
     print(f"{n_checks} comparisons with the exact likelihood, {share:.0%} effective")
 
 
-def real_clusters(folder, seed, divisions, numbers):
+def real_clusters(folder, seed, numbers):
     """How well clusters that have converged recommend, and whether they have."""
     rows = []
     for name, split in SPLITS.items():
@@ -146,7 +146,7 @@ def real_clusters(folder, seed, divisions, numbers):
         prefs = pm.Preferences.from_clicks(data.train)
         for n_clusters in numbers:
             started = clocks()
-            how = {"n_clusters": n_clusters, "n_draws": 100, "divisions": divisions, "rng": seed}
+            how = {"n_clusters": n_clusters, "n_draws": 100, "rng": seed}
             posterior = pm.fit(prefs, "mcmc", **how)
             seconds, spent = np.subtract(clocks(), started)
             items = pm.recommend(posterior, data.k).items
@@ -163,13 +163,13 @@ def real_clusters(folder, seed, divisions, numbers):
             found += f"{sizes.min():.0f}", f"{np.median(sizes):.0f}"
             row = [name, f"{n_clusters}", words(seconds), words(spent), *found, accuracy]
             rows.append(row)
-            print(*row, posterior.settings.get("divisions", ""), flush=True)
+            print(*row, flush=True)
     heads = ["data", "clusters", "fit", "CPU", "R-hat", "99 %", "effective", "median"]
     print_table([*heads, "accuracy"], rows)
 
 
 def main():
-    more = {"msweb": "", "divisions": "auto", "numbers": "10,20"}
+    more = {"msweb": "", "numbers": "10,20"}
     options = arguments(__doc__, seed=1, first=1, cases=4, users=1_000_000, **more)
     warnings.simplefilter("ignore")  # the table says what they would
     small = pm.simulate_clicks(200, 20, [5.0, 5.0], 5, rng=1).preferences
@@ -186,7 +186,6 @@ def main():
         lambda: real_clusters(
             options.msweb,
             options.seed,
-            options.divisions,
             [int(number) for number in options.numbers.split(",")],
         ),
     ]

@@ -35,7 +35,6 @@ def test_the_demo(here, capsys, monkeypatch):
 def test_clusters_of_the_purchases_converge():
     prefs = pm.datasets.online_retail(min_purchases=13)
     posterior = pm.fit(prefs, "matched", n_clusters=4, rng=1)
-    assert not posterior.has_own_divisions
     found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
     assert max(each.worst_rhat for each in found) <= 1.05
     assert min(each.least_effective_size for each in found) >= 100

@@ -2,7 +2,6 @@
 
 import json
 import re
-import warnings
 
 from clihelp import run
 
@@ -14,17 +13,6 @@ def test_info(clicks, model, capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["holds"], found["method"], found["seed"]) == ("model", "mcmc", 1)
     assert found["worst R-hat"] < 1.05
-
-
-def test_info_says_how_far_chains_with_their_own_clusters_agree(clicks, here, capsys):
-    how = ("--method", "mcmc", "--clusters", "2", "--divisions", "own", "--draws", "20")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of few draws
-        assert run("fit", clicks, "--out", "own.pm", "--seed", "1", *how) == 0
-    capsys.readouterr()
-    assert run("info", "own.pm", "--json") == 0
-    words = json.loads(capsys.readouterr().out)["divisions"]
-    assert words.startswith("Each of the 4 chains looked for its own clusters; two of them divide")
 
 
 def test_info_of_rankings_shows_the_first_user(here, capsys):

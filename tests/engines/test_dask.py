@@ -33,14 +33,6 @@ FITS = {
     "mcmc": {"method": "mcmc", "n_draws": 4, "warmup": 4, "thin": 1, "n_chains": 1},
     "clusters": {"n_clusters": 2, "n_draws": 4, "warmup": 2, "refresh": 2},
     "exact clusters": {"method": "mcmc", "n_clusters": 2, "n_draws": 6, "warmup": 2, "n_chains": 1},
-    "own clusters": {
-        "method": "mcmc",
-        "n_clusters": 2,
-        "divisions": "own",
-        "n_draws": 4,
-        "warmup": 2,
-        "n_chains": 2,
-    },
     "matched": {"method": "matched", "n_draws": 4, "warmup": 4, "n_chains": 1},
     "kendall": {"method": "mcmc", "distance": "kendall", "n_draws": 4, "warmup": 4, "n_chains": 1},
     "kendall clusters": {

@@ -41,8 +41,7 @@ FITS = {
     "clusters": ("clicks", {"n_clusters": 2, "n_chains": 2, "refresh": 2, **SHORT}),
     "ranked clusters": ("partial", {"n_clusters": 2, "refresh": 1, **SHORT}),
     "exact clusters": ("clicks", {"method": "mcmc", "n_clusters": 2, "n_chains": 1, **SHORT}),
-    "own clusters": ("clicks", {"method": "mcmc", "n_clusters": 2, "divisions": "own", **SHORT}),
-    "divided clusters": ("groups", {"method": "mcmc", "n_clusters": 4, "n_chains": 3, **SHORT}),
+    "chains of clusters": ("clicks", {"method": "mcmc", "n_clusters": 2, "n_chains": 3, **SHORT}),
     "matched clusters": ("clicks", {"method": "matched", "n_clusters": 2, **SHORT}),
     "latent clusters": (
         "clicks",
@@ -59,8 +58,6 @@ def data(kind):
     if kind == "clicks":
         prefs = pm.simulate_clicks(40, 6, [6, 6], 2, rng=1).preferences
         return pm.Clicks(weights, prefs.users, prefs.items, prefs.starts, prefs.codes)
-    if kind == "groups":  # more than clusters, so that each chain may have its own
-        return pm.simulate_clicks(200, 20, [20.0] * 9, 5, rng=1).preferences
     if kind == "few":  # with clusters that have nobody now and then
         return pm.Preferences.from_clicks({0: [0], 1: [1], 2: [0, 1], 3: [2], 4: [0]})
     ranks = pm.simulate_rankings(40, 5, [6, 6], rng=1).preferences.rankings.copy()
@@ -114,11 +111,6 @@ def interrupt(kind, file, step, **options):
 
 
 # The same bits
-
-
-def test_some_chains_have_their_own_clusters_by_the_data():
-    assert "divisions" in wanted("divided clusters")[0].settings
-    assert "divisions" not in wanted("matched clusters")[0].settings
 
 
 @pytest.mark.parametrize("kind", FITS)

@@ -115,21 +115,6 @@ def test_rank_histograms_hold_every_draw(posterior):
     assert (counts.sum(axis=0) == 40).all()
 
 
-def test_chains_with_clusters_of_their_own_are_not_laid_over_each_other(posterior):
-    divisions = {"chain": 2, "rand_index": 0.4, "same_users": 0.6}
-    own = replace(posterior, settings=posterior.settings | {"divisions": divisions})
-    ax = pm.plots.trace(own, "x")
-    (line,) = ax.lines
-    assert line.get_ydata().tolist() == posterior.consensus[2, :, 0, 4].tolist()
-    assert line.get_label() == "chain 3"
-    ax = pm.plots.rank_histograms(own, n_bins=10)
-    counts = np.array([patch.get_data().values for patch in ax.patches])
-    assert counts.shape == (2, 10)
-    assert (counts.sum(axis=1) == 50).all()
-    assert (counts.sum(axis=0) == 10).all()
-    assert [patch.get_label() for patch in ax.patches] == ["first half", "second half"]
-
-
 def test_reliability_shows_stated_against_observed():
     data = pm.simulate_clicks(200, 20, 8, rng=1)
     result = pm.evaluate(

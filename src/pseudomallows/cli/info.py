@@ -13,7 +13,6 @@ from ..posteriors.judged import judge_draws
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
 from ..posteriors.save import load
-from ..posteriors.verdict import describe_divisions
 from ..preferences.splits import time_in_words
 from .arguments import (
     add_command,
@@ -135,9 +134,8 @@ def _about_draws(posterior: Posterior) -> dict[str, Any]:
     judged = judge_draws(posterior)
     return {
         "clusters": posterior.n_clusters,
-        "alpha": ", ".join(f"{a:.3g}" for a in posterior.described.alpha.mean(axis=(0, 1))),
+        "alpha": ", ".join(f"{a:.3g}" for a in posterior.alpha.mean(axis=(0, 1))),
         "draws": f"{n_chains} chains of {n_draws}",
-        **({"divisions": describe_divisions(posterior)} if posterior.has_own_divisions else {}),
         "worst R-hat": round(judged.rhat, 3),
         "least effective size": round(judged.effective_size, 1),
     }

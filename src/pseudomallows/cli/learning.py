@@ -13,7 +13,7 @@ from ..files.write import check_table, write_table
 from ..inference.choose_distance import choose_distance
 from ..inference.fit import fit
 from ..inference.update import update
-from ..posteriors.names import DIVISIONS, ERROR_MODELS
+from ..posteriors.names import ERROR_MODELS
 from ..posteriors.save import load
 from ..preferences import Clicks
 from .arguments import (
@@ -166,11 +166,6 @@ def add_fit(adders: Any) -> None:
         help="of comparisons: none, or some are wrong (bernoulli if users contradict themselves)",
     )
     parser.add_argument(
-        "--divisions",
-        choices=DIVISIONS,
-        help="of clusters of clicks: chains share one, or each finds its own (auto: by the data)",
-    )
-    parser.add_argument(
         "--checkpoint",
         metavar="FILE",
         help="save the fit there regularly, and continue from it; needs --seed",
@@ -184,8 +179,7 @@ def fit_file(options: argparse.Namespace) -> int:
     check_out(options.out, options.file)
     if options.checkpoint and options.seed is None:
         raise ValueError("--checkpoint needs --seed, to recognise the fit when it continues")
-    more = {name: getattr(options, name) for name in ("errors", "divisions")}
-    more = {name: value for name, value in more.items() if value is not None}
+    more = {} if options.errors is None else {"errors": options.errors}
     is_parts = options.dask is not None and Path(options.file).is_dir()
     prefs = Parts(options.file) if is_parts else read_data(options)
     with executor_of(options) as executor:

@@ -53,7 +53,7 @@ def _exact_clicks() -> None:
 def _clusters_of_clicks() -> None:
     _clicks("matched")
     prefs = simulate_clicks(120, 6, [6.0, 6.0], 2.5, rng=1).preferences
-    fit(prefs, "matched", n_clusters=2, divisions="own", **SHORT)
+    fit(prefs, "matched", n_clusters=2, **SHORT)
 
 
 def _approximate_clicks() -> None:

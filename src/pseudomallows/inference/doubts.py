@@ -67,11 +67,10 @@ def _doubts_of_weights(posterior: Posterior) -> list[UserWarning]:
 
 
 def _doubts_of_alpha(posterior: Posterior, unbounded: NDArray[np.bool_]) -> list[UserWarning]:
-    unbounded = unbounded[posterior.described_chains]
     clusters = np.flatnonzero(unbounded.mean(axis=0) >= 0.5).tolist()
     if not clusters:
         return []
-    medians = np.median(posterior.described.alpha, axis=(0, 1))[clusters].tolist()
+    medians = np.median(posterior.alpha, axis=(0, 1))[clusters].tolist()
     return [AlphaWarning(clusters, medians, posterior.n_clusters)]
 
 
@@ -86,7 +85,7 @@ def _doubts_of_chains(
         doubts.append(VotesWarning(posterior.settings["votes"]["p_value"]))
     stuck = plan.method.stuck_chains(posterior, population, plan)
     if stuck or not judged.is_good:
-        advice = plan.method.advice(plan.case, posterior.has_own_divisions)
+        advice = plan.method.advice(plan.case)
         found = (judged.rhat, judged.effective_size, stuck, advice)
         doubts.append(ConvergenceWarning(*found, judged.rhat_limit, judged.size_limit))
     if groups := groups_apart(posterior):

@@ -13,13 +13,10 @@ from ..engines.executors import StoppedError, Threads, run_together
 from ..engines.progress import Progress
 from ..files.saved import Saved
 from ..latent.population import Population
-from ..posteriors.names import SAME_USERS
 from ..preferences import Preferences
 from ..rankings import MAX_ALPHA
-from .chains.divisions import compare_divisions
 from .chains.make_chains import Chain, Earlier, make_chains
 from .chains.matched_starts import N_STARTS, Comparison
-from .chains.mixture import order_like
 from .checkpoint import Checkpoint
 from .methods.method import Plan
 
@@ -81,22 +78,13 @@ class Run:
         self._comparison = np.full(len(Comparison._fields), np.nan)
         *self._rngs, shared = rng.spawn(n_chains + 1)
         self._chains = make_chains(population, plan, shared)
-        self._divisions: dict[str, Any] = {}  # what is said of them
-        self.heights = np.zeros((n_chains, 2))  # sums of log posteriors of each, and how many
-        self._know_divisions(self._chains.is_own)
+        self.evidence = np.zeros((n_clusters, *self._chains.evidence_shape))  # sums over the draws
         self._n_done = self._n_before = 0  # steps that are done, and those of earlier rounds
         self._latest: dict[str, Any] | None = None  # state between two sweeps, for a checkpoint
         self._ends: list[Chain | None] = [None] * n_chains  # where they stand, if they may go on
         self._lock = threading.Lock()  # of what chains side by side have in common
         self._has_others, self._is_well = False, True  # are there any, and shall they go on?
         self.stretch = 1  # how much further apart the draws are than was planned
-
-    def _know_divisions(self, is_own: bool) -> None:
-        """Make room for chains with clusters in common, or with their own."""
-        self._is_own = is_own
-        n_parts = self.plan.method.n_chains if is_own else 1
-        shape_of_one = (self.plan.case.n_clusters, *self._chains.evidence_shape)
-        self.evidence = np.zeros((n_parts, *shape_of_one))  # sums over the draws
 
     @property
     def _has_clusters(self) -> bool:
@@ -110,7 +98,6 @@ class Run:
         resumed = None if file is None else self._resume(file)
         if resumed is None:
             self._chains.make_ready(self._report)
-            self._know_divisions(self._chains.is_own)
         if file is None and self._is_together:
             self._run_together(lambda chain: self._start(chain, self._rngs[chain]))
             return self._results()
@@ -134,7 +121,6 @@ class Run:
         self._n_before += self.plan.method.n_chains * self._n_sweeps
         self.stretch, self._thin, self._warmup = self.stretch * factor, self._thin * factor, 0
         self.evidence, self.leaders = np.zeros_like(self.evidence), []
-        self.heights = np.zeros_like(self.heights)
         ends = [mixture for mixture in self._ends if mixture is not None]
         if self._is_together:
             self._run_together(lambda chain: ends[chain])
@@ -179,10 +165,8 @@ class Run:
 
     def _results(self) -> dict[str, NDArray[Any]]:
         """The arrays of the posterior, the largest cluster first."""
-        if self._is_own:
-            self._compare_divisions()
         weights = np.exp(self.log_weights - self.log_weights.max())
-        order = np.argsort(-self.memberships[self._described].sum(axis=(0, 1)), kind="stable")
+        order = np.argsort(-self.memberships.sum(axis=(0, 1)), kind="stable")
         self.unbounded = self.unbounded[:, order]
         memberships = self.memberships[:, self.last_rows][:, :, order]
         none = np.empty((0, 0, self.plan.case.n_clusters, self.population.n_items), np.int32)
@@ -201,40 +185,14 @@ class Run:
             "errors": self.errors,
         }
 
-    @property
-    def _described(self) -> slice:
-        """The chains that describe the clusters: all, or the likeliest if each has its own."""
-        chain = self._divisions.get("chain")
-        return slice(None) if chain is None else slice(chain, chain + 1)
-
-    def _compare_divisions(self) -> None:
-        """The clusters of each chain take the order in which they agree best with the first's; then
-        say how far the chains agree, and which is the likeliest."""
-        known = self.prefs.is_informative
-        weights = self.prefs.weights[known]
-        for chain in range(1, self.plan.method.n_chains):
-            order = order_like(weights, self.memberships[0, known], self.memberships[chain, known])
-            _reordered(self.consensus[chain : chain + 1], order)
-            for values in (self.alphas, self.shares, self.memberships):
-                values[chain] = values[chain][:, order]
-            for parts in (self.unbounded, self.evidence):
-                parts[chain] = parts[chain][order]
-        means = self.heights[:, 0] / np.maximum(self.heights[:, 1], 1)
-        found = compare_divisions(self.memberships[:, known], means)
-        is_asked = self.plan.method.has_own_divisions
-        self._divisions = found if is_asked or found["same_users"] < SAME_USERS else {}
-
     def _best(self) -> NDArray[np.int32]:
         """``best[cluster, item]``, by what the users said in all draws."""
         is_alone = self.population.is_full and not self._has_clusters
-        consensus = self.consensus[self._described]
         if not self.evidence.size and not is_alone:
             clusters = range(self.plan.case.n_clusters)
-            return np.stack([most_frequent(consensus[:, :, each]) for each in clusters])
-        means = (
-            self.evidence[self._described].sum(axis=0) / self.log_posterior[self._described].size
-        )
-        pairs = zip(means, consensus[0, -1], strict=True)
+            return np.stack([most_frequent(self.consensus[:, :, each]) for each in clusters])
+        means = self.evidence / self.log_posterior.size
+        pairs = zip(means, self.consensus[0, -1], strict=True)
         return np.stack([self._chains.best_of(mean, draw) for mean, draw in pairs])
 
     @property
@@ -254,8 +212,6 @@ class Run:
         if np.isfinite(self._comparison).all():
             compared = Comparison(*self._comparison.tolist())._asdict()
             checks["starts"] = {"n_starts": N_STARTS} | compared
-        if self._divisions:
-            checks["divisions"] = self._divisions
         return checks
 
     def _draw_independent(self, chain: int, rng: np.random.Generator) -> None:
@@ -284,8 +240,6 @@ class Run:
         with file.refuse_damage():
             n_chains, n_sweeps = self.plan.method.n_chains, self.plan.n_sweeps
             chain, sweep = saved.count("chain", 0, n_chains - 1), saved.count("sweep", 1, n_sweeps)
-            self._chains.is_own = bool(saved.count("is_own", 0, 1))
-            self._know_divisions(self._chains.is_own)
             self._fill(saved.part("filled"), chain, sweep)
             mixture = self._chains.empty()
             mixture.resume(saved.part("state"))
@@ -315,9 +269,6 @@ class Run:
         )
         self.log_posterior, self.unbounded = given["log_posterior"], given["unbounded"]
         self.differences = given.get("differences", self.differences)
-        if self._is_own:
-            saved.check_range("heights", given["heights"], -(2.0**63), 2.0**63)
-            self.heights = given["heights"]
         if "latents" in given:
             saved.check_rankings("latents", given["latents"][drawn])
             self.latents = given["latents"]
@@ -346,8 +297,6 @@ class Run:
         if self._has_clusters:
             filled |= {"shares": self.shares, "memberships": self.memberships}
             filled["comparison"] = self._comparison
-        if self._is_own:
-            filled["heights"] = self.heights
         return filled
 
     def _to_save(self, chain: int, sweep: int, mixture: Chain) -> dict[str, Any]:
@@ -356,15 +305,13 @@ class Run:
         if self._has_clusters and self.plan.method.is_led:
             shape = (chain, N_LEADERS, *self.consensus.shape[2:])
             filled["leaders"] = np.array(self.leaders, np.int32).reshape(shape)
-        kept = {"chain": chain, "sweep": sweep, "is_own": int(self._is_own)}
+        kept = {"chain": chain, "sweep": sweep}
         return kept | {"filled": filled, "state": mixture.to_save()}
 
     def _run_chain(self, chain: int, mixture: Chain, first: int, file: Checkpoint | None) -> None:
         """Sweeps of a Markov chain, and the draws that are kept."""
         for sweep in range(first, self._n_sweeps):
             mixture.sweep(adapt=sweep < self._warmup)
-            if self._is_own and sweep >= self._warmup:
-                self._keep_height(chain, mixture)
             done, left = divmod(sweep + 1 - self._warmup, self._thin)
             if done > 0 and left == 0:
                 self._keep_draw(chain, done - 1, mixture)
@@ -387,7 +334,7 @@ class Run:
         with self._lock:
             if self._latest is not None:  # which a checkpoint may hold
                 self.evidence = self.evidence.copy()
-            self.evidence[chain if self._is_own else 0] += evidence
+            self.evidence += evidence
         self.shares[chain, draw] = mixture.shares
         if self.errors.size:
             self.errors[chain, draw] = mixture.errors
@@ -399,14 +346,6 @@ class Run:
             with self._lock:
                 self.differences = self.differences.copy()  # a checkpoint may hold the old one
                 self.differences[chain, check - 1] = difference
-
-    def _keep_height(self, chain: int, mixture: Chain) -> None:
-        """Add the log posterior after a sweep; not all of them know it."""
-        height = mixture.log_posterior()
-        if np.isfinite(height):
-            with self._lock:
-                self.heights = self.heights.copy()  # a checkpoint may hold the old one
-                self.heights[chain] += (height, 1)
 
     def _keep_memberships(self, chain: int, mixture: Chain) -> None:
         """Those of users who say nothing are the shares."""

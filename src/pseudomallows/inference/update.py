@@ -22,7 +22,6 @@ from .fit import fit, made_by
 from .methods import METHODS, Case
 from .methods.method import LastDraw, Plan
 from .methods.personal import fit_personal
-from .methods.sampler import Sampler
 from .reproduce import fit_options
 from .reweigh import reweigh
 
@@ -62,9 +61,9 @@ def update(
         law of all others and needs a new fit.
     n_draws : int, optional
         Draws kept from each chain; default as many as before, and of several clusters no more than
-        make 100 in all (in each chain, if each has its own clusters), so that an update takes a
-        small part of the time of a fit. The Monte Carlo error of a mean is then about a tenth of
-        the posterior's standard deviation. If the draws have not settled, the chains go on.
+        make 100 in all, so that an update takes a small part of the time of a fit. The Monte Carlo
+        error of a mean is then about a tenth of the posterior's standard deviation. If the draws
+        have not settled, the chains go on.
     rng, progress, executor : optional
         As for :func:`fit`. Give another seed than that of the fit.
 
@@ -178,10 +177,6 @@ def can_go_on(posterior: Fit, prefs: Clicks) -> bool:
 def _going_on(usual: Plan, posterior: Posterior) -> Plan:
     """The plan of a fit, for chains that go on: the warmup is short."""
     method = replace(usual.method, warmup=min(WARMUP, usual.warmup))
-    if usual.case.has_clusters:
-        assert isinstance(method, Sampler)  # others have no chains that go on
-        divisions = "own" if posterior.has_own_divisions else "shared"
-        method = replace(method, divisions=divisions)
     chains = zip(posterior.consensus, posterior.alpha, posterior.shares, strict=True)
     last_draws = [LastDraw(*(draws[-1] for draws in chain)) for chain in chains]
     return replace(usual, method=method, last_draws=last_draws)
@@ -189,9 +184,8 @@ def _going_on(usual: Plan, posterior: Posterior) -> Plan:
 
 def _shortened(plan: Plan) -> Plan:
     """Of several clusters the draws are most of the time, and each is nearly independent of the
-    next: fewer do, as long as they are good. One chain may describe the clusters by itself."""
-    n_chains = 1 if plan.method.has_own_divisions else plan.method.n_chains
-    n_draws = -(-LEAST_DRAWS // n_chains)
+    next: fewer do, as long as they are good."""
+    n_draws = -(-LEAST_DRAWS // plan.method.n_chains)
     if not plan.case.has_clusters or plan.n_draws <= n_draws:
         return plan
     return replace(plan, n_draws=n_draws, goes_on=True)

@@ -18,7 +18,6 @@ from ..rankings import MAX_ALPHA
 from .names import (
     AUGMENTATIONS,
     CALIBRATIONS,
-    DIVISIONS,
     ERROR_MODELS,
     GAPS,
     METHODS,
@@ -57,7 +56,6 @@ NAMED = {  # options that are names, and these names
     "augmentation": AUGMENTATIONS,
     "move": tuple(MOVES),
     "start": STARTS,
-    "divisions": DIVISIONS,
     "errors": ERROR_MODELS,
     "gaps": GAPS,
 }
@@ -89,9 +87,6 @@ def check_shapes(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Non
     wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape]
     if wrong or len(header["items"]) != n_items:
         raise WrongFileError(f"is damaged: its arrays {wrong or ['items']} do not fit together")
-    divisions = header["settings"].get("divisions")
-    if divisions is not None and divisions["chain"] >= n_chains:
-        raise WrongFileError(f"has damaged settings: divisions is {divisions!r}")
     if not arrays["consensus"].size or n_items < 2:
         raise WrongFileError("is damaged: it has no draws")
 
@@ -216,7 +211,6 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "stretch": not _is_count(settings.get("stretch", 1)),
         "reading": not isinstance(settings.get("reading", ""), str),
         "starts": not _has_numbers(settings.get("starts"), STARTS_FIELDS),
-        "divisions": not _are_divisions(settings),
         "votes": not _has_numbers(settings.get("votes"), ("p_value",)),
         "matched": not _has_numbers(settings.get("matched"), ("effective_share",)),
         "order": options.get("order") not in (None, *ORDERS),
@@ -306,13 +300,6 @@ def _are_parts(value: Any) -> bool:
         and _has_numbers(part, ("weight", "worth", "error"))
         for part in value
     )
-
-
-def _are_divisions(settings: dict[str, Any]) -> bool:
-    """Of chains that each looked for their own clusters: one of them describes these."""
-    found = settings.get("divisions", {"rand_index": 0, "same_users": 0, "chain": 0})
-    is_there = found is not None and _has_numbers(found, ("rand_index", "same_users"))
-    return is_there and _is_count(found.get("chain"))
 
 
 def _is_curve(curve: Any) -> bool:

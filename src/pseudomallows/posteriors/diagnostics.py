@@ -236,16 +236,6 @@ def rhat(draws: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.maximum(_plain_rhat(_normal_scores(halves)), _plain_rhat(_normal_scores(folded)))
 
 
-def rhat_within(draws: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The largest R-hat of a chain by itself, for chains that need not agree: its halves do."""
-    return np.asarray(np.max([rhat(chain[None]) for chain in draws], axis=0))
-
-
-def effective_size_within(draws: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The effective sizes of the chains, each by itself, added up."""
-    return np.asarray(np.sum([effective_size(chain[None]) for chain in draws], axis=0))
-
-
 def effective_size(draws: NDArray[np.floating]) -> NDArray[np.float64]:
     """Bulk effective sample size of ``draws[chain, draw, ...]`` (Vehtari et al. 2021), as ArviZ has
     it.
@@ -357,19 +347,16 @@ class Diagnostics:
         ranks: NDArray[np.int32],
         alpha: NDArray[np.float64],
         scale: float,
-        is_within: bool,
         is_sample: bool,
     ) -> "Diagnostics":
         """Of ``ranks[chain, draw, item]`` and ``alpha[chain, draw]``; `scale` is what a draw is
-        worth by its weight, and with `is_within` the chains need not agree."""
+        worth by its weight."""
         is_fixed = bool((np.ptp(alpha, axis=1) == 0).all())  # estimated, by each chain for itself
-        both = (rhat_within, effective_size_within) if is_within else (rhat, effective_size)
-        rhat_of, size_of = both
         return cls(
-            in_blocks(rhat_of, ranks),
-            scale * in_blocks(size_of, ranks),
-            1.0 if is_fixed else float(rhat_of(alpha)),
-            scale * float(alpha.size if is_fixed else size_of(alpha)),
+            in_blocks(rhat, ranks),
+            scale * in_blocks(effective_size, ranks),
+            1.0 if is_fixed else float(rhat(alpha)),
+            scale * float(alpha.size if is_fixed else effective_size(alpha)),
             is_sample,
         )
 

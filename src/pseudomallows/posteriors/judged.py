@@ -16,9 +16,6 @@ which independent draws pass and chains that disagree fail:
   themselves: dealt to the chains at random, they have no chains that could disagree. Half as much
   again is allowed, since successive draws of good chains may be a little alike. With few draws only
   chains that are some standard deviations apart are found out so, but of every single item.
-
-Chains that each looked for their own clusters need not agree. Each is judged by its own halves, and
-since these are two only, chance makes their R-hats larger: the limit is what chance allows.
 """
 
 from typing import Any, NamedTuple
@@ -72,7 +69,7 @@ def judge_draws(posterior: Posterior) -> Judged:
     size = float(np.min([each.judged_effective_size for each in found]))
     n_draws, part = posterior.weights.size, 4
     if posterior.n_items * posterior.n_clusters > MANY:
-        rows = (_judge_within if posterior.has_own_divisions else _judge_many)(posterior, found)
+        rows = _judge_many(posterior, found)
     else:
         rows = _judge_some(posterior, found)
         part = 4 if rows[-1][-1] == RHAT_LIMIT else 8  # the least of many is small by chance too
@@ -91,9 +88,6 @@ def _judge_some(posterior: Posterior, found: list[Diagnostics]) -> list[Row]:
     worst = float(np.max([each.worst_rhat for each in found]))
     n_numbers = posterior.n_clusters * (posterior.n_items + 1)
     n_chains, n_draws = posterior.weights.shape
-    if posterior.has_own_divisions:
-        limit = rhat_limit(n_numbers * n_chains, 1, n_draws)
-        return [("largest R-hat within a chain", worst, limit)]
     if posterior.n_clusters == 1 or posterior.weights.size < LEAST_DRAWS:
         return [("largest R-hat", worst, RHAT_LIMIT)]
     return [
@@ -110,20 +104,6 @@ def _judge_many(posterior: Posterior, found: list[Diagnostics]) -> list[Row]:
         _mean_rhat(found),
         _rhat_of_alpha(posterior, found),
         ("largest R-hat", largest, of_ranks),
-    ]
-
-
-def _judge_within(posterior: Posterior, found: list[Diagnostics]) -> list[Row]:
-    """The same for chains that need not agree, each by itself. The mean R-hat of the halves of one
-    chain is no check: with few draws chance alone makes it large."""
-    n_chains, n_draws = posterior.weights.shape
-    of_alpha = rhat_limit(posterior.n_clusters * n_chains, 1, n_draws)
-    deals = [rhats_of_deals(chain[None]) for chain in posterior.consensus]
-    largest, by_chance = np.max(deals, axis=0).tolist()
-    of_ranks = max(RHAT_LIMIT, 1 + ALLOWED * (by_chance - 1))
-    return [
-        ("R-hat of alpha within a chain", float(np.max([d.alpha_rhat for d in found])), of_alpha),
-        ("largest R-hat within a chain", largest, of_ranks),
     ]
 
 

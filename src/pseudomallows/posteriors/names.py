@@ -9,6 +9,4 @@ METHODS = ("pseudo", "balanced", "mcmc", "matched", "personal")
 AUGMENTATIONS = ("matched", "exact")
 GAPS = ("auto", "equal", "free")  # between the neighbours of a consensus from votes
 STARTS = ("dispersed", "map", "random")  # of the chains of one consensus
-DIVISIONS = ("auto", "shared", "own")  # of the users, by the chains of several clusters of clicks
-SAME_USERS = 0.9  # whom two divisions treat alike, if they are taken for the same
 ERROR_MODELS = ("none", "bernoulli", "logistic")

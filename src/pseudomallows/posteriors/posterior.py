@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -98,7 +98,7 @@ class Posterior:
         words += f"{n_items:,} items"
         if n_clusters > 1:  # numbered as in the report and the figures
             words += f", {n_clusters} clusters; in calls, cluster 1 is cluster=0"
-        shares, n_shown = self.described.shares.mean(axis=(0, 1)), 10 if n_clusters == 1 else 5
+        shares, n_shown = self.shares.mean(axis=(0, 1)), 10 if n_clusters == 1 else 5
         parts = []
         for cluster in range(min(n_clusters, MAX_CLUSTERS_SHOWN)):
             rows = [
@@ -169,52 +169,13 @@ class Posterior:
         return first if self.errors.shape[2] == 1 else 1 / (1 + np.exp(first))
 
     @property
-    def has_own_divisions(self) -> bool:
-        """Does each chain have its own clusters (``divisions="own"``, or by the data)?"""
-        return "divisions" in self.settings
-
-    @property
-    def described_chains(self) -> slice:
-        """The chains of `described`."""
-        chain = self.settings["divisions"]["chain"] if self.has_own_divisions else None
-        return slice(None) if chain is None else slice(chain, chain + 1)
-
-    @property
-    def described(self) -> Posterior:
-        """The draws that describe the clusters: this posterior; or, if each chain has its own
-        clusters (``divisions="own"``, or by the data), the likeliest chain alone.
-
-        `memberships`, `labels`, `point_consensus` and all else that is said of a cluster come from
-        these draws, since clusters of other chains are of other users. Recommendations come from
-        all chains.
-        """
-        return self._likeliest if self.has_own_divisions else self
-
-    @cached_property
-    def _likeliest(self) -> Posterior:
-        chains, settings = self.described_chains, dict(self.settings)
-        del settings["divisions"]
-        weights = self.weights[chains]
-        return replace(
-            self,
-            consensus=self.consensus[chains],
-            alpha=self.alpha[chains],
-            weights=weights / weights.sum(),
-            log_posterior=self.log_posterior[chains],
-            settings=settings,
-            latent=self.latent[chains],
-            shares=self.shares[chains],
-            chain_memberships=self.chain_memberships[chains],
-        )
-
-    @property
     def memberships(self) -> NDArray[np.float64]:
         """``memberships[user, cluster]``: probability that a user belongs to a cluster.
 
-        The mean over the chains of `described`, from the exact likelihood of what is known about
+        The mean over the chains, from the exact likelihood of what is known about
         the user. A user of whom nothing is known gets the shares of the clusters.
         """
-        return np.asarray(self.described.chain_memberships.mean(axis=0, dtype=np.float64))
+        return np.asarray(self.chain_memberships.mean(axis=0, dtype=np.float64))
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -235,12 +196,12 @@ class Posterior:
 
     def _draws(self, cluster: int) -> NDArray[np.int32]:
         self.check_cluster(cluster)
-        return self.described.consensus[:, :, cluster].reshape(-1, self.n_items)
+        return self.consensus[:, :, cluster].reshape(-1, self.n_items)
 
     @property
     def _draw_weights(self) -> NDArray[np.float64]:
         """Of `_draws`."""
-        return self.described.weights.ravel()
+        return self.weights.ravel()
 
     def rank_probabilities(self, cluster: int = 0) -> NDArray[np.float64]:
         """``probabilities[item, rank - 1]`` is the weighted share of draws with that rank.
@@ -333,7 +294,7 @@ class Posterior:
         """Highest-density interval of alpha: ``[cluster]`` is (lowest, highest)."""
         if not 0 < probability <= 1:
             raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
-        draws, weights = self.described.alpha.reshape(-1, self.n_clusters), self._draw_weights
+        draws, weights = self.alpha.reshape(-1, self.n_clusters), self._draw_weights
         rows = [shortest_span(values, weights, probability) for values in draws.T]
         return np.array(rows)
 
@@ -344,19 +305,14 @@ class Posterior:
 
     def diagnostics(self, cluster: int = 0, some: bool = False) -> Diagnostics:
         """R-hat and effective sample size of each item's rank and of alpha; with `some`, of 10,000
-        items at most, evenly spread, which is enough to judge the chains by.
-
-        Chains that each looked for their own clusters need not agree: there R-hat is the largest of
-        the chains by themselves, and the effective size the sum of theirs.
-        """
+        items at most, evenly spread, which is enough to judge the chains by."""
         self.check_cluster(cluster)
         ranks = self.consensus[:, :, cluster]
         is_sample = some and self.n_items > MANY
         if is_sample:
             ranks = ranks[:, :, np.linspace(0, self.n_items - 1, MANY).astype(np.int64)]
         scale = self.effective_size / self.weights.size
-        how = (scale, self.has_own_divisions, is_sample)
-        return Diagnostics.of(ranks, self.alpha[:, :, cluster], *how)
+        return Diagnostics.of(ranks, self.alpha[:, :, cluster], scale, is_sample)
 
     def to_frame(self, cluster: int = 0, probability: float = 0.95) -> Any:
         """A pandas frame, best item first: item, rank, lowest and highest rank, mean rank."""
@@ -435,7 +391,7 @@ def common_consensus(posterior: Posterior) -> NDArray[np.int32]:
     """One consensus for all; of several clusters, by mean rank over the population."""
     if posterior.n_clusters == 1:
         return posterior.point_consensus()
-    shares = posterior.described.shares.mean(axis=(0, 1))
+    shares = posterior.shares.mean(axis=(0, 1))
     every = range(posterior.n_clusters)
     means = [posterior.mean_ranks(cluster) for cluster in every]
     return orderings_of(orderings_of(shares @ np.array(means))).astype(np.int32) + 1

@@ -16,7 +16,6 @@ from .diagnostics import (
     weighted_size_limit,
 )
 from .judged import Judged, groups_apart, judge_draws
-from .names import SAME_USERS
 from .personal import Fit, PersonalFit
 from .posterior import Posterior
 
@@ -27,15 +26,9 @@ MEASURE = "Measure it with pm.evaluate, which hides some clicks and counts."
 USE = "use the order and its intervals."
 SETTLED = "Each chain has settled, and there are enough draws."
 GROUPS_ADVICE = "Use the order within each group only, or add comparisons across the groups."
-DIVISIONS_ADVICE = "Use these clusters to recommend; to describe groups, use fewer clusters."
 CHAIN_NOTE = (
     "R-hat compares the chains, or the halves of one: far above 1, they disagree. Successive draws "
     "are alike; the effective number says how many independent draws they are worth."
-)
-WITHIN_NOTE = (
-    "Each chain looked for its own clusters, so R-hat compares the halves of each chain: far above "
-    "1, they disagree. Successive draws are alike; the effective number says how many independent "
-    "draws those of all chains are worth."
 )
 DRAW_NOTE = (
     "The draws are independent, so there is no chain that could fail to settle, and R-hat has no "
@@ -91,8 +84,6 @@ def _judge_chains(posterior: Posterior) -> Verdict:
         ("draws", f"{posterior.weights.size:,}", ""),
     ]
     answer, words = _answer(judged)
-    is_own = posterior.has_own_divisions
-    note = WITHIN_NOTE if is_own else CHAIN_NOTE
     matched = posterior.settings.get("matched")
     if matched is not None:
         share, limit = matched["effective_share"], LEAST_EFFECTIVE_SHARE
@@ -100,44 +91,27 @@ def _judge_chains(posterior: Posterior) -> Verdict:
         if share < limit and answer == "yes":
             words = "The draws have settled, but on an approximation that is too rough here."
             words += _words_of_starts(posterior)
-            return Verdict("with care", words, "Use method='mcmc'.", checks, note)
+            return Verdict("with care", words, "Use method='mcmc'.", checks, CHAIN_NOTE)
     words += _words_of_starts(posterior) + _words_of_votes(posterior)
-    same_users = posterior.settings["divisions"]["same_users"] if is_own else 1.0
-    if same_users < SAME_USERS and answer == "yes":
-        words = f"{SETTLED} {describe_divisions(posterior)}."
-        return Verdict("with care", words, DIVISIONS_ADVICE, checks, note)
     if answer == "yes" and (groups := groups_apart(posterior)):
         words = f"{SETTLED} But {describe_groups(groups)}."
-        return Verdict("with care", words, GROUPS_ADVICE, checks, note)
+        return Verdict("with care", words, GROUPS_ADVICE, checks, CHAIN_NOTE)
     if contradicts_equal_gaps(posterior.settings) and answer == "yes":
-        return Verdict("with care", words, "Use gaps='free'.", checks, note)
+        return Verdict("with care", words, "Use gaps='free'.", checks, CHAIN_NOTE)
     if answer != "no" and len(posterior.consensus) == 1:
         words += " There is only one chain; several (n_chains=4) would be a stronger check."
     advice = "" if answer == "yes" else _advice(posterior)
-    return Verdict(answer, words, advice, checks, note)
+    return Verdict(answer, words, advice, checks, CHAIN_NOTE)
 
 
 def _words_of_starts(posterior: Posterior) -> str:
     """Whether the users could be divided in another way, which R-hat cannot know."""
-    if posterior.has_own_divisions:
-        return f" {describe_divisions(posterior)}."
     starts = posterior.settings.get("starts")
     if starts is None:
         return ""
     return (
         f" These clusters are the best of {starts['n_starts']} starts; the runner-up divides "
         f"{starts['same_users']:.0%} of the users the same way."
-    )
-
-
-def describe_divisions(posterior: Posterior) -> str:
-    """How far chains agree that each looked for their own clusters, and which describes them."""
-    found = posterior.settings["divisions"]
-    return (
-        f"Each of the {len(posterior.consensus)} chains looked for its own clusters; two of them "
-        f"divide {found['same_users']:.0%} of the users the same way (adjusted Rand index "
-        f"{found['rand_index']:.2f}). Recommendations average over all chains; the clusters "
-        f"described are those of chain {found['chain'] + 1}, the likeliest"
     )
 
 
@@ -169,8 +143,7 @@ def _answer(judged: Judged) -> tuple[str, str]:
 
 def _advice(posterior: Posterior) -> str:
     slow = posterior.settings.get("method") == "pseudo" and posterior.clicks is not None
-    shares_clusters = posterior.n_clusters > 1 and not posterior.has_own_divisions
-    words = SLOW_ADVICE if slow else CLUSTER_ADVICE if shares_clusters else ADVICE
+    words = SLOW_ADVICE if slow else CLUSTER_ADVICE if posterior.n_clusters > 1 else ADVICE
     return words[0].upper() + words[1:] + "."
 
 

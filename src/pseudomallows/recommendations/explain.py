@@ -125,10 +125,9 @@ def explain(
     In a personal fit, the score of an item is a sum: what each of the user's clicks adds, and what
     is added for everybody. These are the reasons, and the probability rises with the score. In
     other fits, the probability is the sum over the clusters of the user's membership times the
-    item's chance there; if each chain looked for its own clusters, these are of the likeliest chain
-    and add up to its chance, and `probability` is the one by all chains. For users known by
-    rankings or comparisons, or by clicks by another distance than the footrule and Kendall's, it is
-    the sum over the next k ranks in the latent rankings that the fit has kept.
+    item's chance there. For users known by rankings or comparisons, or by clicks by another
+    distance than the footrule and Kendall's, it is the sum over the next k ranks in the latent
+    rankings that the fit has kept.
 
     Parameters
     ----------

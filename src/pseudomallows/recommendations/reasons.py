@@ -81,7 +81,6 @@ def _cluster_reasons(
     posterior: Posterior, users: Users, items: NDArray[np.int64], window: int
 ) -> Reasons:
     """The clusters: how likely the user belongs to each, times the item's chance there."""
-    posterior = posterior.described
     memberships, amounts = recommender_of(posterior).by_cluster(users, window, window, ONE)
     every = range(posterior.n_clusters)
     amounts, mine = amounts[:, items], np.repeat(memberships[:, None], len(items), axis=1)

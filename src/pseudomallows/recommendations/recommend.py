@@ -12,13 +12,12 @@ from ..engines.executors import Executor, Threads, all_cores, blocks, check_exec
 from ..markup import Markup, bar, card, table
 from ..posteriors.intervals import intervals_of
 from ..posteriors.personal import Fit, check_fit
-from ..posteriors.posterior import Posterior
 from ..preferences.frames import make_frame
 from ..rankings import as_rng, check_count, check_name, check_number
 from .choice import Choice, choice_of
 from .latent import LatentRanks
 from .recommenders.chances import MAX_ERROR, Chances, Floats, Users
-from .recommenders.registry import describer_of, recommender_of
+from .recommenders.registry import recommender_of
 from .users import check_posterior, clicks_of_one, needs_latent, new_users, users_of
 
 WAYS = ("look_up", "draws")
@@ -247,10 +246,7 @@ def best_of_one(
     else:
         errors = np.empty_like(probabilities)
         chances.fill_allowed(ONE_USER, choice, items, probabilities, errors)
-    is_own = isinstance(posterior, Posterior) and posterior.has_own_divisions
-    memberships = (
-        describer_of(posterior).memberships(users, ONE) if is_own else chances.memberships()
-    )
+    memberships = chances.memberships()
     mine = None if memberships is None else memberships[0].tolist()
     return items[0].tolist(), probabilities[0].tolist(), mine
 
@@ -272,8 +268,7 @@ def memberships(
     (n_users, n_clusters) array
         From the exact probability of the clicks under each draw and cluster, which also weighs the
         draws, as if the user had been in the fit. The Monte Carlo error is at most 0.005 if there
-        are enough draws. Draws and clusters that hardly count are left out. Where each chain
-        looked for its own clusters, those of the likeliest one (``posterior.described``).
+        are enough draws. Draws and clusters that hardly count are left out.
 
     Examples
     --------
@@ -286,7 +281,7 @@ def memberships(
     check_posterior(posterior)
     check_executor(executor)
     new = Users(new_users(posterior, clicks), None)
-    return describer_of(posterior).memberships(new, executor or all_cores())
+    return recommender_of(posterior).memberships(new, executor or all_cores())
 
 
 def user_intervals(

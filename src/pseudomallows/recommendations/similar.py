@@ -15,7 +15,7 @@ from ..rankings import check_count
 from .item_weights import weights_from, weights_into
 from .reasons import ONE
 from .recommenders.chances import Floats, Users
-from .recommenders.registry import describer_of
+from .recommenders.registry import recommender_of
 from .users import code_of_item, needs_latent, one_user
 
 N_MEAN = 4096  # users, evenly spread, whose mean score is that of an average user
@@ -142,7 +142,7 @@ def similar_users(posterior: Fit, user: Any = None, k: int = 10, *, clicks: Any 
             mine = memberships[row]
         else:
             one, row = one_user(posterior, user, clicks), None
-            mine, name = describer_of(posterior).memberships(one, ONE)[0], one.clicks.users[0]
+            mine, name = recommender_of(posterior).memberships(one, ONE)[0], one.clicks.users[0]
         likes = memberships @ mine
     codes = _most(likes, row, k)
     return Similar("user", name, codes, posterior.users[codes], likes[codes])
@@ -180,7 +180,6 @@ def _by_scores(fit: PersonalFit, code: int) -> Floats:
 
 def _by_profiles(posterior: Posterior, code: int) -> Floats:
     """How near the mean ranks are in all clusters."""
-    posterior = posterior.described
     means = np.stack([posterior.mean_ranks(each) for each in range(posterior.n_clusters)])
     shares = np.tensordot(posterior.weights, posterior.shares, 2)
     apart = np.abs(means - means[:, [code]]) / (posterior.n_items - 1)

@@ -122,15 +122,10 @@ def trace(
     cluster: int = 0,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Trace of each chain: of alpha, or of the rank of an item (by name); as drawn, unweighted.
-
-    If each chain looked for its own clusters, that of the chain that describes them.
-    """
+    """Trace of each chain: of alpha, or of the rank of an item (by name); as drawn, unweighted."""
     ax = _axes(ax, width=7.5, height=3.2)
-    names = [f"chain {chain + 1}" for chain in range(len(posterior.consensus))]
-    rows = _series(posterior, item, cluster)
-    for name, values in zip(names[posterior.described_chains], rows, strict=True):
-        ax.plot(np.arange(1, len(values) + 1), values, linewidth=0.8, label=name)
+    for chain, values in enumerate(_series(posterior, item, cluster)):
+        ax.plot(np.arange(1, len(values) + 1), values, linewidth=0.8, label=f"chain {chain + 1}")
     ax.set(xlabel="draw", ylabel=_series_name(item))
     if item is not None:  # ranks are whole
         ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
@@ -235,16 +230,11 @@ def rank_histograms(
     """Histograms, chain by chain, of the place of each draw among all draws.
 
     Chains that agree have flat histograms (Vehtari et al. 2021). Ties are broken at random, and
-    weights do not count. If each chain looked for its own clusters, the halves of the chain that
-    describes them stand for the chains.
+    weights do not count.
     """
     ax = _axes(ax, width=7.5, height=3.2)
     values = _series(posterior, item, cluster)
     names = [f"chain {chain + 1}" for chain in range(len(values))]
-    if posterior.has_own_divisions and values.shape[1] > 1:
-        half = values.shape[1] // 2
-        values = np.stack([values[0, :half], values[0, -half:]])
-        names = ["first half", "second half"]
     noise = np.random.default_rng(0).random(values.size)
     order = np.lexsort((noise, values.ravel()))
     places = np.empty(values.size)
@@ -285,7 +275,7 @@ def reliability(evaluation: Evaluation, ax: "Axes | None" = None) -> "Axes":
 def shares(posterior: Posterior, ax: "Axes | None" = None) -> "Axes":
     """Share of each cluster in the population, with its 95 % interval."""
     ax = _axes(ax, width=6.4, height=4)
-    draws = posterior.described.shares.reshape(-1, posterior.n_clusters)
+    draws = posterior.shares.reshape(-1, posterior.n_clusters)
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
     means, places = draws.mean(axis=0), np.arange(1, posterior.n_clusters + 1)
     ax.bar(places, means, color=COLOUR, alpha=0.7)
@@ -354,7 +344,7 @@ def distances(scores: DistanceScores, ax: "Axes | None" = None) -> "Axes":
 def _title(words: str, posterior: Posterior, cluster: int) -> str:
     if posterior.n_clusters == 1:
         return words
-    share = posterior.described.shares[:, :, cluster].mean()
+    share = posterior.shares[:, :, cluster].mean()
     return f"{words}, cluster {cluster + 1} ({share:.0%})"
 
 
@@ -389,8 +379,7 @@ def _text(name: Any) -> str:
 
 def _series(posterior: Posterior, item: Any, cluster: int) -> Any:
     posterior.check_cluster(cluster)
-    described = posterior.described
-    draws = described.alpha if item is None else described.consensus
+    draws = posterior.alpha if item is None else posterior.consensus
     if item is None:
         return draws[:, :, cluster]
     names = posterior.items.tolist()

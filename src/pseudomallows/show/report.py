@@ -173,7 +173,6 @@ def _personal(fit: PersonalFit) -> Figures:
 
 def _consensus(posterior: Posterior) -> Figures:
     """What a fit with a consensus, or several, shows."""
-    posterior = posterior.described
     clusters = _clusters(posterior)
     return {
         "is_personal": False,

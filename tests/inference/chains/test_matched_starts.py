@@ -13,7 +13,6 @@ from pseudomallows.inference.chains.matched_cluster import MatchedProposals
 from pseudomallows.inference.chains.matched_starts import (
     Comparison,
     MatchedStart,
-    Search,
     compare,
     guess_labels,
 )
@@ -114,8 +113,7 @@ def test_the_best_start_is_compared_with_the_next():
     start = start_of(clicked().preferences)
     start.clusters(3, np.random.default_rng(2), lambda: None)
     assert start.comparison is None
-    search = Search("shared", 4, n_finalists=2)
-    (best,) = start.guess(3, search, np.random.default_rng(2), lambda: None)
+    best = start.clusters(3, np.random.default_rng(2), lambda: None, n_finalists=2)
     assert best.n_clusters == 3
     assert start.comparison.gap >= 0
     assert 0.5 < start.comparison.rand_index <= start.comparison.same_users <= 1
@@ -167,7 +165,7 @@ def test_users_of_a_large_catalogue_are_sorted_by_its_most_clicked_items(alpha, 
     how = (alpha, MatchedProposals(), default_prior(400), 1.0, True, "kendall")
     start = MatchedStart(population, *how)
     rng = np.random.default_rng(2)
-    (guess,) = start.guess(3, Search("auto", 4, n_finalists=2), rng, lambda: None)
+    guess = start.guess(3, 2, rng, lambda: None)
     chain = start._by_popular_items(guess, rng)
     found = chain.snapshot().labels
     assert rand_index(found, labels) > 0.9

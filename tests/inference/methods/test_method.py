@@ -98,7 +98,6 @@ def options_of(method, kind, n_clusters):
     if kind == "clicks":
         names |= {"order"} if method == "pseudo" else set()
         names |= {"augmentation"} if method == "mcmc" else set()
-        names |= {"divisions"} if method in ("mcmc", "matched") and n_clusters > 1 else set()
     return names
 
 
@@ -267,15 +266,6 @@ BAD_VALUES = [  # method, kind, clusters, option, value, error, message
     ("mcmc", "full", 1, "leap", 0, ValueError, "must be 1 or more, got 0"),
     ("mcmc", "full", 1, "n_moves", 0, ValueError, "must be 1 or more, got 0"),
     ("mcmc", "full", 1, "start", "best", ValueError, "'map', 'random', got 'best'"),
-    (
-        "matched",
-        "clicks",
-        2,
-        "divisions",
-        "each",
-        ValueError,
-        "'auto', 'shared', 'own', got 'each'",
-    ),
     ("mcmc", "clicks", 1, "augmentation", "x", ValueError, "'matched', 'exact', got 'x'"),
     ("mcmc", "votes", 1, "gaps", "wide", ValueError, "one of 'auto', 'equal', 'free', got 'wide'"),
     ("mcmc", "votes", 1, "errors", "some", ValueError, "'bernoulli', 'logistic', got 'some'"),

@@ -22,7 +22,6 @@ from .matched_starts import (
     SETTLE_ROUNDS,
     Comparison,
     MatchedStart,
-    Search,
 )
 from .mixture import Mixture
 from .starts import PREPARATION, StartCluster, is_unbounded, prepare
@@ -71,7 +70,6 @@ class Chains(Protocol):
     """What makes the chains of a fit."""
 
     evidence_shape: tuple[int, ...]  # of one cluster, see `best_of`
-    is_own: bool  # does each chain find its own clusters? It may turn out when they are ready
 
     @property
     def preparation(self) -> int:
@@ -128,7 +126,7 @@ def make_chains(population: Population, plan: Plan, rng: np.random.Generator) ->
 class LatentChains:
     """Chains that draw latent rankings in each sweep, or need none."""
 
-    guesses, is_own = 0, False
+    guesses = 0
     comparison: Comparison | None = None
 
     def __init__(self, population: Population, plan: Plan):
@@ -204,10 +202,10 @@ class MatchedChains:
     """Chains on the matched law of clicks, which need no latent rankings.
 
     Those of several clusters begin at one place, the best of several guesses: another guess may
-    divide the users in another way, and chains that differ so would tell nothing of each other. If
-    the data do not say which of the guesses is right, each chain begins at its own instead, and
-    recommendations average over them.
+    divide the users in another way, and chains that differ so would tell nothing of each other.
     """
+
+    preparation = 0
 
     def __init__(self, population: Population, plan: Plan, rng: np.random.Generator):
         self._n_clusters, self._rng = plan.case.n_clusters, rng
@@ -216,26 +214,14 @@ class MatchedChains:
         how = (plan.alpha, proposals, method.alpha_prior, method.share_prior, method.is_exact)
         self._start = MatchedStart(population, *how, method.distance)
         self._start_of, self.evidence_shape = method.start_of, self._start.law.evidence_shape
-        divisions = "shared" if method.n_chains == 1 else method.divisions
-        self._search = Search(divisions, method.n_chains, N_FINALISTS)
-        self.is_own = divisions == "own" and plan.case.has_clusters
-        self._guesses: list[MatchedMixture] = []
         self._first: MatchedMixture | None = None
 
     @property
-    def preparation(self) -> int:
-        """Rounds of a chain before it begins."""
-        return SETTLE_ROUNDS if self.is_own else 0
-
-    @property
     def guesses(self) -> int:
-        """And of the guesses before the first one."""
+        """Rounds of the guesses before the first chain."""
         if self._n_clusters == 1:
             return 0
-        if not self.is_own:
-            return N_STARTS * GUESS_ROUNDS + N_FINALISTS * LAST_ROUNDS + SETTLE_ROUNDS
-        n_chains = self._search.n_chains
-        return max(N_STARTS, n_chains) * GUESS_ROUNDS + n_chains * LAST_ROUNDS
+        return N_STARTS * GUESS_ROUNDS + N_FINALISTS * LAST_ROUNDS + SETTLE_ROUNDS
 
     @property
     def comparison(self) -> Comparison | None:
@@ -243,14 +229,10 @@ class MatchedChains:
         return self._start.comparison
 
     def make_ready(self, report: Callable[[], None]) -> None:
-        """Guess the clusters at whose place all chains begin, or each of them."""
-        if self._n_clusters == 1 or self._guesses:
-            return
-        how = (self._n_clusters, self._search, self._rng, report)
-        self._guesses = self._start.guess(*how)
-        self.is_own = len(self._guesses) > 1
-        if not self.is_own:
-            self._first = self._start.settle(self._guesses[0], self._rng, report)
+        """Guess the clusters at whose place all chains begin."""
+        if self._n_clusters > 1 and self._first is None:
+            how = (self._n_clusters, self._rng, report)
+            self._first = self._start.clusters(*how, n_finalists=N_FINALISTS)
 
     def start(
         self,
@@ -263,9 +245,9 @@ class MatchedChains:
         if self._n_clusters == 1:
             return self._start.one(self._start_of(number), rng)
         self.make_ready(report if earlier is None else lambda: None)
-        first = self._first or self._start.settle(self._guesses[number], rng, report)
-        chain = self._start.begin_at(first, rng)
-        chain.follow(first.laws())
+        assert self._first is not None
+        chain = self._start.begin_at(self._first, rng)
+        chain.follow(self._first.laws())
         return chain
 
     def empty(self) -> MatchedMixture:
@@ -289,11 +271,6 @@ class GrownChains(MatchedChains):
         self._last_draws = plan.last_draws
 
     @property
-    def preparation(self) -> int:
-        """None: they go on."""
-        return 0
-
-    @property
     def guesses(self) -> int:
         """None."""
         return 0
@@ -308,9 +285,9 @@ class GrownChains(MatchedChains):
         rng: np.random.Generator,
         report: Callable[[], None],
     ) -> MatchedMixture:
-        """The chain of this number; its clusters keep the order of the first one, or their own."""
+        """The chain of this number; its clusters keep the order of the first one."""
         chain = self._start.go_on(self._last_draws[number], rng)
         if self._n_clusters > 1:
-            reference = self._last_draws[number if self.is_own else 0]
+            reference = self._last_draws[0]
             chain.follow(ClusterLaws(reference.consensus, reference.alpha))
         return chain

@@ -13,7 +13,6 @@ from ...distributions.scores import rand_index
 from ...latent.kendall_clicks import KendallClicks
 from ...latent.population import LocalPopulation, Population
 from ...latent.registry import make_click_law
-from ...posteriors.names import SAME_USERS
 from ...rankings import rank_randomly
 from ..methods.method import LastDraw
 from ..priors import Prior, default_prior
@@ -37,7 +36,6 @@ FEW_ITEMS, ROWS_EACH = 3000, 1000  # items by which a large catalogue is divided
 MANY_ITEMS, FEWER = 20_000, 4  # from so many items on, so many times fewer rounds
 FIRST_ROUNDS = 40  # of each chain, which leave the place where all begin
 CORRECTED_ROUNDS = 10  # of one whose warmup goes on to leave it, by rounds that are corrected
-APART, LEAST_APART = 1.5, 10  # how much further than in time, and by how many users, others differ
 _filters = threading.Lock()  # what is done about warnings is the same for all threads
 
 
@@ -50,23 +48,11 @@ class Comparison(NamedTuple):
     same_users: float
 
 
-class Search(NamedTuple):
-    """For what the clusters are guessed: for one start of all chains, the best of so many finalists
-    (`divisions` "shared"), for one of each chain ("own"), or for one of each if the two best
-    divide the users in different ways ("auto")."""
-
-    divisions: str = "shared"
-    n_chains: int = 1
-    n_finalists: int = 1
-
-
 class _Improved(NamedTuple):
-    """A guess, how likely it makes the clicks, and the share of users whom it divides as it did
-    some rounds before."""
+    """A guess, and how likely it makes the clicks."""
 
     guess: MatchedMixture
     value: float
-    stays: float
 
 
 class MatchedStart:
@@ -160,25 +146,29 @@ class MatchedStart:
         return CORRECTED_ROUNDS if self._is_corrected else self._rounds(FIRST_ROUNDS)
 
     def clusters(
-        self, n_clusters: int, rng: np.random.Generator, report: Callable[[], None]
+        self,
+        n_clusters: int,
+        rng: np.random.Generator,
+        report: Callable[[], None],
+        n_finalists: int = 1,
     ) -> MatchedMixture:
         """Several clusters: the best of several guesses on some of the rows goes on with all
         rows."""
-        (best,) = self.guess(n_clusters, Search(), rng, report)
+        best = self.guess(n_clusters, n_finalists, rng, report)
         return self.settle(best, rng, report)
 
     def guess(
         self,
         n_clusters: int,
-        search: Search,
+        n_finalists: int,
         rng: np.random.Generator,
         report: Callable[[], None],
-    ) -> list[MatchedMixture]:
-        """Guesses of the clusters on some of the rows: one for all chains, or one for each. Where
-        one is for all and had a runner-up, `comparison` says how they differ."""
+    ) -> MatchedMixture:
+        """The best guess of the clusters on some of the rows. If there are several finalists,
+        `comparison` says how it differs from the runner-up."""
         if not self._is_large:
             some = some_rows(self.population, n_clusters, rng)
-            return self._guesses(some, n_clusters, search, rng, report)
+            return self._guess_best(some, n_clusters, n_finalists, rng, report)
         n_items = self.population.n_items
         some = some_rows(self.population, n_clusters, rng, ROWS_EACH)
         assert isinstance(some, KendallClicks)  # no other law of clicks is exact
@@ -186,9 +176,9 @@ class MatchedStart:
         few = some.of_items(np.sort(by_clicks[:FEW_ITEMS]))
         how = (MatchedProposals(), default_prior(FEW_ITEMS), self._share_prior, False)
         inner = MatchedStart(few, None, *how, few.distance.name)
-        guesses = inner._guesses(few, n_clusters, search, rng, report)
+        best = inner._guess_best(few, n_clusters, n_finalists, rng, report)
         self.comparison, self._by_clicks = inner.comparison, by_clicks
-        return guesses
+        return best
 
     def settle(
         self, guess: MatchedMixture, rng: np.random.Generator, report: Callable[[], None]
@@ -231,43 +221,29 @@ class MatchedStart:
                 cluster.climb()
         return mixture
 
-    def _guesses(
+    def _guess_best(
         self,
         some: LocalPopulation,
         n_clusters: int,
-        search: Search,
+        n_finalists: int,
         rng: np.random.Generator,
         report: Callable[[], None],
-    ) -> list[MatchedMixture]:
+    ) -> MatchedMixture:
         """K-means on the leading axes of the data, improved by rounds on the matched law, and the
         best by splits. They are made side by side, each on one core."""
         features = some.features(min(n_clusters, self.population.n_items - 1))
         work = functools.partial(self._guess, some, features, n_clusters)
-
-        def guesses(number: int) -> list[MatchedMixture]:
-            return self._side_by_side(some, work, rng.spawn(number), GUESS_ROUNDS, report)
-
-        def improved(those: list[MatchedMixture]) -> list[_Improved]:
-            tasks = list(zip(those, rng.spawn(len(those)), strict=True))
-            improve = functools.partial(self._improve, some)
-            return self._side_by_side(some, improve, tasks, LAST_ROUNDS, report)
-
-        is_own = search.divisions == "own"
-        n_first = search.n_chains if is_own else search.n_finalists
-        ranked = sorted(guesses(max(N_STARTS, n_first)), key=lambda guess: -guess.values.matched)
-        found = sorted(improved(ranked[:n_first]), key=lambda each: -each.value)
-        if is_own or n_first == 1:
-            return [each.guess for each in found]
-        pair, (value, next_value) = found[:2], (each.value for each in found[:2])
-        first, second = (each.guess.mean_memberships for each in pair)
-        compared = compare(first, second, value - next_value)
-        stays = float(np.mean([each.stays for each in pair]))
-        is_clear = not are_apart(compared.same_users, stays, some.n_rows)
-        if search.divisions == "shared" or is_clear:
-            self.comparison = compared
-            return [found[0].guess]
-        rest = ranked[n_first : search.n_chains] + guesses(max(0, search.n_chains - N_STARTS))
-        return [each.guess for each in found + improved(rest)]
+        guesses = self._side_by_side(some, work, rng.spawn(N_STARTS), GUESS_ROUNDS, report)
+        guesses.sort(key=lambda guess: -guess.values.matched)
+        tasks = list(zip(guesses[:n_finalists], rng.spawn(n_finalists), strict=True))
+        improve = functools.partial(self._improve, some)
+        found = self._side_by_side(some, improve, tasks, LAST_ROUNDS, report)
+        found.sort(key=lambda each: -each.value)
+        if n_finalists > 1:
+            best, other = found[:2]
+            both = best.guess.mean_memberships, other.guess.mean_memberships
+            self.comparison = compare(*both, best.value - other.value)
+        return found[0].guess
 
     def _side_by_side(
         self,
@@ -307,13 +283,12 @@ class MatchedStart:
         guess, rng = task
         self._split(guess, some, rng)
         self._wander(guess, self._rounds(LAST_ROUNDS) - N_VALUES)
-        values, before = [], guess.mean_memberships
+        values = []
         for _ in range(N_VALUES):
             self._wander(guess, 1)
             guess.know_values()
             values.append(guess.values.matched)
-        stays = compare(before, guess.mean_memberships, 0.0).same_users
-        return _Improved(guess, float(np.mean(values)), stays)
+        return _Improved(guess, float(np.mean(values)))
 
     def begin_at(self, other: MatchedMixture, rng: np.random.Generator) -> MatchedMixture:
         """A chain that begins where another one stands, and first leaves it by some rounds."""
@@ -381,19 +356,6 @@ class MatchedStart:
         for _ in range(n_rounds):
             mixture.wander(1, self._moves, adapt=True)
             report()
-
-
-def are_apart(same_users: float, stays: float, n_rows: int) -> bool:
-    """Do two guesses divide the users in ways that sweeps do not lead from one to the other?
-
-    `same_users` is the share whom both divide alike, `stays` that of one guess with itself some
-    rounds before: where users go to and fro anyway, two guesses differ no more than that.
-
-    >>> are_apart(0.5, 0.8, 1000), are_apart(0.75, 0.8, 1000), are_apart(0.5, 0.8, 10)
-    (True, False, False)
-    """
-    is_further = 1 - same_users > APART * (1 - stays) + LEAST_APART / n_rows
-    return same_users < SAME_USERS and is_further
 
 
 def compare(

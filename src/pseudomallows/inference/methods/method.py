@@ -284,18 +284,13 @@ class Method(Options, ABC):
         """Are the consensuses of clusters so rough that exact ones must stand behind them?"""
         return False
 
-    @property
-    def has_own_divisions(self) -> bool:
-        """Is each chain to find its own clusters?"""
-        return False
-
     def stuck_chains(self, posterior: Posterior, population: Population, plan: "Plan") -> list[int]:
         """Chains that cannot have found the bulk of the posterior, where that is known."""
         return []
 
-    def advice(self, case: Case, is_own: bool) -> str:
-        """What to do about chains that do not agree, or each of which has its own clusters."""
-        return CLUSTER_ADVICE if case.has_clusters and not is_own else ADVICE
+    def advice(self, case: Case) -> str:
+        """What to do about chains that do not agree."""
+        return CLUSTER_ADVICE if case.has_clusters else ADVICE
 
     def first_cluster(
         self, population: Population, plan: "Plan", rng: np.random.Generator, number: int = 0

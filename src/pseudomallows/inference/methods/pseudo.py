@@ -129,9 +129,9 @@ class Pseudo(PseudoMethod):
         order = self.order if case.has_clicks else None
         return PseudoMoves(sigma=self.sigma, order=order)
 
-    def advice(self, case: Case, is_own: bool) -> str:
+    def advice(self, case: Case) -> str:
         """Algorithm 5 is slow by its nature."""
-        return SLOW_ADVICE if case.has_clicks else super().advice(case, is_own)
+        return SLOW_ADVICE if case.has_clicks else super().advice(case)
 
     def settings(self, case: Case) -> dict[str, Any]:
         """The options as plain values; `order` is that of the law of the latent rankings."""

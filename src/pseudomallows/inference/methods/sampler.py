@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...distances.tallies import MOVES
-from ...posteriors.names import DIVISIONS, STARTS
+from ...posteriors.names import STARTS
 from ..priors import FLAT, Prior, default_prior
 from .method import Case, Method, above_0, count, one_of, option
 
@@ -74,18 +74,6 @@ class Sampler(Method):
         lambda case: not case.has_clusters,
         one_of(*STARTS),
     )
-    divisions: str = option(
-        "auto",
-        'Clusters of clicks: "shared" starts all chains at one division of the users, the best of '
-        'four guesses, so that they describe the same clusters; with "own" each chain has its own '
-        "guess. Where clusters overlap, the chains then divide the users in different ways, and "
-        "recommendations average over all chains, each counting the same, which makes them better; "
-        "what describes clusters (labels, consensus, report) comes from the likeliest chain alone, "
-        'and R-hat compares the halves of each chain. "auto" (default) is "own" if the two best '
-        'guesses divide the users in different ways, else "shared".',
-        lambda case: case.has_clicks and case.has_clusters,
-        one_of(*DIVISIONS),
-    )
 
     def other_defaults(self, case: Case) -> dict[str, Any]:
         """Proposals and prior by the number of items."""
@@ -96,8 +84,6 @@ class Sampler(Method):
                 f"move='insert' is for distance='ulam' only, got distance={self.distance!r}: use "
                 "'swap' or 'leap_and_shift'"
             )
-        if self.has_own_divisions:
-            self._check_divisions(case)
         usual_move, number = USUAL_MOVES.get(self.distance, ("swap", N_MOVES))
         move = self.move or usual_move
         number = number if move == usual_move else N_MOVES
@@ -117,24 +103,6 @@ class Sampler(Method):
         if self.start != "dispersed":
             return self.start
         return "elsewhere" if number % 2 else "map"
-
-    @property
-    def has_own_divisions(self) -> bool:
-        """Does each chain find its own clusters?"""
-        return self.divisions == "own"
-
-    def _check_divisions(self, case: Case) -> None:
-        """Chains that draw latent rankings have guesses of their own already."""
-        if not self.is_matched(case):
-            raise ValueError(
-                "divisions='own' is for chains that sum the latent rankings out, by "
-                "augmentation='matched' and distance='footrule' or 'kendall': leave divisions out"
-            )
-        if self.n_chains < 2:
-            raise ValueError(
-                "divisions='own' averages over chains that divide the users in different ways, "
-                f"got n_chains={self.n_chains}: give 2 or more, or leave divisions out"
-            )
 
     def is_markov(self, case: Case) -> bool:
         """Always."""

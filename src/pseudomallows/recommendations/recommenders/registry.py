@@ -3,7 +3,6 @@
 from weakref import WeakKeyDictionary
 
 from ...posteriors.personal import Fit, PersonalFit
-from ...posteriors.posterior import Posterior
 from .chances import Recommender
 from .exact import ExactRecommender
 from .kendall import KendallRecommender
@@ -18,12 +17,6 @@ def recommender_of(posterior: Fit) -> Recommender:
     """What recommendations need of a posterior, made once and kept as long as it."""
     kept = _made.get(posterior)
     return _made.setdefault(posterior, _make(posterior)) if kept is None else kept
-
-
-def describer_of(posterior: Fit) -> Recommender:
-    """That of the draws which describe the clusters."""
-    has_draws = isinstance(posterior, Posterior)
-    return recommender_of(posterior.described if has_draws else posterior)
 
 
 def _make(posterior: Fit) -> Recommender:

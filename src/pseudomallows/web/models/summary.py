@@ -30,8 +30,7 @@ T = TypeVar("T")
 
 def _with_draws(fit: Fit) -> Posterior | None:
     """What has a consensus: clusters or all users, if there are such beside their own orders."""
-    found = fit.population if isinstance(fit, PersonalFit) else fit
-    return None if found is None else found.described
+    return fit.population if isinstance(fit, PersonalFit) else fit
 
 
 class Summary:
@@ -68,7 +67,7 @@ class Summary:
         """Mean concentration of each cluster."""
         if isinstance(self.posterior, PersonalFit):
             return [self.posterior.mean_alpha]
-        means: list[float] = self.posterior.described.alpha.mean(axis=(0, 1)).tolist()
+        means: list[float] = self.posterior.alpha.mean(axis=(0, 1)).tolist()
         return means
 
     @property
