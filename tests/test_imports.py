@@ -134,9 +134,3 @@ def test_every_public_name_is_there_and_documented():
 def test_public_modules_can_be_imported_from(name):
     script = f"import pseudomallows.{name} as m, pseudomallows as pm; assert m is pm.{name}"
     subprocess.run([sys.executable, "-c", script], check=True)
-
-
-@pytest.mark.parametrize("name", sorted(pseudomallows.MOVED))
-def test_names_of_version_0_1_lead_to_their_new_places(name):
-    with pytest.warns(DeprecationWarning, match=f"pseudomallows.{name} is now pseudomallows"):
-        assert getattr(pseudomallows, name).__doc__

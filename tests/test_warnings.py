@@ -27,12 +27,8 @@ def warn_of_an_evaluation(folder):
     pm.evaluate(prefs, 1, 1, "mcmc", n_draws=3, warmup=1, n_chains=2, rng=1)
 
 
-def warn_of_a_name(folder):
-    pm.search  # noqa: B018
-
-
 @pytest.mark.parametrize(
-    "work", [warn_of_rankings, warn_of_a_file, warn_of_a_fit, warn_of_an_evaluation, warn_of_a_name]
+    "work", [warn_of_rankings, warn_of_a_file, warn_of_a_fit, warn_of_an_evaluation]
 )
 def test_warnings_point_to_the_line_of_the_caller(work, tmp_path):
     with warnings.catch_warnings(record=True) as caught:

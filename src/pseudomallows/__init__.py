@@ -13,17 +13,7 @@ from typing import Any
 from . import _start  # noqa: F401
 
 # isort: split
-from . import (
-    _warn,
-    distances,
-    distributions,
-    engines,
-    evaluation,
-    files,
-    inference,
-    preferences,
-    recommendations,
-)
+from . import distances
 from ._version import __version__
 from .distances import distance_between as distance
 from .distributions import datasets, scores
@@ -102,40 +92,11 @@ __all__ = [
     "v_rankings",
 ]
 
-MOVED = {  # names of version 0.1 and their new places; to be removed after version 0.2
-    "AgreementWarning": (diagnostics, "diagnostics.AgreementWarning"),
-    "AlphaWarning": (diagnostics, "diagnostics.AlphaWarning"),
-    "BalanceWarning": (diagnostics, "diagnostics.BalanceWarning"),
-    "EffectiveSizeWarning": (diagnostics, "diagnostics.EffectiveSizeWarning"),
-    "ColumnWarning": (preferences, "preferences.ColumnWarning"),
-    "DroppedRowsWarning": (preferences, "preferences.DroppedRowsWarning"),
-    "IgnoredColumnWarning": (preferences, "preferences.IgnoredColumnWarning"),
-    "ZeroBasedWarning": (preferences, "preferences.ZeroBasedWarning"),
-    "ClusterError": (engines, "engines.WorkersError"),
-    "Parts": (files, "files.Parts"),
-    "split": (files, "files.split"),
-    "maximum_likelihood_alpha": (distributions, "distributions.maximum_likelihood_alpha"),
-    "ClusterCurve": (inference, "inference.ClusterCurve"),
-    "Evaluation": (evaluation, "evaluation.Evaluation"),
-    "scores_from": (inference, "inference.scores_from"),
-    "Search": (inference, "inference.Search"),
-    "search": (inference, "inference.search"),
-    "Recommendations": (recommendations, "recommendations.Recommendations"),
-    "memberships": (recommendations, "recommendations.memberships"),
-    "recommend_to": (recommendations, "recommendations.recommend_to"),
-    "user_intervals": (recommendations, "recommendations.user_intervals"),
-}
-
 
 def __getattr__(name: str) -> Any:
-    """Import `plots` and `DaskExecutor`, and their libraries, when they are first asked for; and
-    find names of version 0.1 that have moved."""
+    """Import `plots` and `DaskExecutor`, and their libraries, when they are first asked for."""
     if name == "plots":
         return importlib.import_module(".plots", __name__)
     if name == "DaskExecutor":
         return importlib.import_module(".engines.dask", __name__).DaskExecutor
-    if name in MOVED:
-        room, place = MOVED[name]
-        _warn.warn(DeprecationWarning(f"pseudomallows.{name} is now pseudomallows.{place}"))
-        return getattr(room, place.split(".")[-1])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

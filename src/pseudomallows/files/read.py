@@ -38,7 +38,6 @@ def read(
     ties: str = "keep",
     rng: np.random.Generator | int | None = None,
     items: Sequence[Any] | None = None,
-    quiet: bool = True,
     columns: Mapping[str, Any] | Sequence[str] | None = None,
     sep: str | None = None,
     header: bool | None = None,
@@ -71,15 +70,12 @@ def read(
     encoding : str, optional
         Default: UTF-8, or UTF-16 if the file says so; if it is neither, cp1252, with a warning.
     ties : str
-        For PrefLib: "keep", or "random" to draw the order of items that tie. ("error", of older
-        calls, is the same as "keep": every tie can be kept.)
+        For PrefLib: "keep", or "random" to draw the order of items that tie.
     rng : numpy.random.Generator or seed, optional
         For ``ties="random"``.
     items : sequence, optional
         For long clicks, comparisons and impressions: the names of all items, such as those of a
         model, in their order.
-    quiet : bool
-        Without effect, as nothing is printed any more; kept for older calls.
     columns : dict or list, optional
         The names of the columns of long clicks, by what they are, such as
         ``{"user": "visitor", "item": "sku", "time": "when", "rating": "stars"}``, or their places,
@@ -137,7 +133,7 @@ def read_as(
         check_name(kind, "kind", KINDS)
     if encoding is not None and (not isinstance(encoding, str) or "\0" in encoding):
         raise TypeError(f"encoding must be the name of one, such as 'utf-8', got {encoding!r}")
-    check_name(ties, "ties", ("keep", "random", "error"))
+    check_name(ties, "ties", ("keep", "random"))
     if items is not None and (isinstance(items, str) or not isinstance(items, Iterable)):
         raise TypeError(f"items must be a list of names, got {items!r}")
     source = open_source(path, None if items is None else list(items))
