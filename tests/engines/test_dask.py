@@ -17,7 +17,6 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.inference import checkpoint
-from pseudomallows.latent import kendall_clicks
 from pseudomallows.recommendations import to_file as stream
 
 distributed = pytest.importorskip("distributed")
@@ -161,14 +160,6 @@ def test_the_cut_into_parts_leaves_no_trace(dask, parts, kind):
     assert_same(found, wanted(kind))
     assert found.items.tolist() == wanted(kind).items.tolist()
     assert len(found.users) == found.clicks.n_users == 0
-
-
-def test_a_large_catalogue_leaves_no_trace(dask, parts, monkeypatch):
-    monkeypatch.setattr(kendall_clicks, "LARGE", 5)
-    alone = fit(make_clicks(), "kendall clusters", executor=pm.Threads(1))
-    assert not np.array_equal(alone.consensus, wanted("kendall clusters").consensus)
-    assert_same(fit(make_clicks(), "kendall clusters", executor=dask), alone)
-    assert_same(fit(parts[5], "kendall clusters", executor=dask), alone)
 
 
 OWN = ("item_weights", "bias", "popularity", "ties", "alphas", "alpha_shares")

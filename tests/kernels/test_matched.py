@@ -196,15 +196,6 @@ def test_the_logs_of_a_row_are_those_of_its_clicks():
 
 
 @pytest.mark.kernel
-def test_the_logs_of_a_linear_law_are_sums_of_ranks():
-    ranks, slopes = np.array([[1, 4], [3, 2], [2, 1], [4, 3]], dtype=np.int32), np.array([-0.5, -2])
-    logs = np.ones((5, 2))
-    kernels.fill_linear_logs(ROWS, ranks, slopes, logs)
-    for row, clicks in enumerate(CLICKS):
-        assert logs[row] == pytest.approx(1 + slopes * ranks[clicks].sum(axis=0))
-
-
-@pytest.mark.kernel
 def test_the_log_weights_of_a_cluster_are_those_of_the_ranks_of_its_items():
     tables = np.random.default_rng(1).normal(size=(2, 3, 4))
     consensus, log_weights = np.array([3, 1, 4, 2], dtype=np.int32), np.full((3, 4, 2), np.nan)

@@ -216,22 +216,6 @@ def fill_logs(clicks, size_places, log_weights, logs):
 
 
 @njit(cache=True, nogil=True)
-def fill_linear_logs(clicks, ranks, slopes, logs):
-    """Add to `logs[row, cluster]` the sum of `ranks[item, cluster]` over the row's clicks, times
-    `slopes[cluster]`."""
-    n_clusters = len(slopes)
-    sums = np.empty(n_clusters, np.int64)
-    for row in range(len(logs)):
-        sums[:] = 0
-        for place in range(clicks.starts[row], clicks.starts[row + 1]):
-            added = ranks[clicks.codes[place]]
-            for cluster in range(n_clusters):
-                sums[cluster] += added[cluster]
-        for cluster in range(n_clusters):
-            logs[row, cluster] += slopes[cluster] * sums[cluster]
-
-
-@njit(cache=True, nogil=True)
 def weigh_logs(logs, log_sums, memberships):
     """Fill `log_sums[row]`, the log of the sum of exp(`logs[row, cluster]`), and
     `memberships[row, cluster]`, the parts of that sum."""

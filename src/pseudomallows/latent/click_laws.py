@@ -93,7 +93,6 @@ class ClickLaw(Protocol):
     evidence_shape: tuple[int, ...]  # of a tally
     usual_moves: int | None  # of a sweep; None: the warmup finds out
     alpha_steps: int | None  # in a move of a cluster; None: as many as are usual
-    is_linear: bool  # are the log weights to be taken as a multiple of the rank?
 
     @property
     def groups(self) -> SizeGroups:

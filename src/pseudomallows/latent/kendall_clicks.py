@@ -23,9 +23,7 @@ from .population import DrawOrigin, ExactLaw
 from .shards import ShardedPopulation
 
 LEAST_ROUNDS, MOST_ROUNDS = 2, 6  # of swaps at all scales in a sweep
-ROOMY = 300_000  # items and rounds that take no time
-LARGE, MOST_CLICKS = 20_000, 2**22  # items from which equals are dealt, if none has more clicks
-LARGE_STEPS = 20  # of alpha in a move then, which take no time beside it
+ROOMY = 300_000  # items times rounds, beyond which the rounds take most of a sweep
 
 Floats = NDArray[np.float64]
 
@@ -34,13 +32,12 @@ class KendallLaw:
     """The exact law of clicks: the log weight of an item is -alpha / n_items times its rank."""
 
     is_exact = True
+    alpha_steps: int | None = 20  # a step takes a logarithm a click of one user: next to nothing
 
     def __init__(self, n_items: int, sizes: Counts, executor: Executor | None = None):
         self.n_items = n_items
         self.groups = SizeGroups(sizes, np.zeros(len(sizes), dtype=np.int64))
         self.evidence_shape: tuple[int, ...] = (n_items,)
-        self.is_linear = n_items > LARGE  # always, but few items keep the bits that they had
-        self.alpha_steps = LARGE_STEPS if n_items > LARGE else None
         n_rounds = min(MOST_ROUNDS, max(LEAST_ROUNDS, ROOMY // n_items))
         self.usual_moves: int | None = n_rounds * n_items * kernels.n_scales(n_items) // 2
 
@@ -103,11 +100,9 @@ class KendallTally:
         leap: int = 1,
     ) -> None:
         """Move a consensus in place by swaps of places at all scales, `n_moves` of them or so."""
-        n_items, counts = self.law.n_items, self.counts[0]
+        n_items = self.law.n_items
         n_passes = max(1, round(2 * n_moves / n_items))
-        is_dealt = n_items > LARGE and counts.max() <= MOST_CLICKS
-        mix = kernels.mix_and_deal if is_dealt else kernels.mix_consensus
-        mix(stream, counts, alpha / n_items, n_passes, consensus)
+        kernels.mix_consensus(stream, self.counts[0], alpha / n_items, n_passes, consensus)
 
 
 class KendallCurve:

@@ -9,7 +9,6 @@ import pytest
 import pseudomallows as pm
 from pseudomallows.inference import checkpoint
 from pseudomallows.inference.methods import mcmc
-from pseudomallows.latent import kendall_clicks
 from pseudomallows.latent.matched import users as matched_users
 
 ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior")
@@ -102,52 +101,6 @@ def test_a_posterior_comes_back_whole_and_answers_the_same(n_clusters, tmp_path)
     assert (pm.recommend(again, 3).items == pm.recommend(whole, 3).items).all()
 
 
-# large catalogues, whose equal items are dealt, and whose clicks are summed up in whole numbers
-
-
-def of_large_catalogue(monkeypatch, prefs, **options):
-    with monkeypatch.context() as patch:
-        patch.setattr(kendall_clicks, "LARGE", 5)
-        return quietly(prefs, **options)
-
-
-def test_the_moves_of_a_large_catalogue_lead_to_the_same_posterior(monkeypatch):
-    usual = quietly(data(), n_clusters=2, n_draws=400, warmup=20)
-    found = of_large_catalogue(monkeypatch, data(), n_clusters=2, n_draws=400, warmup=20)
-    assert not np.array_equal(found.consensus, usual.consensus)
-    for cluster in range(2):
-        differences = found.rank_probabilities(cluster) - usual.rank_probabilities(cluster)
-        assert np.abs(differences).max() < 0.08
-        error = 5 * usual.alpha[..., cluster].std() / np.sqrt(200)
-        assert abs(found.alpha[..., cluster].mean() - usual.alpha[..., cluster].mean()) < error
-    assert np.abs(found.memberships - usual.memberships).max() < 0.1
-
-
-def test_threads_blocks_and_checkpoints_leave_no_trace_in_a_large_catalogue(tmp_path, monkeypatch):
-    whole = of_large_catalogue(monkeypatch, data(), n_clusters=2, executor=pm.Threads(1))
-    monkeypatch.setattr(checkpoint, "PAUSE", 0)
-    monkeypatch.setattr(checkpoint, "SHARE", 1e9)
-    how = {"n_clusters": 2, "checkpoint": tmp_path / "fit.checkpoint"}
-
-    def progress(done, total):
-        if done == total - 18:  # in the warmup of the last chain, of which nothing is kept yet
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        of_large_catalogue(monkeypatch, data(), progress=progress, **how)
-    monkeypatch.setattr(matched_users, "N_BLOCKS", 13)
-    monkeypatch.setattr(matched_users, "BLOCK", 1)
-    assert_same(of_large_catalogue(monkeypatch, data(), executor=pm.Threads(2), **how), whole)
-
-
-def test_a_catalogue_whose_items_have_too_many_clicks_to_count_is_not_dealt(monkeypatch):
-    monkeypatch.setattr(kendall_clicks, "MOST_CLICKS", 3)
-    found = of_large_catalogue(monkeypatch, data(), n_clusters=1)
-    monkeypatch.undo()
-    dealt = of_large_catalogue(monkeypatch, data(), n_clusters=1)
-    assert not np.array_equal(found.consensus, dealt.consensus)
-
-
 # what a fit finds
 
 
@@ -187,8 +140,7 @@ def test_an_update_is_a_fit_of_all_clicks():
     assert np.abs(new.mean_ranks() - whole.mean_ranks()).max() < 0.6
 
 
-def test_an_update_of_clusters_of_a_large_catalogue_is_a_fit_of_all_clicks(monkeypatch):
-    monkeypatch.setattr(kendall_clicks, "LARGE", 5)
+def test_an_update_of_clusters_is_a_fit_of_all_clicks():
     prefs, labels = clicks_of(400, 10, [30.0, 40.0], seed=5)
     old = quietly(prefs.take(np.arange(300)), n_clusters=2, n_draws=100, warmup=20)
     new = old.update(prefs.take(np.arange(300, 400)).rename(users=range(300, 400)), rng=7)

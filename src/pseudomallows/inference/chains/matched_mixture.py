@@ -144,7 +144,6 @@ class MatchedMixture(Clustered[MatchedCluster]):
         laws = self._additive(reference)
         self._reference = reference
         self._reference_weights = laws.log_weights.reshape(-1, self.n_clusters)
-        self._reference_slopes = laws.slopes
         self._reference_constants = laws.constants
 
     def sweep(self, adapt: bool) -> None:
@@ -159,7 +158,6 @@ class MatchedMixture(Clustered[MatchedCluster]):
             self.wander(*self._lengths(), adapt)
             self._judge(*before, adapt)
         else:
-            self._rng.permutation(self.n_clusters)  # not needed: a seed keeps its draws by it
             self.wander(*self._lengths(), adapt)
             if adapt:
                 self._adapt_rounds(self._n_unlikely)
@@ -260,10 +258,6 @@ class MatchedMixture(Clustered[MatchedCluster]):
     def _additive(self, laws: ClusterLaws) -> MatchedLaws:
         alphas = laws.alphas.tolist()
         constants = np.stack([self.law.constants(alpha) for alpha in alphas], axis=1)
-        if self.law.is_linear:
-            slopes = -laws.alphas / self.n_items
-            ranks = np.ascontiguousarray(laws.ranks.T)[None]
-            return MatchedLaws(ranks, constants, self._log_shares(), slopes)
         log_weights = np.empty((self.law.groups.n_groups, self.n_items, self.n_clusters))
         for number, (ranks, alpha) in enumerate(zip(laws.ranks, alphas, strict=True)):
             self.law.fill_log_weights(ranks, alpha, number, log_weights)
@@ -283,8 +277,6 @@ class MatchedMixture(Clustered[MatchedCluster]):
         scores = np.zeros((self.n_clusters, self.n_clusters))
         for cluster, mine in zip(self.clusters, scores, strict=True):
             add_scores(cluster.tally.counts.ravel(), self._reference_weights, mine)
-        if self._reference_slopes is not None:
-            scores *= self._reference_slopes
         scores = (scores + n_users @ self._reference_constants).T
         return np.asarray(linear_sum_assignment(-scores)[1])
 

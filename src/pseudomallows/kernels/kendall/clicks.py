@@ -18,9 +18,9 @@ from ..streams import below, start_user, uniform
 from .rankings import draw_jump, take_nth
 
 FLAT = 1e-200  # lam from which q is as good as 1
-N_SWAPS = 64  # differences in clicks whose chances to swap are tabulated
-HEAD, HEAD_ROUNDS = 8192, 10  # places where few items are alike, and rounds of swaps of them alone
-SURE = 40.0  # log odds that leave nothing to chance
+N_SWAPS = 64  # differences in clicks whose probabilities are tabulated: most pairs are closer
+HEAD, HEAD_ROUNDS = 8192, 10  # first places, where few items are alike; rounds that take no time
+SURE = 40.0  # log odds that leave nothing to chance: exp(-40) is below the resolution of a draw
 
 
 @njit(cache=True, nogil=True)
@@ -93,62 +93,33 @@ def mix_consensus(stream, counts, lam, n_passes, consensus):
     """Move a consensus by heat baths that leave its posterior, given the clicks `counts[item]`, as
     it is.
 
-    In a pass all disjoint pairs of places (p, p + d) swap their items by chance, each pair by its
-    conditional law: by logistic(lam d times the difference in clicks). The offset d is drawn anew,
-    of ever smaller scales from n_items / 2 to 1: like a sorting network, a few rounds of all scales
-    take any item anywhere.
-    """
-    n_items, n_steps = len(consensus), n_scales(len(consensus))
-    items, clicks = np.empty(n_items, np.int32), np.empty(n_items, np.int64)
-    for item in range(n_items):
-        items[consensus[item] - 1] = item
-        clicks[consensus[item] - 1] = counts[item]
-    swaps = np.empty(2 * N_SWAPS + 1)
-    for number in range(n_passes):
-        smallest = 2 ** (n_steps - 1 - number % n_steps)
-        offset = smallest + below(stream, min(smallest, n_items - smallest))
-        slope = lam * offset
-        for difference in range(-N_SWAPS, N_SWAPS + 1):
-            swaps[N_SWAPS + difference] = swap_chance(slope * difference)
-        start = -below(stream, 2 * offset)
-        while start < n_items - offset:
-            for place in range(max(start, 0), min(start + offset, n_items - offset)):
-                difference = clicks[place + offset] - clicks[place]
-                if abs(difference) <= N_SWAPS:
-                    chance = swaps[N_SWAPS + difference]
-                else:
-                    chance = swap_chance(slope * difference)
-                if uniform(stream) < chance:
-                    other = place + offset
-                    items[place], items[other] = items[other], items[place]
-                    clicks[place], clicks[other] = clicks[other], clicks[place]
-            start += 2 * offset
-    for place in range(n_items):
-        consensus[items[place]] = place + 1
-
-
-@njit(cache=True, nogil=True)
-def mix_and_deal(stream, counts, lam, n_passes, consensus):
-    """The same for a large catalogue, where most items have few clicks: exact, too, and quicker.
-
     Only the numbers of clicks swap places, and where two are equal there is nothing to draw. In the
-    end the items with so many clicks are dealt to the places of that number by chance, since one
-    order of them is as likely as another. So an item with many like it forgets its old place. At
-    the head of the catalogue few are alike, so there is more swapping there.
+    end the items with so many clicks are permuted over the places of that number, since one order
+    of them is as probable as another: an item with many like it forgets its old place. At the head
+    of a large catalogue few are alike, so there is more swapping there.
     """
     n_items = len(consensus)
-    clicks = np.empty(n_items, np.int32)
+    clicks = np.empty(n_items, np.int64)
     for item in range(n_items):
         clicks[consensus[item] - 1] = counts[item]
     mix_numbers(stream, lam, n_passes, clicks)
-    head = clicks[:HEAD]
-    mix_numbers(stream, lam, HEAD_ROUNDS * n_scales(len(head)), head)
-    deal_items(stream, counts, clicks, consensus)
+    if n_items > HEAD:
+        mix_numbers(stream, lam, HEAD_ROUNDS * n_scales(HEAD), clicks[:HEAD])
+    if counts.max() > n_items:  # a table of all numbers would be longer than the catalogue
+        levels = np.unique(counts)
+        counts, clicks = np.searchsorted(levels, counts), np.searchsorted(levels, clicks)
+    permute_equals(stream, counts, clicks, consensus)
 
 
 @njit(cache=True, nogil=True)
 def mix_numbers(stream, lam, n_passes, clicks):
-    """Passes of swaps between the places of `clicks[place]`; see `mix_consensus`."""
+    """Passes of swaps between the places of `clicks[place]`.
+
+    In a pass all disjoint pairs of places (p, p + d) swap their numbers by their conditional
+    distribution: with probability logistic(lam d times the difference in clicks). The offset d is
+    drawn anew, of ever smaller scales from n_items / 2 to 1: like a sorting network, a few rounds
+    of all scales take any number anywhere.
+    """
     n_items, n_steps = len(clicks), n_scales(len(clicks))
     swaps = np.empty(2 * N_SWAPS + 1)
     for number in range(n_passes):
@@ -181,8 +152,8 @@ def swap_unequal(stream, slope, offset, swaps, clicks):
 
 
 @njit(cache=True, nogil=True)
-def deal_items(stream, counts, clicks, consensus):
-    """Fill `consensus` by chance, such that the item at each place has `clicks[place]` clicks."""
+def permute_equals(stream, counts, clicks, consensus):
+    """Fill `consensus` at random, such that the item at each place has `clicks[place]` clicks."""
     n_items = len(consensus)
     ends = np.zeros(counts.max() + 1, np.int64)
     for item in range(n_items):

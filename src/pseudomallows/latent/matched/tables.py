@@ -43,7 +43,6 @@ class MatchedTables:
     is_exact = False
     usual_moves: int | None = None
     alpha_steps: int | None = None
-    is_linear = False
 
     def __init__(self, n_items: int, sizes: Counts, executor: Executor | None = None):
         self.n_items, self.sizes = n_items, sizes

@@ -51,16 +51,11 @@ class ClusterLaws:
 
 class MatchedLaws(NamedTuple):
     """The clusters by a law that adds up over clicks: ``log_weights[group, item, cluster]``,
-    ``constants[size, cluster]`` and ``log_shares[cluster]``.
+    ``constants[size, cluster]`` and ``log_shares[cluster]``."""
 
-    Of a law that is linear in the ranks these are the ranks, in whole numbers, and
-    ``slopes[cluster]`` is the log weight of one rank.
-    """
-
-    log_weights: NDArray[Any]
+    log_weights: Floats
     constants: Floats
     log_shares: Floats
-    slopes: Floats | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -301,10 +296,7 @@ class ClickedRows:
     def matched_logs(self, laws: MatchedLaws) -> Floats:
         """``logs[row, cluster]``: log of share times likelihood, by the law that adds up."""
         logs = (laws.constants + laws.log_shares)[self._size_places]
-        if laws.slopes is None:
-            kernels.fill_logs(self._clicks, self._group_places, laws.log_weights, logs)
-        else:
-            kernels.fill_linear_logs(self._clicks, laws.log_weights[0], laws.slopes, logs)
+        kernels.fill_logs(self._clicks, self._group_places, laws.log_weights, logs)
         return logs
 
     def draw(self, logs: Floats, draw: LabelDraw) -> Labels:
