@@ -7,15 +7,19 @@ import subprocess
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.web.jobs import upload_file, uploads
+from pseudomallows.web.jobs import refit_process, upload_file, uploads
+from pseudomallows.web.models.versions import Versions
+from pseudomallows.web.stores.open import open_store
 from webhelp import Process, client_in, make_model, wait_for_job, wait_until
 
 NAME = "Zebediah"
 ASKED = f"/users/{NAME}/recommendations"
 CLICKS = {"clicks": ["item 1", "item 2"]}
+OPTIONS = ({"method": "pseudo", "n_clusters": 2}, {"method": "personal", "with_consensus": True})
 
 
 def files_with_the_name(folder):
@@ -90,22 +94,45 @@ def test_a_version_left_by_a_kill_is_not_served_and_is_removed(learned, folder):
         wait_until(lambda: files_with_the_name(folder) == [])
 
 
-def test_a_refit_that_has_read_a_removed_user_is_not_taken(tmp_path):
-    make_model(tmp_path / "m.pm", method="pseudo")
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_refit_that_has_read_a_removed_user_is_served_without_the_user(tmp_path, options):
+    """So deletes that come often do not keep refits from ending."""
+    make_model(tmp_path / "m.pm", **options)
     with client_in(tmp_path) as client:
-        assert client.post(f"/users/{NAME}/clicks", json=CLICKS).status_code == 200
-        assert client.post("/users/ann/clicks", json=CLICKS).status_code == 200
+        for user in (NAME, "user 1", "ann"):
+            assert client.post(f"/users/{user}/clicks", json=CLICKS).status_code == 200
         job = client.post("/refit").json()["job"]
         wait_until(lambda: client.get(f"/jobs/{job}").json()["how"] is not None)  # it has read
-        assert client.delete(f"/users/{NAME}").status_code == 200
-        ended = wait_for_job(client, job)
-        assert ended["state"] == "failed"
-        assert "a user was removed while this refit ran: refit again" in ended["error"]
+        for user in (NAME, "user 1"):
+            assert client.delete(f"/users/{user}").status_code == 200
+        assert wait_for_job(client, job)["state"] == "done"
         assert client.get(ASKED).status_code == 404
-        refit(client)
-        assert client.get(ASKED).status_code == 404
+        assert client.get("/users/ann/recommendations").status_code == 200
+        about = client.get("/model").json()
+        assert (about["model"], about["n_users"]) == (2, 61)
+        wait_until(lambda: files_with_the_name(tmp_path) == [])
+        first, second = (pm.load(tmp_path / name) for name in ("m.pm", "m.pm.d/000002.pm"))
+        assert second.users.tolist() == [*first.users.tolist(), "ann"]
+        assert second.clicks.take(np.arange(60)).digest() == first.clicks.digest()
+        refit(client)  # which has learned from nothing that was removed
         assert client.get("/model").json()["n_users"] == 61
     assert files_with_the_name(tmp_path) == []
+
+
+def test_a_version_made_before_a_removal_is_served_without_the_user(tmp_path):
+    """The user is removed after the refit has looked for removed users, before it is served."""
+    first = make_model(tmp_path / "m.pm", method="pseudo")
+    versions, store = Versions(tmp_path / "m.pm"), open_store(str(tmp_path / "s.sqlite"))
+    store.add([(NAME, "item 1"), ("ann", "item 2")])
+    with client_in(tmp_path) as client:
+        made = refit_process.refit(first, {"store": str(tmp_path / "s.sqlite")}, first.clicks)
+        assert client.delete(f"/users/{NAME}").status_code == 200
+        assert versions.save(made) == 2
+        wait_until(lambda: client.get("/model").json()["model"] == 3)
+        assert client.get(ASKED).status_code == 404
+        assert client.get("/model").json()["n_users"] == 61
+        wait_until(lambda: files_with_the_name(tmp_path) == [])
+    store.close()
 
 
 @pytest.mark.parametrize("small", [10**6, 0], ids=["here", "in a process"])

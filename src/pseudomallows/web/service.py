@@ -20,7 +20,7 @@ from .metrics import Metrics
 from .models.check import check_model
 from .models.model import Clicked, Model, Question
 from .models.summary import Summary
-from .models.versions import Versions, known_changes
+from .models.versions import Versions, known_changes, known_removals, without_removed
 from .stores.async_store import BRIEF, AsyncStore
 from .stores.open import open_store
 from .stores.sqlite import SqliteStore
@@ -139,24 +139,29 @@ class Service:
             forgotten = await self.store.ask(lambda store: store.forgotten())
             loop = asyncio.get_running_loop()
             self._seen = number
-            model, left = await loop.run_in_executor(self._behind, self._load, number)
-            if known_changes(model.posterior) < forgotten:
-                self.versions.path(number).unlink(missing_ok=True)
-                self._seen = number - 1  # the next version gets the same number
-                raise ServiceError(409, "a user was removed while this refit ran: refit again")
-            self.model, self._left = model, left
-            log.info("version %d answers now", number)
+            model, left = await loop.run_in_executor(self._behind, self._load, number, forgotten)
+            self.model, self._left, self._seen = model, left, model.number
+            log.info("version %d answers now", model.number)
             self._drop_outdated(forgotten)
             self._behind.submit(self._make_tables, model)
 
     def _drop_outdated(self, forgotten: int) -> None:
         """Once a version answers that has learned since the last user was removed, those that may
         know the user go."""
-        if 0 < forgotten <= known_changes(self.model.posterior):
+        if 0 < forgotten <= known_removals(self.model.posterior):
             self._behind.submit(self.versions.drop_outdated, forgotten, self.model.number)
 
-    def _load(self, number: int) -> tuple[Model, list[int]]:
-        model = Model(self.versions.load(number), number)
+    def _load(self, number: int, forgotten: int) -> tuple[Model, list[int]]:
+        """A version and the tables it still lacks; a user who was removed after the refit had
+        looked is taken out first, and the file with the user goes."""
+        posterior = self.versions.load(number)
+        if known_removals(posterior) < forgotten:
+            own, stored = self.versions.load(1).clicks, self.store.blocking.all_clicks()
+            assert own is not None
+            posterior = without_removed(posterior, own, stored, forgotten)
+            named, number = number, self.versions.save(posterior)
+            self.versions.path(named).unlink(missing_ok=True)
+        model = Model(posterior, number)
         return model, model.prepare()
 
     async def _watch_versions(self) -> None:

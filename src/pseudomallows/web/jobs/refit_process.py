@@ -24,7 +24,7 @@ from ...posteriors.personal import Fit
 from ...preferences import Clicks
 from ...preferences.inputs.clicks import clicks_of_pairs
 from ..errors import StoreError
-from ..models.versions import Versions
+from ..models.versions import Versions, without_removed
 from ..stores.open import open_store
 from ..stores.store import Click
 from .child import end_with_the_service, let_requests_go_first, read_line, say
@@ -86,13 +86,14 @@ def refit(
             newer = fit_again(posterior, prefs, rng=_next_seed(posterior), progress=progress)
         else:
             newer = fit(prefs, progress=progress, **_options(posterior, method, clusters))
+    newer.settings["stored_clicks"], newer.settings["stored_changes"] = n_stored, changes
     store = open_store(request["store"])
     try:
-        if store.forgotten() > changes:
-            raise ValueError("a user was removed while this refit ran: refit again")
+        forgotten = store.forgotten()
+        if forgotten > changes:
+            newer = without_removed(newer, first, store.all_clicks(), forgotten)
     finally:
         store.close()
-    newer.settings["stored_clicks"], newer.settings["stored_changes"] = n_stored, changes
     return newer
 
 

@@ -9,11 +9,18 @@ import hashlib
 import logging
 import os
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...posteriors.personal import Fit
+import numpy as np
+from numpy.typing import NDArray
+
+from ...posteriors.personal import Fit, PersonalFit
 from ...posteriors.save import load
+from ...preferences import Clicks
+from ..stores.store import Click
 
 log = logging.getLogger("pseudomallows")
 NAME = re.compile(r"(\d{6,})\.pm")
@@ -53,7 +60,7 @@ class Versions:
         for number in reversed(self.numbers()):
             try:
                 posterior = self.load(number)
-                if number == newest or known_changes(posterior) >= forgotten:
+                if number == newest or known_removals(posterior) >= forgotten:
                     return number, posterior
                 log.warning("version %d is skipped: it may know users removed since", number)
             except (ValueError, OSError) as error:
@@ -64,7 +71,7 @@ class Versions:
         """Remove the versions with lower numbers that may know users who were removed since."""
         for number in self.numbers():  # the oldest have learned first
             with contextlib.suppress(ValueError, OSError):
-                if number >= below or known_changes(self.load(number)) >= forgotten:
+                if number >= below or known_removals(self.load(number)) >= forgotten:
                     return
                 self.path(number).unlink()
                 log.info("version %d is removed, as it may know users removed since", number)
@@ -103,6 +110,41 @@ def known_changes(posterior: Fit) -> int:
     """How many clicks had been added to the store or removed when a version was fitted."""
     settings = posterior.settings
     return int(settings.get("stored_changes", settings.get("stored_clicks", 0)))
+
+
+def known_removals(posterior: Fit) -> int:
+    """Up to which change of the store (see `Store.forgotten`) a version has no removed user."""
+    return max(known_changes(posterior), int(posterior.settings.get("stored_removals", 0)))
+
+
+def without_removed(fit: Fit, own: Clicks, stored: Iterable[Click], forgotten: int) -> Fit:
+    """A refit without the clicks that were removed from the store since it had read them, and
+    without the users to whom nothing is left. The clicks of `own`, the first model, stay."""
+    data = fit.clicks
+    assert data is not None
+    rows, codes = (
+        {str(name): number for number, name in enumerate(names.tolist())}
+        for names in (data.users, data.items)
+    )
+    there = [rows[u] * data.n_items + codes[i] for u, i, _ in stored if u in rows and i in codes]
+    # users and items of the first model have the same numbers in a refit: others come after them
+    there += (own.owners * data.n_items + own.codes).tolist()
+    left = data.choose(np.isin(data.owners * data.n_items + data.codes, there))
+    stays = (left.n_clicks > 0) | (np.arange(data.n_users) < own.n_users)
+    fit.settings["stored_removals"] = forgotten
+    return _of_users(fit, left.take(stays), stays)
+
+
+def _of_users(fit: Fit, data: Clicks, stays: NDArray[np.bool_]) -> Any:
+    """A fit of these users alone, whose clicks are `data`."""
+    fields: dict[str, Any] = {"users": fit.users[stays], "data": data}
+    if not isinstance(fit, PersonalFit):
+        fields |= {"chain_memberships": fit.chain_memberships[:, stays]}
+        fields |= {"latent": fit.latent[:, :, :0]}  # of users by number; no answer needs them
+        fit.settings["options"]["keep_latent"] = []
+    elif fit.population is not None:
+        fields |= {"population": _of_users(fit.population, data, stays)}
+    return replace(fit, **fields)
 
 
 def _origin(posterior: Fit) -> dict[str, Any]:
