@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.distances.footrule import log_partition
+from pseudomallows.distances import FOOTRULE
 from pseudomallows.posteriors.diagnostics import effective_size
 
 
@@ -63,7 +63,9 @@ def plain_chain(prefs, n_sweeps, rng):
         proposal = alpha * np.exp(0.1 * rng.standard_normal())
         away = np.abs(latent - consensus).sum()
         ratio = -(proposal - alpha) / n_items * away + np.log(proposal / alpha)
-        ratio -= n_users * (log_partition(n_items, proposal) - log_partition(n_items, alpha))
+        ratio -= n_users * (
+            FOOTRULE.log_partition(n_items, proposal) - FOOTRULE.log_partition(n_items, alpha)
+        )
         if np.log(1 - rng.random()) < ratio - 0.001 * (proposal - alpha):
             alpha = proposal
         yield consensus

@@ -8,14 +8,13 @@ import pytest
 
 import naive
 import pseudomallows as pm
-from pseudomallows.distances import DISTANCES
-from pseudomallows.distances.tallies import RankTally
+from pseudomallows.distances import DISTANCES, PriceDistance
 
 N_ITEMS = 4
 ALL = np.array(list(itertools.permutations(range(1, N_ITEMS + 1))))
 
 
-class Cubes:
+class Cubes(PriceDistance):
     """The sum of the cubed differences in rank, by enumeration: for few items only."""
 
     name = "cubes"
@@ -26,29 +25,23 @@ class Cubes:
     def _weights(self, n_items, alpha):
         return np.exp(-alpha / n_items * self.between(ALL, np.arange(1, n_items + 1)))
 
-    def log_partition(self, n_items, alpha):
-        return math.log(self._weights(n_items, alpha).sum())
-
-    def expected(self, n_items, alpha):
+    def make_partition(self, n_items, alpha):
         weights = self._weights(n_items, alpha)
-        return float(weights @ self.between(ALL, np.arange(1, n_items + 1)) / weights.sum())
+        total = weights.sum()
+        return math.log(total), weights @ self.between(ALL, np.arange(1, n_items + 1)) / total
 
-    def draw(self, n_items, alpha, n_draws, seed):
+    def fill_draws(self, seed, alpha, draws):
+        weights = self._weights(draws.shape[1], alpha)
+        rng = np.random.default_rng(seed)
+        draws[:] = ALL[rng.choice(len(ALL), len(draws), p=weights / weights.sum())]
+
+    def rank_probabilities(self, n_items, alpha):
         weights = self._weights(n_items, alpha)
-        chosen = np.random.default_rng(seed).choice(len(ALL), n_draws, p=weights / weights.sum())
-        return ALL[chosen].astype(np.int32)
+        return rank_probabilities(weights / weights.sum())
 
     def prices(self, n_items):
-        """The price of two ranks."""
         ranks = np.arange(n_items)
         return np.abs(ranks[:, None] - ranks) ** 3
-
-    def costs(self, counts):
-        ranks = np.arange(len(counts))
-        return counts @ np.abs(ranks[:, None] - ranks) ** 3
-
-    def tally(self, n_items):
-        return RankTally(self, np.zeros((n_items, n_items), dtype=np.int64))
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def test_all_shapes_are_numbered_as_they_come():
 
 def test_rankings_without_a_rise_of_three_are_counted_by_catalan_numbers():
     for n_items in (5, 9, 14):
-        counts = np.exp(ulam._shapes(n_items).log_counts)
+        counts = np.exp(ulam.shapes_of(n_items).log_counts)
         assert counts.sum() == pytest.approx(math.factorial(n_items))
         assert counts[0] == pytest.approx(1)
         assert counts[1] == pytest.approx((n_items - 1) ** 2)
@@ -66,7 +66,7 @@ def test_the_rank_of_more_items_is_within_the_stated_error():
 
 @pytest.mark.slow
 def test_sixty_items_are_the_most():
-    counts = ulam._shapes(60).log_counts
+    counts = ulam.shapes_of(60).log_counts
     assert np.logaddexp.reduce(counts) == pytest.approx(math.lgamma(61), rel=1e-12)
     draws = ULAM.draw(60, 100.0, 2000, seed=1)
     away = ULAM.between(draws, np.arange(1, 61))

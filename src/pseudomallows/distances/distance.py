@@ -1,126 +1,126 @@
 """What every distance answers, and the alpha that belongs to a mean distance."""
 
+import functools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol, TypeGuard
+from typing import ClassVar, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..kernels.costs import count_ranks
-from .tallies import Counts, Prices, RankTally, Tally
+from .tallies import Counts, RankTally, Tally
+
+N_ALPHAS = 64  # whose partition functions are remembered: a chain asks for the same ones again
 
 
-class Distance(Protocol):
+class Distance(ABC):
     """A right-invariant distance between rankings, in whole numbers, never normalised."""
 
-    @property
-    def name(self) -> str:
-        """What it is called in `fit`, in settings and in files."""
-        ...  # pragma: no cover
-
-    @property
-    def most_items(self) -> float:
-        """How many items it can take; infinite if any number."""
-        ...  # pragma: no cover
+    name: ClassVar[str]  # in `fit`, in settings and in files
+    most_items: float = math.inf  # how many it can take
+    compare: ClassVar[Callable[..., None]]  # kernel (rankings, others, distances)
 
     def between(self, rankings: ArrayLike, other: ArrayLike) -> NDArray[np.int64]:
-        """Distance of each row of `rankings` from `other`, or from its row there."""
-        ...  # pragma: no cover
+        """Distance of each row of `rankings` from `other`, or from its row there.
+
+        Either of the two may be one ranking for all rows of the other: distances are symmetric.
+        """
+        left, right = (np.ascontiguousarray(x, dtype=np.int32) for x in (rankings, other))
+        shape = np.broadcast_shapes(left.shape, right.shape)
+        rows, others = left.reshape(-1, shape[-1]), right.reshape(-1, shape[-1])
+        if len(rows) < len(others):
+            rows, others = others, rows
+        distances = np.empty(len(rows), dtype=np.int64)
+        type(self).compare(rows, others, distances)
+        return distances.reshape(shape[:-1])
+
+    @abstractmethod
+    def make_partition(self, n_items: int, alpha: float) -> tuple[float, float]:
+        """`log_partition` and `expected`."""
+
+    @functools.lru_cache(maxsize=N_ALPHAS)  # noqa: B019 - there is one object of each distance
+    def partition(self, n_items: int, alpha: float) -> tuple[float, float]:
+        """The same, made once for the same alpha."""
+        log_sum, mean = self.make_partition(n_items, alpha)
+        return float(log_sum), float(mean)
 
     def log_partition(self, n_items: int, alpha: float) -> float:
         """Log of the sum over all rankings of exp(-alpha / n_items * distance)."""
-        ...  # pragma: no cover
+        return self.partition(n_items, alpha)[0]
 
     def log_partition_error(self, n_items: int, alpha: float) -> float:
         """How far off `log_partition` may be; 0 where it is exact."""
-        ...  # pragma: no cover
+        return 0.0
 
     def expected(self, n_items: int, alpha: float) -> float:
         """Mean distance of a Mallows draw from its consensus."""
-        ...  # pragma: no cover
+        return self.partition(n_items, alpha)[1]
+
+    @abstractmethod
+    def fill_draws(self, seed: int, alpha: float, draws: NDArray[np.int32]) -> None:
+        """Fill ``draws[draw, item]``."""
 
     def draw(self, n_items: int, alpha: float, n_draws: int, seed: int) -> NDArray[np.int32]:
         """Mallows draws around 1, 2, ..., independent: ``draws[draw, item]``."""
-        ...  # pragma: no cover
+        draws = np.empty((n_draws, n_items), dtype=np.int32)
+        self.fill_draws(seed, alpha, draws)
+        return draws
 
+    @abstractmethod
     def rank_probabilities(self, n_items: int, alpha: float) -> NDArray[np.float64]:
         """``probabilities[item, rank - 1]`` of a Mallows draw around 1, 2, ...."""
-        ...  # pragma: no cover
 
     def expected_ranks(self, n_items: int, alpha: float) -> NDArray[np.float64]:
         """Mean rank of each item of a Mallows draw around 1, 2, ...."""
-        ...  # pragma: no cover
+        return np.asarray(self.rank_probabilities(n_items, alpha) @ np.arange(1, n_items + 1))
 
+    @abstractmethod
     def tally(self, n_items: int) -> Tally:
         """A tally of no users."""
-        ...  # pragma: no cover
 
 
-class PriceDistance(Distance, Prices, Protocol):
+class PriceDistance(Distance):
     """A distance that is a sum over items of a price for two ranks."""
 
+    @abstractmethod
     def prices(self, n_items: int) -> Counts:
         """``prices[rank - 1, other - 1]``: what an item adds to the distance."""
-        ...  # pragma: no cover
+
+    def costs(self, counts: Counts) -> Counts:
+        """``counts @ prices``."""
+        return np.asarray(counts @ self.prices(len(counts)))
 
     def tally(self, n_items: int) -> RankTally:
         """A tally of no users."""
-        ...  # pragma: no cover
+        return RankTally(self, np.zeros((n_items, n_items), dtype=np.int64))
 
 
-class Exact:
-    """What distances have in common whose partition function is exact."""
+class OneStays(Distance):
+    """A distance that does not see how far an item moves: all ranks but its own are alike."""
 
-    most_items = math.inf
+    @abstractmethod
+    def move_probability(self, n_items: int, alpha: float) -> float:
+        """The probability that an item leaves its rank."""
 
-    def log_partition_error(self, n_items: int, alpha: float) -> float:
-        """How far off `log_partition` may be: it is exact."""
-        return 0.0
+    def rank_probabilities(self, n_items: int, alpha: float) -> NDArray[np.float64]:
+        """``probabilities[item, rank - 1]`` of a Mallows draw around 1, 2, ...."""
+        moved = self.move_probability(n_items, alpha)
+        table = np.full((n_items, n_items), moved / max(n_items - 1, 1))
+        np.fill_diagonal(table, 1 - moved)
+        return table
+
+    def expected_ranks(self, n_items: int, alpha: float) -> NDArray[np.float64]:
+        """Mean rank of each item of a Mallows draw around 1, 2, ..., in time n_items."""
+        ranks = np.arange(1, n_items + 1)
+        others = (ranks.sum() - ranks) / max(n_items - 1, 1)
+        return np.asarray(ranks + self.move_probability(n_items, alpha) * (others - ranks))
 
 
 def adds_up(distance: Distance) -> TypeGuard[PriceDistance]:
     """Is the distance a sum over items of a price for two ranks?"""
-    return hasattr(distance, "costs")
-
-
-def compare_rows(
-    kernel: Callable[..., None], rankings: ArrayLike, other: ArrayLike
-) -> NDArray[np.int64]:
-    """Distances of rows by a kernel ``(rankings, others, distances)``, where either of the two may
-    be one ranking for all rows of the other: distances are symmetric."""
-    left, right = (np.ascontiguousarray(x, dtype=np.int32) for x in (rankings, other))
-    shape = np.broadcast_shapes(left.shape, right.shape)[:-1]
-    rows, others = np.atleast_2d(left), np.atleast_2d(right)
-    if len(rows) < len(others):
-        rows, others = others, rows
-    found = np.empty(len(rows), dtype=np.int64)
-    kernel(rows, others, found)
-    return found.reshape(shape)
-
-
-def one_rank_stays(n_items: int, chance: float) -> NDArray[np.float64]:
-    """``probabilities[item, rank - 1]``, if an item leaves its rank by `chance`, for any other.
-
-    >>> one_rank_stays(3, 0.5)
-    array([[0.5 , 0.25, 0.25],
-           [0.25, 0.5 , 0.25],
-           [0.25, 0.25, 0.5 ]])
-    """
-    table = np.full((n_items, n_items), chance / max(n_items - 1, 1))
-    np.fill_diagonal(table, 1 - chance)
-    return table
-
-
-def means_if_one_stays(n_items: int, chance: float) -> NDArray[np.float64]:
-    """The mean ranks of `one_rank_stays`.
-
-    >>> means_if_one_stays(3, 0.5)
-    array([1.75, 2.  , 2.25])
-    """
-    ranks = np.arange(1, n_items + 1)
-    others = (ranks.sum() - ranks) / max(n_items - 1, 1)
-    return np.asarray(ranks + chance * (others - ranks))
+    return isinstance(distance, PriceDistance)
 
 
 def symmetric_shares(draws: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -1,37 +1,27 @@
 """Kendall's distance: the number of pairs of items in another order; see `kernels.kendall`."""
 
-import functools
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..kernels.kendall import rankings as kernels
-from .distance import Exact, compare_rows
+from .distance import Distance
 from .tallies import WinsTally
 
 
-class Kendall(Exact):
+class Kendall(Distance):
     """Everything is exact, for any number of items."""
 
     name = "kendall"
+    compare = kernels.kendall_distances
 
-    def between(self, rankings: ArrayLike, other: ArrayLike) -> NDArray[np.int64]:
-        """Distance of each row of `rankings` from `other`, or from its row there."""
-        return compare_rows(kernels.kendall_distances, rankings, other)
+    def make_partition(self, n_items: int, alpha: float) -> tuple[float, float]:
+        """`log_partition` and `expected`."""
+        log_sum, distance = kernels.kendall_partition(n_items, alpha / n_items)
+        return log_sum, distance
 
-    def log_partition(self, n_items: int, alpha: float) -> float:
-        """Log of the sum over all rankings of exp(-alpha / n_items * distance)."""
-        return _partition(n_items, alpha)[0]
-
-    def expected(self, n_items: int, alpha: float) -> float:
-        """Mean distance of a Mallows draw from its consensus."""
-        return _partition(n_items, alpha)[1]
-
-    def draw(self, n_items: int, alpha: float, n_draws: int, seed: int) -> NDArray[np.int32]:
-        """Mallows draws around 1, 2, ..., exact and independent, in time n_items log n_items."""
-        draws = np.empty((n_draws, n_items), dtype=np.int32)
-        kernels.draw_kendall(seed, alpha / n_items, draws)
-        return draws
+    def fill_draws(self, seed: int, alpha: float, draws: NDArray[np.int32]) -> None:
+        """Exact, in time n_items log n_items each."""
+        kernels.draw_kendall(seed, alpha / draws.shape[1], draws)
 
     def rank_probabilities(self, n_items: int, alpha: float) -> NDArray[np.float64]:
         """``probabilities[item, rank - 1]`` of a Mallows draw around 1, 2, ....
@@ -54,9 +44,3 @@ class Kendall(Exact):
 
 
 KENDALL = Kendall()
-
-
-@functools.lru_cache(maxsize=64)  # a chain asks for the same alpha again and again
-def _partition(n_items: int, alpha: float) -> tuple[float, float]:
-    log_sum, distance = kernels.kendall_partition(n_items, alpha / n_items)
-    return float(log_sum), float(distance)

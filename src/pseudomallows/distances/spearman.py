@@ -18,11 +18,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..kernels.distances import spearman as kernels
-from .distance import compare_rows, symmetric_shares
-from .tallies import Counts, RankTally
+from .distance import PriceDistance, symmetric_shares
+from .tallies import Counts
 
 MOST_SUMMED = 20  # items whose sum over sets is made
 FEW = 12  # items whose sum is so fast that it needs no table
@@ -35,26 +35,23 @@ STEP = 0.15  # of log lam in the table
 INTERPOLATION_ERROR = 1e-7
 MOST_ROUNDS = 100  # of balancing; some 40 are enough
 N_SWEEPS = 100  # proposals for a draw, for each item
-N_DRAWS = 10_000  # for the law of each rank of more items
+N_DRAWS = 10_000  # for the ranks of more items: a standard error of 0.005 at most
 
 
-class Spearman:
+class Spearman(PriceDistance):
     """Exact to 20 items; beyond, with a stated error; its partition function to 1,000 items."""
 
     name = "spearman"
     most_items = MOST_ITEMS
+    compare = kernels.spearman_distances
 
-    def between(self, rankings: ArrayLike, other: ArrayLike) -> NDArray[np.int64]:
-        """Distance of each row of `rankings` from `other`, or from its row there."""
-        return compare_rows(kernels.spearman_distances, rankings, other)
-
-    def log_partition(self, n_items: int, alpha: float) -> float:
-        """Log of the sum over all rankings of exp(-alpha / n_items * distance); to 1,000 items.
+    def make_partition(self, n_items: int, alpha: float) -> tuple[float, float]:
+        """`log_partition` and `expected`, its slope; to 1,000 items.
 
         See `log_partition_error`. From 13 items on, a table is made at the first call for a number
         of items: it takes one to six seconds up to 200 of them, and some 40 at 1,000.
         """
-        return _partition(n_items, alpha)[0]
+        return _partition(n_items, alpha)[:2]
 
     def log_partition_error(self, n_items: int, alpha: float) -> float:
         """How far off `log_partition` may be.
@@ -63,23 +60,15 @@ class Spearman:
         """
         return _partition(n_items, alpha)[2]
 
-    def expected(self, n_items: int, alpha: float) -> float:
-        """Mean distance of a Mallows draw from its consensus: the slope of `log_partition`."""
-        return _partition(n_items, alpha)[1]
-
-    def draw(self, n_items: int, alpha: float, n_draws: int, seed: int) -> NDArray[np.int32]:
-        """Mallows draws around 1, 2, ..., independent: ``draws[draw, item]``.
-
-        Exact to 20 items. Beyond, each draw is the end of a chain of its own: from the order of
+    def fill_draws(self, seed: int, alpha: float, draws: NDArray[np.int32]) -> None:
+        """Exact to 20 items. Beyond, each draw is the end of a chain of its own: from the order of
         normal numbers around 1, 2, ..., which is near the law, 100 proposals for each item to
-        exchange two ranks.
-        """
-        draws = np.empty((n_draws, n_items), dtype=np.int32)
+        exchange two ranks."""
+        n_items = draws.shape[1]
         if n_items <= MOST_SUMMED:
             kernels.draw_by_sets(seed, alpha / n_items, draws)
         else:
             kernels.draw_by_swaps(seed, alpha / n_items, N_SWEEPS, draws)
-        return draws
 
     def rank_probabilities(self, n_items: int, alpha: float) -> NDArray[np.float64]:
         """``probabilities[item, rank - 1]`` of a Mallows draw around 1, 2, ....
@@ -93,10 +82,6 @@ class Spearman:
             return probabilities
         return symmetric_shares(self.draw(n_items, alpha, N_DRAWS, seed=0))
 
-    def expected_ranks(self, n_items: int, alpha: float) -> NDArray[np.float64]:
-        """Mean rank of each item of a Mallows draw around 1, 2, ...: see `rank_probabilities`."""
-        return np.asarray(self.rank_probabilities(n_items, alpha) @ np.arange(1, n_items + 1))
-
     def prices(self, n_items: int) -> Counts:
         """``prices[rank - 1, other - 1]``: what an item adds to the distance."""
         ranks = np.arange(n_items)
@@ -108,10 +93,6 @@ class Spearman:
         users, sums, squares = (counts @ ranks**power for power in range(3))
         costs = users[:, None] * ranks**2 - 2 * sums[:, None] * ranks + squares[:, None]
         return np.asarray(costs)
-
-    def tally(self, n_items: int) -> RankTally:
-        """A tally of no users."""
-        return RankTally(self, np.zeros((n_items, n_items), dtype=np.int64))
 
 
 SPEARMAN = Spearman()
@@ -126,7 +107,6 @@ class Table(NamedTuple):
     errors: NDArray[np.float64]
 
 
-@functools.lru_cache(maxsize=64)  # a chain asks for the same alpha again and again
 def _partition(n_items: int, alpha: float) -> tuple[float, float, float]:
     """The log partition function, the mean distance, and how far off the first may be."""
     lam, squares = alpha / n_items, n_items * (n_items**2 - 1)  # the mean by chance is a sixth

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..rankings import orderings_of
+from .tallies import ranking_of
+
 PRIOR_VARIANCE = 4.0  # of a strength, around 0
 LEAST_VARIANCE = 1.0  # of a pair's wins, below which they say nothing in a chi-square
 MOST_STEPS, LONGEST_STEP, TOLERANCE = 50, 2.0, 1e-8
@@ -35,9 +38,7 @@ class Strengths:
 
 def ranked(strengths: Floats) -> NDArray[np.int32]:
     """The ranking by strengths, the largest first."""
-    ranking = np.empty(len(strengths), dtype=np.int32)
-    ranking[np.argsort(-strengths, kind="stable")] = np.arange(1, len(strengths) + 1)
-    return ranking
+    return ranking_of(orderings_of(-strengths))
 
 
 def fit_strengths(wins: Floats) -> Strengths:

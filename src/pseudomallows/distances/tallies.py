@@ -5,7 +5,10 @@ or worker. `RankTally` serves every distance that is a sum over items of a price
 `WinsTally` Kendall's, and `ListTally` those that need every distinct ranking.
 """
 
-from typing import Any, Protocol, Self
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,61 +28,115 @@ from ..kernels.kendall.wins import (
 )
 from ..rankings import orderings_of
 
+if TYPE_CHECKING:
+    from .distance import PriceDistance
+
 MOVES = {"swap": SWAP, "leap_and_shift": LEAP_AND_SHIFT, "insert": INSERT}
 Counts = NDArray[np.int64]
 Ranking = NDArray[np.int32]
-MOST_SUBSET_ITEMS = 15  # whose best order by pairs is found through all sets of them
-MOST_LISTED_ITEMS = 7  # whose best order by a list is found through all orders
-N_STARTS = 20  # rankings of users from which a best order by a list is sought
-MEAN_UNIT = 1000  # of a mean number of users
+MOST_SUBSET_ITEMS = 15  # whose best order by pairs is found through all sets of them: 32,768
+MOST_LISTED_ITEMS = 7  # whose best order by a list is found through all orders: 5,040
+N_STARTS = 20  # commonest rankings, whose distances are compared for a start: it takes no time
+MADE_OF_COUNTS = ("costs", "margins", "votes", "found")  # what users who are added make stale
 
 
-class Tally(Protocol):
+class Tally(ABC):
     """What the users say of a consensus."""
+
+    is_proved = False  # is `best` sure to have the smallest distance?
+
+    @property
+    @abstractmethod
+    def n_items(self) -> int:
+        """Number of items."""
+
+    @abstractmethod
+    def __add__(self, other: Self) -> Self:
+        """The users of both."""
+
+    @abstractmethod
+    def add(self, rankings: Ranking, weights: Counts) -> None:
+        """Add rankings, each as often as its weight says; what has a rank of 0 is not known, and
+        skipped."""
+
+    @abstractmethod
+    def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
+        """The tally of the same rankings with other weights, full ones all: those `before` are of
+        this tally. It stays as it is."""
+
+    @abstractmethod
+    def rank_sums(self) -> Counts:
+        """Sum over the users of each item's rank less 1: the items in the order of mean ranks."""
+
+    @abstractmethod
+    def distance(self, consensus: Ranking) -> int:
+        """Distance between all users and a consensus."""
+
+    @abstractmethod
+    def best(self) -> Ranking:
+        """The consensus of the smallest distance, or a good one where that is out of reach."""
+
+    @property
+    @abstractmethod
+    def evidence(self) -> NDArray[Any]:
+        """Numbers whose mean over some draws says which consensus was best for them all."""
+
+    @abstractmethod
+    def best_of(self, evidence: NDArray[Any]) -> Ranking:
+        """That consensus, or a good one."""
+
+    @abstractmethod
+    def move(
+        self,
+        stream: NDArray[np.uint64],
+        scale: float,
+        n_moves: int,
+        consensus: Ranking,
+        move: str | None = None,
+        leap: int = 1,
+    ) -> None:
+        """Move a consensus in place by Metropolis proposals, the usual ones of the distance or
+        these; `scale` is alpha / n_items."""
+
+
+class TableTally(Tally):
+    """A tally that is one square table of `counts`."""
+
+    def __init__(self, counts: Counts):
+        self.counts = counts
 
     @property
     def n_items(self) -> int:
         """Number of items."""
-        ...  # pragma: no cover
+        return len(self.counts)
 
-    @property
-    def is_proved(self) -> bool:
-        """Is `best` sure to have the smallest distance?"""
-        ...  # pragma: no cover
+    @abstractmethod
+    def recount(self, rankings: Ranking, before: Counts, after: Counts, counts: Counts) -> None:
+        """Bring `counts` from the weights `before` to those `after`."""
+
+    @abstractmethod
+    def mover(self) -> tuple[Callable[..., None], Any]:
+        """The kernel that moves a consensus, and the table that it looks at."""
+
+    def like(self, counts: Counts) -> Self:
+        """A tally of the same kind with other counts."""
+        return type(self)(counts)
+
+    def add(self, rankings: Ranking, weights: Counts) -> None:
+        """Add rankings, each as often as its weight says."""
+        self.recount(rankings, np.zeros_like(weights), weights, self.counts)
+        for name in MADE_OF_COUNTS:
+            self.__dict__.pop(name, None)
+
+    def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
+        """The tally of the same rankings with other weights."""
+        counts = self.counts.copy()
+        self.recount(rankings, before, after, counts)
+        return self.like(counts)
 
     def __add__(self, other: Self) -> Self:
         """The users of both."""
-        ...  # pragma: no cover
-
-    def add(self, rankings: Ranking, weights: Counts) -> None:
-        """Add full rankings, each as often as its weight says."""
-        ...  # pragma: no cover
-
-    def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
-        """The tally of the same rankings with other weights, full ones all: those `before` are of
-        this tally. It stays as it is."""
-        ...  # pragma: no cover
-
-    def rank_sums(self) -> Counts:
-        """Sum over the users of each item's rank less 1: the items in the order of mean ranks."""
-        ...  # pragma: no cover
-
-    def distance(self, consensus: Ranking) -> int:
-        """Distance between all users and a consensus."""
-        ...  # pragma: no cover
-
-    def best(self) -> Ranking:
-        """The consensus of the smallest distance, or a good one where that is out of reach."""
-        ...  # pragma: no cover
-
-    @property
-    def evidence(self) -> NDArray[Any]:
-        """Numbers whose mean over some draws says which consensus was best for them all."""
-        ...  # pragma: no cover
-
-    def best_of(self, evidence: NDArray[Any]) -> Ranking:
-        """That consensus."""
-        ...  # pragma: no cover
+        return self.like(self.counts + other.counts)
 
     def move(
         self,
@@ -87,60 +144,39 @@ class Tally(Protocol):
         scale: float,
         n_moves: int,
         consensus: Ranking,
-        move: str = "swap",
+        move: str | None = None,
         leap: int = 1,
     ) -> None:
         """Move a consensus in place by Metropolis proposals; `scale` is alpha / n_items."""
-        ...  # pragma: no cover
+        kernel, table = self.mover()
+        kernel(stream, table, scale, MOVES[move or "swap"], leap, n_moves, consensus)
 
 
-class Prices(Protocol):
-    """A distance that is a sum over items of a price for two ranks."""
-
-    def costs(self, counts: Counts) -> Counts:
-        """``counts @ prices``."""
-        ...  # pragma: no cover
-
-
-class RankTally:
+class RankTally(TableTally):
     """``counts[item, rank - 1]`` users give an item that rank."""
 
-    is_proved = True  # `best` has the smallest distance
+    is_proved = True
 
-    def __init__(self, prices: Prices, counts: Counts):
-        self._prices, self.counts = prices, counts
-        self._costs: Counts | None = None
+    def __init__(self, prices: "PriceDistance", counts: Counts):
+        super().__init__(counts)
+        self._prices = prices
 
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.counts)
-
-    @property
-    def costs(self) -> Counts:
-        """``costs[item, rank - 1]``: distance, over all users, of that choice; made when asked."""
-        if self._costs is None:
-            self._costs = self._prices.costs(self.counts)
-        return self._costs
-
-    def rank_sums(self) -> Counts:
-        """Sum over the users of each item's rank less 1: the items in the order of mean ranks."""
-        return np.asarray(self.counts @ np.arange(self.n_items))
-
-    def add(self, rankings: Ranking, weights: Counts) -> None:
-        """Add rankings, each as often as its weight says; a rank of 0 is not known, and skipped."""
-        count_ranks(rankings, weights, self.counts)
-        self._costs = None
-
-    def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
-        """The tally of the same full rankings with other weights; see `Tally`."""
-        counts = self.counts.copy()
-        recount_ranks(rankings, before, after, counts)
+    def like(self, counts: Counts) -> Self:
+        """A tally by the same prices."""
         return type(self)(self._prices, counts)
 
-    def __add__(self, other: "RankTally") -> Self:
-        """The users of both."""
-        return type(self)(self._prices, self.counts + other.counts)
+    @functools.cached_property
+    def costs(self) -> Counts:
+        """``costs[item, rank - 1]``: distance, over all users, of that choice; made when asked."""
+        return self._prices.costs(self.counts)
+
+    def rank_sums(self) -> Counts:
+        """Sum over the users of each item's rank less 1."""
+        return np.asarray(self.counts @ np.arange(self.n_items))
+
+    def recount(self, rankings: Ranking, before: Counts, after: Counts, counts: Counts) -> None:
+        """Bring `counts` from the weights `before` to those `after`."""
+        recount_ranks(rankings, before, after, counts)
 
     def distance(self, consensus: Ranking) -> int:
         """Distance between all users and a consensus."""
@@ -159,17 +195,9 @@ class RankTally:
         """The consensus of the smallest mean distance, by linear assignment."""
         return best_assignment(evidence)
 
-    def move(
-        self,
-        stream: NDArray[np.uint64],
-        scale: float,
-        n_moves: int,
-        consensus: Ranking,
-        move: str = "swap",
-        leap: int = 1,
-    ) -> None:
-        """Move a consensus in place by Metropolis proposals; `scale` is alpha / n_items."""
-        move_consensus(stream, self.costs, scale, MOVES[move], leap, n_moves, consensus)
+    def mover(self) -> tuple[Callable[..., None], Counts]:
+        """A proposal looks at the costs of the items that it moves."""
+        return move_consensus, self.costs
 
 
 def rank_tally(tally: Tally) -> RankTally:
@@ -182,52 +210,33 @@ def rank_tally(tally: Tally) -> RankTally:
     return tally
 
 
-class WinsTally:
-    """``wins[i, j]`` users put item i before item j."""
+class WinsTally(TableTally):
+    """``counts[i, j]`` users put item i before item j, each counted `unit` times."""
 
-    def __init__(self, wins: Counts):
-        self.wins = wins
-        self._margins: Counts | None = None
+    unit = 1
+    mean_unit = 1000  # of a mean number of users, so that it is a whole number to three digits
 
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.wins)
-
-    @property
+    @functools.cached_property
     def margins(self) -> Counts:
         """``margins[i, j]``: how many more put i before j than behind it; made when asked."""
-        if self._margins is None:
-            self._margins = np.ascontiguousarray(self.wins - self.wins.T)
-        return self._margins
+        return np.ascontiguousarray(self.counts - self.counts.T)
 
     @property
-    def is_proved(self) -> bool:
+    def is_proved(self) -> bool:  # type: ignore[override]
         """Is `best` sure to have the smallest distance? Up to 15 items."""
         return self.n_items <= MOST_SUBSET_ITEMS
 
     def rank_sums(self) -> Counts:
         """Sum over the users of each item's rank less 1, if their rankings are full."""
-        return np.asarray(self.wins.sum(axis=0))
+        return np.asarray(self.counts.sum(axis=0))
 
-    def add(self, rankings: Ranking, weights: Counts) -> None:
-        """Add rankings, each as often as its weight says; pairs with a rank of 0 are skipped."""
-        recount_wins(rankings, np.zeros_like(weights), weights, self.wins)
-        self._margins = None
-
-    def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
-        """The tally of the same full rankings with other weights; see `Tally`."""
-        wins = self.wins.copy()
-        recount_wins(rankings, before, after, wins)
-        return type(self)(wins)
-
-    def __add__(self, other: "WinsTally") -> Self:
-        """The users of both."""
-        return type(self)(self.wins + other.wins)
+    def recount(self, rankings: Ranking, before: Counts, after: Counts, counts: Counts) -> None:
+        """Bring `counts` from the weights `before` to those `after`."""
+        recount_wins(rankings, self.unit * before, self.unit * after, counts)
 
     def distance(self, consensus: Ranking) -> int:
         """Distance between all users and a consensus."""
-        return int(wins_distance(self.wins, orderings_of(consensus)))
+        return int(wins_distance(self.counts, orderings_of(consensus)))
 
     def best(self) -> Ranking:
         """The consensus of the smallest distance (Kemeny's), through all sets of up to 15 items.
@@ -237,38 +246,27 @@ class WinsTally:
         """
         ordering = orderings_of(self.rank_sums())
         if self.is_proved:
-            best_by_subsets(self.wins, ordering)
-        consensus = _ranking_of(ordering)
+            best_by_subsets(self.counts, ordering)
+        consensus = ranking_of(ordering)
         if not self.is_proved:
             improve_by_insertions(self.margins, consensus, ordering)
         return consensus
 
     @property
     def evidence(self) -> Counts:
-        """The wins."""
-        return self.wins
+        """The counts."""
+        return self.counts
 
     def best_of(self, evidence: NDArray[Any]) -> Ranking:
         """The consensus of the smallest mean distance, or a good one."""
-        return WinsTally(np.rint(evidence * MEAN_UNIT).astype(np.int64)).best()
+        return self.like(np.rint(evidence * self.mean_unit).astype(np.int64)).best()
 
-    def move(
-        self,
-        stream: NDArray[np.uint64],
-        scale: float,
-        n_moves: int,
-        consensus: Ranking,
-        move: str = "swap",
-        leap: int = 1,
-    ) -> None:
-        """Move a consensus in place by Metropolis proposals; `scale` is alpha / n_items.
-
-        A proposal over h places looks at h numbers, or 2 h.
-        """
-        move_by_wins(stream, self.margins, scale, MOVES[move], leap, n_moves, consensus)
+    def mover(self) -> tuple[Callable[..., None], Any]:
+        """A proposal over h places looks at h margins, or 2 h."""
+        return move_by_wins, self.margins
 
 
-class ListTally:
+class ListTally(Tally):
     """``counts[row]`` users have the ranking ``rankings[row]``; equal rankings are kept once."""
 
     def __init__(self, kind: int, rankings: Ranking, counts: Counts):
@@ -297,7 +295,7 @@ class ListTally:
         return int(self.rankings.shape[1])
 
     @property
-    def is_proved(self) -> bool:
+    def is_proved(self) -> bool:  # type: ignore[override]
         """Is `best` sure to have the smallest distance? Up to 7 items."""
         return self.n_items <= MOST_LISTED_ITEMS
 
@@ -336,7 +334,7 @@ class ListTally:
         (Hamming's best) and the rankings that most users have, the best is improved by exchanges
         (Cayley) or insertions (Ulam).
         """
-        consensus = _ranking_of(orderings_of(self.rank_sums()))
+        consensus = ranking_of(orderings_of(self.rank_sums()))
         if self.is_proved:
             best_of_all(self._users, consensus)
             return consensus
@@ -388,7 +386,8 @@ def _multipliers(n_items: int) -> Counts:
     return np.cumprod(np.full(n_items, 0x5851F42D4C957F2D))
 
 
-def _ranking_of(ordering: NDArray[np.int64]) -> Ranking:
+def ranking_of(ordering: NDArray[np.int64]) -> Ranking:
+    """The ranking whose ordering, best item first, this is."""
     ranking = np.empty(len(ordering), dtype=np.int32)
     ranking[ordering] = np.arange(1, len(ordering) + 1)
     return ranking

@@ -1,76 +1,43 @@
 """The tally of votes, comparisons of one pair a person, under Kendall's law: see
 `kernels.kendall.votes`."""
 
+import functools
 import math
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.kendall import votes as kernels
 from ..kernels.kendall.rankings import order_by_rank
-from ..kernels.kendall.wins import recount_wins, wins_distance
-from ..rankings import orderings_of
 from .strengths import fit_strengths, ranked
-from .tallies import MOVES, Counts, Ranking
+from .tallies import Counts, Ranking, WinsTally
 
-REACH = 30  # places that an item may move at once, where a good consensus is looked for
+REACH = 30  # places that an item may move at once towards a good consensus: time goes with it
 N_ROUNDS = 4  # of a better consensus and a better alpha, in turn
 LEAST_LAM, MOST_LAM = 1e-6, 50.0  # between which the best one is looked for
 HALF = 0.5  # of a vote: the unit of the counts
 
 
-class VoteTally:
-    """``halves[i, j]``: votes for item i over item j, counted in halves, so that a tie is a half
+class VoteTally(WinsTally):
+    """``counts[i, j]``: votes for item i over item j, counted in halves, so that a tie is a half
     for each and all numbers are whole."""
 
+    unit = 2
+    mean_unit = 1  # half votes are many
     is_proved = False  # is `best` sure to be the likeliest?
-
-    def __init__(self, halves: Counts):
-        self.halves = np.ascontiguousarray(halves)
-        self._votes: kernels.Votes | None = None
-        self._best: Ranking | None = None
 
     @classmethod
     def of(cls, wins: Counts, ties: Counts) -> Self:
         """The tally of votes: ``wins[i, j]`` for i over j, ``ties[i, j]`` for neither."""
         return cls(2 * wins + ties)
 
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.halves)
-
-    @property
+    @functools.cached_property
     def votes(self) -> kernels.Votes:
         """The counts as kernels take them; made when asked."""
-        if self._votes is None:
-            self._votes = kernels.Votes(self.halves, np.ascontiguousarray(self.halves.T), HALF)
-        return self._votes
-
-    def rank_sums(self) -> Counts:
-        """Halves of votes lost by each item."""
-        return np.asarray(self.halves.sum(axis=0))
-
-    def add(self, rankings: Ranking, weights: Counts) -> None:
-        """Add every pair of full rankings as a vote."""
-        added = np.zeros_like(self.halves)
-        recount_wins(rankings, np.zeros_like(weights), weights, added)
-        self.halves, self._votes, self._best = self.halves + 2 * added, None, None
-
-    def recounted(self, rankings: Ranking, before: Counts, after: Counts) -> Self:
-        """The tally of the same rankings with other weights; see `Tally`."""
-        changed = np.zeros_like(self.halves)
-        recount_wins(rankings, before, after, changed)
-        return type(self)(self.halves + 2 * changed)
-
-    def __add__(self, other: "VoteTally") -> Self:
-        """The votes of both."""
-        return type(self)(self.halves + other.halves)
-
-    def distance(self, consensus: Ranking) -> int:
-        """Halves of votes that go against a consensus."""
-        return int(wins_distance(self.halves, orderings_of(consensus)))
+        counts = np.ascontiguousarray(self.counts)
+        return kernels.Votes(counts, np.ascontiguousarray(counts.T), HALF)
 
     def votes_by_gap(self, consensus: Ranking) -> Counts:
         """``[n_items - 1 + d]``: halves of votes for an item over one d places behind it: all that
@@ -78,7 +45,7 @@ class VoteTally:
         by_gap = np.empty(2 * self.n_items - 1, dtype=np.int64)
         ordering = np.empty(self.n_items, dtype=np.int64)
         order_by_rank(consensus, ordering)
-        kernels.fill_votes_by_gap(self.halves, ordering, by_gap)
+        kernels.fill_votes_by_gap(self.counts, ordering, by_gap)
         return by_gap
 
     def log_likelihood(self, consensus: Ranking, lam: float) -> float:
@@ -99,14 +66,14 @@ class VoteTally:
         return math.exp(found.x)
 
     def best(self) -> Ranking:
-        """The likeliest consensus, or a good one: from the order of strengths (Bradley and Terry),
-        items move where they are best, at the best alpha, until none moves. It is kept."""
-        if self._best is None:
-            self._best = self._find_best()
-        return self._best.copy()
+        """The likeliest consensus, or a good one."""
+        return self.found.copy()
 
-    def _find_best(self) -> Ranking:
-        consensus = ranked(fit_strengths(self.halves * HALF).strengths)
+    @functools.cached_property
+    def found(self) -> Ranking:
+        """It: from the order of strengths (Bradley and Terry), items move where they are best, at
+        the best alpha, until none moves."""
+        consensus = ranked(fit_strengths(self.counts * HALF).strengths)
         reach = min(REACH, self.n_items)
         for _ in range(N_ROUNDS):
             lam = self.best_lam(consensus)
@@ -114,29 +81,9 @@ class VoteTally:
                 break
         return consensus
 
-    @property
-    def evidence(self) -> Counts:
-        """The counts."""
-        return self.halves
-
-    def best_of(self, evidence: NDArray[Any]) -> Ranking:
-        """The likeliest consensus of such counts, or a good one."""
-        return type(self)(np.rint(evidence).astype(np.int64)).best()
-
-    def move(
-        self,
-        stream: NDArray[np.uint64],
-        scale: float,
-        n_moves: int,
-        consensus: Ranking,
-        move: str = "swap",
-        leap: int = 1,
-    ) -> None:
-        """Move a consensus in place by Metropolis proposals; `scale` is alpha / n_items.
-
-        A proposal looks at the votes of two items; a leap at those of all that it moves.
-        """
-        kernels.move_by_votes(stream, self.votes, scale, MOVES[move], leap, n_moves, consensus)
+    def mover(self) -> tuple[Callable[..., None], kernels.Votes]:
+        """A proposal looks at the votes of two items; a leap at those of all that it moves."""
+        return kernels.move_by_votes, self.votes
 
 
 def log_chances(n_items: int, lam: float) -> NDArray[np.float64]:

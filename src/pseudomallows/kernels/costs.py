@@ -44,19 +44,21 @@ def total_cost(costs, consensus):
 
 @njit(cache=True, nogil=True)
 def recount_ranks(rankings, before, after, counts):
-    """Bring `counts` of `count_ranks` from the weights `before` to those `after`."""
+    """Bring `counts` of `count_ranks` from the weights `before` to those `after`; skip rank 0."""
     for user in range(len(rankings)):
         change = after[user] - before[user]
         if change != 0:
             for item in range(rankings.shape[1]):
-                counts[item, rankings[user, item] - 1] += change
+                if rankings[user, item] > 0:
+                    counts[item, rankings[user, item] - 1] += change
 
 
 @njit(cache=True, nogil=True)
-def footrule_distances(rankings, other, distances):
-    """Fill `distances[user]`: footrule between the user's ranking and another one."""
-    for user in range(len(rankings)):
-        ranks, distance = rankings[user], 0
+def footrule_distances(rankings, others, distances):
+    """Fill `distances[row]` with that from the row of `others`, or from its only one."""
+    for row in range(len(rankings)):
+        ranks, other = rankings[row], others[min(row, len(others) - 1)]
+        distance = 0
         for item in range(len(ranks)):
             distance += abs(ranks[item] - other[item])
-        distances[user] = distance
+        distances[row] = distance

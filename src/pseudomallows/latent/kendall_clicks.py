@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distances.kendall import KENDALL
-from ..distances.tallies import Counts, Ranking
+from ..distances.tallies import Counts, Ranking, ranking_of
 from ..engines.executors import Executor
 from ..kernels.click_rows import ClickRows
 from ..kernels.kendall import clicks as kernels
@@ -60,7 +60,7 @@ class KendallLaw:
 
     def best_of(self, evidence: NDArray[Any], draw: Ranking) -> Ranking:
         """The items by their mean numbers of clicks; ties by a draw, which is to say by chance."""
-        return _ranking_of(np.lexsort((draw, -evidence)))
+        return ranking_of(np.lexsort((draw, -evidence)))
 
 
 class KendallTally:
@@ -80,7 +80,7 @@ class KendallTally:
 
     def best(self, alpha: float) -> Ranking:
         """The consensus of the largest likelihood: the order of the numbers of clicks."""
-        return _ranking_of(np.argsort(-self.counts[0], kind="stable"))
+        return ranking_of(np.argsort(-self.counts[0], kind="stable"))
 
     def evidence(self, alpha: float) -> Counts:
         """The numbers of clicks."""
@@ -209,9 +209,3 @@ def far_places(n_top: int, n_items: int) -> NDArray[np.int64]:
     while places[-1] < n_items:
         places.append(max(places[-1] + 1, round(places[-1] * RATIO)))
     return np.array(places, dtype=np.int64)
-
-
-def _ranking_of(ordering: NDArray[np.int64]) -> Ranking:
-    ranking = np.empty(len(ordering), dtype=np.int32)
-    ranking[ordering] = np.arange(1, len(ordering) + 1)
-    return ranking

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distances import FOOTRULE, Distance
-from ..distances.footrule import log_partition
 from ..distances.tallies import Counts, Ranking, Tally
 from ..engines.executors import Executor
 from ..kernels.footrule.latent import draw_latent, log_likelihoods
@@ -121,5 +120,6 @@ def log_likelihoods_of_rankings(
 ) -> NDArray[np.float64]:
     """Log probability of each row of rankings; see `log_likelihood`, which checks."""
     values, n_items = np.empty(len(rankings)), len(consensus)
-    log_likelihoods(rankings, consensus, alpha / n_items, log_partition(n_items, alpha), values)
+    log_partition = FOOTRULE.log_partition(n_items, alpha)
+    log_likelihoods(rankings, consensus, alpha / n_items, log_partition, values)
     return values

@@ -7,7 +7,7 @@ import pytest
 
 import naive
 from helpers import interpreted
-from pseudomallows.distances.footrule import log_partition
+from pseudomallows.distances import FOOTRULE
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import walks as tables
 from pseudomallows.kernels.footrule.clicks import mark_clicks
@@ -42,7 +42,7 @@ def by_whole_lines(mine, ranks, alpha):
     mark_clicks(np.asarray(mine, np.int32), np.asarray(ranks), *lines)
     walk, room = walk_weights(lam, n_items), room_for_sums(n_items, n_items + 1)
     both = sum(sum_matchings(line, lam, walk, room) for line in lines)
-    return both - log_partition(n_items, alpha)
+    return both - FOOTRULE.log_partition(n_items, alpha)
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 3, 4, 5, 6, 7])

@@ -22,13 +22,13 @@ def test_wins_count_who_puts_an_item_before_another():
     tally = KENDALL.tally(4)
     tally.add(RANKINGS, WEIGHTS)
     for i, j in itertools.product(range(4), repeat=2):
-        assert tally.wins[i, j] == WEIGHTS[RANKINGS[:, i] < RANKINGS[:, j]].sum()
+        assert tally.counts[i, j] == WEIGHTS[RANKINGS[:, i] < RANKINGS[:, j]].sum()
 
 
 def test_pairs_with_a_rank_that_is_not_known_are_skipped():
     tally = KENDALL.tally(3)
     tally.add(np.array([[0, 2, 1]], dtype=np.int32), np.array([5]))
-    assert tally.wins.sum() == tally.wins[2, 1] == 5
+    assert tally.counts.sum() == tally.counts[2, 1] == 5
 
 
 def test_insertions_end_where_none_helps_and_near_the_best():

@@ -103,7 +103,7 @@ class VotePopulation(LocalPopulation):
     def mean_ranks(self) -> NDArray[np.float64]:  # type: ignore[override]
         """Share of its votes that an item loses, with one more win and loss for each."""
         lost = self.known.rank_sums() * HALF
-        seen = (self.known.halves.sum(axis=1) * HALF) + lost
+        seen = (self.known.counts.sum(axis=1) * HALF) + lost
         return np.asarray((lost + 1) / (seen + 2))
 
     @functools.cached_property
@@ -119,7 +119,7 @@ class VotePopulation(LocalPopulation):
     @functools.cached_property
     def strengths(self) -> Strengths:
         """The law with free gaps."""
-        return fit_strengths(self.known.halves * HALF)
+        return fit_strengths(self.known.counts * HALF)
 
     @property
     def has_free_gaps(self) -> bool:
@@ -210,7 +210,7 @@ def mean_width(draws: Ranking) -> float:
 
 def misfit_of(tally: VoteTally, consensus: Ranking) -> Misfit:
     """How far votes are from Kendall's law around a consensus, at the alpha that is best."""
-    wins, n_items = tally.halves * HALF, tally.n_items
+    wins, n_items = tally.counts * HALF, tally.n_items
     votes = wins + wins.T
     chances = pair_chances(consensus, tally.best_lam(consensus))
     residuals = (wins - votes * chances).sum(axis=1)  # of each item: wins beyond its place
