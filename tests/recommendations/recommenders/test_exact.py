@@ -211,18 +211,6 @@ def test_an_empty_cluster_has_no_members():
     assert found.items[0].tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("n_draws", [1, 2, 3])
-def test_fewer_draws_than_leaders_are_no_trouble(n_draws):
-    prefs = pm.simulate_clicks(60, 8, [4, 6], 3, rng=1).preferences
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        posterior = pm.fit(prefs, "pseudo", n_clusters=2, n_draws=n_draws, n_chains=2, rng=1)
-    assert posterior.leaders.shape[1] > n_draws
-    found = pm.recommendations.memberships(posterior, {"new": [1, 2]})
-    assert found.sum() == pytest.approx(1)
-    assert np.isfinite(pm.recommend(posterior, 3, clicks={"new": [1, 2]}).probabilities).all()
-
-
 def test_draws_are_taken_until_the_error_is_small():
     prefs = pm.simulate_clicks(60, 8, 4, 3, rng=1).preferences
     posterior = pm.fit(prefs, "mcmc", 4.0, n_draws=2000, rng=1)

@@ -29,8 +29,6 @@ matched among themselves: one walk a block.
   draws the latent rankings. `walks` holds what all users of a law share, so that everything behind
   the last click is known without a walk; with it `likelihood` gives the probability of the clicks,
   and `next_ranks` the chances of what comes next.
-- Memberships (`memberships`): many users, one consensus: stretches without clicks are leapt over by
-  powers of the step.
 
 Numbers: a state is weighed by sqrt(a! * b!), so that ways to open and to close have one factor,
 sqrt((a + 1) * (b + 1)), and the weights stay within range; rows are scaled to sum 1 now and then,

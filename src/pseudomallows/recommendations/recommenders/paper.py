@@ -1,7 +1,8 @@
 """Recommendations by the paper's law: look-ups in tables that serve all users."""
 
 import functools
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,6 @@ from numpy.typing import NDArray
 from ...distributions.orders import ORDERS
 from ...engines.executors import Executor, all_cores, blocks
 from ...kernels.click_rows import ClickRows
-from ...kernels.footrule.memberships import share_out
 from ...kernels.groups import draw_users
 from ...kernels.look_up import PlaceChances, Sources, look_up, look_up_best_rows
 from ...kernels.streams import Streams
@@ -17,25 +17,23 @@ from ...posteriors.posterior import Posterior, common_consensus
 from ...rankings import orderings_of
 from .chances import Chances, Floats, Items, Recommender, Users
 from .exact import are_next
-from .exact_means import logs_of
-from .memberships import MembershipTables
+from .exact_means import ExactMeans
 from .tables import Tables
 
-N_CONSENSUSES = 16  # of each cluster, over all chains, by which a new user's cluster is found
-LEFT_OUT = 0.01  # of a user's memberships, at most: clusters that would count for nearly nothing
 FEW_ITEMS = 8  # up to this part of the items, the best are looked up alone
 
 
 class Weights(NamedTuple):
     """How much counts for each user: ``sources[user, source]`` and ``clusters[user, cluster]``."""
 
-    sources: Floats  # the least left out
+    sources: Floats
     clusters: Floats
 
 
 class PaperRecommender(Recommender):
     """Look-ups. The draws of a consensus are rough, so they count alike for new users too; which
-    cluster a new user belongs to is found by a few exact consensuses, weighed by the clicks.
+    cluster a new user belongs to is found by the exact probability of the clicks under the best
+    consensus of each.
 
     A source is the draws of one consensus: those of a cluster in a chain; of all chains, if there
     is one cluster. They have one alpha.
@@ -47,7 +45,7 @@ class PaperRecommender(Recommender):
         self.chain_weights = posterior.weights.sum(axis=1)
         self._alphas, self._sources = sources_of(posterior)
         self._tables = Tables(self._alphas, self._sources, self.order)
-        self._consensuses = some_consensuses(posterior)
+        self._means = ExactMeans(point_of(posterior))
 
     # Chances
 
@@ -70,8 +68,8 @@ class PaperRecommender(Recommender):
 
         # quicker than by the chances of all, for one user whatever k is
         is_few = users.clicks.n_users == 1 or k <= self.n_items // FEW_ITEMS
-        memberships = functools.partial(self._memberships, users, weights)
-        return Chances(users, self.consensus, table, memberships, fill_few if is_few else None)
+        quick = fill_few if is_few else None
+        return Chances(users, self.consensus, table, lambda: weights.clusters, quick)
 
     def cluster_chances(
         self, users: Users, k: int, window: int, executor: Executor
@@ -95,8 +93,7 @@ class PaperRecommender(Recommender):
             mine = weights.sources[part]
             return self._count(part.start, users.block(part), window, mine), None
 
-        memberships = functools.partial(self._memberships, users, weights)
-        return Chances(users, self.consensus, table, memberships)
+        return Chances(users, self.consensus, table, lambda: weights.clusters)
 
     def _count(self, first: int, clicks: ClickRows, window: int, weights: Floats) -> Floats:
         """``chances[row, item]`` of some users, from number `first` on."""
@@ -122,52 +119,22 @@ class PaperRecommender(Recommender):
     # Memberships
 
     def new_memberships(self, users: Users, executor: Executor) -> Floats:
-        """By a few exact consensuses."""
-        return self._weigh(users, executor).clusters
+        """By the exact probability of the clicks under the best consensus of each cluster."""
 
-    def _memberships(self, users: Users, weights: Weights) -> Floats:
-        """Those of `memberships`, from weights at hand."""
-        at_hand = users.is_new or self.n_clusters == 1
-        return weights.clusters if at_hand else self.memberships(users, all_cores())
+        def work(part: slice) -> Floats:
+            return self._means.memberships(users.block(part), max_error=0.0)
+
+        parts = list(executor.map(work, blocks(users.clicks.n_users)))
+        return np.concatenate([np.empty((0, self.n_clusters)), *parts])
 
     def _weigh(self, users: Users, executor: Executor) -> Weights:
         if self.n_clusters == 1:
             ones = np.empty((users.clicks.n_users, 1))
             ones.fill(1.0)  # `np.ones` takes twice as long for one user
             return Weights(ones, ones)
-        if users.rows is not None:
-            return self._share_out(self.chain_memberships[:, users.rows], self.chain_weights)
-
-        def work(part: slice) -> Floats:
-            return self._weigh_new(users.block(part))
-
-        n_chains = len(self.chain_weights)
-        parts = list(executor.map(work, blocks(users.clicks.n_users)))
-        by_chain = np.concatenate(parts or [np.ones((n_chains, 0, self.n_clusters))], axis=1)
-        return self._share_out(by_chain, np.ones(n_chains))
-
-    def _weigh_new(self, clicks: ClickRows) -> Floats:
-        """``[chain, row, cluster]`` of new users: how much each chain, and its clusters, count."""
-        tables, n_rows = self._membership_tables, len(clicks.starts) - 1
-        logs = np.empty((n_rows, tables.n_draws * self.n_clusters))
-        tables.fill(clicks, logs)
-        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
-        by_draw = weights.reshape(n_rows, len(self.chain_weights), -1, self.n_clusters)
-        return np.ascontiguousarray(by_draw.sum(axis=2).transpose(1, 0, 2))
-
-    def _share_out(self, by_chain: NDArray[Any], chain_weights: Floats) -> Weights:
-        """``by_chain[chain, user, cluster]`` are memberships, or weights."""
-        n_users, n_sources = by_chain.shape[1], len(self._sources.alphas)
-        weights = Weights(np.empty((n_users, n_sources)), np.empty((n_users, self.n_clusters)))
-        mine = np.ascontiguousarray(by_chain, dtype=np.float64)
-        share_out(mine, chain_weights, LEFT_OUT, *weights)
-        return weights
-
-    @functools.cached_property
-    def _membership_tables(self) -> MembershipTables:
-        """What tells the clusters of new users; made when one asks."""
-        return MembershipTables(*self._consensuses)
+        clusters = self.memberships(users, executor)
+        sources = self.chain_weights[:, None] * clusters[:, None, :]
+        return Weights(sources.reshape(len(clusters), -1), clusters)
 
     # One user's rankings
 
@@ -238,24 +205,11 @@ def sources_of(posterior: Posterior) -> tuple[Floats, Sources]:
     return alphas, Sources(orderings, np.concatenate(scaled), firsts, alpha_of, ranks)
 
 
-def some_consensuses(posterior: Posterior) -> tuple[NDArray[np.int32], Floats, Floats]:
-    """The leaders, if there are some, else some of the draws; alphas; log weights: the arguments of
-    `MembershipTables`."""
-    n_chains, n_draws, n_clusters, n_items = posterior.consensus.shape
-    chosen = _evenly(n_draws, min(n_draws, max(1, N_CONSENSUSES // n_chains)))
-    consensuses = posterior.consensus[:, chosen]
-    if posterior.leaders.size:
-        consensuses = posterior.leaders
-        chosen = _evenly(n_draws, consensuses.shape[1])  # there may be more leaders than draws
-    weights = posterior.weights[:, chosen, None] * posterior.shares[:, chosen]
-    return (
-        consensuses.reshape(-1, n_clusters, n_items),
-        posterior.alpha[:, chosen].reshape(-1, n_clusters),
-        logs_of(weights).reshape(-1, n_clusters),
+def point_of(posterior: Posterior) -> Posterior:
+    """The best consensus of each cluster, with its mean alpha and weight, as the only draw."""
+    alpha, shares = (
+        np.einsum("cd,cdk->k", posterior.weights, np.ascontiguousarray(values))[None, None]
+        for values in (posterior.alpha, posterior.shares)  # as from a file, to the last bit
     )
-
-
-def _evenly(length: int, number: int) -> NDArray[np.int64]:
-    """So many of the numbers below `length`, evenly spaced."""
-    places = np.linspace(0, length - 1, number)
-    return np.asarray(places.round().astype(np.int64))
+    best, weights = posterior.best[None, None], np.ones((1, 1))
+    return replace(posterior, consensus=best, alpha=alpha, shares=shares, weights=weights)
