@@ -112,13 +112,6 @@ def test_one_user_gets_the_same_as_many_and_as_a_file(posterior, prefs, tmp_path
     assert [int(row.split(",")[2]) for row in rows] == found.items[found.items >= 0].tolist()
 
 
-def test_counted_chances_are_chosen_from_too(posterior):
-    if posterior.method == "personal":
-        pytest.skip("nothing is drawn")
-    found = pm.recommend(posterior, 2, users=[1, 2], by="draws", only=[3, 4, 5])
-    assert set(found.items.ravel().tolist()) <= {3, 4, 5, -1}
-
-
 def test_users_known_by_rankings_have_a_choice_too():
     data = pm.simulate_rankings(20, 6, 4.0, top=2, rng=1).preferences
     posterior = pm.fit(data, "mcmc", 4.0, 120, keep_latent=True, n_chains=2, rng=1)

@@ -9,12 +9,8 @@ import pytest
 from scipy import sparse
 
 import pseudomallows as pm
-from pseudomallows.kernels.groups import Group, sum_first_chances
-from pseudomallows.kernels.look_up import Sources
 from pseudomallows.recommendations.recommend import COLUMNS, DIGITS, best_of_one
-from pseudomallows.recommendations.recommenders import paper
 from pseudomallows.recommendations.recommenders.registry import recommender_of
-from pseudomallows.recommendations.recommenders.tables import Tables, first_chances, knots_of
 from pseudomallows.recommendations.to_file import csv_blocks
 from pseudomallows.recommendations.users import users_of
 
@@ -45,23 +41,6 @@ def table_of(recommendations, n_items):
     return table
 
 
-def test_looked_up_probabilities_agree_with_counted_ones(posterior, data):
-    looked = table_of(pm.recommend(posterior, k=15), 15)
-    counted = table_of(pm.recommend(posterior, k=15, by="draws"), 15)
-    assert np.nanmax(np.abs(looked - 1)) < 1e-9  # all unseen items are among the next 15
-    assert np.nanmax(np.abs(counted - 1)) < 1e-9
-    looked, counted = (
-        table_of(pm.recommend(posterior, k=15, window=3, by=by, max_error=0), 15)
-        for by in ("look_up", "draws")
-    )
-    unseen = ~np.isnan(looked)
-    error = np.sqrt(looked * (1 - looked) / 60).clip(0.01)  # there are 60 draws
-    z = ((counted - looked) / error)[unseen]
-    assert abs(z.mean()) < 0.05
-    assert z.std() < 1.2
-    assert np.abs(np.nanmean(counted - looked, axis=0)).max() < 0.02
-
-
 def test_recommended_items_are_unseen_in_order_and_of_the_stated_probability(posterior, data):
     found = pm.recommend(posterior, k=4)
     assert found.items.shape == (300, 4)
@@ -88,21 +67,6 @@ def test_new_users_get_the_same_in_whatever_form_their_clicks_come(posterior, da
         new = pm.recommend(posterior, k=3, clicks=clicks)
         assert new.items.tolist() == old.items.tolist()
         assert new.probabilities.tolist() == old.probabilities.tolist()
-
-
-def test_the_quick_way_to_few_items_has_the_bits_of_the_slow_one(monkeypatch):
-    data = pm.simulate_clicks(150, 16, [8, 8, 8], 4, rng=3).preferences
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        posteriors = [pm.fit(data, "pseudo", n_clusters=k, n_draws=30, rng=1) for k in (1, 3)]
-    for posterior in posteriors:
-        for given in ({}, {"clicks": data}):
-            found = []
-            for few in (1, 1000):  # any number of items is few, or none is
-                monkeypatch.setattr(paper, "FEW_ITEMS", few)
-                found.append(pm.recommend(posterior, 3, window=5, **given))
-            assert (found[0].items == found[1].items).all()
-            assert (found[0].probabilities == found[1].probabilities).all()
 
 
 def test_users_with_no_click_and_with_all_clicks(posterior):
@@ -150,78 +114,6 @@ def test_a_saved_posterior_recommends_the_same(posterior, tmp_path):
         assert (one.probabilities == two.probabilities).all()
 
 
-def reference_chances(size, lam, k, order, n_draws=150_000):
-    """Many draws of another seed."""
-    sums, squares = np.zeros((2, size))
-    sum_first_chances(99, 0, n_draws, Group(size, lam, order), k, sums, squares)
-    return sums / n_draws
-
-
-@pytest.mark.parametrize("order", [0, 1, 2])
-@pytest.mark.parametrize("lam", [0.05, 0.4])
-def test_tables_of_the_paper_s_law_are_close_to_it(order, lam):
-    size, k = 30, 5
-    found = first_chances(size, lam, k, order)
-    expected = reference_chances(size, lam, k, order)
-    assert np.abs(found - expected).max() < (0.003 if order == 0 else 0.005)
-    assert found.sum() == pytest.approx(k, abs=0.02)
-
-
-def one_source(n_items):
-    """One draw, of the items in their order."""
-    ordering = np.arange(n_items, dtype=np.int32)[None]
-    return Sources(ordering, np.ones(1), np.array([0, 1]), np.array([0]), ordering.T + 1)
-
-
-@pytest.mark.parametrize(("alpha", "k"), [(2.0, 5), (20.0, 3)])
-def test_sizes_between_those_at_hand_are_read_between_them(alpha, k):
-    n_items = 70
-    tables = Tables(np.array([alpha]), one_source(n_items), 0)
-    sizes = [17, 31, 62, 68]
-    assert all(low < size < high for size in sizes for low, high in [knots_of(size, n_items)])
-    lines, ends, chances, _, _ = tables.of(k, [(0, size) for size in sizes])
-    for size in sizes:
-        found = chances[lines[0, size], :size]
-        assert np.abs(found - reference_chances(size, alpha / n_items, k, 0)).max() < 0.003
-        assert found.sum() == pytest.approx(k)
-        assert ends[lines[0, size]] <= size
-
-
-@pytest.mark.parametrize(("n_items", "alpha", "window"), [(40, 40.0, 20), (60, 5.0, 25)])
-def test_windows_that_reach_near_the_end_are_not_read_between_others(n_items, alpha, window):
-    tables = Tables(np.array([alpha]), one_source(n_items), 0)
-    sizes = [window - 1, window + 1, window + 2, 2 * window - 3]
-    lines, _, chances, _, _ = tables.of(window, [(0, size) for size in sizes])
-    for size in sizes:
-        found, k = chances[lines[0, size], :size], min(window, size)
-        assert np.abs(found - reference_chances(size, alpha / n_items, k, 0)).max() < 0.003
-        assert found.sum() == pytest.approx(k)
-
-
-@pytest.mark.parametrize("n_items", [1, 5, 17, 18, 40, 333])
-def test_sizes_at_hand_enclose_all_others(n_items):
-    for size in range(1, n_items + 1):
-        low, high = knots_of(size, n_items)
-        assert low <= size <= high <= n_items
-        assert (low == high) == (size == low)
-
-
-@pytest.mark.parametrize("order", ["v", "top_bottom"])
-def test_looked_up_probabilities_agree_with_counted_ones_for_other_orders(order):
-    prefs = pm.simulate_clicks(100, 12, 12, 4, rng=1).preferences
-    posterior = quietly(prefs, alpha=12.0, order=order, n_draws=1500, rng=1)
-    looked = table_of(pm.recommend(posterior, k=12, window=3), 12)
-    counted = table_of(pm.recommend(posterior, k=12, window=3, by="draws"), 12)
-    assert np.nanmax(np.abs(looked - counted)) < 0.07
-
-
-def test_counted_probabilities_do_not_depend_on_the_blocks(posterior, monkeypatch):
-    one = pm.recommend(posterior, k=3, by="draws")
-    monkeypatch.setattr("pseudomallows.engines.executors.blocks.__defaults__", (17,))
-    two = pm.recommend(posterior, k=3, by="draws")
-    assert (one.probabilities == two.probabilities).all()
-
-
 def test_a_window_is_that_of_the_probability(posterior):
     wide = pm.recommend(posterior, k=2, window=6, max_error=0)
     full = table_of(pm.recommend(posterior, k=6, max_error=0), 15)
@@ -263,7 +155,6 @@ def test_one_user_may_be_asked_for_by_name_alone(name):
         ({"clicks": {"a": ["x", "y", 3]}}, "unknown item: 'x', 'y'; known are those of the fit"),
         ({"clicks": [[1, 0]]}, "items must have 2 names, got 15"),
         ({"clicks": {"a": [1]}, "users": [1]}, "not both"),
-        ({"by": "magic"}, "by must be one of 'look_up', 'draws', got 'magic'"),
     ],
 )
 def test_bad_questions_are_refused(posterior, options, message):

@@ -12,22 +12,13 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .click_rows import clicks_of
-from .streams import STEP, below, mix, start_stream, start_user, uniform
+from .streams import STEP, below, mix, start_user, uniform
 
 UNIFORM, V, TOP_BOTTOM = 0, 1, 2  # orders in which the places are visited
 SCAN, TRIES = 24, 16  # scan the free ranks when so few are left, or after so many tries
 N_LEAPS = 128  # drawn at once
 TINY = 1e-200
-FEW = 1e-4  # a weight of all free ranks below which it is summed anew
 FULL, LOW_32, SHIFT_32 = np.uint64(2**32), np.uint64(2**32 - 1), np.uint64(32)
-
-
-class Group(NamedTuple):
-    """So many items, and their law: lam, and the order in which the places are visited."""
-
-    size: int
-    lam: float
-    order: int
 
 
 class Leaps(NamedTuple):
@@ -162,82 +153,6 @@ def scan_free(stream, place, n_free, free, powers):
         if u < 0.0:
             return free[slot]
     return free[n_free - 1]
-
-
-@njit(cache=True, nogil=True)
-def sum_first_chances(seed, first, n_draws, group, k, sums, squares):
-    """Add to `sums[place]`, over draws of a group, the chance of one of the first k ranks for the
-    place when its turn comes, given the ranks that are free then; and to `squares` its square.
-
-    That chance has the mean of the draws themselves, and spreads far less. For uniform orders the
-    law is the same read from behind, so a draw counts twice: forwards and backwards, half each.
-    `totals[place]` is the weight of all free ranks for a place, kept up to date.
-    """
-    size, lam, order = group
-    leaps = leap_tables(size, lam)
-    mirror = np.empty(2 * size - 1)  # powers of the distance to the middle
-    for d in range(size):
-        mirror[size - 1 + d] = mirror[size - 1 - d] = leaps.powers[d]
-    all_free, totals = np.zeros(size), np.empty(size)
-    for rank in range(size):
-        all_free += mirror[size - 1 - rank : 2 * size - 1 - rank]
-    scratch, ranks = make_scratch(size), np.empty(size, dtype=np.int64)
-    chances, free = np.empty(size), np.empty(size, dtype=np.bool_)
-    stream = np.empty(1, dtype=np.uint64)
-    both = order == UNIFORM
-    for draw in range(first, first + n_draws):
-        start_stream(seed, draw, size, stream)
-        draw_group(stream, size, order, leaps, scratch, ranks)
-        totals[:] = all_free
-        chances[:] = 0.0
-        free[:] = True
-        for step in range(size):
-            place = scratch[0, step]
-            own = mirror[size - 1 - place : 2 * size - 1 - place]
-            of_first = weight_of(0, k, own, free)
-            of_last = weight_of(size - k, size, own, free)
-            total = totals[place]
-            if total < FEW:  # rounding, or powers that vanish, would show
-                of_first, of_last, total = few_weights(place, k, lam, free)
-            chances[place] += of_first / total
-            if both:
-                chances[size - 1 - place] += of_last / total
-            taken = ranks[place]
-            free[taken] = False
-            away = mirror[size - 1 - taken : 2 * size - 1 - taken]
-            for other in range(size):
-                totals[other] -= away[other]
-        for place in range(size):
-            chance = 0.5 * chances[place] if both else chances[place]
-            sums[place] += chance
-            squares[place] += chance * chance
-
-
-@njit(cache=True, nogil=True)
-def weight_of(first, last, own, free):
-    """Weight of the free ranks from `first` up to `last`."""
-    total = 0.0
-    for rank in range(first, last):
-        if free[rank]:
-            total += own[rank]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def few_weights(place, k, lam, free):
-    """Weights, relative to the nearest free rank, of the first k ranks, the last k, and all."""
-    size, nearest = len(free), len(free)
-    for rank in range(size):
-        if free[rank]:
-            nearest = min(nearest, abs(rank - place))
-    of_first, of_last, total = 0.0, 0.0, 0.0
-    for rank in range(size):
-        if free[rank]:
-            weight = np.exp(-lam * (abs(rank - place) - nearest))
-            total += weight
-            of_first += weight if rank < k else 0.0
-            of_last += weight if rank >= size - k else 0.0
-    return of_first, of_last, total
 
 
 @njit(cache=True, nogil=True)

@@ -13,14 +13,13 @@ from ..markup import Markup, bar, card, table
 from ..posteriors.intervals import intervals_of
 from ..posteriors.personal import Fit, check_fit
 from ..preferences.frames import make_frame
-from ..rankings import as_rng, check_count, check_name, check_number
+from ..rankings import as_rng, check_count, check_number
 from .choice import Choice, choice_of
 from .latent import LatentRanks
 from .recommenders.chances import MAX_ERROR, Chances, Floats, Users
 from .recommenders.registry import recommender_of
 from .users import check_posterior, clicks_of_one, needs_latent, new_users, users_of
 
-WAYS = ("look_up", "draws")
 COLUMNS = ("user", "place", "item", "probability")  # of the table, wherever it is written
 DIGITS = 6  # of a probability in a file
 N_SHOWN = 5  # users in a notebook
@@ -104,7 +103,6 @@ def recommend(
     exclude: Any = None,
     only: Any = None,
     window: int | None = None,
-    by: str = "look_up",
     executor: Executor | None = None,
     max_error: float = MAX_ERROR,
 ) -> Recommendations:
@@ -140,14 +138,10 @@ def recommend(
         Items to choose from, in the same forms; a user whom a dict does not name may be shown any.
     window : int, optional
         The probability is about the next `window` ranks; default k.
-    by : str
-        "look_up": without drawing any user's ranking; from tables of the paper's law for "pseudo",
-        and by exact sums over the latent rankings for the other methods. "draws": by counting
-        draws, one for each draw of the consensus; slow and noisy, a reference.
     executor : optional
         Anything with a `map`; default: threads on all cores.
     max_error : float
-        For methods other than "pseudo" and "personal": the Monte Carlo error allowed. More draws of
+        For methods other than "personal": the Monte Carlo error allowed. More draws of
         the consensus are used until the error of each recommended probability is at most this, or
         all draws are used; what weighs less than a thousandth of the mean is left out. 0 uses all
         draws. The answer states the errors.
@@ -156,9 +150,8 @@ def recommend(
     -----
     The probabilities are means over the draws of the consensus. A new user's clicks also say which
     draws, and which clusters, fit: each counts by the exact probability of these clicks under it,
-    as if the user had been in the fit. The draws of "pseudo" are rough and count equally; its
-    clusters are weighed in the same way, by a few exact consensuses. There, clusters that together
-    make up less than 1 % of a user's memberships are left out.
+    as if the user had been in the fit. The draws of "pseudo" are used in the same way, with exact
+    sums over the user's rankings in place of the paper's Algorithm 4.
 
     Examples
     --------
@@ -180,11 +173,8 @@ def recommend(
         return Recommendations(ranks.names, items, probabilities, posterior.items, errors)
     chosen = users_of(posterior, users, clicks)
     choice = choice_of(exclude, only, posterior.items, chosen.clicks.users, posterior.users)
-    check_name(by, "by", WAYS)
     check_number(max_error, "max_error")
     threads, recommender = executor or all_cores(), recommender_of(posterior)
-    if by == "draws":
-        return best_items(recommender.counted_chances(chosen, window, threads), k, threads, choice)
     chances = recommender.chances(chosen, k, window, max_error, threads)
     return best_items(chances, k, threads, choice)
 
@@ -296,8 +286,7 @@ def user_intervals(
     """How sure the order of the items is for one user: an interval of ranks for each item.
 
     From draws of the user's own ranking, given the clicks, over all that is uncertain: the order,
-    alpha, the consensus, and the cluster; by the law behind :func:`recommend`, for "pseudo" that of
-    the paper.
+    alpha, the consensus, and the cluster; by the law behind :func:`recommend`.
 
     Parameters
     ----------

@@ -562,20 +562,6 @@ def test_a_new_user_s_probabilities_average_over_the_clusters(clicked):
             assert probability == pytest.approx(exact[item], abs=0.01)
 
 
-@pytest.mark.parametrize("method", ["pseudo", "balanced", "mcmc"])
-def test_looked_up_and_counted_probabilities_agree_with_clusters(method):
-    data = pm.simulate_clicks(200, 10, [5, 9], 3, rng=1)
-    options = {"n_chains": 2, "n_draws": 60, "n_clusters": 2, "rng": 1}
-    posterior = quietly(data.preferences, method, **options)
-    looked, counted = (pm.recommend(posterior, 10, window=3, by=by) for by in ("look_up", "draws"))
-    tables = np.zeros((2, 200, 10))
-    for table, found in zip(tables, (looked, counted), strict=True):
-        for row in range(200):
-            table[row, found.items[row]] = np.nan_to_num(found.probabilities[row])
-    assert np.abs(tables[0] - tables[1]).mean() < 0.04
-    assert np.abs((tables[0] - tables[1]).mean(axis=0)).max() < 0.02
-
-
 def test_users_of_the_fit_and_new_users_with_the_same_clicks_are_served_alike():
     data = pm.simulate_clicks(300, 12, [5, 9], 4, rng=1)
     posterior = quietly(data.preferences, n_clusters=2, rng=1)

@@ -475,8 +475,6 @@ def test_rankings_are_refused():
     with pytest.raises(TypeError, match="method='personal' needs clicks"):
         pm.fit(pm.Preferences.from_rankings([[1, 2, 3]]), "personal")
     posterior = pm.fit(few(), "personal", rng=1)
-    with pytest.raises(ValueError, match="by='draws' is not available"):
-        pm.recommend(posterior, 3, by="draws")
     with pytest.raises(ValueError, match="give a user of the fit, or the clicks"):
         pm.recommendations.user_intervals(posterior)
 

@@ -13,6 +13,8 @@ from pseudomallows.web.models.model import Clicked, Model
 from pseudomallows.web.models.windows import Windows
 from webhelp import make_model
 
+KENDALL = {"method": "mcmc", "distance": "kendall", "n_clusters": 2}
+
 
 class FakeRecommender:
     """Tables of 100 bytes a window."""
@@ -63,7 +65,7 @@ def test_no_window_is_dropped_while_any_thread_reads_it(monkeypatch):
 
 
 def test_many_different_k_do_not_fill_the_memory_and_the_answers_stay_right(tmp_path, monkeypatch):
-    posterior = make_model(tmp_path / "m.pm", method="pseudo", n_clusters=2, n_items=8)
+    posterior = make_model(tmp_path / "m.pm", n_items=8, **KENDALL)
     model = Model(posterior, 1)
     model.prepare()
     one_window = model.table_bytes()
@@ -80,7 +82,7 @@ def test_many_different_k_do_not_fill_the_memory_and_the_answers_stay_right(tmp_
 
 def test_threads_get_right_answers_with_room_for_one_window_only(tmp_path, monkeypatch):
     monkeypatch.setattr(windows, "TABLE_BYTES", 1)
-    posterior = make_model(tmp_path / "m.pm", method="pseudo", n_clusters=2, n_items=8)
+    posterior = make_model(tmp_path / "m.pm", n_items=8, **KENDALL)
     model, codes = Model(posterior, 1), np.array([4, 7], dtype=np.int32)
     expected = {
         k: Model(pm.load(tmp_path / "m.pm"), 1).best(Clicked(codes), k) for k in range(1, 5)

@@ -184,10 +184,6 @@ class Recommender(ABC):
         raise NotImplementedError
 
     @abstractmethod
-    def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
-        """The same by counting draws: slow and noisy, a reference."""
-
-    @abstractmethod
     def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """``counts[item, rank - 1]`` of rankings drawn for one user, by the law of `chances`."""
 

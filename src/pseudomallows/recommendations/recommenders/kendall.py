@@ -18,11 +18,10 @@ from ...kernels.kendall import next_ranks as kernels
 from ...kernels.kendall.clicks import draw_kendall_users
 from ...kernels.kendall.next_ranks import KendallDraws, NextTables
 from ...kernels.streams import Streams
-from ...latent.kendall_clicks import draw_kendall_rankings, far_places, log_binomials
+from ...latent.kendall_clicks import far_places, log_binomials
 from ...posteriors.posterior import Posterior, common_consensus
 from ...rankings import orderings_of
 from .chances import Chances, Floats, Items, Recommender, Users
-from .exact import are_next
 from .exact_means import logs_of
 
 MOST_LAWS, MOST_BYTES = 1024, 2**29  # clusters of draws that are averaged, and of their ranks
@@ -90,24 +89,6 @@ class KendallRecommender(Recommender):
                 mine = KendallDraws(ranks, tops, self.draws.lams[own].copy(), own_logs)
                 kernels.kendall_chances(clicks, mine, logs, window, 1, False, found[cluster])
         return shares, shares[:, None] * found[:, 0]
-
-    def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
-        """From one ranking of each user for each draw."""
-
-        def table(part: slice) -> tuple[Floats, None]:
-            clicks = users.block(part)
-            weights, n_rows = self._weights(clicks, users.is_new), part.stop - part.start
-            numbers, n_clicks = part.start + np.arange(n_rows), np.diff(clicks.starts)
-            found = np.zeros((n_rows, self.n_items))
-            for g, alpha in enumerate(self._alphas.tolist()):
-                streams = Streams(0, g, numbers, np.ones_like(numbers))
-                ranks = np.ascontiguousarray(self.draws.ranks[:, g])
-                drawn = draw_kendall_rankings(streams, clicks, ranks, alpha)
-                found += weights[:, g, None] * are_next(drawn, n_clicks, window)
-            return found, None
-
-        memberships = functools.partial(self.memberships, users, executor)
-        return Chances(users, self.consensus, table, memberships)
 
     def _weights(self, clicks: ClickRows, is_new: bool) -> Floats:
         """``weights[row, g]``."""

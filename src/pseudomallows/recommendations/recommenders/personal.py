@@ -232,10 +232,6 @@ class PersonalRecommender(Recommender):
         self._told = window
         warn(UncorrectedWarning(window, correction.largest))
 
-    def counted_chances(self, users: Users, window: int, executor: Executor) -> Chances:
-        """There are no draws to count."""
-        raise ValueError("by='draws' is not available for method='personal': use by='look_up'")
-
     def new_memberships(self, users: Users, executor: Executor) -> Floats:
         """There are no clusters."""
         raise ValueError(

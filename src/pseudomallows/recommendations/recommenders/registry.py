@@ -6,7 +6,6 @@ from ...posteriors.personal import Fit, PersonalFit
 from .chances import Recommender
 from .exact import ExactRecommender
 from .kendall import KendallRecommender
-from .paper import PaperRecommender
 from .personal import PersonalRecommender
 
 WITH_SUMS = ("footrule", "kendall")  # over the rankings that agree with clicks
@@ -29,7 +28,5 @@ def _make(posterior: Fit) -> Recommender:
             "answers users of the fit alone, from latent rankings (keep_latent=True); for new "
             "users, files and the service fit again with distance='footrule' or 'kendall'"
         )
-    if distance == "kendall":
-        return KendallRecommender(posterior)
-    is_paper = posterior.method == "pseudo"
-    return PaperRecommender(posterior) if is_paper else ExactRecommender(posterior)
+    is_kendall = distance == "kendall"
+    return KendallRecommender(posterior) if is_kendall else ExactRecommender(posterior)
