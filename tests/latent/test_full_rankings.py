@@ -8,7 +8,7 @@ import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.kernels import costs as kernels
 from pseudomallows.kernels import mixture as label_kernels
-from pseudomallows.latent.full_rankings import FullPopulation
+from pseudomallows.latent.bucket_orders import BucketPopulation
 from pseudomallows.latent.rankings import RankingPopulation
 from pseudomallows.latent.registry import make_population
 
@@ -93,9 +93,9 @@ def test_users_who_do_not_move_leave_the_tally():
 
 def test_full_rankings_have_their_own_population_and_others_do_not():
     prefs = example()
-    assert isinstance(make_population(prefs, None), FullPopulation)
+    assert isinstance(make_population(prefs, None), BucketPopulation)
     partial = pm.Preferences.from_rankings(np.where(prefs.rankings <= 4, prefs.rankings, 0))
-    assert not isinstance(make_population(partial, None), FullPopulation)
+    assert not isinstance(make_population(partial, None), BucketPopulation)
 
 
 def test_rows_are_as_likely_as_by_definition_and_by_the_way_of_partial_rankings():

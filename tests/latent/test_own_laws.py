@@ -14,7 +14,7 @@ from pseudomallows.kernels.footrule.personal import GridChances, OwnLaws, look_u
 from pseudomallows.kernels.kendall import personal as kernels
 from pseudomallows.latent import own_laws
 from pseudomallows.latent.kendall_clicks import far_places
-from pseudomallows.latent.own_laws import OWN_LAWS, KendallLaw
+from pseudomallows.latent.own_laws import OWN_LAWS, OwnKendallLaw
 
 pytestmark = pytest.mark.kernel
 
@@ -47,7 +47,7 @@ def test_the_probability_of_clicks_equals_enumeration(distance):
 @pytest.mark.parametrize("window", [1, 2, 9])
 def test_what_comes_next_equals_enumeration(window):
     """Also where all but one of the places are read between others: 2 of them are 1 apart."""
-    law = KendallLaw(N_ITEMS, ALPHAS)
+    law = OwnKendallLaw(N_ITEMS, ALPHAS)
     found = chances_of(law, window)
     for row, clicked in enumerate(ROWS):
         center = tuple(RANKINGS[row].tolist())
@@ -73,7 +73,7 @@ def chances_of(law, window):
 
 
 def test_the_law_of_the_footrule_or_of_another_alpha_would_be_found_out():
-    found = chances_of(KendallLaw(N_ITEMS, ALPHAS), 2)[1]
+    found = chances_of(OwnKendallLaw(N_ITEMS, ALPHAS), 2)[1]
     center = tuple(RANKINGS[1].tolist())
     for wrong, distance in ((ALPHAS, "footrule"), (1.1 * ALPHAS, "kendall")):
         exact = sum(
@@ -85,9 +85,9 @@ def test_the_law_of_the_footrule_or_of_another_alpha_would_be_found_out():
 def test_places_further_down_are_read_between_others(monkeypatch):
     """Of 40 items only 4 places are tabulated one by one."""
     n_items, lam, window = 40, 0.2, 1
-    whole = KendallLaw(n_items, np.array([lam * n_items])).next_chances(window, n_items)[0][0]
+    whole = OwnKendallLaw(n_items, np.array([lam * n_items])).next_chances(window, n_items)[0][0]
     monkeypatch.setattr(own_laws, "N_NEAR", 4)
-    law = KendallLaw(n_items, np.array([lam * n_items]))
+    law = OwnKendallLaw(n_items, np.array([lam * n_items]))
     near, far = law.next_chances(window, n_items)
     n_near, places = law.places(window)
     assert n_near == 4
@@ -102,7 +102,7 @@ def test_places_further_down_are_read_between_others(monkeypatch):
 
 
 def test_tables_do_not_grow_with_the_square_of_the_items():
-    law = KendallLaw(10**6, KendallLaw.grid(10**6))
+    law = OwnKendallLaw(10**6, OwnKendallLaw.grid(10**6))
     near, far = law.next_chances(10, 10**6 - 20)
     assert near.nbytes + far.nbytes < 2**18
     assert (np.diff(near, axis=1) <= 1e-15).all()
@@ -112,7 +112,7 @@ def test_tables_do_not_grow_with_the_square_of_the_items():
 
 def test_the_grid_reaches_as_far_as_the_catalogue():
     for n_items, most in ((10, 64), (200, 400), (10**6, 2 * 10**6)):
-        grid = KendallLaw.grid(n_items)
+        grid = OwnKendallLaw.grid(n_items)
         assert grid[[0, -1]] == pytest.approx([0.75, most])
         assert (grid[1:] / grid[:-1]).max() <= own_laws.GRID_RATIO + 1e-9
 
@@ -135,7 +135,7 @@ def test_ranks_of_one_user_agree_with_the_chances(distance):
 
 def test_compiled_and_interpreted_kernels_agree():
     clicks, lams = click_rows(ROWS), ALPHAS / N_ITEMS
-    law = KendallLaw(N_ITEMS, ALPHAS)
+    law = OwnKendallLaw(N_ITEMS, ALPHAS)
     values = law.log_likelihoods(clicks, RANKINGS)
     plain = np.empty_like(values)
     how = (clicks, RANKINGS, lams, law._log_binomials(6), plain)

@@ -4,8 +4,8 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows import distances
+from pseudomallows.latent.bucket_orders import BucketPopulation
 from pseudomallows.latent.clicks import ClickPopulation
-from pseudomallows.latent.full_rankings import FullPopulation
 from pseudomallows.latent.kept.rankings import KeptPopulation
 from pseudomallows.latent.rankings import RankingPopulation
 from pseudomallows.latent.registry import EXACT, exact_of, make_population
@@ -24,7 +24,7 @@ RANKINGS = [[1, 2, 3], [2, 1, 3]]
 @pytest.mark.parametrize(
     ("prefs", "expected"),
     [
-        (pm.Preferences.from_rankings(RANKINGS), FullPopulation),
+        (pm.Preferences.from_rankings(RANKINGS), BucketPopulation),
         (pm.Preferences.from_rankings([[1, 0, 0], [1, 1, 3]]), RankingPopulation),
         (pm.Preferences.from_clicks([[1, 0, 0], [0, 1, 1]]), ClickPopulation),
     ],

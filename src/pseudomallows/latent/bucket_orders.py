@@ -1,14 +1,18 @@
-"""Users who put items in buckets, one before the other, under Kendall: nothing need be latent.
+"""Users who put items in buckets, one before the other: nothing need be latent.
 
-Full rankings, ties, top-k lists: the known pairs and the sizes of the buckets say all.
+Full rankings, whose buckets have one item each, by any distance; and ties and top-k lists by
+Kendall's, where the known pairs and the sizes of the buckets say all.
 """
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances import Distance
 from ..distances.kendall import KENDALL
 from ..distances.tallies import Counts, Ranking
 from ..engines.executors import Executor
@@ -16,46 +20,55 @@ from ..kernels.blocks import bucket_log_likelihoods
 from ..preferences import Rankings
 from ..preferences.ties import block_sizes
 from ..rankings import orderings_of
-from .full_rankings import FullPopulation
-from .population import DrawOrigin, LocalPopulation, check_informative
+from .population import DrawOrigin, Population
+from .rankings import RankedPopulation, log_likelihoods_of_full
 
 
-class BucketPopulation(FullPopulation):
-    """Rankings with ties, where items without a rank are a tie too; under Kendall."""
+class BucketPopulation(RankedPopulation):
+    """Rankings in buckets; items without a rank are one too.
 
-    how_latent = "summed out by a closed form"
+    A row of weight 0 counts for nobody: the users of a cluster are all rows, most of them of weight
+    0, so that nothing is copied when a user moves.
+    """
+
+    rows_at_once = 2**14  # so few steps for each that fewer rows are not worth a thread
 
     def __init__(
-        self, prefs: Rankings, executor: Executor | None = None, numbers: Counts | None = None
+        self,
+        prefs: Rankings,
+        executor: Executor | None = None,
+        numbers: Counts | None = None,
+        distance: Distance = KENDALL,
     ):
-        check_informative(prefs.is_informative)
-        LocalPopulation.__init__(self, prefs.n_items, executor, KENDALL)
-        self.everyone, said = prefs, prefs.take(prefs.is_informative)
-        self._prefs = replace(said, rankings=close_gaps(said.rankings))
-        self._set_rows(self._prefs.weights, numbers)
-        self._n_full = int(self.row_weights.sum())
-        self.known = self._full = self._tally(self._prefs.rankings, self.row_weights)
-        self._bucket_rows, self._bucket_sizes = _tied_buckets(self._prefs.rankings)
+        super().__init__(prefs, executor, numbers, distance)
+        rankings = close_gaps(self.informative.rankings)
+        self.informative = replace(self.informative, rankings=rankings)
+        self.known = self.tally_of(rankings, self.row_weights)
+        self._bucket_rows, self._bucket_sizes = _tied_buckets(rankings)
+        self.how_latent = (
+            "summed out by a closed form" if len(self._bucket_rows) else "none: everything is known"
+        )
 
-    def select(self, weights: Counts, numbers: Counts) -> "BucketPopulation":
-        """The rows of weight above 0 alone, with these weights and numbers of first users."""
-        chosen = weights > 0
-        prefs = replace(self._prefs.take(chosen), weights=weights[chosen])
-        return BucketPopulation(prefs, self.executor, numbers[chosen])
+    @staticmethod
+    def holds(prefs: Rankings) -> bool:
+        """Are all rows in buckets?"""
+        return has_buckets_only(prefs.rankings)
 
-    def redraw(self, known: Rankings, numbers: Counts, origin: DrawOrigin) -> Ranking:
-        """Latent rankings: the items of a bucket have a Kendall law of their own."""
-        found = close_gaps(known.rankings)
-        for ranks, number in zip(found, numbers.tolist(), strict=True):
-            for first in np.unique(ranks):
-                mine = np.flatnonzero(ranks == first)
-                mine = mine[np.argsort(origin.consensus[mine])]
-                seeds = np.random.SeedSequence((origin.seed, origin.number, number, int(first)))
-                seed = int(seeds.generate_state(1, np.uint64)[0] >> 1)
-                alpha = origin.alpha * len(mine) / self.n_items
-                if len(mine) > 1:
-                    ranks[mine] = first - 1 + KENDALL.draw(len(mine), alpha, 1, seed)[0]
-        return found
+    @staticmethod
+    def log_likelihoods(
+        prefs: Rankings, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of one user of each row, by Kendall's distance."""
+        return log_likelihoods_of_buckets(prefs.rankings[rows], consensus, alpha)
+
+    def row_log_likelihoods(
+        self, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of one user of each row."""
+        if len(self._bucket_rows):
+            return self.log_likelihoods(self.informative, rows, consensus, alpha)
+        rankings = self.informative.rankings[rows]
+        return log_likelihoods_of_full(rankings, consensus, alpha, self.distance)
 
     @property
     def n_unknown(self) -> int:
@@ -73,21 +86,46 @@ class BucketPopulation(FullPopulation):
 
     def log_likelihood_by_alpha(self, consensus: Ranking) -> Callable[[float], float]:
         """The same as a function of alpha."""
-        n_items, n_users, distance = self.n_items, self._n_full, self.known.distance(consensus)
+        n_items, n_users, distance = self.n_items, self.n_users, self.known.distance(consensus)
         weights = self.row_weights[self._bucket_rows]
         counts = np.bincount(self._bucket_sizes, weights, n_items + 1)
 
         def value(alpha: float) -> float:
-            sums = log_factorials(n_items, alpha)
-            return float(-alpha / n_items * distance - n_users * sums[-1] + counts @ sums)
+            log_partition = self.distance.log_partition(n_items, alpha)
+            full = -alpha / n_items * distance - n_users * log_partition
+            return float(full + counts @ log_factorials(n_items, alpha)) if len(weights) else full
 
         return value
 
-    def row_log_likelihoods(
-        self, rows: slice, consensus: Ranking, alpha: float
-    ) -> NDArray[np.float64]:
-        """Log probability of one user of each row."""
-        return log_likelihoods_of_buckets(self._prefs.rankings[rows], consensus, alpha)
+    def redraw(self, known: Rankings, numbers: Counts, origin: DrawOrigin) -> Ranking:
+        """Latent rankings: the items of a bucket have a Mallows distribution of their own."""
+        found = close_gaps(known.rankings)
+        for ranks, number in zip(found, numbers.tolist(), strict=True):
+            for first in np.unique(ranks):
+                mine = np.flatnonzero(ranks == first)
+                mine = mine[np.argsort(origin.consensus[mine])]
+                seeds = np.random.SeedSequence((origin.seed, origin.number, number, int(first)))
+                seed = int(seeds.generate_state(1, np.uint64)[0] >> 1)
+                alpha = origin.alpha * len(mine) / self.n_items
+                if len(mine) > 1:
+                    ranks[mine] = first - 1 + self.distance.draw(len(mine), alpha, 1, seed)[0]
+        return found
+
+    def share_out(self, counts: Counts, before: Sequence[Population]) -> list[Any]:
+        """The users of each cluster; their tallies change by those who come and go."""
+        columns = np.ascontiguousarray(counts.T)
+        return [self._part(mine, old) for mine, old in zip(columns, before, strict=True)]
+
+    def _part(self, weights: Counts, before: Population) -> "BucketPopulation | None":
+        """The same rows with other weights, most of them as in `before`; None if all are 0."""
+        if not weights.any():
+            return None
+        if getattr(before, "informative", None) is not self.informative:
+            before = self
+        part, rankings = copy.copy(self), self.informative.rankings
+        part.known = before.known.recounted(rankings, before.row_weights, weights)
+        part.row_weights = weights
+        return part
 
 
 def log_factorials(n_items: int, alpha: float) -> NDArray[np.float64]:

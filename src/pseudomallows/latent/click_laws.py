@@ -9,7 +9,10 @@ of each group clicked each item, and how many have c clicks. The matched law of 
 the exact one, and is corrected by it; that of Kendall's distance is exact.
 """
 
-from typing import Any, NamedTuple, Protocol, Self
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +20,7 @@ from numpy.typing import NDArray
 from ..distances.tallies import Counts, Ranking
 
 Floats = NDArray[np.float64]
+Curve = Callable[[float], float]  # the log likelihood of users under one consensus, by alpha
 
 
 class SizeGroups(NamedTuple):
@@ -31,48 +35,38 @@ class SizeGroups(NamedTuple):
         return int(self.groups.max(initial=0)) + 1
 
 
-class Curve(Protocol):
-    """The log likelihood of users under one consensus, as a function of alpha."""
+class ClickTally(ABC):
+    """What a law needs of the users of a cluster, in whole numbers.
 
-    def __call__(self, alpha: float) -> float:
-        """Its value."""
-        ...  # pragma: no cover
+    ``counts[group, item]`` users of the group clicked the item, ``n_users[place]`` have so many
+    clicks.
+    """
 
+    def __init__(self, law: Any, counts: Counts, n_users: Counts):
+        self.law, self.counts, self.n_users = law, counts, n_users
 
-class ClickTally(Protocol):
-    """What a law needs of the users of a cluster, in whole numbers."""
-
-    @property
-    def counts(self) -> Counts:
-        """``counts[group, item]``: so many users of the group clicked the item."""
-        ...  # pragma: no cover
-
-    @property
-    def n_users(self) -> Counts:
-        """``n_users[place]``: so many users have so many clicks."""
-        ...  # pragma: no cover
-
-    @property
+    @functools.cached_property
     def is_empty(self) -> bool:
         """Is there nobody?"""
-        ...  # pragma: no cover
+        return not self.n_users.any()
 
     def __add__(self, other: Self) -> Self:
         """The users of both."""
-        ...  # pragma: no cover
+        return type(self)(self.law, self.counts + other.counts, self.n_users + other.n_users)
 
+    @abstractmethod
     def best(self, alpha: float) -> Ranking:
         """The consensus of the largest likelihood."""
-        ...  # pragma: no cover
 
+    @abstractmethod
     def evidence(self, alpha: float) -> NDArray[Any]:
         """Numbers whose mean over draws says which consensus is best."""
-        ...  # pragma: no cover
 
+    @abstractmethod
     def curve(self, consensus: Ranking) -> Curve:
         """The log likelihood as a function of alpha."""
-        ...  # pragma: no cover
 
+    @abstractmethod
     def move(
         self,
         stream: NDArray[np.uint64],
@@ -83,38 +77,35 @@ class ClickTally(Protocol):
         leap: int = 1,
     ) -> None:
         """Move a consensus in place, such that the posterior at an alpha is left as it is."""
-        ...  # pragma: no cover
 
 
-class ClickLaw(Protocol):
-    """A law of clicks for any alpha."""
+class ClickLaw(ABC):
+    """A law of clicks for any alpha; ``groups`` are the numbers of clicks there are, and their
+    groups of weights."""
 
     is_exact: bool  # or is it to be corrected by, or compared with, the exact one?
-    evidence_shape: tuple[int, ...]  # of a tally
-    usual_moves: int | None  # of a sweep; None: the warmup finds out
-    alpha_steps: int | None  # in a move of a cluster; None: as many as are usual
+    usual_moves: int | None = None  # of a sweep; None: the warmup finds out
+    alpha_steps: int | None = None  # in a move of a cluster; None: as many as are usual
 
-    @property
-    def groups(self) -> SizeGroups:
-        """The numbers of clicks there are, and their groups of weights."""
-        ...  # pragma: no cover
+    def __init__(self, n_items: int, groups: SizeGroups, evidence_shape: tuple[int, ...]):
+        self.n_items, self.groups = n_items, groups
+        self.evidence_shape = evidence_shape  # of a tally
 
-    def prepare(self, alphas: Floats) -> None:
+    def prepare(self, alphas: Floats) -> None:  # noqa: B027 - a closed form needs nothing
         """Make ready for these alphas and those nearby; not in a task."""
-        ...  # pragma: no cover
 
+    @abstractmethod
     def fill_log_weights(self, ranks: Ranking, alpha: float, cluster: int, filled: Floats) -> None:
         """Fill ``filled[group, item, cluster]`` of one cluster, under its consensus."""
-        ...  # pragma: no cover
 
+    @abstractmethod
     def constants(self, alpha: float) -> Floats:
         """``constants[place]`` of users with so many clicks."""
-        ...  # pragma: no cover
 
-    def tally(self, counts: Counts, n_users: Counts) -> Any:
-        """The tally of some users: ``counts[group, item]``, ``n_users[place]``."""
-        ...  # pragma: no cover
+    @abstractmethod
+    def tally(self, counts: Counts, n_users: Counts) -> ClickTally:
+        """The tally of some users."""
 
+    @abstractmethod
     def best_of(self, evidence: NDArray[Any], draw: Ranking) -> Ranking:
         """The consensus that is best by a mean of evidence; ties go by a draw."""
-        ...  # pragma: no cover

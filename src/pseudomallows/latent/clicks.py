@@ -1,12 +1,12 @@
 """Latent rankings of users known by their clicks: exact draws, exact likelihood."""
 
 import functools
-from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.footrule import FOOTRULE
+from ..distances import FOOTRULE, Distance
 from ..distances.tallies import Counts, Ranking
 from ..distributions.orders import ORDERS
 from ..engines.executors import Executor
@@ -18,29 +18,24 @@ from ..kernels.groups import draw_users
 from ..kernels.streams import Streams
 from ..preferences import Clicks
 from ..rankings import orderings_of
-from .population import (
-    DrawOrigin,
-    ExactLaw,
-    LocalPopulation,
-    exact_sum,
-    principal_components,
-)
+from .population import DrawOrigin, ExactLaw, LocalPopulation, principal_components
 
 
 class ClickPopulation(LocalPopulation):
     """Clicks: the clicked items have the first ranks, in an order that is not known."""
 
     everyone: Clicks
+    of_distance: ClassVar[Distance] = FOOTRULE
 
     def __init__(
         self, prefs: Clicks, executor: Executor | None = None, numbers: Counts | None = None
     ):
-        informative = prefs.is_informative
-        super().__init__(prefs.n_items, executor, FOOTRULE)  # no other has an exact law
-        self.clicks = prefs if informative.all() else prefs.take(informative)
+        super().__init__(prefs.n_items, executor, self.of_distance)
+        is_informative = prefs.is_informative
+        self.clicks = prefs if is_informative.all() else prefs.take(is_informative)
+        self.everyone, self.informative = prefs, self.clicks
         self._set_rows(self.clicks.weights, numbers)
         self.mean_ranks = -self.clicks.item_counts().astype(np.float64)  # most clicked, rank 1
-        self.everyone = prefs
 
     @property
     def n_unknown(self) -> int:
@@ -73,22 +68,16 @@ class ClickPopulation(LocalPopulation):
         """The clicks of some rows, as kernels read them."""
         return slice_clicks(self.clicks, rows)
 
-    def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
-        """Log probability of the clicks of some rows; see `exact_sum`."""
-        values = self.row_log_likelihoods(rows, consensus, alpha)
-        return exact_sum(values, self.row_weights[rows])
-
-    def row_log_likelihoods(
-        self, rows: slice, consensus: Ranking, alpha: float
+    @staticmethod
+    def log_likelihoods(
+        prefs: Clicks, rows: slice, consensus: Ranking, alpha: float
     ) -> NDArray[np.float64]:
         """Log probability of the clicks of one user of each row."""
-        return log_likelihoods_of_clicks(self.clicks_of_rows(rows), consensus, alpha)
+        return log_likelihoods_of_clicks(slice_clicks(prefs, rows), consensus, alpha)
 
-    def select(self, weights: Counts, numbers: Counts) -> "ClickPopulation":
-        """The rows of weight above 0 alone, with these weights and numbers of first users."""
-        chosen = weights > 0
-        prefs = replace(self.clicks.take(chosen), weights=weights[chosen])
-        found = ClickPopulation(prefs, self.executor, numbers[chosen])
+    def of_rows(self, prefs: Clicks, numbers: Counts) -> "ClickPopulation":
+        """A population of the same kind, of users who may have any of these numbers of clicks."""
+        found = type(self)(prefs, self.executor, numbers)
         found.click_sizes = self.click_sizes
         return found
 

@@ -1,7 +1,6 @@
 """Clicks under Kendall's distance: exact, in time that goes with the clicks; see
 `kernels.kendall_clicks`. Nothing here is of the size of items times items."""
 
-import functools
 from dataclasses import replace
 from typing import Any
 
@@ -11,15 +10,15 @@ from numpy.typing import NDArray
 from ..distances.kendall import KENDALL
 from ..distances.tallies import Counts, Ranking, ranking_of
 from ..engines.executors import Executor
-from ..kernels.click_rows import ClickRows
+from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.kendall import clicks as kernels
 from ..kernels.kendall.next_ranks import RATIO
 from ..kernels.streams import Streams
 from ..preferences import Clicks
 from ..rankings import orderings_of
-from .click_laws import SizeGroups
+from .click_laws import ClickLaw, ClickTally, Curve, SizeGroups
 from .clicks import ClickPopulation
-from .population import DrawOrigin, ExactLaw
+from .population import DrawOrigin
 from .shards import ShardedPopulation
 
 LEAST_ROUNDS, MOST_ROUNDS = 2, 6  # of swaps at all scales in a sweep
@@ -28,21 +27,17 @@ ROOMY = 300_000  # items times rounds, beyond which the rounds take most of a sw
 Floats = NDArray[np.float64]
 
 
-class KendallLaw:
+class KendallLaw(ClickLaw):
     """The exact law of clicks: the log weight of an item is -alpha / n_items times its rank."""
 
     is_exact = True
-    alpha_steps: int | None = 20  # a step takes a logarithm a click of one user: next to nothing
+    alpha_steps = 20  # a step takes a logarithm a click of one user: next to nothing
 
     def __init__(self, n_items: int, sizes: Counts, executor: Executor | None = None):
-        self.n_items = n_items
-        self.groups = SizeGroups(sizes, np.zeros(len(sizes), dtype=np.int64))
-        self.evidence_shape: tuple[int, ...] = (n_items,)
+        groups = SizeGroups(sizes, np.zeros(len(sizes), dtype=np.int64))
+        super().__init__(n_items, groups, evidence_shape=(n_items,))
         n_rounds = min(MOST_ROUNDS, max(LEAST_ROUNDS, ROOMY // n_items))
-        self.usual_moves: int | None = n_rounds * n_items * kernels.n_scales(n_items) // 2
-
-    def prepare(self, alphas: Floats) -> None:
-        """There is nothing to make."""
+        self.usual_moves = n_rounds * n_items * kernels.n_scales(n_items) // 2
 
     def fill_log_weights(self, ranks: Ranking, alpha: float, cluster: int, filled: Floats) -> None:
         """Fill ``filled[0, item, cluster]`` under a consensus."""
@@ -63,20 +58,8 @@ class KendallLaw:
         return ranking_of(np.lexsort((draw, -evidence)))
 
 
-class KendallTally:
-    """``counts[0, item]`` clicks on each item, and ``n_users[place]`` users with so many clicks."""
-
-    def __init__(self, law: KendallLaw, counts: Counts, n_users: Counts):
-        self.law, self.counts, self.n_users = law, counts, n_users
-
-    @functools.cached_property
-    def is_empty(self) -> bool:
-        """Is there nobody?"""
-        return not self.n_users.any()
-
-    def __add__(self, other: "KendallTally") -> "KendallTally":
-        """The users of both."""
-        return KendallTally(self.law, self.counts + other.counts, self.n_users + other.n_users)
+class KendallTally(ClickTally):
+    """``counts[0, item]`` clicks on each item."""
 
     def best(self, alpha: float) -> Ranking:
         """The consensus of the largest likelihood: the order of the numbers of clicks."""
@@ -86,9 +69,16 @@ class KendallTally:
         """The numbers of clicks."""
         return np.asarray(self.counts[0])
 
-    def curve(self, consensus: Ranking) -> "KendallCurve":
+    def curve(self, consensus: Ranking) -> Curve:
         """The log likelihood as a function of alpha."""
-        return KendallCurve(self, consensus)
+        n_items, sizes = self.law.n_items, self.law.groups.sizes
+        total = int(kernels.sum_of_ranks(self.counts[0], consensus))
+
+        def value(alpha: float) -> float:
+            lam = alpha / n_items
+            return float(kernels.kendall_constant(n_items, lam, sizes, self.n_users) - lam * total)
+
+        return value
 
     def move(
         self,
@@ -105,44 +95,19 @@ class KendallTally:
         kernels.mix_consensus(stream, self.counts[0], alpha / n_items, n_passes, consensus)
 
 
-class KendallCurve:
-    """The log likelihood of all users under one consensus, for any alpha."""
-
-    def __init__(self, tally: KendallTally, consensus: Ranking):
-        self._tally = tally
-        self._sum = int(kernels.sum_of_ranks(tally.counts[0], consensus))
-
-    def __call__(self, alpha: float) -> float:
-        """Its value."""
-        law, lam = self._tally.law, alpha / self._tally.law.n_items
-        how = (law.n_items, lam, law.groups.sizes, self._tally.n_users)
-        return float(kernels.kendall_constant(*how) - lam * self._sum)
-
-
 class KendallClicks(ClickPopulation):
-    """Users known by their clicks, under Kendall's distance."""
+    """Users known by their clicks, under Kendall's distance: summed up by their numbers."""
 
-    def __init__(
-        self, prefs: Clicks, executor: Executor | None = None, numbers: Counts | None = None
-    ):
-        super().__init__(prefs, executor, numbers)
-        self.distance = KENDALL
+    of_distance = KENDALL
 
-    def count_rows(self, rows: slice, law: ExactLaw) -> Counts:
-        """There is no need for counts of ranks."""
-        raise TypeError("clicks under Kendall's distance are summed up by their numbers")
-
-    def row_log_likelihoods(self, rows: slice, consensus: Ranking, alpha: float) -> Floats:
-        """Log probability of the clicks of one user of each row."""
-        return kendall_likelihoods(self.clicks_of_rows(rows), consensus, alpha)
-
-    def select(self, weights: Counts, numbers: Counts) -> "KendallClicks":
-        """The rows of weight above 0 alone, with these weights and numbers of first users."""
-        chosen = weights > 0
-        prefs = replace(self.clicks.take(chosen), weights=weights[chosen])
-        found = KendallClicks(prefs, self.executor, numbers[chosen])
-        found.click_sizes = self.click_sizes
-        return found
+    @staticmethod
+    def log_likelihoods(prefs: Clicks, rows: slice, consensus: Ranking, alpha: float) -> Floats:
+        """Log probability of the clicks of one user of each row, given their number."""
+        clicks, n_items = slice_clicks(prefs, rows), len(consensus)
+        values = np.empty(len(clicks.starts) - 1)
+        logs = log_binomials(n_items, alpha, int(np.diff(clicks.starts).max(initial=0)))
+        kernels.kendall_log_likelihoods(clicks, consensus, alpha / n_items, logs, values)
+        return values
 
     def of_items(self, items: Counts) -> "KendallClicks":
         """The clicks on these items alone, of the rows that have some and not all."""
@@ -176,14 +141,6 @@ def log_binomials(n_items: int, alpha: float, largest: int) -> Floats:
     """
     values = np.empty(largest + 1)
     kernels.log_gaussian_binomials(n_items, alpha / n_items, values)
-    return values
-
-
-def kendall_likelihoods(clicks: ClickRows, consensus: Ranking, alpha: float) -> Floats:
-    """Log probability of each row of clicks, given their number."""
-    values, n_items = np.empty(len(clicks.starts) - 1), len(consensus)
-    logs = log_binomials(n_items, alpha, int(np.diff(clicks.starts).max(initial=0)))
-    kernels.kendall_log_likelihoods(clicks, consensus, alpha / n_items, logs, values)
     return values
 
 

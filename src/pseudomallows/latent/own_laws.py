@@ -7,7 +7,8 @@ that is exact; by the footrule it leaves out where the clicked items lie between
 """
 
 import functools
-from typing import Any, ClassVar, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,29 +34,33 @@ Counts = NDArray[np.int64]
 Ranking = NDArray[np.int32]
 
 
-class OwnLaw(Protocol):
+class OwnLaw(ABC):
     """The law of users whose consensus is their own, for a grid of alphas."""
 
     name: ClassVar[str]
-    n_items: int
-    alphas: Floats
 
-    def __init__(self, n_items: int, alphas: Floats) -> None: ...
+    def __init__(self, n_items: int, alphas: Floats):
+        self.n_items, self.alphas = n_items, alphas
 
     @staticmethod
+    @abstractmethod
     def grid(n_items: int) -> Floats:
         """The alphas that are tried."""
 
+    @abstractmethod
     def log_likelihoods(self, clicks: ClickRows, rankings: Ranking) -> Floats:
         """``values[row, g]``: exact log probability of a user's clicks at each alpha."""
 
+    @abstractmethod
     def places(self, window: int) -> tuple[int, Counts]:
         """How many places have a chance each, and the places further down where it is known."""
 
+    @abstractmethod
     def next_chances(self, window: int, size: int) -> tuple[Floats, Floats]:
         """``near[g, place]`` among `size` unclicked items, to be among the next `window`; and
         ``far[g, number]``, the logs at the places further down."""
 
+    @abstractmethod
     def count_ranks(
         self, codes: Ranking, ranks: Ranking, weights: Floats, n_draws: int, rng: Any
     ) -> Counts:
@@ -63,13 +68,10 @@ class OwnLaw(Protocol):
         the consensus `ranks`; ``weights[g]`` are the user's shares of the alphas."""
 
 
-class FootruleLaw:
+class FootruleLaw(OwnLaw):
     """By the footrule."""
 
-    name: ClassVar[str] = "footrule"
-
-    def __init__(self, n_items: int, alphas: Floats):
-        self.n_items, self.alphas = n_items, alphas
+    name = "footrule"
 
     @staticmethod
     def grid(n_items: int) -> Floats:
@@ -118,13 +120,13 @@ class FootruleLaw:
         return counts
 
 
-class KendallLaw:
+class OwnKendallLaw(OwnLaw):
     """By Kendall's distance, in closed form."""
 
-    name: ClassVar[str] = "kendall"
+    name = "kendall"
 
     def __init__(self, n_items: int, alphas: Floats):
-        self.n_items, self.alphas = n_items, alphas
+        super().__init__(n_items, alphas)
         self._binomials = np.zeros((1, len(alphas)))
 
     @staticmethod
@@ -181,7 +183,7 @@ class KendallLaw:
         return counts
 
 
-OWN_LAWS: dict[str, type[OwnLaw]] = {"footrule": FootruleLaw, "kendall": KendallLaw}
+OWN_LAWS: dict[str, type[OwnLaw]] = {"footrule": FootruleLaw, "kendall": OwnKendallLaw}
 
 
 def draw_ranks_of(

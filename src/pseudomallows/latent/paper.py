@@ -11,7 +11,7 @@ from ..kernels.groups import draw_users
 from ..kernels.streams import Streams
 from ..rankings import orderings_of
 from .clicks import ClickPopulation
-from .population import Completed, Population
+from .population import Completed, Draw, Population
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class PseudoLaw:
         return counts
 
 
-class PseudoDraw:
+class PseudoDraw(Draw):
     """One draw of all latent rankings by the paper's law (Algorithm 4), in the making."""
 
     def __init__(

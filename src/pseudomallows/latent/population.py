@@ -5,7 +5,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -178,28 +178,49 @@ class LocalPopulation(Population):
     """The rows are at hand."""
 
     everyone: Preferences  # the data, those who say nothing among them
+    informative: Any  # the rows that say anything
 
-    @abstractmethod
-    def count_rows(self, rows: slice, law: "ExactLaw") -> Counts:
-        """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
+    @staticmethod
+    def holds(prefs: Any) -> bool:
+        """Is the law exact for these data, of its kind and distance?"""
+        return True
 
-    @abstractmethod
-    def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
-        """Log probability of some of the rows that are not full; see `exact_sum`."""
+    @staticmethod
+    def log_likelihoods(
+        prefs: Any, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of what is known of one user of each row of such data."""
+        raise TypeError("the exact likelihood of these data is not known")
 
-    @abstractmethod
     def row_log_likelihoods(
         self, rows: slice, consensus: Ranking, alpha: float
     ) -> NDArray[np.float64]:
-        """Log probability of what is known of one user of each row, full or not."""
+        """The same of rows of this population, full or not."""
+        return self.log_likelihoods(self.informative, rows, consensus, alpha)
+
+    def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
+        """Log probability of some of the rows that are not full; see `exact_sum`."""
+        return exact_sum(self.row_log_likelihoods(rows, consensus, alpha), self.row_weights[rows])
+
+    def count_rows(self, rows: slice, law: "ExactLaw") -> Counts:
+        """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
+        raise TypeError("these users have no latent rankings that are drawn anew, exactly")
 
     @abstractmethod
     def features(self, n_features: int) -> NDArray[np.float64]:
         """Coordinates of each row in which like-minded users are near each other."""
 
-    @abstractmethod
     def select(self, weights: Counts, numbers: Counts) -> "LocalPopulation":
         """The rows of weight above 0 alone, with these weights and numbers of first users."""
+        chosen = weights > 0
+        prefs = replace(self.informative.take(chosen), weights=weights[chosen])
+        return self.of_rows(prefs, numbers[chosen])
+
+    def of_rows(self, prefs: Any, numbers: Counts) -> "LocalPopulation":
+        """A population of the same kind."""
+        made: Any = type(self)
+        found: LocalPopulation = made(prefs, self.executor, numbers)
+        return found
 
     def places(self, cut: list[slice]) -> list[tuple[Any, slice | None]]:
         """Their rows."""
@@ -249,10 +270,6 @@ class ExactLaw:
     number: int
     partners: Counts
 
-    def blocks(self, population: Population) -> list[slice]:
-        """The rows, cut into blocks."""
-        return population.count_blocks()
-
     def count(self, population: LocalPopulation, rows: slice) -> Counts:
         """What a block adds."""
         return population.count_rows(rows, self)
@@ -265,18 +282,34 @@ class Completed(NamedTuple):
     consensus: Ranking
 
 
-class ExactDraw:
-    """One exact draw of all latent rankings, in the making: its blocks may run anywhere."""
+class Draw(ABC):
+    """A draw of all latent rankings in the making. The `law` is small, so that it can travel to
+    the rows: ``law.count(population, rows)`` is what a block adds, wherever it runs."""
+
+    def __init__(self, population: Population, law: Any):
+        self.population, self.law = population, law
+
+    @abstractmethod
+    def add(self, part: Counts) -> None:
+        """Add what a block has counted."""
+
+    @abstractmethod
+    def finish(self) -> Completed:
+        """The tally, once all blocks are added, and the consensus."""
+
+
+class ExactDraw(Draw):
+    """One exact draw, with a consensus that moves along."""
 
     def __init__(
         self, population: Population, consensus: Ranking, alpha: float, seed: int, number: int
     ):
-        self.population = population
         self._stream = np.empty(1, dtype=np.uint64)
         partners = np.empty(population.n_items, dtype=np.int64)
         start_stream(seed, number, CENTRE, self._stream)
         pair_ranks(self._stream, consensus, partners)
-        self.law = ExactLaw(consensus, alpha / population.n_items, seed, number, partners)
+        lam = alpha / population.n_items
+        super().__init__(population, ExactLaw(consensus, lam, seed, number, partners))
         self._sums = np.zeros((2, population.n_items, population.n_items), dtype=np.int64)
         self._sums[0] = rank_tally(population.known).counts
 
@@ -285,29 +318,11 @@ class ExactDraw:
         self._sums += part
 
     def finish(self) -> Completed:
-        """The tally, once all blocks are added, and a consensus that has moved along with it."""
+        """The tally, and a consensus that has moved along with it."""
         counts, shared = self._sums
         law, consensus = self.law, self.law.consensus.copy()
         swap_partners(self._stream, law.partners, shared, law.lam, consensus, counts)
         return Completed(RankTally(price_of(self.population.distance), counts), consensus)
-
-
-class Law(Protocol):
-    """How latent rankings are drawn, exactly or not: small, so that it can travel to the rows."""
-
-    def blocks(self, population: Any) -> list[slice]: ...  # pragma: no cover
-    def count(self, population: Any, rows: slice) -> Counts: ...  # pragma: no cover
-
-
-class Draw(Protocol):
-    """A draw of latent rankings in the making."""
-
-    @property
-    def population(self) -> Population: ...  # pragma: no cover
-    @property
-    def law(self) -> Law: ...  # pragma: no cover
-    def add(self, part: Counts) -> None: ...  # pragma: no cover
-    def finish(self) -> Completed: ...  # pragma: no cover
 
 
 # The tasks below run in threads, with blocks of rows, or on workers, with whole shards (None).
@@ -317,7 +332,7 @@ def finish_draws(draws: Sequence[Draw], executor: Executor) -> list[Completed]:
     """Run the blocks of several draws side by side; finish each."""
     owners, tasks = [], []
     for draw in draws:
-        for place in draw.population.places(draw.law.blocks(draw.population)):
+        for place in draw.population.places(draw.population.count_blocks()):
             owners.append(draw)
             tasks.append((draw.law, *place))
     for draw, part in zip(owners, executor.map(_count, tasks), strict=True):
@@ -325,9 +340,9 @@ def finish_draws(draws: Sequence[Draw], executor: Executor) -> list[Completed]:
     return [draw.finish() for draw in draws]
 
 
-def _count(task: tuple[Law, LocalPopulation, slice | None]) -> Counts:
+def _count(task: tuple[Any, LocalPopulation, slice | None]) -> Any:
     law, population, rows = task
-    first, *others = [rows] if rows else law.blocks(population)
+    first, *others = [rows] if rows else population.count_blocks()
     counts = law.count(population, first)
     for block in others:
         counts += law.count(population, block)

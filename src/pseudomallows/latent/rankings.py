@@ -1,6 +1,5 @@
 """The latent full rankings of users known by a ranking: exact draws, exact likelihood."""
 
-import functools
 from dataclasses import replace
 
 import numpy as np
@@ -22,8 +21,10 @@ from .population import (
 )
 
 
-class RankingPopulation(LocalPopulation):
-    """Rankings, full, partial or tied."""
+class RankedPopulation(LocalPopulation):
+    """Users known by a ranking, by any distance."""
+
+    informative: Rankings
 
     def __init__(
         self,
@@ -32,34 +33,63 @@ class RankingPopulation(LocalPopulation):
         numbers: Counts | None = None,
         distance: Distance = FOOTRULE,
     ):
-        informative = prefs.is_informative
-        check_informative(informative)
+        check_informative(prefs.is_informative)
         super().__init__(prefs.n_items, executor, distance)
-        self.everyone, self._prefs = prefs, prefs.take(informative)
-        self._set_rows(self._prefs.weights, numbers)
-        full = self._prefs.is_row_full
-        others = self._prefs.take(~full)
-        self._partial, self._weights = others.rankings, others.weights
-        self._numbers = self.row_numbers[~full]
-        full_weights = np.where(full, self.row_weights, 0)  # so that no ranking is copied
-        self._n_full = int(full_weights.sum())
-        self._full = self._tally(self._prefs.rankings, full_weights)
-        self.known = self._full + self._tally(others.known_ranks(), self._weights)
+        self.everyone, self.informative = prefs, prefs.take(prefs.is_informative)
+        self._set_rows(self.informative.weights, numbers)
 
-    def _tally(self, rankings: Ranking, weights: Counts) -> Tally:
+    def tally_of(self, rankings: Ranking, weights: Counts) -> Tally:
+        """The tally of rankings, each as often as its weight says."""
         tally = self.distance.tally(self.n_items)
         tally.add(rankings, weights)
         return tally
 
-    @functools.cached_property
+    @property
     def mean_ranks(self) -> NDArray[np.float64]:  # type: ignore[override]
         """Mean rank of each item."""
-        return self._prefs.mean_ranks()
+        return replace(self.informative, weights=self.row_weights).mean_ranks()
+
+    def of_rows(self, prefs: Rankings, numbers: Counts) -> "RankedPopulation":
+        """A population of the same kind."""
+        return type(self)(prefs, self.executor, numbers, self.distance)
+
+    def features(self, n_features: int) -> NDArray[np.float64]:
+        """Principal components of the ranks, unknown ones as the mean of what they may be."""
+        filled = self.informative.filled_ranks()
+        return principal_components(filled - filled.mean(axis=0), n_features)
+
+
+class RankingPopulation(RankedPopulation):
+    """Rankings, full, partial or tied, by the footrule: latent rankings are drawn exactly."""
+
+    def __init__(
+        self, prefs: Rankings, executor: Executor | None = None, numbers: Counts | None = None
+    ):
+        super().__init__(prefs, executor, numbers)
+        full = self.informative.is_row_full
+        others = self.informative.take(~full)
+        self._partial, self._weights = others.rankings, others.weights
+        self._numbers = self.row_numbers[~full]
+        full_weights = np.where(full, self.row_weights, 0)  # so that no ranking is copied
+        self._n_full = int(full_weights.sum())
+        self._full = self.tally_of(self.informative.rankings, full_weights)
+        self.known = self._full + self.tally_of(others.known_ranks(), self._weights)
+
+    def of_rows(self, prefs: Rankings, numbers: Counts) -> "RankingPopulation":
+        """A population of the same kind."""
+        return RankingPopulation(prefs, self.executor, numbers)
 
     @property
     def n_unknown(self) -> int:
         """Number of rows of which something is not known."""
         return len(self._weights)
+
+    @staticmethod
+    def log_likelihoods(
+        prefs: Rankings, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of what is known of one user of each row, full or not."""
+        return log_likelihoods_of_rankings(prefs.rankings[rows], consensus, alpha)
 
     def count_rows(self, rows: slice, law: ExactLaw) -> Counts:
         """Counts of the latent ranks of some rows: of all, and of those shared with a partner."""
@@ -74,12 +104,6 @@ class RankingPopulation(LocalPopulation):
         values = log_likelihoods_of_rankings(self._partial[rows], consensus, alpha)
         return exact_sum(values, self._weights[rows])
 
-    def row_log_likelihoods(
-        self, rows: slice, consensus: Ranking, alpha: float
-    ) -> NDArray[np.float64]:
-        """Log probability of what is known of one user of each row, full or not."""
-        return log_likelihoods_of_rankings(self._prefs.rankings[rows], consensus, alpha)
-
     def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
         """Log probability of the rows that are full."""
         constant = self.distance.log_partition(self.n_items, alpha)
@@ -93,17 +117,6 @@ class RankingPopulation(LocalPopulation):
         law = (origin.consensus, origin.alpha / n_items, np.full(n_items, -1))
         draw_latent(streams, known.rankings, *law, counts, found)
         return found
-
-    def select(self, weights: Counts, numbers: Counts) -> "RankingPopulation":
-        """The rows of weight above 0 alone, with these weights and numbers of first users."""
-        chosen = weights > 0
-        prefs = replace(self._prefs.take(chosen), weights=weights[chosen])
-        return type(self)(prefs, self.executor, numbers[chosen], self.distance)
-
-    def features(self, n_features: int) -> NDArray[np.float64]:
-        """Principal components of the ranks, unknown ones as the mean of what they may be."""
-        filled = self._prefs.filled_ranks()
-        return principal_components(filled - filled.mean(axis=0), n_features)
 
 
 def log_likelihoods_of_full(

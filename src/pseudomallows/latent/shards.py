@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances.footrule import FOOTRULE
 from ..distances.tallies import Counts
 from ..engines.executors import Executor, RemoteExecutor, Threads, is_remote
 from ..files.parquet_parts import Parts, item_names, load_part
@@ -41,7 +40,7 @@ class ShardedPopulation(Population):
         n_items: int,
         executor: RemoteExecutor,
     ):
-        super().__init__(n_items, executor, FOOTRULE)
+        super().__init__(n_items, executor, self.local.of_distance)
         self.shards, self.remote = list(shards), executor
         self._ends = np.cumsum([len(part) for part in weights])
         self._set_rows(np.concatenate(weights), np.concatenate(numbers))
@@ -51,7 +50,7 @@ class ShardedPopulation(Population):
     def of(cls, other: "ShardedPopulation") -> Self:
         """The same users, under the distance of this class."""
         found = cls.__new__(cls)
-        found.__dict__ |= other.__dict__
+        found.__dict__ |= other.__dict__ | {"distance": cls.local.of_distance}
         return found
 
     @functools.cached_property

@@ -14,8 +14,6 @@ from pseudomallows.inference.chains.clusters import ExactCluster, Proposals
 from pseudomallows.inference.chains.mixture import Mixture, row_log_likelihoods
 from pseudomallows.inference.chains.starts import StartCluster, find_start
 from pseudomallows.kernels import mixture as kernels
-from pseudomallows.latent import registry
-from pseudomallows.latent.rankings import RankingPopulation
 from pseudomallows.latent.registry import make_population
 from pseudomallows.posteriors.posterior import Posterior
 
@@ -309,20 +307,6 @@ def test_clusters_too_many_stay_empty_or_small_and_break_nothing():
         assert np.isfinite(posterior.memberships).all()
         assert posterior.memberships.sum(axis=1) == pytest.approx(np.ones(20), abs=1e-5)
         assert (np.sort(posterior.consensus, axis=-1) == np.arange(1, 5)).all()
-
-
-@pytest.mark.parametrize("method", ["pseudo", "balanced", "mcmc"])
-@pytest.mark.parametrize("n_clusters", [2, 6])  # of six, some are empty now and then
-def test_full_rankings_give_what_rows_counted_one_by_one_give(monkeypatch, method, n_clusters):
-    rankings = pm.simulate_rankings(30, 5, [3, 6], rng=1).preferences.rankings
-    prefs = pm.Preferences.from_rankings(rankings, weights=np.arange(30) % 3 + 1)
-    options = {"n_clusters": n_clusters, "n_draws": 25, "n_chains": 2, "rng": 1}
-    found = quietly(prefs, method, **options)
-    monkeypatch.setattr(registry, "FullPopulation", RankingPopulation)
-    expected = quietly(prefs, method, **options)
-    for name in ("consensus", "alpha", "shares", "chain_memberships", "best"):
-        assert (getattr(found, name) == getattr(expected, name)).all()
-    assert np.array_equal(found.log_posterior, expected.log_posterior, equal_nan=True)
 
 
 def test_as_many_clusters_as_users_are_allowed():

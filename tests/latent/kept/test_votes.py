@@ -21,7 +21,7 @@ def prefs_of(votes=VOTES):
 
 
 def test_votes_by_kendall_are_exact_and_several_comparisons_are_not():
-    assert exact_of(prefs_of(), "kendall").population is VotePopulation
+    assert exact_of(prefs_of(), "kendall") is VotePopulation
     assert exact_of(prefs_of(), "footrule") is None
     several = pm.Preferences.from_pairs({"ann": [("a", "b"), ("b", "c")]})
     assert exact_of(several, "kendall") is None

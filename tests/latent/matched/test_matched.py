@@ -133,7 +133,7 @@ def test_tables_made_beforehand_or_side_by_side_are_the_same():
 
 def test_a_tally_counts_the_clicks_of_each_item_by_their_number():
     tally = tally_of(preferences())
-    assert tally.tables.sizes.tolist() == [1, 2, 3]
+    assert tally.law.sizes.tolist() == [1, 2, 3]
     counts = np.zeros((3, 5), dtype=int)
     for clicks in CLICKS:
         counts[len(clicks) - 1, clicks] += 1
@@ -141,7 +141,7 @@ def test_a_tally_counts_the_clicks_of_each_item_by_their_number():
     assert tally.n_users.tolist() == [3, 3, 1]
     assert tally.log_sets == pytest.approx(3 * math.log(5) + 4 * math.log(10))
     assert not tally.is_empty
-    assert SizeTally(tally.tables, 0 * tally.counts).is_empty
+    assert SizeTally(tally.law, 0 * tally.counts, 0 * tally.n_users).is_empty
 
 
 def test_tallies_add_up_over_blocks_and_weights_count_as_rows(monkeypatch):
@@ -173,7 +173,7 @@ def matched_by_definition(clicks, consensus, table, sizes):
 @pytest.mark.parametrize("alpha", [0.0, 0.002, 0.7, 3.3, 25.0, 400.0])
 def test_costs_curve_and_log_likelihood_agree_with_a_sum_over_users(alpha):
     tally = tally_of(preferences())
-    table, sizes = tally.tables.at(alpha), tally.tables.sizes
+    table, sizes = tally.law.at(alpha), tally.law.sizes
     consensus = CENTERS[1]
     total = sum(matched_by_definition(clicks, consensus, table, sizes) for clicks in CLICKS)
     assert tally.curve(consensus)(alpha) == pytest.approx(total)
@@ -201,7 +201,7 @@ def test_the_matched_likelihood_is_near_the_exact_one_near_the_consensus(n_items
     consensus = data.consensus
     exact = pm.click_log_likelihood(data.preferences, consensus, alpha)
     tally = tally_of(data.preferences)
-    table, sizes = tally.tables.at(alpha), tally.tables.sizes
+    table, sizes = tally.law.at(alpha), tally.law.sizes
     rows = [data.preferences.clicks_of(row).tolist() for row in range(200)]
     informative = [0 < len(row) < n_items for row in rows]
     near = [matched_by_definition(r, consensus, table, sizes) for r in rows if 0 < len(r) < n_items]

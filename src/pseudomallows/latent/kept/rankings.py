@@ -40,7 +40,6 @@ from ..population import (
     LocalPopulation,
     Population,
     check_informative,
-    exact_sum,
     principal_components,
 )
 from ..rankings import log_likelihoods_of_full
@@ -234,10 +233,6 @@ class KeptPopulation(LocalPopulation):
         """How often users are wrong."""
         return self._state.errors.values
 
-    def count_rows(self, rows: slice, law: Any) -> Counts:
-        """Nobody asks: latent rankings are not drawn exactly here."""
-        raise TypeError(f"there is no exact law of users known in part by {self.distance.name}")
-
     def likelihood_places(self) -> list[tuple[Any, slice | None]]:
         """Nowhere: the latent rankings are full."""
         return []
@@ -247,10 +242,6 @@ class KeptPopulation(LocalPopulation):
         self._begin(consensus)
         values = self.row_log_likelihoods(slice(0, self.n_rows), consensus, alpha)
         return float((values * self.row_weights).sum())
-
-    def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
-        """Log probability of some rows; see `exact_sum`."""
-        return exact_sum(self.row_log_likelihoods(rows, consensus, alpha), self.row_weights[rows])
 
     def row_log_likelihoods(
         self, rows: slice, consensus: Ranking, alpha: float
@@ -310,21 +301,22 @@ class HammingPopulation(KeptPopulation):
         """No row is apart from the others."""
         return 0.0
 
+    @staticmethod
+    def log_likelihoods(
+        prefs: Any, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of what is known of each row of rankings, full, partial or tied."""
+        values, n_items = np.empty(len(prefs.rankings[rows])), len(consensus)
+        constant = HAMMING.log_partition(n_items, alpha)
+        lam = alpha / n_items
+        hamming_log_likelihoods(prefs.rankings[rows], consensus, lam, constant, values)
+        return values
+
     def row_log_likelihoods(
         self, rows: slice, consensus: Ranking, alpha: float
     ) -> NDArray[np.float64]:
         """Log probability of what is known of each row."""
-        return log_likelihoods_by_hamming(self._known.rankings[rows], consensus, alpha)
-
-
-def log_likelihoods_by_hamming(
-    rankings: Ranking, consensus: Ranking, alpha: float
-) -> NDArray[np.float64]:
-    """Log probability of each row of rankings, full, partial or tied."""
-    values, n_items = np.empty(len(rankings)), len(consensus)
-    constant = HAMMING.log_partition(n_items, alpha)
-    hamming_log_likelihoods(rankings, consensus, alpha / n_items, constant, values)
-    return values
+        return self.log_likelihoods(self._known, rows, consensus, alpha)
 
 
 def list_statements(pairs: Pairs | None) -> Statements:
@@ -391,24 +383,19 @@ class KeptLaw:
     seed: int
     number: int
 
-    def blocks(self, population: Population) -> list[slice]:
-        """The rows, cut into blocks."""
-        return population.count_blocks()
-
     def count(self, population: KeptPopulation, rows: slice) -> Any:
         """Move the latent rankings of a block; they are counted at the end."""
         population.move_rows(rows, self)
 
 
-class KeptDraw:
+class KeptDraw(Draw):
     """The latent rankings of one sweep, in the making."""
-
-    def __init__(self, population: KeptPopulation, law: KeptLaw):
-        self.population, self.law = population, law
 
     def add(self, part: Any) -> None:
         """A block has moved."""
 
     def finish(self) -> Completed:
         """The tally, once all blocks have moved, and a consensus that has moved along with it."""
-        return self.population.move_together(self.law)
+        population: Any = self.population
+        moved: Completed = population.move_together(self.law)
+        return moved

@@ -8,7 +8,7 @@ size (Bradley and Terry's law), or its intervals would be too narrow.
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from ...distances.votes import HALF, VoteTally, log_chances, log_likelihood_of_g
 from ...engines.executors import Executor
 from ...kernels.streams import start_stream
 from ...preferences import Pairs
-from ..population import ExactLaw, LocalPopulation, check_informative, principal_components
+from ..population import LocalPopulation, check_informative, principal_components
 
 ITEM_LIMIT, PAIR_LIMIT = 0.5, 0.05  # p-values below which gaps are free: large on purpose, since a
 # needless freedom makes intervals a little wider, and a missing one far too narrow
@@ -80,14 +80,14 @@ class VotePopulation(LocalPopulation):
     ):
         check_informative(prefs.is_informative)
         super().__init__(prefs.n_items, executor, KENDALL)
-        self._prefs = prefs.take((prefs.n_comparisons > 0) & (prefs.weights > 0))
-        self._set_rows(self._prefs.weights, numbers)
+        self.informative = prefs.take((prefs.n_comparisons > 0) & (prefs.weights > 0))
+        self._set_rows(self.informative.weights, numbers)
         self.gaps = gaps
-        self.known = VoteTally.of(self._prefs.wins(), self._prefs.tied())
+        self.known = VoteTally.of(self.informative.wins(), self.informative.tied())
 
     def with_gaps(self, gaps: str) -> "VotePopulation":
         """The same votes, with other gaps."""
-        return VotePopulation(self._prefs, self.executor, self.row_numbers, gaps)
+        return VotePopulation(self.informative, self.executor, self.row_numbers, gaps)
 
     @property
     def n_unknown(self) -> int:
@@ -139,32 +139,37 @@ class VotePopulation(LocalPopulation):
         by_gap, n_items = self.known.votes_by_gap(consensus), self.n_items
         return lambda alpha: log_likelihood_of_gaps(by_gap, alpha / n_items)
 
-    def row_log_likelihoods(
-        self, rows: slice, consensus: Ranking, alpha: float
-    ) -> NDArray[np.float64]:
-        """Log probability of one person of each row."""
-        return log_likelihoods_of_votes(self._prefs, rows, consensus, alpha)
+    @staticmethod
+    def holds(prefs: Pairs) -> bool:
+        """Does each person compare one pair?"""
+        return bool(prefs.is_vote)
 
-    def select(self, weights: Counts, numbers: Counts) -> "VotePopulation":
-        """The rows of weight above 0 alone, with these weights and numbers of first users."""
-        chosen = weights > 0
-        prefs = replace(self._prefs.take(chosen), weights=weights[chosen])
-        return VotePopulation(prefs, self.executor, numbers[chosen], self.gaps)
+    @staticmethod
+    def log_likelihoods(
+        prefs: Pairs, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of one person of each row; of a tie, the mean of both answers; 0 of rows
+        that say nothing."""
+        n_items, ranks = len(consensus), np.asarray(consensus, dtype=np.int64)
+        table = log_chances(n_items, alpha / n_items)
+        cut = slice(prefs.starts[rows.start], prefs.starts[min(rows.stop, prefs.n_users)])
+        gaps = ranks[prefs.worse[cut]] - ranks[prefs.better[cut]]
+        won, lost = table[n_items - 1 + gaps], table[n_items - 1 - gaps]
+        values = np.zeros(min(rows.stop, prefs.n_users) - rows.start)
+        owners = prefs.owners()[cut] - rows.start
+        np.add.at(values, owners, prefs.counts[cut] * won + prefs.ties[cut] * HALF * (won + lost))
+        return values
+
+    def of_rows(self, prefs: Pairs, numbers: Counts) -> "VotePopulation":
+        """A population of the same kind."""
+        return VotePopulation(prefs, self.executor, numbers, self.gaps)
 
     def features(self, n_features: int) -> NDArray[np.float64]:
         """Principal components of who won and who lost."""
-        rows, entries = np.arange(self.n_rows), self._prefs
+        rows, entries = np.arange(self.n_rows), self.informative
         table = np.zeros((self.n_rows, self.n_items))
         table[rows, entries.better], table[rows, entries.worse] = entries.counts, -entries.counts
         return principal_components(table - table.mean(axis=0), n_features)
-
-    def count_rows(self, rows: slice, law: ExactLaw) -> Counts:
-        """No rows have latent rankings."""
-        raise TypeError("votes have no latent rankings")
-
-    def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:
-        """No rows have latent rankings."""
-        return 0
 
     def best_of(self, evidence: NDArray[Any]) -> Ranking:
         """The likeliest consensus; with free gaps, the order of the strengths."""
@@ -218,19 +223,3 @@ def misfit_of(tally: VoteTally, consensus: Ranking) -> Misfit:
     items = float(residuals @ np.linalg.lstsq(bend, residuals, rcond=None)[0])
     value, n_pairs = chi_square(wins, chances)
     return Misfit(items, n_items - 1, value, max(n_pairs - 1, 1))
-
-
-def log_likelihoods_of_votes(
-    prefs: Pairs, rows: slice, consensus: Ranking, alpha: float
-) -> NDArray[np.float64]:
-    """Log probability of one person of each row; of a tie, the mean of both answers; 0 of rows that
-    say nothing."""
-    n_items, ranks = len(consensus), np.asarray(consensus, dtype=np.int64)
-    table = log_chances(n_items, alpha / n_items)
-    cut = slice(prefs.starts[rows.start], prefs.starts[min(rows.stop, prefs.n_users)])
-    gaps = ranks[prefs.worse[cut]] - ranks[prefs.better[cut]]
-    won, lost = table[n_items - 1 + gaps], table[n_items - 1 - gaps]
-    values = np.zeros(min(rows.stop, prefs.n_users) - rows.start)
-    owners = prefs.owners()[cut] - rows.start
-    np.add.at(values, owners, prefs.counts[cut] * won + prefs.ties[cut] * HALF * (won + lost))
-    return values

@@ -18,7 +18,7 @@ from ...engines.executors import Executor, Threads, blocks, is_remote
 from ...kernels import matched as kernels
 from ...kernels.chain import move_consensus
 from ...kernels.footrule.inclusion import inclusion_logits, tagged_walk
-from ..click_laws import SizeGroups
+from ..click_laws import ClickLaw, ClickTally, SizeGroups
 
 STEP = 0.1  # of log alpha between two tables
 POINTS = (-2, -1, 0, 1, 2, 3)  # tables around an alpha, from which the one of an alpha is read
@@ -32,7 +32,7 @@ N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on t
 Floats = NDArray[np.float64]
 
 
-class MatchedTables:
+class MatchedTables(ClickLaw):
     """Log weights of the matched law, for some numbers of clicks and any alpha.
 
     They are made on a grid of log alpha and read between six of its points, as weights over alpha,
@@ -41,13 +41,11 @@ class MatchedTables:
     """
 
     is_exact = False
-    usual_moves: int | None = None
-    alpha_steps: int | None = None
 
     def __init__(self, n_items: int, sizes: Counts, executor: Executor | None = None):
-        self.n_items, self.sizes = n_items, sizes
-        self.groups = SizeGroups(sizes, np.arange(len(sizes)))  # each has its own weights
-        self.evidence_shape: tuple[int, ...] = (n_items, n_items)
+        groups = SizeGroups(sizes, np.arange(len(sizes)))  # each has its own weights
+        super().__init__(n_items, groups, evidence_shape=(n_items, n_items))
+        self.sizes = sizes
         self._executor = Threads(1) if executor is None or is_remote(executor) else executor
         self._tables: dict[float, Floats] = {}
         self._latest: dict[float, Floats] = {}  # of the alphas that were asked for last
@@ -118,8 +116,8 @@ class MatchedTables:
         return -self.log_binomials
 
     def tally(self, counts: Counts, n_users: Counts) -> "SizeTally":
-        """The tally of some users; the numbers of them follow from the counts."""
-        return SizeTally(self, counts)
+        """The tally of some users."""
+        return SizeTally(self, counts, n_users)
 
     def best_of(self, evidence: NDArray[Any], draw: Ranking) -> Ranking:
         """The consensus that is best by mean costs."""
@@ -161,17 +159,9 @@ def _lagrange(place: float) -> list[float]:
     return [product / ((place - point) * divisor) for point, divisor in pairs]
 
 
-class SizeTally:
+class SizeTally(ClickTally):
     """``counts[size, item]`` users with so many clicks clicked the item: what the matched law needs
     of the users. Its costs depend on alpha."""
-
-    def __init__(self, tables: MatchedTables, counts: Counts):
-        self.tables, self.counts = tables, counts
-
-    @functools.cached_property
-    def is_empty(self) -> bool:
-        """Is there nobody?"""
-        return not self.counts.any()
 
     @functools.cached_property
     def cells(self) -> Counts:
@@ -180,25 +170,16 @@ class SizeTally:
         kernels.list_cells(self.counts, cells)
         return cells
 
-    @functools.cached_property
-    def n_users(self) -> Counts:
-        """``n_users[size]``: so many users have so many clicks."""
-        return np.asarray(self.counts.sum(axis=1) // self.tables.sizes)
-
-    @functools.cached_property
+    @property
     def log_sets(self) -> float:
         """Log of the number of ways in which all users could have clicked so many items."""
-        return float((self.n_users * self.tables.log_binomials).sum())
-
-    def __add__(self, other: "SizeTally") -> "SizeTally":
-        """The users of both."""
-        return SizeTally(self.tables, self.counts + other.counts)
+        return float((self.n_users * self.law.log_binomials).sum())
 
     def costs(self, alpha: float) -> Floats:
         """``costs[item, rank - 1]``: minus the log likelihood of all users, up to a constant."""
-        n_items = self.tables.n_items
+        n_items = self.law.n_items
         costs = np.empty((n_items, n_items))
-        kernels.fill_costs(self.cells, self.tables.at(alpha), costs)
+        kernels.fill_costs(self.cells, self.law.at(alpha), costs)
         return costs
 
     def best(self, alpha: float) -> Ranking:
@@ -241,12 +222,12 @@ class AlphaCurve:
 
     def __call__(self, alpha: float) -> float:
         """Its value."""
-        terms = self._tally.tables.terms(alpha)
+        terms = self._tally.law.terms(alpha)
         return self._constant + sum(factor * self._sum(grid) for grid, factor in terms)
 
     def _sum(self, grid: float) -> float:
         if grid not in self._sums:
-            table = self._tally.tables.table(grid)
+            table = self._tally.law.table(grid)
             value = kernels.sum_weights(self._tally.cells, self._consensus, table)
             self._sums[grid] = float(value)
         return self._sums[grid]
