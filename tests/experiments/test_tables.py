@@ -19,7 +19,6 @@ import pseudomallows as pm
 import scaling
 from helpers import choose, p_value
 from pseudomallows.distributions.scores import rank_divergence, share_of_ranks
-from pseudomallows.posteriors.intervals import cp_ordering
 
 SEED = 20_240_901
 SCRIPTS = [accuracy_rankings, accuracy_clicks, case_study, scaling]
@@ -121,11 +120,11 @@ def test_the_opponent_finds_the_exact_marginals_from_anywhere():
 
 
 def test_the_cp_consensus_is_that_of_the_package():
-    rng = np.random.default_rng(SEED)
-    for _ in range(20):
-        table = rng.dirichlet(np.ones(7), 7)
-        ordering = cp_ordering(table)
-        assert np.array_equal(accuracy_rankings.cp_consensus(table)[ordering], np.arange(1, 8))
+    prefs = pm.simulate_rankings(20, 7, 3, rng=SEED).preferences
+    for seed in range(5):
+        posterior = pm.fit(prefs, "mcmc", 3.0, n_draws=200, rng=seed)
+        found = accuracy_rankings.cp_consensus(posterior.rank_probabilities())
+        assert np.array_equal(found, posterior.point_consensus())
 
 
 # What the figures show

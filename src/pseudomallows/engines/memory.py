@@ -42,3 +42,14 @@ def as_size(n_bytes: float) -> str:
     while n_bytes >= 1000 and unit < len(UNITS) - 1:
         n_bytes, unit = n_bytes / 1000, unit + 1
     return f"{n_bytes:.3g} {UNITS[unit]}"
+
+
+def check_table(n_items: int, what: str) -> None:
+    """Refuse a table of items times items that does not fit into memory."""
+    needed, available = 8 * n_items**2, available_memory()
+    if available is not None and needed > available:
+        raise ValueError(
+            f"{what} of {n_items:,} items need {as_size(needed)} of memory, and "
+            f"{as_size(available)} are available: ask for intervals(), summary(), "
+            "point_consensus() or pm.recommend, which need little"
+        )

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distributions.scores import share_of_ranks
+from ..engines.memory import check_table
 from ..markup import Markup, card, interval, table
 from ..preferences import Clicks, Preferences
 from ..preferences.frames import make_frame
 from ..rankings import check_name, orderings_of
-from . import many_items
+from . import intervals
 from .diagnostics import MANY, Diagnostics, weighted_effective_size
-from .intervals import cp_ordering, intervals_of, mean_ranks_of, shortest_span
 
 KINDS = ("cp", "map", "mean")
 MAX_CLUSTERS_SHOWN = 8  # in a notebook
@@ -206,15 +206,15 @@ class Posterior:
     def rank_probabilities(self, cluster: int = 0) -> NDArray[np.float64]:
         """``probabilities[item, rank - 1]`` is the weighted share of draws with that rank.
 
-        For up to 20,000 items; the other methods have no such limit.
+        A table of items times items, which must fit into memory; the other methods need none.
         """
-        many_items.check_room(self.n_items)
+        check_table(self.n_items, "rank probabilities")
         return share_of_ranks(self._draws(cluster), self._draw_weights)
 
     def pair_probabilities(self, cluster: int = 0) -> NDArray[np.float64]:
         """``probabilities[item, other]``: that `item` comes before `other` in the consensus, by the
-        weighted share of draws; 1/2 for an item and itself. For up to 20,000 items."""
-        many_items.check_room(self.n_items)
+        weighted share of draws; 1/2 for an item and itself. A table that must fit into memory."""
+        check_table(self.n_items, "probabilities of pairs")
         table = np.zeros((self.n_items, self.n_items))
         for ranks, weight in zip(self._draws(cluster), self._draw_weights, strict=True):
             table += weight * (ranks[:, None] < ranks[None, :])
@@ -251,30 +251,19 @@ class Posterior:
         ordering = orderings_of(self.mean_ranks(cluster)) if kind == "mean" else self._cp(cluster)
         return (orderings_of(ordering) + 1).astype(np.int32)
 
-    @property
-    def _has_table(self) -> bool:
-        return self.n_items <= many_items.MOST_IN_TABLES
-
     def _cp(self, cluster: int) -> NDArray[np.int64]:
         """The items of the CP consensus, best first."""
-        if self._has_table:
-            return cp_ordering(self.rank_probabilities(cluster))
-        return many_items.cp_items(self._draws(cluster), self._draw_weights)
+        return intervals.cp_items(self._draws(cluster), self._draw_weights)
 
     def mean_ranks(self, cluster: int = 0) -> NDArray[np.float64]:
         """Mean rank of each item."""
-        if self._has_table:
-            return mean_ranks_of(self.rank_probabilities(cluster))
-        return many_items.mean_ranks(self._draws(cluster), self._draw_weights)
+        return intervals.mean_ranks(self._draws(cluster), self._draw_weights)
 
     def shares_of_ranks(
         self, items: NDArray[np.int64], last: int, cluster: int = 0
     ) -> NDArray[np.float64]:
         """``shares[place, rank - 1]``: probabilities of the ranks 1 to `last` of some items."""
-        if self._has_table:
-            return self.rank_probabilities(cluster)[items, :last]
-        draws, weights = self._draws(cluster), self._draw_weights
-        return many_items.shares_of_ranks(draws, weights, items, last)
+        return intervals.shares_of_ranks(self._draws(cluster), self._draw_weights, items, last)
 
     def intervals(self, probability: float | str = 0.95, cluster: int = 0) -> NDArray[Any]:
         """Highest-density interval of each item's rank: ``[item]`` is (lowest, highest).
@@ -286,16 +275,12 @@ class Posterior:
             if probability != "alpha":
                 raise ValueError(f"intervals are of 'alpha' or of the ranks, got {probability!r}")
             return self.alpha_intervals()
-        if self._has_table:
-            return intervals_of(self.rank_probabilities(cluster), probability)
-        return many_items.intervals(self._draws(cluster), self._draw_weights, probability)
+        return intervals.intervals(self._draws(cluster), self._draw_weights, probability)
 
     def alpha_intervals(self, probability: float = 0.95) -> NDArray[np.float64]:
         """Highest-density interval of alpha: ``[cluster]`` is (lowest, highest)."""
-        if not 0 < probability <= 1:
-            raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
         draws, weights = self.alpha.reshape(-1, self.n_clusters), self._draw_weights
-        rows = [shortest_span(values, weights, probability) for values in draws.T]
+        rows = [intervals.shortest_span(values, weights, probability) for values in draws.T]
         return np.array(rows)
 
     @cached_property

@@ -7,6 +7,7 @@ import pytest
 
 import naive
 import pseudomallows as pm
+from pseudomallows.engines import memory
 from pseudomallows.posteriors.posterior import Posterior
 from pseudomallows.recommendations.recommenders import chances, kendall
 from pseudomallows.recommendations.recommenders.registry import recommender_of
@@ -160,8 +161,8 @@ def test_intervals_of_a_user_come_from_rankings_that_agree_with_the_clicks():
 
 
 def test_ranks_of_too_many_items_are_not_counted(monkeypatch):
-    monkeypatch.setattr(kendall, "MOST_COUNTED", 5)
-    with pytest.raises(ValueError, match=r"ranks of 6 items are not counted.*pm\.recommend has"):
+    monkeypatch.setattr(memory, "available_memory", lambda: 100)
+    with pytest.raises(ValueError, match=r"ranks of 6 items need 288 bytes.*pm\.recommend"):
         pm.recommendations.user_intervals(posterior_of(), 3, rng=1)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.executors import Executor, all_cores, blocks
-from ...engines.memory import as_size
+from ...engines.memory import check_table
 from ...kernels.click_rows import ClickRows
 from ...kernels.kendall import next_ranks as kernels
 from ...kernels.kendall.clicks import draw_kendall_users
@@ -27,7 +27,6 @@ from .exact_means import logs_of
 MOST_LAWS, MOST_BYTES = 1024, 2**29  # clusters of draws that are averaged, and of their ranks
 N_TOP = 512  # places whose chances are tabulated one by one, and down to which the best are sought
 LEFT_OUT = 1e-4  # of a user's weights, at most: clusters and draws that count for nearly nothing
-MOST_COUNTED = 20_000  # items whose ranks are counted
 
 
 class KendallRecommender(Recommender):
@@ -114,11 +113,7 @@ class KendallRecommender(Recommender):
 
     def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """``counts[item, rank - 1]`` of rankings drawn for one user."""
-        if self.n_items > MOST_COUNTED:
-            raise ValueError(
-                f"ranks of {self.n_items:,} items are not counted, as that would take "
-                f"{as_size(8 * self.n_items**2)} of memory: pm.recommend has the best items"
-            )
+        check_table(self.n_items, "counts of ranks")
         clicks = users.block(slice(0, 1))
         weights = self._weights(clicks, users.is_new)[0]
         numbers, user = rng.multinomial(n_draws, weights / weights.sum()), np.zeros(1, np.int64)
