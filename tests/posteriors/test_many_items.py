@@ -63,7 +63,7 @@ def test_of_many_items_some_are_enough_to_judge_by(monkeypatch):
     found = made(30)
     assert found.diagnostics().judged_rhat == found.diagnostics().worst_rhat
     for place in (diagnostics, posterior):
-        monkeypatch.setattr(place, "MANY", 10)
+        monkeypatch.setattr(place, "DENSE_ITEMS", 10)
     some, all_items = found.diagnostics(some=True), found.diagnostics()
     assert len(some.rank_rhat) == 10
     assert some.judged_rhat == max(some.rank_rhat.mean(), some.alpha_rhat)

@@ -4,13 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Threads, blocks
+from ..engines.memory import DENSE_ITEMS
 from ..inference.personal.item_scores import products_of, ridge_weights
 from ..posteriors.personal import clicks_matrix
 from ..preferences import Clicks
 from ..preferences.splits import hide_random
 from ..rankings import orderings_of, rank_randomly
 
-MOST_ITEMS = 4_000  # whose products EASE inverts
+MOST_ITEMS = DENSE_ITEMS  # whose products EASE inverts
 RIDGES = (0.1, 0.3, 1.0, 3.0)  # in units of the mean number of clicks of an item
 MOST_USERS, N_SPLITS = 5_000, 3  # by whom the ridge is chosen
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from ..distributions.balancing import BalanceWarning as BalanceWarning
 from ..distributions.scores import weighted_effective_size as weighted_effective_size
 from ..engines.executors import all_cores, blocks
+from ..engines.memory import DENSE_ITEMS
 
 BLOCK_OF_ITEMS = 1 << 14
 MOST_SHOWN = 6  # items that a message names
-MANY = 10_000  # items, of which some have a large R-hat by chance, whatever the chains do
 RHAT_LIMIT = 1.05
 EFFECTIVE_SIZE_LIMIT = 50.0
 LARGEST_P_VALUE = 0.01  # below it votes contradict equal gaps for sure
@@ -368,11 +368,11 @@ class Diagnostics:
     @property
     def has_many(self) -> bool:
         """Are there so many items that the worst of them is bad by chance?"""
-        return self.is_sample or len(self.rank_rhat) > MANY
+        return self.is_sample or len(self.rank_rhat) > DENSE_ITEMS
 
     @property
     def judged_rhat(self) -> float:
-        """The R-hat by which the draws are judged: the largest, or, of more than 10,000 items, the
+        """The R-hat by which the draws are judged: the largest, or, of more than 4,000 items, the
         larger of alpha's and the mean over items."""
         if not self.has_many:
             return self.worst_rhat
@@ -380,7 +380,7 @@ class Diagnostics:
 
     @property
     def judged_effective_size(self) -> float:
-        """The size by which the draws are judged: the smallest, or, of more than 10,000 items, the
+        """The size by which the draws are judged: the smallest, or, of more than 4,000 items, the
         smaller of alpha's and the median over items."""
         if not self.has_many:
             return self.least_effective_size

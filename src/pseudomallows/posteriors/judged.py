@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import all_cores, blocks
+from ..engines.memory import DENSE_ITEMS
 from ..kernels.agreement import largest_rhats
 from ..preferences import Pairs
-from .diagnostics import BLOCK_OF_ITEMS, EFFECTIVE_SIZE_LIMIT, MANY, RHAT_LIMIT, Diagnostics
+from .diagnostics import BLOCK_OF_ITEMS, EFFECTIVE_SIZE_LIMIT, RHAT_LIMIT, Diagnostics
 from .posterior import Posterior
 
 CHANCE = 0.001  # that independent draws fail
@@ -68,7 +69,7 @@ def judge_draws(posterior: Posterior) -> Judged:
     found = list(all_cores().map(lambda each: posterior.diagnostics(each, some=True), clusters))
     size = float(np.min([each.judged_effective_size for each in found]))
     n_draws, part = posterior.weights.size, 4
-    if posterior.n_items * posterior.n_clusters > MANY:
+    if posterior.n_items * posterior.n_clusters > DENSE_ITEMS:
         rows = _judge_many(posterior, found)
     else:
         rows = _judge_some(posterior, found)

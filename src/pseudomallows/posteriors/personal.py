@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.memory import DENSE_ITEMS
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.personal import add_up_to, weigh_alphas
 from ..kernels.items.scores import add_weight_rows, fill_rankings, rank_clicks
@@ -31,7 +32,7 @@ from .posterior import Posterior
 from .recency import Recency
 
 FOOTRULE_ITEMS = 500  # beyond, the law of each user is Kendall's, whose sums have closed forms
-MAX_ITEMS = 4000  # beyond, nothing is made of the size of items x items
+MAX_ITEMS = DENSE_ITEMS
 FIRST_WINDOWS = (1, 3, 10)  # numbers of first clicks whose distribution is kept
 N_SHOWN = 5  # items in a notebook
 Floats = NDArray[np.float64]

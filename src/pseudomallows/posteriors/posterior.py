@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distributions.scores import share_of_ranks
-from ..engines.memory import check_table
+from ..engines.memory import DENSE_ITEMS, check_table
 from ..markup import Markup, card, interval, table
 from ..preferences import Clicks, Preferences
 from ..preferences.frames import make_frame
 from ..rankings import check_name, orderings_of
 from . import intervals
-from .diagnostics import MANY, Diagnostics, weighted_effective_size
+from .diagnostics import Diagnostics, weighted_effective_size
 
 KINDS = ("cp", "map", "mean")
 MAX_CLUSTERS_SHOWN = 8  # in a notebook
@@ -289,13 +289,13 @@ class Posterior:
         return weighted_effective_size(self.weights)
 
     def diagnostics(self, cluster: int = 0, some: bool = False) -> Diagnostics:
-        """R-hat and effective sample size of each item's rank and of alpha; with `some`, of 10,000
+        """R-hat and effective sample size of each item's rank and of alpha; with `some`, of 4,000
         items at most, evenly spread, which is enough to judge the chains by."""
         self.check_cluster(cluster)
         ranks = self.consensus[:, :, cluster]
-        is_sample = some and self.n_items > MANY
+        is_sample = some and self.n_items > DENSE_ITEMS
         if is_sample:
-            ranks = ranks[:, :, np.linspace(0, self.n_items - 1, MANY).astype(np.int64)]
+            ranks = ranks[:, :, np.linspace(0, self.n_items - 1, DENSE_ITEMS).astype(np.int64)]
         scale = self.effective_size / self.weights.size
         return Diagnostics.of(ranks, self.alpha[:, :, cluster], scale, is_sample)
 

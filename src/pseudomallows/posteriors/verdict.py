@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..engines.memory import DENSE_ITEMS
 from .diagnostics import (
     ADVICE,
     CLUSTER_ADVICE,
     LEAST_EFFECTIVE_SHARE,
-    MANY,
     SLOW_ADVICE,
     contradicts_equal_gaps,
     describe_groups,
@@ -77,7 +77,7 @@ def judge(posterior: Fit, measured: Verdict | None = None) -> Verdict:
 def _judge_chains(posterior: Posterior) -> Verdict:
     judged = judge_draws(posterior)
     limit, least, wanted = judged.rhat_limit, judged.effective_size, judged.size_limit
-    of_all = "median" if posterior.n_items > MANY else "smallest"
+    of_all = "median" if posterior.n_items > DENSE_ITEMS else "smallest"
     checks = [
         (f"{judged.name} (1 is perfect)", _number(judged.rhat, 3), f"{limit:.4g} or less"),
         (f"{of_all} effective number of draws", _number(least, 0), f"{wanted:.0f} or more"),

@@ -159,7 +159,7 @@ def sparse_clicks(n_users, n_items, n_clusters, rng):
 
 @pytest.mark.parametrize("alpha", [None, 12.0])
 def test_users_of_a_large_catalogue_are_sorted_by_its_most_clicked_items(alpha, monkeypatch):
-    monkeypatch.setattr(matched_starts, "FEW_ITEMS", 80)
+    monkeypatch.setattr(matched_starts, "DENSE_ITEMS", 80)
     prefs, labels = sparse_clicks(900, 400, 3, np.random.default_rng(1))
     population = make_population(prefs, None, "kendall")
     how = (alpha, MatchedProposals(), default_prior(400), 1.0, True, "kendall")

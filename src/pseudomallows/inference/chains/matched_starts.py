@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...distributions.scores import rand_index
+from ...engines.memory import DENSE_ITEMS
 from ...latent.kendall_clicks import KendallClicks
 from ...latent.population import LocalPopulation, Population
 from ...latent.registry import make_click_law
@@ -32,8 +33,8 @@ MOST_SPLITS, LEAST_SPLIT = 40, 10  # splits, and the users of a cluster that is 
 N_SPLIT_FEATURES = 2  # by which a cluster falls in two
 LAST_ROUNDS, N_VALUES = 60, 12  # before the finalists are compared, and by how many values
 SETTLE_ROUNDS = 40  # of the best, with all rows
-FEW_ITEMS, ROWS_EACH = 3000, 1000  # items by which a large catalogue is divided, and rows for that
-MANY_ITEMS, FEWER = 20_000, 4  # from so many items on, so many times fewer rounds
+ROWS_EACH = 1000  # of each cluster, by whose most clicked items a large catalogue is divided
+FEWER = 4  # times fewer rounds of a large catalogue, where each takes long
 FIRST_ROUNDS = 40  # of each chain, which leave the place where all begin
 CORRECTED_ROUNDS = 10  # of one whose warmup goes on to leave it, by rounds that are corrected
 _filters = threading.Lock()  # what is done about warnings is the same for all threads
@@ -139,7 +140,7 @@ class MatchedStart:
 
     def _rounds(self, usual: int) -> int:
         """Rounds on the way: fewer, where each of them takes seconds."""
-        return usual if self.population.n_items <= MANY_ITEMS else usual // FEWER
+        return usual if self.population.n_items <= DENSE_ITEMS else usual // FEWER
 
     @property
     def _first_rounds(self) -> int:
@@ -173,8 +174,8 @@ class MatchedStart:
         some = some_rows(self.population, n_clusters, rng, ROWS_EACH)
         assert isinstance(some, KendallClicks)  # no other law of clicks is exact
         by_clicks = np.argsort(-np.bincount(some.row_codes, minlength=n_items), kind="stable")
-        few = some.of_items(np.sort(by_clicks[:FEW_ITEMS]))
-        how = (MatchedProposals(), default_prior(FEW_ITEMS), self._share_prior, False)
+        few = some.of_items(np.sort(by_clicks[:DENSE_ITEMS]))
+        how = (MatchedProposals(), default_prior(DENSE_ITEMS), self._share_prior, False)
         inner = MatchedStart(few, None, *how, few.distance.name)
         best = inner._guess_best(few, n_clusters, n_finalists, rng, report)
         self.comparison, self._by_clicks = inner.comparison, by_clicks
@@ -195,7 +196,7 @@ class MatchedStart:
     @property
     def _is_large(self) -> bool:
         """Are there so many items that clusters are guessed by the most clicked ones?"""
-        return self.law.is_exact and self.population.n_items > FEW_ITEMS
+        return self.law.is_exact and self.population.n_items > DENSE_ITEMS
 
     def _by_popular_items(self, guess: MatchedMixture, rng: np.random.Generator) -> MatchedMixture:
         """Put every user where a guess by the most clicked items says, and sort the items of each
@@ -208,11 +209,11 @@ class MatchedStart:
         mixture = self._mixture(self.population, guess.n_clusters, rng)
         mixture.shares = guess.shares
         alphas = [cluster.alpha for cluster in mixture.clusters]
-        lam = float(guess.shares @ guess.alpha) / FEW_ITEMS  # one: the other items tell nothing
+        lam = float(guess.shares @ guess.alpha) / DENSE_ITEMS  # one: the other items tell nothing
         for cluster, guessed in zip(mixture.clusters, guess.consensus, strict=True):
             cluster.consensus = np.empty(n_items, dtype=np.int32)
             cluster.consensus[by_clicks] = np.arange(1, n_items + 1)
-            cluster.consensus[np.sort(by_clicks[:FEW_ITEMS])] = guessed
+            cluster.consensus[np.sort(by_clicks[:DENSE_ITEMS])] = guessed
             cluster.alpha = lam * n_items
         mixture.begin(mixture.mean_memberships.argmax(axis=1).astype(np.int32))
         for cluster, alpha in zip(mixture.clusters, alphas, strict=True):
