@@ -1,6 +1,7 @@
 """estimate_alpha: how concentrated the users are around their consensus."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -187,76 +188,89 @@ def _alpha_by_likelihood(population: Population, rng: np.random.Generator) -> fl
             f"users known in part by {population.distance.name} have no exact likelihood to "
             "estimate alpha from: give alpha, or use method='mcmc', which samples it"
         )
-    cluster = _first_cluster(population, rng)
+    is_click_law = isinstance(population, KendallClicks)
+    chain = (ClickChain if is_click_law else LatentChain)(population, rng)
+    cluster = chain.cluster
     n_draws = min(max(50_000 // max(population.n_unknown, 1), FEW_DRAWS), MANY_DRAWS)
     n_draws *= 3 if population.is_full else 1  # where they cost little
     for _ in range(N_STEPS):
         if cluster.alpha < LEAST_ALPHA or cluster.alpha > HIGHEST_ALPHA:
             return 0.0 if cluster.alpha < LEAST_ALPHA else math.inf
-        step = _best_step(cluster, FAR, n_draws // 6)
+        step = _best_step(chain, FAR, n_draws // 6)
         cluster.alpha *= math.exp(step)
         if abs(step) < NEAR:
             break
     for _ in range(N_LAST_STEPS):
-        step = _best_step(cluster, NEAR, n_draws)
+        step = _best_step(chain, NEAR, n_draws)
         cluster.alpha *= math.exp(step)
         if abs(step) < 0.99 * NEAR:
             break
-    if cluster.is_unbounded() if isinstance(cluster, ClickCluster) else is_unbounded(cluster):
+    if chain.is_unbounded():
         return math.inf
-    return cluster.alpha if _beats_chance(cluster, n_draws) else 0.0
+    return float(cluster.alpha) if _beats_chance(chain, n_draws) else 0.0
 
 
-class ClickCluster:
-    """One consensus of clicks whose law is exact and a sum over items, at a given alpha."""
+class LatentChain:
+    """A chain of consensuses at the alpha of its `cluster`, which it leaves as it is."""
+
+    cluster: Any
 
     def __init__(self, population: Population, rng: np.random.Generator):
-        distance, self.population = population.distance.name, population
-        how = (population, 1, None, 1.0, rng, distance)
-        self._mixture = start_matched(*how)
-        self._cluster = self._mixture.clusters[0]
-        self._cluster.fix_alpha()
-        self._n_moves = self._mixture.law.usual_moves or 10 * population.n_items
+        self.population = population
+        consensus = start_consensus(population, 1.0, rng)
+        alpha = best_alpha(population, consensus)
+        proposals = Proposals("swap", 1, 10 * population.n_items)
+        self.cluster = ExactCluster(population, consensus, alpha, proposals, None, rng)
+        self._chain = Mixture.of_one(self.cluster)
 
-    @property
-    def alpha(self) -> float:
-        """The alpha at which it moves."""
-        return self._cluster.alpha
+    def move(self) -> None:
+        """To another consensus."""
+        for _ in range(1 if self.population.is_full else 2):
+            self._chain.sweep(adapt=False)
 
-    @alpha.setter
-    def alpha(self, alpha: float) -> None:
-        self._cluster.alpha = alpha
+    def log_likelihoods(self, alphas: list[float]) -> list[float]:
+        """Of the present consensus, at these alphas."""
+        points = [(self.population, self.cluster.consensus, alpha) for alpha in alphas]
+        return log_likelihoods_of(points, self.population.executor)
 
-    def log_likelihood(self, alpha: float) -> float:
-        """Of the consensus where it stands."""
-        return self._cluster.tally.curve(self._cluster.consensus)(alpha)
+    def is_unbounded(self) -> bool:
+        """Does nothing in the data bound alpha from above?"""
+        return is_unbounded(self.cluster)
 
     def draw(self, alphas: NDArray[np.float64], n_draws: int) -> NDArray[np.float64]:
-        """``logs[place, draw]`` at these alphas."""
+        """``logs[place, draw]``: of these alphas, for consensuses drawn given that of the
+        cluster."""
         logs = np.empty((len(alphas), n_draws))
         for draw in range(n_draws):
-            self._cluster.move(self._n_moves, adapt=False)
-            logs[:, draw] = [self.log_likelihood(float(alpha)) for alpha in alphas]
+            self.move()
+            logs[:, draw] = self.log_likelihoods(alphas.tolist())
         return logs
+
+
+class ClickChain(LatentChain):
+    """The same of clicks whose law is exact and a sum over items."""
+
+    def __init__(self, population: Population, rng: np.random.Generator):
+        self.population = population
+        self._mixture = start_matched(population, 1, None, 1.0, rng, population.distance.name)
+        self.cluster = self._mixture.clusters[0]
+        self.cluster.fix_alpha()
+        self._n_moves = self._mixture.law.usual_moves or 10 * population.n_items
+
+    def move(self) -> None:
+        """To another consensus."""
+        self.cluster.move(self._n_moves, adapt=False)
+
+    def log_likelihoods(self, alphas: list[float]) -> list[float]:
+        """Of the present consensus, at these alphas."""
+        return [self.cluster.tally.curve(self.cluster.consensus)(alpha) for alpha in alphas]
 
     def is_unbounded(self) -> bool:
         """Does nothing in the data bound alpha from above?"""
         return self._mixture.unbounded()[0]
 
 
-def _first_cluster(
-    population: Population, rng: np.random.Generator
-) -> "ExactCluster | ClickCluster":
-    """At a good place."""
-    if isinstance(population, KendallClicks):
-        return ClickCluster(population, rng)
-    consensus = start_consensus(population, 1.0, rng)
-    alpha = best_alpha(population, consensus)
-    proposals = Proposals("swap", 1, 10 * population.n_items)
-    return ExactCluster(population, consensus, alpha, proposals, None, rng)
-
-
-def _best_step(cluster: "ExactCluster | ClickCluster", reach: float, n_draws: int) -> float:
+def _best_step(chain: LatentChain, reach: float, n_draws: int) -> float:
     """How far log alpha should move, at most by `reach`.
 
     With consensuses drawn given the alpha of the cluster, the likelihood of any other, over that of
@@ -266,7 +280,7 @@ def _best_step(cluster: "ExactCluster | ClickCluster", reach: float, n_draws: in
     from scipy.optimize import minimize_scalar
 
     steps = np.linspace(-reach, reach, 5)
-    logs = _draw_log_likelihoods(cluster, cluster.alpha * np.exp(steps), n_draws)
+    logs = chain.draw(chain.cluster.alpha * np.exp(steps), n_draws)
     curves = np.polyfit(steps, logs - logs[2], 4)
     best = minimize_scalar(
         lambda step: -float(np.logaddexp.reduce(np.polyval(curves, step))),
@@ -277,18 +291,15 @@ def _best_step(cluster: "ExactCluster | ClickCluster", reach: float, n_draws: in
     return float(best.x)
 
 
-def _beats_chance(cluster: "ExactCluster | ClickCluster", n_draws: int) -> bool:
+def _beats_chance(chain: LatentChain, n_draws: int) -> bool:
     """Is the alpha of the cluster more likely than 0?
 
     Certainly, if one consensus alone, one of n!, makes it so. If not, by the integral of the slope
     of the log likelihood, which is the mean slope given a consensus, over the consensuses.
     """
-    alpha, n_items = cluster.alpha, cluster.population.n_items
-    if isinstance(cluster, ClickCluster):
-        here, by_chance = cluster.log_likelihood(alpha), cluster.log_likelihood(0.0)
-    else:
-        here = cluster.current_log_likelihood()
-        by_chance = cluster.population.log_likelihood(cluster.consensus, 0.0)
+    cluster, n_items = chain.cluster, chain.population.n_items
+    alpha = cluster.alpha
+    here, by_chance = chain.log_likelihoods([alpha, 0.0])
     if here - math.lgamma(n_items + 1) > by_chance:
         return True
     places, weights = np.polynomial.legendre.leggauss(N_PLACES)
@@ -296,23 +307,7 @@ def _beats_chance(cluster: "ExactCluster | ClickCluster", n_draws: int) -> bool:
     for place, weight in zip((1 + places[::-1]) / 2, weights, strict=True):
         cluster.alpha = alpha * float(place)
         around = cluster.alpha * np.array([0.95, 1.05])
-        logs = _draw_log_likelihoods(cluster, around, n_draws // N_PLACES)
+        logs = chain.draw(around, n_draws // N_PLACES)
         total += float(weight * (logs[1] - logs[0]).mean()) / (around[1] - around[0])
     cluster.alpha = alpha
     return total > 0
-
-
-def _draw_log_likelihoods(
-    cluster: "ExactCluster | ClickCluster", alphas: NDArray[np.float64], n_draws: int
-) -> NDArray[np.float64]:
-    """``logs[place, draw]``: of these alphas, for consensuses drawn given that of the cluster."""
-    if isinstance(cluster, ClickCluster):
-        return cluster.draw(alphas, n_draws)
-    population, chain = cluster.population, Mixture.of_one(cluster)
-    logs = np.empty((len(alphas), n_draws))
-    for draw in range(n_draws):
-        for _ in range(1 if population.is_full else 2):
-            chain.sweep(adapt=False)
-        points = [(population, cluster.consensus, float(alpha)) for alpha in alphas]
-        logs[:, draw] = log_likelihoods_of(points, population.executor)
-    return logs
