@@ -42,11 +42,9 @@ class Recommendations:
         ``item_names[code]`` is the name of an item.
     errors : (n_users, k) array
         Monte Carlo standard error of each probability, from how much parts of the draws differ;
-        with endless draws it would be 0. Where the draws hardly differ for a sample of the users,
-        as in fits of very many users, one draw answers for all, and the error is the largest
-        deviation in the sample. A large error of a new user means that few draws suit their
-        clicks; only a fit with that user helps. NaN for "pseudo" and "personal", where it is not
-        known, and where there is no item.
+        with endless draws it would be 0. A large error of a new user means that few draws suit
+        their clicks; only a fit with that user helps. NaN for "pseudo" and "personal", where it is
+        not known, and where there is no item.
     """
 
     users: NDArray[Any]

@@ -4,10 +4,8 @@ A user's chances are a mean over the draws of the consensus. A new user's clicks
 draws, and which clusters, are right: each counts by the probability of the clicks under it. For a
 user of the fit the draws know the clicks already, so there only the clusters of a draw are weighed.
 
-More and more of the draws are taken, until the Monte Carlo error is small. How many come first is
-told, once for a posterior, by how much the chances of some of its users differ between draws: with
-a million users hardly at all, and then few draws do for each. For new users made-up ones tell it,
-so that their answers depend on the draws alone, and not on whose clicks a posterior keeps.
+More and more of the draws are taken, until the Monte Carlo error is small: where the draws hardly
+differ, as in fits of very many users, the first few do.
 """
 
 import functools
@@ -26,17 +24,15 @@ from ...kernels.footrule.walks import Laws, Walks, make_walks
 from ...posteriors.posterior import Posterior
 from .chances import MAX_ERROR, Floats
 
-FIRST_DRAWS = 32  # in the first round, over all chains; fewer may all be alike by chance, unless
-FEWEST_DRAWS, MARGIN = 4, 2.0  # some users differ so little that fewer make half of the error
-SAMPLE = 64  # such users of the fit; where one draw makes half of the error, one is enough
-SCATTER = (1.0, 3.0)  # of made-up users, relative to what the law has
 LEAST_DRAWS, LEAST_BATCHES = 3.0, 3.0  # that must carry the weight for batches to tell an error
 SURE_DRAWS = 6.0  # the spread of fewer is known badly: their error must be half as large
 N_BATCHES = 8  # over all chains, from whose spread the error is known
+# In the first round, over all chains. Half as many may all be alike by chance: errors of small fits
+# were then twice those stated; with twice as many they were no smaller.
+FIRST_DRAWS = 16
 LEAST_WEIGHT = 1e-3  # of the mean: what weighs less is left out, unless no error is allowed
 ROUND_BYTES, KEPT_BYTES = 2**25, 2**27  # of what the walks of draws share: of a round, of all kept
-LEAST_MEMBERSHIP = 1e-4  # of a user of the fit in a cluster: one with less is left out
-LEAST_SHARE = 1e-5  # the same of a new user, by the draws of the first round alone
+LEAST_MEMBERSHIP = 1e-5  # of a user in a cluster: less adds nothing that the error would show
 MORE_EXACT = 10  # unclicked items of a consensus, besides k, that have no approximate chance
 LOWEST = -1e300  # log of a weight, if no draw so far has any
 MIXTURE_DRAWS = 256  # behind the rankings drawn for one user
@@ -61,17 +57,6 @@ class Round:
         if self.kept_walks is not None:
             return self.kept_walks
         return make_walks(self.lams, self.laws.ranks.shape[1])
-
-
-@dataclass(frozen=True)
-class Sample:
-    """How much the chances of the best items of some users differ between the draws of a round:
-    ``spread`` is the largest standard deviation, larger where few draws carry the weight, inf if
-    draws are too few. And the draw that is nearest to their mean."""
-
-    round: Round
-    nearest: Laws
-    spread: float
 
 
 @dataclass
@@ -137,11 +122,8 @@ class ExactMeans:
         self.n_chains, self.n_draws, self.n_clusters, self.n_items = posterior.consensus.shape
         self._segments = max(1, min(N_BATCHES // self.n_chains, self.n_draws))
         self.n_batches = self.n_chains * self._segments
-        self._rounds: dict[int, list[Round]] = {}  # by the draws of the first
-        self._has_even_draws = self.n_clusters == 1 and np.ptp(posterior.weights) == 0
-        self._samples: dict[tuple[int, int, bool], Sample] = {}  # by k, window, and is it of new?
-        self._kept_bytes, self._some_clicks = 0, some_clicks_of(posterior)
-        self._lock, self._sample_lock = threading.Lock(), threading.Lock()
+        self._rounds: list[Round] = []
+        self._kept_bytes, self._lock = 0, threading.Lock()
 
     def chances(
         self, clicks: ClickRows, known: Floats | None, k: int, window: int, max_error: float
@@ -157,14 +139,7 @@ class ExactMeans:
             how = (ahead, weights, drawn.walks, drawn.batches)
             next_ranks_of_laws(mine, drawn.laws, *how, tally.sums)
 
-        n_first = FIRST_DRAWS
-        if self._has_even_draws and max_error > 0:
-            sample = self._sample_of(k, window, known is None)
-            if MARGIN * sample.spread <= max_error:
-                return self._one_draw(clicks, ahead, sample)
-            wanted = min((MARGIN * sample.spread / max_error) ** 2, FIRST_DRAWS)
-            n_first = max(math.ceil(wanted), FEWEST_DRAWS)
-        return self._mean(clicks, known, add, self.n_items, k, max_error, n_first)
+        return self._mean(clicks, known, add, self.n_items, k, max_error)
 
     def by_cluster(
         self, clicks: ClickRows, known: Floats | None, k: int, window: int, max_error: float
@@ -190,44 +165,6 @@ class ExactMeans:
             shares += scaled.reshape(-1, self.n_clusters).sum(axis=0)
         return shares / shares.sum(), sums[:, 0] / shares.sum()
 
-    def _one_draw(self, clicks: ClickRows, ahead: Ahead, sample: "Sample") -> tuple[Floats, Floats]:
-        """The chances by the draw that is nearest to the mean; the error is that of the sample."""
-        n_rows = len(clicks.starts) - 1
-        sums, ones = np.zeros((1, n_rows, self.n_items)), np.ones((n_rows, 1))
-        how = (ahead, ones, sample.round.walks, np.zeros(1, dtype=np.int64))
-        next_ranks_of_laws(clicks, sample.nearest, *how, sums)
-        return sums[0], np.full(sums.shape[1:], sample.spread)
-
-    def _sample_of(self, k: int, window: int, is_new: bool) -> "Sample":
-        """How some users fare under the draws of the first round; found once."""
-        with self._sample_lock:
-            found = self._samples.get((k, window, is_new))
-            if found is None:
-                found = self._samples[k, window, is_new] = self._take_sample(k, window, is_new)
-            return found
-
-    def _take_sample(self, k: int, window: int, is_new: bool) -> "Sample":
-        drawn = next(self._all_rounds(FIRST_DRAWS))
-        clicks = made_up_clicks(drawn) if is_new else self._some_clicks
-        n_laws, n_rows = len(drawn.alphas), len(clicks.starts) - 1
-        chances = np.zeros((n_laws, n_rows, self.n_items))
-        how = (np.ones((n_rows, n_laws)), drawn.walks, np.arange(n_laws))
-        next_ranks_of_laws(clicks, drawn.laws, Ahead(window, k + MORE_EXACT), *how, chances)
-        logs = self._log_weights(clicks, is_new, drawn, np.ones((n_rows, 1), dtype=bool))
-        weights = np.exp(logs - logs.max(axis=1, keepdims=True)).T[:, :, None]
-        weights /= weights.sum(axis=0)
-        best = np.argsort(-(weights * chances).sum(axis=0), axis=1)[:, :k]
-        of_best = np.take_along_axis(chances, best[None], axis=2)
-        gaps = np.abs(of_best - (weights * of_best).sum(axis=0))
-        one = [int(gaps.max(axis=(1, 2), initial=0.0).argmin())]
-        nearest = Laws(drawn.laws.ranks[one], drawn.laws.numbers[one])
-        if n_laws < FIRST_DRAWS or not gaps.size:
-            return Sample(drawn, nearest, np.inf)
-        # n times the sum of squares is 1 if all draws weigh alike, and n if there is but one
-        uneven = n_laws * (weights**2).sum(axis=0)
-        spreads = np.sqrt((weights * gaps**2).sum(axis=0) * uneven)
-        return Sample(drawn, nearest, float(max(spreads.max(), gaps[one].max())))
-
     def memberships(self, clicks: ClickRows, max_error: float = MAX_ERROR) -> Floats:
         """``[row, cluster]`` of new users."""
         n_rows = len(clicks.starts) - 1
@@ -246,7 +183,7 @@ class ExactMeans:
         ``weights[row, g]``, which sum to 1."""
         rounds, log_weights, n_draws = [], [], 0
         wanted = np.ones((len(clicks.starts) - 1, self.n_clusters), dtype=bool)
-        for drawn in self._all_rounds(FIRST_DRAWS):
+        for drawn in self._all_rounds():
             rounds.append(drawn)
             log_weights.append(self._log_weights(clicks, is_new, drawn, wanted))
             n_draws += len(drawn.alphas) // self.n_clusters
@@ -268,7 +205,6 @@ class ExactMeans:
         n_values: int,
         k: int,
         max_error: float,
-        n_first: int = FIRST_DRAWS,
     ) -> tuple[Floats, Floats]:
         """``means[row, value]`` and their errors, round by round, until they are small.
 
@@ -281,7 +217,7 @@ class ExactMeans:
         wanted = np.ones((n_rows, self.n_clusters), dtype=bool)
         if known is not None and max_error > 0:
             wanted = known >= LEAST_MEMBERSHIP
-        for drawn in self._all_rounds(n_first):
+        for drawn in self._all_rounds():
             weights = tally.weigh(self._log_weights(clicks, is_new, drawn, wanted))
             if max_error > 0:
                 weights[weights < LEAST_WEIGHT * weights.mean(axis=1, keepdims=True)] = 0.0
@@ -302,7 +238,7 @@ class ExactMeans:
         by_draw = weights.reshape(len(weights), -1, self.n_clusters)
         shares = by_draw.sum(axis=1) / np.maximum(by_draw.sum(axis=(1, 2)), 1e-300)[:, None]
         is_unknown = by_draw.sum(axis=(1, 2)) == 0  # no draw so far has any weight
-        return np.asarray((shares >= LEAST_SHARE) | is_unknown[:, None])
+        return np.asarray((shares >= LEAST_MEMBERSHIP) | is_unknown[:, None])
 
     def _log_weights(
         self, clicks: ClickRows, is_new: bool, drawn: Round, wanted: NDArray[np.bool_]
@@ -326,17 +262,16 @@ class ExactMeans:
             by_draw += logs_of(weights)[:, None]
         return logs
 
-    def _all_rounds(self, n_first: int) -> Iterator[Round]:
-        """The first of so many draws over all chains; made when they are needed, and kept."""
+    def _all_rounds(self) -> Iterator[Round]:
+        """Each has as many draws as all before it; made when they are needed, and kept."""
         order, number, first = spread(self.n_draws), 0, 0
-        rounds = self._rounds.setdefault(n_first, [])
         while first < self.n_draws:
-            last = max(min(2 * first, first + self._most_draws), -(-n_first // self.n_chains))
+            last = max(min(2 * first, first + self._most_draws), -(-FIRST_DRAWS // self.n_chains))
             last = min(last, self.n_draws)
             with self._lock:
-                if number == len(rounds):
-                    rounds.append(self._make_round(order[first:last]))
-            yield rounds[number]
+                if number == len(self._rounds):
+                    self._rounds.append(self._make_round(order[first:last]))
+            yield self._rounds[number]
             first, number = last, number + 1
 
     @functools.cached_property
@@ -361,30 +296,6 @@ class ExactMeans:
         return Round(
             laws, of_laws, alphas, logs_of(self._weights[:, draws]).reshape(-1), lams, walks
         )
-
-
-def some_clicks_of(posterior: Posterior) -> ClickRows:
-    """The clicks of some users of a fit, at even distances; none, if they are not kept."""
-    clicks = posterior.clicks
-    if clicks is None or not clicks.n_users:
-        return ClickRows(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
-    chosen = clicks.take(np.arange(0, clicks.n_users, -(-clicks.n_users // SAMPLE)))
-    return ClickRows(chosen.starts, chosen.codes)
-
-
-def made_up_clicks(drawn: Round) -> ClickRows:
-    """Users with few and many clicks, each near the consensus of a draw as its law has it, or less
-    so: places with Laplace's errors, whose tails are those of the footrule."""
-    rng, (n_laws, n_items) = np.random.default_rng(0), drawn.laws.ranks.shape
-    sizes = np.geomspace(1, max(1, n_items // 2), SAMPLE // len(SCATTER)).astype(np.int64)
-    laws, rows = np.linspace(0, n_laws - 1, len(sizes)).astype(np.int64), []
-    for scatter in SCATTER:
-        errors = rng.laplace(size=(len(sizes), n_items))
-        errors *= (scatter * n_items / np.maximum(drawn.alphas[laws], 1.0))[:, None]
-        orders = np.argsort(drawn.laws.ranks[laws] + errors, axis=1)
-        rows += [np.sort(order[:size]) for order, size in zip(orders, sizes, strict=True)]
-    starts = np.cumsum([0, *sizes.tolist() * len(SCATTER)])
-    return ClickRows(starts, np.concatenate(rows).astype(np.int32))
 
 
 def effective_number(totals: Floats) -> tuple[Floats, Floats]:
