@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
+from pseudomallows.evaluation import Calibration
 from pseudomallows.evaluation.check import Check, _compare, _first_clicks
-from pseudomallows.evaluation.result import Calibration
 from pseudomallows.preferences.splits import hide_random
 
 

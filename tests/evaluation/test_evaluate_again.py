@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.evaluation.evaluate_again import evaluate_again
+from pseudomallows.evaluation.evaluate import evaluate_again
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.evaluation.trials import make_trial
-
-NOTHING = {"test": None, "truth": None, "at": None, "share": None}
+from pseudomallows.evaluation.evaluate import make_trial
 
 
 @pytest.fixture
@@ -23,7 +21,7 @@ def prefs():
 
 
 def trial(prefs, split=None, hide=2, k=None, **given):
-    return make_trial(prefs, hide, k, split, NOTHING | given, np.random.default_rng(1))
+    return make_trial(prefs, hide, k, split, np.random.default_rng(1), **given)
 
 
 def words_of(clicks):

@@ -1,13 +1,95 @@
-"""Arguments that several commands share."""
+"""Commands and their arguments; those that several commands share are here, each once."""
 
 import argparse
 import textwrap
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ..distances import DISTANCES
 from ..files.kinds import KINDS
 from ..inference.methods import ALL_METHODS
 from ..inference.methods.method import describe_options
+
+Run = Callable[[argparse.Namespace], int]
+
+
+class Argument(NamedTuple):
+    """One argument of a command, as `argparse` takes it."""
+
+    name: str
+    settings: dict[str, Any]
+
+    def add_to(self, parser: Any) -> None:
+        """Add it to a parser, or to a group of one."""
+        parser.add_argument(self.name, **self.settings)
+
+
+class OneOf(NamedTuple):
+    """Arguments of which a command takes one."""
+
+    arguments: tuple[Argument, ...]
+    required: bool = False
+
+    def add_to(self, parser: Any) -> None:
+        """Add them to a parser."""
+        group = parser.add_mutually_exclusive_group(required=self.required)
+        for each in self.arguments:
+            each.add_to(group)
+
+
+class Command(NamedTuple):
+    """A command: what it does, its help, which ends in an example, and its arguments."""
+
+    run: Run
+    name: str
+    words: str
+    example: str
+    arguments: tuple[Argument | OneOf, ...]
+    groups: tuple[tuple[str, str], ...] = ()  # more for the help: titles and texts
+
+    def add_to(self, adders: Any) -> None:
+        """Add it to the parser of all commands."""
+        parser: argparse.ArgumentParser = adders.add_parser(
+            self.name,
+            help=self.words[0].lower() + self.words[1:].split(".")[0],
+            description=self.words,
+            epilog=f"example:\n  pseudomallows {self.name} {self.example}".rstrip(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,  # --token would be --token-file
+        )
+        parser.set_defaults(run=self.run)
+        for each in (QUIET, *self.arguments):
+            each.add_to(parser)
+        for title, text in self.groups:
+            parser.add_argument_group(title, text)
+
+
+def command(
+    name: str,
+    words: str,
+    example: str,
+    *arguments: Argument | OneOf,
+    groups: tuple[tuple[str, str], ...] = (),
+) -> Callable[[Run], Command]:
+    """Make a command of the function that runs it."""
+    return lambda run: Command(run, name, words, example, arguments, groups)
+
+
+def option(
+    name: str, words: str | None, kind: Any = None, default: Any = None, **more: Any
+) -> Argument:
+    """An argument, its help, its type and its default; counts are shown as N."""
+    settings = {"help": words, "default": default} | more
+    if kind is not None:
+        settings["type"] = kind
+    if kind is count:
+        settings.setdefault("metavar", "N")
+    return Argument(name, settings)
+
+
+def flag(name: str, words: str, **more: Any) -> Argument:
+    """An argument that is there or not."""
+    return Argument(name, {"help": words, "action": "store_true"} | more)
 
 
 def count(text: str) -> int:
@@ -27,45 +109,6 @@ def seed(text: str) -> int:
 def count_or_auto(text: str) -> int | str:
     """A whole number, 1 or more, or `auto`."""
     return text if text == "auto" else count(text)
-
-
-def add_data(parser: argparse.ArgumentParser) -> None:
-    """The file with the data, and how to read it."""
-    parser.add_argument(
-        "file", metavar="FILE", help="rankings, clicks or comparisons, - for standard input"
-    )
-    kinds = f"{', '.join(KINDS)} (recognised by the header)"
-    parser.add_argument("--kind", choices=KINDS, metavar="KIND", help=kinds)
-    add_reading(parser)
-
-
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """How to read the file, where it does not say so itself."""
-    parser.add_argument("--encoding", help="encoding of the text (UTF-8)")
-    parser.add_argument(
-        "--columns",
-        type=columns,
-        metavar="NAMES",
-        help="of clicks: user=WHO,item=WHAT,time=WHEN,rating=STARS; without a header, the names of "
-        "all columns, user,item,...",
-    )
-    parser.add_argument("--sep", type=separator, help="the text between two cells (detected)")
-    parser.add_argument(
-        "--no-header",
-        action="store_false",
-        dest="header",
-        default=None,
-        help="the first line is data",
-    )
-    parser.add_argument(
-        "--min-rating", type=float, metavar="X", help="the lowest rating that counts (any)"
-    )
-    parser.add_argument(
-        "--min-clicks",
-        type=count,
-        metavar="N",
-        help="drop users and items with fewer, repeatedly (none)",
-    )
 
 
 def columns(text: str) -> dict[str, str | int] | list[str]:
@@ -88,110 +131,83 @@ def separator(text: str) -> str:
     return text.replace("\\t", "\t")
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """What to fit, and how."""
-    parser.add_argument(
-        "--method",
-        choices=["auto", *ALL_METHODS],
-        default="auto",
-        help="how to fit (auto: the best for the data)",
-    )
-    parser.add_argument(
-        "--clusters",
-        type=count_or_auto,
-        default=1,
-        metavar="N",
-        help='how many, or "auto" to let the data say (1)',
-    )
-    parser.add_argument("--alpha", type=float, help="concentration (estimated)")
-    parser.add_argument(
-        "--draws", type=count, metavar="N", help="draws of the consensus (until they are good)"
-    )
-    add_seed(parser)
-    add_threads(parser)
+def distance(words: str, default: str | None = "footrule") -> Argument:
+    """The distance; without a default the data decide."""
+    words = f"between a user and the consensus ({words})"
+    return option("--distance", words, default=default, choices=DISTANCES)
 
 
-def add_method_words(parser: argparse.ArgumentParser) -> None:
+def method_words() -> tuple[tuple[str, str], ...]:
     """Each method in words, and the options that it has in Python."""
-    lines = [f"{name:<10}{method.words}" for name, method in ALL_METHODS.items()]
-    parser.add_argument_group("methods", "\n".join(lines))
+    methods = "\n".join(f"{name:<10}{method.words}" for name, method in ALL_METHODS.items())
     described = describe_options(ALL_METHODS.values()).splitlines()
     options = "\n".join(textwrap.fill(line, 76, subsequent_indent=" " * 6) for line in described)
-    parser.add_argument_group("options of the methods, in Python", options)
+    return ("methods", methods), ("options of the methods, in Python", options)
 
 
-def add_judging(parser: argparse.ArgumentParser) -> None:
-    """What an evaluation hides and asks for."""
-    parser.add_argument(
-        "--hide", type=count, default=10, metavar="N", help="clicks hidden from each user (10)"
-    )
-    parser.add_argument(
-        "--k",
-        type=count,
+QUIET = flag("--quiet", "print results and warnings only")
+JSON = flag("--json", "print JSON")
+SEED = option("--seed", "the same seed gives the same result", seed)
+THREADS = option("--threads", "threads (one per core)", count)
+DASK = option(
+    "--dask",
+    "run on Dask workers: the address of their scheduler, or local:2 for two workers here",
+    metavar="ADDRESS",
+)
+MODEL = Argument("model", {"metavar": "MODEL", "help": "a model that `fit` has saved"})
+N_NEXT = option("--k", "items for each user (10)", count, 10)
+TABLE_OUT = option("--out", "where to write (-)", default="-", metavar="FILE")
+READING = (  # how to read the file, where it does not say so itself
+    option("--encoding", "encoding of the text (UTF-8)"),
+    option(
+        "--columns",
+        "of clicks: user=WHO,item=WHAT,time=WHEN,rating=STARS; without a header, the names of "
+        "all columns, user,item,...",
+        columns,
+        metavar="NAMES",
+    ),
+    option("--sep", "the text between two cells (detected)", separator),
+    flag(
+        "--no-header", "the first line is data", action="store_false", dest="header", default=None
+    ),
+    option("--min-rating", "the lowest rating that counts (any)", float, metavar="X"),
+    option("--min-clicks", "drop users and items with fewer, repeatedly (none)", count),
+)
+DATA = (  # the file with the data, and how to read it
+    option("file", "rankings, clicks or comparisons, - for standard input", metavar="FILE"),
+    option(
+        "--kind", f"{', '.join(KINDS)} (recognised by the header)", choices=KINDS, metavar="KIND"
+    ),
+    *READING,
+)
+FITTING = (  # what to fit, and how
+    option(
+        "--method",
+        "how to fit (auto: the best for the data)",
+        default="auto",
+        choices=["auto", *ALL_METHODS],
+    ),
+    option(
+        "--clusters",
+        'how many, or "auto" to let the data say (1)',
+        count_or_auto,
+        default=1,
         metavar="N",
-        help="recommendations for each user (10, or all if there are fewer)",
-    )
-
-
-def add_saved(parser: argparse.ArgumentParser) -> None:
-    """The file with the model."""
-    parser.add_argument("model", metavar="MODEL", help="a model that `fit` has saved")
-
-
-def add_table(parser: argparse.ArgumentParser) -> None:
-    """Where a table goes, and in what form."""
-    parser.add_argument(
-        "--out", default="-", metavar="FILE", help=".csv, .tsv, .json or .parquet (-)"
-    )
-    parser.add_argument("--json", action="store_true", help="write JSON")
-    parser.add_argument(
+    ),
+    option("--alpha", "concentration (estimated)", float),
+    option("--draws", "draws of the consensus (until they are good)", count),
+    SEED,
+    THREADS,
+)
+HIDING = (  # what an evaluation hides and asks for
+    option("--hide", "clicks hidden from each user (10)", count, 10),
+    option("--k", "recommendations for each user (10, or all if there are fewer)", count),
+)
+TABLE = (  # where a table goes, and in what form
+    option("--out", ".csv, .tsv, .json or .parquet (-)", default="-", metavar="FILE"),
+    flag("--json", "write JSON"),
+    flag(
         "--safe-csv",
-        action="store_true",
-        help="for spreadsheets: an apostrophe before names that begin like a formula (= + - @)",
-    )
-
-
-def add_seed(parser: argparse.ArgumentParser, default: int | None = None) -> None:
-    """The source of randomness."""
-    shown = "" if default is None else f" ({default})"
-    parser.add_argument(
-        "--seed", type=seed, default=default, help=f"the same seed gives the same result{shown}"
-    )
-
-
-def add_dask(parser: argparse.ArgumentParser) -> None:
-    """Workers instead of threads."""
-    parser.add_argument(
-        "--dask",
-        metavar="ADDRESS",
-        help="run on Dask workers: the address of their scheduler, or local:2 for two workers here",
-    )
-
-
-def add_threads(parser: argparse.ArgumentParser) -> None:
-    """How many cores to use."""
-    parser.add_argument("--threads", type=count, metavar="N", help="threads (one per core)")
-
-
-def add_command(
-    adders: Any, name: str, run: Any, words: str, example: str
-) -> argparse.ArgumentParser:
-    """A command whose help ends in an example."""
-    parser: argparse.ArgumentParser = adders.add_parser(
-        name,
-        help=words[0].lower() + words[1:].split(".")[0],
-        description=words,
-        epilog=f"example:\n  {example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,  # --token would be --token-file
-    )
-    parser.set_defaults(run=run)
-    parser.add_argument("--quiet", action="store_true", help="print results and warnings only")
-    return parser
-
-
-def add_distance(parser: argparse.ArgumentParser, default: str | None = "footrule") -> None:
-    """The distance, `footrule` unless the data say otherwise."""
-    usual = "footrule" if default else "footrule; of votes, one comparison a person, kendall"
-    words = f"between a user and the consensus ({usual})"
-    parser.add_argument("--distance", choices=DISTANCES, default=default, help=words)
+        "for spreadsheets: an apostrophe before names that begin like a formula (= + - @)",
+    ),
+)

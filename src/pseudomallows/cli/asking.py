@@ -17,41 +17,21 @@ from ..recommendations.next_pairs import next_pairs
 from ..recommendations.recommend import DIGITS, recommend
 from ..recommendations.similar import similar_items, similar_users
 from ..recommendations.to_file import recommend_to
-from .arguments import (
-    add_command,
-    add_dask,
-    add_saved,
-    add_seed,
-    add_table,
-    add_threads,
-    count,
-)
+from .arguments import DASK, MODEL, N_NEXT, SEED, TABLE, THREADS, OneOf, command, count, option
 from .choice import read_choice
-from .shared import (
-    executor_of,
-    progress_of,
-    say,
+from .shared import executor_of, progress_of, say
+
+
+@command(
+    "consensus",
+    "Print the consensus of a model. Each item with its rank, mean rank and interval, cluster "
+    "by cluster. Clusters are numbered from 0, as in Python; reports and figures start at 1.",
+    "model.pm",
+    MODEL,
+    option("--cluster", "one cluster only; the first is 0", int, metavar="N"),
+    option("--probability", "that an interval contains the rank (0.95)", float, 0.95),
+    *TABLE,
 )
-
-
-def add_consensus(adders: Any) -> None:
-    """The command `consensus`."""
-    parser = add_command(
-        adders,
-        "consensus",
-        consensus,
-        "Print the consensus of a model. Each item with its rank, mean rank and interval, cluster "
-        "by cluster. Clusters are numbered from 0, as in Python; reports and figures start at 1.",
-        "pseudomallows consensus model.pm",
-    )
-    add_saved(parser)
-    parser.add_argument("--cluster", type=int, metavar="N", help="one cluster only; the first is 0")
-    parser.add_argument(
-        "--probability", type=float, default=0.95, help="that an interval contains the rank (0.95)"
-    )
-    add_table(parser)
-
-
 def consensus(options: argparse.Namespace) -> int:
     """The consensus of each cluster, as a table."""
     posterior = load(options.model)
@@ -83,33 +63,33 @@ def _most_clicked(options: argparse.Namespace, fitted: PersonalFit) -> list[dict
     return fitted.most_clicked()
 
 
-def add_recommend(adders: Any) -> None:
-    """The command `recommend`."""
-    parser = add_command(
-        adders,
-        "recommend",
-        recommend_file,
-        "Recommend to each user the items most likely to come next. With probabilities; for users "
-        "of the model, or for new ones from their clicks.",
-        "pseudomallows recommend model.pm --k 10 --out recommendations.csv",
-    )
-    add_saved(parser)
-    parser.add_argument("--k", type=count, default=10, metavar="N", help="items for each user (10)")
-    chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--users", nargs="+", metavar="USER", help="some users only, by name")
-    chosen.add_argument(
-        "--clicks",
-        metavar="FILE",
-        help="clicks of new users (user, item); with a folder of Parquet parts, --out is one too",
-    )
-    rows = "one item a line, or rows of user,item"
-    parser.add_argument("--exclude", metavar="FILE", help=f"items not to show: {rows}")
-    parser.add_argument("--only", metavar="FILE", help=f"items to choose from: {rows}")
-    add_threads(parser)
-    add_dask(parser)
-    add_table(parser)
+ROWS = "one item a line, or rows of user,item"
 
 
+@command(
+    "recommend",
+    "Recommend to each user the items most likely to come next. With probabilities; for users "
+    "of the model, or for new ones from their clicks.",
+    "model.pm --k 10 --out recommendations.csv",
+    MODEL,
+    N_NEXT,
+    OneOf(
+        (
+            option("--users", "some users only, by name", nargs="+", metavar="USER"),
+            option(
+                "--clicks",
+                "clicks of new users (user, item); with a folder of Parquet parts, --out is one "
+                "too",
+                metavar="FILE",
+            ),
+        )
+    ),
+    option("--exclude", f"items not to show: {ROWS}", metavar="FILE"),
+    option("--only", f"items to choose from: {ROWS}", metavar="FILE"),
+    THREADS,
+    DASK,
+    *TABLE,
+)
 def recommend_file(options: argparse.Namespace) -> int:
     """Recommendations, as a table, or, for parts, as tables."""
     posterior = load(options.model)
@@ -148,113 +128,100 @@ def _recommend_to_some(options: argparse.Namespace, posterior: Fit, choice: dict
     known = {str(name): name for name in posterior.users.tolist()}
     users = [known.get(user, user) for user in options.users]
     threads = Threads(options.threads)
-    found = recommend(posterior, options.k, users=users, executor=threads, **choice)
-    columns = found.to_columns(DIGITS)
+    best = recommend(posterior, options.k, users=users, executor=threads, **choice)
+    columns = best.to_columns(DIGITS)
     write_table(columns, options.out, as_json=options.json, safe_csv=options.safe_csv)
     return 0
 
 
-def add_similar(adders: Any) -> None:
-    """The command `similar`."""
-    parser = add_command(
-        adders,
-        "similar",
-        similar,
-        "Find the items that are most like one, or the users who are. Needs a model with clusters, "
-        "or one of personal.",
-        'pseudomallows similar model.pm --item "item 07" --k 5',
-    )
-    add_saved(parser)
-    one = parser.add_mutually_exclusive_group(required=True)
-    one.add_argument("--item", help="items like this one")
-    one.add_argument("--user", help="users of the model like this one")
-    one.add_argument("--clicks", nargs="*", metavar="ITEM", help="users like someone who clicked")
-    parser.add_argument("--k", type=count, default=10, metavar="N", help="how many (10)")
-    add_table(parser)
-
-
+@command(
+    "similar",
+    "Find the items that are most like one, or the users who are. Needs a model with clusters, "
+    "or one of personal.",
+    'model.pm --item "item 07" --k 5',
+    MODEL,
+    OneOf(
+        (
+            option("--item", "items like this one"),
+            option("--user", "users of the model like this one"),
+            option("--clicks", "users like someone who clicked", nargs="*", metavar="ITEM"),
+        ),
+        required=True,
+    ),
+    option("--k", "how many (10)", count, 10),
+    *TABLE,
+)
 def similar(options: argparse.Namespace) -> int:
     """Items like one, or users like one, as a table."""
     check_table(options.out)
     posterior = load(options.model)
-    item_of, user_of = name_like(posterior.items), name_like(posterior.users)
     if options.item is not None:
-        found = similar_items(posterior, item_of(options.item), options.k)
+        item = name_like(posterior.items)(options.item)
+        alike = similar_items(posterior, item, options.k)
     else:
-        clicks = None if options.clicks is None else [item_of(name) for name in options.clicks]
-        user = None if options.user is None else user_of(options.user)
-        found = similar_users(posterior, user, options.k, clicks=clicks)
-    _show(found.to_columns(DIGITS), options)
+        user, clicks = _user_and_clicks(options, posterior)
+        alike = similar_users(posterior, user, options.k, clicks=clicks)
+    _show(alike.to_columns(DIGITS), options)
     return 0
 
 
-def add_explain(adders: Any) -> None:
-    """The command `explain`."""
-    parser = add_command(
-        adders,
-        "explain",
-        explain_item,
-        "Say what speaks for an item: which clicks, or which clusters, and how much. The amounts "
-        "add up to the item's score (personal) or to its probability.",
-        'pseudomallows explain model.pm --item "item 07" --clicks "item 03" "item 11"',
-    )
-    add_saved(parser)
-    parser.add_argument("--item", required=True, help="the item")
-    one = parser.add_mutually_exclusive_group(required=True)
-    one.add_argument("--user", help="a user of the model")
-    one.add_argument("--clicks", nargs="*", metavar="ITEM", help="what a new user clicked")
-    parser.add_argument(
-        "--k",
-        type=count,
-        default=10,
-        metavar="N",
-        help="how many next items the probability is about (10)",
-    )
-    add_table(parser)
-
-
+@command(
+    "explain",
+    "Say what speaks for an item: which clicks, or which clusters, and how much. The amounts "
+    "add up to the item's score (personal) or to its probability.",
+    'model.pm --item "item 07" --clicks "item 03" "item 11"',
+    MODEL,
+    option("--item", "the item", required=True),
+    OneOf(
+        (
+            option("--user", "a user of the model"),
+            option("--clicks", "what a new user clicked", nargs="*", metavar="ITEM"),
+        ),
+        required=True,
+    ),
+    option("--k", "how many next items the probability is about (10)", count, 10),
+    *TABLE,
+)
 def explain_item(options: argparse.Namespace) -> int:
     """What speaks for an item, as a table; and in words."""
     check_table(options.out)
     posterior = load(options.model)
-    item_of, user_of = name_like(posterior.items), name_like(posterior.users)
-    clicks = None if options.clicks is None else [item_of(name) for name in options.clicks]
-    user = None if options.user is None else user_of(options.user)
-    found = explain(posterior, user, item_of(options.item), clicks=clicks, k=options.k)
-    say(options, str(found))
-    _show(found.to_columns(DIGITS), options)
+    user, clicks = _user_and_clicks(options, posterior)
+    item = name_like(posterior.items)(options.item)
+    explanation = explain(posterior, user, item, clicks=clicks, k=options.k)
+    say(options, str(explanation))
+    _show(explanation.to_columns(DIGITS), options)
     return 0
 
 
-def add_pairs(adders: Any) -> None:
-    """The command `pairs`."""
-    parser = add_command(
-        adders,
-        "pairs",
-        pairs_to_compare,
-        "Say which pairs of items to compare next. Those whose answer would tell most about the "
-        "consensus, with the probability of each answer and what it tells, in bits.",
-        "pseudomallows pairs model.pm --n 10",
-    )
-    add_saved(parser)
-    parser.add_argument("--n", type=count, default=10, metavar="N", help="how many pairs (10)")
-    parser.add_argument("--user", help="about a user whose latent rankings the model keeps")
-    parser.add_argument(
-        "--cluster", type=int, default=0, metavar="N", help="whose consensus; the first is 0 (0)"
-    )
-    add_seed(parser)
-    add_table(parser)
+def _user_and_clicks(options: argparse.Namespace, posterior: Fit) -> tuple[Any, list[Any] | None]:
+    """The user or the clicks that were named; names that look like numbers may be some."""
+    item_of, user_of = name_like(posterior.items), name_like(posterior.users)
+    clicks = None if options.clicks is None else [item_of(name) for name in options.clicks]
+    return (None if options.user is None else user_of(options.user)), clicks
 
 
+@command(
+    "pairs",
+    "Say which pairs of items to compare next. Those whose answer would tell most about the "
+    "consensus, with the probability of each answer and what it tells, in bits.",
+    "model.pm --n 10",
+    MODEL,
+    option("--n", "how many pairs (10)", count, 10),
+    option("--user", "about a user whose latent rankings the model keeps"),
+    option("--cluster", "whose consensus; the first is 0 (0)", int, 0, metavar="N"),
+    SEED,
+    *TABLE,
+)
 def pairs_to_compare(options: argparse.Namespace) -> int:
     """Pairs whose comparison would tell most, as a table."""
     check_table(options.out)
     posterior = load(options.model)
     user = None if options.user is None else name_like(posterior.users)(options.user)
-    found = next_pairs(posterior, user, options.n, cluster=options.cluster, rng=options.seed)
+    pairs = next_pairs(posterior, user, options.n, cluster=options.cluster, rng=options.seed)
+    rows = pairs.rows()
     columns = {
         name: [round(row[name], 4) if isinstance(row[name], float) else row[name] for row in rows]
-        for rows in [found.rows()]
         for name in rows[0]
     }
     _show(columns, options)

@@ -9,11 +9,10 @@ from typing import Any
 from ..files.later import name_like
 from ..posteriors.personal import Fit
 
-Choice = list[Any] | dict[Any, list[Any]] | None
 ITEM, USER_ITEM = "item", ["user", "item"]  # headers, which may be left out
 
 
-def read_choice(path: str | None, posterior: Fit) -> Choice:
+def read_choice(path: str | None, posterior: Fit) -> list[Any] | dict[Any, list[Any]] | None:
     """The items of a file, or those of each user; None without a file.
 
     A line that is an item of the model is one, whatever commas it has; the first line decides.
@@ -27,7 +26,7 @@ def read_choice(path: str | None, posterior: Fit) -> Choice:
     if not lines or _is_item(lines[0], item_of, items) or len(_cells(lines[0])) == 1:
         has_header = bool(lines) and lines[0].strip() == ITEM and ITEM not in items
         return [_item(line, item_of, items) for line in lines[has_header:]]
-    found: dict[Any, list[Any]] = {}
+    items_of: dict[Any, list[Any]] = {}
     for number, line in enumerate(lines, 1):
         cells = _cells(line)
         if number == 1 and [cell.lower() for cell in cells] == USER_ITEM:
@@ -36,8 +35,8 @@ def read_choice(path: str | None, posterior: Fit) -> Choice:
             raise ValueError(
                 f"{path}, line {number}: wanted one item a line, or user,item, got {line[:80]!r}"
             )
-        found.setdefault(user_of(cells[0]), []).append(item_of(cells[1]))
-    return found
+        items_of.setdefault(user_of(cells[0]), []).append(item_of(cells[1]))
+    return items_of
 
 
 def _cells(line: str) -> list[str]:

@@ -8,20 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from ..distributions import datasets
-from ..evaluation.evaluate import evaluate
-from ..evaluation.result import Evaluation
+from ..evaluation import Evaluation, evaluate
 from ..files.atomic import make_folder
 from ..files.write import write_table
 from ..inference.fit import fit
 from ..posteriors.personal import Fit
-from ..preferences import Clicks
 from ..recommendations.recommend import DIGITS, recommend
 from ..show.examples import make_examples
 from ..show.report import report
-from .arguments import (
-    add_command,
-    add_seed,
-)
+from .arguments import command, option, seed
 from .prepare import start_part
 from .shared import check_report, progress_of, say
 
@@ -31,20 +26,14 @@ MIN_PURCHASES = 13  # so that some are left to learn from
 MAX_NAMED = 3  # purchases of the customer in the example
 
 
-def add_demo(adders: Any) -> None:
-    """The command `demo`."""
-    parser = add_command(
-        adders,
-        "demo",
-        demo,
-        "Learn from real purchases what each customer wants next. Writes a model, recommendations "
-        "and a report, and says how many hidden purchases were found again.",
-        "pseudomallows demo --out demo --seed 1",
-    )
-    parser.add_argument("--out", default="demo", metavar="FOLDER", help="where to write (demo)")
-    add_seed(parser, default=1)
-
-
+@command(
+    "demo",
+    "Learn from real purchases what each customer wants next. Writes a model, recommendations "
+    "and a report, and says how many hidden purchases were found again.",
+    "--out demo --seed 1",
+    option("--out", "where to write (demo)", default="demo", metavar="FOLDER"),
+    option("--seed", "the same seed gives the same result (1)", seed, 1),
+)
 def demo(options: argparse.Namespace) -> int:
     """Learn from the shipped purchases, judge by hidden ones, write everything a user would."""
     started = time.perf_counter()
@@ -59,9 +48,10 @@ def demo(options: argparse.Namespace) -> int:
     )
     say(options, "Learning what each customer wants; the first time, kernels are compiled.")
     with _compile_beside():
-        posterior = _fit(prefs, options)
+        shown: Any = {"rng": options.seed, "progress": progress_of(options)}
+        posterior = fit(prefs, METHOD, **shown)
         say(options, f"Learning again without the last {N_HIDDEN} purchases of each customer.")
-        result = _evaluate(prefs, options)
+        result = evaluate(prefs, N_HIDDEN, 10, METHOD, **shown)
     _print_learnt(posterior)
     _print_accuracy(result)
     _print_calibration(result)
@@ -82,15 +72,6 @@ def _compile_beside() -> Iterator[None]:
         beside.communicate()
 
 
-def _fit(prefs: Clicks, options: argparse.Namespace) -> Fit:
-    return fit(prefs, METHOD, rng=options.seed, progress=progress_of(options))
-
-
-def _evaluate(prefs: Clicks, options: argparse.Namespace) -> Evaluation:
-    progress = progress_of(options)
-    return evaluate(prefs, N_HIDDEN, 10, METHOD, rng=options.seed, progress=progress)
-
-
 def _print_learnt(posterior: Fit) -> None:
     from ..show.page import readable  # Jinja2 is optional
 
@@ -99,9 +80,9 @@ def _print_learnt(posterior: Fit) -> None:
     bought = [readable(name) for name in example["clicked"][:MAX_NAMED]]
     n_more = len(example["clicked"]) - len(bought) + example["n_more"]
     print(f"customer {example['user']} bought {', '.join(bought)} and {n_more} more. Next:")
-    for item, chance, reasons in example["next"]:
+    for item, probability, reasons in example["next"]:
         why = f"  because of {' and '.join(map(readable, reasons))}" if reasons else ""
-        print(f"  {chance:>4.0%}  {readable(item)}{why}")
+        print(f"  {probability:>4.0%}  {readable(item)}{why}")
 
 
 def _print_accuracy(result: Evaluation) -> None:
@@ -113,11 +94,10 @@ def _print_accuracy(result: Evaluation) -> None:
 
 
 def _print_calibration(result: Evaluation) -> None:
-    table, verdict = result.calibration, result.verdict
+    verdict, row = result.verdict, "  stated {stated:>4.0%}   observed {observed:>4.0%}   "
     print("\nHow sure: stated probabilities against what was observed.")
-    rows: list[Any] = list(zip(table.stated, table.observed, table.counts, strict=True))
-    for stated, observed, count in rows:
-        print(f"  stated {stated:>4.0%}   observed {observed:>4.0%}   ({count:,} recommendations)")
+    for figures in result.calibration.rows():
+        print((row + "({count:,} recommendations)").format(**figures))
     print(f"Can it be trusted? {verdict.answer}: {verdict.words}")
 
 

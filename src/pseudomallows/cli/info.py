@@ -14,36 +14,27 @@ from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
 from ..posteriors.save import load
 from ..preferences.splits import time_in_words
-from .arguments import (
-    add_command,
-    add_reading,
-)
+from .arguments import JSON, READING, command, option
 from .shared import layout_of
 
 
-def add_info(adders: Any) -> None:
-    """The command `info`."""
-    parser = add_command(
-        adders,
-        "info",
-        info,
-        "Tell what a file holds: a model, rankings, clicks or comparisons.",
-        "pseudomallows info clicks.csv",
-    )
-    parser.add_argument("file", metavar="FILE", help="a saved model, or data")
-    parser.add_argument("--kind", choices=KINDS, help="kind of the data")
-    add_reading(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
+@command(
+    "info",
+    "Tell what a file holds: a model, rankings, clicks or comparisons.",
+    "clicks.csv",
+    option("file", "a saved model, or data", metavar="FILE"),
+    option("--kind", "kind of the data", choices=KINDS),
+    *READING,
+    JSON,
+)
 def info(options: argparse.Namespace) -> int:
     """What a file holds, in a few lines."""
-    found = _about(options)
+    facts = _about(options)
     if options.json:
-        print(as_text(found))
+        print(as_text(facts))
     else:
-        width = max(map(len, found))
-        for name, value in found.items():
+        width = max(map(len, facts))
+        for name, value in facts.items():
             print(f"{name:<{width}}  {value}")
     return 0
 
@@ -67,21 +58,21 @@ def _glimpse_of_rankings(prefs: Any) -> dict[str, str]:
 
 def _glimpse_of_clicks(prefs: Any) -> dict[str, str]:
     """The item with the most clicks, to see that the file was understood."""
-    found = {"most clicked": str(prefs.items[prefs.item_counts().argmax()])}
+    glimpse = {"most clicked": str(prefs.items[prefs.item_counts().argmax()])}
     if prefs.times is not None:
         known = prefs.times[~np.isnan(prefs.times)]
-        found["times"] = f"{time_in_words(known.min())} to {time_in_words(known.max())}"
-    return found
+        glimpse["times"] = f"{time_in_words(known.min())} to {time_in_words(known.max())}"
+    return glimpse
 
 
 def _glimpse_of_pairs(prefs: Any) -> dict[str, str]:
     """The item with the most wins and a contradiction, to see that the file was understood."""
     wins = np.bincount(prefs.better, prefs.counts * prefs.weights[prefs.owners()], prefs.n_items)
-    found = {"most preferred": str(prefs.items[wins.argmax()])}
+    glimpse = {"most preferred": str(prefs.items[wins.argmax()])}
     for user, cycle in prefs.contradictions(1):
         shown = " over ".join(str(name) for name in [*cycle, cycle[0]][:5])
-        found["a contradiction"] = f"{user}: {shown}{', ...' if len(cycle) > 4 else ''}"
-    return found
+        glimpse["a contradiction"] = f"{user}: {shown}{', ...' if len(cycle) > 4 else ''}"
+    return glimpse
 
 
 GLIMPSES = {  # by kind; no file holds several

@@ -17,87 +17,51 @@ from ..posteriors.names import ERROR_MODELS
 from ..posteriors.save import load
 from ..preferences import Clicks
 from .arguments import (
-    add_command,
-    add_dask,
-    add_data,
-    add_distance,
-    add_method_words,
-    add_model,
-    add_reading,
-    add_saved,
-    add_seed,
-    add_threads,
+    DASK,
+    DATA,
+    FITTING,
+    MODEL,
+    READING,
+    SEED,
+    TABLE_OUT,
+    THREADS,
+    command,
     count,
+    distance,
+    method_words,
+    option,
 )
-from .shared import (
-    check_out,
-    clicks_for,
-    executor_of,
-    progress_of,
-    read_clicks,
-    read_data,
-    say,
+from .shared import check_out, clicks_for, executor_of, progress_of, read_clicks, read_data, say
+
+
+@command(
+    "simulate",
+    "Simulate users around a consensus, or several. Clicks come out long (user, item), "
+    "rankings wide (one column an item).",
+    "clicks --users 500 --items 50 --alpha 5 --out clicks.csv --seed 1",
+    option("what", "what the users show", choices=("clicks", "rankings")),
+    option("--users", "how many users (500)", count, 500),
+    option("--items", "how many items (50)", count, 50),
+    option("--alpha", "how closely users follow their consensus (5)", float, 5.0),
+    option("--clusters", "how many (1)", count, 1),
+    option("--mean-clicks", "clicks per user, on average (5)", float, 5.0, metavar="N"),
+    option("--top", "for rankings: show the first N ranks", count),
+    distance("footrule"),
+    option("--truth", "write the full rankings too", metavar="FILE"),
+    TABLE_OUT,
+    SEED,
 )
-
-
-def add_simulate(adders: Any) -> None:
-    """The command `simulate`."""
-    parser = add_command(
-        adders,
-        "simulate",
-        simulate,
-        "Simulate users around a consensus, or several. Clicks come out long (user, item), "
-        "rankings wide (one column an item).",
-        "pseudomallows simulate clicks --users 500 --items 50 --alpha 5 --out clicks.csv --seed 1",
-    )
-    parser.add_argument("what", choices=("clicks", "rankings"), help="what the users show")
-    parser.add_argument(
-        "--users", type=count, default=500, metavar="N", help="how many users (500)"
-    )
-    parser.add_argument("--items", type=count, default=50, metavar="N", help="how many items (50)")
-    parser.add_argument(
-        "--alpha", type=float, default=5.0, help="how closely users follow their consensus (5)"
-    )
-    parser.add_argument("--clusters", type=count, default=1, metavar="N", help="how many (1)")
-    parser.add_argument(
-        "--mean-clicks",
-        type=float,
-        default=5.0,
-        metavar="N",
-        help="clicks per user, on average (5)",
-    )
-    parser.add_argument(
-        "--top", type=count, metavar="N", help="for rankings: show the first N ranks"
-    )
-    add_distance(parser)
-    parser.add_argument("--truth", metavar="FILE", help="write the full rankings too")
-    parser.add_argument("--out", default="-", metavar="FILE", help="where to write (-)")
-    add_seed(parser)
-
-
 def simulate(options: argparse.Namespace) -> int:
     """Simulated users, as a file."""
     for path in (options.out, options.truth or "-"):
         check_table(path)
     alpha = [options.alpha] * options.clusters
+    size = options.users, options.items, alpha
+    law: dict[str, Any] = {"distance": options.distance, "rng": options.seed}
     if options.what == "clicks":
-        data = simulate_clicks(
-            options.users,
-            options.items,
-            alpha,
-            options.mean_clicks,
-            distance=options.distance,
-            rng=options.seed,
-        )
+        data = simulate_clicks(*size, options.mean_clicks, **law)
     else:
-        data = simulate_rankings(
-            options.users,
-            options.items,
-            alpha,
-            top=options.top,
-            distance=options.distance,
-            rng=options.seed,
-        )
+        data = simulate_rankings(*size, top=options.top, **law)
     width, height = (len(str(n)) for n in (options.items, options.users))
     items = [f"item {place + 1:0{width}}" for place in range(options.items)]
     users = [f"user {place + 1:0{height}}" for place in range(options.users)]
@@ -111,8 +75,7 @@ def simulate(options: argparse.Namespace) -> int:
 
 def _long(prefs: Clicks) -> dict[str, Any]:
     """One row a click."""
-    owners = np.repeat(np.arange(prefs.n_users), prefs.n_clicks)
-    return {"user": prefs.users[owners], "item": prefs.items[prefs.codes]}
+    return {"user": prefs.users[prefs.owners], "item": prefs.items[prefs.codes]}
 
 
 def _wide(users: list[str], items: list[str], rankings: Any) -> dict[str, Any]:
@@ -124,21 +87,14 @@ def _wide(users: list[str], items: list[str], rankings: Any) -> dict[str, Any]:
     return {"user": users} | columns
 
 
-def add_split(adders: Any) -> None:
-    """The command `split`."""
-    parser = add_command(
-        adders,
-        "split",
-        split_file,
-        "Cut a click log into Parquet files, by users. For Dask workers, which read them "
-        "themselves.",
-        "pseudomallows split clicks.csv --out parts --parts 8",
-    )
-    parser.add_argument("--out", required=True, metavar="FOLDER", help="where to write")
-    parser.add_argument("--parts", type=count, default=8, metavar="N", help="how many (8)")
-    add_data(parser)
-
-
+@command(
+    "split",
+    "Cut a click log into Parquet files, by users. For Dask workers, which read them themselves.",
+    "clicks.csv --out parts --parts 8",
+    option("--out", "where to write", required=True, metavar="FOLDER"),
+    option("--parts", "how many (8)", count, 8),
+    *DATA,
+)
 def split_file(options: argparse.Namespace) -> int:
     """Clicks in parts."""
     prefs = read_clicks(options, "split")
@@ -147,33 +103,27 @@ def split_file(options: argparse.Namespace) -> int:
     return 0
 
 
-def add_fit(adders: Any) -> None:
-    """The command `fit`."""
-    parser = add_command(
-        adders,
-        "fit",
-        fit_file,
-        "Learn a consensus, or several, from a file of rankings or clicks. Saves a model.",
-        "pseudomallows fit clicks.csv --out model.pm --clusters 3 --seed 1",
-    )
-    parser.add_argument("--out", required=True, metavar="MODEL", help="where to save the model")
-    add_data(parser)
-    add_model(parser)
-    add_distance(parser, None)
-    parser.add_argument(
+@command(
+    "fit",
+    "Learn a consensus, or several, from a file of rankings or clicks. Saves a model.",
+    "clicks.csv --out model.pm --clusters 3 --seed 1",
+    option("--out", "where to save the model", required=True, metavar="MODEL"),
+    *DATA,
+    *FITTING,
+    distance("footrule; of votes, one comparison a person, kendall", None),
+    option(
         "--errors",
+        "of comparisons: none, or some are wrong (bernoulli if users contradict themselves)",
         choices=ERROR_MODELS,
-        help="of comparisons: none, or some are wrong (bernoulli if users contradict themselves)",
-    )
-    parser.add_argument(
+    ),
+    option(
         "--checkpoint",
+        "save the fit there regularly, and continue from it; needs --seed",
         metavar="FILE",
-        help="save the fit there regularly, and continue from it; needs --seed",
-    )
-    add_dask(parser)
-    add_method_words(parser)
-
-
+    ),
+    DASK,
+    groups=method_words(),
+)
 def fit_file(options: argparse.Namespace) -> int:
     """Fit a file and save the model."""
     check_out(options.out, options.file)
@@ -204,30 +154,19 @@ def fit_file(options: argparse.Namespace) -> int:
     return 0
 
 
-def add_update(adders: Any) -> None:
-    """The command `update`."""
-    parser = add_command(
-        adders,
-        "update",
-        update_file,
-        "Add clicks to a model, of new users or of the same ones. The chains of mcmc and matched "
-        "continue where they stopped; other models of clicks are fitted again. Saves a new model.",
-        "pseudomallows update model.pm later.csv --out newer.pm --seed 2",
-    )
-    add_saved(parser)
-    parser.add_argument("file", metavar="FILE", help="more clicks, - for standard input")
-    add_reading(parser)
-    parser.add_argument("--out", required=True, metavar="MODEL", help="where to save the new model")
-    parser.add_argument(
-        "--draws",
-        type=count,
-        metavar="N",
-        help="draws of a chain (as many as before; of clusters 100 in all)",
-    )
-    add_seed(parser)
-    add_threads(parser)
-
-
+@command(
+    "update",
+    "Add clicks to a model, of new users or of the same ones. The chains of mcmc and matched "
+    "continue where they stopped; other models of clicks are fitted again. Saves a new model.",
+    "model.pm later.csv --out newer.pm --seed 2",
+    MODEL,
+    option("file", "more clicks, - for standard input", metavar="FILE"),
+    *READING,
+    option("--out", "where to save the new model", required=True, metavar="MODEL"),
+    option("--draws", "draws of a chain (as many as before; of clusters 100 in all)", count),
+    SEED,
+    THREADS,
+)
 def update_file(options: argparse.Namespace) -> int:
     """Add the clicks of a file to a model, and save the new one."""
     check_out(options.out, options.file)
@@ -248,35 +187,29 @@ def update_file(options: argparse.Namespace) -> int:
     return 0
 
 
-def add_distances(adders: Any) -> None:
-    """The command `distances`."""
-    parser = add_command(
-        adders,
-        "distances",
-        compare_distances,
-        "Compare distances: which one describes unseen users best? Writes a table.",
-        "pseudomallows distances clicks.csv --seed 1",
-    )
-    add_data(parser)
-    parser.add_argument("--out", default="-", metavar="FILE", help="where to write (-)")
-    add_seed(parser)
-
-
+@command(
+    "distances",
+    "Compare distances: which one describes unseen users best? Writes a table.",
+    "clicks.csv --seed 1",
+    *DATA,
+    TABLE_OUT,
+    SEED,
+)
 def compare_distances(options: argparse.Namespace) -> int:
     """Which distance describes unseen users best, as a table, the best first."""
     check_table(options.out)
     prefs = read_data(options)
-    found = choose_distance(prefs, rng=options.seed, progress=progress_of(options))
-    order = np.argsort(-found.means, kind="stable")
-    means, errors = found.means[order].round(4), found.errors[order].round(4)
+    choice = choose_distance(prefs, rng=options.seed, progress=progress_of(options))
+    order = np.argsort(-choice.means, kind="stable")
+    means, is_exact = choice.means[order].round(4), np.isinf(choice.effective_sizes[order])
     table = {
-        "distance": [found.distances[place] for place in order],
+        "distance": [choice.distances[number] for number in order],
         "log_likelihood": means.tolist(),
         "behind_best": (means[0] - means).round(4).tolist(),
-        "standard_error": errors.tolist(),
-        "is_exact": ["yes" if np.isinf(found.effective_sizes[place]) else "no" for place in order],
+        "standard_error": choice.errors[order].round(4).tolist(),
+        "is_exact": np.where(is_exact, "yes", "no").tolist(),
     }
     write_table(table, options.out)
-    rivals = f"; nearly as good: {', '.join(found.rivals)}" if found.rivals else ""
-    say(options, f"{found.chosen} describes unseen users best{rivals}")
+    rivals = f"; nearly as good: {', '.join(choice.rivals)}" if choice.rivals else ""
+    say(options, f"{choice.chosen} describes unseen users best{rivals}")
     return 0

@@ -13,14 +13,14 @@ from .._start import stop
 from .._version import __version__
 from ..engines.executors import WorkersError
 from ..engines.progress import compiling_said
-from .arguments import add_command
-from .asking import add_consensus, add_explain, add_pairs, add_recommend, add_similar
-from .demo import add_demo
-from .info import add_info
-from .judging import add_check, add_evaluate, add_report
-from .learning import add_distances, add_fit, add_simulate, add_split, add_update
-from .prepare import add_prepare
-from .serving import add_serve
+from .arguments import command, option
+from .asking import consensus, explain_item, pairs_to_compare, recommend_file, similar
+from .demo import demo
+from .info import info
+from .judging import check_file, evaluate_file, report_file
+from .learning import compare_distances, fit_file, simulate, split_file, update_file
+from .prepare import prepare
+from .serving import serve_model
 
 FILES_AND_CODES = """\
 Files: comma-, semicolon- or tab-separated values (also .gz), Parquet, PrefLib, NumPy; "-" is
@@ -81,28 +81,19 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pseudomallows {__version__}")
     adders = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (add_demo, add_prepare, add_simulate, add_split, add_fit, add_update, add_consensus):
-        add(adders)
-    for add in (add_recommend, add_similar, add_explain, add_pairs, add_evaluate, add_check):
-        add(adders)
-    for add in (add_distances, add_report, add_info, add_serve, add_completion):
-        add(adders)
+    for each in COMMANDS:
+        each.add_to(adders)
     return parser
 
 
-def add_completion(adders: Any) -> None:
-    """The command `completion`."""
-    parser = add_command(
-        adders,
-        "completion",
-        _print_completion,
-        "Print a script that completes this command in your shell. Needs shtab.",
-        "pseudomallows completion bash",
-    )
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
-
-
-def _print_completion(options: argparse.Namespace) -> int:
+@command(
+    "completion",
+    "Print a script that completes this command in your shell. Needs shtab.",
+    "bash",
+    option("shell", None, choices=("bash", "zsh", "tcsh")),
+)
+def completion(options: argparse.Namespace) -> int:
+    """A script for the shell."""
     try:
         import shtab
     except ModuleNotFoundError:  # pragma: no cover
@@ -111,3 +102,10 @@ def _print_completion(options: argparse.Namespace) -> int:
         ) from None
     print(shtab.complete(make_parser(), options.shell))
     return 0
+
+
+COMMANDS = (  # in the order of the help
+    *(demo, prepare, simulate, split_file, fit_file, update_file),
+    *(consensus, recommend_file, similar, explain_item, pairs_to_compare),
+    *(evaluate_file, check_file, compare_distances, report_file, info, serve_model, completion),
+)

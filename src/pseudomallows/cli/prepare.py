@@ -20,10 +20,7 @@ from ..inference.fit import fit
 from ..preferences import Clicks, Preferences
 from ..recommendations.next_pairs import next_pairs
 from ..recommendations.recommend import recommend
-from .arguments import (
-    add_command,
-    add_threads,
-)
+from .arguments import THREADS, command
 from .shared import say
 
 SHORT: dict[str, Any] = {"n_draws": 4, "rng": 1}
@@ -139,19 +136,13 @@ def start_part(name: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=silence, stderr=subprocess.PIPE, text=True)
 
 
-def add_prepare(adders: Any) -> None:
-    """The command `prepare`."""
-    parser = add_command(
-        adders,
-        "prepare",
-        prepare,
-        "Compile all kernels, once for this installation, so that nothing waits for it later. "
-        "They are kept beside the package, or in the folder NUMBA_CACHE_DIR names.",
-        "pseudomallows prepare",
-    )
-    add_threads(parser)
-
-
+@command(
+    "prepare",
+    "Compile all kernels, once for this installation, so that nothing waits for it later. "
+    "They are kept beside the package, or in the folder NUMBA_CACHE_DIR names.",
+    "",
+    THREADS,
+)
 def prepare(options: argparse.Namespace) -> int:
     """Compile all parts, as many at a time as there are cores."""
     started, n_failed = time.perf_counter(), 0

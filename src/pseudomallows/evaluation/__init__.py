@@ -2,7 +2,7 @@
 
 from .check import Check, check
 from .evaluate import evaluate
-from .result import Calibration, Evaluation, Figure, Judged, Scores
+from .figures import Calibration, Evaluation, Figure, Judged, Scores
 
 __all__ = [
     "Calibration",

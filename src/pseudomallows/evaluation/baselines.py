@@ -1,5 +1,7 @@
 """What a fit is compared with: the most clicked items, and EASE, the regression of Steck (2019)."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,8 +14,8 @@ from ..preferences.splits import hide_random
 from ..rankings import orderings_of, rank_randomly
 
 MOST_ITEMS = DENSE_ITEMS  # whose products EASE inverts
-RIDGES = (0.1, 0.3, 1.0, 3.0)  # in units of the mean number of clicks of an item
-MOST_USERS, N_SPLITS = 5_000, 3  # by whom the ridge is chosen
+RIDGES = (0.1, 0.3, 1.0, 3.0)  # in units of the mean number of clicks of an item; threes around 1
+MOST_USERS, N_SPLITS = 5_000, 3  # by whom the ridge is chosen: hits of 15,000 clicks, +-0.4 points
 
 
 def most_clicked(
@@ -74,3 +76,12 @@ def _best(seen: Clicks, weights: NDArray[np.float64], k: int) -> NDArray[np.int6
         is_new = np.isfinite(np.take_along_axis(scores, top, axis=1))
         items[rows] = np.where(is_new, top, -1)
     return items
+
+
+# By name, as they are reported: from the clicks seen by those who are judged and by all, the number
+# of items and the source of randomness to the items, or to None where there are too many.
+Baseline = Callable[[Clicks, Clicks, int, np.random.Generator], NDArray[np.int64] | None]
+BASELINES: dict[str, Baseline] = {
+    "popularity": lambda seen, shown, k, rng: most_clicked(seen, shown.item_counts(), k, rng),
+    "EASE": ease,
+}

@@ -13,26 +13,26 @@ from ..preferences import Clicks
 from ..preferences.held_out import later_clicks
 from ..rankings import check_count
 from ..recommendations.recommend import recommend
-from .figures import calibrate, hits_of
-from .result import Calibration
+from .figures import Calibration, calibrate, hits_of
 
-LARGEST_WINDOW = 30  # later clicks of a user that are looked at
-LEAST_USERS = 30  # to say anything
+LARGEST_WINDOW = 30  # later clicks of a user that are looked at: no correction is learnt beyond
+LEAST_USERS = 30  # to say anything: the usual least number for a normal interval of a mean
 TOLERANCE = 0.01  # an error of the mean that nobody minds, of probabilities of 0.2 or more
 RELATIVE_FROM = 0.2  # below, tolerances shrink in proportion: 5 % of the mean, 25 % in a bin
 NORMAL_95 = 1.96
-BIN_TOLERANCE, N_ERRORS, LEAST_SHARE = 0.05, 4, 0.02  # of a bin, to be clearly wrong
+BIN_TOLERANCE, N_ERRORS, LEAST_SHARE = 0.05, 4, 0.02  # of a bin, to be clearly wrong: ten bins
+# are looked at, of dependent recommendations, so four standard errors and not two
 SCATTER = np.uint64(0x9E3779B97F4A7C15)  # times this, modulo 2**64, neighbours are far apart
 
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """Whether stated probabilities have come true.
+    """Whether stated probabilities agree with what was observed.
 
     Attributes
     ----------
     stated, observed : float
-        The mean probability of the recommendations, and the share that came true.
+        The mean probability of the recommendations, and the share observed.
     error : float
         Standard error of observed minus stated, over users.
     n_users, n_recommendations : int
@@ -57,8 +57,6 @@ class Check:
     def figures(self) -> dict[str, Any]:
         """Everything, ready for JSON; the interval of one user alone is not known."""
         low, high = self.interval if self.n_users > 1 else (None, None)
-        names, bins = ("stated", "observed", "count"), self.calibration
-        columns = bins.stated.tolist(), bins.observed.tolist(), bins.counts.tolist()
         return {
             "stated": self.stated,
             "observed": self.observed,
@@ -68,7 +66,7 @@ class Check:
             "n_recommendations": self.n_recommendations,
             "answer": self.answer,
             "words": str(self),
-            "bins": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
+            "bins": self.calibration.rows(),
         }
 
     @property
@@ -167,53 +165,48 @@ def check(
     for window in np.unique(windows[windows > 0])[::-1].tolist():  # one warning, of the largest
         rows = np.flatnonzero(windows == window)
         names = clicks.users[rows].tolist()
-        found = recommend(posterior, k, users=names, window=window, executor=executor)
+        best = recommend(posterior, k, users=names, window=window, executor=executor)
         share = window / new.n_clicks[rows]
-        stated.append(np.where(found.items >= 0, found.probabilities, np.nan))
-        observed.append(hits_of(found.items, new.take(rows)) * share[:, None])
+        stated.append(np.where(best.items >= 0, best.probabilities, np.nan))
+        observed.append(hits_of(best.items, new.take(rows)) * share[:, None])
     return _compare(np.concatenate(stated), np.concatenate(observed), n_bins)
 
 
 def _new_clicks(clicks: Clicks, later: Any) -> Clicks:
     """What is new of users who are known."""
-    given = later_clicks(read_later(later, clicks), clicks, "later").clicks
-    cells = given.owners * clicks.n_items + given.codes
+    known = later_clicks(read_later(later, clicks), clicks, "later").clicks
+    cells = known.owners * clicks.n_items + known.codes
     is_new = ~np.isin(cells, clicks.owners * clicks.n_items + clicks.codes)
-    is_new &= (clicks.n_clicks > 0)[given.owners]
+    is_new &= (clicks.n_clicks > 0)[known.owners]
     if not is_new.any():
         raise ValueError(
             "later has no new click of a user of the fit: give clicks that came after those"
         )
-    return _first_clicks(given.choose(is_new))
+    return _first_clicks(known.choose(is_new))
 
 
 def _first_clicks(new: Clicks) -> Clicks:
-    """At most so many of each user, the first in time, by chance those of one time; all, if there
+    """At most so many of each user, the first in time, at random those of one time; all, if there
     are no times."""
     if new.times is None:
         return new
     cells = new.owners * new.n_items + new.codes
-    chance = cells.astype(np.uint64) * SCATTER
-    order = np.lexsort((chance, new.times, new.owners))
+    shuffled = cells.astype(np.uint64) * SCATTER
+    order = np.lexsort((shuffled, new.times, new.owners))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order)) - new.starts[new.owners]
     return new.choose(place < LARGEST_WINDOW)
 
 
 def _compare(stated: NDArray[np.float64], observed: NDArray[np.float64], n_bins: int) -> Check:
-    given = ~np.isnan(stated)
-    gaps = np.where(given, observed - stated, 0.0).sum(axis=1)
-    n_given, n_users = int(given.sum()), len(gaps)
-    mean = gaps.sum() / n_given
-    apart = gaps - mean * given.sum(axis=1)  # a ratio of sums over users
+    """The means, and the standard error of their difference: a ratio of sums over users."""
+    is_item = ~np.isnan(stated)
+    gaps = np.where(is_item, observed - stated, 0.0).sum(axis=1)
+    n_items, n_users = int(is_item.sum()), len(gaps)
+    apart = gaps - gaps.sum() / n_items * is_item.sum(axis=1)
     error = float("nan")
     if n_users > 1:
-        error = float(np.sqrt((apart**2).sum() * n_users / (n_users - 1)) / n_given)
-    return Check(
-        float(stated[given].mean()),
-        float(observed[given].mean()),
-        error,
-        n_users,
-        n_given,
-        calibrate(stated[given], observed[given], n_bins),
-    )
+        error = float(np.sqrt((apart**2).sum() * n_users / (n_users - 1)) / n_items)
+    stated, observed = stated[is_item], observed[is_item]
+    bins = calibrate(stated, observed, n_bins)
+    return Check(float(stated.mean()), float(observed.mean()), error, n_users, n_items, bins)

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..engines.executors import Executor, check_local
+from ..files.later import read_later
 from ..inference.fit import fit
 from ..inference.methods.auto import Asked, choose_method
 from ..inference.personal.next_clicks import usual_calibration
-from ..posteriors.personal import Fit
+from ..inference.reproduce import fit_options
+from ..posteriors.personal import Fit, PersonalFit
 from ..preferences import Clicks, check_clicks
-from ..rankings import as_rng, check_count
-from ..recommendations.recommend import Recommendations
+from ..preferences.held_out import later_clicks
+from ..preferences.splits import (
+    Split,
+    as_time,
+    hide_last,
+    hide_random,
+    split_at,
+    time_in_words,
+    time_of_share,
+)
+from ..rankings import as_rng, check_count, check_name, check_rankings
+from ..recommendations.recommend import Recommendations, recommend
 from ..recommendations.recommenders.registry import WITH_SUMS
-from .baselines import ease, most_clicked
-from .figures import calibrate, hits_of, scores_of
-from .result import Evaluation
-from .trials import Trial, make_trial
+from .baselines import BASELINES
+from .figures import Evaluation, Judged, calibrate, hits_of, scores_of
 
 ALWAYS = ("alpha", "progress", "checkpoint")  # arguments of `fit` that say nothing of the method
+SPLITS = ("random", "last", "time")
+SHARE = 0.2  # of the clicks, hidden by a split in time: the usual fifth
+USUAL_HIDE = 10  # as in the paper's case study
 
 
 def evaluate(
@@ -97,11 +111,10 @@ def evaluate(
     k = None if k is None else check_count(k, "k")
     n_bins = check_count(n_bins, "n_bins")
     rng = as_rng(rng)
-    given = {"test": test, "truth": truth, "at": at, "share": share}
     if split is None and test is None and truth is None:
         is_random = options.get("calibrate") == "random"
         split = "random" if is_random else usual_calibration(prefs)
-    trial = make_trial(prefs, hide, k, split, given, rng)
+    trial = make_trial(prefs, hide, k, split, rng, test=test, truth=truth, at=at, share=share)
     if split is not None and options.get("scores") is not None and not callable(options["scores"]):
         raise ValueError(
             "scores must be a function that learns them from clicks, since an array may have seen "
@@ -131,26 +144,194 @@ def _choose(prefs: Clicks, options: dict[str, Any]) -> tuple[str, dict[str, Any]
 
 
 def _score(
-    test: Trial, posterior: Fit, found: Recommendations, n_bins: int, rng: np.random.Generator
+    trial: Trial, posterior: Fit, best: Recommendations, n_bins: int, rng: np.random.Generator
 ) -> Evaluation:
     """How often the recommendations were right, and those of the baselines."""
-    right, seen = test.hidden.take(test.judged), test.shown.take(test.judged)
-    hits = hits_of(found.items, right)
-    given, scores = ~np.isnan(hits), scores_of(found.items, right)
-    popular = most_clicked(seen, test.shown.item_counts(), test.k, rng)
-    baselines = {"popularity": scores_of(popular, right)}
-    by_ease = ease(seen, test.shown, test.k, rng)
-    if by_ease is not None:
-        baselines["EASE"] = scores_of(by_ease, right)
+    hidden, seen = trial.hidden.take(trial.judged), trial.shown.take(trial.judged)
+    hits = hits_of(best.items, hidden)
+    is_item, scores = ~np.isnan(hits), scores_of(best.items, hidden)
+    lists = {name: make(seen, trial.shown, trial.k, rng) for name, make in BASELINES.items()}
+    baselines = {
+        name: scores_of(items, hidden) for name, items in lists.items() if items is not None
+    }
     return Evaluation(
         accuracy=scores.accuracy.value,
         accuracy_error=scores.accuracy.error,
         popularity=baselines["popularity"].accuracy.value,
-        calibration=calibrate(found.probabilities[given], hits[given], n_bins),
-        n_users=len(test.judged),
-        recommendations=found,
+        calibration=calibrate(best.probabilities[is_item], hits[is_item], n_bins),
+        n_users=len(trial.judged),
+        recommendations=best,
         posterior=posterior,
         scores=scores,
-        judged=test.who,
+        judged=trial.who,
         baselines=baselines,
     )
+
+
+def evaluate_again(posterior: Fit, hide: int, k: int | None, **more: Any) -> Evaluation:
+    """Hide clicks of a fit, and fit the rest with the options of that fit."""
+    assert posterior.clicks is not None
+    given = fit_options(posterior)
+    unknown = [name for name in ("scores", "with_clusters") if name in given]
+    if unknown:
+        raise ValueError(
+            f"this model was fitted with {unknown[0]}=..., which cannot be made again without the "
+            "hidden clicks: use pm.evaluate"
+        )
+    for name in ("held_out", "keep_latent"):  # the first is learnt from what is hidden
+        given.pop(name, None)
+    if isinstance(posterior, PersonalFit):
+        given["ridge"] = posterior.settings["options"]["ridge"]  # None: a blend, learnt again
+    else:
+        given["n_clusters"] = posterior.n_clusters
+    method = posterior.settings["method"]
+    return evaluate(posterior.clicks, hide, k, method, **more, **given)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What is learnt from, who is judged (rows), and what is right: the clicks that are hidden."""
+
+    shown: Clicks
+    hidden: Clicks
+    judged: NDArray[np.int64]
+    k: int
+    window: int
+    who: Judged
+
+    def recommend(self, posterior: Fit, executor: Executor | None) -> Recommendations:
+        """The recommendations to those who are judged."""
+        users = self.shown.users[self.judged].tolist()
+        return recommend(posterior, self.k, users=users, window=self.window, executor=executor)
+
+
+def make_trial(
+    prefs: Clicks,
+    hide: int | None,
+    k: int | None,
+    split: str | None,  # None with test or truth
+    rng: np.random.Generator,
+    *,
+    test: Any = None,
+    truth: ArrayLike | None = None,
+    at: Any = None,
+    share: float | None = None,
+) -> Trial:
+    """The test that is asked for; what does not go together is refused."""
+    if split is not None:
+        check_name(split, "split", SPLITS)
+    for name, value in (("at", at), ("share", share)):
+        if value is not None and (split != "time" or test is not None):
+            raise ValueError(f"{name} is for split='time': leave it out, or give that")
+    by = {"test": test, "truth": truth, f"split={split!r}": split}
+    asked = [name for name, value in by.items() if value is not None]
+    if len(asked) > 1:
+        raise ValueError(f"{asked[0]} already says what is judged: leave out {asked[1]}")
+    if truth is not None:
+        return _by_truth(prefs, truth, k)
+    if test is not None:
+        return _by_test(prefs, test, k)
+    if split == "time":
+        return _by_time(prefs, at, share, k)
+    return _by_hiding(prefs, hide, k, split or "random", rng)
+
+
+def _by_hiding(
+    prefs: Clicks, hide: int | None, k: int | None, split: str, rng: np.random.Generator
+) -> Trial:
+    """Right is what was hidden, so many clicks of each user who has more."""
+    hide = USUAL_HIDE if hide is None else hide
+    parts = (hide_random if split == "random" else hide_last)(prefs, hide, rng)
+    if split == "random":  # what is hidden at random did not come later
+        parts = Split(parts.shown, replace(parts.hidden, times=None))
+    n_few = int((prefs.n_clicks <= hide).sum())
+    clicks = "click" if hide == 1 else "clicks"
+    words = f"{hide} {clicks} of each user, chosen at random"
+    if split == "last":
+        words = f"each user's last {clicks if hide == 1 else f'{hide} {clicks}'}"
+    reason = f"with {hide} {clicks} or fewer (lower hide to judge them)"
+    return _make(parts, k, hide, words, {reason: n_few})
+
+
+def _by_time(prefs: Clicks, at: Any, share: float | None, k: int | None) -> Trial:
+    """Right is all that came later than a time."""
+    if at is not None and share is not None:
+        raise ValueError("give the time of the split by at or by share, not by both")
+    time = as_time(at) if at is not None else time_of_share(prefs, share or SHARE)
+    parts, when = split_at(prefs, time), time_in_words(time)
+    before, after = parts.shown.n_clicks > 0, parts.hidden.n_clicks > 0
+    reasons = {
+        f"without a click before {when}": int((after & ~before).sum()),
+        "without a click after it": int((before & ~after).sum()),
+        "without any click": int((~before & ~after).sum()),
+    }
+    return _make(parts, k, None, f"all clicks from {when} on", reasons)
+
+
+def _by_test(prefs: Clicks, test: Any, k: int | None) -> Trial:
+    """Right are the clicks that were given for it, and are not in `prefs`."""
+    later = later_clicks(read_later(test, prefs), prefs, "test")
+    known = prefs.owners * prefs.n_items + prefs.codes
+    cells = later.clicks.owners * prefs.n_items + later.clicks.codes
+    is_new = ~np.isin(cells, known)
+    hidden = later.clicks.choose(is_new)
+    if not is_new.any():
+        raise ValueError("test has no click that is not in prefs already: give later clicks")
+    has_old, has_new = prefs.n_clicks > 0, hidden.n_clicks > 0
+    reasons = {
+        "in test, but not in prefs": later.strange_users,
+        "without a new click in test": int((has_old & ~has_new).sum()),
+        "without a click in prefs": int((~has_old).sum()),
+    }
+    left_out = later.n_left_out + int((~is_new).sum())
+    words = "the clicks of test"
+    if left_out:
+        words += f" (without {left_out:,} of {later.n_clicks:,} that are in prefs already, or of "
+        words += "users or items that are not)"
+    return _make(Split(prefs, hidden), k, None, words, reasons, later.strange_users)
+
+
+def _make(
+    split: Split,
+    k: int | None,
+    window: int | None,
+    words: str,
+    reasons: dict[str, int],
+    n_strangers: int = 0,
+) -> Trial:
+    sizes = split.hidden.n_clicks
+    judged = np.flatnonzero((sizes > 0) & (split.shown.n_clicks > 0))
+    others = {reason: count for reason, count in reasons.items() if count}
+    if not len(judged):
+        why = "; ".join(f"{count:,} {reason}" for reason, count in others.items())
+        raise ValueError(f"no user can be judged by {words}: {why}")
+    if window is None:  # as many as come later, on average
+        window = max(1, round(float(sizes[judged].mean())))
+    k = check_k(k, split.shown.take(judged))
+    who = Judged(words, len(judged), split.shown.n_users + n_strangers, others)
+    return Trial(*split, judged, k, window, who)
+
+
+def _by_truth(prefs: Clicks, truth: ArrayLike, k: int | None) -> Trial:
+    """Right are the k true ranks after the clicks."""
+    rankings = check_rankings(truth, "truth")
+    if rankings.shape != (prefs.n_users, prefs.n_items):
+        raise ValueError(
+            f"truth must have {prefs.n_users} users and {prefs.n_items} items, "
+            f"got {rankings.shape[0]} and {rankings.shape[1]}"
+        )
+    k, n_clicks = check_k(k, prefs), prefs.n_clicks[:, None]
+    owners, codes = np.nonzero((rankings > n_clicks) & (rankings <= n_clicks + k))
+    starts = np.searchsorted(owners, np.arange(prefs.n_users + 1))
+    right = Clicks(prefs.weights, prefs.users, prefs.items, starts, codes.astype(np.int32))
+    words = Judged(f"the {k} true ranks after the clicks", prefs.n_users, prefs.n_users, {})
+    return Trial(prefs, right, np.arange(prefs.n_users), k, k, words)
+
+
+def check_k(k: int | None, seen: Clicks) -> int:
+    """The number of recommendations, of which one of these users has as many at least."""
+    most = seen.n_items - int(seen.n_clicks.min())
+    k = min(10, most) if k is None else check_count(k, "k")
+    if k > most:
+        raise ValueError(f"k must be at most {most}, all items that a user has not seen, got {k}")
+    return k

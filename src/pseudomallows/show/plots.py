@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..evaluation.result import Evaluation
+from ..evaluation import Evaluation
 from ..inference.choose_clusters import ClusterCurve
 from ..inference.choose_distance import DistanceScores
 from ..posteriors.posterior import Posterior
