@@ -37,7 +37,7 @@ from accuracy_clicks import best_items, count_latent, metropolis_chain, sweeps
 from pseudomallows.evaluation.baselines import most_clicked
 from pseudomallows.evaluation.figures import calibrate
 from pseudomallows.inference.alpha import expected_click_similarity, mean_click_similarity
-from pseudomallows.preferences.hide import hide_clicks
+from pseudomallows.preferences.splits import hide_clicks
 
 RETAIL = {"n_items": 200, "min_purchases": 13, "n_users": None, "hide": 10}
 SETTINGS = paper.Settings(

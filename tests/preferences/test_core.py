@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.preferences.core import keep_core
+from pseudomallows.preferences.splits import keep_core
 
 
 def test_the_core_keeps_times_and_names():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.preferences.held_out import check_held_out
+from pseudomallows.preferences.more_clicks import check_held_out
 from pseudomallows.preferences.splits import hide_random
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.preferences.hide import hide_clicks
+from pseudomallows.preferences.splits import hide_clicks
 
 
 def test_hidden_clicks_are_clicks_and_the_rest_is_shown():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.preferences.join import join_clicks
+from pseudomallows.preferences.more_clicks import join_clicks
 
 OLD = pm.Preferences.from_clicks(
     {"ann": ["tea", "rum"], "bob": ["tea"], "eve": ["ale"]}, weights=[2, 1, 3]

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.preferences.held_out import check_held_out
-from pseudomallows.preferences.hide import hide_clicks
-from pseudomallows.preferences.join import join_clicks
+from pseudomallows.preferences.more_clicks import check_held_out, join_clicks
+from pseudomallows.preferences.splits import hide_clicks
 
 
 @pytest.fixture

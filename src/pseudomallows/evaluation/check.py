@@ -10,7 +10,7 @@ from ..engines.executors import Executor, check_local
 from ..files.later import read_later
 from ..posteriors.personal import Fit, check_fit
 from ..preferences import Clicks
-from ..preferences.held_out import later_clicks
+from ..preferences.more_clicks import later_clicks
 from ..rankings import check_count
 from ..recommendations.recommend import recommend
 from .figures import Calibration, calibrate, hits_of

@@ -16,7 +16,7 @@ from ..inference.personal.next_clicks import usual_calibration
 from ..inference.reproduce import fit_options
 from ..posteriors.personal import Fit, PersonalFit
 from ..preferences import Clicks, check_clicks
-from ..preferences.held_out import later_clicks
+from ..preferences.more_clicks import later_clicks
 from ..preferences.splits import (
     Split,
     as_time,

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..preferences import Clicks, Pairs, Preferences, Rankings
-from ..preferences.core import keep_core
 from ..preferences.inputs.headers import is_long, is_long_clicks
 from ..preferences.inputs.layout import USUAL, Layout
 from ..preferences.inputs.pair_headers import may_be_pairs, pairs_by, refuse_pairs
-from ..preferences.splits import time_in_words
+from ..preferences.splits import keep_core, time_in_words
 from ..rankings import as_rng, check_name
 from .archive import WrongFileError
 from .arrays import read_npz, sparse_matrix

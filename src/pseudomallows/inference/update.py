@@ -14,7 +14,7 @@ from ..posteriors.judged import LEAST_DRAWS
 from ..posteriors.personal import Fit, PersonalFit, as_posterior, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks
-from ..preferences.join import join_clicks
+from ..preferences.more_clicks import join_clicks
 from ..rankings import as_rng
 from .call import Call
 from .doubts import warn_if_doubtful

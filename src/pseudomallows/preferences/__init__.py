@@ -2,8 +2,7 @@
 
 from .blocks import Clicks, Rankings, SizeTable, check_clicks
 from .checks import MAX_WEIGHT, check_known, check_weights, rows_of_names
-from .kinds import KINDS
-from .mixed import Mixed
+from .mixed import KINDS, Mixed
 from .pairs import Pairs
 from .preferences import (
     AbsentItemsWarning,

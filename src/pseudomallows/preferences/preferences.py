@@ -335,7 +335,7 @@ class Preferences(ABC):
         >>> both.parts[0].rankings, both.items.tolist()
         (array([[2, 1, 3]], dtype=int32), ['ale', 'tea', 'gin'])
         """
-        from .concat import concat
+        from .mixed import concat
 
         return concat(prefs)
 

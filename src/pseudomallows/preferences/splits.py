@@ -1,9 +1,10 @@
-"""Splits: clicks to learn from, and clicks to judge by, at random or by time.
+"""Splits: clicks to learn from, and clicks to judge by, at random or by time; and their core.
 
 All of them are sparse, and keep users and items: a user without clicks on one side is there too.
 """
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from .blocks import Clicks
 from .inputs.times import times_of_column
 
 TIMES = "name a column of the data time, timestamp, date or datetime, or give columns={'time': ...}"
-DATES = (1e8, 1e10)  # numbers that are seconds since 1970 of our times
+DATES = (1e8, 1e10)  # numbers that may be seconds since 1970: from 1973 to 2286
 
 
 class Split(NamedTuple):
@@ -38,6 +39,19 @@ def hide_random(
     """
     taken = take_random(prefs, hide, rng, users)
     return Split(prefs.choose(~taken), prefs.choose(taken))
+
+
+def hide_clicks(
+    prefs: Clicks,
+    hide: int,
+    rng: np.random.Generator,
+    users: NDArray[np.bool_] | None = None,
+) -> tuple[Clicks, NDArray[np.bool_]]:
+    """As :func:`hide_random`, with a table of users and items for those hidden."""
+    shown, hidden = hide_random(prefs, hide, rng, users)
+    table = np.zeros((prefs.n_users, prefs.n_items), dtype=bool)
+    table[hidden.owners, hidden.codes] = True
+    return shown, table
 
 
 def take_random(
@@ -67,12 +81,9 @@ def hide_last(
     >>> shown.clicks_of(0), hidden.clicks_of(0)
     (array([0], dtype=int32), array([1, 2], dtype=int32))
     """
-    times = times_of(prefs, "the last clicks")
+    times_of(prefs, "the last clicks")  # of these two errors, this one comes first
     enough = _has_more(prefs, hide, users)
-    rng = np.random.default_rng(0) if rng is None else rng
-    late_first = np.where(np.isnan(times), np.inf, -times)
-    order = np.lexsort((rng.random(len(times)), late_first, prefs.owners))
-    return _hide_first(prefs, order, hide, enough)
+    return _hide_last(prefs, np.where(enough, hide, 0), rng or np.random.default_rng(0))
 
 
 def hide_numbers(
@@ -90,10 +101,36 @@ def hide_numbers(
     if not is_last:
         taken = _take_least(prefs, numbers, rng.random(int(prefs.starts[-1])))
         return Split(prefs.choose(~taken), prefs.choose(taken))
-    times = times_of(prefs, "the last clicks")
-    late_first = np.where(np.isnan(times), np.inf, -times)
-    order = np.lexsort((rng.random(len(late_first)), late_first, prefs.owners))
-    return _hide_first(prefs, order, numbers[prefs.owners], numbers > 0)
+    return _hide_last(prefs, numbers, rng)
+
+
+def keep_core(prefs: Clicks, min_clicks: int) -> Clicks:
+    """Leave out users and items with fewer clicks, again and again, until all have so many.
+
+    Examples
+    --------
+    >>> prefs = Clicks.from_clicks([[1, 1, 0], [1, 1, 0], [0, 1, 1]])
+    >>> keep_core(prefs, 2)
+    Clicks(2 users, 2 items; 4 clicks)
+    """
+    owners, codes = prefs.owners, prefs.codes
+    is_kept = np.ones(len(codes), dtype=bool)
+    while True:
+        n_before = int(is_kept.sum())
+        of_users = np.bincount(owners[is_kept], minlength=prefs.n_users)
+        of_items = np.bincount(codes[is_kept], minlength=prefs.n_items)
+        is_kept &= (of_users[owners] >= min_clicks) & (of_items[codes] >= min_clicks)
+        if int(is_kept.sum()) == n_before:
+            break
+    if not n_before:
+        raise ValueError(
+            f"min_clicks={min_clicks} leaves nothing: no users and items have so many clicks "
+            "among themselves; lower it"
+        )
+    users, items = np.flatnonzero(of_users), np.flatnonzero(of_items)
+    new_codes = (np.cumsum(of_items > 0) - 1).astype(np.int32)
+    kept = prefs.choose(is_kept).take(users)
+    return replace(kept, items=prefs.items[items], codes=new_codes[kept.codes])
 
 
 def split_at(prefs: Clicks, time: float) -> Split:
@@ -139,12 +176,12 @@ def as_time(at: Any) -> float:
     (86400.0, 7.0)
     """
     try:
-        found, _ = times_of_column([at], "at", is_named=True)
+        times, _ = times_of_column([at], "at", is_named=True)
     except ValueError as error:
         raise ValueError(f"at must be a time: {error}") from None
-    if found is None:
+    if times is None:
         raise ValueError(f"at must be a number or a date, got {at!r}")
-    return float(found[0])
+    return float(times[0])
 
 
 def times_of(prefs: Clicks, what: str) -> NDArray[np.float64]:
@@ -179,28 +216,15 @@ def _has_more(prefs: Clicks, hide: int, users: NDArray[np.bool_] | None) -> NDAr
     return enough
 
 
-def _hide_first(
-    prefs: Clicks,
-    order: NDArray[np.int64],
-    hide: int | NDArray[np.int64],  # of all users, or of the owner of each click
-    enough: NDArray[np.bool_],
-) -> Split:
-    """Hide the first clicks of some users, in an order of the clicks that keeps the users."""
-    taken = _take_first(prefs, order, hide, enough)
-    return Split(prefs.choose(~taken), prefs.choose(taken))
-
-
-def _take_first(
-    prefs: Clicks,
-    order: NDArray[np.int64],
-    hide: int | NDArray[np.int64],
-    enough: NDArray[np.bool_],
-) -> NDArray[np.bool_]:
-    owners = prefs.owners
+def _hide_last(prefs: Clicks, numbers: NDArray[np.int64], rng: np.random.Generator) -> Split:
+    """Hide the last clicks in time, ``numbers[user]`` of each user; ties are broken at random."""
+    times, owners = times_of(prefs, "the last clicks"), prefs.owners
+    late_first = np.where(np.isnan(times), np.inf, -times)
+    order = np.lexsort((rng.random(len(times)), late_first, owners))
     place = np.arange(len(owners)) - prefs.starts[owners]
     taken = np.zeros(len(owners), dtype=bool)
-    taken[order] = (place < hide) & enough[owners]
-    return taken
+    taken[order] = place < numbers[owners]
+    return Split(prefs.choose(~taken), prefs.choose(taken))
 
 
 def _take_least(
@@ -211,16 +235,16 @@ def _take_least(
     taken, users = np.zeros(len(values), dtype=bool), np.flatnonzero(numbers)
     if not len(users):
         return taken
-    is_able = np.repeat(numbers > 0, prefs.n_clicks)
-    places, able = np.flatnonzero(is_able), values[is_able]
+    is_eligible = np.repeat(numbers > 0, prefs.n_clicks)
+    places, eligible = np.flatnonzero(is_eligible), values[is_eligible]
     sizes = prefs.n_clicks[users]
     starts = np.cumsum(sizes) - sizes
     if (numbers[users] == 1).all():
-        is_least = able == np.repeat(np.minimum.reduceat(able, starts), sizes)
+        is_least = eligible == np.repeat(np.minimum.reduceat(eligible, starts), sizes)
         if is_least.sum() == len(users):  # no ties
             taken[places[is_least]] = True
             return taken
-    order = np.lexsort((able, np.repeat(np.arange(len(users)), sizes)))
-    rank = np.arange(len(able)) - np.repeat(starts, sizes)
+    order = np.lexsort((eligible, np.repeat(np.arange(len(users)), sizes)))
+    rank = np.arange(len(eligible)) - np.repeat(starts, sizes)
     taken[places[order[rank < np.repeat(numbers[users], sizes)]]] = True
     return taken

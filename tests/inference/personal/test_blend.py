@@ -30,8 +30,7 @@ from pseudomallows.inference.personal.later import seen_table
 from pseudomallows.inference.personal.parts import Factors, Popularity, Regression, pool_for
 from pseudomallows.inference.personal.products import AllProducts
 from pseudomallows.inference.reproduce import call_of
-from pseudomallows.preferences.hide import hide_clicks
-from pseudomallows.preferences.splits import take_random
+from pseudomallows.preferences.splits import hide_clicks, take_random
 
 
 @functools.cache

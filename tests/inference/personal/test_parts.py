@@ -22,7 +22,6 @@ from pseudomallows.inference.personal.products import (
     first_eigenvectors,
     taken_from,
 )
-from pseudomallows.preferences.hide import without_clicks
 from pseudomallows.preferences.splits import take_random
 
 N_ITEMS = 12
@@ -137,7 +136,7 @@ def test_products_of_what_is_left_are_those_of_all_less_what_is_hidden(power):
     weights = np.random.default_rng(2).integers(0, 4, 150)
     prefs, clicked = clicks(weights=weights)
     taken = take_random(prefs, 2, np.random.default_rng(3))
-    left, shown = AllProducts(prefs, Threads(1)).without(taken), without_clicks(prefs, taken)
+    left, shown = AllProducts(prefs, Threads(1)).without(taken), prefs.choose(~taken)
     kept = np.zeros(clicked.shape)
     for user in range(prefs.n_users):
         kept[user, shown.clicks_of(user)] = 1

@@ -24,7 +24,7 @@ from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
 from pseudomallows.posteriors.corrections import Correction, features_of
 from pseudomallows.posteriors.personal import PersonalModel
-from pseudomallows.preferences.hide import hide_clicks
+from pseudomallows.preferences.splits import hide_clicks
 from pseudomallows.recommendations.recommenders.personal import PersonalChances
 from pseudomallows.recommendations.recommenders.tables import GridTables
 

@@ -15,7 +15,7 @@ from ...latent.shards import ShardedClicks
 from ...posteriors.names import CALIBRATIONS
 from ...posteriors.personal import MAX_ITEMS, PersonalFit
 from ...preferences import Clicks, Preferences
-from ...preferences.held_out import check_held_out
+from ...preferences.more_clicks import check_held_out
 from ...rankings import check_number
 from ..personal.blend import silent, why_not
 from ..personal.click_shards import RemoteClicks

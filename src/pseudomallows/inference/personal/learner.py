@@ -18,8 +18,7 @@ from ...posteriors.item_scores import ItemScores
 from ...posteriors.personal import MAX_ITEMS, PersonalFit, PersonalModel, Undated
 from ...posteriors.recency import Recency
 from ...preferences import Clicks
-from ...preferences.hide import hide_clicks
-from ...preferences.splits import Split
+from ...preferences.splits import Split, hide_clicks
 from .blend import Blend, Say, choose_blend, n_of_spread, sample_of, silent, why_not
 from .click_shards import RemoteClicks
 from .corrector import MAX_CELLS, MAX_USERS, Corrector

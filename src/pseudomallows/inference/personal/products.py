@@ -30,7 +30,6 @@ from ...kernels.items.weights import nonnegative_rows
 from ...posteriors.item_scores import ItemScores
 from ...posteriors.personal import MAX_ITEMS, clicks_matrix
 from ...preferences import Clicks
-from ...preferences.hide import without_clicks
 from .click_shards import RemoteClicks, click_lists
 
 TOLERANCE, ROUGH = 1e-4, 3e-4  # of the weights of a regression in a blend; with clicks hidden
@@ -64,7 +63,7 @@ class Products(ABC):
     @cached_property
     def clicks(self) -> Clicks:
         """Those that are left."""
-        return self.whole if self._taken is None else without_clicks(self.whole, self._taken)
+        return self.whole if self._taken is None else self.whole.choose(~self._taken)
 
     def learn(self, part: Any, start: ItemScores | None = None) -> ItemScores:
         """A part of a blend, learnt when it is asked for first."""

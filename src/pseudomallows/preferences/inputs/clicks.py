@@ -20,8 +20,8 @@ from ..checks import (
     is_missing,
     object_array,
 )
-from ..core import keep_core
 from ..preferences import ColumnWarning, IgnoredColumnWarning
+from ..splits import keep_core
 from .headers import (
     EVENT,
     MOST_WORDS,
