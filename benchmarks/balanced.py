@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.distributions.balancing import TOLERANCE, balance_weights
-from pseudomallows.distributions.scores import FLOOR, rank_divergence, share_of_ranks
+from pseudomallows.distributions.scores import share_of_ranks
+from pseudomallows.paper.balanced import TOLERANCE, balance_weights
+from pseudomallows.paper.search import FLOOR, rank_divergence
 from timing import arguments, print_table, race, seconds_of, words
 
 SETTINGS = [(100, 20, 1.0), (100, 20, 2.0), (100, 20, 4.0)]

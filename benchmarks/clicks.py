@@ -24,8 +24,8 @@ from pseudomallows.engines.executors import blocks
 from pseudomallows.kernels.groups import split_by_clicks
 from pseudomallows.kernels.streams import below, start_stream, uniform
 from pseudomallows.latent.clicks import ClickPopulation
-from pseudomallows.latent.paper import PseudoDraw
 from pseudomallows.latent.population import finish_draws
+from pseudomallows.paper.clicks import PseudoDraw
 from pseudomallows.rankings import orderings_of
 from timing import arguments, best_of, print_table, race, seconds_of, words
 

@@ -29,9 +29,9 @@ import numpy as np
 
 import pseudomallows as pm
 from pseudomallows.latent.clicks import ClickPopulation
-from pseudomallows.latent.paper import PseudoDraw
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.latent.shards import shard_clicks
+from pseudomallows.paper.clicks import PseudoDraw
 from pseudomallows.preferences import Clicks
 from pseudomallows.recommendations.to_file import recommend_to
 from timing import print_table, race, words

@@ -36,7 +36,7 @@ import pseudomallows as pm
 from accuracy_clicks import best_items, count_latent, metropolis_chain, sweeps
 from pseudomallows.evaluation.baselines import most_clicked
 from pseudomallows.evaluation.figures import calibrate
-from pseudomallows.inference.alpha import expected_click_similarity, mean_click_similarity
+from pseudomallows.paper.similarity import expected_click_similarity, mean_click_similarity
 from pseudomallows.preferences.splits import hide_clicks
 
 RETAIL = {"n_items": 200, "min_purchases": 13, "n_users": None, "hide": 10}

@@ -1,6 +1,6 @@
 """Figures 3 and 4 of the paper: the iterative search for the best visit order.
 
-The paper: for 15 items and more, Algorithm 2 (`pm.inference.search`) is started near a V-ranking of
+The paper: for 15 items and more, Algorithm 2 (`pm.paper.search`) is started near a V-ranking of
 the true consensus; whenever it comes to a V-ranking the marginal divergence is very low (figure 3),
 and it "typically stops exactly at a V-ranking" (figure 4). Its divergences come from draws.
 
@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 import paper
 import pseudomallows as pm
 from pseudomallows.distributions.scores import share_of_ranks
-from pseudomallows.inference.visit_order_search import exact_divergence, follow
+from pseudomallows.paper.search import exact_divergence, follow
 from pseudomallows.rankings import orderings_of
 
 CASES = [(15, 500, 2.5), (15, 500, 1.0), (20, 500, 2.5)]
@@ -78,7 +78,7 @@ def run_one(case: tuple, number: int, setting: dict, seed: int) -> list[paper.Ro
     }
     if number < setting["n_drawn"] and case == setting["cases"][0]:
         options = {"n_iterations": n_iterations, "n_draws": setting["n_draws"], "rng": rng}
-        searches["draws"] = pm.inference.search(rankings, alpha, start, **options)
+        searches["draws"] = pm.paper.search(rankings, alpha, start, **options)
     rows = []
     for method, found in searches.items():
         shared = {"n_items": n_items, "n_users": n_users, "alpha": alpha, "data_set": number}

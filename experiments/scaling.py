@@ -22,8 +22,9 @@ from matplotlib.figure import Figure
 import paper
 import pseudomallows as pm
 from accuracy_rankings import by_costs, by_law, cp_consensus, exact_chain
-from pseudomallows.distributions.scores import rank_divergence, share_of_ranks
+from pseudomallows.distributions.scores import share_of_ranks
 from pseudomallows.latent.rankings import RankingPopulation
+from pseudomallows.paper.search import rank_divergence
 
 CASES = [
     (100, 20, 1.0),

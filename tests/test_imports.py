@@ -23,6 +23,7 @@ ROOMS = (  # a room imports rooms above it, and `kernels`
     "distributions",
     "latent",
     "posteriors",
+    "paper",
     "recommendations",
     "inference",
     "evaluation",

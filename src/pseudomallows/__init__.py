@@ -3,7 +3,7 @@ comparisons.
 
 The names here are what most people need. Each room has more: `pm.preferences`, `pm.files`,
 `pm.distances`, `pm.distributions`, `pm.recommendations`, `pm.inference`, `pm.evaluation`,
-`pm.diagnostics`.
+`pm.diagnostics`; and `pm.paper` holds all of the paper.
 """
 
 import importlib
@@ -19,8 +19,6 @@ from .distances import distance_between as distance
 from .distributions import datasets, scores
 from .distributions.datasets import simulate_clicks, simulate_rankings
 from .distributions.mallows import Mallows
-from .distributions.pseudo import PseudoMallows, draw_v_ranking, v_rankings
-from .distributions.scores import marginal_divergence
 from .engines.executors import Threads
 from .evaluation.check import check
 from .evaluation.evaluate import evaluate
@@ -30,6 +28,9 @@ from .inference.choose_clusters import choose_clusters
 from .inference.choose_distance import choose_distance
 from .inference.fit import fit
 from .latent.likelihood import click_log_likelihood, log_likelihood
+from .paper.pseudo import PseudoMallows
+from .paper.search import marginal_divergence
+from .paper.visit_orders import draw_v_ranking, v_rankings
 from .posteriors import diagnostics
 from .posteriors.diagnostics import ConvergenceWarning
 from .posteriors.personal import PersonalFit

@@ -11,9 +11,9 @@ import naive
 from helpers import choose, p_value
 from pseudomallows.distances.footrule import FOOTRULE
 from pseudomallows.distances.tallies import MOVES, RankTally, best_assignment
-from pseudomallows.distributions.pseudo import PseudoMallows
 from pseudomallows.kernels.chain import move_consensus
 from pseudomallows.kernels.streams import start_stream
+from pseudomallows.paper.pseudo import PseudoMallows
 
 RANKINGS = np.array([[1, 2, 3, 4], [2, 1, 3, 4], [1, 3, 2, 4], [4, 3, 1, 2]], dtype=np.int32)
 WEIGHTS = np.array([3, 1, 0, 2])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.distributions.scores import rank_divergence, share_of_ranks
+from pseudomallows.distributions.scores import share_of_ranks
+from pseudomallows.paper.search import rank_divergence
 
 
 def test_the_divergence_follows_the_definition():

@@ -7,34 +7,6 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows.distances.tallies import best_assignment
-from pseudomallows.inference import alpha as module
-
-
-def cosine(ranking, other):
-    norm = math.sqrt(sum(r * r for r in ranking))
-    return sum(a * b for a, b in zip(ranking, other, strict=True)) / norm**2
-
-
-@pytest.mark.parametrize("value", [0, 1.5, 8])
-def test_the_expected_similarity_equals_enumeration(value):
-    law = naive.mallows([1, 2, 3, 4], value)
-    exact = sum(p * q * cosine(r, s) for r, p in law.items() for s, q in law.items())
-    assert module.expected_similarity(4, value) == pytest.approx(exact, abs=1e-12)
-
-
-def test_the_mean_similarity_is_that_of_all_pairs():
-    rankings = pm.Mallows(np.arange(1, 8), 2).draw(9, rng=1)
-    pairs = [cosine(a, b) for i, a in enumerate(rankings) for j, b in enumerate(rankings) if i != j]
-    assert module.mean_similarity(rankings.sum(axis=0), 9) == pytest.approx(np.mean(pairs))
-
-
-def test_the_exact_curve_agrees_with_the_simulated_grid_of_the_paper():
-    grid = np.array([0.5, 1, 2, 4, 8])
-    exact = np.array([module.expected_similarity(20, a) for a in grid])
-    found = np.mean([module.simulated_similarity(20, grid, 500, rng=i) for i in range(20)], axis=0)
-    assert np.abs(found - exact).max() < 0.002
-    shifted = np.array([module.expected_similarity(20, 1.1 * a) for a in grid])
-    assert np.abs(found - shifted).max() > 0.004
 
 
 @pytest.mark.parametrize("method", ["similarity", "likelihood"])

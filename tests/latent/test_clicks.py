@@ -8,7 +8,6 @@ import pytest
 import naive
 import pseudomallows as pm
 from helpers import choose, interpreted, p_value
-from pseudomallows.inference import alpha as alphas
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import clicks as kernels
 from pseudomallows.kernels.streams import Streams, start_stream
@@ -207,42 +206,6 @@ def test_alpha_is_recovered_by_both_methods(alpha):
     prefs = pm.simulate_clicks(3000, 20, alpha, 5, rng=1).preferences
     assert pm.estimate_alpha(prefs) == pytest.approx(alpha, rel=0.05)
     assert pm.estimate_alpha(prefs, "likelihood", rng=1) == pytest.approx(alpha, rel=0.05)
-
-
-def test_the_click_similarity_is_exact():
-    sizes = [1, 2, 2, 4]
-    law = naive.mallows([1, 2, 3, 4, 5], 2.0)
-    exact = []
-    for j, k in itertools.permutations(range(4), 2):
-        chances = [
-            [sum(p for r, p in law.items() if r[item] <= sizes[u]) for item in range(5)]
-            for u in (j, k)
-        ]
-        exact.append(np.dot(*chances) / math.sqrt(sizes[j] * sizes[k]))
-    found = alphas.expected_click_similarity(5, 2.0, sizes)
-    assert found == pytest.approx(np.mean(exact), abs=1e-12)
-
-
-def test_the_mean_click_similarity_is_that_of_all_pairs():
-    prefs = pm.simulate_clicks(30, 9, 3, 3, rng=1).preferences
-    table = np.zeros((30, 9))
-    table[np.repeat(np.arange(30), prefs.n_clicks), prefs.codes] = 1
-    table /= np.linalg.norm(table, axis=1, keepdims=True)
-    pairs = (table @ table.T)[~np.eye(30, dtype=bool)]
-    assert alphas.mean_click_similarity(prefs) == pytest.approx(pairs.mean())
-
-
-def test_the_exact_curve_agrees_with_the_simulated_grid_of_the_paper():
-    for alpha in (1, 4, 10):
-        data = [pm.simulate_clicks(500, 20, alpha, 5, rng=i).preferences for i in range(15)]
-        found = [alphas.mean_click_similarity(prefs) for prefs in data]
-        exact = [alphas.expected_click_similarity(20, alpha, prefs.n_clicks) for prefs in data]
-        error = np.std(np.subtract(found, exact)) / math.sqrt(15)
-        assert abs(np.mean(found) - np.mean(exact)) < 4 * error
-        shifted = [
-            alphas.expected_click_similarity(20, 1.2 * alpha, prefs.n_clicks) for prefs in data
-        ]
-        assert abs(np.mean(found) - np.mean(shifted)) > 4 * error
 
 
 @pytest.mark.parametrize(("distribution", "lowest"), [("poisson", 1), ("exponential", 3)])

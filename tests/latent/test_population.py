@@ -3,9 +3,9 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.latent.clicks import ClickPopulation
-from pseudomallows.latent.paper import PseudoDraw
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.latent.rankings import RankingPopulation
+from pseudomallows.paper.clicks import PseudoDraw
 
 ROWS = [[0, 3, 0, 1, 0], [1, 2, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 5, 0, 0]]
 CONSENSUS = np.array([2, 5, 1, 3, 4], dtype=np.int32)

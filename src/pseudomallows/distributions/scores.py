@@ -1,65 +1,9 @@
-"""Scores: how far draws are from a reference."""
+"""Scores of draws and of partitions."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from ..rankings import check_number, check_rankings
-
-FLOOR = 1e-4
-
-
-def marginal_divergence(
-    draws: ArrayLike,
-    reference_draws: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
-    floor: float = FLOOR,
-) -> float:
-    """The paper's divergence: the sum over items of KL(rank in draws || rank in reference).
-
-    Empty cells would make it infinite, so on both sides every probability below `floor` is raised
-    to it and the rows are scaled to sum to 1 again. The value depends on the floor where draws
-    reach ranks that the reference never does: compare figures with the same floor only.
-
-    Parameters
-    ----------
-    draws, reference_draws : (n_draws, n_items) array_like of int
-        Rankings.
-    weights : (n_draws,) array_like, optional
-        Weights of `draws`.
-    floor : float
-        Smallest probability of a cell, on both sides.
-
-    Examples
-    --------
-    >>> marginal_divergence([[1, 2], [2, 1]], [[1, 2], [2, 1], [2, 1], [1, 2]])
-    0.0
-    """
-    left, right = check_rankings(draws, "draws"), check_rankings(reference_draws, "reference_draws")
-    if left.shape[1] != right.shape[1]:
-        raise ValueError(f"draws have {left.shape[1]} items, reference_draws have {right.shape[1]}")
-    share, floor = None, check_number(floor, "floor")
-    if weights is not None:
-        try:
-            share = np.asarray(weights, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise TypeError(f"weights must be numbers, got {weights!r}") from None
-        if not (np.isfinite(share).all() and share.min(initial=0) >= 0 < share.max(initial=0)):
-            raise ValueError("weights must be finite numbers, 0 or more, and not all 0")
-    return rank_divergence(share_of_ranks(left, share), share_of_ranks(right), floor=floor)
-
-
-def rank_divergence(
-    probabilities: NDArray[np.float64], reference: NDArray[np.float64], *, floor: float = FLOOR
-) -> float:
-    """The same from tables ``probabilities[item, rank - 1]``."""
-    if not 0 < floor < 1:
-        raise ValueError(f"floor must be between 0 and 1, got {floor}")
-    left, right = (np.maximum(table, floor) for table in (probabilities, reference))
-    left, right = (table / table.sum(axis=1, keepdims=True) for table in (left, right))
-    return float((left * np.log(left / right)).sum())
+from numpy.typing import NDArray
 
 
 def share_of_ranks(

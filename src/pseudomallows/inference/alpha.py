@@ -4,17 +4,15 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .. import distances
-from ..distances.distance import find_root
-from ..distances.footrule import FOOTRULE
-from ..distributions.mallows import Mallows
 from ..engines.executors import Executor, check_executor
 from ..latent.kendall_clicks import KendallClicks
 from ..latent.population import Population, check_informative, log_likelihoods_of
 from ..latent.registry import make_population
-from ..preferences import Clicks, Preferences, SizeTable, check_preferences
+from ..paper.similarity import alpha_by_click_similarity, alpha_by_similarity
+from ..preferences import Preferences, check_preferences
 from ..rankings import as_rng, check_name
 from .chains.clusters import ExactCluster, Proposals
 from .chains.matched_starts import start_matched
@@ -56,6 +54,7 @@ def estimate_alpha(
 
     Examples
     --------
+    >>> from pseudomallows import Mallows
     >>> rankings = Mallows(np.arange(1, 21), alpha=4).draw(500, rng=1)
     >>> prefs = Preferences.from_rankings(rankings)
     >>> round(estimate_alpha(prefs), 1), round(estimate_alpha(prefs, "likelihood", rng=1), 1)
@@ -73,10 +72,10 @@ def estimate_alpha(
     table = prefs.by_size() if method == "similarity" else None
     if table is not None:
         check_informative(prefs.is_informative)
-        return _finite(_alpha_by_click_similarity(table))
+        return _finite(alpha_by_click_similarity(table))
     population = make_population(prefs, executor, distance)
     if method == "similarity":
-        return _finite(_alpha_by_similarity(population))
+        return _finite(alpha_by_similarity(population))
     return _finite(_alpha_by_likelihood(population, rng))
 
 
@@ -87,95 +86,6 @@ def _finite(alpha: float) -> float:
             "best: give alpha, or use method='mcmc', where its prior decides"
         )
     return alpha
-
-
-def expected_similarity(n_items: int, alpha: float) -> float:
-    """Mean cosine similarity of two users of a Mallows population, exact, in time n_items^2.
-
-    >>> round(expected_similarity(20, 0.0), 4), round(expected_similarity(20, 1e4), 4)
-    (0.7683, 1.0)
-    """
-    means = FOOTRULE.expected_ranks(n_items, alpha)
-    return float((means**2).sum() / _squared_norm(n_items))
-
-
-def simulated_similarity(
-    n_items: int,
-    alphas: ArrayLike,
-    n_users: int = 500,
-    rng: np.random.Generator | int | None = None,
-) -> NDArray[np.float64]:
-    """The paper's way to the same curve: simulate a data set for each alpha of a grid."""
-    rng = as_rng(rng)
-    consensus = np.arange(1, n_items + 1)
-    draws = (Mallows(consensus, alpha).draw(n_users, rng) for alpha in np.atleast_1d(alphas))
-    return np.array([mean_similarity(rankings.sum(axis=0), n_users) for rankings in draws])
-
-
-def mean_similarity(rank_sums: NDArray[np.floating] | NDArray[np.integer], n_users: int) -> float:
-    """Mean cosine similarity of all pairs of users, from the sum of their full rankings alone."""
-    norm = _squared_norm(len(rank_sums))
-    total = float((rank_sums.astype(np.float64) ** 2).sum())
-    return (total / norm - n_users) / (n_users * (n_users - 1))
-
-
-def _squared_norm(n_items: int) -> float:
-    return n_items * (n_items + 1) * (2 * n_items + 1) / 6
-
-
-def _alpha_by_similarity(population: Population) -> float:
-    if not population.is_full:
-        raise ValueError(
-            "method='similarity' needs full rankings or clicks, and some rankings are partial: use "
-            "method='likelihood'"
-        )
-    if population.n_users < 2:
-        return math.inf
-    similarity = mean_similarity(population.mean_ranks * population.n_users, population.n_users)
-    if similarity > 1 - 1e-12:
-        return math.inf
-    return find_root(lambda alpha: expected_similarity(population.n_items, alpha) - similarity)
-
-
-def expected_click_similarity(n_items: int, alpha: float, n_clicks: ArrayLike) -> float:
-    """Mean cosine similarity of two users who click the first of their ranks, exact.
-
-    `n_clicks` is the number of clicks of each user, 1 or more; only its histogram matters.
-    """
-    sizes, counts = np.unique(np.asarray(n_clicks), return_counts=True)
-    return _similarity_of_sizes(n_items, alpha, sizes, counts)
-
-
-def _similarity_of_sizes(
-    n_items: int, alpha: float, sizes: NDArray[np.int64], counts: NDArray[np.int64]
-) -> float:
-    cumulative = Mallows(np.arange(1, n_items + 1), alpha).rank_probabilities().cumsum(axis=1)
-    clicked = cumulative[:, sizes - 1] / np.sqrt(sizes)  # [item, size]: chance, over the norm
-    n_users = int(counts.sum())
-    pairs = ((clicked @ counts) ** 2).sum() - ((clicked**2) @ counts).sum()
-    return float(pairs / (n_users * (n_users - 1)))
-
-
-def mean_click_similarity(prefs: Clicks) -> float:
-    """Mean cosine similarity of all pairs of users with clicks, without a table of pairs."""
-    return _mean_similarity_of(prefs.by_size())
-
-
-def _mean_similarity_of(table: SizeTable) -> float:
-    total = (table.counts / np.sqrt(table.sizes)[:, None]).sum(axis=0)
-    n_users = float(table.users.sum())
-    return float(((total**2).sum() - n_users) / (n_users * (n_users - 1)))
-
-
-def _alpha_by_click_similarity(table: SizeTable) -> float:
-    if table.users.sum() < 2:
-        return math.inf
-    similarity, n_items = _mean_similarity_of(table), table.counts.shape[1]
-
-    def excess(alpha: float) -> float:
-        return _similarity_of_sizes(n_items, alpha, table.sizes, table.users) - similarity
-
-    return math.inf if excess(HIGHEST_ALPHA) <= 1e-12 else find_root(excess, tolerance=1e-5)
 
 
 def _alpha_by_likelihood(population: Population, rng: np.random.Generator) -> float:

@@ -21,7 +21,7 @@ def count_bits(bits):
 def pseudo_by_subsets(log_weights, visit_order, marginals):
     """ELBO of the Pseudo-Mallows law of one visit order; fills `marginals[item, rank - 1]`.
 
-    The ELBO is the mean of the log of the product of the denominators (equation 12).
+    The ELBO is the mean of the log of the product of the denominators (equation 13).
     """
     n_items = len(visit_order)
     probability = np.zeros(1 << n_items)  # of each set of ranks in use

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from ..distances import FOOTRULE, Distance
 from ..distances.tallies import Counts, Ranking
-from ..distributions.orders import ORDERS
 from ..engines.executors import Executor
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.clicks import draw_click_users
@@ -107,7 +106,7 @@ def redraw_latent(clicks: Clicks, numbers: Counts, origin: DrawOrigin) -> Rankin
         partners = np.full(clicks.n_items, -1)
         draw_click_users(streams, rows, consensus, lam, partners, counts, rankings)
     else:
-        ordering, order = orderings_of(consensus), ORDERS[origin.order]
+        ordering, order = orderings_of(consensus), origin.order
         draw_users(streams, rows, ordering, lam, order, counts[0], rankings)
     return rankings
 

@@ -257,7 +257,7 @@ class DrawOrigin:
     alpha: float
     seed: int
     number: int
-    order: str | None = None
+    order: int | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ..distances import DISTANCES
 from ..distances.tallies import MOVES
-from ..distributions.orders import ORDERS
 from ..files.archive import WrongFileError
 from ..kernels.footrule.personal import N_FEATURES
 from ..latent.own_laws import OWN_LAWS
@@ -21,6 +20,7 @@ from .names import (
     ERROR_MODELS,
     GAPS,
     METHODS,
+    ORDERS,
     STARTS,
 )
 from .personal import FIRST_WINDOWS

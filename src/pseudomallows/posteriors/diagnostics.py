@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distributions.balancing import BalanceWarning as BalanceWarning
 from ..distributions.scores import weighted_effective_size as weighted_effective_size
 from ..engines.executors import all_cores, blocks
 from ..engines.memory import DENSE_ITEMS
@@ -54,6 +53,17 @@ class ConvergenceWarning(UserWarning):
             "the chains have not converged, so another run may give other numbers: R-hat "
             f"{shown} (want {rhat_limit:.4g} or less), effective sample size {effective_size:.0f} "
             f"(want {size_limit:.0f} or more){chains}; {advice}"
+        )
+
+
+class BalanceWarning(UserWarning):
+    """The balancing stopped before its tolerance: `error` is left after `n_steps`."""
+
+    def __init__(self, error: float, n_steps: int):
+        self.error, self.n_steps = error, n_steps
+        super().__init__(
+            f"the balanced weights still miss their sums by {error:.2g} after {n_steps} steps; "
+            "the draws stay valid, since their weights correct for it"
         )
 
 

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...distances.tallies import Ranking, Tally, rank_tally
-from ...distributions.pseudo import PseudoMallows
 from ...files.saved import Saved
 from ...kernels.streams import CHAIN, start_stream
 from ...latent.kept.votes import VotePopulation
-from ...latent.paper import PseudoDraw
 from ...latent.population import Draw, DrawOrigin, Population
+from ...paper.clicks import PseudoDraw
+from ...paper.pseudo import PseudoMallows
+from ...paper.visit_orders import ORDERS
 from ...rankings import MAX_ALPHA, rank_randomly
 from ..priors import LOWEST_ALPHA, Prior, log_density
 from .clustered import MAX_SWEEPS, TARGET_ACCEPTANCE
@@ -97,7 +98,7 @@ class Cluster(ABC):
         self.consensus = rank_randomly(np.zeros(self.population.n_items), self.rng)
         self.note_origin()
 
-    def note_origin(self, order: str | None = None) -> None:
+    def note_origin(self, order: int | None = None) -> None:
         """Note from what the latent rankings of this sweep are drawn."""
         consensus = self.consensus.copy()
         self.origin = DrawOrigin(consensus, self.alpha, self.seed, self.n_sweeps, order)
@@ -146,7 +147,7 @@ class PseudoCluster(Cluster):
         order = self._moves.order
         if order is None:
             return super().begin_draw()
-        self.note_origin(order)
+        self.note_origin(ORDERS[order])
         return PseudoDraw(
             self.population, self.consensus, self.alpha, self.seed, self.n_sweeps, order
         )

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ... import distances
 from ...distances.tallies import Ranking
-from ...distributions.pseudo import WeightedDraws
 from ...engines.executors import Executor
 from ...engines.memory import as_size, available_memory
 from ...latent.population import Population
 from ...latent.registry import make_population
+from ...paper.pseudo import WeightedDraws
 from ...posteriors.diagnostics import ADVICE, CLUSTER_ADVICE
 from ...posteriors.posterior import Posterior
 from ...preferences import Preferences, rows_of_users

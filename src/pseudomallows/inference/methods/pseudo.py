@@ -9,9 +9,9 @@ import numpy as np
 from ... import distances
 from ...distances import price_of
 from ...distances.tallies import Ranking, rank_tally
-from ...distributions.orders import ORDERS
-from ...distributions.pseudo import PseudoMallows, WeightedDraws
 from ...latent.population import Population
+from ...paper.pseudo import PseudoMallows, WeightedDraws
+from ...paper.visit_orders import ORDERS
 from ...posteriors.diagnostics import SLOW_ADVICE
 from ...rankings import check_number, rank_randomly
 from ..chains.clusters import PseudoCluster, PseudoMoves

@@ -8,9 +8,8 @@ import pytest
 
 import naive
 import pseudomallows as pm
-from pseudomallows.distributions.scores import rank_divergence
-from pseudomallows.inference.visit_order_search import leap_and_shift, next_order, single_moves
 from pseudomallows.kernels import subsets
+from pseudomallows.paper.search import leap_and_shift, next_order, rank_divergence, single_moves
 
 N_ITEMS = 5
 
@@ -37,7 +36,7 @@ def all_divergences(rankings, alpha):
 def test_the_path_has_the_right_divergences():
     rankings = simulated(1, n_users=12, alpha=2.0, n_items=4)
     expected = all_divergences(rankings, 2.0)
-    found = pm.inference.search(rankings, 2.0, start=[0, 1, 2, 3])
+    found = pm.paper.search(rankings, 2.0, start=[0, 1, 2, 3])
     assert found.visit_orders[0].tolist() == [0, 1, 2, 3]
     for order, divergence in zip(found.visit_orders, found.divergences, strict=True):
         assert divergence == pytest.approx(expected[tuple(order.tolist())], abs=1e-9)
@@ -55,8 +54,8 @@ def test_polished_the_search_finds_the_best_of_all_orders_from_most_starts():
             for order in itertools.permutations(range(N_ITEMS))
         ]
         start = rng.permutation(N_ITEMS)
-        plain = pm.inference.search(simulated(seed), 1.0, start=start)
-        found = pm.inference.search(simulated(seed), 1.0, start=start, polish=True)
+        plain = pm.paper.search(simulated(seed), 1.0, start=start)
+        found = pm.paper.search(simulated(seed), 1.0, start=start, polish=True)
         assert found.settled
         assert found.divergence <= plain.divergence
         np.testing.assert_array_equal(
@@ -69,10 +68,10 @@ def test_polished_the_search_finds_the_best_of_all_orders_from_most_starts():
 
 def test_polished_no_single_move_helps():
     rankings = simulated(5, n_users=30, n_items=6)
-    found = pm.inference.search(rankings, 1.0, start=range(6), polish=True)
+    found = pm.paper.search(rankings, 1.0, start=range(6), polish=True)
     last = found.visit_orders[-1]
     for now, then in itertools.product(range(6), repeat=2):
-        moved = pm.inference.search(
+        moved = pm.paper.search(
             rankings, 1.0, start=leap_and_shift(last, now, then), n_iterations=1
         )
         assert moved.divergences[0] >= found.divergence - 1e-9
@@ -108,13 +107,13 @@ def test_leap_and_shift_moves_one_item_and_keeps_the_order_of_the_others():
 
 def test_draws_come_near_the_exact_search():
     rankings = simulated(3)
-    exact = pm.inference.search(rankings, 1.0, start=range(N_ITEMS))
-    drawn = pm.inference.search(
+    exact = pm.paper.search(rankings, 1.0, start=range(N_ITEMS))
+    drawn = pm.paper.search(
         rankings, 1.0, start=range(N_ITEMS), n_draws=20_000, n_iterations=3, rng=1
     )
     assert len(drawn.divergences) == 4
     assert drawn.divergences[0] == pytest.approx(exact.divergences[0], rel=0.02)
-    again = pm.inference.search(
+    again = pm.paper.search(
         rankings, 1.0, start=range(N_ITEMS), n_draws=20_000, n_iterations=3, rng=1
     )
     np.testing.assert_array_equal(drawn.visit_orders, again.visit_orders)
@@ -123,20 +122,20 @@ def test_draws_come_near_the_exact_search():
 def test_many_items_are_searched_by_draws():
     n_items = 21
     rankings = pm.Mallows(np.arange(1, n_items + 1), 3.0).draw(40, rng=1)
-    found = pm.inference.search(rankings, 3.0, n_iterations=1, n_draws=20, rng=1)
+    found = pm.paper.search(rankings, 3.0, n_iterations=1, n_draws=20, rng=1)
     assert found.visit_orders.shape == (2, n_items)
 
 
 def test_the_start_is_a_v_ranking_of_the_mean_ranks():
     rankings = np.array([[1, 2, 3, 4, 5]] * 3)
-    found = pm.inference.search(rankings, 1.0, n_iterations=1, rng=1)
+    found = pm.paper.search(rankings, 1.0, n_iterations=1, rng=1)
     order = found.visit_orders[0].tolist()
     assert order[0] == 2
     assert set(order[1:3]) == {1, 3}
 
 
 def test_the_words_about_a_search():
-    found = pm.inference.search(simulated(2), 1.0, rng=1)
+    found = pm.paper.search(simulated(2), 1.0, rng=1)
     assert repr(found).startswith(f"Search(divergence {found.divergence:.3g}, from ")
     n_iterations = len(found.divergences) - 1
     assert repr(found).endswith(f"settled after {n_iterations} iterations)") == found.settled
@@ -145,16 +144,16 @@ def test_the_words_about_a_search():
 @pytest.mark.parametrize("start", [[0, 1, 2], [1, 2, 3, 4, 5], [0, 0, 1, 2, 3]])
 def test_a_bad_start_is_refused(start):
     with pytest.raises(ValueError, match=r"start must hold each of the items 0\.\.4 once"):
-        pm.inference.search(simulated(1), 1.0, start=start)
+        pm.paper.search(simulated(1), 1.0, start=start)
 
 
 def test_bad_numbers_are_refused():
     with pytest.raises(ValueError, match="n_iterations"):
-        pm.inference.search(simulated(1), 1.0, n_iterations=0)
+        pm.paper.search(simulated(1), 1.0, n_iterations=0)
     with pytest.raises(ValueError, match="n_draws"):
-        pm.inference.search(simulated(1), 1.0, n_draws=0)
+        pm.paper.search(simulated(1), 1.0, n_draws=0)
     with pytest.raises(ValueError, match="floor"):
-        pm.inference.search(simulated(1), 1.0, floor=0)
+        pm.paper.search(simulated(1), 1.0, floor=0)
 
 
 @pytest.mark.kernel

@@ -6,12 +6,12 @@ import numpy as np
 
 from ..distances import price_of
 from ..distances.tallies import Counts, Ranking, RankTally
-from ..distributions.orders import ORDERS
 from ..kernels.groups import draw_users
 from ..kernels.streams import Streams
+from ..latent.clicks import ClickPopulation
+from ..latent.population import Completed, Draw, Population
 from ..rankings import orderings_of
-from .clicks import ClickPopulation
-from .population import Completed, Draw, Population
+from .visit_orders import ORDERS
 
 
 @dataclass(frozen=True)

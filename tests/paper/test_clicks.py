@@ -7,8 +7,8 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.latent.clicks import ClickPopulation
-from pseudomallows.latent.paper import PseudoDraw
 from pseudomallows.latent.population import finish_draws
+from pseudomallows.paper.clicks import PseudoDraw
 
 
 def quietly(*arguments, **options):

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from .._warn import warn
 from ..kernels.balancing import assignment_prices, newton_direction, sinkhorn
+from ..posteriors.diagnostics import BalanceWarning
 
 TOLERANCE = 1e-6  # every row and column sums to 1 within this
 MAX_STEPS = 200
@@ -12,17 +13,6 @@ RIDGE = 1e-10
 N_ROUNDS = 20  # of Sinkhorn scaling before each attempt at a Newton step
 
 Array = NDArray[np.float64]
-
-
-class BalanceWarning(UserWarning):
-    """The balancing stopped before its tolerance: `error` is left after `n_steps`."""
-
-    def __init__(self, error: float, n_steps: int):
-        self.error, self.n_steps = error, n_steps
-        super().__init__(
-            f"the balanced weights still miss their sums by {error:.2g} after {n_steps} steps; "
-            "the draws stay valid, since their weights correct for it"
-        )
 
 
 def balance_weights(log_weights: Array, *, max_steps: int = MAX_STEPS) -> Array:

@@ -1,4 +1,4 @@
-"""PseudoMallows, the distribution: visit orders, draws, probability, ELBO."""
+"""The Pseudo-Mallows distribution (section 2.2): draws (Algorithms 1 and 3), probability, ELBO."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import distances
 from ..distances.tallies import RankTally
+from ..distributions.scores import weighted_effective_size
 from ..kernels import pseudo as kernels
 from ..kernels.subsets import posterior_by_subsets, pseudo_by_subsets
 from ..preferences import check_weights
@@ -28,8 +29,8 @@ from ..rankings import (
     orderings_of,
     rank_randomly,
 )
-from .balancing import balance_weights
-from .scores import weighted_effective_size
+from .balanced import balance_weights
+from .visit_orders import from_middle, tied_rankings, v_rankings
 
 EXACT_ITEMS = 16  # up to here sums over all rankings are exact
 EXACT_ORDERS = 50_000  # up to here a sum over visit orders is
@@ -254,7 +255,7 @@ class PseudoMallows:
         if self.balanced:
             return orderings_of(rng.random(shape))
         rank_sums = np.broadcast_to(self.tally.rank_sums(), shape)
-        v_rankings = rank_randomly(_from_middle(rank_randomly(rank_sums, rng)), rng)
+        v_rankings = rank_randomly(from_middle(rank_randomly(rank_sums, rng)), rng)
         if self.sigma == 0:
             return orderings_of(v_rankings)
         return orderings_of(v_rankings + self.sigma * rng.standard_normal(shape))
@@ -298,7 +299,7 @@ class PseudoMallows:
             n_orders = math.prod(map(math.factorial, ties)) << self.n_items // 2
             all_orders = (
                 order
-                for ranking in _tied_rankings(rank_sums)
+                for ranking in tied_rankings(rank_sums)
                 for order in orderings_of(v_rankings(ranking))
             )
         if n_orders > EXACT_ORDERS:
@@ -334,7 +335,7 @@ class PseudoMallows:
         n_draws: int | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> float:
-        """Evidence lower bound: the mean log of the product of the denominators (equation 12).
+        """Evidence lower bound: the mean log of the product of the denominators (equation 13).
 
         Exact for up to 16 items and a given visit order, unless `n_draws` asks for draws. Without a
         visit order, the mean over the orders that `draw` takes.
@@ -397,57 +398,3 @@ def check_rank_tally(tally: Any, distance: str) -> RankTally:
             "distance='footrule', or method='mcmc'"
         )
     return tally
-
-
-def v_rankings(ranking: ArrayLike) -> NDArray[np.int32]:
-    """All of the V-set of a ranking: the middle item first, then outwards, two at a time.
-
-    The two items that are equally far from the middle come in either order: 2^(n_items // 2)
-    rankings in all. For more than 30 items use :func:`draw_v_ranking`.
-
-    >>> v_rankings([1, 2, 3])
-    array([[2, 1, 3],
-           [3, 1, 2]], dtype=int32)
-    """
-    ranking = check_ranking(ranking)
-    n_items = len(ranking)
-    if n_items > 30:
-        raise ValueError(f"the V-set of {n_items} items is too large: use draw_v_ranking")
-    ordering = orderings_of(ranking)
-    n_pairs, odd = n_items // 2, n_items % 2
-    rankings = np.empty((1 << n_pairs, n_items), dtype=np.int32)
-    rankings[:, ordering[n_pairs]] = 1  # the middle; for an even number, set again below
-    for pair in range(n_pairs):
-        upper, lower = ordering[n_pairs - 1 - pair], ordering[n_pairs + odd + pair]
-        second = np.arange(1 << n_pairs) >> pair & 1
-        rankings[:, upper] = 2 * pair + 1 + odd + second
-        rankings[:, lower] = 2 * pair + 2 + odd - second
-    return rankings
-
-
-def draw_v_ranking(
-    ranking: ArrayLike, rng: np.random.Generator | int | None = None
-) -> NDArray[np.int32]:
-    """Draw one of the V-set of a ranking, all with the same probability.
-
-    >>> draw_v_ranking([1, 2, 3, 4, 5], rng=1)
-    array([5, 3, 1, 2, 4], dtype=int32)
-    """
-    return rank_randomly(_from_middle(check_ranking(ranking)), as_rng(rng))
-
-
-def _from_middle(ranking: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Twice the distance of each rank from the middle; V-rankings rank it, ties at random."""
-    return np.abs(2 * ranking - (ranking.shape[-1] + 1))
-
-
-def _tied_rankings(values: NDArray[np.int64]) -> list[NDArray[np.int32]]:
-    """Every ranking of `values`, the smallest first, that some way to break the ties gives."""
-    groups = [np.flatnonzero(values == value) for value in np.unique(values)]
-    rankings = []
-    for parts in itertools.product(*(itertools.permutations(group) for group in groups)):
-        ordering = np.array(list(itertools.chain(*parts)))
-        ranking = np.empty(len(values), dtype=np.int32)
-        ranking[ordering] = np.arange(1, len(values) + 1)
-        rankings.append(ranking)
-    return rankings

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pseudomallows as pm
-from pseudomallows.distributions import balancing as balance
 from pseudomallows.kernels.balancing import assignment_prices, newton_direction, sinkhorn
+from pseudomallows.paper import balanced as balance
 
 
 def sums(log_weights):
