@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.distributions.scores import rank_divergence
+from pseudomallows.paper.search import rank_divergence
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
 

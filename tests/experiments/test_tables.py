@@ -18,7 +18,8 @@ import paper
 import pseudomallows as pm
 import scaling
 from helpers import choose, p_value
-from pseudomallows.distributions.scores import rank_divergence, share_of_ranks
+from pseudomallows.distributions.scores import share_of_ranks
+from pseudomallows.paper.search import rank_divergence
 
 SEED = 20_240_901
 SCRIPTS = [accuracy_rankings, accuracy_clicks, case_study, scaling]
