@@ -1,13 +1,12 @@
 """How the chains of a fit begin, each with its clusters."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...distances.tallies import Ranking
-from ...files.saved import Saved
 from ...latent.matched.users import ClusterLaws
 from ...latent.population import Population
 from ..methods.method import Plan
@@ -26,6 +25,7 @@ from .matched_starts import (
 from .mixture import Mixture
 from .starts import PREPARATION, StartCluster, is_unbounded, prepare
 
+Chain = Mixture | MatchedMixture  # one Markov chain: clusters, each with its consensus and alpha
 Floats = NDArray[np.float64]
 
 
@@ -38,82 +38,9 @@ class Earlier(NamedTuple):
     alpha: Floats
 
 
-class Chain(Protocol):
-    """A Markov chain in the making: clusters, each with its consensus and alpha."""
-
-    n_sweeps: int
-    shares: Floats
-
-    @property
-    def consensus(self) -> Ranking: ...  # pragma: no cover
-    @property
-    def alpha(self) -> Floats: ...  # pragma: no cover
-    @property
-    def evidence(self) -> NDArray[Any]: ...  # pragma: no cover
-    @property
-    def errors(self) -> Floats: ...  # pragma: no cover
-    @property
-    def mean_memberships(self) -> Floats: ...  # pragma: no cover
-    @property
-    def is_led(self) -> bool: ...  # pragma: no cover
-    def some_leaders(self, number: int) -> Ranking: ...  # pragma: no cover
-    def sweep(self, adapt: bool) -> None: ...  # pragma: no cover
-    def forget(self) -> None: ...  # pragma: no cover
-    def log_posterior(self) -> float: ...  # pragma: no cover
-    def difference(self) -> float: ...  # pragma: no cover
-    def latent_of(self, users: NDArray[np.int64]) -> Ranking: ...  # pragma: no cover
-    def to_save(self) -> dict[str, Any]: ...  # pragma: no cover
-    def resume(self, saved: Saved) -> None: ...  # pragma: no cover
-
-
-class Chains(Protocol):
-    """What makes the chains of a fit."""
-
-    evidence_shape: tuple[int, ...]  # of one cluster, see `best_of`
-
-    @property
-    def preparation(self) -> int:
-        """Sweeps before a chain begins, for the progress."""
-        ...  # pragma: no cover
-
-    @property
-    def guesses(self) -> int:
-        """And before the first one."""
-        ...  # pragma: no cover
-
-    @property
-    def comparison(self) -> Comparison | None:
-        """Of the start of all chains with another, if there was one."""
-        ...  # pragma: no cover
-
-    def make_ready(self, report: Callable[[], None]) -> None:
-        """Make what all chains share; `start` does if nothing has."""
-        ...  # pragma: no cover
-
-    def start(
-        self,
-        number: int,
-        earlier: Earlier | None,
-        rng: np.random.Generator,
-        report: Callable[[], None],
-    ) -> Chain:
-        """The chain of this number at its start."""
-        ...  # pragma: no cover
-
-    def empty(self) -> Chain:
-        """One to be filled from a file."""
-        ...  # pragma: no cover
-
-    def best_of(self, evidence: NDArray[Any], draw: Ranking) -> Ranking:
-        """The consensus that is best by the mean evidence of a cluster; ties go by a draw."""
-        ...  # pragma: no cover
-
-    def unbounded(self, chain: Any) -> list[bool]:
-        """Does nothing in the data bound the alpha of each cluster?"""
-        ...  # pragma: no cover
-
-
-def make_chains(population: Population, plan: Plan, rng: np.random.Generator) -> Chains:
+def make_chains(
+    population: Population, plan: Plan, rng: np.random.Generator
+) -> "LatentChains | MatchedChains":
     """The chains of a plan: on the matched law of clicks, or on latent rankings; `rng` is for what
     they share."""
     if not plan.method.is_matched(plan.case):
@@ -124,7 +51,11 @@ def make_chains(population: Population, plan: Plan, rng: np.random.Generator) ->
 
 
 class LatentChains:
-    """Chains that draw latent rankings in each sweep, or need none."""
+    """Chains that draw latent rankings in each sweep, or need none.
+
+    `preparation` are the sweeps before a chain begins, and `guesses` those before the first one,
+    for the progress; `evidence_shape` is that of one cluster, see `best_of`.
+    """
 
     guesses = 0
     comparison: Comparison | None = None
@@ -192,7 +123,7 @@ class LatentChains:
         """The consensus that is best by the mean evidence of a cluster."""
         return self._population.best_of(evidence)
 
-    def unbounded(self, chain: Mixture) -> list[bool]:
+    def unbounded(self, chain: Any) -> list[bool]:
         """Does nothing in the data bound the alpha of each cluster?"""
         pairs = zip(chain.clusters, chain.has_users, strict=True)
         return [not has_users or is_unbounded(cluster) for cluster, has_users in pairs]
@@ -258,9 +189,10 @@ class MatchedChains:
         """The consensus that is best by the mean evidence of a cluster."""
         return self._start.law.best_of(evidence, draw)
 
-    def unbounded(self, chain: MatchedMixture) -> list[bool]:
+    def unbounded(self, chain: Any) -> list[bool]:
         """Does nothing in the data bound the alpha of each cluster?"""
-        return chain.unbounded()
+        found: list[bool] = chain.unbounded()
+        return found
 
 
 class GrownChains(MatchedChains):
