@@ -224,7 +224,6 @@ def test_the_cut_into_parts_leaves_no_trace_in_personal_scores(dask, tmp_path, n
     ("options", "words"),
     [
         ({"held_out": {"u001": ["i0"]}}, "with held_out="),
-        ({"scores": np.ones((2, 2))}, "with scores="),
         ({"blend": False}, "give ridge="),
         ({}, "fewer than 10 items"),
     ],

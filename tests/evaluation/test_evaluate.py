@@ -1,3 +1,4 @@
+import sys
 import warnings
 
 import numpy as np
@@ -151,7 +152,12 @@ def judged(scores, **options):
     def learn(clicks):
         return np.tile(scores, (clicks.shape[0], 1))
 
-    return pm.evaluate(prefs, 2, 3, method="personal", scores=learn, rng=1, **options)
+    def fit(shown, method, **options):
+        return pm.inference.fit_scores(shown, learn, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules["pseudomallows.evaluation.evaluate"], "fit", fit)
+        return pm.evaluate(prefs, 2, 3, method="personal", rng=1, **options)
 
 
 def test_a_verdict_says_that_popularity_is_better():

@@ -33,7 +33,7 @@ CASES = [
     (partial, {"method": "pseudo", "n_draws": 20}),
     (clicks, {"method": "pseudo", "n_draws": 20, "order": "v"}),
     (clicks, {"method": "mcmc", "n_draws": 20, "keep_latent": ["user '3'", "user '5'"]}),
-    (clicks, {"method": "personal", "calibrate": False, "nonnegative": False}),
+    (clicks, {"method": "personal", "calibrate": False, "blend": False}),
 ]
 
 
@@ -57,5 +57,6 @@ def test_usual_options_are_left_out_and_data_is_not_told():
         "pm.fit(prefs, method='pseudo', alpha=3.0, n_draws=200, n_clusters=1, rng=7)"
     )
     scores = np.random.default_rng(1).random((40, 8))
-    posterior = pm.fit(clicks(), "personal", scores=scores, calibrate=False, rng=7)
-    assert "calibrate=False, scores=..., rng=7)" in call_of(posterior)
+    posterior = pm.inference.fit_scores(clicks(), scores, calibrate=False, rng=7)
+    call = "pm.inference.fit_scores(prefs, calibrate=False, scores=..., rng=7)"
+    assert call_of(posterior) == call

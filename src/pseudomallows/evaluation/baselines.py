@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..engines.executors import Threads, blocks
 from ..engines.memory import DENSE_ITEMS
-from ..inference.personal.item_scores import products_of, ridge_weights
+from ..inference.personal.item_scores import products_of
 from ..posteriors.personal import clicks_matrix
 from ..preferences import Clicks
 from ..preferences.splits import hide_random
@@ -44,8 +44,18 @@ def ease(seen: Clicks, shown: Clicks, k: int, rng: np.random.Generator) -> NDArr
     if shown.n_items > MOST_ITEMS:
         return None
     ridge = _choose_ridge(shown, k, rng)
-    weights = ridge_weights(products_of(shown, Threads(1)), ridge, nonnegative=False)
+    weights = ease_weights(products_of(shown, Threads(1)), ridge)
     return _best(seen, weights, k)
+
+
+def ease_weights(products: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
+    """Regression of each item on the others, with weights of any sign and a zero diagonal: the
+    closed form of Steck (2019). `ridge` is in units of the mean diagonal of the products."""
+    penalty = max(ridge * float(np.trace(products)) / len(products), 1e-6)
+    inverse = np.linalg.inv(products + penalty * np.eye(len(products)))
+    weights = -inverse / np.diag(inverse)
+    np.fill_diagonal(weights, 0.0)
+    return weights
 
 
 def _choose_ridge(shown: Clicks, k: int, rng: np.random.Generator) -> float:
@@ -60,7 +70,7 @@ def _choose_ridge(shown: Clicks, k: int, rng: np.random.Generator) -> float:
         seen, wanted = inner.take(judged), hidden.take(judged).codes[:, None]
         products = products_of(inner, Threads(1))
         for place, ridge in enumerate(RIDGES):
-            weights = ridge_weights(products, ridge, nonnegative=False)
+            weights = ease_weights(products, ridge)
             hits[place] += (_best(seen, weights, k) == wanted).sum()
     return RIDGES[int(hits.argmax())]
 

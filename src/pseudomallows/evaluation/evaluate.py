@@ -115,11 +115,6 @@ def evaluate(
         is_random = options.get("calibrate") == "random"
         split = "random" if is_random else usual_calibration(prefs)
     trial = make_trial(prefs, hide, k, split, rng, test=test, truth=truth, at=at, share=share)
-    if split is not None and options.get("scores") is not None and not callable(options["scores"]):
-        raise ValueError(
-            "scores must be a function that learns them from clicks, since an array may have seen "
-            "the hidden clicks"
-        )
     if not isinstance(method, str):
         raise TypeError(f"method must be a name, such as 'personal', got {method!r}")
     if method == "auto":
@@ -172,11 +167,10 @@ def evaluate_again(posterior: Fit, hide: int, k: int | None, **more: Any) -> Eva
     """Hide clicks of a fit, and fit the rest with the options of that fit."""
     assert posterior.clicks is not None
     given = fit_options(posterior)
-    unknown = [name for name in ("scores", "with_clusters") if name in given]
-    if unknown:
+    if "scores" in given:
         raise ValueError(
-            f"this model was fitted with {unknown[0]}=..., which cannot be made again without the "
-            "hidden clicks: use pm.evaluate"
+            "this model was fitted with scores=..., which cannot be made again without the hidden "
+            "clicks: hide some yourself, and give them to pm.inference.fit_scores as held_out="
         )
     for name in ("held_out", "keep_latent"):  # the first is learnt from what is hidden
         given.pop(name, None)

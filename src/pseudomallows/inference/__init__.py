@@ -3,7 +3,7 @@
 from .choose_clusters import ClusterCurve, ClustersWarning, choose_clusters
 from .choose_distance import DistanceScores, choose_distance
 from .fit import fit
-from .personal.item_scores import scores_from
+from .fit_scores import fit_scores
 from .update import update
 
 __all__ = [
@@ -13,6 +13,6 @@ __all__ = [
     "choose_clusters",
     "choose_distance",
     "fit",
-    "scores_from",
+    "fit_scores",
     "update",
 ]

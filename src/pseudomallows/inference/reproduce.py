@@ -24,7 +24,10 @@ def call_of(posterior: Fit) -> str:
         is_asked = isinstance(posterior, Posterior) and n_draws == posterior.consensus.shape[1]
         asked = ({"n_draws": n_draws} if is_asked else {}) | {"rng": settings.get("seed")}
         return f"posterior.update({_arguments('more', asked)})"
-    given = {"method": settings.get("method")} | options | {"rng": settings.get("seed")}
+    given = options | {"rng": settings.get("seed")}
+    if "scores" in given:
+        return f"pm.inference.fit_scores({_arguments('prefs', given)})"
+    given = {"method": settings.get("method")} | given
     prefs = settings.get("reading", "prefs")  # how the file was read, if that is not usual
     return f"pm.fit({_arguments(prefs, given)})"
 
@@ -79,7 +82,7 @@ def _personal_options(posterior: PersonalFit) -> dict[str, Any]:
         given["distance"] = posterior.distance
     if stored.get("ridge_given"):
         given["ridge"] = stored["ridge"]
-    flags = ("nonnegative", "blend", "calibrate")
+    flags = ("blend", "calibrate")
     given |= {key: False for key in flags if not stored.get(key, True)}
     how, data = stored.get("calibration"), posterior.clicks
     if how is not None and data is not None and how != usual_calibration(data):

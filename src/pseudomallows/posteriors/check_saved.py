@@ -40,7 +40,6 @@ FLAGS = (  # among the options
     "samples_alpha",
     "balanced",
     "weighted",
-    "nonnegative",
     "blend",
     "ridge_given",
     "calibrate",

@@ -347,7 +347,7 @@ def test_a_bias_is_added_for_one_user_as_for_many(fit, tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"ridge": 0.3}, "asked"), ({"nonnegative": False}, "asked"), ({"blend": False}, "asked")],
+    [({"ridge": 0.3}, "asked"), ({"blend": False}, "asked")],
 )
 def test_one_regression_if_asked_for(options, words):
     found = pm.fit(mixed_tastes(120, 12), "personal", rng=1, calibrate=False, **options)

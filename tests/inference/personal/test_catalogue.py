@@ -186,8 +186,6 @@ def test_an_update_is_the_fit_of_all_clicks_with_the_same_blend(fit, monkeypatch
 def test_what_needs_items_by_items_is_refused(fit):
     with pytest.raises(ValueError, match=r"distance='kendall', its default there.*6,000 items"):
         pm.fit(log(), "personal", distance="footrule", rng=1)
-    with pytest.raises(ValueError, match=r"nonnegative=False.*at most 4,000 items, got 6,000"):
-        pm.fit(log(), "personal", nonnegative=False, rng=1)
     with pytest.raises(ValueError, match=r"6,000 items are too many"):
         pm.recommendations.user_intervals(fit, 0)
 

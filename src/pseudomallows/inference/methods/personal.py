@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import distances
 from ...engines.executors import Executor, Threads
@@ -24,7 +25,8 @@ from ..personal.next_clicks import split_inside, usual_calibration
 from .method import Case, Options, flag, one_of, option
 
 USUAL_BEST = 10  # recommendations that the scores are made for
-N_REPORTS = 3
+N_REPORTS = 3  # the steps of `Learner.learn`
+Floats = NDArray[np.float64]
 
 
 def _check_calibrate(value: Any, name: str) -> bool | str:
@@ -44,7 +46,6 @@ class Personal(Options):
         "default: a blend of several scores.",
         check=check_number,
     )
-    nonnegative: bool = option(True, "False: one regression, with weights of any sign.", check=flag)
     blend: bool = option(
         True,
         "Blend regressions, factors and popularity, with weights learnt on inner splits, where one "
@@ -52,13 +53,6 @@ class Personal(Options):
         "with two clicks: one regression, its penalty the best of a few. With more than 4,000 "
         "items each item is regressed on its 150 nearest ones.",
         check=flag,
-    )
-    scores: Any = option(
-        None,
-        "Scores of your own, (n_users, n_items), or a function that learns them from a sparse "
-        "matrix of clicks, so that they can be learnt again without hidden clicks; for the "
-        "recommenders of `implicit` see `scores_from`. Scores that use a user's click on the item "
-        "itself look surer than they are: give `held_out` with them.",
     )
     held_out: Any = option(
         None,
@@ -75,9 +69,7 @@ class Personal(Options):
         'times): some clicks of each user, the last ones, for what comes next. "cut": all '
         'clicks after a date, for a model that will serve the future. "random" (default without '
         "times): any of them, so that a probability is that of a click like those that are there. "
-        "False: no correction. With times, it is also learnt whether old clicks weigh less. "
-        "An array of scores cannot be learnt again without hidden clicks, so it is not corrected, "
-        "but by `held_out`.",
+        "False: no correction. With times, it is also learnt whether old clicks weigh less.",
         check=_check_calibrate,
     )
     with_consensus: bool = option(
@@ -89,8 +81,8 @@ class Personal(Options):
 
     @property
     def is_single(self) -> bool:
-        """Is one regression asked for, or no scores at all?"""
-        return self.ridge is not None or not self.nonnegative or not self.blend
+        """Is one regression asked for?"""
+        return self.ridge is not None or not self.blend
 
     @property
     def n_best(self) -> int:
@@ -104,17 +96,10 @@ class Personal(Options):
         """Which clicks are hidden inside to learn a correction from; None for no such way."""
         if not self.calibrate or self.held_out is not None:
             return None
-        if self.scores is not None and not callable(self.scores):
-            return None
         return usual_calibration(prefs) if self.calibrate is True else str(self.calibrate)
 
     def checked(self, prefs: Clicks) -> "Personal":
         """The same, what was given with it checked against the data."""
-        if not self.nonnegative and prefs.n_items > MAX_ITEMS:
-            raise ValueError(
-                "nonnegative=False needs an array of items x items, so at most "
-                f"{MAX_ITEMS:,} items, got {prefs.n_items:,}: leave it out"
-            )
         if self.held_out is None:
             return self
         return replace(self, held_out=check_held_out(read_later(self.held_out, prefs), prefs))
@@ -122,12 +107,10 @@ class Personal(Options):
     def settings(self) -> dict[str, Any]:
         """For the settings of a fit; data that was given is told by a mark only."""
         return {
-            "nonnegative": self.nonnegative,
             "blend": self.blend,
             "ridge_given": self.ridge is not None,
             "calibrate": bool(self.calibrate),
             "held_out": self.held_out is not None,
-            "given_scores": self.scores is not None,
             "with_consensus": self.with_consensus,
         }
 
@@ -166,13 +149,11 @@ def _open_parts(clicks: ShardedClicks, method: Personal) -> RemoteClicks:
             f"method='personal' learns from parts with at most {MAX_ITEMS:,} items, got "
             f"{clicks.n_items:,}: read them into memory with pm.read(folder)"
         )
-    for name in ("scores", "held_out"):
-        if getattr(method, name) is not None:
-            raise ValueError(
-                f"method='personal' cannot learn from parts with {name}=, since the users' names "
-                "stay with the workers: leave it out, or read the parts into memory with "
-                "pm.read(folder)"
-            )
+    if method.held_out is not None:
+        raise ValueError(
+            "method='personal' cannot learn from parts with held_out=, since the users' names stay "
+            "with the workers: leave it out, or read the parts into memory with pm.read(folder)"
+        )
     found = RemoteClicks.of_parts(clicks)
     why = "one regression, as was asked for" if method.is_single else why_not(found)
     if why is not None and method.ridge is None:
@@ -192,30 +173,35 @@ def fit_personal(
     executor: Executor | None,
     progress: Callable[[int, int], None],
     old: PersonalFit | None = None,
+    scores: Callable[[Clicks], Floats] | None = None,
+    can_score_again: bool = True,
 ) -> PersonalFit:
     """Learn an order of each user's own; from an `old` fit of most of these clicks, keep the blend
-    and begin with its weights. If `progress` has a `say`, it is told what is being done."""
+    and begin with its weights. If `progress` has a `say`, it is told what is being done.
+
+    `scores` makes the scores of clicks, if they come from elsewhere; unless it can do so again
+    for fewer clicks, none are hidden."""
     clicks = _check_call(prefs, wanted)
     method = Personal.make(Case.of(clicks), options)
     if isinstance(clicks, ShardedClicks):
         clicks = _open_parts(clicks, method)
     method = method.checked(clicks)
     distance = distances.get(wanted["distance"]).name
-    how = method.calibration(clicks)
+    how = method.calibration(clicks) if can_score_again else None
     inside = None if how is None else split_inside(clicks, how, rng)
     steps = iter(range(1, N_REPORTS + 1))
 
     def report() -> None:
         progress(next(steps), N_REPORTS)
 
-    learner = Learner(clicks, method, alpha, distance, rng, executor or Threads())
+    learner = Learner(clicks, method, alpha, distance, rng, executor or Threads(), scores)
     learner.say = getattr(progress, "say", silent)
     if old is not None:
         learner.keep_blend(old)
     model = learner.learn(inside, report)
     how = None if model.correction is None else how
     more = {"alpha_given": alpha is not None, "order": None, "calibration": how}
-    more |= learner.scores_settings()
+    more |= learner.scores_settings() | {"given_scores": scores is not None}
     settings = {
         "method": "personal",
         "distance": distance,

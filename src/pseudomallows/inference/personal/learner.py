@@ -22,7 +22,7 @@ from ...preferences.splits import Split, hide_clicks
 from .blend import Blend, Say, choose_blend, n_of_spread, sample_of, silent, why_not
 from .click_shards import RemoteClicks
 from .corrector import MAX_CELLS, MAX_USERS, Corrector
-from .item_scores import given_scores, products_of, ridge_weights
+from .item_scores import products_of, ridge_weights
 from .later import first_clicks, most_users, seen_table, sum_first_clicks
 from .next_clicks import choose_recency
 from .parts import Part, Regression
@@ -50,7 +50,9 @@ class Learner:
         distance: str,
         rng: np.random.Generator,
         executor: Executor,
+        scores: Callable[[Clicks], Floats] | None = None,
     ):
+        self._scores = scores
         self.prefs, self._options, self._rng = prefs, options, rng
         self._workers, self._executor = executor, at_hand(executor)  # for sums over users; for all
         grid = OWN_LAWS[distance].grid(prefs.n_items)
@@ -101,7 +103,7 @@ class Learner:
         """How the scores were made."""
         recency = self._law["recency"]
         found: dict[str, Any] = {} if recency is None else {"recency": asdict(recency)}
-        if self._options.scores is not None:
+        if self._scores is not None:
             return {"ridge": None}
         if self._blend is None:
             return found | {"ridge": self._ridge, "parts": [], "single": self._why_single}
@@ -180,8 +182,8 @@ class Learner:
 
     def scored(self, clicks: Clicks) -> PersonalModel:
         """Scores learnt from these clicks."""
-        if self._options.scores is not None:
-            return self._model(clicks, scores=given_scores(self._options.scores, clicks))
+        if self._scores is not None:
+            return self._model(clicks, scores=self._scores(clicks))
         if self._blend is not None:
             self._begin_with_all(clicks, self._blend.parts)
             learnt = self._blend.learn(self._products_of(clicks), self._sample, self._kept)
@@ -193,8 +195,8 @@ class Learner:
             learnt = self._products_of(clicks).learn(part, self._kept.get(part))
             return self._model(clicks, **_fields_of(learnt))
         products = products_of(clicks, self._executor)
-        law = (self._ridge, self._options.nonnegative, self._executor)
-        return self._model(clicks, item_weights=ridge_weights(products, *law))
+        weights = ridge_weights(products, self._ridge, self._executor)
+        return self._model(clicks, item_weights=weights)
 
     def _begin_with_all(self, clicks: Clicks, parts: Sequence[Part]) -> None:
         """With very many items, those without hidden clicks keep their weights by all clicks."""
@@ -209,7 +211,7 @@ class Learner:
 
     def choose_scores(self) -> None:
         """A blend, or the ridge of a single regression; nothing, if the scores are given."""
-        if self._options.scores is not None:
+        if self._scores is not None:
             return
         if self._blend is None:
             self._why_single = self._why_single or why_not(self.prefs)
@@ -252,7 +254,7 @@ class Learner:
         hidden: NDArray[np.bool_],
         ridge: float,
     ) -> NDArray[np.int64]:
-        weights = ridge_weights(products, ridge, self._options.nonnegative)
+        weights = ridge_weights(products, ridge)
         return _count_hits(replace(blank, item_weights=weights), seen, hidden)
 
 
