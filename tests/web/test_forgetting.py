@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.web.jobs import refit_process, upload_file, uploads
+from pseudomallows.web.jobs import uploads
+from pseudomallows.web.jobs.child import refit as refit_now
 from pseudomallows.web.models.versions import Versions
 from pseudomallows.web.stores.open import open_store
 from webhelp import Process, client_in, make_model, wait_for_job, wait_until
@@ -125,7 +126,7 @@ def test_a_version_made_before_a_removal_is_served_without_the_user(tmp_path):
     versions, store = Versions(tmp_path / "m.pm"), open_store(str(tmp_path / "s.sqlite"))
     store.add([(NAME, "item 1"), ("ann", "item 2")])
     with client_in(tmp_path) as client:
-        made = refit_process.refit(first, {"store": str(tmp_path / "s.sqlite")}, first.clicks)
+        made = refit_now(first, {"store": str(tmp_path / "s.sqlite")}, first.clicks)
         assert client.delete(f"/users/{NAME}").status_code == 200
         assert versions.save(made) == 2
         wait_until(lambda: client.get("/model").json()["model"] == 3)
@@ -140,7 +141,7 @@ def test_an_upload_under_way_does_not_bring_a_removed_user_back(tmp_path, monkey
     """The user is removed while the file is read, and again while it is stored."""
     monkeypatch.setattr(uploads, "SMALL", small)
     monkeypatch.setattr(uploads, "CLEAN_SECONDS", 0.2)
-    monkeypatch.setattr(upload_file, "PART", 1)
+    monkeypatch.setattr(uploads, "PART", 1)
     rows = "".join(f"{user},item {n % 12}\n" for n in range(36) for user in (NAME, f"user x{n}"))
     with client_in(tmp_path) as client:
         parts, done = (f"user,item\n{rows}".encode(), b"bob,item 2\n"), []

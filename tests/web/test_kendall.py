@@ -5,7 +5,7 @@ import time
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.web.jobs.refit_process import refit
+from pseudomallows.web.jobs.child import refit
 from pseudomallows.web.stores.open import open_store
 from webhelp import Process, make_model, wait_until
 

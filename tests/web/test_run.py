@@ -50,10 +50,10 @@ def test_few_files_mean_few_connections(monkeypatch):
     asked = []
     monkeypatch.setattr(resource, "getrlimit", lambda which: (256, 700))
     monkeypatch.setattr(resource, "setrlimit", lambda which, limits: asked.append(limits))
-    assert run._room_for_connections() == 450
+    assert run.room_for_connections() == 450
     assert asked == [(700, 700)]
     monkeypatch.setattr(resource, "getrlimit", lambda which: (4096, 4096))
-    assert run._room_for_connections() == 1000
+    assert run.room_for_connections() == 1000
     assert len(asked) == 1
 
 

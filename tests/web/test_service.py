@@ -90,7 +90,7 @@ def test_a_refit_now_and_then(tmp_path, monkeypatch):
 
     monkeypatch.setattr(SqliteStore, "counts", counts)
     with client_in(tmp_path, refit_every=0.05) as client:
-        jobs = client.app.service.refits._jobs
+        jobs = client.app.service.refits.jobs
         wait_for_rounds()
         assert not jobs
         client.post("/users/zoe/clicks", json={"clicks": ["item 1"]})
@@ -106,7 +106,7 @@ def test_a_refit_now_and_then(tmp_path, monkeypatch):
     Versions(tmp_path / "m.pm").save(newer)
     with client_in(tmp_path, refit_every=0.05) as client:  # started again: nothing is new
         wait_for_rounds()
-        assert not client.app.service.refits._jobs
+        assert not client.app.service.refits.jobs
 
 
 def first_of(jobs, place):

@@ -88,13 +88,8 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
-TEMPLATES.filters |= {
-    "plain": plain,
-    "readable": readable,
-    "percent": percent,
-    "whole": whole,
-    "across": across,
-}
+TEMPLATES.filters |= {each.__name__: each for each in (plain, readable, percent, whole, across)}
+TEMPLATES.policies["json.dumps_kwargs"] = {}  # keys in their order, not sorted
 
 
 def render(template: str, **figures: object) -> str:

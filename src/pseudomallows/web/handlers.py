@@ -11,6 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from ..show.report import report as write_report
 from .endpoints import Text, Texts, Whole, YesOrNo, endpoint
 from .errors import ServiceError
+from .models.model import Wanted
 from .service import Service
 from .types import (
     MAX_K,
@@ -59,9 +60,9 @@ T = TypeVar("T")
 async def recommend(service: Service, request: Request) -> Response:
     """The best items for someone's clicks."""
     asked = await _read(request, RecommendRequest)
-    how = (asked.k, asked.exclude, asked.only, asked.reasons)
+    wanted = Wanted(asked.k, asked.exclude, asked.only, asked.reasons)
     times = read_times(asked.times, asked.clicks)
-    return _json(await service.recommend(asked.clicks, times, how))
+    return _json(await service.recommend(asked.clicks, times, wanted))
 
 
 @endpoint("POST", "/recommend/batch", asks=BatchRequest, answers=BatchAnswer, writes=False)
@@ -89,8 +90,8 @@ async def recommend_user(service: Service, request: Request) -> Response:
     """The best items for a user."""
     user, exclude, only = request.path_params["user"], EXCLUDE.read(request), ONLY.read(request)
     check_name(user, "a user")
-    how = (K.read(request), exclude or [], only, REASONS.read(request))
-    answer, is_whole = await service.recommend_user(user, how)
+    wanted = Wanted(K.read(request), exclude or [], only, REASONS.read(request))
+    answer, is_whole = await service.recommend_user(user, wanted)
     return _json(answer, headers=None if is_whole else MISSING)
 
 

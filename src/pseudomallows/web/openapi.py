@@ -1,13 +1,11 @@
 """The description of the service for machines (OpenAPI 3.1) and, as a page, for people."""
 
-import html
-import json
-import re
 from typing import Any
 
 import msgspec
 
 from .._version import __version__
+from ..show.page import render
 from .endpoints import Endpoint
 from .types import MAX_NAME, ErrorAnswer
 
@@ -24,7 +22,6 @@ ERRORS = {
     503: "not for the moment",
     507: "the disk is full",
 }
-CODE = re.compile("`{1,2}([^`]+)`{1,2}")  # in a docstring
 SOME = ["an item"]
 EXAMPLES: dict[str, Any] = {  # of what is asked, by its type or media type
     "RecommendRequest": {"clicks": SOME, "k": 3, "reasons": True},
@@ -108,94 +105,4 @@ def _content(kind: Any, schemas: dict[Any, Any], words: str) -> dict[str, Any]:
 
 def as_page(description: dict[str, Any]) -> str:
     """The description as a page to read and, where scripts run, to try."""
-    version = html.escape(__version__)
-    parts = [
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
-        "<title>pseudomallows: addresses</title>",
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        '<link rel="icon" href="static/icon.svg" type="image/svg+xml">',
-        '<link rel="stylesheet" href="static/style.css">',
-        '<script type="module" src="static/docs.js"></script></head>',
-        f'<body><main class="inside docs"><h1>pseudomallows {version}: all addresses</h1>',
-        '<p class="lead">Read what each address takes and answers, and try it here. '
-        'For machines: <a href="openapi.json">openapi.json</a>. '
-        '<a href="./">Back to the page of the model</a>.</p>',
-        "<form hidden>",
-        '<label class="label" for="token">Token</label>',
-        '<input id="token" type="password" autocomplete="off" spellcheck="false">',
-        '<p class="soft small">Only for addresses that write, if the service has one.</p></form>',
-    ]
-    for path, methods in description["paths"].items():
-        for method, operation in methods.items():
-            parts += _section(path, method.upper(), operation)
-    parts.append("<h2>Types</h2><dl>")
-    for name, schema in description["components"]["schemas"].items():
-        rows = ", ".join(map(html.escape, schema.get("properties", {})))
-        words = CODE.sub(r"<code>\1</code>", html.escape(schema.get("description", "")))
-        parts.append(f"<dt><b>{html.escape(name)}</b></dt><dd>{words} <code>{rows}</code></dd>")
-    return "\n".join([*parts, "</dl></main></body></html>"])
-
-
-def _section(path: str, method: str, operation: dict[str, Any]) -> list[str]:
-    """One address, folded: what it takes and answers, and a form to send a request."""
-    address, summary = html.escape(f"{method} {path}"), html.escape(operation["summary"])
-    head = f'<details class="card"><summary><code>{address}</code> {summary}</summary>'
-    return [head, *_page_rows(operation), *_form(path, method, operation), "</details>"]
-
-
-def _page_rows(operation: dict[str, Any]) -> list[str]:
-    """What an address takes and answers, and whether it needs the token."""
-    rows = []
-    if "requestBody" in operation:
-        rows.append(f"<p>Takes {_media(operation['requestBody'])}</p>")
-    rows += [
-        f"<p>Answers {status}: {_media(answer)}</p>"
-        for status, answer in operation["responses"].items()
-        if status.startswith("2")
-    ]
-    if "security" in operation:
-        rows.append("<p>Needs the token, if the service has one.</p>")
-    return rows
-
-
-def _form(path: str, method: str, operation: dict[str, Any]) -> list[str]:
-    """A form to send a request; hidden where no script could send it."""
-    name, media, body = operation["operationId"], "", []
-    if "requestBody" in operation:
-        ((media, content),) = operation["requestBody"]["content"].items()
-        example = content["example"]
-        text = example if isinstance(example, str) else json.dumps(example, indent=2)
-        body = [
-            f'<label class="label" for="{name}-body">Body</label>',
-            f'<textarea id="{name}-body" name="body" rows="{text.count(chr(10)) + 1}" '
-            f'spellcheck="false">{html.escape(text)}</textarea>',
-        ]
-    writes = ' data-writes="true"' if "security" in operation else ""
-    head = f'<form hidden data-method="{method}" data-path="{html.escape(path)}"'
-    return [
-        f'{head} data-media="{html.escape(media)}"{writes}>',
-        *(_field(name, row) for row in operation["parameters"]),
-        *body,
-        f'<p class="actions"><button type="submit">Send {method}</button></p>',
-        "<output></output></form>",
-    ]
-
-
-def _field(operation: str, row: dict[str, Any]) -> str:
-    """The label and box of a parameter; what a query leaves empty is not sent."""
-    name, place, schema = html.escape(row["name"]), row["in"], row["schema"]
-    needed = " required" if row["required"] else ""
-    default = json.dumps(schema["default"]) if "default" in schema else ""
-    return (
-        f'<label class="label" for="{operation}-{name}">{name}</label>'
-        f'<input id="{operation}-{name}" name="{name}" data-in="{place}" type="text" '
-        f'autocomplete="off" spellcheck="false" placeholder="{html.escape(default)}"{needed}>'
-    )
-
-
-def _media(part: dict[str, Any]) -> str:
-    """Media type and type of a body."""
-    ((media, content),) = part["content"].items()
-    name = content["schema"].get("$ref", "").rpartition("/")[2]
-    return f"<code>{html.escape(media)} {html.escape(name)}</code>"
+    return render("addresses.html", **description)

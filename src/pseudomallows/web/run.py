@@ -15,7 +15,7 @@ import uvicorn
 from .app import app_of
 from .connections import MAX_CONNECTIONS, MAX_OF_CLIENT, ROOM, Connections, Network, make_protocol
 from .guard import LOOPBACK, Guard
-from .jobs.upload_file import DEFAULT_LIMITS, UploadLimits
+from .jobs.uploads import DEFAULT_LIMITS, UploadLimits
 from .service import Limits, Service
 from .types import MAX_HEAD
 
@@ -85,7 +85,7 @@ def serve(model: str, options: ServeOptions) -> None:
         service = Service(model, options.store, options.token, limits, every)
         app = app_of(service, options.hosts(), frozenset(options.names))
         proxies = options.trusted_proxies
-        room = _room_for_connections()
+        room = room_for_connections()
         _run(opened, app, Connections(room, options.max_of_client, read_proxies(proxies)))
     finally:
         opened.close()
@@ -102,7 +102,7 @@ def _run(opened: socket.socket, app: Guard, connections: Connections) -> None:
     uvicorn.Server(make_config(app, host, port, connections)).run(sockets=[opened])
 
 
-def _room_for_connections() -> int:
+def room_for_connections() -> int:
     """How many connections there may be: fewer, if the system grants fewer open files."""
     try:
         import resource

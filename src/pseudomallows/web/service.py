@@ -14,11 +14,10 @@ from typing import Any, TypeVar
 from .._version import __version__
 from .errors import RETRY, ServiceError, StoreError
 from .jobs.refits import Refit, Refits
-from .jobs.upload_file import DEFAULT_LIMITS, UploadLimits
-from .jobs.uploads import Uploaded, Uploads
+from .jobs.uploads import DEFAULT_LIMITS, Uploaded, UploadLimits, Uploads
 from .metrics import Metrics
 from .models.check import check_model
-from .models.model import Clicked, Model, Question
+from .models.model import Clicked, Model, Question, Wanted
 from .models.summary import Summary
 from .models.versions import Versions, known_changes, known_removals, without_removed
 from .stores.async_store import BRIEF, AsyncStore
@@ -37,9 +36,8 @@ from .types import (
 
 log = logging.getLogger("pseudomallows")
 WATCH_SECONDS = 2.0  # between two looks for a version that another process has made
-CHECK_SECONDS = 600.0  # between two looks at whether the stated chances have come true
+CHECK_SECONDS = 600.0  # between two checks of the probabilities, each of up to 5,000 users
 BATCH_STEP = 32  # users of a batch who are answered before others may ask
-How = tuple[int, Sequence[str], Sequence[str] | None, bool]  # k, exclude, only, reasons
 T = TypeVar("T")
 asking: ContextVar[str] = ContextVar("asking", default="")  # the client of this request
 
@@ -115,11 +113,9 @@ class Service:
         for pool in (self._slow, self._behind):
             pool.shutdown(wait=False, cancel_futures=True)
         self.uploads.close()
-        await asyncio.get_running_loop().run_in_executor(None, self._close_store)
-
-    def _close_store(self) -> None:
-        self.store.close()
-        self.store.blocking.close()
+        loop = asyncio.get_running_loop()
+        for store in (self.store, self.store.blocking):
+            await loop.run_in_executor(None, store.close)
 
     def _make_tables(self, model: Model) -> None:
         """The tables that were not made before the port opened."""
@@ -180,7 +176,7 @@ class Service:
         while True:
             await asyncio.sleep(seconds)
             try:
-                changes = await self._changes()
+                changes = await self.changes()
                 known = known_changes(self.model.posterior)
                 if changes not in (known, last) and not self.refits.is_busy:
                     await self.refit(None, None)
@@ -188,7 +184,7 @@ class Service:
             except Exception as error:
                 log.warning("no refit: %s", error)
 
-    async def _changes(self) -> int:
+    async def changes(self) -> int:
         """How many clicks were added to the store or removed, so far."""
         return (await self.store.ask(lambda store: store.counts()))[1]
 
@@ -269,11 +265,11 @@ class Service:
         return await self.slow(make) if kept is None else kept
 
     async def recommend(
-        self, names: Sequence[str], times: Sequence[float] | None, how: How
+        self, names: Sequence[str], times: Sequence[float] | None, asked: Wanted
     ) -> bytes:
         """The answer of /recommend."""
         model = self.model
-        return await self._recommend(model, model.clicked(names, times), model.question(*how))
+        return await self._recommend(model, model.clicked(names, times), model.question(asked))
 
     async def _recommend(self, model: Model, clicked: Clicked, asked: Question) -> bytes:
         """An answer that is kept or quick, else one that takes long; kept."""
@@ -283,24 +279,24 @@ class Service:
             model.answers.put(asked.key(clicked), answer)
         return answer
 
-    async def recommend_user(self, user: str, how: How) -> tuple[bytes, bool]:
+    async def recommend_user(self, user: str, asked: Wanted) -> tuple[bytes, bool]:
         """The answer for a user, of the fit, of the store, or of both; and was the store asked?
 
         If the store fails, users of the fit get the answer of the fit alone.
         """
         try:
             stored = (await self.stored_clicks([user]))[user]
-            return await self._recommend_user(user, stored, how), True
+            return await self._recommend_user(user, stored, asked), True
         except StoreError:
             if user not in self.model.rows:
                 raise
-        return await self._recommend_user(user, [], how), False
+        return await self._recommend_user(user, [], asked), False
 
     async def _recommend_user(
-        self, user: str, stored: Sequence[tuple[str, float]], how: How
+        self, user: str, stored: Sequence[tuple[str, float]], asked: Wanted
     ) -> bytes:
         model = self.model
-        return await self._recommend(model, model.clicked_by(user, stored), model.question(*how))
+        return await self._recommend(model, model.clicked_by(user, stored), model.question(asked))
 
     async def recommend_batch(self, users: Sequence[BatchUser]) -> tuple[bytes, bool]:
         """The answer of /recommend/batch; and was the store asked? What is wrong with one user is
@@ -323,31 +319,31 @@ class Service:
         stored: dict[str, list[tuple[str, float]]],
     ) -> list[bytes]:
         """The rows of some users of a batch, as JSON."""
-        found: dict[int, bytes] = {}
+        rows: dict[int, bytes] = {}
         open_: dict[int, tuple[Clicked, Question]] = {}
         for place, user in enumerate(users):
             try:
                 check_name(user.id, "a user")
-                asked = model.question(user.k, user.exclude, user.only)
+                asked = model.question(Wanted(user.k, user.exclude, user.only))
                 if user.clicks is None:
                     clicked = model.clicked_by(user.id, stored.get(user.id, []))
                 else:
                     clicked = model.clicked(user.clicks, read_times(user.times, user.clicks))
             except ServiceError as error:
-                found[place] = encode(BatchRow(user.id, error=error.words))
+                rows[place] = encode(BatchRow(user.id, error=error.words))
                 continue
             kept = model.answers.get(asked.key(clicked))
             if kept is None:
                 open_[place] = (clicked, asked)
             else:
-                found[place] = _with_id(user.id, kept)
+                rows[place] = _with_id(user.id, kept)
         if open_:
             work = list(open_.values())
             answers = await self.slow(lambda: [model.answer(*each) for each in work])
             for (place, (clicked, asked)), answer in zip(open_.items(), answers, strict=True):
                 model.answers.put(asked.key(clicked), answer)
-                found[place] = _with_id(users[place].id, answer)
-        return [found[place] for place in range(len(users))]
+                rows[place] = _with_id(users[place].id, answer)
+        return [rows[place] for place in range(len(users))]
 
     async def about(self) -> ModelAnswer:
         """The answer of /model."""
@@ -370,16 +366,16 @@ class Service:
             updates=settings.get("updates", 0),
         )
 
-    # Have the chances come true?
+    # Do the stated probabilities hold?
 
     async def check(self) -> CheckAnswer:
         """The answer of /check, kept until the model or the store changes."""
-        changes = await self._changes()
+        changes = await self.changes()
         async with self._checking:  # who waited takes what was made meanwhile
             model, kept = self.model, self._checked
             if kept is not None and kept[1].model == model.number and kept[0] >= changes:
                 return kept[1]
-            changes = await self._changes()
+            changes = await self.changes()
             answer = await self.slow(lambda: check_model(model, self.store.blocking))
             self._checked = changes, answer
             return answer
@@ -390,7 +386,7 @@ class Service:
             await asyncio.sleep(CHECK_SECONDS)
             try:
                 known = known_changes(self.model.posterior)
-                if self.model.clicks.n_users and await self._changes() != known:
+                if self.model.clicks.n_users and await self.changes() != known:
                     await self.check()
             except Exception as error:
                 log.warning("no check: %s", error)

@@ -85,8 +85,8 @@ class Reason(Struct):
 
 
 class Recommendation(Struct, omit_defaults=True):
-    """An item, and the chance that it is among the next k; with reasons, if they were asked for,
-    the weightiest first."""
+    """An item, and the probability that it is among the next k; with reasons, the weightiest
+    first, if they were asked for."""
 
     item: str
     probability: float
@@ -189,8 +189,8 @@ class ModelAnswer(Struct):
 
 
 class CheckBin(Struct):
-    """Recommendations of about the same probability: its mean, the share that came true, and how
-    many they are."""
+    """Recommendations of about the same probability: its mean, the share observed, and how many
+    they are."""
 
     stated: float
     observed: float
@@ -305,9 +305,9 @@ def read_times(
             422, f"times must have one for each click ({len(clicks)}), got {len(times)}"
         )
     try:
-        found = times_of_column(times, "times", is_named=True)[0] if times else []
+        read = times_of_column(times, "times", is_named=True)[0] if times else []
     except ValueError as error:
         raise ServiceError(422, f"times: {error}") from None
-    if any(time != time for time in found):
+    if any(time != time for time in read):
         raise ServiceError(422, "times must have one for each click, and some are empty")
-    return [float(time) for time in found]
+    return [float(time) for time in read]

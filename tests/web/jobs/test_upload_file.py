@@ -3,8 +3,8 @@
 import pytest
 
 from pseudomallows.web.errors import ServiceError
-from pseudomallows.web.jobs import upload_file
-from pseudomallows.web.jobs.upload_file import UploadLimits, read_upload, store_parts
+from pseudomallows.web.jobs import uploads
+from pseudomallows.web.jobs.uploads import UploadLimits, read_upload, store_parts
 from pseudomallows.web.stores.open import open_store
 from webhelp import pairs_in
 
@@ -68,7 +68,7 @@ def test_the_path_of_the_service_is_not_told(tmp_path):
 
 
 def test_all_parts_are_stored(tmp_path, monkeypatch):
-    monkeypatch.setattr(upload_file, "PART", 2)
+    monkeypatch.setattr(uploads, "PART", 2)
     clicks = read(tmp_path, "user,item\nann,tea\nann,rum\nbob,tea\n")
     store, sizes = open_store(str(tmp_path / "s.sqlite")), []
     add = store.add_part

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from pseudomallows.web.jobs import uploads
-from pseudomallows.web.jobs.upload_file import UploadLimits
+from pseudomallows.web.jobs.uploads import UploadLimits
 from pseudomallows.web.service import Limits
 from pseudomallows.web.stores import async_store
 from pseudomallows.web.stores.open import open_store

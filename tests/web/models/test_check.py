@@ -76,13 +76,13 @@ def test_it_is_made_now_and_then_if_there_are_new_clicks(made, tmp_path, monkeyp
     posterior, later = made
     posterior.save(tmp_path / "m.pm")
     with Client(make_app(tmp_path / "m.pm", str(tmp_path / "s.sqlite"))) as client:
-        rounds, changes = [], client.app.service._changes
+        rounds, changes = [], client.app.service.changes
 
         async def counted():
             rounds.append(None)
             return await changes()
 
-        client.app.service._changes = counted
+        client.app.service.changes = counted
         wait_until(lambda: len(rounds) > 3)
         assert metric(client, "check_users") == []
         user, item = pairs_of(later)[0]
@@ -104,7 +104,7 @@ def test_whoever_clicked_last_is_looked_at_with_all_their_clicks(made, tmp_path,
     store.finish_upload(upload)
     monkeypatch.setattr(check_module, "MOST_CLICKS", 3)
     last = list(dict.fromkeys(user for user, _ in reversed(pairs[-3:])))
-    new = check_module._new_clicks(model, store)
+    new = check_module.new_clicks(model, store)
     for user in last:
         mine = [item for name, item in pairs if name == user]
         row = model.rows[user]

@@ -29,14 +29,10 @@ def test_two_processes_never_take_the_same_number(tmp_path):
     make_model(tmp_path / "m.pm")
     posterior, numbers = pm.load(tmp_path / "m.pm"), []
 
-    def save(number):
-        versions = Versions(tmp_path / "m.pm")
-        draft = tmp_path / f"draft {number}"
-        posterior.save(draft)
-        versions.folder.mkdir(exist_ok=True)
-        numbers.append(versions._number(draft))
+    def save():
+        numbers.append(Versions(tmp_path / "m.pm").save(posterior))
 
-    threads = [threading.Thread(target=save, args=(number,)) for number in range(8)]
+    threads = [threading.Thread(target=save) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

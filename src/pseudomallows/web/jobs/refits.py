@@ -48,23 +48,23 @@ class Refit:
 class Refits:
     """The refits of a service. `saved` is called with the number of each new version."""
 
-    command: Sequence[str] = (sys.executable, "-m", "pseudomallows.web.jobs.refit_process")
+    command: Sequence[str] = (sys.executable, "-m", "pseudomallows.web.jobs.child", "refit")
 
     def __init__(self, saved: Saved):
-        self._saved, self._jobs = saved, dict[str, Refit]()
+        self._saved, self.jobs = saved, dict[str, Refit]()
         self._watchers = set[asyncio.Task[None]]()
         self._starting = False
 
     @property
     def is_busy(self) -> bool:
         """Does a job run?"""
-        return self._starting or any(job.state == "running" for job in self._jobs.values())
+        return self._starting or any(job.state == "running" for job in self.jobs.values())
 
     def get(self, name: str) -> Refit:
         """One job."""
-        if name not in self._jobs:
+        if name not in self.jobs:
             raise ServiceError(404, f"there is no job {name[:40]!r}")
-        return self._jobs[name]
+        return self.jobs[name]
 
     def check_free(self) -> None:
         """Refuse a second job."""
@@ -72,7 +72,7 @@ class Refits:
             raise ServiceError(409, "a refit is running: wait for it, or cancel it")
 
     async def start(self, request: dict[str, Any]) -> Refit:
-        """Start a refit; see `refit_process` for the request."""
+        """Start a refit; see `child` for the request."""
         self.check_free()
         self._starting = True
         try:
@@ -84,7 +84,7 @@ class Refits:
                 start_new_session=True,  # Ctrl-C is for the service, which then ends this
             )
             job = Refit(secrets.token_hex(8), process)
-            self._jobs[job.name] = job
+            self.jobs[job.name] = job
         finally:
             self._starting = False
         assert process.stdin is not None
@@ -99,9 +99,9 @@ class Refits:
 
     def _forget(self) -> None:
         """Drop the oldest jobs that have ended."""
-        ended = [name for name, job in self._jobs.items() if job.state != "running"]
-        for name in ended[: max(0, len(self._jobs) - MAX_REMEMBERED)]:
-            del self._jobs[name]
+        ended = [name for name, job in self.jobs.items() if job.state != "running"]
+        for name in ended[: max(0, len(self.jobs) - MAX_REMEMBERED)]:
+            del self.jobs[name]
 
     async def _watch(self, job: Refit) -> None:
         """Follow a job to its end; `done` only once the new version answers."""
@@ -157,7 +157,7 @@ class Refits:
 
     async def close(self) -> None:
         """End what runs."""
-        for name in list(self._jobs):
+        for name in list(self.jobs):
             await self.cancel(name)
         if self._watchers:
             await asyncio.wait(self._watchers, timeout=PATIENCE)

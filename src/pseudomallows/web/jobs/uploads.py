@@ -1,4 +1,4 @@
-"""Uploads: taken in one at a time, kept whole or not at all, listed, removed."""
+"""Uploads: read, taken in one at a time, kept whole or not at all, listed, removed."""
 
 import asyncio
 import contextlib
@@ -9,15 +9,19 @@ import os
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...files.read import read_as
+from ...preferences import Clicks, ColumnWarning, DroppedRowsWarning, IgnoredColumnWarning
 from ..errors import RETRY, ServiceError, StoreError
 from ..stores.async_store import AsyncStore
-from .upload_file import UploadLimits, read_upload, store_parts
+from ..stores.store import Pair, Store
+from ..types import check_name
 
 log = logging.getLogger("pseudomallows")
 MAX_UPLOADS = 4  # under way at once, those that wait included: each may fill the disk with 100 MB
@@ -26,6 +30,35 @@ TAKE_SECONDS = 1800.0  # to take in one upload; ten million rows take a few minu
 STALE_SECONDS = 60.0  # without any progress: an upload that nobody finishes; parts take far less
 CLEAN_SECONDS = 5.0  # between two looks for uploads to clear away
 PAUSE = 0.05  # seconds between two steps of clearing away, for posted clicks
+PART = 5_000  # clicks of one commit: so short that posted clicks get in between
+MAX_PAUSE = 0.1  # seconds after a part; as long as the part took, but a slow disk is not waited for
+BLOCK = 1 << 20  # bytes read at a time to count lines
+SHOWN = (ColumnWarning, DroppedRowsWarning, EncodingWarning)  # warnings that the client gets
+MAX_SHOWN, MAX_WORDS = 10, 500  # warnings, and letters of each: an answer stays short
+
+
+class UploadLimits(NamedTuple):
+    """How much an upload may hold."""
+
+    rows: int = 10_000_000
+    users: int = 1_000_000
+    items: int = 10_000  # that the model does not know: a refit grows with their square
+
+
+DEFAULT_LIMITS = UploadLimits()
+
+
+class UploadClicks(NamedTuple):
+    """The clicks of a file, and their names as text."""
+
+    clicks: Clicks
+    users: list[str]
+    items: list[str]
+    warnings: list[str]
+
+    def counts(self) -> tuple[int, int, int]:
+        """Users, items and clicks."""
+        return len(self.users), len(self.items), len(self.clicks.codes)
 
 
 class Uploaded(NamedTuple):
@@ -41,7 +74,7 @@ class Uploaded(NamedTuple):
 class Uploads:
     """The uploads of a service."""
 
-    command: Sequence[str] = (sys.executable, "-m", "pseudomallows.web.jobs.upload_process")
+    command: Sequence[str] = (sys.executable, "-m", "pseudomallows.web.jobs.child", "upload")
 
     def __init__(self, store: AsyncStore, address: str, limits: UploadLimits, folder: Path):
         self.store, self.address, self.limits, self._folder = store, address, limits, folder
@@ -189,7 +222,7 @@ class Uploads:
         while True:
             with contextlib.suppress(ServiceError):
                 for upload in await self.store.ask(self._to_clean, pool=self._cleaner):
-                    step = partial(_clean_step, upload)
+                    step = partial(Store.clean, upload=upload)
                     while await self.store.ask(step, pool=self._cleaner):
                         await asyncio.sleep(PAUSE)
                 await self.store.ask(lambda store: store.scrub(), pool=self._cleaner)
@@ -235,6 +268,74 @@ def _take_alone(handle: int) -> bool:
     return True
 
 
-def _clean_step(upload: int, store: Any) -> bool:
-    is_more: bool = store.clean(upload)
-    return is_more
+# Files
+
+
+def read_upload(path: Path, limits: UploadLimits, known: Collection[str]) -> UploadClicks:
+    """The clicks of a file, or an error that says what is wrong; `known` are items of the model."""
+    _check_size(limits.rows, _count_rows(path), "rows", "rows")
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warnings.simplefilter("error", IgnoredColumnWarning)
+            clicks = read_as(path, may_be_one_item=True)[0]
+    except (ValueError, TypeError, OSError) as error:
+        raise ServiceError(422, str(error).replace(str(path), "the file")) from None
+    except IgnoredColumnWarning as warning:
+        column = str(warning).partition(" is ignored")[0].replace(str(path), "the file")
+        problem = f"{column} says that some rows are no clicks: leave these rows out"
+        raise ServiceError(422, problem) from None
+    if not isinstance(clicks, Clicks):
+        holds = "rankings" if clicks.kind == "rankings" else clicks.shape_words
+        raise ServiceError(422, f"the file must hold clicks (columns user, item), not {holds}")
+    users, items = [str(name) for name in clicks.users], [str(name) for name in clicks.items]
+    _check_size(limits.rows, len(clicks.codes), "rows", "clicks")
+    _check_size(limits.users, len(users), "users", "users")
+    new = len(set(items).difference(known))
+    _check_size(limits.items, new, "items", "items that the model does not know")
+    for names, what in ((users, "a user"), (items, "an item")):
+        for name in names:
+            check_name(name, what)
+    shown = [str(one.message) for one in caught if issubclass(one.category, SHOWN)]
+    words = [text.replace(str(path), "the file")[:MAX_WORDS] for text in shown[:MAX_SHOWN]]
+    return UploadClicks(clicks, users, items, words)
+
+
+def _count_rows(path: Path) -> int:
+    """Lines after the first."""
+    n_lines, last = 0, b"\n"
+    with path.open("rb") as stream:
+        if stream.read(2) == b"\x1f\x8b":  # unpacked, it might be of any size
+            raise ServiceError(422, "the file must be text, and this is packed (gzip): unpack it")
+        stream.seek(0)
+        while block := stream.read(BLOCK):
+            n_lines, last = n_lines + block.count(b"\n"), block[-1:]
+    return max(0, n_lines + (last != b"\n") - 1)
+
+
+def _check_size(most: int, size: int, option: str, what: str) -> None:
+    """Refuse what is larger than the option of the service allows."""
+    if size > most:
+        raise ServiceError(
+            413,
+            f"an upload may have at most {most:,} {what}, and this has {size:,}: send it in "
+            f"parts, or start the service with --upload-{option} {size}",
+        )
+
+
+def store_parts(store: Store, upload: int, clicks: UploadClicks) -> None:
+    """Store the clicks of an upload, and leave room between the parts for clicks of others."""
+    for part, times in _parts(clicks):
+        started = time.monotonic()
+        store.add_part(upload, part, times)
+        time.sleep(min(time.monotonic() - started, MAX_PAUSE))
+
+
+def _parts(clicks: UploadClicks) -> Iterator[tuple[list[Pair], list[float] | None]]:
+    """User and item of each click, some at a time, and their times, if the file has them."""
+    owners, codes, when = clicks.clicks.owners, clicks.clicks.codes, clicks.clicks.times
+    for first in range(0, len(codes), PART):
+        part = slice(first, first + PART)
+        pairs = zip(owners[part].tolist(), codes[part].tolist(), strict=True)
+        times = None if when is None else when[part].tolist()
+        yield [(clicks.users[row], clicks.items[code]) for row, code in pairs], times

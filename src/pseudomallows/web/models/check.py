@@ -1,4 +1,4 @@
-"""Have the stated probabilities come true, on the clicks that came since the model was fitted?"""
+"""Do the stated probabilities hold, on the clicks that came since the model was fitted?"""
 
 from collections.abc import Iterator
 from copy import copy
@@ -6,7 +6,6 @@ from copy import copy
 import numpy as np
 
 from ...evaluation.check import check
-from ...posteriors.personal import Fit
 from ...preferences import Clicks
 from ...preferences.inputs.clicks import clicks_of_pairs
 from ..errors import ServiceError
@@ -24,20 +23,21 @@ NOTHING = (
 
 
 def check_model(model: Model, store: Store) -> CheckAnswer:
-    """Whether the probabilities of a model have come true, on the newest stored clicks."""
+    """Whether the probabilities of a model hold, on the newest stored clicks."""
     if not model.clicks.n_users:
         raise ServiceError(
             404, "this model keeps no users, so it cannot know which clicks are new to them"
         )
-    new = _new_clicks(model, store)
+    new = new_clicks(model, store)
     if new is None:
         return CheckAnswer(model.number, "too few", NOTHING)
-    figures = check(_with_own_tables(model.posterior), new, executor=ONE).figures()
+    posterior = copy(model.posterior)  # its tables are of no use to requests, and go with it
+    figures = check(posterior, new, executor=ONE).figures()
     bins = [CheckBin(**each) for each in figures.pop("bins")]
     return CheckAnswer(model=model.number, bins=bins, **figures)
 
 
-def _new_clicks(model: Model, store: Store) -> Clicks | None:
+def new_clicks(model: Model, store: Store) -> Clicks | None:
     """All stored clicks of those who clicked something new last, by the names of the model."""
     rows, codes, times = list[int](), list[int](), list[float]()
     users = list(_users_with_new(model, store))
@@ -73,8 +73,3 @@ def _is_new(model: Model, pair: Pair) -> bool:
     known = model.clicks.clicks_of(row)
     place = known.searchsorted(code)
     return len(known) > 0 and (place == len(known) or known[place] != code)
-
-
-def _with_own_tables(posterior: Fit) -> Fit:
-    """The same fit; the tables that it makes are of no use to requests, and go with it."""
-    return copy(posterior)

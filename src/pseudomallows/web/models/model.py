@@ -20,15 +20,14 @@ from ...recommendations.to_file import csv_blocks
 from ...recommendations.users import clicks_of_one
 from ..errors import ServiceError
 from ..types import Reason, RecommendAnswer, Recommendation, encode
-from .kept_answers import KeptAnswers, Key
+from .caches import AnswerCache, Key, Windows
 from .summary import Summary
-from .windows import Windows
 
 WINDOW = 10  # the k of most requests: its tables are made before the first request, and stay
 PREPARE_SECONDS = 5.0  # for tables before the port opens; the others follow behind
 QUICK_SECONDS, QUICK_CLICKS = 0.005, 50  # what takes more is left to a thread: others would wait
 ONE = Threads(1)  # the other cores are for requests
-N_REASONS = 5  # of an item; what is left is summed up
+N_REASONS = 5  # of an item: an answer stays short; what is left is summed up
 
 
 class Clicked(NamedTuple):
@@ -38,6 +37,15 @@ class Clicked(NamedTuple):
     codes: NDArray[np.int32]
     times: NDArray[np.float64] | None = None
     row: int | None = None
+
+
+class Wanted(NamedTuple):
+    """What a request asks for, by names: how many items, which not, which only (None: all)."""
+
+    k: int
+    exclude: Sequence[str] = ()
+    only: Sequence[str] | None = None
+    reasons: bool = False
 
 
 class Question(NamedTuple):
@@ -79,7 +87,7 @@ class Model:
         self.rows = {name: row for row, name in enumerate(self.user_names)}
         self.uses_times = isinstance(posterior, PersonalFit) and posterior.recency is not None
         self.summary = Summary(posterior, self.clicks, self.item_names)
-        self.answers = KeptAnswers()
+        self.answers = AnswerCache()
         self._recommender = recommender_of(posterior)
         self._windows = Windows(self._recommender, self._window(WINDOW))
         self._quick: set[int] = set()  # windows whose last answer was
@@ -142,10 +150,9 @@ class Model:
             422, f"{what} must be items of the model, and these are not: {shown}{more}"
         )
 
-    def question(
-        self, k: int, exclude: Sequence[str], only: Sequence[str] | None, reasons: bool = False
-    ) -> Question:
+    def question(self, asked: Wanted) -> Question:
         """What is asked for, with codes for names."""
+        k, exclude, only, reasons = asked
         if not exclude and only is None:
             return Question(k, None, reasons)
         hidden = np.zeros(len(self.item_names), dtype=bool)
@@ -234,15 +241,16 @@ class Model:
         rows = None if row is None else np.array([row])
         users = Users(clicks_of_one(codes, self.posterior.items, times=times), rows)
         with self._windows.using(window):
-            found = reasons_of_one(self.posterior, users, np.array(items), window)
-        totals = np.maximum(np.abs(found.amounts).sum(axis=0), 1e-300)
+            all_reasons = reasons_of_one(self.posterior, users, np.array(items), window)
+        kinds, names = all_reasons.kinds, all_reasons.names
+        totals = np.maximum(np.abs(all_reasons.amounts).sum(axis=0), 1e-300)
         answer = []
-        for amounts, total in zip(found.amounts.T, totals.tolist(), strict=True):
+        for amounts, total in zip(all_reasons.amounts.T, totals.tolist(), strict=True):
             numbers = amounts.tolist()
             order = np.argsort(-np.abs(amounts), kind="stable")
             first = order if len(order) <= N_REASONS + 1 else order[:N_REASONS]
             mine = [
-                Reason(found.kinds[i], str(found.names[i]), numbers[i], numbers[i] / total)
+                Reason(kinds[i], str(names[i]), numbers[i], numbers[i] / total)
                 for i in first.tolist()
             ]
             rest = float(amounts[order[len(first) :]].sum())

@@ -28,17 +28,13 @@ N_BEST = 3  # items by which a cluster is known
 T = TypeVar("T")
 
 
-def _with_draws(fit: Fit) -> Posterior | None:
-    """What has a consensus: clusters or all users, if there are such beside their own orders."""
-    return fit.population if isinstance(fit, PersonalFit) else fit
-
-
 class Summary:
     """Answers about a model, each made at the first question and kept."""
 
     def __init__(self, posterior: Fit, clicks: Clicks, item_names: list[str]):
         self.posterior, self.item_names = posterior, item_names
-        self._clusters = _with_draws(posterior)
+        # what has a consensus: a personal fit may have one of all users
+        self._clusters = posterior.population if isinstance(posterior, PersonalFit) else posterior
         self._counts = clicks.item_counts()
         self._by_count = np.argsort(-self._counts, kind="stable").tolist()
         self._folded = [name.casefold() for name in item_names]

@@ -9,6 +9,7 @@ import hashlib
 import logging
 import os
 import re
+import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +50,8 @@ class Versions:
     def load(self, number: int) -> Fit:
         """One version; an error if it is damaged or made from another model."""
         posterior = load(self.path(number))
-        if number > 1 and _origin(posterior).get("base") != self.digest:
+        origin = posterior.settings.get(ORIGIN)
+        if number > 1 and origin != {"base": self.digest}:
             raise ValueError(f"{self.path(number)} was made from another {self.model.name}")
         return posterior
 
@@ -80,7 +82,7 @@ class Versions:
         """Write a new version, whole, and give it the next number."""
         posterior.settings[ORIGIN] = {"base": self.digest}
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        draft = self.folder / f".draft-{os.getpid()}.pm"
+        draft = self.folder / f".draft-{os.getpid()}-{threading.get_ident()}.pm"
         try:
             draft.touch(mode=0o600)
             posterior.save(draft)
@@ -145,9 +147,3 @@ def _of_users(fit: Fit, data: Clicks, stays: NDArray[np.bool_]) -> Any:
     elif fit.population is not None:
         fields |= {"population": _of_users(fit.population, data, stays)}
     return replace(fit, **fields)
-
-
-def _origin(posterior: Fit) -> dict[str, Any]:
-    """From which model a version was made."""
-    origin = posterior.settings.get(ORIGIN)
-    return origin if isinstance(origin, dict) else {}

@@ -1,12 +1,12 @@
 """Answers that are given again."""
 
-from pseudomallows.web.models import kept_answers
-from pseudomallows.web.models.kept_answers import KeptAnswers
+from pseudomallows.web.models import caches
+from pseudomallows.web.models.caches import AnswerCache
 
 
 def test_kept_answers_have_a_limit(monkeypatch):
-    monkeypatch.setattr(kept_answers, "ANSWER_BYTES", 5000)
-    answers = KeptAnswers()
+    monkeypatch.setattr(caches, "ANSWER_BYTES", 5000)
+    answers = AnswerCache()
     for number in range(200):
         answers.put((1, b"%d" % number), b"x" * 100)
     assert sum(len(a) + len(k[1]) + 200 for k, a in answers._answers.items()) <= 5000
@@ -16,8 +16,8 @@ def test_kept_answers_have_a_limit(monkeypatch):
 
 
 def test_what_is_asked_for_again_stays(monkeypatch):
-    monkeypatch.setattr(kept_answers, "ANSWER_BYTES", 3 * 301)
-    answers = KeptAnswers()
+    monkeypatch.setattr(caches, "ANSWER_BYTES", 3 * 301)
+    answers = AnswerCache()
     for name in (b"a", b"b", b"c"):
         answers.put((1, name), b"x" * 100)
     assert answers.get((1, b"a")) is not None

@@ -1,13 +1,48 @@
-"""The look-up tables of a model, one set for each number of items asked for (the window)."""
+"""What a model keeps between requests: answers, and its look-up tables by window."""
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
 from ...recommendations.recommenders.chances import Recommender
 
+ANSWER_BYTES = 32 * 2**20  # of all answers: some 40,000 of ten items
+OVERHEAD = 200  # bytes of Python's objects around an answer and its key
 TABLE_BYTES = 512 * 2**20  # of all windows: clients may ask for 1,000 of them
+
+Key = tuple[Hashable, ...]  # all that an answer depends on, each for itself
+
+
+class AnswerCache:
+    """Answers as JSON; those not asked for longest go first. For one thread only."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[Key, bytes] = OrderedDict()
+        self._n_bytes = 0
+        self.n_hits = 0
+
+    def get(self, key: Key) -> bytes | None:
+        """The answer, if it is here."""
+        answer = self._answers.get(key)
+        if answer is not None:
+            self._answers.move_to_end(key)
+            self.n_hits += 1
+        return answer
+
+    def put(self, key: Key, answer: bytes) -> bytes:
+        """Keep an answer, and give it back."""
+        if key not in self._answers:
+            self._answers[key] = answer
+            self._n_bytes += _size(key, answer)
+        while self._n_bytes > ANSWER_BYTES:
+            self._n_bytes -= _size(*self._answers.popitem(last=False))
+        return answer
+
+
+def _size(key: Key, answer: bytes) -> int:
+    """Bytes that an answer takes."""
+    return len(answer) + sum(len(part) for part in key if isinstance(part, bytes)) + OVERHEAD
 
 
 class Windows:

@@ -28,7 +28,7 @@ def test_a_process_that_ends_early_leaves_nothing_of_its_upload(tmp_path, monkey
 def test_what_no_memory_holds_is_refused(tmp_path, monkeypatch):
     """A process that reads a file has its limit; the service goes on."""
     monkeypatch.setattr(uploads, "SMALL", 0)
-    text = "from pseudomallows.web.jobs import upload_process as p; p.MEMORY = 10**7; p.main()"
+    text = "from pseudomallows.web.jobs import child; child.MEMORY = 10**7; child.main('upload')"
     monkeypatch.setattr(uploads.Uploads, "command", (sys.executable, "-c", text))
     rows = "\n".join(f"u{n},item 1" for n in range(200_000))
     with client_in(tmp_path) as client:

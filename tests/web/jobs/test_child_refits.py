@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.web.jobs import refit_process
-from pseudomallows.web.jobs.refit_process import join_clicks, refit
+from pseudomallows.web.jobs import child
+from pseudomallows.web.jobs.child import join_clicks, refit
 from pseudomallows.web.models.versions import Versions
 from pseudomallows.web.stores.open import open_store
 from webhelp import Process, make_model, wait_until
@@ -112,13 +112,13 @@ def test_removed_clicks_do_not_come_back_by_a_refit(tmp_path, monkeypatch, capsy
     store.finish_upload(upload)
     store.add([("ann", "item 1"), ("bob", "item 2")])
     monkeypatch.setattr(os, "nice", lambda by: None)
-    monkeypatch.setattr(refit_process, "end_with_the_service", lambda: None)
+    monkeypatch.setattr(child, "end_with_the_service", lambda: None)
 
     def run(number):
         request = {"model": str(tmp_path / "m.pm"), "number": number}
         request["store"] = str(tmp_path / "s.sqlite")
         monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(request) + "\n"))
-        assert refit_process.main() == 0
+        assert child.main("refit") == 0
         saved = json.loads(capsys.readouterr().out.splitlines()[-1])["saved"]
         return versions.load(saved)
 
