@@ -41,7 +41,7 @@ OPTIONAL = {  # library: the modules that import it
     "httptools": {"web.connections"},
     "jinja2": {"show.page"},
     "lenskit": {"adapters.lenskit"},
-    "matplotlib": {"show.plots"},
+    "matplotlib": {"plots"},
     "msgspec": {"web.app", "web.handlers", "web.openapi", "web.types"},
     "pandas": {"preferences.frames"},
     "pydantic": {"adapters.lenskit"},

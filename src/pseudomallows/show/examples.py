@@ -11,11 +11,12 @@ from ..preferences import Clicks
 from ..recommendations.recommend import recommend
 from ..recommendations.users import needs_latent
 
+# an example fits on a phone's screen
 N_NEXT = 3  # recommendations of an example
 MAX_CLICKED = 6  # clicks of an example that are named
 MAX_REASONS = 2  # clicks that speak for a recommendation
 LEAST_REASON = 0.1  # of what speaks for it; less is not worth a word
-N_SAMPLE = 200  # users behind the mean chances
+N_SAMPLE = 200  # users behind the mean probabilities: known to a few points by them
 Figures = dict[str, Any]  # what the template asks for, by name
 
 
@@ -27,24 +28,20 @@ def make_examples(posterior: Fit, n_examples: int) -> list[Figures]:
     rows = _spread(clicks, n_examples)
     if not rows:
         return []
-    found = recommend(posterior, N_NEXT, users=posterior.users[rows].tolist())
-    return [
-        _example(posterior, clicks, row, items, chances)
-        for row, items, chances in zip(
-            rows, found.items.tolist(), found.probabilities.tolist(), strict=True
-        )
-    ]
+    best = recommend(posterior, N_NEXT, users=posterior.users[rows].tolist())
+    lists = zip(rows, best.items.tolist(), best.probabilities.tolist(), strict=True)
+    return [_example(posterior, clicks, *each) for each in lists]
 
 
-def mean_chances(posterior: Fit, k: int = 5) -> list[float]:
-    """Mean chance of the first, second, ... recommendation, over some users taken evenly."""
+def mean_probabilities(posterior: Fit, k: int = 5) -> list[float]:
+    """Mean probability of the first, second, ... recommendation, over some users taken evenly."""
     clicks = posterior.clicks
     rows = [] if clicks is None else _spread(clicks, N_SAMPLE)
     if not rows:
         return []
-    found = recommend(posterior, min(k, posterior.n_items), users=posterior.users[rows].tolist())
-    has_any = ~np.isnan(found.probabilities).all(axis=0)
-    return np.nanmean(found.probabilities[:, has_any], axis=0).tolist()
+    best = recommend(posterior, min(k, posterior.n_items), users=posterior.users[rows].tolist())
+    has_any = ~np.isnan(best.probabilities).all(axis=0)
+    return np.nanmean(best.probabilities[:, has_any], axis=0).tolist()
 
 
 def _spread(clicks: Clicks, n_wanted: int) -> list[int]:
@@ -56,18 +53,18 @@ def _spread(clicks: Clicks, n_wanted: int) -> list[int]:
 
 
 def _example(
-    posterior: Fit, clicks: Clicks, row: int, items: list[int], chances: list[float]
+    posterior: Fit, clicks: Clicks, row: int, items: list[int], probabilities: list[float]
 ) -> Figures:
     """The user of a row; an item of -1 means that none is left to recommend."""
-    clicked, given = clicks.clicks_of(row), [item for item in items if item >= 0]
-    reasons = _reasons(posterior, clicked, given)
-    shown = zip(given, chances[: len(given)], reasons, strict=True)
+    clicked, best = clicks.clicks_of(row), [item for item in items if item >= 0]
+    reasons = _reasons(posterior, clicked, best)
+    shown = zip(best, probabilities[: len(best)], reasons, strict=True)
     example = {
         "user": posterior.users[row],
         "clicked": posterior.items[clicked[:MAX_CLICKED]].tolist(),
         "n_more": max(len(clicked) - MAX_CLICKED, 0),
         "n_next": len(items),
-        "next": [(posterior.items[item], chance, reason) for item, chance, reason in shown],
+        "next": [(posterior.items[item], *more) for item, *more in shown],
     }
     if isinstance(posterior, Posterior):
         label = int(posterior.labels[row])
@@ -83,13 +80,13 @@ def _reasons(posterior: Fit, clicked: NDArray[np.int32], items: list[int]) -> li
     without = _leave_one_out(posterior, clicked)
     scores = posterior.scores_of(without, slice(0, without.n_users))
     worths = scores[0] - scores[1:]  # [click, item]
-    found = []
+    reasons = []
     for item in items:
         worth = np.maximum(worths[:, item], 0)
         best = np.argsort(-worth, kind="stable")[:MAX_REASONS]
         best = best[worth[best] > LEAST_REASON * worth.sum()]
-        found.append(posterior.items[clicked[best]].tolist())
-    return found
+        reasons.append(posterior.items[clicked[best]].tolist())
+    return reasons
 
 
 def _leave_one_out(posterior: PersonalFit, clicked: NDArray[np.int32]) -> Clicks:

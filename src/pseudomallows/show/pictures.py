@@ -27,9 +27,9 @@ class Heat(NamedTuple):
 
 def heat(probabilities: NDArray[np.float64], last: int) -> Heat:
     """Cells of ``probabilities[item, rank - 1]``, for the ranks 1 to `last`."""
-    chances, size = in_cells(probabilities, last)
-    strongest, n_cells = float(chances.max()), chances.shape[1]
-    strengths = np.sqrt(chances / strongest)  # so that small chances are seen
+    cells, size = in_cells(probabilities, last)
+    strongest, n_cells = float(cells.max()), cells.shape[1]
+    strengths = np.sqrt(cells / strongest)  # so that small probabilities are seen
     rows = [
         [(cell / n_cells, float(row[cell])) for cell in np.flatnonzero(row**2 >= FAINTEST).tolist()]
         for row in strengths
@@ -39,8 +39,8 @@ def heat(probabilities: NDArray[np.float64], last: int) -> Heat:
 
 
 def in_cells(probabilities: NDArray[np.float64], last: int) -> tuple[NDArray[np.float64], int]:
-    """``chances[item, cell]`` of the ranks 1 to `last`, at most `MAX_CELLS` cells, and the ranks
-    of a cell; the last cell may be short.
+    """``probabilities[item, cell]`` of the ranks 1 to `last`, at most `MAX_CELLS` cells, and the
+    ranks of a cell; the last cell may be short.
 
     >>> in_cells(np.array([[0.5, 0.3, 0.2]]), 3)
     (array([[0.5, 0.3, 0.2]]), 1)
@@ -67,8 +67,8 @@ def pair_cells(table: NDArray[np.float64]) -> list[list[tuple[float, float] | No
     """
     return [
         [
-            None if row == column else (chance, abs(2 * chance - 1))
-            for column, chance in enumerate(chances)
+            None if row == column else (probability, abs(2 * probability - 1))
+            for column, probability in enumerate(probabilities)
         ]
-        for row, chances in enumerate(table.tolist())
+        for row, probabilities in enumerate(table.tolist())
     ]

@@ -23,7 +23,7 @@ from ..posteriors.personal import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
 from ..posteriors.verdict import judge
 from ..rankings import check_count, orderings_of
-from .examples import Figures, make_examples, mean_chances
+from .examples import Figures, make_examples, mean_probabilities
 from .pictures import heat, pair_cells
 
 ENDS = (0.025, 0.975)  # of the 95 % intervals
@@ -164,10 +164,10 @@ def _personal(fit: PersonalFit) -> Figures:
     parts = fit.settings.get("options", {}).get("parts", [])
     population = getattr(fit, "population", None)  # the consensus of all, if it was asked for
     shared = None if population is None else _clusters(population)[0] | {"n_open": N_OPEN_EACH}
-    shown = {"popular": _popular(fit), "parts": parts, "chances": mean_chances(fit)}
+    shown = {"popular": _popular(fit), "parts": parts, "probabilities": mean_probabilities(fit)}
     shown["shared"] = shared
-    how = fit.settings.get("options", {}).get("calibration")
-    shown["calibration"] = CALIBRATION_WORDS.get(how, "")
+    calibration = fit.settings.get("options", {}).get("calibration")
+    shown["calibration"] = CALIBRATION_WORDS.get(calibration, "")
     return {"is_personal": True, "clusters": [], "all_items": [], "pairs": None, **shown}
 
 
@@ -186,8 +186,8 @@ def _consensus(posterior: Posterior) -> Figures:
 
 def _leaders(cluster: Figures) -> list[Any]:
     """The items that may come first, by their intervals; none if they are too many to name."""
-    found = [row["item"] for row in cluster["rows"] if row["lowest"] == 1]
-    return found if len(found) <= MAX_LEADERS else []
+    leaders = [row["item"] for row in cluster["rows"] if row["lowest"] == 1]
+    return leaders if len(leaders) <= MAX_LEADERS else []
 
 
 def _pairs(posterior: Posterior, cluster: Figures) -> Figures:
@@ -242,8 +242,8 @@ def _row(
 ) -> Figures:
     """One item of a summary."""
     lowest, highest = runs[code].tolist()
-    found = {"item": posterior.items[code], "rank": int(ranks[code])}
-    return found | {"lowest": lowest, "highest": highest, "mean": float(means[code])}
+    row = {"item": posterior.items[code], "rank": int(ranks[code])}
+    return row | {"lowest": lowest, "highest": highest, "mean": float(means[code])}
 
 
 def _agreement(posterior: Posterior, cluster: int) -> Figures:

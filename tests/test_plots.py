@@ -8,7 +8,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import pseudomallows as pm
-from pseudomallows.show import plots
+from pseudomallows import plots
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
