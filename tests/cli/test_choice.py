@@ -9,7 +9,7 @@ import pytest
 
 import pseudomallows as pm
 from clihelp import run
-from pseudomallows.cli.choice import read_choice
+from pseudomallows.cli.asking import read_choice
 
 
 def rows_of(capsys):

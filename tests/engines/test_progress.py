@@ -9,8 +9,7 @@ import pytest
 from numba.core import event
 
 import pseudomallows as pm
-from pseudomallows.engines.compiling import tell_when_compiling
-from pseudomallows.engines.progress import Bar
+from pseudomallows.engines.progress import Bar, tell_when_compiling
 
 SLOW = """
 import time, sys

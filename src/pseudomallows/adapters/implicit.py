@@ -85,9 +85,9 @@ class MallowsRecommender:
         """
         if callback is not None:
             raise NotImplementedError("callback is not there: there are no epochs")
-        how = {"rng": self.random_state, "executor": self._executor} | self.options
-        how |= {} if show_progress else {"progress": False}
-        self.posterior = fit(Preferences.from_clicks(user_items), self.method, **how)
+        options = {"rng": self.random_state, "executor": self._executor} | self.options
+        options |= {} if show_progress else {"progress": False}
+        self.posterior = fit(Preferences.from_clicks(user_items), self.method, **options)
 
     def recommend(
         self,
@@ -99,13 +99,13 @@ class MallowsRecommender:
         recalculate_user: bool = False,
         items: ArrayLike | None = None,
     ) -> Answer:
-        """Ids of the best items, and the chance that each is among the user's next N.
+        """Ids of the best items, and the probability that each is among the user's next N.
 
         The rows of `user_items` count, also for users who were not in the fit (`recalculate_user`
         changes nothing); without it, what the users had clicked in the fit. One userid gives
         arrays with one dimension, several give two, padded with -1.
 
-        Items that a user liked already have a chance of 1: without `filter_already_liked_items`
+        Items that a user liked already have probability 1: without `filter_already_liked_items`
         they come first.
         """
         if filter_items is not None and items is not None:
@@ -123,11 +123,11 @@ class MallowsRecommender:
             hidden |= np.isin(np.arange(n_items), filter_items)
         if hidden.all():
             return self._one_or_many(userid, *self._nothing(len(numbers), N))
-        found = recommend(fitted, N, clicks=clicks, exclude=hidden, executor=self._executor)
+        best = recommend(fitted, N, clicks=clicks, exclude=hidden, executor=self._executor)
         ids, scores = self._nothing(len(numbers), N)
-        ids[:, : found.items.shape[1]] = found.items
-        is_filled = found.items >= 0
-        scores[:, : found.items.shape[1]][is_filled] = found.probabilities[is_filled]
+        ids[:, : best.items.shape[1]] = best.items
+        is_filled = best.items >= 0
+        scores[:, : best.items.shape[1]][is_filled] = best.probabilities[is_filled]
         if not filter_already_liked_items:
             self._put_liked_first(clicks, hidden, ids, scores)
         return self._one_or_many(userid, ids, scores)
@@ -186,8 +186,8 @@ class MallowsRecommender:
         if recalculate_item:
             raise NotImplementedError("Recalculate_item isn't implemented")
         fitted = self._fitted
-        found = [similar_items(fitted, int(each), fitted.n_items) for each in np.atleast_1d(itemid)]
-        return self._similar(itemid, found, N, filter_items, items)
+        alike = [similar_items(fitted, int(each), fitted.n_items) for each in np.atleast_1d(itemid)]
+        return self._similar(itemid, alike, N, filter_items, items)
 
     def similar_users(
         self,
@@ -199,21 +199,21 @@ class MallowsRecommender:
         """Ids of the most similar users, the user first, with 1; see
         :func:`pseudomallows.similar_users`."""
         fitted = self._fitted
-        found = [similar_users(fitted, int(each), fitted.n_users) for each in np.atleast_1d(userid)]
-        return self._similar(userid, found, N, filter_users, users)
+        alike = [similar_users(fitted, int(each), fitted.n_users) for each in np.atleast_1d(userid)]
+        return self._similar(userid, alike, N, filter_users, users)
 
     def _similar(
         self,
         asked: ArrayLike,
-        found: list[Similar],
+        alike: list[Similar],
         n_places: int,
         without: ArrayLike | None,
         among: ArrayLike | None,
     ) -> Answer:
         if without is not None and among is not None:
             raise ValueError("give what to leave out or what to choose from, not both")
-        ids, scores = self._nothing(len(found), n_places)
-        for row, similar in enumerate(found):
+        ids, scores = self._nothing(len(alike), n_places)
+        for row, similar in enumerate(alike):
             codes = np.append(int(similar.name), similar.codes)
             values = np.append(1.0, similar.similarities)
             is_in = np.ones(len(codes), dtype=bool)
@@ -236,10 +236,10 @@ class MallowsRecommender:
         """The score of an item, and the N clicks that add most to it; see
         :func:`pseudomallows.explain`."""
         clicks = self._clicks_of(np.atleast_1d(userid), user_items)
-        found = explain(self._fitted, item=int(itemid), clicks=clicks)
-        rows = zip(found.kinds, found.names, found.amounts.tolist(), strict=True)
+        why = explain(self._fitted, item=int(itemid), clicks=clicks)
+        rows = zip(why.kinds, why.names, why.amounts.tolist(), strict=True)
         parts = [(int(name), amount) for kind, name, amount in rows if kind == "click"]
-        return found.value, sorted(parts, key=lambda part: -part[1])[:N], None
+        return why.value, sorted(parts, key=lambda part: -part[1])[:N], None
 
     # Files
 
@@ -251,6 +251,6 @@ class MallowsRecommender:
     def load(cls, fileobj_or_path: str | os.PathLike[str]) -> "MallowsRecommender":
         """A model from such a file."""
         posterior = load(fileobj_or_path)
-        found = cls(posterior.method)
-        found.posterior = posterior
-        return found
+        model = cls(posterior.method)
+        model.posterior = posterior
+        return model

@@ -25,13 +25,13 @@ class MallowsConfig(BaseModel):  # type: ignore[misc]
     method: str = "personal"
     """That of `pseudomallows.fit`."""
     k: PositiveInt = 10
-    """A score is the chance that an item is among the user's next `k`."""
+    """A score is the probability that an item is among the user's next `k`."""
     options: dict[str, Any] = {}
     """More for `pseudomallows.fit`, such as ``{"n_clusters": 5}``."""
 
 
 class MallowsScorer(Component[ItemList], Trainable):  # type: ignore[misc]
-    """Score items by the chance that they are among the user's next `k`.
+    """Score items by the probability that they are among the user's next `k`.
 
     The items of the query's history are the user's clicks, so users who were not in the training
     data are scored too; users without a history are scored by what all users did. Items that the
@@ -54,20 +54,20 @@ class MallowsScorer(Component[ItemList], Trainable):  # type: ignore[misc]
             return
         matrix = data.interactions().matrix().scipy()
         clicks = Preferences.from_clicks(matrix > 0 if matrix.nnz else matrix)
-        how = {"rng": options.random_generator()} | self.config.options
-        self.posterior = fit(clicks, self.config.method, **how)
+        fitting = {"rng": options.random_generator()} | self.config.options
+        self.posterior = fit(clicks, self.config.method, **fitting)
         self.items = data.items
 
     def __call__(self, query: QueryInput, items: ItemList) -> ItemList:
         """The items with scores."""
-        chances = self._chances(RecQuery.create(query))
+        probabilities = self._probabilities(RecQuery.create(query))
         codes = items.numbers(vocabulary=self.items, missing="negative")
         is_known = codes >= 0
         scores = np.full(len(items), np.nan)
-        scores[is_known] = chances[codes[is_known]]
+        scores[is_known] = probabilities[codes[is_known]]
         return ItemList(items, scores=scores)
 
-    def _chances(self, query: RecQuery) -> Any:
+    def _probabilities(self, query: RecQuery) -> Any:
         """``[item]``; NaN for what is clicked."""
         history = query.query_items
         codes = np.empty(0, dtype=np.int32)
@@ -76,7 +76,7 @@ class MallowsScorer(Component[ItemList], Trainable):  # type: ignore[misc]
             codes = np.unique(numbers[numbers >= 0]).astype(np.int32)
         users = Users(clicks_of_one(codes, self.posterior.items), None)
         k = min(self.config.k, self.posterior.n_items)
-        found = recommender_of(self.posterior).chances(users, k, k, MAX_ERROR, ONE)
-        chances = found.table(ONE_USER)[0][0].copy()
-        chances[codes] = np.nan
-        return chances
+        next_items = recommender_of(self.posterior).chances(users, k, k, MAX_ERROR, ONE)
+        probabilities = next_items.table(ONE_USER)[0][0].copy()
+        probabilities[codes] = np.nan
+        return probabilities

@@ -15,7 +15,6 @@ from ..inference.fit import fit
 from ..inference.update import update
 from ..posteriors.names import ERROR_MODELS
 from ..posteriors.save import load
-from ..preferences import Clicks
 from .arguments import (
     DASK,
     DATA,
@@ -66,16 +65,14 @@ def simulate(options: argparse.Namespace) -> int:
     items = [f"item {place + 1:0{width}}" for place in range(options.items)]
     users = [f"user {place + 1:0{height}}" for place in range(options.users)]
     prefs: Any = data.preferences.rename(users=users, items=items)
-    is_long = prefs.kind == "clicks"
-    write_table(_long(prefs) if is_long else _wide(users, items, prefs.rankings), options.out)
+    if prefs.kind == "clicks":  # one row a click
+        table = {"user": prefs.users[prefs.owners], "item": prefs.items[prefs.codes]}
+    else:
+        table = _wide(users, items, prefs.rankings)
+    write_table(table, options.out)
     if options.truth:
         write_table(_wide(users, items, data.rankings), options.truth)
     return 0
-
-
-def _long(prefs: Clicks) -> dict[str, Any]:
-    """One row a click."""
-    return {"user": prefs.users[prefs.owners], "item": prefs.items[prefs.codes]}
 
 
 def _wide(users: list[str], items: list[str], rankings: Any) -> dict[str, Any]:

@@ -53,10 +53,6 @@ def _clusters_of_clicks() -> None:
     fit(prefs, "matched", n_clusters=2, **SHORT)
 
 
-def _approximate_clicks() -> None:
-    _clicks("pseudo")
-
-
 def _personal() -> None:
     prefs = cast(Clicks, simulate_clicks(400, 30, 5.0, 8, min_clicks=6, rng=1).preferences)
     posterior = evaluate(prefs, 3, 3, "personal", rng=1).posterior
@@ -105,8 +101,8 @@ def _other_distances() -> None:
     prefs = simulate_clicks(40, 6, [6.0, 6.0], 2.5, rng=1).preferences
     for name in ("spearman", "cayley", "hamming", "ulam"):
         for n_clusters in (1, 2):
-            how = {"distance": name, "keep_latent": True, **SHORT}
-            recommend(fit(prefs, "mcmc", n_clusters=n_clusters, **how), 2)
+            options = {"distance": name, "keep_latent": True, **SHORT}
+            recommend(fit(prefs, "mcmc", n_clusters=n_clusters, **options), 2)
 
 
 PARTS: dict[str, tuple[str, Callable[[], None]]] = {  # the longest first
@@ -118,14 +114,14 @@ PARTS: dict[str, tuple[str, Callable[[], None]]] = {  # the longest first
     "distances": ("the other distances", _distances),
     "kendall": ("clicks by Kendall's distance", _kendall),
     "clicks": ("clicks by the other distances", _other_distances),
-    "paper": ("the paper's method on clicks", _approximate_clicks),
+    "paper": ("the paper's method on clicks", lambda: _clicks("pseudo")),
 }
 
 
 def compile_part(name: str) -> None:
     """Compile one part, in this process."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # fits as small as these converge by chance only
+        warnings.simplefilter("ignore")  # fits as small as these do not converge
         PARTS[name][1]()
 
 

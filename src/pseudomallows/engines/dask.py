@@ -132,7 +132,7 @@ class DaskExecutor:
         tasks, places = list(arguments), defaultdict[int, list[int]](list)
         for place, task in enumerate(tasks):
             places[self._home_of(task)].append(place)
-        found: dict[int, R] = {}
+        results_of: dict[int, R] = {}
         with self._clear_errors():
             with _large_is_fine():
                 bundles = [
@@ -141,8 +141,8 @@ class DaskExecutor:
                 ]
             gathered = self._wait_for(self.client.gather(bundles, asynchronous=True))
             for mine, results in zip(places.values(), gathered, strict=True):
-                found |= zip(mine, results, strict=True)
-        return iter([found[place] for place in range(len(tasks))])
+                results_of |= zip(mine, results, strict=True)
+        return iter([results_of[number] for number in range(len(tasks))])
 
     def _wait_for(self, answer: Coroutine[Any, Any, Any]) -> Any:
         """Wait, but not for a scheduler that is gone or frozen, nor for ever for a worker."""
@@ -163,14 +163,14 @@ class DaskExecutor:
         """Threads over all workers, now; an error if the scheduler does not say it in time."""
         ask = self.client.scheduler.ncores
         try:
-            found = self.client.sync(ask, workers=None, callback_timeout=SILENCE)
+            counts = self.client.sync(ask, workers=None, callback_timeout=SILENCE)
         except TimeoutError:
             raise WorkersError(
                 f"the scheduler has not answered for {SILENCE:.0f} seconds; {AGAIN}"
             ) from None
         except OSError as error:
             raise WorkersError(f"the scheduler is gone; {AGAIN}: {error}") from None
-        return sum(found.values())
+        return sum(counts.values())
 
     def _check_scheduler(self) -> None:
         """Refuse a client that has lost it: even if it comes back, it has forgotten the shards."""

@@ -140,7 +140,7 @@ def interruptible(function: Callable[..., R], *arguments: Any) -> R:
     if threading.current_thread() is not threading.main_thread():
         return function(*arguments)
     result: Future[R] = Future()
-    context = copy_context()  # with what NumPy was told of overflows, for instance
+    context = copy_context()  # with NumPy's settings of overflows, for instance
 
     def work() -> None:
         try:

@@ -11,8 +11,8 @@ UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
 
 def available_memory() -> int | None:
     """Bytes that are free for new work; None where the system does not say."""
-    found = [_of_machine(), _of_container()]
-    known = [n_bytes for n_bytes in found if n_bytes is not None]
+    limits = [_of_machine(), _of_container()]
+    known = [n_bytes for n_bytes in limits if n_bytes is not None]
     return min(known) if known else None
 
 

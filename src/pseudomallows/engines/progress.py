@@ -1,17 +1,22 @@
-"""How far long work has come: a callable, or a line of text on a terminal or in a notebook."""
+"""How far long work has come: a callable, or a line of text on a terminal or in a notebook.
+
+Numba compiles a kernel when it is first called, and keeps it on disk; the line says so.
+"""
 
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from .compiling import WORDS, tell_when_compiling
+from numba.core import event
 
 Progress = Callable[[int, int], None]
 QUIET = 2.0  # seconds without a word: who waits no longer than that wonders about nothing
 WIDTH = 20  # characters of the bar, so that with words and time it fits into 80
-SECONDS = 0.1  # between two looks
+SECONDS = 0.1  # between two looks: no eye sees more
+COMPILING = "compiling, once (`pseudomallows prepare` compiles it all)"
 
 
 def no_progress(done: int, total: int) -> None:
@@ -39,7 +44,7 @@ def shown(progress: Progress | bool | None, title: str) -> Iterator[Progress]:
     elif progress or (progress is None and is_watched()):
         bar = Bar(title, 0.0 if progress else QUIET)
         try:
-            with tell_when_compiling(lambda: bar.say(WORDS)):
+            with tell_when_compiling(lambda: bar.say(COMPILING)):
                 yield bar
         finally:
             bar.close()
@@ -52,10 +57,33 @@ def compiling_said() -> Iterator[None]:
     """Say on a terminal, once, that kernels are compiled, where no bar says so."""
 
     def say() -> None:
-        if is_watched() and not Bar._open:
-            print(WORDS, file=sys.stderr, flush=True)
+        if is_watched() and not Bar.open_bars:
+            print(COMPILING, file=sys.stderr, flush=True)
 
     with tell_when_compiling(say):
+        yield
+
+
+class _First(event.Listener):  # type: ignore[misc]  # Numba has no types
+    """Tells of the first kernel that is compiled; one that is read from disk is not."""
+
+    def __init__(self, tell: Callable[[], None]):
+        self._tell: Callable[[], None] | None = tell
+
+    def on_start(self, event: Any) -> None:
+        """A kernel is about to be compiled."""
+        if self._tell is not None:
+            tell, self._tell = self._tell, None
+            tell()
+
+    def on_end(self, event: Any) -> None:
+        """It is compiled."""
+
+
+@contextmanager
+def tell_when_compiling(tell: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` once, when a kernel has to be compiled in the meantime."""
+    with event.install_listener("numba:compile", _First(tell)):
         yield
 
 
@@ -73,14 +101,14 @@ class Bar:
     Of bars within each other, the innermost is shown.
     """
 
-    _open: list["Bar"] = []  # noqa: RUF012
+    open_bars: list["Bar"] = []  # noqa: RUF012
 
     def __init__(self, title: str, quiet: float = 0.0):
         self.title, self._words, self._length = title, title, 0
         self._started, self._looked, self._quiet = time.monotonic(), 0.0, quiet
         self._first: tuple[float, int] | None = None
         self._lock = threading.RLock()
-        Bar._open.append(self)
+        Bar.open_bars.append(self)
         self._timer = threading.Timer(quiet, self._write)  # if nothing is heard until then
         self._timer.daemon = True
         self._timer.start()
@@ -89,7 +117,7 @@ class Bar:
         """So much is done of so much."""
         now = time.monotonic()
         if self._first is None or done <= self._first[1]:
-            self._first = now, done  # of this stretch of the work, without compiling
+            self._first = now, done  # of this part of the work, without compiling
         if done >= total:  # warnings may follow, on a line of their own
             self.show("")
         elif now - self._looked >= SECONDS:
@@ -116,12 +144,12 @@ class Bar:
         with self._lock:
             self._words = ""
             self._write()
-            Bar._open.remove(self)
+            Bar.open_bars.remove(self)
 
     def _write(self) -> None:
         with self._lock:
-            is_told = bool(self._words or self._length)
-            if is_told and Bar._open and Bar._open[-1] is self:
+            is_shown = bool(self._words or self._length)
+            if is_shown and Bar.open_bars and Bar.open_bars[-1] is self:
                 wipe = " " * max(self._length - len(self._words), 0)
                 end = "" if self._words else "\r"
                 print(f"\r{self._words}{wipe}", end=end, file=sys.stderr, flush=True)
