@@ -8,8 +8,8 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.evaluation import Calibration
-from pseudomallows.evaluation.check import Check, _compare, _first_clicks
-from pseudomallows.preferences.splits import hide_random
+from pseudomallows.evaluation.check import Check
+from pseudomallows.preferences.splits import hide_random, keep_first
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_the_interval_covers_the_difference_as_often_as_it_says():
         level = rng.beta(2, 6, (80, 1))  # users differ, so their recommendations go together
         stated = np.clip(level + rng.normal(0, 0.05, (80, 5)), 0.01, 0.99)
         observed = (rng.random((80, 5)) < level).astype(float)
-        low, high = _compare(stated, observed, 10).interval
+        low, high = Check.of(stated, observed, 10).interval
         covered += low <= (level - stated).mean() <= high
     assert 270 <= covered <= 297  # 95 % of 300, within four standard errors
 
@@ -77,7 +77,7 @@ def test_of_clicks_of_one_time_those_count_that_chance_takes():
     """Not the items that happen to come first in the data; clicks of an earlier time all count."""
     times = np.tile([1.0] + [2.0] * 99, 50)
     table = {"user": np.repeat(np.arange(50), 100), "item": np.tile(np.arange(100)[::-1], 50)}
-    kept = _first_clicks(pm.Preferences.from_clicks(table | {"time": times}))
+    kept = keep_first(pm.Preferences.from_clicks(table | {"time": times}), 30)
     assert kept.n_clicks.tolist() == [30] * 50
     assert kept.item_counts()[99] == 50
     halves = [part.sum() for part in np.split(kept.item_counts()[1:99], 2)]
@@ -85,7 +85,7 @@ def test_of_clicks_of_one_time_those_count_that_chance_takes():
 
 
 def test_the_figures_of_one_user_are_numbers_or_none():
-    found = _compare(np.array([[0.5, 0.25]]), np.array([[1.0, 0.0]]), 2).figures()
+    found = Check.of(np.array([[0.5, 0.25]]), np.array([[1.0, 0.0]]), 2).figures()
     assert (found["low"], found["high"], found["answer"]) == (None, None, "too few")
     assert found["bins"] == [
         {"stated": 0.25, "observed": 0.0, "count": 1},
@@ -97,14 +97,14 @@ def test_a_mean_that_is_right_does_not_hide_bins_that_are_wrong():
     rng = np.random.default_rng(4)
     stated = np.tile([0.4, 0.1, 0.1, 0.1], (300, 1))
     observed = (rng.random((300, 4)) < np.array([0.58, 0.04, 0.04, 0.04])).astype(float)
-    found = _compare(stated, observed, 10)
+    found = Check.of(stated, observed, 10)
     low, high = found.interval
     assert low < 0.01
     assert high > -0.01
     assert found.answer == "no"
     assert "right on average, but not everywhere" in str(found)
     fair = (rng.random((300, 4)) < stated).astype(float)
-    assert _compare(stated, fair, 10).answer == "yes"
+    assert Check.of(stated, fair, 10).answer == "yes"
 
 
 def test_small_probabilities_have_a_small_tolerance():

@@ -11,6 +11,7 @@ from ..files.later import read_later
 from ..posteriors.personal import Fit, check_fit
 from ..preferences import Clicks
 from ..preferences.more_clicks import later_clicks
+from ..preferences.splits import keep_first
 from ..rankings import check_count
 from ..recommendations.recommend import recommend
 from .figures import Calibration, calibrate, hits_of
@@ -22,7 +23,6 @@ RELATIVE_FROM = 0.2  # below, tolerances shrink in proportion: 5 % of the mean, 
 NORMAL_95 = 1.96
 BIN_TOLERANCE, N_ERRORS, LEAST_SHARE = 0.05, 4, 0.02  # of a bin, to be clearly wrong: ten bins
 # are looked at, of dependent recommendations, so four standard errors and not two
-SCATTER = np.uint64(0x9E3779B97F4A7C15)  # times this, modulo 2**64, neighbours are far apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,21 @@ class Check:
     n_users: int
     n_recommendations: int
     calibration: Calibration
+
+    @classmethod
+    def of(cls, stated: NDArray[np.float64], observed: NDArray[np.float64], n_bins: int) -> "Check":
+        """``stated[user, place]`` and ``observed[user, place]`` compared; NaN where there is no
+        recommendation. The standard error is that of a ratio of sums over users."""
+        is_item = ~np.isnan(stated)
+        gaps = np.where(is_item, observed - stated, 0.0).sum(axis=1)
+        n_items, n_users = int(is_item.sum()), len(gaps)
+        apart = gaps - gaps.sum() / n_items * is_item.sum(axis=1)
+        error = float("nan")
+        if n_users > 1:
+            error = float(np.sqrt((apart**2).sum() * n_users / (n_users - 1)) / n_items)
+        stated, observed = stated[is_item], observed[is_item]
+        bins = calibrate(stated, observed, n_bins)
+        return cls(float(stated.mean()), float(observed.mean()), error, n_users, n_items, bins)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -169,7 +184,7 @@ def check(
         share = window / new.n_clicks[rows]
         stated.append(np.where(best.items >= 0, best.probabilities, np.nan))
         observed.append(hits_of(best.items, new.take(rows)) * share[:, None])
-    return _compare(np.concatenate(stated), np.concatenate(observed), n_bins)
+    return Check.of(np.concatenate(stated), np.concatenate(observed), n_bins)
 
 
 def _new_clicks(clicks: Clicks, later: Any) -> Clicks:
@@ -182,31 +197,4 @@ def _new_clicks(clicks: Clicks, later: Any) -> Clicks:
         raise ValueError(
             "later has no new click of a user of the fit: give clicks that came after those"
         )
-    return _first_clicks(known.choose(is_new))
-
-
-def _first_clicks(new: Clicks) -> Clicks:
-    """At most so many of each user, the first in time, at random those of one time; all, if there
-    are no times."""
-    if new.times is None:
-        return new
-    cells = new.owners * new.n_items + new.codes
-    shuffled = cells.astype(np.uint64) * SCATTER
-    order = np.lexsort((shuffled, new.times, new.owners))
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order)) - new.starts[new.owners]
-    return new.choose(place < LARGEST_WINDOW)
-
-
-def _compare(stated: NDArray[np.float64], observed: NDArray[np.float64], n_bins: int) -> Check:
-    """The means, and the standard error of their difference: a ratio of sums over users."""
-    is_item = ~np.isnan(stated)
-    gaps = np.where(is_item, observed - stated, 0.0).sum(axis=1)
-    n_items, n_users = int(is_item.sum()), len(gaps)
-    apart = gaps - gaps.sum() / n_items * is_item.sum(axis=1)
-    error = float("nan")
-    if n_users > 1:
-        error = float(np.sqrt((apart**2).sum() * n_users / (n_users - 1)) / n_items)
-    stated, observed = stated[is_item], observed[is_item]
-    bins = calibrate(stated, observed, n_bins)
-    return Check(float(stated.mean()), float(observed.mean()), error, n_users, n_items, bins)
+    return keep_first(known.choose(is_new), LARGEST_WINDOW)

@@ -66,7 +66,7 @@ def find_columns(source: Source, header: Row, needs_rank: bool = False) -> Colum
         raise source.error(line, str(error)) from None
 
 
-def judged_columns(source: Source, names: list[str], is_said: bool) -> list["Judged"]:
+def judged_columns(source: Source, names: list[str], is_said: bool) -> list["SuspectColumn"]:
     """The column that may tell which rows are no clicks, by its name; if there is none, those that
     may by their values.
 
@@ -77,12 +77,12 @@ def judged_columns(source: Source, names: list[str], is_said: bool) -> list["Jud
     place, kind = judging_column(names)
     others = [(other, "number") for other in other_columns(names, EVENT)]
     return [
-        Judged(source, names, at, what, is_said)
+        SuspectColumn(source, names, at, what, is_said)
         for at, what in (others if place < 0 else [(place, kind)])
     ]
 
 
-class Judged:
+class SuspectColumn:
     """A column that may tell which rows are no clicks, and how often it has each value.
 
     Nothing is counted once there are too many values, or words.
@@ -128,7 +128,7 @@ class Part(NamedTuple):
     codes: NDArray[np.int32]
 
 
-class Pairs:
+class ClickPairs:
     """Clicks that come in blocks: codes of users and items, 8 bytes a click, and each name once;
     with times, 8 bytes more."""
 
@@ -262,7 +262,7 @@ def recode(codes: Codes, places: NDArray[np.integer[Any]]) -> None:
         codes[first : first + STEP] = places[codes[first : first + STEP]]
 
 
-def clicks_of(pairs: Pairs) -> Clicks:
+def clicks_of(pairs: ClickPairs) -> Clicks:
     """Clicks from pairs, with the items of the source, if it has some."""
     source = pairs.source
     times = pairs.times()
@@ -285,7 +285,7 @@ def clicks_of(pairs: Pairs) -> Clicks:
         raise source.error(None, str(error)) from None
 
 
-def part_of(pairs: Pairs) -> Part:
+def part_of(pairs: ClickPairs) -> Part:
     """The same, whatever the number of items."""
     rows, codes, users, items = pairs.take()
     return Part(users, items, *rows_of_pairs(rows, codes, len(users), len(items)))
@@ -332,12 +332,12 @@ def _high_ratings(
 # Text
 
 
-def read_clicks(source: Source, header: Row, rows: Iterable[Row], is_said: bool) -> Pairs:
+def read_clicks(source: Source, header: Row, rows: Iterable[Row], is_said: bool) -> ClickPairs:
     """Pairs from rows of text, a block at a time."""
     columns = find_columns(source, header)
     judged = judged_columns(source, header[1], is_said)
     time = time_reader(source, header[1], columns)
-    pairs = Pairs(source, time=time)
+    pairs = ClickPairs(source, time=time)
     whole = full_rows(source, header, rows)
     while block := list(itertools.islice(whole, BLOCK)):
         times = None

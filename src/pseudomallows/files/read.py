@@ -17,8 +17,7 @@ from .archive import WrongFileError
 from .arrays import read_npz, sparse_matrix
 from .csv_files import check_header, full_rows, read_table
 from .kinds import KINDS, Table, has_pairs, recognise
-from .long_tables import Pairs as ClickPairs
-from .long_tables import clicks_of, find_columns, read_clicks
+from .long_tables import ClickPairs, clicks_of, find_columns, read_clicks
 from .pair_tables import are_clicks, find_places, pair_kind, pairs_of, read_coded
 from .preflib import ENDINGS as PREFLIB
 from .preflib import MATCHING, read_matching, read_preflib

@@ -291,20 +291,20 @@ class Clicks(Preferences):
     def by_size(self) -> "SizeTable":
         """Users and clicks by the number of clicks, of those who have any."""
         sizes = self.n_clicks
-        found = np.unique(sizes[(sizes > 0) & (self.weights > 0)])
-        users = np.zeros(len(found), dtype=np.int64)
-        counts = np.zeros(len(found) * self.n_items, dtype=np.int64)
-        if not len(found):
-            return SizeTable(found, users, counts.reshape(0, self.n_items))
+        numbers = np.unique(sizes[(sizes > 0) & (self.weights > 0)])
+        users = np.zeros(len(numbers), dtype=np.int64)
+        counts = np.zeros(len(numbers) * self.n_items, dtype=np.int64)
+        if not len(numbers):
+            return SizeTable(numbers, users, counts.reshape(0, self.n_items))
         for first in range(0, self.n_users, 1 << 16):
             rows = slice(first, first + (1 << 16))
             mine, weights = sizes[rows], self.weights[rows] * (sizes[rows] > 0)
-            places = np.minimum(np.searchsorted(found, mine), len(found) - 1)
-            users += np.bincount(places, weights, len(found)).astype(np.int64)
+            places = np.minimum(np.searchsorted(numbers, mine), len(numbers) - 1)
+            users += np.bincount(places, weights, len(numbers)).astype(np.int64)
             codes = self.codes[self.starts[first] : self.starts[first + len(mine)]]
             cells = np.repeat(places * self.n_items, mine) + codes
             counts += np.bincount(cells, np.repeat(weights, mine), len(counts)).astype(np.int64)
-        return SizeTable(found, users, counts.reshape(len(found), self.n_items))
+        return SizeTable(numbers, users, counts.reshape(len(numbers), self.n_items))
 
     def as_rankings(self) -> Rankings:
         """Rankings with two ties.

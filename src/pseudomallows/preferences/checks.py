@@ -29,10 +29,10 @@ def check_weights(weights: ArrayLike | None, n_users: int) -> NDArray[np.int64]:
     """Return weights as whole numbers, 1 each if None, or say what is wrong with them."""
     if weights is None:
         return np.ones(n_users, dtype=np.int64)
-    given = as_array(weights, "weights")
-    if given.shape != (n_users,):
-        raise ValueError(f"weights must have one number a user ({n_users}), got {given.shape}")
-    values = numeric_table(given[None], "weights", "whole numbers")[0]
+    array = as_array(weights, "weights")
+    if array.shape != (n_users,):
+        raise ValueError(f"weights must have one number a user ({n_users}), got {array.shape}")
+    values = numeric_table(array[None], "weights", "whole numbers")[0]
     wrong = ~((values >= 0) & (values <= MAX_WEIGHT) & (values == np.floor(values)))
     if wrong.any():
         user = int(wrong.argmax())

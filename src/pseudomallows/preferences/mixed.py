@@ -92,10 +92,10 @@ class Mixed(Preferences):
     @classmethod
     def array_type(cls, name: str) -> Any:
         """The type of an array of a file, by its name; None for one of something else."""
-        found = OF_A_PART.fullmatch(name)
-        if found is None:
+        match = OF_A_PART.fullmatch(name)
+        if match is None:
             return super().array_type(name)
-        types = (kind.array_type(found[2]) for kind in PARTS)
+        types = (kind.array_type(match[2]) for kind in PARTS)
         return next((dtype for dtype in types if dtype is not None), None)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -141,15 +141,15 @@ class Mixed(Preferences):
 
     def comparisons(self) -> Pairs | None:
         """What is known by comparisons; nothing of those who made none."""
-        found = [part.comparisons() for part in self.parts]
-        if all(pairs is None for pairs in found):
+        compared = [part.comparisons() for part in self.parts]
+        if all(pairs is None for pairs in compared):
             return None
         none = (np.empty(0, np.int32),) * 2 + (np.empty(0, np.int64),) * 2
         filled = [
             Pairs(part.weights, part.users, self.items, np.zeros(part.n_users + 1, np.int64), *none)
             if pairs is None
             else pairs
-            for pairs, part in zip(found, self.parts, strict=True)
+            for pairs, part in zip(compared, self.parts, strict=True)
         ]
         return Pairs.stack(filled, self.users)
 

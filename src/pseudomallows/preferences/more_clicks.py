@@ -18,7 +18,7 @@ ANEW = "the model depends on the items, so fit all clicks again to add some"
 
 
 @dataclass(frozen=True, eq=False)
-class Later:
+class LaterClicks:
     """Later clicks with the users and items of a fit, and what was left out."""
 
     clicks: Clicks
@@ -47,7 +47,7 @@ def check_held_out(held_out: Any, prefs: Clicks) -> Clicks:
     return later.clicks
 
 
-def later_clicks(later: Any, prefs: Clicks, what: str) -> Later:
+def later_clicks(later: Any, prefs: Clicks, what: str) -> LaterClicks:
     """Later clicks with all users of the fit, and what was left out; nothing is warned of."""
     clicks = _as_clicks(later, prefs, what)
     items, users = _codes(clicks.items, prefs.items), _codes(clicks.users, prefs.users)
@@ -66,7 +66,7 @@ def later_clicks(later: Any, prefs: Clicks, what: str) -> Later:
     known = clicks_of_pairs(owners[is_known], codes[is_known], *names, times)
     strange = int((users < 0).sum()), int((items < 0).sum())
     n_left_out = int((~is_known).sum())
-    return Later(known, len(users), len(items), *strange, n_left_out, len(clicks.codes))
+    return LaterClicks(known, len(users), len(items), *strange, n_left_out, len(clicks.codes))
 
 
 def _as_clicks(clicks: Any, prefs: Clicks, what: str) -> Clicks:

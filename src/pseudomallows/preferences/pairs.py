@@ -265,8 +265,8 @@ class Pairs(Preferences):
         links = np.ones(int(is_said.sum()), dtype=bool)
         ends, shape = (self.better[is_said], self.worse[is_said]), (self.n_items, self.n_items)
         n_groups, labels = connected_components(csr_array((links, ends), shape), directed=False)
-        found = [self.items[labels == group].tolist() for group in range(n_groups)]
-        return sorted(found, key=len, reverse=True)
+        groups = [self.items[labels == group].tolist() for group in range(n_groups)]
+        return sorted(groups, key=len, reverse=True)
 
     def contradictions(self, most: int | None = None) -> list[tuple[Any, list[Any]]]:
         """Users who contradicted themselves, at most `most` of them, and one cycle of each: every
@@ -279,13 +279,13 @@ class Pairs(Preferences):
         groups, within = self._circular()
         rows, firsts = np.unique(self.owners()[within], return_index=True)
         ends = np.append(firsts, len(within))[1:]
-        found = []
+        cycles = []
         for row, first, end in list(zip(rows, firsts, ends, strict=True))[:most]:
             mine = within[first:end]
             mine = mine[groups[mine] == groups[mine[0]]]  # one strong component is enough
             cycle = _cycle(self.better[mine].tolist(), self.worse[mine].tolist())
-            found.append((self.users[row : row + 1].tolist()[0], self.items[cycle].tolist()))
-        return found
+            cycles.append((self.users[row : row + 1].tolist()[0], self.items[cycle].tolist()))
+        return cycles
 
     def _circular(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The group of each entry, and the entries, in order, that are part of a cycle of wins.
@@ -306,9 +306,11 @@ class Pairs(Preferences):
         _, rows = np.unique(owners[wins], return_inverse=True)
         cells = np.concatenate([rows * self.n_items + self.better[wins]] * 2)
         cells[len(wins) :] = rows * self.n_items + self.worse[wins]
-        found, nodes = np.unique(cells, return_inverse=True)
+        present, nodes = np.unique(cells, return_inverse=True)
         ends = nodes[: len(wins)], nodes[len(wins) :]
-        graph = csr_array((np.ones(len(wins), dtype=bool), ends), shape=(len(found), len(found)))
+        graph = csr_array(
+            (np.ones(len(wins), dtype=bool), ends), shape=(len(present), len(present))
+        )
         _, labels = connected_components(graph, directed=True, connection="strong")
         groups[wins] = labels[ends[0]]
         return groups, wins[labels[ends[0]] == labels[ends[1]]]

@@ -15,6 +15,7 @@ from .blocks import Clicks
 from .inputs.times import times_of_column
 
 TIMES = "name a column of the data time, timestamp, date or datetime, or give columns={'time': ...}"
+SCATTER = np.uint64(0x9E3779B97F4A7C15)  # times this, modulo 2**64, neighbours are far apart
 DATES = (1e8, 1e10)  # numbers that may be seconds since 1970: from 1973 to 2286
 
 
@@ -131,6 +132,18 @@ def keep_core(prefs: Clicks, min_clicks: int) -> Clicks:
     new_codes = (np.cumsum(of_items > 0) - 1).astype(np.int32)
     kept = prefs.choose(is_kept).take(users)
     return replace(kept, items=prefs.items[items], codes=new_codes[kept.codes])
+
+
+def keep_first(prefs: Clicks, most: int) -> Clicks:
+    """At most so many clicks of each user, the first in time, at random those of one time; all, if
+    there are no times."""
+    if prefs.times is None:
+        return prefs
+    cells = prefs.owners * prefs.n_items + prefs.codes
+    order = np.lexsort((cells.astype(np.uint64) * SCATTER, prefs.times, prefs.owners))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - prefs.starts[prefs.owners]
+    return prefs.choose(place < most)
 
 
 def split_at(prefs: Clicks, time: float) -> Split:

@@ -121,9 +121,9 @@ class _Groups:
 
     def _by_item(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Back from the order of the ranks to that of the items."""
-        found = np.empty_like(values)
-        np.put_along_axis(found, self._order, values, axis=1)
-        return found
+        table = np.empty_like(values)
+        np.put_along_axis(table, self._order, values, axis=1)
+        return table
 
     def fit(self, firsts: Ranks) -> NDArray[np.bool_]:
         """In which rows the groups can hold the ranks from these on, each rank once."""

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from ...preferences.inputs.layout import Layout
 from ...preferences.inputs.times import TimeColumn, TimeError, seconds_of
-from ..long_tables import NO_NAME, Codes, Judged, Pairs
+from ..long_tables import NO_NAME, ClickPairs, Codes, SuspectColumn
 from ..source import Source
 
 WAITING = 1 << 17  # names of blocks that are joined at a time, at the least
 MISSING = pa.array(sorted(NO_NAME))
 
 
-class ArrowPairs(Pairs):
+class ArrowPairs(ClickPairs):
     """Pairs whose names Arrow joins, those of many blocks at a time.
 
     A column of a block is codes and a dictionary, its names. Those of all blocks before are joined
@@ -98,7 +98,7 @@ def is_missing(column: Any) -> NDArray[np.bool_]:
     return np.asarray(is_none[np.asarray(column.indices)])
 
 
-def count_values(judged: Judged, column: Any) -> None:
+def count_values(judged: SuspectColumn, column: Any) -> None:
     """Add the values of a block, as codes and values, to what is counted."""
     values = column.dictionary.to_pylist()
     counts = np.bincount(column.indices, minlength=len(values)).tolist()

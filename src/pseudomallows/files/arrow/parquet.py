@@ -16,9 +16,9 @@ from ...preferences.inputs.coded import CodedTable
 from ...preferences.inputs.times import TimeColumn, TimeError
 from ..csv_files import Row
 from ..long_tables import (
-    Judged,
-    Pairs,
+    ClickPairs,
     Part,
+    SuspectColumn,
     find_columns,
     judged_columns,
     part_of,
@@ -71,7 +71,9 @@ def read_part(path: str | os.PathLike[str]) -> Part:
     return part_of(read_parquet_pairs(open_source(path), is_said=True, with_times=False))
 
 
-def read_parquet_pairs(source: Source, is_said: bool = False, with_times: bool = True) -> Pairs:
+def read_parquet_pairs(
+    source: Source, is_said: bool = False, with_times: bool = True
+) -> ClickPairs:
     """Users, items and times of a Parquet file of long clicks, or of a folder of them, batch by
     batch."""
     names, n_rows = parquet_header(source)
@@ -79,7 +81,7 @@ def read_parquet_pairs(source: Source, is_said: bool = False, with_times: bool =
     if with_times and names:
         time = time_reader(source, names, find_columns(source, (1, names)))
     pairs = ArrowPairs(source, min(max(n_rows, 1), MOST), time)
-    judged: list[Judged] | None = None
+    judged: list[SuspectColumn] | None = None
     with lean_memory():
         for part in _parts(source):
             with _open(part) as file:
@@ -93,7 +95,7 @@ def read_parquet_pairs(source: Source, is_said: bool = False, with_times: bool =
 
 
 def _add_file(
-    pairs: ArrowPairs, judged: list[Judged], part: Source, file: Any, header: Row
+    pairs: ArrowPairs, judged: list[SuspectColumn], part: Source, file: Any, header: Row
 ) -> None:
     schema, columns = file.schema_arrow, find_columns(part, header)
     names = [schema.names[place] for place in (columns.user, columns.item)]

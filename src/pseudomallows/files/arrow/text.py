@@ -17,9 +17,9 @@ from ...preferences.inputs.pair_headers import is_impressions
 from ..csv_files import END, Row, find_delimiter, read_rows
 from ..long_tables import (
     NO_NAME,
+    ClickPairs,
     Columns,
-    Judged,
-    Pairs,
+    SuspectColumn,
     find_columns,
     judged_columns,
     time_reader,
@@ -37,7 +37,9 @@ from .names import (
 BLOCK = 500_000  # bytes of text at a time: a line is in two blocks at most, so no cell is too long
 
 
-def read_csv_pairs(source: Source, is_said: bool = False, is_checked: bool = False) -> Pairs | None:
+def read_csv_pairs(
+    source: Source, is_said: bool = False, is_checked: bool = False
+) -> ClickPairs | None:
     """Users and items of a table of clicks in text; None where `read_rows` knows better, and of
     impressions, unless they are said or checked to be clicks.
 
@@ -122,7 +124,7 @@ class PlainText:
 
 
 def _csv_batches(
-    text: PlainText, header: Row, columns: Columns, judged: list[Judged]
+    text: PlainText, header: Row, columns: Columns, judged: list[SuspectColumn]
 ) -> Iterator[Any]:
     """The rows of a table, as text; user, item and what is judged as codes and names."""
     names = [str(place) for place in range(len(header[1]))]
@@ -146,7 +148,9 @@ def _csv_batches(
     yield last.slice(0, last.num_rows - 1)
 
 
-def _add_batch(pairs: ArrowPairs, judged: list[Judged], batch: Any, columns: Columns) -> None:
+def _add_batch(
+    pairs: ArrowPairs, judged: list[SuspectColumn], batch: Any, columns: Columns
+) -> None:
     users, items = (_trimmed(batch.column(place)) for place in (columns.user, columns.item))
     is_whole = ~(is_missing(users) | is_missing(items))
     is_row = np.ones(batch.num_rows, dtype=bool)

@@ -72,7 +72,7 @@ def _clicks_of(
     if isinstance(layout.columns, list | tuple):
         clicks, layout = _named_rows(clicks, layout.columns), replace(layout, columns=None)
     if hasattr(clicks, "columns"):
-        table = Table(list(clicks.columns), clicks, layout)
+        table = LongTable(list(clicks.columns), clicks, layout)
         return _clicks_of_columns(table, weights, users, items, times)
     if isinstance(clicks, Mapping) and not hasattr(clicks, "tocsr"):
         return _clicks_of_dict(clicks, weights, users, items, times, layout)
@@ -102,7 +102,7 @@ def _named_rows(rows: Any, names: Sequence[Hashable]) -> dict[Hashable, list[Any
 
 
 @dataclass(frozen=True)
-class Table:
+class LongTable:
     """A long table, ``columns[name]`` by the names it has, and what is said of it."""
 
     own: list[Hashable]
@@ -252,7 +252,7 @@ def _check_counts(values: NDArray[Any], shape: tuple[int, ...] | None) -> None:
 
 
 def _clicks_of_columns(
-    table: Table,
+    table: LongTable,
     weights: ArrayLike | None,
     users: Sequence[Hashable] | None,
     items: Sequence[Hashable] | None,
@@ -281,7 +281,7 @@ def _clicks_of_columns(
     return clicks_of_pairs(rows, codes, weights, user_names, item_names, when)
 
 
-def _warn_of_judging(table: Table) -> None:
+def _warn_of_judging(table: LongTable) -> None:
     """Tell of columns that may say which rows are no clicks; that they are clicks is said."""
     place, kind = judging_column(table.names)
     others = [(other, "number") for other in other_columns(table.names, EVENT)]
@@ -292,7 +292,7 @@ def _warn_of_judging(table: Table) -> None:
             warn_of_column("clicks: ", table.own[at], doubt, counts)
 
 
-def _column_of_times(table: Table) -> NDArray[np.float64] | None:
+def _column_of_times(table: LongTable) -> NDArray[np.float64] | None:
     """The times of a table, if it has a column for them; one that cannot be read is told of."""
     place = time_column(table.names)
     if place < 0:
@@ -343,7 +343,7 @@ def _clicks_of_dict(
     lists = [list(listed) for listed in clicks.values()]
     if layout.columns is not None or layout.min_rating is not None or is_long(list(clicks)):
         if len({len(listed) for listed in lists}) == 1:
-            table = Table(list(clicks), clicks, layout)
+            table = LongTable(list(clicks), clicks, layout)
             return _clicks_of_columns(table, weights, users, items, times)
         if len(clicks) == 2:
             one, other = clicks
