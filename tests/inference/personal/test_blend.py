@@ -172,24 +172,6 @@ def test_the_simplest_within_one_standard_error_is_taken():
     assert search.simplest([first, better, two, three]) is three
 
 
-def test_from_few_users_it_is_the_mean_of_what_is_best_for_samples_of_them():
-    cases, _ = tiny_cases()
-    search, rng = (
-        Search([cases], np.ones(40, dtype=np.int64), 3, Threads(1)),
-        np.random.default_rng(1),
-    )
-    found, again, total = search.typical(rng), np.random.default_rng(1), np.zeros(3)
-    for _ in range(module.N_SAMPLES):
-        people = np.bincount(again.integers(40, size=40), minlength=40)
-        sample = Search([cases], people, 3, Threads(1))
-        best = max(sample.found(), key=sample.mean).weights
-        total += best / best.sum()
-    assert (total >= module.LEAST_SHARE * total.sum()).all()
-    assert found.weights == pytest.approx(total)
-    assert search.mean(found) == pytest.approx(search.mean(search.judge(total)))
-    assert search.mean(found) > max(search.mean(one) for one in search.found()[:3])
-
-
 def test_who_is_left_with_fewer_clicks_stands_for_those_who_have_as_many():
     sizes = np.repeat([0, 2, 3, 4, 8], [5, 60, 40, 20, 1])
     rows = {user: list(range(size)) for user, size in enumerate(sizes.tolist())}

@@ -34,8 +34,8 @@ STEPS = (0.1, 0.2, 0.4, 0.8)  # what is added to a part, in units of the sum of 
 MAX_SPREAD, LEAST_SPREAD = 2500, 128  # users behind the spread of scores; with very many items
 SPREAD_CELLS = 1_000_000  # scores behind it
 MIN_SCORED, MIN_ITEMS = 50, 10
-MAX_STANDS, SMOOTHING = 3.0, 5  # of what a judged user stands for: at most; users added to counts
-FEW_SCORED, N_SAMPLES, LEAST_SHARE = 600, 10, 0.05  # so few users: samples of them, and a weight
+MAX_STANDS, SMOOTHING = 3.0, 5  # people that a judged user stands for, so that no few users decide;
+# and users added to the counts, so that rare numbers of clicks stand for about one
 Floats = NDArray[np.float64]
 Leads = NDArray[np.float32]
 Say = Callable[[str], None]
@@ -245,8 +245,7 @@ def choose_blend(
     kept: dict[Part, ItemScores],
     say: Say = silent,
 ) -> Blend:
-    """The simplest blend within one standard error of the best that a greedy search has found; from
-    few users, the mean of the blends that are best for samples of them.
+    """The simplest blend within one standard error of the best that a greedy search has found.
 
     The objective is the mean of 1 / (1 + exp((rank + 1/2 - n_best) / 3)), where the rank, from 0,
     is that of a hidden click among the unseen items. `kept` is filled with the parts of the last
@@ -257,8 +256,6 @@ def choose_blend(
     cases = hide_and_score(pool, products, users, rng, kept, say)
     say("weighing the parts of the scores")
     search = Search(cases, stand_for(clicks)[users], n_best, products.executor)
-    if len(users) < FEW_SCORED:
-        return search.describe(pool, search.typical(rng))
     return search.describe(pool, search.simplest(search.found()))
 
 
@@ -495,21 +492,6 @@ class Search:
         near = [one for one in found if self.mean(best) - self.mean(one) <= self.error(best, one)]
         first = [one for one in near if one is found[0]]
         return first[0] if first else min(near, key=lambda one: (one.n_parts, -self.mean(one)))
-
-    def typical(self, rng: np.random.Generator) -> Found:
-        """The mean of the best blends for samples of the users, drawn with replacement; parts of
-        little weight are left out. Of few users, one blend alone would follow a few of them."""
-        everybody, weights = self._people, np.zeros(self._n_parts)
-        for _ in range(N_SAMPLES):
-            people = everybody * np.bincount(
-                rng.integers(len(everybody), size=len(everybody)), minlength=len(everybody)
-            )
-            if people.any():
-                self._people = people / people.sum()
-            best = max(self.found(), key=self.mean).weights
-            weights += best / best.sum()
-        self._people = everybody
-        return self.judge(np.where(weights >= LEAST_SHARE * weights.sum(), weights, 0.0))
 
     def describe(self, pool: Sequence[Part], found: Found) -> Blend:
         """The blend, with what each of its parts is worth."""
