@@ -10,24 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pseudomallows as pm
+from naive_corrections import features_of, log_odds, odds_of
 from pseudomallows.evaluation.evaluate import calibrate
-from pseudomallows.inference.personal import corrections as module
-from pseudomallows.inference.personal.corrections import (
+from pseudomallows.inference.personal import calibrate as module
+from pseudomallows.inference.personal.calibrate import (
     Cases,
+    came_true_at,
     learn_correction,
     learn_map,
     rising_slopes,
     thin_places,
 )
-from pseudomallows.inference.personal.corrector import came_true_at
 from pseudomallows.inference.personal.later import Later, windows_for
 from pseudomallows.kernels.footrule.personal import N_FEATURES
-from pseudomallows.posteriors.corrections import (
-    Correction,
-    features_of,
-    log_odds,
-    marks_of,
-)
+from pseudomallows.posteriors.corrections import Correction, marks_of
 
 MARKS = np.array([0.0, 0.5, -1.0, 3.0, 10])
 
@@ -42,7 +38,7 @@ def chances_of(fit, clicks, window):
 
 def apply(correction, features):
     """Probabilities before they are made to add up to the window."""
-    return 1 / (1 + np.exp(-correction.odds(features)))
+    return 1 / (1 + np.exp(-odds_of(correction, features)))
 
 
 def tables_of(rng, n_users=400, n_items=30, window=3):

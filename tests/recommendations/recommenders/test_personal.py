@@ -16,6 +16,7 @@ from scipy.special import expit
 import naive
 import pseudomallows as pm
 from helpers import interpreted
+from naive_corrections import features_of, odds_of
 from pseudomallows.engines.executors import Threads
 from pseudomallows.evaluation.baselines import ease_weights
 from pseudomallows.evaluation.evaluate import calibrate
@@ -23,7 +24,7 @@ from pseudomallows.inference.personal.item_scores import products_of
 from pseudomallows.inference.personal.later import seen_table
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
-from pseudomallows.posteriors.corrections import Correction, features_of
+from pseudomallows.posteriors.corrections import Correction
 from pseudomallows.posteriors.personal import PersonalModel
 from pseudomallows.preferences.splits import hide_clicks
 from pseudomallows.recommendations.recommenders.personal import PersonalChances
@@ -175,7 +176,7 @@ def test_the_kernel_corrects_as_the_definition_does(window):
     features = features_of((chances, scores, few[:, None]), places, window, marks)
     coefficients, (knots, values) = rng.random(features.shape[-1] + 1), rng.random((2, 4)).cumsum(1)
     maps = (knots - 1, values, rng.random(4))
-    odds = Correction(coefficients, marks, *maps, 9).odds(features)
+    odds = odds_of(Correction(coefficients, marks, *maps, 9), features)
     expected = np.zeros((3, 5))
     for row in range(3):  # one number for all, so that the sum is right
         expected[row, unseen[row]] = 1.0
@@ -191,6 +192,10 @@ def test_the_kernel_corrects_as_the_definition_does(window):
     rows = (ClickRows(seen.starts, seen.codes), given, arrays, window, 0, plain)
     interpreted(kernels.correct_chances)(*rows)
     assert plain == pytest.approx(found, abs=1e-13)
+    cases = np.empty((5, kernels.N_FEATURES))
+    one = (chances[0], scores[0], np.full(5, few[0]), places[0], window, marks)
+    kernels.fill_cases(*one, cases)
+    assert cases == pytest.approx(features[0])
 
 
 @pytest.mark.kernel

@@ -20,8 +20,8 @@ from ...posteriors.recency import Recency
 from ...preferences import Clicks
 from ...preferences.splits import Split, hide_clicks
 from .blend import Blend, Say, choose_blend, n_of_spread, sample_of, silent, why_not
+from .calibrate import MAX_CELLS, MAX_USERS, Corrector
 from .click_shards import RemoteClicks
-from .corrector import MAX_CELLS, MAX_USERS, Corrector
 from .item_scores import products_of, ridge_weights
 from .later import first_clicks, most_users, seen_table, sum_first_clicks
 from .next_clicks import choose_recency

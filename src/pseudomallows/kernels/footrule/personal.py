@@ -127,13 +127,6 @@ def look_up_personal(clicks, own_laws, tables, probabilities):
 
 
 @njit(cache=True, nogil=True)
-def log_odds(chance):
-    """Log odds, kept finite."""
-    inside = min(max(chance, 1e-6), 1.0 - 1e-6)
-    return np.log(inside / (1.0 - inside))
-
-
-@njit(cache=True, nogil=True)
 def smooth_map(x, knots, values, slopes):
     """Cubic between the knots, with these values and slopes there; straight beyond them."""
     if x <= knots[0]:
@@ -177,32 +170,48 @@ def add_up_to(total, odds):
 
 
 @njit(cache=True, nogil=True)
-def item_scale(chance, score, few, place, window, correction):
-    """What the features of an item add to the logistic scale."""
-    coefficients, marks = correction.coefficients, correction.marks
-    odds, log_window = log_odds(chance), np.log(window)
+def fill_features(chance, score, few, place, window, marks, features):
+    """Fill what a correction sees of an unseen item, whose place counts from 0: log odds of the
+    chance, the place, the score and its logarithm (inverse hyperbolic sine, for scores of any
+    sign); odds and score again as they count more or less in long windows, and for users with few
+    clicks; the window and its logarithm. `marks` are those of `Correction`."""
+    inside = min(max(chance, 1e-6), 1.0 - 1e-6)
+    odds, log_window = np.log(inside / (1.0 - inside)), np.log(window)
     share, part = min(log_window / np.log(LAST_WINDOW), 1.0), min(window / marks[4], 1.0)
     near = min(max(odds, LOW_ODDS), HIGH_ODDS)
-    inside = min(max(score, marks[2]), marks[3])
+    above, below = near - LOW_ODDS, near - HIGH_ODDS
+    score_above = min(max(score, marks[2]), marks[3]) - marks[2]
+    score_below = min(max(score, marks[2]), marks[3]) - marks[3]
     fall = -np.log(place + 0.5)
-    value = coefficients[0] * odds
-    value += (coefficients[1] * share + coefficients[3] * part) * (near - LOW_ODDS)
-    value += coefficients[2] * (near - HIGH_ODDS) * (1.0 - share)
-    value += coefficients[4] * (near - HIGH_ODDS) * (1.0 - part)
-    value += coefficients[5] * min(fall, PLACES[0])
-    value += coefficients[6] * min(max(fall, PLACES[0]), PLACES[1])
-    value += coefficients[7] * max(fall, PLACES[1])
-    value += coefficients[8] * log_window + coefficients[9] * part
-    value += coefficients[10] * score
-    value += coefficients[11] * np.arcsinh((score - marks[0]) / marks[1])
-    value += (coefficients[12] * share + coefficients[14] * part) * (inside - marks[2])
-    value += coefficients[13] * (inside - marks[3]) * (1.0 - share)
-    value += coefficients[15] * (inside - marks[3]) * (1.0 - part)
-    value += coefficients[16] * (near - LOW_ODDS) * few
-    value += coefficients[17] * (near - HIGH_ODDS) * (1.0 - few)
-    value += coefficients[18] * (inside - marks[2]) * few
-    value += coefficients[19] * (inside - marks[3]) * (1.0 - few)
-    return value
+    features[0] = odds
+    features[1] = above * share
+    features[2] = below * (1.0 - share)
+    features[3] = above * part
+    features[4] = below * (1.0 - part)
+    features[5] = min(fall, PLACES[0])
+    features[6] = min(max(fall, PLACES[0]), PLACES[1])
+    features[7] = max(fall, PLACES[1])
+    features[8] = log_window
+    features[9] = part
+    features[10] = score
+    features[11] = np.arcsinh((score - marks[0]) / marks[1])
+    features[12] = score_above * share
+    features[13] = score_below * (1.0 - share)
+    features[14] = score_above * part
+    features[15] = score_below * (1.0 - part)
+    features[16] = above * few
+    features[17] = below * (1.0 - few)
+    features[18] = score_above * few
+    features[19] = score_below * (1.0 - few)
+
+
+@njit(cache=True, nogil=True)
+def fill_cases(chances, scores, few, places, window, marks, features):
+    """Fill `features[case]` of some unseen items."""
+    for case in range(len(places)):
+        fill_features(
+            chances[case], scores[case], few[case], places[case], window, marks, features[case]
+        )
 
 
 @njit(cache=True, nogil=True)
@@ -222,14 +231,14 @@ def spread_rest(total, n_learnt, odds):
 
 @njit(cache=True, nogil=True)
 def correct_chances(clicks, features, correction, window, n_learnt, chances):
-    """Replace `chances[row, item]` of what is not clicked by what is observed: `Correction.odds` of
-    `features_of`, made to sum to the `window`. What is clicked gets 0. The correction was learnt
-    from the first `n_learnt` places, 0 for all of them; see `spread_rest`."""
+    """Replace `chances[row, item]` of what is not clicked by what is observed: the log odds
+    by their features and the map, made to sum to the `window`. What is clicked gets 0. The
+    correction was learnt from the first `n_learnt` places, 0 for all of them; see `spread_rest`."""
     rankings, scores, few = features
     n_items = scores.shape[1]
     clicked, ordering = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.int64)
-    constant = correction.coefficients[-1]
     odds, unseen = np.empty(n_items), np.empty(n_items, dtype=np.int64)
+    own_features = np.empty(N_FEATURES)
     for row in range(len(scores)):
         own = clicks_of(clicks, row)
         clicked[own] = True
@@ -240,9 +249,11 @@ def correct_chances(clicks, features, correction, window, n_learnt, chances):
             if clicked[item]:
                 chances[row, item] = 0.0
                 continue
-            scale = constant + item_scale(
-                chances[row, item], scores[row, item], few[row], place, window, correction
-            )
+            chance, score = chances[row, item], scores[row, item]
+            fill_features(chance, score, few[row], place, window, correction.marks, own_features)
+            scale = correction.coefficients[N_FEATURES]
+            for number in range(N_FEATURES):
+                scale += correction.coefficients[number] * own_features[number]
             odds[place] = smooth_map(scale, correction.knots, correction.values, correction.slopes)
             unseen[place] = item
             place += 1
