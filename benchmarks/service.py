@@ -42,7 +42,7 @@ from pseudomallows.rankings import orderings_of
 from timing import print_table
 
 SETTINGS = [(200, 17, 20.0), (200, 50, 20.0), (1000, 17, 40.0)]  # items, clusters, alpha
-N_CHAINS, N_DRAWS, N_LEADERS, N_USERS, N_NEW = 4, 50, 4, 3000, 60_000
+N_CHAINS, N_DRAWS, N_USERS, N_NEW = 4, 50, 3000, 60_000
 N_CONNECTIONS, SECONDS = 16, 8.0
 PORT = 8799
 
@@ -73,17 +73,15 @@ def make_up(clicks: pm.Clicks, truth: Simulation, alpha: float) -> pm.Posterior:
     """A posterior of the shapes of a fit, around the truth."""
     rng, (n_clusters, n_items) = np.random.default_rng(1), truth.consensus.shape
 
-    def draws(number: int) -> np.ndarray:
-        noise = rng.normal(0, n_items / 20, (N_CHAINS, number, n_clusters, n_items))
-        found = orderings_of((truth.consensus + noise).reshape(-1, n_items))
-        return (orderings_of(found) + 1).astype(np.int32).reshape(noise.shape)
-
+    noise = rng.normal(0, n_items / 20, (N_CHAINS, N_DRAWS, n_clusters, n_items))
+    orderings = orderings_of((truth.consensus + noise).reshape(-1, n_items))
+    draws = (orderings_of(orderings) + 1).astype(np.int32).reshape(noise.shape)
     alphas = rng.normal(alpha, 0.5, (N_CHAINS, 1, n_clusters)).repeat(N_DRAWS, axis=1)
     shape, labels = (N_CHAINS, N_DRAWS), truth.labels[: clicks.n_users]
     memberships = np.eye(n_clusters, dtype=np.float32)[labels]
     options = {"order": "uniform", "n_draws": N_DRAWS, "n_clusters": n_clusters}
     return pm.Posterior(
-        consensus=draws(N_DRAWS),
+        consensus=draws,
         alpha=alphas,
         weights=np.full(shape, 1 / (N_CHAINS * N_DRAWS)),
         log_posterior=np.zeros(shape),
@@ -102,7 +100,6 @@ def make_up(clicks: pm.Clicks, truth: Simulation, alpha: float) -> pm.Posterior:
         latent=np.empty((*shape, 0, n_items), np.int32),
         shares=np.full((*shape, n_clusters), 1 / n_clusters),
         chain_memberships=np.repeat(memberships[None], N_CHAINS, axis=0),
-        leaders=draws(N_LEADERS),
     )
 
 

@@ -32,10 +32,9 @@ from metropolis import MetropolisPopulation
 from pseudomallows.distributions.datasets import Simulation
 from pseudomallows.evaluation.baselines import most_clicked
 from pseudomallows.evaluation.figures import calibrate
-from pseudomallows.inference.chains.clusters import PseudoCluster, PseudoMoves
 from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.latent.clicks import ClickPopulation
-from pseudomallows.rankings import rank_randomly
+from pseudomallows.paper.clicks import count_next
 
 SIZE = {"n_users": 500, "n_items": 50, "mean_clicks": 5, "alphas": [1.0, 3.0, 5.0, 10.0]}
 SETTINGS = paper.Settings(
@@ -59,7 +58,7 @@ THREAD = pm.Threads(1)
 
 
 class Trial:
-    """One data set, with fits of one draw as moulds for posteriors."""
+    """One data set, with a fit of one draw as a mould for posteriors."""
 
     def __init__(self, data: Simulation, alpha: float, rng: np.random.Generator):
         self.data, self.alpha, self.rng = data, alpha, rng
@@ -67,16 +66,13 @@ class Trial:
         few = {"n_draws": 1, "n_chains": 1, "warmup": 0, "thin": 1, "executor": THREAD}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pm.ConvergenceWarning)  # they are short on purpose
-            self.moulds = {
-                method: pm.fit(self.prefs, method, alpha, rng=rng, **few)
-                for method in ("pseudo", "mcmc")
-            }
+            self.mould = pm.fit(self.prefs, "mcmc", alpha, rng=rng, **few)
 
-    def posterior(self, method: str, draws: paper.Array) -> pm.Posterior:
+    def posterior(self, draws: paper.Array) -> pm.Posterior:
         """A posterior with these draws of the consensus."""
         shape = (1, len(draws))
         return replace(
-            self.moulds[method],
+            self.mould,
             consensus=draws[None, :, None].astype(np.int32),
             alpha=np.full((*shape, 1), self.alpha),
             weights=np.full(shape, 1 / len(draws)),
@@ -84,26 +80,30 @@ class Trial:
             log_posterior=np.full(shape, np.nan),
         )
 
-    def recommend(self, method: str, draws: paper.Array) -> tuple[paper.Array, paper.Array]:
+    def recommend(self, draws: paper.Array) -> tuple[paper.Array, paper.Array]:
         """Items and probabilities for all users."""
-        found = pm.recommend(self.posterior(method, draws), K, executor=THREAD)
+        found = pm.recommend(self.posterior(draws), K, executor=THREAD)
         return found.items, found.probabilities
 
     def by_pseudo(self, n_draws: int) -> tuple[paper.Array, paper.Array, paper.Array]:
-        """Algorithm 5."""
-        population = ClickPopulation(self.prefs, THREAD)
-        start = rank_randomly(population.mean_ranks, self.rng)
-        moves = PseudoMoves(order="uniform")
-        cluster = PseudoCluster(population, start, self.alpha, moves, self.rng)
-        draws = sweeps(Mixture.of_one(cluster), WARMUP, n_draws)
-        return draws, *self.recommend("pseudo", draws)
+        """Algorithm 5, and recommendations by counting."""
+        how = {"n_draws": n_draws, "warmup": WARMUP, "executor": THREAD}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pm.ConvergenceWarning)
+            draws = pm.fit(self.prefs, "pseudo", self.alpha, rng=self.rng, **how).consensus[0, :, 0]
+        chances = count_next(self.prefs, draws, self.alpha, K, rng=self.rng)
+        chances[
+            np.repeat(np.arange(self.prefs.n_users), self.prefs.n_clicks), self.prefs.codes
+        ] = -1
+        items = best_items(chances, K, self.rng)
+        return draws, items, np.take_along_axis(chances, items, axis=1)
 
     def by_exact(self, n_draws: int) -> tuple[paper.Array, paper.Array, paper.Array]:
         """Our chain."""
         population = ClickPopulation(self.prefs, THREAD)
         chain = exact_chain(self.prefs, population, self.alpha, self.rng, augmentation="exact")
         draws = sweeps(chain, n_draws, n_draws)
-        return draws, *self.recommend("mcmc", draws)
+        return draws, *self.recommend(draws)
 
     def by_metropolis(
         self, steps: list[int]
@@ -135,7 +135,7 @@ class Trial:
         """A row for each method and budget."""
         popular = most_clicked(self.prefs, self.prefs.item_counts(), K, self.rng)
         yield {"method": "popularity"} | self.score(popular, None)
-        yield {"method": "oracle"} | self.score(*self.recommend("mcmc", self.data.consensus[None]))
+        yield {"method": "oracle"} | self.score(*self.recommend(self.data.consensus[None]))
         ways: dict[str, Callable] = {"Pseudo-Mallows": self.by_pseudo, "exact chain": self.by_exact}
         for n_draws in setting["draws"]:
             for name, way in ways.items():
@@ -155,7 +155,7 @@ class Trial:
         probabilities: paper.Array,
     ) -> paper.Row:
         """One row."""
-        consensus = self.posterior("mcmc", draws).point_consensus()
+        consensus = self.posterior(draws).point_consensus()
         distance = int(pm.footrule(consensus, self.data.consensus))
         shared = {"method": name, "draws": size, "seconds": seconds, "distance": distance}
         return shared | self.score(items, probabilities)

@@ -99,6 +99,19 @@ def test_a_room_imports_rooms_above_it_only(module):
         assert others <= above
 
 
+def test_the_room_of_the_paper_stands_apart():
+    """It is one method among others, and a way to estimate alpha: the trunk knows nothing of it."""
+    inside = {module for module in MODULES if room(module) == "paper"}
+    others = set(MODULES) - inside
+    importers = {each for each in others if "paper" in {room(other) for other in imported(each)[0]}}
+    assert importers == {
+        "__init__",
+        "inference.alpha",
+        "inference.methods.balanced",
+        "inference.methods.pseudo",
+    }
+
+
 def test_imports_have_no_circle():
     graph = {module: imported(module, top_level_only=True)[0] & set(MODULES) for module in MODULES}
     done = set()

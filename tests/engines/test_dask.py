@@ -25,12 +25,12 @@ pq = pytest.importorskip("pyarrow.parquet")
 engine = pytest.importorskip("pseudomallows.engines.dask")
 
 ROWS = stream.ROWS  # of the workers
-ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior", "leaders")
+ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior")
 FITS = {
     "sampled": {"alpha": 4, "n_draws": 6},
     "estimated": {"method": "pseudo", "n_draws": 6},  # alpha is
     "mcmc": {"method": "mcmc", "n_draws": 4, "warmup": 4, "thin": 1, "n_chains": 1},
-    "clusters": {"n_clusters": 2, "n_draws": 4, "warmup": 2, "refresh": 2},
+    "clusters": {"n_clusters": 2, "n_draws": 4, "warmup": 2},
     "exact clusters": {"method": "mcmc", "n_clusters": 2, "n_draws": 6, "warmup": 2, "n_chains": 1},
     "matched": {"method": "matched", "n_draws": 4, "warmup": 4, "n_chains": 1},
     "kendall": {"method": "mcmc", "distance": "kendall", "n_draws": 4, "warmup": 4, "n_chains": 1},

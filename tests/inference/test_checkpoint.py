@@ -27,7 +27,7 @@ from pseudomallows.inference import checkpoint
 from pseudomallows.inference.chains import clusters
 from pseudomallows.inference.chains.matched_mixture import MatchedMixture
 
-ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior", "leaders")
+ARRAYS = ("consensus", "alpha", "shares", "best", "weights", "log_posterior")
 ARRAYS += ("latent", "chain_memberships")
 SHORT = {"n_draws": 4, "warmup": 3, "thin": 1}
 FITS = {
@@ -38,14 +38,14 @@ FITS = {
     "matched": ("clicks", {"method": "matched", "n_chains": 2, "keep_latent": [3], **SHORT}),
     "latent mcmc": ("clicks", {"method": "mcmc", "augmentation": "exact", **SHORT}),
     "full mcmc": ("full", {"method": "mcmc", "n_chains": 2, **SHORT}),
-    "clusters": ("clicks", {"n_clusters": 2, "n_chains": 2, "refresh": 2, **SHORT}),
-    "ranked clusters": ("partial", {"n_clusters": 2, "refresh": 1, **SHORT}),
+    "clusters": ("clicks", {"n_clusters": 2, "n_chains": 2, **SHORT}),
+    "ranked clusters": ("partial", {"n_clusters": 2, **SHORT}),
     "exact clusters": ("clicks", {"method": "mcmc", "n_clusters": 2, "n_chains": 1, **SHORT}),
     "chains of clusters": ("clicks", {"method": "mcmc", "n_clusters": 2, "n_chains": 3, **SHORT}),
     "matched clusters": ("clicks", {"method": "matched", "n_clusters": 2, **SHORT}),
     "latent clusters": (
         "clicks",
-        {"method": "mcmc", "augmentation": "exact", "n_clusters": 2, "n_chains": 1, **SHORT},
+        {"method": "mcmc", "augmentation": "exact", "n_clusters": 2, "n_chains": 2, **SHORT},
     ),
     "many clusters": ("few", {"method": "mcmc", "n_clusters": 5, "n_chains": 1, **SHORT}),
 }
@@ -167,23 +167,30 @@ def test_a_fit_that_breaks_off_saves_its_last_sweep(kind, file, monkeypatch):
     assert seen == [n_steps - 1, n_steps]
 
 
-@pytest.mark.parametrize("kind", ["sampled", "latent mcmc", "clusters"])
-def test_a_fit_that_breaks_off_in_the_middle_of_a_sweep(kind, file, monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "owner", "step"),
+    [
+        ("sampled", pm.PseudoMallows, "draw"),
+        ("clusters", pm.PseudoMallows, "draw"),
+        ("latent mcmc", clusters.Cluster, "note_origin"),
+    ],
+)
+def test_a_fit_that_breaks_off_in_the_middle_of_a_sweep(kind, owner, step, file, monkeypatch):
     monkeypatch.setattr(checkpoint, "PAUSE", 1000)
-    note, n_notes = clusters.Cluster.note_origin, 0
+    plain, n_steps = getattr(owner, step), 0
 
-    def break_off(self, order=None):
-        nonlocal n_notes
-        n_notes += 1
-        if n_notes == last:
+    def break_off(self, *arguments):
+        nonlocal n_steps
+        n_steps += 1
+        if n_steps == last:
             raise KeyboardInterrupt
-        note(self, order)
+        return plain(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(clusters.Cluster, "note_origin", break_off)
+        patch.setattr(owner, step, break_off)
         last = None
         fit(kind)
-        last, n_notes = n_notes, 0
+        last, n_steps = n_steps, 0
         with pytest.raises(KeyboardInterrupt):
             fit(kind, checkpoint=file)
     assert file.exists()
@@ -497,7 +504,7 @@ def test_forged_arrays(kind, file, data):
     assert_refused_or_harmless(kind, file)
 
 
-def damage(message, change, kind="clusters"):
+def damage(message, change, kind="latent clusters"):
     return pytest.param(kind, change, message, id=message)
 
 
@@ -540,8 +547,27 @@ def swap_users(array):
         damage("'state/counts' must be numbers", with_array("state/counts", fill(0, [-1, 2]))),
         damage("'state/total' must be shares", with_array("state/total", fill(0, np.inf))),
         damage("'filled/evidence' must be", with_array("filled/evidence", fill(0, np.nan))),
-        damage("'filled/leaders' must be made", with_array("filled/leaders", fill(0, 0))),
-        damage("'state/leaders_so_far' must", with_array("state/leaders_so_far", fill(0, 0))),
+        damage(
+            "'state/consensus' must be made",
+            with_array("state/consensus", fill((0, 0), 9)),
+            "clusters",
+        ),
+        damage(
+            "'state/alpha' must be numbers",
+            with_array("state/alpha", fill(0, np.nan)),
+            "clusters",
+        ),
+        damage("'state/seeds' must be", with_array("state/seeds", fill(0, -1)), "clusters"),
+        damage(
+            "'state/memberships' must be shares",
+            with_array("state/memberships", fill(0, 0.9)),
+            "clusters",
+        ),
+        damage(
+            "must have as many users",
+            with_array("state/counts", fill(0, [1, 1])),
+            "clusters",
+        ),
         damage(
             "'state/rng' must be of PCG64",
             lambda h, a: h["state"]["state"]["rng"].update(bit_generator="MT19937"),

@@ -145,7 +145,8 @@ class LatentChain:
 
     def is_unbounded(self) -> bool:
         """Does nothing in the data bound alpha from above?"""
-        return is_unbounded(self.cluster)
+        each = self.cluster
+        return is_unbounded(each.population, each.consensus, each.alpha, each.seed)
 
     def draw(self, alphas: NDArray[np.float64], n_draws: int) -> NDArray[np.float64]:
         """``logs[place, draw]``: of these alphas, for consensuses drawn given that of the

@@ -21,7 +21,6 @@ from .checkpoint import Checkpoint
 from .methods.method import Plan
 
 N_CHECKS = 3  # draws of each chain on which the matched law is compared with the exact one
-N_LEADERS = 4  # exact consensuses kept of each chain of a mixture of rough ones
 ROOM = 2**26  # bytes of a chain that may run beside others
 
 
@@ -69,7 +68,6 @@ class Run:
         self.log_weights = np.zeros(shape)
         self.latents = np.zeros((*shape, len(plan.kept_rows), population.n_items), dtype=np.int32)
         self.memberships = np.ones((n_chains, prefs.n_users, n_clusters), dtype=np.float32)
-        self.leaders: list[NDArray[np.int32]] = []
         n_values = len(population.error_values)
         self.errors = np.zeros((*shape, n_values) if n_values else (0, 0, 0))
         self.unbounded = np.zeros((n_chains, n_clusters), dtype=np.bool_)
@@ -120,7 +118,7 @@ class Run:
         that what was drawn before is a warmup."""
         self._n_before += self.plan.method.n_chains * self._n_sweeps
         self.stretch, self._thin, self._warmup = self.stretch * factor, self._thin * factor, 0
-        self.evidence, self.leaders = np.zeros_like(self.evidence), []
+        self.evidence = np.zeros_like(self.evidence)
         ends = [mixture for mixture in self._ends if mixture is not None]
         if self._is_together:
             self._run_together(lambda chain: ends[chain])
@@ -169,8 +167,6 @@ class Run:
         order = np.argsort(-self.memberships.sum(axis=(0, 1)), kind="stable")
         self.unbounded = self.unbounded[:, order]
         memberships = self.memberships[:, self.last_rows][:, :, order]
-        none = np.empty((0, 0, self.plan.case.n_clusters, self.population.n_items), np.int32)
-        leaders = np.stack(self.leaders) if self.leaders else none
         best = self._best()[order]  # before the draws take that order
         return {
             "consensus": _reordered(self.consensus, order),
@@ -181,7 +177,6 @@ class Run:
             "latent": self.latents,
             "shares": self.shares[:, :, order],
             "chain_memberships": memberships,
-            "leaders": leaders[:, :, order],
             "errors": self.errors,
         }
 
@@ -216,8 +211,8 @@ class Run:
 
     def _draw_independent(self, chain: int, rng: np.random.Generator) -> None:
         """Full rankings: all draws at once (Algorithm 3, or balanced)."""
-        draws = self.plan.method.draw_all(self.population, self.plan, rng)
-        self.consensus[chain, :, 0], self.log_weights[chain] = draws.rankings, draws.log_weights
+        rankings, log_weights = self.plan.method.draw_all(self.population, self.plan, rng)
+        self.consensus[chain, :, 0], self.log_weights[chain] = rankings, log_weights
         self.evidence += self.population.known.evidence * self.plan.n_draws
         self._progress(chain + 1, self.plan.method.n_chains)
 
@@ -277,9 +272,6 @@ class Run:
             saved.check_shares("memberships", given["memberships"][:chain])
             self.shares, self.memberships = given["shares"], given["memberships"]
             self._comparison = given["comparison"]
-            if self.plan.method.is_led:
-                shape = (chain, N_LEADERS, *self.consensus.shape[2:])
-                self.leaders = list(saved.rankings("leaders", shape))
 
     def _filled(self) -> dict[str, NDArray[Any]]:
         """The arrays that chains fill, and that are as long from the start."""
@@ -301,12 +293,8 @@ class Run:
 
     def _to_save(self, chain: int, sweep: int, mixture: Chain) -> dict[str, Any]:
         """What a checkpoint keeps; of the arrays, only what is not drawn yet will change."""
-        filled = self._filled()
-        if self._has_clusters and self.plan.method.is_led:
-            shape = (chain, N_LEADERS, *self.consensus.shape[2:])
-            filled["leaders"] = np.array(self.leaders, np.int32).reshape(shape)
         kept = {"chain": chain, "sweep": sweep}
-        return kept | {"filled": filled, "state": mixture.to_save()}
+        return kept | {"filled": self._filled(), "state": mixture.to_save()}
 
     def _run_chain(self, chain: int, mixture: Chain, first: int, file: Checkpoint | None) -> None:
         """Sweeps of a Markov chain, and the draws that are kept."""
@@ -351,8 +339,6 @@ class Run:
         """Those of users who say nothing are the shares."""
         self.memberships[chain] = self.shares[chain].mean(axis=0)
         self.memberships[chain, self.prefs.is_informative] = mixture.mean_memberships
-        if mixture.is_led:
-            self.leaders.append(mixture.some_leaders(N_LEADERS))
 
     def _look_for_bounds(self, chain: int, mixture: Chain) -> None:
         """Note the clusters whose alpha, unless it was given, nothing in the data bounds."""

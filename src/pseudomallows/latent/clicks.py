@@ -13,10 +13,8 @@ from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.clicks import draw_click_users
 from ..kernels.footrule.likelihood import own_log_likelihoods
 from ..kernels.footrule.walks import Laws, Walks, make_walks
-from ..kernels.groups import draw_users
 from ..kernels.streams import Streams
 from ..preferences import Clicks
-from ..rankings import orderings_of
 from .population import DrawOrigin, ExactLaw, LocalPopulation, principal_components
 
 
@@ -91,24 +89,14 @@ class ClickPopulation(LocalPopulation):
         return principal_components(rows, n_features)
 
     def redraw(self, known: Clicks, numbers: Counts, origin: DrawOrigin) -> Ranking:
-        """The latent rankings of users given by their clicks and numbers."""
-        return redraw_latent(known, numbers, origin)
-
-
-def redraw_latent(clicks: Clicks, numbers: Counts, origin: DrawOrigin) -> Ranking:
-    """The latent rankings of these users, by the same streams, so with the same bits."""
-    rankings = np.zeros((clicks.n_users, clicks.n_items), dtype=np.int32)
-    counts = np.zeros((2, clicks.n_items, clicks.n_items), dtype=np.int64)
-    lam, consensus = origin.alpha / clicks.n_items, origin.consensus
-    streams = Streams(origin.seed, origin.number, numbers, clicks.weights)
-    rows = ClickRows(clicks.starts, clicks.codes)
-    if origin.order is None:
-        partners = np.full(clicks.n_items, -1)
-        draw_click_users(streams, rows, consensus, lam, partners, counts, rankings)
-    else:
-        ordering, order = orderings_of(consensus), origin.order
-        draw_users(streams, rows, ordering, lam, order, counts[0], rankings)
-    return rankings
+        """The latent rankings of these users, by the same streams, so with the same bits."""
+        rankings = np.zeros((known.n_users, known.n_items), dtype=np.int32)
+        counts = np.zeros((2, known.n_items, known.n_items), dtype=np.int64)
+        streams = Streams(origin.seed, origin.number, numbers, known.weights)
+        rows, lam = ClickRows(known.starts, known.codes), origin.alpha / known.n_items
+        partners = np.full(known.n_items, -1)
+        draw_click_users(streams, rows, origin.consensus, lam, partners, counts, rankings)
+        return rankings
 
 
 def log_likelihoods_of_clicks(

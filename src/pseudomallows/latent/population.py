@@ -251,13 +251,12 @@ class LocalPopulation(Population):
 
 @dataclass(frozen=True)
 class DrawOrigin:
-    """What a draw of latent rankings came from; with `order`, by the paper's law."""
+    """What a draw of latent rankings came from."""
 
     consensus: Ranking
     alpha: float
     seed: int
     number: int
-    order: int | None = None
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..kernels.groups import TOP_BOTTOM, UNIFORM, V
+from ..posteriors import names
 from ..rankings import as_rng, check_ranking, orderings_of, rank_randomly
 
-ORDERS = {"uniform": UNIFORM, "v": V, "top_bottom": TOP_BOTTOM}  # of the items of a user
+ORDERS = dict(zip(names.ORDERS, (UNIFORM, V, TOP_BOTTOM), strict=True))  # of a user's items
 
 
 def v_rankings(ranking: ArrayLike) -> NDArray[np.int32]:

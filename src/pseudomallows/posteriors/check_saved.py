@@ -34,7 +34,7 @@ ARRAYS = {
     "best": 2,
     "latent": 4,
 }  # and their axes
-CLUSTER_ARRAYS = {"shares": 3, "chain_memberships": 3, "leaders": 4}
+CLUSTER_ARRAYS = {"shares": 3, "chain_memberships": 3}
 ERROR_ARRAYS = {"errors": 3}
 FLAGS = (  # among the options
     "samples_alpha",
@@ -74,12 +74,6 @@ def check_shapes(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Non
         "latent": (n_chains, n_draws, arrays["latent"].shape[2], n_items),
         "shares": (n_chains, n_draws, n_clusters),
         "chain_memberships": (n_chains, len(header["users"]), n_clusters),
-        "leaders": (
-            n_chains if arrays["leaders"].size else 0,
-            arrays["leaders"].shape[1],
-            n_clusters,
-            n_items,
-        ),
     }
     if arrays["errors"].size:
         shapes["errors"] = (n_chains, n_draws, arrays["errors"].shape[2])
@@ -94,7 +88,7 @@ def check_values(arrays: dict[str, NDArray[Any]]) -> None:
     """Refuse numbers that no posterior has."""
     n_items = arrays["consensus"].shape[-1]
     weights, alpha = arrays["weights"], arrays["alpha"]
-    for name in ("consensus", "best", "leaders", "latent"):
+    for name in ("consensus", "best", "latent"):
         if not (np.sort(arrays[name], axis=-1) == np.arange(1, n_items + 1)).all():
             raise WrongFileError(f"is damaged: its {name} is not made of rankings")
     if not ((alpha >= 0) & (alpha <= MAX_ALPHA)).all():

@@ -389,7 +389,6 @@ INSTEAD = {
     "labels": _CLUSTERS,
     "membership_frame": _CLUSTERS,
     "check_cluster": _CLUSTERS,
-    "leaders": _CLUSTERS,
     "errors": _ERRORS,
     "theta": _ERRORS,
     "weights": _DRAWS,

@@ -56,9 +56,6 @@ class Posterior:
     chain_memberships : (n_chains, n_users, n_clusters) array
         ``chain_memberships[chain, user, cluster]``: probability, by one chain, that a user belongs
         to a cluster, given what is known about the user; see `memberships`.
-    leaders : (n_chains, n_leaders, n_clusters, n_items) array
-        Exact consensuses that separated the clusters, where those of the draws are approximate;
-        otherwise empty.
     errors : (n_chains, n_draws, n_values) array
         How often comparisons are wrong: theta of ``errors="bernoulli"``, the two certainties of
         "logistic"; empty where there are none. See `theta`.
@@ -78,7 +75,6 @@ class Posterior:
     chain_memberships: NDArray[np.float32] = field(
         default_factory=lambda: np.ones((1, 0, 1), np.float32)
     )
-    leaders: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int32))
     errors: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 0)))
 
     update: ClassVar[Callable[..., Any]]  # :func:`pseudomallows.inference.update`

@@ -6,7 +6,7 @@ A saved fit is a ZIP archive that `numpy.load` can open too, without pickle:
   "users": [...], "settings": {...}, "arrays": {name: {"dtype": ..., "shape": [...]}}};
 - of a :class:`Posterior`, its arrays: ``consensus.npy``, ``alpha.npy``, ``weights.npy``,
   ``log_posterior.npy``, ``best.npy``, ``latent.npy``, ``shares.npy``, ``chain_memberships.npy``,
-  ``leaders.npy``, ``errors.npy``;
+  ``errors.npy``;
 - of a :class:`PersonalFit`, ``personal_*.npy``: its arrays and those of its correction, if it has
   one; ``personal_undated_*.npy``, alphas and correction for clicks without times; with very many
   items its weights are the rows of a sparse array, ``personal_weight_*.npy``, and factors;
@@ -56,7 +56,6 @@ SPARSE = ("weight_starts", "weight_items", "weight_values", "left", "right")  # 
 DTYPES: dict[str, Any] = {  # all others are floats
     "consensus": np.int32,
     "latent": np.int32,
-    "leaders": np.int32,
     "best": np.int32,
     "chain_memberships": np.float32,
     "personal_ties": np.int64,

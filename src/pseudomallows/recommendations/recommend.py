@@ -43,8 +43,8 @@ class Recommendations:
     errors : (n_users, k) array
         Monte Carlo standard error of each probability, from how much parts of the draws differ;
         with endless draws it would be 0. A large error of a new user means that few draws suit
-        their clicks; only a fit with that user helps. NaN for "pseudo" and "personal", where it is
-        not known, and where there is no item.
+        their clicks; only a fit with that user helps. NaN for "personal", where it is not known,
+        and where there is no item.
     """
 
     users: NDArray[Any]

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.inference.chains.clusters import (
-    ExactCluster,
-    Proposals,
-    PseudoCluster,
-    PseudoMoves,
-)
+from pseudomallows.inference.chains.clusters import ExactCluster, Proposals
 from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.inference.priors import log_density
 from pseudomallows.latent.registry import make_population
@@ -33,10 +28,6 @@ MAKERS = {
     ),
     "given alpha": lambda users, rng: ExactCluster(
         users, FIRST.copy(), 0.5, Proposals("leap_and_shift", 2, 20), None, rng
-    ),
-    "pseudo": lambda users, rng: PseudoCluster(users, FIRST.copy(), 0.5, PseudoMoves(), rng),
-    "balanced": lambda users, rng: PseudoCluster(
-        users, FIRST.copy(), 0.5, PseudoMoves(balanced=True, weighted=True), rng
     ),
 }
 

@@ -30,18 +30,18 @@ def data(kind):
 
 
 DEFAULTS = {  # (method, kind, clusters): draws, chains, thin, warmup, refresh
-    ("pseudo", "full", 1): (200, 1, 1, 0, 1),
-    ("pseudo", "full", 2): (200, 1, 1, 50, 1),
-    ("pseudo", "partial", 1): (200, 1, 10, 1000, 1),
-    ("pseudo", "partial", 2): (200, 1, 5, 200, 5),
-    ("pseudo", "clicks", 1): (200, 1, 1, 20, 1),
-    ("pseudo", "clicks", 2): (200, 1, 1, 20, 20),
-    ("balanced", "full", 1): (4000, 1, 1, 0, 1),
-    ("balanced", "full", 2): (200, 1, 1, 50, 1),
-    ("balanced", "partial", 1): (200, 1, 10, 1000, 1),
-    ("balanced", "partial", 2): (200, 1, 5, 200, 5),
-    ("balanced", "clicks", 1): (200, 1, 10, 1000, 1),
-    ("balanced", "clicks", 2): (200, 1, 5, 200, 5),
+    ("pseudo", "full", 1): (200, 1, 1, 0, None),
+    ("pseudo", "full", 2): (200, 1, 1, 50, None),
+    ("pseudo", "partial", 1): (200, 1, 10, 1000, None),
+    ("pseudo", "partial", 2): (200, 1, 5, 200, None),
+    ("pseudo", "clicks", 1): (200, 1, 1, 20, None),
+    ("pseudo", "clicks", 2): (200, 1, 1, 20, None),
+    ("balanced", "full", 1): (4000, 1, 1, 0, None),
+    ("balanced", "full", 2): (200, 1, 1, 50, None),
+    ("balanced", "partial", 1): (200, 1, 10, 1000, None),
+    ("balanced", "partial", 2): (200, 1, 5, 200, None),
+    ("balanced", "clicks", 1): (200, 1, 10, 1000, None),
+    ("balanced", "clicks", 2): (200, 1, 5, 200, None),
     ("mcmc", "full", 1): (200, 4, 1, 100, 1),
     ("mcmc", "full", 2): (200, 4, 1, 50, 1),
     ("mcmc", "partial", 1): (200, 4, 5, 500, 1),
@@ -89,11 +89,12 @@ def options_of(method, kind, n_clusters):
     names = set(OPTIONS[method])
     if kind != "full" or n_clusters > 1:
         names |= {"warmup", "thin"}
+    is_sampler = method in ("mcmc", "matched")
     if n_clusters > 1:
-        names |= {"refresh", "share_prior"}
-    elif method in ("mcmc", "matched"):
+        names |= {"refresh", "share_prior"} if is_sampler else {"share_prior"}
+    elif is_sampler:
         names |= {"start"}
-    if kind != "full":
+    if kind != "full" and (is_sampler or n_clusters == 1):
         names |= {"keep_latent"}
     if kind == "clicks":
         names |= {"order"} if method == "pseudo" else set()
@@ -112,7 +113,13 @@ def plan_of(method, kind, n_clusters, n_draws=None, **options):
 def test_defaults_depend_on_the_data_and_the_clusters(case):
     plan = plan_of(*case)
     chosen = plan.method
-    found = (plan.n_draws, chosen.n_chains, plan.thin, plan.warmup, chosen.refresh)
+    found = (
+        plan.n_draws,
+        chosen.n_chains,
+        plan.thin,
+        plan.warmup,
+        getattr(chosen, "refresh", None),
+    )
     assert found == DEFAULTS[case]
     assert plan.n_sweeps == plan.warmup + plan.n_draws * plan.thin
 
@@ -183,9 +190,10 @@ def test_a_0_that_is_given_is_no_default():
 
 
 def test_a_refresh_is_never_longer_than_the_chain_unless_it_was_given():
-    assert plan_of("pseudo", "clicks", 2, n_draws=3).method.refresh == 3
+    given = {"n_draws": 3, "thin": 1}
+    assert plan_of("mcmc", "partial", 2, **given).method.refresh == 3
     with pytest.raises(ValueError, match="refresh must be at most the 3 sweeps after the warmup"):
-        plan_of("pseudo", "clicks", 2, n_draws=3, refresh=4)
+        plan_of("mcmc", "partial", 2, **given, refresh=4)
 
 
 # unknown options
@@ -244,8 +252,8 @@ BAD_VALUES = [  # method, kind, clusters, option, value, error, message
     ("mcmc", "full", 1, "warmup", "many", TypeError, f"{WHOLE} 'many'"),
     ("pseudo", "clicks", 1, "thin", 0, ValueError, "must be 1 or more, got 0"),
     ("pseudo", "clicks", 1, "thin", 1.5, TypeError, f"{WHOLE} 1.5"),
-    ("balanced", "full", 2, "refresh", 0, ValueError, "must be 1 or more, got 0"),
-    ("balanced", "full", 2, "refresh", "5", TypeError, f"{WHOLE} '5'"),
+    ("mcmc", "full", 2, "refresh", 0, ValueError, "must be 1 or more, got 0"),
+    ("mcmc", "full", 2, "refresh", "5", TypeError, f"{WHOLE} '5'"),
     ("pseudo", "full", 2, "share_prior", 0, ValueError, "must be above 0, got 0"),
     ("pseudo", "full", 2, "share_prior", -1, ValueError, "must be a finite number, 0 or more"),
     ("pseudo", "full", 2, "share_prior", np.nan, ValueError, "must be a finite number"),

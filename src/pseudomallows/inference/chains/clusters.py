@@ -7,24 +7,19 @@ rankings, then moves the consensus on their tally.
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...distances.tallies import Ranking, Tally, rank_tally
+from ...distances.tallies import Ranking, Tally
 from ...files.saved import Saved
 from ...kernels.streams import CHAIN, start_stream
 from ...latent.kept.votes import VotePopulation
 from ...latent.population import Draw, DrawOrigin, Population
-from ...paper.clicks import PseudoDraw
-from ...paper.pseudo import PseudoMallows
-from ...paper.visit_orders import ORDERS
 from ...rankings import MAX_ALPHA, rank_randomly
 from ..priors import LOWEST_ALPHA, Prior, log_density
 from .clustered import MAX_SWEEPS, TARGET_ACCEPTANCE
 
-N_CANDIDATES = 20  # among which a sweep of "balanced" chooses
 LONGEST_LOG_STEP = 700.0  # beyond it, the step is no number
 
 
@@ -98,10 +93,10 @@ class Cluster(ABC):
         self.consensus = rank_randomly(np.zeros(self.population.n_items), self.rng)
         self.note_origin()
 
-    def note_origin(self, order: int | None = None) -> None:
+    def note_origin(self) -> None:
         """Note from what the latent rankings of this sweep are drawn."""
         consensus = self.consensus.copy()
-        self.origin = DrawOrigin(consensus, self.alpha, self.seed, self.n_sweeps, order)
+        self.origin = DrawOrigin(consensus, self.alpha, self.seed, self.n_sweeps)
 
     @abstractmethod
     def move(self, tally: Tally) -> None:
@@ -116,50 +111,6 @@ class Cluster(ABC):
         if self.log_likelihood is None:
             self.log_likelihood = self.population.log_likelihood(self.consensus, self.alpha)
         return self.log_likelihood
-
-
-@dataclass(frozen=True)
-class PseudoMoves:
-    """How the consensus is drawn from a Pseudo-Mallows law, and the latent rankings before it."""
-
-    balanced: bool = False
-    weighted: bool = False
-    sigma: float = 0.0
-    order: str | None = None  # of the paper's law of latent rankings; None: they are drawn exactly
-
-
-class PseudoCluster(Cluster):
-    """The consensus is drawn from its Pseudo-Mallows law; for clicks this is Algorithm 5."""
-
-    def __init__(
-        self,
-        population: Population,
-        consensus: Ranking,
-        alpha: float,
-        moves: PseudoMoves,
-        rng: np.random.Generator,
-    ):
-        super().__init__(population, consensus, alpha, rng)
-        self._moves = moves
-
-    def begin_draw(self) -> Draw:
-        """Begin to draw the latent rankings: by the paper's law, or exactly."""
-        order = self._moves.order
-        if order is None:
-            return super().begin_draw()
-        self.note_origin(ORDERS[order])
-        return PseudoDraw(
-            self.population, self.consensus, self.alpha, self.seed, self.n_sweeps, order
-        )
-
-    def move(self, tally: Tally) -> None:
-        """Draw the consensus, or choose by weight among draws, which is exact."""
-        moves = self._moves
-        law = PseudoMallows.from_tally(rank_tally(tally), self.alpha, moves.sigma, moves.balanced)
-        if moves.weighted:
-            self.consensus = law.redraw(self.consensus, N_CANDIDATES, self.rng).copy()
-        else:
-            self.consensus = law.draw(1, self.rng)[0]
 
 
 class Proposals(NamedTuple):

@@ -1,7 +1,7 @@
 """How the chains of a fit begin, each with its clusters."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from .matched_starts import (
     MatchedStart,
 )
 from .mixture import Mixture
-from .starts import PREPARATION, StartCluster, is_unbounded, prepare
+from .starts import PREPARATION, is_unbounded, prepare
 
 Chain = Mixture | MatchedMixture  # one Markov chain: clusters, each with its consensus and alpha
 Floats = NDArray[np.float64]
@@ -43,6 +43,9 @@ def make_chains(
 ) -> "LatentChains | MatchedChains":
     """The chains of a plan: on the matched law of clicks, or on latent rankings; `rng` is for what
     they share."""
+    own: Any = plan.method.chains(population, plan)
+    if own is not None:
+        return own
     if not plan.method.is_matched(plan.case):
         return LatentChains(population, plan)
     if plan.last_draws:
@@ -77,16 +80,17 @@ class LatentChains:
     ) -> Mixture:
         """A chain at its start."""
         plan = self._plan
+        method: Any = plan.method  # one whose clusters draw latent rankings
         if not plan.case.has_clusters:
-            return Mixture.of_one(plan.method.first_cluster(self._population, plan, rng, number))
+            return Mixture.of_one(method.first_cluster(self._population, plan, rng, number))
         population = self._population.for_chain()
-        prior, n_clusters = plan.method.share_prior, plan.case.n_clusters
+        prior, n_clusters = method.share_prior, plan.case.n_clusters
         start = prepare(population, n_clusters, plan.alpha, prior, rng, report)
         clusters = [
-            plan.method.cluster(first.population, first.consensus.copy(), first.alpha, plan, child)
+            method.cluster(first.population, first.consensus.copy(), first.alpha, plan, child)
             for first, child in zip(start.clusters, rng.spawn(n_clusters), strict=True)
         ]
-        mixture = self._mixture(population, clusters, start.shares, rng, start.clusters)
+        mixture = self._mixture(population, clusters, start.shares, rng)
         mixture.begin(None if earlier is None else earlier.memberships)
         return mixture
 
@@ -96,11 +100,9 @@ class LatentChains:
         clusters: list[Cluster],
         shares: Floats,
         rng: np.random.Generator,
-        leaders: list[Cluster],
     ) -> Mixture:
-        method = self._plan.method
-        how = (method.refresh, method.share_prior, rng)
-        mixture = Mixture(population, clusters, shares, *how, leaders if method.is_led else None)
+        method: Any = self._plan.method  # with a refresh
+        mixture = Mixture(population, clusters, shares, method.refresh, method.share_prior, rng)
         mixture.first_refresh = self._plan.warmup
         return mixture
 
@@ -108,16 +110,11 @@ class LatentChains:
         """One to be filled from a file."""
         rng, number = np.random.default_rng(0), self._plan.case.n_clusters  # its state comes later
         first = np.arange(1, self._population.n_items + 1, dtype=np.int32)
-        new, plan = self._plan.method.cluster, self._plan
-        clusters = [new(self._population, first, 1.0, plan, rng) for _ in range(number)]
+        method, plan = cast(Any, self._plan.method), self._plan
+        clusters = [method.cluster(self._population, first, 1.0, plan, rng) for _ in range(number)]
         if number == 1:
             return Mixture.of_one(clusters[0])
-        leaders: list[Cluster] = []
-        for _ in range(number):
-            leader = StartCluster(self._population, first, 1.0, True, rng)
-            leader.is_sampled = True
-            leaders.append(leader)
-        return self._mixture(self._population, clusters, np.full(number, 1 / number), rng, leaders)
+        return self._mixture(self._population, clusters, np.full(number, 1 / number), rng)
 
     def best_of(self, evidence: NDArray[Any], draw: Ranking) -> Ranking:
         """The consensus that is best by the mean evidence of a cluster."""
@@ -126,7 +123,10 @@ class LatentChains:
     def unbounded(self, chain: Any) -> list[bool]:
         """Does nothing in the data bound the alpha of each cluster?"""
         pairs = zip(chain.clusters, chain.has_users, strict=True)
-        return [not has_users or is_unbounded(cluster) for cluster, has_users in pairs]
+        return [
+            not has_users or is_unbounded(each.population, each.consensus, each.alpha, each.seed)
+            for each, has_users in pairs
+        ]
 
 
 class MatchedChains:

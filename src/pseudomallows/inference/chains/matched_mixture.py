@@ -50,7 +50,6 @@ class MatchedMixture(Clustered[MatchedCluster]):
     the exact posterior is left as it is, else the matched one.
     """
 
-    is_led = False
     first_moves, most_moves = FIRST_MOVES, MOST_MOVES
     least_rounds, most_rounds = 2, 10  # of several clusters in a sweep
     changes = 0.005  # share of users with another label that is worth one
@@ -335,10 +334,6 @@ class MatchedMixture(Clustered[MatchedCluster]):
         if self.n_clusters == 1:
             return np.zeros(self.population.n_rows, dtype=np.int32)
         return self._users.draw_labels(self.matched_laws(), self._next_draw())
-
-    def some_leaders(self, number: int) -> Ranking:
-        """There are none."""
-        raise TypeError("the draws of the matched law are their own leaders")
 
     def moved_to(self, population: Population) -> "MatchedMixture":
         """The same clusters for other users."""

@@ -20,7 +20,7 @@ from ..priors import Prior, default_prior
 from .labelled_mixture import LabelledMixture
 from .matched_cluster import MatchedCluster, MatchedProposals, Snapshot
 from .matched_mixture import MatchedMixture
-from .some_rows import some_rows
+from .starts import some_rows
 
 FIRST_ALPHA = 5.0
 N_CLIMBS = 3  # between the best consensus and the best alpha

@@ -30,9 +30,6 @@ class Mixture(Clustered[Cluster]):
     from the exact memberships, given the clusters, and then the shares of the clusters. One cluster
     alone is a mixture without labels.
 
-    Where the consensus of a cluster is drawn by a rough law, `leaders` stand behind the clusters:
-    their consensus is exact, they move before each refresh only, and they decide the labels.
-
     Labels that change places would make a mean over draws senseless. So at each refresh the
     clusters take the order in which their memberships agree best with those so far.
     """
@@ -45,21 +42,17 @@ class Mixture(Clustered[Cluster]):
         refresh_every: int | None,  # None: no labels are drawn
         share_prior: float,
         rng: np.random.Generator,
-        leaders: Sequence[Cluster] | None = None,
     ):
         self.population, self.clusters, self.shares = population, list(clusters), shares
-        self._leaders = list(clusters if leaders is None else leaders)
         self.has_users = [True] * len(self.clusters)
         self.refresh_every, self._share_prior, self._rng = refresh_every, share_prior, rng
         self.n_sweeps = self.first_refresh = 0  # a refresh, and every so many sweeps after it
-        self.is_led = leaders is not None
         if refresh_every is None:
             return
         self._seed = int(rng.integers(2**63))
         self.counts = np.zeros((population.n_rows, len(self.clusters)), dtype=np.int64)
         self.log_likelihood = self._log_posterior = math.nan
         self._reference: Memberships | None = None
-        self._leaders_so_far = np.empty((0, len(self.clusters), population.n_items), dtype=np.int32)
         self._total = np.zeros(self.counts.shape)
         self._n_total = 0
 
@@ -85,19 +78,8 @@ class Mixture(Clustered[Cluster]):
         """``memberships[row, cluster]``: mean over the refreshes after the warmup, if any."""
         return self._total / self._n_total if self._n_total else self._latest
 
-    def some_leaders(self, number: int) -> Ranking:
-        """``[place, cluster, item]``: consensuses of the leaders after the warmup, evenly."""
-        found = self._leaders_so_far if self._n_total else self._stacked_leaders()
-        return found[np.linspace(0, len(found) - 1, number).round().astype(int)]
-
-    def _stacked_leaders(self) -> Ranking:
-        return np.stack([leader.consensus for leader in self._leaders])[None]
-
     def log_posterior(self) -> float:
-        """Log posterior density, labels and latent rankings summed out.
-
-        NaN between refreshes, and where leaders stand behind the clusters.
-        """
+        """Log posterior density, labels and latent rankings summed out; NaN between refreshes."""
         return self._log_posterior if self.has_labels else self.clusters[0].log_posterior()
 
     def difference(self) -> float:
@@ -122,7 +104,7 @@ class Mixture(Clustered[Cluster]):
         if not self.has_labels:
             return {"clusters": [self.clusters[0].to_save()], "n_sweeps": self.n_sweeps}
         assert self._reference is not None
-        kept = {
+        return {
             "clusters": [cluster.to_save() for cluster in self.clusters],
             "shares": self.shares,
             "counts": self.counts,
@@ -133,10 +115,6 @@ class Mixture(Clustered[Cluster]):
             "total": self._total,
             "n_total": self._n_total,
         }
-        if self.is_led:
-            kept["leaders"] = [leader.to_save() for leader in self._leaders]
-            kept["leaders_so_far"] = self._leaders_so_far
-        return kept
 
     def resume(self, saved: Saved) -> None:
         """Go on from there."""
@@ -165,11 +143,6 @@ class Mixture(Clustered[Cluster]):
         if (counts.sum(axis=1) != weights).any():
             saved.refuse("counts", "must have as many users as the data")
         self.share_out(counts)
-        if self.is_led:
-            shape = (self._n_total, n_clusters, self.population.n_items)
-            self._leaders_so_far = saved.rankings("leaders_so_far", shape)
-            for leader, part in zip(self._leaders, saved.parts("leaders", n_clusters), strict=True):
-                leader.resume(part)
 
     def sweep(self, adapt: bool) -> None:
         """Move every cluster, given its users; then, if it is time, draw labels and shares."""
@@ -184,8 +157,6 @@ class Mixture(Clustered[Cluster]):
         self._drawn_shares = self.shares
         self._move(self.clusters, adapt)
         if (self.n_sweeps - self.first_refresh) % self.refresh_every == 0:
-            if self.is_led:
-                self._move(self._leaders, adapt)
             self.refresh(adapt)
 
     def _move(self, clusters: list[Cluster], adapt: bool) -> None:
@@ -230,7 +201,7 @@ class Mixture(Clustered[Cluster]):
 
     def refresh(self, adapt: bool) -> None:
         """Draw the labels from the exact memberships, then the shares."""
-        logs = row_log_likelihoods(self.population, [(s.consensus, s.alpha) for s in self._leaders])
+        logs = row_log_likelihoods(self.population, [(s.consensus, s.alpha) for s in self.clusters])
         with np.errstate(divide="ignore"):
             memberships = logs + np.log(self.shares)
         log_sums, counts = np.empty(self.population.n_rows), np.empty_like(self.counts)
@@ -245,8 +216,8 @@ class Mixture(Clustered[Cluster]):
         )
         self.log_likelihood = float((self.population.row_weights * log_sums).sum())
         if adapt:
-            for cluster in self._fill_empty(counts, log_sums):
-                logs[:, cluster] = np.nan  # of the consensus before
+            for refilled in self._fill_empty(counts, log_sums):
+                logs[:, refilled] = np.nan  # of the consensus before
         reference = self._total if self._n_total else self._reference
         if reference is not None:
             order = self._best_order(memberships, reference)
@@ -258,15 +229,12 @@ class Mixture(Clustered[Cluster]):
         if not adapt:
             self._total = self._total + memberships  # not in place: a checkpoint may hold it
             self._n_total += 1
-            if self.is_led:
-                both = (self._leaders_so_far, self._stacked_leaders())
-                self._leaders_so_far = np.concatenate(both)
         self.share_out(counts)
-        for number, leader in enumerate(self._leaders):
+        for number, cluster in enumerate(self.clusters):
             value = float((counts[:, number] * logs[:, number]).sum())
-            leader.log_likelihood = None if math.isnan(value) else value
+            cluster.log_likelihood = None if math.isnan(value) else value
         self.shares = self._rng.dirichlet(self._share_prior + np.array(self.sizes))
-        if not self.is_led and not adapt:
+        if not adapt:
             log_shares = np.log(np.maximum(self.shares, 1e-300))
             fill_log_sums(logs, log_shares, log_sums)
             self._log_posterior = float((self.population.row_weights * log_sums).sum())
@@ -279,10 +247,9 @@ class Mixture(Clustered[Cluster]):
         parts = self.population.share_out(counts, [each.population for each in self.clusters])
         self.sizes = [0 if part is None else part.n_users for part in parts]
         self.has_users = [part is not None for part in parts]
-        for part, *both in zip(parts, self.clusters, self._leaders, strict=True):
+        for part, cluster in zip(parts, self.clusters, strict=True):
             if part is not None:
-                for cluster in both:
-                    cluster.population, cluster.log_likelihood = part, None
+                cluster.population, cluster.log_likelihood = part, None
 
     def latent_of(self, users: NDArray[np.int64]) -> Ranking:
         """The latest latent rankings of some users of clicks, each in the cluster of its label.
@@ -305,7 +272,6 @@ class Mixture(Clustered[Cluster]):
 
     def _reorder(self, order: NDArray[np.int64]) -> None:
         self.clusters = [self.clusters[number] for number in order]
-        self._leaders = [self._leaders[number] for number in order]
         self.shares = self.shares[order]
 
     def _fill_empty(self, counts: Counts, log_sums: NDArray[np.float64]) -> list[int]:
@@ -326,8 +292,7 @@ class Mixture(Clustered[Cluster]):
                 counts[rows, cluster] = self.population.row_weights[rows]
                 chosen = self.population.select(counts[:, cluster], self.population.row_numbers)
                 consensus = rank_randomly(chosen.mean_ranks, self._rng)
-                for each in (self.clusters[cluster], self._leaders[cluster]):
-                    each.consensus, each.alpha = consensus.copy(), alpha
+                self.clusters[cluster].consensus, self.clusters[cluster].alpha = consensus, alpha
                 refilled.append(int(cluster))
         return refilled
 

@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from ...distances.distance import alpha_for_distance
 from ...distances.tallies import Ranking, Tally
 from ...kernels.streams import CHAIN, start_stream
-from ...latent.population import Population
+from ...latent.population import LocalPopulation, Population
 from ...rankings import rank_randomly
 from ..priors import Prior, default_prior, log_density
 from .clusters import Cluster
 from .mixture import Mixture
-from .some_rows import some_rows
 
 HIGHEST_ALPHA = 1e4  # where the search for an alpha ends, if not all is known
 N_DRAWS = 10  # rounds of latent rankings for a first consensus
 N_TRIES, TRY_SWEEPS = 8, 10  # of a second mode: one in three random starts is missed by 1 in 25
 RARE = 1000  # a mode of this density less is none; a draw of n_items numbers is n_items / 2 below
+START_ROWS, START_ROWS_EACH = 1000, 150  # rows for the guesses: in all, and for each cluster
 N_STARTS, N_FINALISTS = 6, 2  # guesses, and those that go on after two sweeps
 ASSIGNED_SWEEPS, SAMPLED_SWEEPS = 4, 15  # of the best guess, on all rows
 PREPARATION = 2 * N_STARTS + 4 * N_FINALISTS + ASSIGNED_SWEEPS + SAMPLED_SWEEPS
@@ -95,15 +95,14 @@ def best_alpha(
     return math.inf if rising else math.exp(best.x)
 
 
-def is_unbounded(cluster: Cluster) -> bool:
-    """Does nothing in the data bound the alpha of a cluster from above?
+def is_unbounded(population: Population, consensus: Ranking, alpha: float, seed: int) -> bool:
+    """Does nothing in the data of a cluster bound its alpha from above?
 
     That is so if some consensus leaves no user in disagreement: then the likelihood does not fall
     from the present alpha to infinity, and the prior alone decides. The consensus is looked for
     from that of the mean ranks, which is one for clicks that are nested, and from the present one
     on, by rounds of latent rankings as close to it as can be.
     """
-    population, alpha, consensus = cluster.population, cluster.alpha, cluster.consensus
     sharp = max(SHARP * population.n_items, 10 * alpha)
     present = population.log_likelihood(consensus, alpha)
     if population.is_full:
@@ -114,7 +113,7 @@ def is_unbounded(cluster: Cluster) -> bool:
     for number in range(N_ROUNDS):
         if population.log_likelihood(consensus, sharp) >= present - FALL:
             return True
-        consensus = population.draw(consensus, sharp, cluster.seed, number).tally.best()
+        consensus = population.draw(consensus, sharp, seed, number).tally.best()
     return False
 
 
@@ -168,6 +167,22 @@ class StartCluster(Cluster):
             tally.move(stream, self.alpha / n_items, 10 * n_items, self.consensus)
         if self.population.is_full and not self.is_fixed:
             self._set_alpha(best_alpha(self.population, self.consensus, self._prior))
+
+
+def some_rows(
+    population: Population,
+    n_clusters: int,
+    rng: np.random.Generator,
+    n_each: int = START_ROWS_EACH,
+) -> LocalPopulation:
+    """Rows enough to guess the clusters from, at hand."""
+    n_rows = max(START_ROWS, n_each * n_clusters)
+    if population.n_rows <= n_rows:
+        return population.gather(population.row_weights)
+    weights = np.zeros_like(population.row_weights)
+    chosen = rng.choice(population.n_rows, n_rows, replace=False)
+    weights[chosen] = population.row_weights[chosen]
+    return population.gather(weights)
 
 
 def find_start(

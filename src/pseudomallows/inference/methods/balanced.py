@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..chains.clusters import PseudoMoves
+from ...paper.clicks import PseudoMoves
 from .method import Case, flag, option
 from .pseudo import PseudoMethod
 
@@ -29,11 +29,6 @@ class Balanced(PseudoMethod):
     def default_thin(self, case: Case) -> int:
         """A sweep moves little."""
         return 1 if case.is_full else 5 if case.has_clusters else 10
-
-    @property
-    def is_led(self) -> bool:
-        """Without weights the draws are too rough to tell users apart."""
-        return not self.weighted
 
     def moves(self, case: Case) -> PseudoMoves:
         """How a cluster moves."""

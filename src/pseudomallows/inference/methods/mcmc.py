@@ -93,10 +93,10 @@ class Mcmc(Sampler):
         one_of(*GAPS),
     )
 
-    def other_defaults(self, case: Case) -> dict[str, Any]:
+    def other_defaults(self, case: Case, n_sweeps: int) -> dict[str, Any]:
         """Proposals and prior by the number of items; errors, if users contradict themselves."""
         errors = self.errors or ("bernoulli" if case.is_contradictory else "none")
-        return super().other_defaults(case) | {"errors": errors}
+        return super().other_defaults(case, n_sweeps) | {"errors": errors}
 
     def check_distance(self, case: Case) -> None:
         """Clicks have nothing latent by Kendall's distance, and moves of their own."""

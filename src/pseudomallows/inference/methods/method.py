@@ -16,12 +16,10 @@ from ...engines.executors import Executor
 from ...engines.memory import as_size, available_memory
 from ...latent.population import Population
 from ...latent.registry import make_population
-from ...paper.pseudo import WeightedDraws
 from ...posteriors.diagnostics import ADVICE, CLUSTER_ADVICE
 from ...posteriors.posterior import Posterior
 from ...preferences import Preferences, rows_of_users
 from ...rankings import check_count, check_name, check_number
-from ..chains.clusters import Cluster
 
 
 @dataclass(frozen=True)
@@ -198,13 +196,6 @@ class Method(Options, ABC):
         chains_only,
         count(),
     )
-    refresh: int | None = option(
-        None,
-        "Sweeps between two draws of the users' labels and of the shares of the clusters; default "
-        "1 for full rankings, else 5.",
-        clusters_only,
-        count(),
-    )
     share_prior: float = option(
         1.0, "Dirichlet prior of the shares of the clusters; 1 is uniform.", clusters_only, above_0
     )
@@ -228,16 +219,10 @@ class Method(Options, ABC):
         thin = self.default_thin(case) if self.thin is None else self.thin
         n_sweeps = n_draws * thin
         warmup = self.default_warmup(case, n_sweeps) if self.warmup is None else self.warmup
-        refresh = self.default_refresh(case) if self.refresh is None else self.refresh
-        if self.refresh is not None and refresh > n_sweeps:
-            raise ValueError(
-                f"refresh must be at most the {n_sweeps} sweeps after the warmup, got {refresh}"
-            )
         chosen: dict[str, Any] = {"thin": thin, "warmup": warmup}
-        chosen |= {"refresh": min(refresh, n_sweeps)} | self.other_defaults(case)
-        return dataclasses.replace(self, **chosen)
+        return dataclasses.replace(self, **chosen, **self.other_defaults(case, n_sweeps))
 
-    def other_defaults(self, case: Case) -> dict[str, Any]:
+    def other_defaults(self, case: Case, n_sweeps: int) -> dict[str, Any]:
         """The options of a method's own that depend on the data."""
         return {}
 
@@ -257,10 +242,6 @@ class Method(Options, ABC):
             return max(50, n_sweeps // 5)  # the start is a chain already
         return max(100, n_sweeps // 2)
 
-    def default_refresh(self, case: Case) -> int:
-        """Sweeps between two draws of the labels."""
-        return 1 if case.is_full or not case.has_clusters else 5
-
     def is_markov(self, case: Case) -> bool:
         """Are the draws of a chain, or independent?"""
         return chains_only(case)
@@ -275,14 +256,14 @@ class Method(Options, ABC):
 
     def draw_all(
         self, population: Population, plan: "Plan", rng: np.random.Generator
-    ) -> WeightedDraws:
-        """All draws at once, where they are independent; equal log weights are 0."""
+    ) -> tuple[Ranking, NDArray[np.float64]]:
+        """All draws at once, where they are independent, and their log weights, 0 for equal
+        ones."""
         raise NotImplementedError
 
-    @property
-    def is_led(self) -> bool:
-        """Are the consensuses of clusters so rough that exact ones must stand behind them?"""
-        return False
+    def chains(self, population: Population, plan: "Plan") -> Any:
+        """Chains of the method's own, if it has some; see `LatentChains`."""
+        return None
 
     def stuck_chains(self, posterior: Posterior, population: Population, plan: "Plan") -> list[int]:
         """Chains that cannot have found the bulk of the posterior, where that is known."""
@@ -291,24 +272,6 @@ class Method(Options, ABC):
     def advice(self, case: Case) -> str:
         """What to do about chains that do not agree."""
         return CLUSTER_ADVICE if case.has_clusters else ADVICE
-
-    def first_cluster(
-        self, population: Population, plan: "Plan", rng: np.random.Generator, number: int = 0
-    ) -> Cluster:
-        """Where the chain of this number, with one cluster, begins, unless it runs on the matched
-        law."""
-        raise NotImplementedError
-
-    def cluster(
-        self,
-        population: Population,
-        consensus: Ranking,
-        alpha: float,
-        plan: "Plan",
-        rng: np.random.Generator,
-    ) -> Cluster:
-        """A cluster that moves by this method, unless it runs on the matched law."""
-        raise NotImplementedError
 
     def settings(self, case: Case) -> dict[str, Any]:
         """The options as plain values."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from ...distances.tallies import MOVES
 from ...posteriors.names import STARTS
 from ..priors import FLAT, Prior, default_prior
-from .method import Case, Method, above_0, count, one_of, option
+from .method import Case, Method, above_0, clusters_only, count, one_of, option
 
 N_MOVES = 10  # in a sweep, for each item
 USUAL_MOVES = {"cayley": ("swap", 30), "ulam": ("insert", 3)}  # and numbers, by what they cost
@@ -60,6 +60,13 @@ class Sampler(Method):
         "rounds, of 40 n_items in all or 10 each).",
         check=count(),
     )
+    refresh: int | None = option(
+        None,
+        "Sweeps between two draws of the users' labels and of the shares of the clusters; default "
+        "1 for full rankings, else 5.",
+        clusters_only,
+        count(),
+    )
     alpha_prior: Any = option(
         None,
         "Gamma prior of alpha, (shape, rate). The default, (2, 2 / n_items + 1 / 20), has a mean "
@@ -75,8 +82,13 @@ class Sampler(Method):
         one_of(*STARTS),
     )
 
-    def other_defaults(self, case: Case) -> dict[str, Any]:
+    def other_defaults(self, case: Case, n_sweeps: int) -> dict[str, Any]:
         """Proposals and prior by the number of items."""
+        refresh = self.default_refresh(case) if self.refresh is None else self.refresh
+        if self.refresh is not None and refresh > n_sweeps:
+            raise ValueError(
+                f"refresh must be at most the {n_sweeps} sweeps after the warmup, got {refresh}"
+            )
         if self.is_matched(case) and self.refresh is not None:
             raise ValueError("refresh: the labels of clusters of clicks are drawn in every round")
         if self.move == "insert" and self.distance != "ulam":
@@ -96,6 +108,7 @@ class Sampler(Method):
             "leap": min(leap, case.n_items - 1),
             "n_moves": n_moves,
             "alpha_prior": prior,
+            "refresh": min(refresh, n_sweeps),
         }
 
     def start_of(self, number: int) -> str:
@@ -118,8 +131,9 @@ class Sampler(Method):
         return quarter if self.is_matched(case) else super().default_warmup(case, n_sweeps)
 
     def default_refresh(self, case: Case) -> int:
-        """Labels by the matched law are cheap."""
-        return 1 if self.is_matched(case) else super().default_refresh(case)
+        """Sweeps between two draws of the labels, which are cheap by the matched law."""
+        is_cheap = case.is_full or not case.has_clusters or self.is_matched(case)
+        return 1 if is_cheap else 5
 
     def settings(self, case: Case) -> dict[str, Any]:
         """The options as plain values."""
