@@ -23,7 +23,7 @@ def test_the_commands_of_the_contract_are_there(capsys):
     with pytest.raises(SystemExit):
         run("--help")
     shown = capsys.readouterr().out
-    assert all(re.search(rf"^    {name} ", shown, re.MULTILINE) for name in COMMANDS)
+    assert all(re.search(rf"^    {name}\b", shown, re.MULTILINE) for name in COMMANDS)
 
 
 def test_every_help_ends_in_an_example_that_runs(here, capsys):
