@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .checks import MAX_WEIGHT, index_of
+from .checks import MAX_WEIGHT, index_of, spread
 from .preferences import Preferences
 from .ties import block_sizes, check_tied_ranks, fill_last_rank
 
@@ -64,13 +64,7 @@ class Rankings(Preferences):
         {'users': 2, 'items': 3, 'people': 2, 'full': 1, 'partial': 1}
         """
         n_full, n_tied = int(self.is_row_full.sum()), int(self.is_row_tied.sum())
-        facts: dict[str, int | float] = {
-            "users": self.n_users,
-            "items": self.n_items,
-            "people": int(self.weights.sum()),
-            "full": n_full,
-            "partial": self.n_users - n_full - n_tied,
-        }
+        facts = super().facts() | {"full": n_full, "partial": self.n_users - n_full - n_tied}
         return facts | ({"with ties": n_tied} if n_tied else {})
 
     def contents(self) -> Iterable[Any]:
@@ -188,17 +182,10 @@ class Clicks(Preferences):
         >>> facts["clicks"], facts["clicks of a user, mean"], facts["density"]
         (3, 1.5, 0.5)
         """
-        sizes = self.n_clicks if self.n_users else np.zeros(1, dtype=np.int64)
         counts, n_clicks = self.item_counts(), len(self.codes)
-        return {
-            "users": self.n_users,
-            "items": self.n_items,
-            "people": int(self.weights.sum()),
+        return super().facts() | {
             "clicks": n_clicks,
-            "clicks of a user, fewest": int(sizes.min()),
-            "clicks of a user, median": float(np.median(sizes)),
-            "clicks of a user, mean": float(sizes.mean()),
-            "clicks of a user, most": int(sizes.max()),
+            **spread(self.n_clicks, "clicks of a user"),
             "users of an item, fewest": int(counts.min()),
             "users of an item, most": int(counts.max()),
             "density": n_clicks / max(self.n_users * self.n_items, 1),

@@ -106,3 +106,14 @@ def check_known(codes: NDArray[np.int64], names: Any, what: str) -> None:
 def is_missing(value: Hashable) -> bool:
     """None, NaN, or a missing value of pandas, which equals nothing."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def spread(numbers: NDArray[np.int64], what: str) -> dict[str, int | float]:
+    """Of numbers, one a user: the least, the median, the mean and the largest, by words."""
+    numbers = numbers if len(numbers) else np.zeros(1, dtype=np.int64)
+    return {
+        f"{what}, fewest": int(numbers.min()),
+        f"{what}, median": float(np.median(numbers)),
+        f"{what}, mean": float(numbers.mean()),
+        f"{what}, most": int(numbers.max()),
+    }

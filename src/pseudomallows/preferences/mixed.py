@@ -69,11 +69,7 @@ class Mixed(Preferences):
 
     def facts(self) -> dict[str, int | float]:
         """Figures of the data, by words: how many users are of each kind, and what they said."""
-        facts: dict[str, int | float] = {
-            "users": self.n_users,
-            "items": self.n_items,
-            "people": int(self.weights.sum()),
-        }
+        facts = super().facts()
         for part in self.parts:
             words = f"users by {part.kind}"
             facts[words] = facts.get(words, 0) + part.n_users

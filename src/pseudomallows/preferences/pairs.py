@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .blocks import Rankings, check_saved_weights, stack_starts, typed_arrays
-from .checks import MAX_WEIGHT, check_weights, index_of
+from .checks import MAX_WEIGHT, check_weights, index_of, spread
 from .preferences import Preferences
 
 
@@ -66,17 +66,10 @@ class Pairs(Preferences):
         >>> facts["comparisons"], facts["contradictory users"]
         (2, 1)
         """
-        sizes = self.n_comparisons if self.n_users else np.zeros(1, dtype=np.int64)
-        return {
-            "users": self.n_users,
-            "items": self.n_items,
-            "people": int(self.weights.sum()),
+        return super().facts() | {
             "comparisons": int((self.n_comparisons * self.weights).sum()),
             "ties": int((self._row_sums(self.ties) * self.weights).sum()),
-            "comparisons of a user, fewest": int(sizes.min()),
-            "comparisons of a user, median": float(np.median(sizes)),
-            "comparisons of a user, mean": float(sizes.mean()),
-            "comparisons of a user, most": int(sizes.max()),
+            **spread(self.n_comparisons, "comparisons of a user"),
             "contradictory users": int((~self.is_consistent).sum()),
         }
 

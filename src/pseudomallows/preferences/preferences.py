@@ -373,9 +373,9 @@ class Preferences(ABC):
     def shape_words(self) -> str:
         """What the data are, for messages: "full rankings", "clicks"."""
 
-    @abstractmethod
     def facts(self) -> dict[str, int | float]:
         """Figures of the data, by words; users and items come first."""
+        return {"users": self.n_users, "items": self.n_items, "people": int(self.weights.sum())}
 
     @abstractmethod
     def take(self, rows: ArrayLike) -> Preferences:

@@ -162,7 +162,7 @@ def test_a_damaged_file_stays_broken_until_the_service_is_started_again(tmp_path
     store.add([(f"user {n}", f"thing {n} {'x' * 200}") for n in range(3000)])
     store.close()
     looks = []
-    monkeypatch.setattr(AsyncStore, "_check", noted(AsyncStore._check, looks))
+    monkeypatch.setattr(AsyncStore, "look", noted(AsyncStore.look, looks))
     with client_in(tmp_path) as client:
         size = path.stat().st_size
         with path.open("r+b") as stream:

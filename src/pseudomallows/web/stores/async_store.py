@@ -124,15 +124,16 @@ class AsyncStore:
         """Look at the store now and then: /healthz says what was seen last, and never waits."""
         loop = asyncio.get_running_loop()
         while True:
-            look = loop.run_in_executor(self._checker, self._check)
-            await asyncio.wait([look], timeout=PATIENCE / 2)
-            if not look.done():
+            looking = loop.run_in_executor(self._checker, self.look)
+            await asyncio.wait([looking], timeout=PATIENCE / 2)
+            if not looking.done():
                 self._late(PATIENCE / 2)
                 with contextlib.suppress(Exception):
-                    await look
+                    await looking
             await asyncio.sleep(CHECK_SECONDS)
 
-    def _check(self) -> None:
+    def look(self) -> None:
+        """Note whether clicks can be kept."""
         is_broken = self.health.problem is not None
         try:
             self.blocking.check(writing=is_broken)
