@@ -13,7 +13,7 @@ from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule.personal import GridChances, OwnLaws, look_up_personal
 from pseudomallows.kernels.kendall import personal as kernels
 from pseudomallows.latent import own_laws
-from pseudomallows.latent.kendall_clicks import far_places
+from pseudomallows.latent.kendall_clicks import far_places, log_binomials
 from pseudomallows.latent.own_laws import OWN_LAWS, OwnKendallLaw
 
 pytestmark = pytest.mark.kernel
@@ -138,6 +138,6 @@ def test_compiled_and_interpreted_kernels_agree():
     law = OwnKendallLaw(N_ITEMS, ALPHAS)
     values = law.log_likelihoods(clicks, RANKINGS)
     plain = np.empty_like(values)
-    how = (clicks, RANKINGS, lams, law._log_binomials(6), plain)
-    interpreted(kernels.own_kendall_log_likelihoods)(*how)
+    logs = np.stack([log_binomials(N_ITEMS, alpha, 6) for alpha in ALPHAS], axis=1)
+    interpreted(kernels.own_kendall_log_likelihoods)(clicks, RANKINGS, lams, logs, plain)
     assert (plain == values).all()

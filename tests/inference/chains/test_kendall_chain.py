@@ -7,11 +7,10 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import naive
 import pseudomallows as pm
-from helpers import p_value
+from helpers import check_two_clusters, p_value, two_alpha_errors
 from pseudomallows.inference.chains.matched_cluster import MatchedCluster, MatchedProposals
 from pseudomallows.inference.chains.matched_mixture import MatchedMixture
 from pseudomallows.inference.priors import default_prior
@@ -20,7 +19,7 @@ from pseudomallows.latent.registry import make_population
 
 FOUR = ((0,), (0, 1), (1, 2), (0, 1, 2), (3,), (0, 2))
 FIVE = ((0, 1), (0,), (1, 2, 3), (0, 1, 2), (4, 0), (0, 3), (1,))
-TINY, ALPHA, SHARE_PRIOR = ((0,), (0, 1), (2,), (1, 2)), 2.5, 0.7
+TINY = ((0,), (0, 1), (2,), (1, 2))
 GRID = np.exp(np.arange(math.log(1e-3), math.log(300.0), 0.03))
 
 
@@ -141,103 +140,26 @@ def mixture_of(rows, n_items, centers, alphas, prior, shares, rng):
     ]
     for cluster in clusters:
         cluster.log_step = math.log(0.8)
-    return MatchedMixture(population, law, clusters, shares, SHARE_PRIOR, False, 8, rng)
+    return MatchedMixture(population, law, clusters, shares, 1.0, False, 8, rng)
 
 
-@functools.cache
-def mixture_law():
-    def likelihood(user, consensus):
-        return naive.click_likelihood(TINY[user], consensus, ALPHA, "kendall")
-
-    return naive.mixture_posterior(functools.cache(likelihood), len(TINY), 3, 2, SHARE_PRIOR)
+SHORT = {"n_clusters": 2, "n_chains": 2, "n_draws": 400, "thin": 2, "warmup": 50, "rng": 1}
+SIX = ((0,), (0, 1), (2,), (1, 2), (3,), (0, 3))
 
 
-def draw_labels(mixture):
-    """Labels given the clusters, which the chain itself forgets."""
-    return mixture._users.draw_labels(mixture.matched_laws(), mixture._next_draw())
+def test_clusters_at_a_given_alpha_have_the_exact_posterior():
+    posterior = quietly(preferences(SIX, 4), alpha=3.0, share_prior=0.7, **SHORT)
+    p_value, error = check_two_clusters(posterior, SIX, 3.0, 0.7, "kendall")
+    assert p_value > 1e-4
+    assert error < 4
+    assert check_two_clusters(posterior, SIX, 6.0, 0.7, "kendall")[0] < 1e-6
 
 
-def p_value_of_ends(alpha, n_draws=3000):
-    """From the exact posterior by one sweep: which centers, and who is together, apart."""
-    rng, law = np.random.default_rng(5), mixture_law()
-    places, ends = list(law), []
-    for place in rng.choice(len(places), n_draws, p=list(law.values())):
-        centers, labels = places[place]
-        shares = rng.dirichlet(SHARE_PRIOR + np.bincount(labels, minlength=2))
-        mixture = mixture_of(TINY, 3, centers, [alpha] * 2, None, shares, rng)
-        mixture.begin(np.array(labels, dtype=np.int32))
-        mixture.sweep(adapt=False)
-        ends.append(key_of(mixture.consensus.tolist(), draw_labels(mixture).tolist()))
-    exact = {}
-    for (centers, labels), probability in law.items():
-        key = key_of(centers, labels)
-        exact[key] = exact.get(key, 0.0) + probability
-    values = []
-    for part in (slice(0, 6), slice(6, 10)):
-        merged = {}
-        for key, probability in exact.items():
-            merged[key[part]] = merged.get(key[part], 0.0) + probability
-        values.append(p_value(np.array(ends, dtype=int)[:, part], merged))
-    return min(values)
-
-
-def key_of(centers, labels):
-    together = tuple(np.array(labels) == labels[0])
-    return (*itertools.chain(*sorted(map(tuple, centers))), *together)
-
-
-def test_a_sweep_of_clusters_leaves_the_exact_posterior_as_it_is():
-    assert p_value_of_ends(ALPHA) > 1e-4
-
-
-def test_a_sweep_of_clusters_at_another_alpha_does_not():
-    assert p_value_of_ends(2 * ALPHA) < 1e-4
-
-
-def statistics(mixture, rows):
-    """Numbers that do not depend on the order of the clusters."""
-    prefs = preferences(rows, mixture.n_items)
-    logs = [
-        pm.log_likelihood(prefs, center, alpha, distance="kendall")
-        for center, alpha in zip(mixture.consensus, mixture.alpha, strict=True)
-    ]
-    fit = np.logaddexp.reduce(np.transpose(logs) + np.log(mixture.shares), axis=1).sum()
-    sizes = np.bincount(draw_labels(mixture), minlength=2)
-    return [max(mixture.alpha), min(mixture.alpha), max(mixture.shares), sizes.max(), fit]
-
-
-def geweke(prior_rate, n_draws=400, n_sweeps=5):
-    """Least p-value: truth from the prior, data from the truth, then sweeps, must keep the law."""
-    rng, n_users, n_items = np.random.default_rng(7), 5, 4
-    before, after = [], []
-    for _ in range(n_draws):
-        alphas, shares = rng.gamma(3.0, 1 / 0.8, 2), rng.dirichlet([SHARE_PRIOR] * 2)
-        centers = [rng.permutation(n_items) + 1 for _ in alphas]
-        labels = rng.choice(2, n_users, p=shares)
-        laws = [pm.Mallows(c, a, distance="kendall") for c, a in zip(centers, alphas, strict=True)]
-        rankings = [laws[label].draw(1, rng)[0] for label in labels]
-        sizes = rng.integers(1, n_items, n_users)
-        rows = [
-            tuple(np.flatnonzero(ranking <= size).tolist())
-            for ranking, size in zip(rankings, sizes, strict=True)
-        ]
-        how = (centers, alphas.tolist(), (3.0, prior_rate), shares, rng)
-        mixture = mixture_of(rows, n_items, *how)
-        mixture.begin(labels.astype(np.int32))
-        before.append(statistics(mixture, rows))
-        for _ in range(n_sweeps):
-            mixture.sweep(adapt=False)
-        after.append(statistics(mixture, rows))
-    pairs = zip(np.transpose(before), np.transpose(after), strict=True)
-    return min(stats.ks_2samp(one, other, method="asymp").pvalue for one, other in pairs)
-
-
-def test_sweeps_keep_the_law_of_prior_and_data():
-    assert geweke(0.8) > 1e-3
-
-
-def test_sweeps_under_another_prior_do_not():
-    assert geweke(1.6) < 1e-3
+def test_clusters_whose_alpha_is_sampled_have_the_exact_posterior():
+    prior, rows = (3.0, 0.8), (*TINY, (0, 2))
+    posterior = quietly(preferences(rows, 3), alpha_prior=prior, **SHORT)
+    assert max(two_alpha_errors(posterior, rows, prior, "kendall")) < 4
+    assert max(two_alpha_errors(posterior, rows, (3.0, 1.6), "kendall")) > 8
 
 
 def test_memberships_are_exact():

@@ -11,9 +11,8 @@ from scipy import stats
 
 import naive
 import pseudomallows as pm
-from helpers import p_value
+from helpers import check_two_clusters, p_value, two_alpha_errors
 from pseudomallows.distributions.scores import rand_index
-from pseudomallows.inference.chains import labelled_mixture, matched_mixture
 from pseudomallows.inference.chains.labelled_mixture import LabelledMixture
 from pseudomallows.inference.chains.matched_cluster import (
     MatchedCluster,
@@ -21,10 +20,8 @@ from pseudomallows.inference.chains.matched_cluster import (
     best_on_grid,
 )
 from pseudomallows.inference.chains.matched_mixture import MatchedMixture
-from pseudomallows.inference.chains.matched_starts import MatchedStart
 from pseudomallows.inference.priors import default_prior
 from pseudomallows.latent.matched.tables import MatchedTables
-from pseudomallows.latent.matched.users import ClickedRows
 from pseudomallows.latent.registry import make_population
 
 FOUR = ((0,), (0, 1), (1, 2), (0, 1, 2), (3,), (0, 2))
@@ -116,10 +113,8 @@ def alpha_errors(posterior, law):
 
 def distort(monkeypatch, factor=0.6):
     """Tables that are far from right: swaps and steps of alpha go to the wrong places."""
-    make = MatchedTables._make
-    monkeypatch.setattr(
-        MatchedTables, "_make", lambda self, *arguments: factor * make(self, *arguments)
-    )
+    table = MatchedTables.table
+    monkeypatch.setattr(MatchedTables, "table", lambda self, alpha: factor * table(self, alpha))
 
 
 # one cluster: the exact posterior of consensus and alpha
@@ -169,21 +164,6 @@ def test_without_correction_wrong_tables_have_a_wrong_posterior(monkeypatch):
     distort(monkeypatch, 0.4)
     law = exact_law(FIVE, 5, GRID, default_prior(5))
     posterior = quietly(preferences(FIVE, 5), "matched", **LONG)
-    assert max(alpha_errors(posterior, law)) > 6
-
-
-def forget_the_matched_law(monkeypatch):
-    """A correction that compares the exact likelihoods alone."""
-    weigh = MatchedMixture._weigh
-    monkeypatch.setattr(MatchedMixture, "_weigh", lambda self: weigh(self)._replace(matched=0.0))
-    zeros = lambda self: np.zeros(self.n_clusters)  # noqa: E731
-    monkeypatch.setattr(LabelledMixture, "_matched_values", zeros)
-
-
-def test_a_correction_that_forgets_the_change_of_the_matched_law_is_caught(monkeypatch):
-    forget_the_matched_law(monkeypatch)
-    law = exact_law(FIVE, 5, GRID, default_prior(5))
-    posterior = quietly(preferences(FIVE, 5), "mcmc", **LONG)
     assert max(alpha_errors(posterior, law)) > 6
 
 
@@ -257,7 +237,7 @@ def test_it_agrees_with_latent_rankings_drawn_one_by_one():
 def mixture_of(rows, n_items, centers, alphas, prior, rng, **options):
     """A chain where it stands, without users yet."""
     population = make_population(preferences(rows, n_items), pm.Threads(1))
-    tables = tables_of(n_items, tuple(population.click_sizes.tolist()))
+    tables = MatchedTables(n_items, population.click_sizes)
     proposals = MatchedProposals()
     clusters = [
         MatchedCluster(np.array(center, dtype=np.int32), alpha, proposals, prior, rng)
@@ -270,112 +250,6 @@ def mixture_of(rows, n_items, centers, alphas, prior, rng, **options):
     how = (clusters, shares, options.get("share_prior", 1.0), corrected, n_moves, rng)
     chain = LabelledMixture if corrected and len(clusters) > 1 else MatchedMixture
     return chain(population, tables, *how)
-
-
-@functools.cache
-def tables_of(n_items, sizes, factor=1.0):
-    """Shared by many chains; with a factor they are wrong."""
-    tables = MatchedTables(n_items, np.array(sizes))
-    make = tables._make
-    tables._make = lambda *arguments: factor * make(*arguments)
-    return tables
-
-
-def test_moves_of_one_cluster_that_are_refused_leave_it_as_it_was(monkeypatch):
-    rng, center = np.random.default_rng(1), (2, 1, 3, 5, 4)
-    chain = mixture_of(FIVE, 5, [center], [2.0], (2.0, 0.5), rng)
-    chain.begin(np.zeros(7, dtype=np.int32))
-    weigh, values = chain._users.weigh, []
-
-    def worse_and_worse(*arguments):
-        values.append(weigh(*arguments)._replace(exact=-1e6 * len(values)))
-        return values[-1]
-
-    monkeypatch.setattr(chain._users, "weigh", worse_and_worse)
-    for _ in range(3):
-        chain.sweep(adapt=False)
-    assert (chain.consensus == center).all()
-    assert chain.alpha.tolist() == [2.0]
-    assert chain.values == values[0]
-    assert len(values) == 4  # where it stood, and three times where it wanted to go
-
-
-def test_moves_of_clusters_are_accepted_one_by_one(monkeypatch):
-    rng = np.random.default_rng(1)
-    centers, refused = np.array([(2, 1, 3, 5, 4), (5, 4, 3, 2, 1)]), np.array([1e6, 0.0])
-    chain = mixture_of(FIVE, 5, centers, [2.0, 3.0], (2.0, 0.5), rng)
-    chain.begin(np.array([0, 1, 0, 1, 0, 1, 0], dtype=np.int32))
-    weigh = chain._users.weigh_own
-    monkeypatch.setattr(chain._users, "weigh_own", lambda laws: weigh(laws) - refused)
-    monkeypatch.setattr(chain, "_best_order", lambda: np.arange(2))
-    ends = []
-    for _ in range(4):
-        chain.sweep(adapt=False)
-        ends.append(chain.alpha[1])
-    assert (chain.consensus[0] == centers[0]).all()
-    assert chain.alpha[0] == 2.0
-    assert len({3.0, *ends}) > 2
-    chain._draw_labels(adapt=False)  # the users know which clusters went back
-    own = chain._users.log_likelihoods(chain.laws(), chain._users.gather_labels())
-    assert chain._own_values == pytest.approx(own, abs=1e-6)
-
-
-def test_the_warmup_finds_how_many_moves_are_best(monkeypatch):
-    prefs = pm.simulate_clicks(100, 20, 5, 4, rng=1).preferences
-    lengths = []
-    move = MatchedCluster.move
-
-    def noted(self, n_moves, adapt):
-        lengths.append((adapt, n_moves))
-        return move(self, n_moves, adapt)
-
-    monkeypatch.setattr(MatchedCluster, "move", noted)
-    options = {"n_chains": 1, "n_draws": 10, "warmup": 60, "rng": 1}
-    quietly(prefs, "mcmc", **options)
-    after = {length for adapt, length in lengths if not adapt}
-    assert len(after) == 1  # no more changes
-    good = after.pop()
-    assert good > matched_mixture.FIRST_MOVES * 20
-    lengths.clear()
-    distort(monkeypatch, 0.5)
-    quietly(prefs, "mcmc", **options)
-    assert lengths[-1][1] < good / 2
-    lengths.clear()
-    quietly(prefs, "mcmc", n_moves=77, **options)
-    assert {length for adapt, length in lengths if not adapt} == {77}
-
-
-def test_moves_of_clusters_without_correction_are_cut_into_rounds():
-    def lengths(n_moves, n_rounds=2.0):
-        rng, options = np.random.default_rng(1), {"n_moves": n_moves, "is_corrected": False}
-        chain = mixture_of(FIVE, 5, [(1, 2, 3, 4, 5)] * 2, [2.0] * 2, None, rng, **options)
-        chain._rounds_each = n_rounds
-        return chain._lengths()
-
-    assert lengths(1000) == (20, 50)
-    assert lengths(7) == (1, 7)
-    assert lengths(None) == (2, 100)
-    assert lengths(None, 8.4) == (8, 50)
-
-
-@pytest.mark.parametrize(("is_corrected", "least", "most"), [(True, 1, 5), (False, 2, 10)])
-def test_a_sweep_has_more_rounds_where_more_labels_change(is_corrected, least, most):
-    rounds = []
-    for alpha in (3.0, 60.0):
-        prefs = pm.simulate_clicks(300, 20, [alpha] * 2, 6, rng=1).preferences
-        population = make_population(prefs, pm.Threads(1))
-        how = (None, MatchedProposals(), default_prior(20), 1.0, is_corrected)
-        start = MatchedStart(population, *how)
-        chain = start.begin_at(
-            start.clusters(2, np.random.default_rng(1), lambda: None), np.random.default_rng(2)
-        )
-        for _ in range(15):
-            chain.sweep(adapt=True)
-        rounds.append(chain._rounds_each)
-        chain.sweep(adapt=False)
-        assert chain._rounds_each == rounds[-1]  # no more changes
-    assert 3 < rounds[0] <= most
-    assert least <= rounds[1] < least + 0.5
 
 
 def test_the_best_alpha_is_found_from_anywhere():
@@ -420,268 +294,55 @@ def test_the_difference_is_the_exact_minus_the_matched_log_likelihood():
 # clusters: the exact posterior
 
 
-TINY = ((0,), (0, 1), (2,), (1, 2))
-SETTING = {"n_items": 3, "alpha": 1.5, "prior": 0.7}
+SIX = ((0,), (0, 1), (2,), (1, 2), (3,), (0, 3))
+TINY = ((0,), (0, 1), (2,), (1, 2), (0, 2))
+SHORT = {"n_clusters": 2, "n_chains": 2, "n_draws": 400, "thin": 2, "warmup": 50, "rng": 1}
 
 
-@functools.cache
-def mixture_law(rows=TINY):
-    n_items, alpha, prior = SETTING.values()
-    likelihood = {
-        (user, center): naive.click_likelihood(row, center, alpha)
-        for user, row in enumerate(rows)
-        for center in naive.all_rankings(n_items)
-    }
-    return naive.mixture_posterior(lambda *key: likelihood[key], len(rows), n_items, 2, prior)
-
-
-def together(labels):
-    """Who is with whom, whatever the clusters are called."""
-    return tuple(np.array(labels) == labels[0])
-
-
-def labels_given(mixture, rng):
-    """The labels of a chain, or labels by the memberships where it stands."""
-    if isinstance(mixture, LabelledMixture):
-        return mixture._users.gather_labels()
-    edges = np.cumsum(mixture._users.gather_present(), axis=1)
-    places = rng.random((len(edges), 1)) * edges[:, -1:]
-    return (edges[:, :-1] <= places).sum(axis=1)
-
-
-def ends_of_sweeps(n_draws, factor, is_corrected, alpha=SETTING["alpha"]):
-    """From the exact posterior by one sweep on tables times `factor`: centers, and who is
-    together."""
-    rng, law = np.random.default_rng(5), mixture_law()
-    places, ends = list(law), []
-    for place in rng.choice(len(places), n_draws, p=list(law.values())):
-        centers, labels = places[place]
-        shares = rng.dirichlet(SETTING["prior"] + np.bincount(labels, minlength=2))
-        options = {"shares": shares, "share_prior": SETTING["prior"], "is_corrected": is_corrected}
-        mixture = mixture_of(TINY, 3, centers, [alpha] * 2, None, rng, **options)
-        mixture.law = mixture._users.law = tables_of(3, (1, 2), factor)
-        mixture.begin(np.array(labels, dtype=np.int32))
-        mixture.sweep(adapt=False)
-        pair = sorted(map(tuple, mixture.consensus.tolist()))
-        ends.append((*itertools.chain(*pair), *together(labels_given(mixture, rng).tolist())))
-    exact = {}
-    for (centers, labels), probability in law.items():
-        key = (*itertools.chain(*sorted(centers)), *together(labels))
-        exact[key] = exact.get(key, 0.0) + probability
-    return np.array(ends, dtype=int), exact
-
-
-def p_value_of_ends(*arguments, **options):
-    """Who is together, and which centers there are, apart: all in one would be too rare."""
-    ends, law = ends_of_sweeps(*arguments, **options)
-    values = []
-    for part in (slice(0, 6), slice(6, 10)):
-        merged = {}
-        for key, probability in law.items():
-            merged[key[part]] = merged.get(key[part], 0.0) + probability
-        values.append(p_value(ends[:, part], merged))
-    return min(values)
-
-
-def test_a_sweep_of_clusters_leaves_the_exact_posterior_as_it_is():
-    assert p_value_of_ends(2000, 1.0, True) > 1e-4
-
-
-def test_so_does_one_that_proposes_by_tables_that_are_wrong():
-    assert p_value_of_ends(2000, -0.5, True) > 1e-4
-
-
-def test_so_does_one_of_many_rounds_by_such_tables(monkeypatch):
-    monkeypatch.setattr(LabelledMixture, "least_rounds", 4)
-    assert p_value_of_ends(800, -0.5, True) > 1e-4
-
-
-def test_one_that_never_goes_back_does_not(monkeypatch):
-    monkeypatch.setattr(MatchedCluster, "go_to", lambda self, place: None)
-    assert p_value_of_ends(2000, -0.5, True) < 1e-4
-
-
-def stay_with_clusters(monkeypatch):
-    """Sweeps that move labels and shares only, so that the step of the labels is on trial."""
-    monkeypatch.setattr(MatchedCluster, "move", lambda self, *arguments: None)
-    monkeypatch.setattr(MatchedCluster, "wander", lambda self: None)
-    monkeypatch.setattr(LabelledMixture, "least_rounds", 2)
-
-
-def test_labels_that_are_drawn_by_wrong_tables_are_accepted_by_the_exact_law(monkeypatch):
-    stay_with_clusters(monkeypatch)
-    assert p_value_of_ends(1000, -0.5, True) > 1e-4
-
-
-def test_labels_that_are_accepted_by_the_matched_law_alone_are_not_exact(monkeypatch):
-    stay_with_clusters(monkeypatch)
-    monkeypatch.setattr(ClickedRows, "judge", lambda self, rows, *_: np.ones(len(rows), bool))
-    assert p_value_of_ends(1000, -0.5, True) < 1e-4
-
-
-def test_nor_are_labels_whose_acceptance_forgets_how_they_were_drawn(monkeypatch):
-    stay_with_clusters(monkeypatch)
-    draw, judge = ClickedRows.draw, ClickedRows.judge
-
-    def noted(self, logs, *how):
-        self.drawn = draw(self, logs, *how)
-        self.logs = logs - self.log_shares
-        return self.drawn
-
-    def matched_logs(self, laws):
-        self.log_shares = laws.log_shares
-        return plain(self, laws)
-
-    def forgetful(self, rows, log_ratios, *how):
-        new = self.drawn[rows]  # of two clusters, so that the old one is the other
-        matched = self.logs[rows, new] - self.logs[rows, 1 - new]
-        return judge(self, rows, log_ratios + matched, *how)
-
-    plain = ClickedRows.matched_logs
-    monkeypatch.setattr(ClickedRows, "matched_logs", matched_logs)
-    monkeypatch.setattr(ClickedRows, "draw", noted)
-    monkeypatch.setattr(ClickedRows, "judge", forgetful)
-    assert p_value_of_ends(1000, -0.5, True) < 1e-4
-
-
-def test_a_sweep_that_forgets_the_change_of_the_matched_law_does_not(monkeypatch):
-    forget_the_matched_law(monkeypatch)
-    assert p_value_of_ends(2000, 1.0, True) < 1e-4
-
-
-def test_without_correction_such_a_sweep_does_not():
-    assert p_value_of_ends(2000, -0.5, False) < 1e-10
-
-
-def test_a_sweep_of_clusters_at_another_alpha_does_not():
-    assert p_value_of_ends(2000, 1.0, True, alpha=4.0) < 1e-4
-
-
-STATISTICS = ("largest alpha", "least alpha", "largest share", "most users", "log likelihood")
-
-
-def statistics(mixture, rows, labels):
-    """Numbers that do not depend on the order of the clusters."""
-    prefs = preferences(rows, mixture.n_items)
-    logs = [
-        pm.click_log_likelihood(prefs, center, alpha)
-        for center, alpha in zip(mixture.consensus, mixture.alpha, strict=True)
-    ]
-    fit = np.logaddexp.reduce(np.transpose(logs) + np.log(mixture.shares), axis=1).sum()
-    sizes = np.bincount(labels, minlength=2)
-    return [max(mixture.alpha), min(mixture.alpha), max(mixture.shares), sizes.max(), fit]
-
-
-def geweke(prior_rate, factor=1.0, is_corrected=True, n_draws=400, n_sweeps=5):
-    """p-values: truth from the prior, data from the truth, then sweeps, must keep the law."""
-    rng, n_users, n_items = np.random.default_rng(7), 5, 4
-    before, after = [], []
-    for _ in range(n_draws):
-        alphas, shares = rng.gamma(3.0, 1 / 0.8, 2), rng.dirichlet([0.7, 0.7])
-        centers = [rng.permutation(n_items) + 1 for _ in alphas]
-        labels = rng.choice(2, n_users, p=shares)
-        rankings = [pm.Mallows(centers[k], alphas[k]).draw(1, rng)[0] for k in labels]
-        sizes = rng.integers(1, n_items, n_users)
-        rows = [
-            tuple(np.flatnonzero(ranking <= size).tolist())
-            for ranking, size in zip(rankings, sizes, strict=True)
-        ]
-        options = {"shares": shares, "share_prior": 0.7, "is_corrected": is_corrected}
-        prior = (3.0, prior_rate)
-        mixture = mixture_of(rows, n_items, centers, alphas.tolist(), prior, rng, **options)
-        known = tuple(mixture.law.sizes.tolist())
-        mixture.law = mixture._users.law = tables_of(n_items, known, factor)
-        mixture.begin(labels.astype(np.int32))
-        before.append(statistics(mixture, rows, labels))
-        for _ in range(n_sweeps):
-            mixture.sweep(adapt=False)
-        after.append(statistics(mixture, rows, labels_given(mixture, rng)))
-    pairs = zip(np.transpose(before), np.transpose(after), strict=True)
-    values = [stats.ks_2samp(one, other, method="asymp").pvalue for one, other in pairs]
-    return dict(zip(STATISTICS, values, strict=True))
-
-
-def test_sweeps_of_clusters_with_sampled_alpha_keep_the_law_of_prior_and_data():
-    assert min(geweke(0.8).values()) > 1e-3
+def test_clusters_at_a_given_alpha_have_the_exact_posterior():
+    posterior = quietly(preferences(SIX, 4), "mcmc", 3.0, share_prior=0.7, **SHORT)
+    p_value, error = check_two_clusters(posterior, SIX, 3.0, 0.7)
+    assert p_value > 1e-4
+    assert error < 4
+    assert check_two_clusters(posterior, SIX, 4.5, 0.7)[0] < 1e-10
 
 
 @pytest.mark.slow
-def test_so_do_sweeps_on_tables_that_are_wrong():
-    assert min(geweke(0.8, factor=0.5).values()) > 1e-3
+@pytest.mark.parametrize("method", ["mcmc", "matched"])
+def test_they_do_even_if_tables_are_wrong_but_not_without_correction(method, monkeypatch):
+    distort(monkeypatch)
+    posterior = quietly(preferences(SIX, 4), method, 3.0, share_prior=0.7, **SHORT)
+    assert (check_two_clusters(posterior, SIX, 3.0, 0.7)[0] > 1e-4) == (method == "mcmc")
 
 
-@pytest.mark.slow
-def test_without_correction_such_sweeps_do_not():
-    assert min(geweke(0.8, factor=0.5, is_corrected=False).values()) < 1e-3
+def test_clusters_whose_alpha_is_sampled_have_the_exact_posterior():
+    prior = (3.0, 0.8)
+    posterior = quietly(preferences(TINY, 3), "mcmc", alpha_prior=prior, **SHORT)
+    assert max(two_alpha_errors(posterior, TINY, prior)) < 4
+    assert max(two_alpha_errors(posterior, TINY, (3.0, 1.6))) > 8
 
 
-def test_sweeps_of_clusters_under_another_prior_do_not():
-    assert min(geweke(1.6).values()) < 1e-3
-
-
-@functools.cache
-def larger_share(one, other):
-    """Mean of the larger of two shares from a Dirichlet law."""
-    law = stats.beta(one, other)
-    places = (np.arange(4000) + 0.5) / 4000
-    shares = law.ppf(places)
-    return float(np.maximum(shares, 1 - shares).mean())
-
-
-def test_one_long_run_has_the_exact_posterior_of_labels_shares_and_memberships():
-    rng, law, prior = np.random.default_rng(3), mixture_law(), SETTING["prior"]
-    centers = [(1, 2, 3), (3, 2, 1)]
-    options = {"share_prior": prior, "n_moves": 20}
-    mixture = mixture_of(TINY, 3, centers, [SETTING["alpha"]] * 2, None, rng, **options)
-    mixture.begin(np.zeros(4, dtype=np.int32))
-    n_sweeps, pairs, largest, kept = 3000, np.zeros((4, 4)), [], []
-    for _ in range(n_sweeps):
-        mixture.sweep(adapt=False)
-        labels = labels_given(mixture, rng)
-        pairs += labels[:, None] == labels
-        largest.append(mixture.shares.max())
-        if mixture._n_after % 10 == 1:  # those that add to the memberships
-            kept.append(mixture.log_posterior())
-    exact, mean_largest = np.zeros((4, 4)), 0.0
-    for (_, labels), probability in law.items():
-        exact += probability * (np.array(labels)[:, None] == labels)
-        sizes = prior + np.bincount(labels, minlength=2)
-        mean_largest += probability * larger_share(*sizes)
-    error = 5 * math.sqrt(3 * 0.25 / n_sweeps)
-    assert np.abs(pairs / n_sweeps - exact).max() < error
-    assert np.mean(largest) == pytest.approx(mean_largest, abs=error / 2)
-    assert np.isfinite(kept).all()
-    memberships = mixture.mean_memberships
-    assert memberships.sum(axis=1) == pytest.approx(np.ones(4))
-
-
-def test_memberships_are_means_of_the_exact_ones(monkeypatch):
-    """At fixed clusters they are those of their shares, by enumeration."""
-    rng, alphas, shares = np.random.default_rng(3), [1.5, 4.0], [0.3, 0.7]
-    centers = [(1, 2, 3), (3, 2, 1)]
-    monkeypatch.setattr(MatchedMixture, "_move", lambda self, *arguments: None)
-    mixture = mixture_of(TINY, 3, centers, alphas, None, rng, shares=shares)
-    mixture.begin(np.array([0, 1, 0, 1], dtype=np.int32))
-    monkeypatch.setattr(labelled_mixture, "KEEP_EVERY", 2)
-    for _ in range(3):
-        mixture.sweep(adapt=False)
-    assert mixture._n_sums == 2
-    order = [int(np.flatnonzero((mixture.consensus == c).all(axis=1))[0]) for c in centers]
-    total = 0.0
-    for user, row in enumerate(TINY):
-        values = [naive.click_likelihood(row, *law) for law in zip(centers, alphas, strict=True)]
-        exact = naive.memberships(values, shares)
-        assert mixture.mean_memberships[user, order] == pytest.approx(exact, abs=1e-6)
-        total += math.log(np.dot(values, shares))
-    assert mixture.log_posterior() == pytest.approx(total, abs=1e-6)  # share_prior is 1
-    mixture.sweep(adapt=False)
-    assert math.isnan(mixture.log_posterior())  # it adds nothing to the memberships
+def test_memberships_and_log_posterior_are_those_of_the_draws():
+    prefs = preferences(SIX, 4)
+    posterior = quietly(prefs, "mcmc", 6.0, **SHORT | {"n_chains": 1, "n_draws": 600, "thin": 1})
+    values = np.zeros((1, 600, 2, len(SIX)))
+    for draw, cluster in itertools.product(range(600), range(2)):
+        center = posterior.consensus[0, draw, cluster]
+        values[0, draw, cluster] = pm.click_log_likelihood(prefs, center, 6.0)
+    values += np.log(posterior.shares)[..., None]
+    sums = np.logaddexp.reduce(values, axis=2)
+    kept = np.isfinite(posterior.log_posterior)  # the others add nothing to the memberships
+    assert kept.sum() > 20
+    assert posterior.log_posterior[kept] == pytest.approx(sums.sum(axis=-1)[kept], abs=1e-5)
+    means = np.exp(values - sums[:, :, None]).mean(axis=(0, 1)).T
+    assert posterior.memberships == pytest.approx(means, abs=0.1)
+    assert np.abs(posterior.memberships - means[:, ::-1]).max() > 0.2
 
 
 def test_an_empty_cluster_follows_its_prior():
     rng = np.random.default_rng(3)
     mixture = mixture_of(TINY, 3, [(1, 2, 3)] * 2, [2.0] * 2, (3.0, 0.5), rng)
-    mixture.begin(np.zeros(4, dtype=np.int32))
+    mixture.begin(np.zeros(5, dtype=np.int32))
     empty = mixture.clusters[1]
     assert mixture.has_users == [True, False]
     centers, alphas = [], []

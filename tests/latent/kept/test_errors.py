@@ -75,9 +75,9 @@ def ends_of_sweeps(alpha=ALPHA, prior=(1.0, 1.0), n_starts=3000):
     )
     for key in rng.choice(len(keys), n_starts, p=chances):
         consensus, latent = keys[key]
-        population._state.latent[:] = latent
+        population.state.latent[:] = latent
         right, wrong = errors_in(latent)
-        population._state.errors.values = np.array([cut_beta(1 + wrong, 1 + right, rng.random())])
+        population.state.errors.values = np.array([cut_beta(1 + wrong, 1 + right, rng.random())])
         center = np.array(consensus, np.int32)
         cluster = ExactCluster(population, center, alpha, Proposals("swap", 1, 2), None, rng)
         Mixture.of_one(cluster).sweep(adapt=False)

@@ -55,7 +55,7 @@ def ends_of_sweeps(name, alpha, n_moves=2, n_starts=3000):
     for consensus in choose(posterior_law(name), n_starts, rng):
         for place, row in enumerate(ROWS):
             law = latent_law(row, tuple(consensus.tolist()), name)
-            population._state.latent[place] = choose(law, 1, rng)[0]
+            population.state.latent[place] = choose(law, 1, rng)[0]
         center = consensus.astype(np.int32)
         proposals = Proposals("swap", 1, n_moves)
         cluster = ExactCluster(population, center, alpha, proposals, None, rng)
@@ -103,10 +103,10 @@ def sums_after_a_move(name, is_forgetful, n_starts=3000):
     for number, consensus in enumerate(choose(posterior_law(name), n_starts, rng)):
         for place, row in enumerate(ROWS):
             law = latent_law(row, tuple(consensus.tolist()), name)
-            population._state.latent[place] = choose(law, 1, rng)[0]
-        kept, center = population._state.latent.copy(), consensus.astype(np.int32)
+            population.state.latent[place] = choose(law, 1, rng)[0]
+        kept, center = population.state.latent.copy(), consensus.astype(np.int32)
         moved = population.move_together(KeptLaw(center, alpha_of(name), 5, number)).consensus
-        latent = kept if is_forgetful else population._state.latent
+        latent = kept if is_forgetful else population.state.latent
         sums.append((distances_of_all(latent, moved, name),))
     return [each for each in sums if each in law_of_distances(name)]
 

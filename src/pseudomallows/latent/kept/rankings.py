@@ -90,7 +90,7 @@ class KeptPopulation(LocalPopulation):
         self._set_rows(said.weights, None)
         self._rows = np.arange(len(self.row_weights))  # in the store
         self._errors = NoErrors(self.n_items) if errors is None else errors
-        self._state = self._first_state()
+        self.state = self._first_state()
 
     def _check_room(self, prefs: Preferences) -> None:
         """Refuse more users than have room, before any work."""
@@ -134,7 +134,7 @@ class KeptPopulation(LocalPopulation):
     def for_chain(self) -> "KeptPopulation":
         """Latent rankings of its own for each chain."""
         new = copy.copy(self)
-        new._state = self._first_state()
+        new.state = self._first_state()
         return new
 
     def select(self, weights: Counts, numbers: Counts) -> "KeptPopulation":
@@ -157,7 +157,7 @@ class KeptPopulation(LocalPopulation):
 
     def _begin(self, consensus: Ranking) -> None:
         """At first: what is not known in the order of the consensus."""
-        latent = self._state.latent
+        latent = self.state.latent
         new = np.flatnonzero(latent[self._rows, 0] == 0)
         if not len(new):
             return
@@ -174,7 +174,7 @@ class KeptPopulation(LocalPopulation):
         """Move the latent rankings of some rows."""
         places, known = self._rows[rows], self._known.rankings[rows]
         streams = Streams(law.seed, law.number, self.row_numbers[rows], self.row_weights[rows])
-        latent = self._state.latent[places]
+        latent = self.state.latent[places]
         if not len(self._said.starts):
             self.move_latent(streams, known, law, latent)
         else:
@@ -191,7 +191,7 @@ class KeptPopulation(LocalPopulation):
                 else:
                     self.move_latent(some, known[mine], law, moved)
                 latent[mine] = moved
-        self._state.latent[places] = latent
+        self.state.latent[places] = latent
 
     def move_latent(
         self, streams: Streams, rankings: Ranking, law: "KeptLaw", latent: Ranking
@@ -206,16 +206,16 @@ class KeptPopulation(LocalPopulation):
             prices = self.distance.prices(self.n_items)
         is_two_sided = self.distance.name in TWO_SIDED
         swaps = SwapLaw(kind, prices, law.alpha / self.n_items, is_two_sided)
-        return OrderLaw(swaps, self._state.errors.law())
+        return OrderLaw(swaps, self.state.errors.law())
 
     def move_together(self, law: "KeptLaw") -> Completed:
         """Move the consensus and the latent rankings together; the tally of the latter."""
         stream, consensus = np.empty(1, dtype=np.uint64), law.consensus.copy()
         start_stream(law.seed, law.number, CENTRE, stream)
-        latent, known, said = self._state.latent[self._rows], self._known.rankings, self._said
+        latent, known, said = self.state.latent[self._rows], self._known.rankings, self._said
         n_moves = self.n_items * (N_TOGETHER if len(said.starts) else 1)
         swap_together(stream, known, said, self._laws(law), n_moves, latent, consensus)
-        self._state.latent[self._rows] = latent
+        self.state.latent[self._rows] = latent
         tally = self.distance.tally(self.n_items)
         tally.add(latent, self.row_weights)
         return Completed(tally, consensus)
@@ -223,15 +223,15 @@ class KeptPopulation(LocalPopulation):
     def move_errors(self, rng: np.random.Generator) -> None:
         """Move how often users are wrong, given their latent rankings."""
         counts = np.zeros((self.n_items, 2), dtype=np.int64)
-        latent = self._state.latent[self._rows]
+        latent = self.state.latent[self._rows]
         is_begun = latent[:, 0] > 0
         count_errors(rows_of(self._said, is_begun), latent[is_begun], counts)
-        self._state.errors.move(counts, rng)
+        self.state.errors.move(counts, rng)
 
     @property
     def error_values(self) -> NDArray[np.float64]:
         """How often users are wrong."""
-        return self._state.errors.values
+        return self.state.errors.values
 
     def likelihood_places(self) -> list[tuple[Any, slice | None]]:
         """Nowhere: the latent rankings are full."""
@@ -248,7 +248,7 @@ class KeptPopulation(LocalPopulation):
     ) -> NDArray[np.float64]:
         """Log probability of the latent ranking of each row."""
         self._begin(consensus)
-        latent = self._state.latent[self._rows[rows]]
+        latent = self.state.latent[self._rows[rows]]
         return log_likelihoods_of_full(latent, consensus, alpha, self.distance)
 
     def row_of(self, user: int) -> tuple[Any, int, int | None]:
@@ -263,8 +263,8 @@ class KeptPopulation(LocalPopulation):
         """The latent rankings that the chain holds; of users who say nothing, a new one."""
         found = np.empty((len(numbers), self.n_items), dtype=np.int32)
         for place, number in enumerate(numbers.tolist()):
-            if number < len(self._state.latent):
-                found[place] = self._state.latent[number]
+            if number < len(self.state.latent):
+                found[place] = self.state.latent[number]
             else:
                 seed = np.random.SeedSequence((origin.seed, origin.number, number))
                 drawn = int(seed.generate_state(1, np.uint64)[0] >> 1)
