@@ -2,14 +2,13 @@
 
 import warnings
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 import pseudomallows as pm
-from pseudomallows.recommendations.item_weights import weights_from, weights_into
+from pseudomallows.posteriors.item_scores import ItemScores
 
 K = 3
 FITS = {
@@ -163,10 +162,9 @@ def test_bad_questions_are_refused(personal, given, message):
 def test_weights_may_be_sparse_and_have_factors(personal):
     rng, weights = np.random.default_rng(1), personal.item_weights
     left, right = rng.random((12, 2)), rng.random((2, 12))
-    model = SimpleNamespace(item_weights=csr_array(weights), left=left, right=right)
+    scores = ItemScores(csr_array(weights), left, right)
     whole = weights + left @ right
     np.fill_diagonal(whole, 0.0)
-    assert weights_from(model, np.array([3, 7])) == pytest.approx(whole[[3, 7]])
-    assert weights_into(model, 5) == pytest.approx(whole[:, 5])
-    plain = SimpleNamespace(item_weights=csr_array(weights))
-    assert weights_into(plain, 5) == pytest.approx(weights[:, 5])
+    assert scores.row(3) == pytest.approx(whole[3])
+    assert scores.column(5) == pytest.approx(whole[:, 5])
+    assert ItemScores(csr_array(weights)).column(5) == pytest.approx(weights[:, 5])

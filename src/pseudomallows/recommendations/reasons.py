@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ..engines.executors import Threads
 from ..posteriors.personal import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
-from .item_weights import weights_from
 from .latent import LatentRanks
 from .recommenders.chances import Floats, Users
 from .recommenders.registry import recommender_of
@@ -61,7 +60,7 @@ def _personal_reasons(fit: PersonalFit, users: Users, items: NDArray[np.int64]) 
     if not len(clicked):
         return Reasons("score", [POPULARITY], ["popularity"], scores, {})
     kinds, names = [CLICK] * len(clicked), fit.items[clicked].tolist()
-    parts = [weights_from(fit, clicked)[:, items]]
+    parts = [np.stack([fit.item_scores.row(click)[items] for click in clicked.tolist()])]
     if fit.recency is not None and fit.recency.is_known(users.clicks):
         parts[0] = parts[0] * fit.recency.weights_of(users.clicks)[:, None]
     if fit.bias.size:

@@ -12,7 +12,6 @@ from ..posteriors.posterior import Posterior
 from ..preferences import rows_of_names
 from ..preferences.frames import make_frame
 from ..rankings import check_count
-from .item_weights import weights_from, weights_into
 from .reasons import ONE
 from .recommenders.chances import Floats, Users
 from .recommenders.registry import recommender_of
@@ -168,7 +167,7 @@ def _check_clusters(posterior: Posterior, what: str) -> Posterior:
 
 def _by_weights(fit: PersonalFit, code: int) -> Floats:
     """What a click on either adds to the score of the other."""
-    return (weights_from(fit, np.array([code]))[0] + weights_into(fit, code)) / 2
+    return (fit.item_scores.row(code) + fit.item_scores.column(code)) / 2
 
 
 def _by_scores(fit: PersonalFit, code: int) -> Floats:
