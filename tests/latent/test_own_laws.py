@@ -10,7 +10,8 @@ from scipy.stats import chisquare
 import naive
 from helpers import interpreted
 from pseudomallows.kernels.click_rows import ClickRows
-from pseudomallows.kernels.footrule.personal import GridChances, OwnLaws, look_up_personal
+from pseudomallows.kernels.footrule.personal import GridChances
+from pseudomallows.kernels.items.top_places import fill_unclicked, look_up_places
 from pseudomallows.kernels.kendall import personal as kernels
 from pseudomallows.latent import own_laws
 from pseudomallows.latent.kendall_clicks import far_places, log_binomials
@@ -66,10 +67,13 @@ def chances_of(law, window):
     far = np.stack([pair[1] for pair in made])
     assert near.shape == (N_ITEMS, len(ALPHAS), n_near)
     tables = GridChances(np.arange(-1, N_ITEMS), near, places, far)
-    found = np.zeros((len(ROWS), N_ITEMS))
-    own = OwnLaws(RANKINGS, np.full((len(ROWS), 3), 1 / 3))
-    look_up_personal(click_rows(ROWS), own, tables, found)
-    return found
+    by_place, items = np.empty((len(ROWS), N_ITEMS)), np.empty((len(ROWS), N_ITEMS), np.int64)
+    fill_unclicked(click_rows(ROWS), RANKINGS, items)
+    shares = np.full((len(ROWS), 3), 1 / 3)
+    look_up_places((items >= 0).sum(axis=1), shares, tables, by_place)
+    found = np.zeros((len(ROWS), N_ITEMS + 1))
+    np.put_along_axis(found, items, by_place, axis=1)
+    return found[:, :-1]
 
 
 def test_the_law_of_the_footrule_or_of_another_alpha_would_be_found_out():
@@ -92,10 +96,9 @@ def test_places_further_down_are_read_between_others(monkeypatch):
     n_near, places = law.places(window)
     assert n_near == 4
     lines = np.zeros(n_items + 1, dtype=np.int64)
-    found, ranking = np.zeros((1, n_items)), np.arange(1, n_items + 1, dtype=np.int32)[None]
+    found = np.empty((1, n_items))
     tables = GridChances(lines, near[None], places, far[None])
-    own = OwnLaws(ranking, np.ones((1, 1)))
-    look_up_personal(click_rows([[]]), own, tables, found)
+    look_up_places(np.array([n_items]), np.ones((1, 1)), tables, found)
     assert found[0] == pytest.approx(whole, rel=1e-6)
     assert found[0].sum() == pytest.approx(1)
     assert whole[30] < 0.01 * whole[4]  # so they are small, and right all the same

@@ -229,14 +229,6 @@ class PersonalModel:
         weigh_alphas(values, self.alpha_shares)
         return values
 
-    def log_likelihoods(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
-        """``values[row, g]``: exact log probability of a user's clicks at each alpha."""
-        return self.law.log_likelihoods(slice_clicks(seen, rows), rankings)
-
-    def alpha_shares_of(self, seen: Clicks, rows: slice, rankings: NDArray[np.int32]) -> Floats:
-        """``shares[row, g]``: each user's own posterior over the alphas."""
-        return self.shares_by(slice_clicks(seen, rows), rankings)
-
     def correction_for(self, window: int) -> Correction | None:
         """The correction, if it holds for this window."""
         found = self.correction
@@ -306,11 +298,6 @@ class PersonalFit(PersonalModel):
     def clicks(self) -> Clicks | None:
         """The clicks behind the fit."""
         return self.data if isinstance(self.data, Clicks) else None
-
-    @property
-    def personal(self) -> PersonalFit:
-        """Itself: version 0.1 kept `item_weights` and the others under this name."""
-        return self
 
     def model(self) -> PersonalModel:
         """The model alone, without users and data."""

@@ -15,6 +15,7 @@ from pseudomallows.inference.personal.blend import Blend
 from pseudomallows.inference.personal.parts import Factors, Popularity, Regression
 from pseudomallows.inference.personal.products import AllProducts, NearProducts
 from pseudomallows.inference.reproduce import call_of
+from pseudomallows.kernels.click_rows import slice_clicks
 from pseudomallows.latent.own_laws import FootruleLaw
 from pseudomallows.posteriors.check_saved import WrongFileError
 from pseudomallows.posteriors.personal import clicks_matrix
@@ -115,7 +116,9 @@ def test_the_top_is_that_of_the_whole_order(fit, has_factors):
         mine = log().clicks_of(row)
         own = clicks.codes[clicks.starts[row] : clicks.starts[row + 1]]
         assert ranks[row, own].tolist() == rankings[row, mine].tolist()
-    assert one.shares_by(clicks, ranks) == pytest.approx(one.alpha_shares_of(log(), some, rankings))
+    assert one.shares_by(clicks, ranks) == pytest.approx(
+        one.shares_by(slice_clicks(log(), some), rankings)
+    )
     few = pm.recommend(one, 10, users=range(12))
     whole = pm.recommend(one, N_ITEMS, users=range(12), window=10)
     assert few.probabilities == pytest.approx(whole.probabilities[:, :10])

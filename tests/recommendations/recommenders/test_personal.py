@@ -24,6 +24,7 @@ from pseudomallows.inference.personal.item_scores import products_of
 from pseudomallows.inference.personal.later import seen_table
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
+from pseudomallows.kernels.items.top_places import look_up_places
 from pseudomallows.posteriors.corrections import Correction
 from pseudomallows.posteriors.personal import PersonalModel
 from pseudomallows.preferences.splits import hide_clicks
@@ -98,32 +99,29 @@ def test_likelihoods_on_the_grid_equal_enumeration():
     rows = [[2], [0, 3], [1, 2, 4]]
     personal, seen = example(), clicks_of(*rows)
     rankings = personal.rankings_of(personal.scores_of(seen, slice(0, 3)))
-    found = personal.log_likelihoods(seen, slice(0, 3), rankings)
+    clicks = ClickRows(seen.starts, seen.codes)
+    found = personal.law.log_likelihoods(clicks, rankings)
     for row, clicked in enumerate(rows):
         for g, alpha in enumerate(ALPHAS):
             exact = naive.click_likelihood(clicked, tuple(rankings[row].tolist()), alpha)
             assert found[row, g] == pytest.approx(math.log(exact))
-    shares = personal.alpha_shares_of(seen, slice(0, 3), rankings)
+    shares = personal.shares_by(clicks, rankings)
     for row in range(3):
         exact = naive.memberships(np.exp(found[row]), personal.alpha_shares)
         assert shares[row] == pytest.approx(exact)
     plain = np.empty_like(found)
-    clicks = ClickRows(seen.starts, seen.codes)
     interpreted(kernels.personal_log_likelihoods)(clicks, rankings, personal.law.walks, plain)
     assert (plain == found).all()
 
 
 @pytest.mark.kernel
 def test_look_ups_take_the_place_among_the_unclicked():
-    rankings = np.array([[3, 1, 4, 2, 5]], dtype=np.int32)
     lines, chances = np.array([-1, -1, -1, 1, -1, 0]), np.random.default_rng(1).random((2, 2, 5))
     tables, shares = kernels.GridChances(lines, chances, *NO_FAR), np.array([[0.25, 0.75]])
-    clicks = ClickRows(np.array([0, 2]), np.array([0, 3], dtype=np.int32))
-    found, own_laws = np.zeros((1, 5)), kernels.OwnLaws(rankings, shares)
-    kernels.look_up_personal(clicks, own_laws, tables, found)
-    for place, item in enumerate([1, 2, 4]):
-        assert found[0, item] == pytest.approx(shares[0] @ chances[1, :, place])
-    assert (found[0, [0, 3]] == 0).all()
+    found = np.ones((1, 5))
+    look_up_places(np.array([3]), shares, tables, found)
+    assert found[0, :3] == pytest.approx(shares[0] @ chances[1, :, :3])
+    assert (found[0, 3:] == 0).all()
 
 
 def test_ties_are_broken_by_a_given_order():
@@ -184,13 +182,18 @@ def test_the_kernel_corrects_as_the_definition_does(window):
             mine = odds[row, unseen[row]]
             shift = brentq(lambda x, mine=mine: expit(mine + x).sum() - window, -50, 50, xtol=1e-13)
             expected[row, unseen[row]] = expit(mine + shift)
-    found, given = chances.copy(), kernels.Features(rankings, scores, few)
+    order = np.argsort(np.where(unseen, rankings, 99), axis=1)  # the unseen first
+    chances_by, scores_by, expected = (
+        np.take_along_axis(table, order, axis=1) for table in (chances, scores, expected)
+    )
     arrays = kernels.CorrectionArrays(coefficients, marks, *maps)
-    kernels.correct_chances(ClickRows(seen.starts, seen.codes), given, arrays, window, 0, found)
-    assert found == pytest.approx(expected, abs=1e-8)
-    plain = chances.copy()
-    rows = (ClickRows(seen.starts, seen.codes), given, arrays, window, 0, plain)
-    interpreted(kernels.correct_chances)(*rows)
+    given = (scores_by, few, unseen.sum(axis=1), arrays, window, 0)
+    found, plain = chances_by.copy(), chances_by.copy()
+    kernels.correct_chances(*given, found)
+    is_unseen = np.arange(5) < given[2][:, None]
+    assert found[is_unseen] == pytest.approx(expected[is_unseen], abs=1e-8)
+    assert (found[~is_unseen] == chances_by[~is_unseen]).all()
+    interpreted(kernels.correct_chances)(*given, plain)
     assert plain == pytest.approx(found, abs=1e-13)
     cases = np.empty((5, kernels.N_FEATURES))
     one = (chances[0], scores[0], np.full(5, few[0]), places[0], window, marks)

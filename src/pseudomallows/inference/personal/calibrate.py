@@ -12,7 +12,7 @@ from ...kernels.items.top_places import choose_cases, find_places
 from ...posteriors.corrections import N_LEARNT, Correction, marks_of
 from ...posteriors.personal import PersonalModel
 from ...preferences import Clicks, rows_of_users
-from ...recommendations.recommenders.personal import PersonalChances, Top
+from ...recommendations.recommenders.personal import OwnOrder, PersonalChances
 from .later import (
     MAX_HELD_OUT,
     MIN_USERS,
@@ -115,8 +115,10 @@ class Corrector:
             order = personal.order(seen, slice(0, seen.n_users), n_places, some.users)
             for window in later.windows:
                 mine = np.flatnonzero(np.isin(chosen[rows], able[window]))
-                law = personal.look_up(tables[window], order.take(mine))
-                parts.append(self._cases_of(law, seen.take(mine), some.take(mine), window, marks))
+                own = order.take(mine)
+                chances = personal.look_up(tables[window], own)
+                whose = (seen.take(mine), some.take(mine))
+                parts.append(self._cases_of(own, chances, *whose, window, marks))
         return parts
 
     def _who_tells(self, later: Later, window: int) -> NDArray[np.int64]:
@@ -126,12 +128,20 @@ class Corrector:
             able = np.sort(self._rng.choice(able, MAX_OF_WINDOW, replace=False))
         return able
 
-    def _cases_of(self, law: Top, seen: Clicks, later: Later, window: int, marks: Floats) -> Cases:
+    def _cases_of(
+        self,
+        order: OwnOrder,
+        chances: Floats,
+        seen: Clicks,
+        later: Later,
+        window: int,
+        marks: Floats,
+    ) -> Cases:
         """The cases of some users: what the law said of places in their orders."""
-        targets = came_true_at(later, law.items, window, seen.n_items)
-        n_unseen = (law.items >= 0).sum(axis=1)
+        targets = came_true_at(later, order.items, window, seen.n_items)
+        n_unseen = (order.items >= 0).sum(axis=1)
         user, place, stands_for = thin_places(targets, n_unseen, window)
-        numbers = (law.chances[user, place], law.scores[user, place], law.few[user])
+        numbers = (chances[user, place], order.scores[user, place], order.few[user])
         of_users = seen.weights * later.weights(window)
         features = np.empty((len(place), N_FEATURES))
         fill_cases(*numbers, place, window, marks, features)

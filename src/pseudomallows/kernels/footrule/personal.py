@@ -19,14 +19,6 @@ LAST_WINDOW = 100  # from which on longer windows are alike
 N_FEATURES = 20  # of a correction
 
 
-class OwnLaws(NamedTuple):
-    """The law of each user: `rankings[row, item]` is the user's own consensus, `shares[row, g]` the
-    share of each alpha of a grid."""
-
-    rankings: NDArray[np.int32]
-    shares: NDArray[np.float64]
-
-
 class GridChances(NamedTuple):
     """With `line = lines[size]`, `chances[line, g, place]` is the chance, at alpha g of a grid, of
     the item at `place` among `size` unclicked ones to be among the next; -1 is no line. Beyond the
@@ -36,15 +28,6 @@ class GridChances(NamedTuple):
     chances: NDArray[np.float64]
     places: NDArray[np.int64]
     far: NDArray[np.float64]
-
-
-class Features(NamedTuple):
-    """What a correction sees besides the chances: the users' own consensuses `rankings[row, item]`,
-    `scores[row, item]`, and `few[row]`, 1 / (1 + clicks)."""
-
-    rankings: NDArray[np.int32]
-    scores: NDArray[np.float64]
-    few: NDArray[np.float64]
 
 
 class CorrectionArrays(NamedTuple):
@@ -90,40 +73,6 @@ def add_far_chances(places, far, size, share, mixed):
         slope = (far[number + 1] - far[number]) / (high - low)
         for place in range(low + 1, min(high + 1, size)):
             mixed[place] += share * np.exp(far[number] + slope * (place - low))
-
-
-@njit(cache=True, nogil=True)
-def look_up_personal(clicks, own_laws, tables, probabilities):
-    """Fill `probabilities[row, item]`: chance of an unclicked item to be among the next ranks.
-
-    `tables` are `GridChances`. Clicked items are left alone.
-    """
-    rankings, shares = own_laws
-    lines, chances, places, far = tables
-    n_items, n_near = rankings.shape[1], chances.shape[2]
-    clicked, ordering = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.int64)
-    mixed = np.empty(n_items)
-    for row in range(len(rankings)):
-        mine = clicks_of(clicks, row)
-        size = n_items - len(mine)
-        clicked[mine] = True
-        mixed[:size] = 0.0
-        for g in range(shares.shape[1]):
-            if shares[row, g] > 0.0 and size > 0:
-                table = chances[lines[size], g]
-                for place in range(min(size, n_near)):
-                    mixed[place] += shares[row, g] * table[place]
-                if size > n_near:
-                    add_far_chances(places, far[lines[size], g], size, shares[row, g], mixed)
-        for item in range(n_items):
-            ordering[rankings[row, item] - 1] = item
-        place = 0
-        for rank in range(n_items):
-            item = ordering[rank]
-            if not clicked[item]:
-                probabilities[row, item] = mixed[place]
-                place += 1
-        clicked[mine] = False
 
 
 @njit(cache=True, nogil=True)
@@ -230,37 +179,22 @@ def spread_rest(total, n_learnt, odds):
 
 
 @njit(cache=True, nogil=True)
-def correct_chances(clicks, features, correction, window, n_learnt, chances):
-    """Replace `chances[row, item]` of what is not clicked by what is observed: the log odds
-    by their features and the map, made to sum to the `window`. What is clicked gets 0. The
-    correction was learnt from the first `n_learnt` places, 0 for all of them; see `spread_rest`."""
-    rankings, scores, few = features
-    n_items = scores.shape[1]
-    clicked, ordering = np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.int64)
-    odds, unseen = np.empty(n_items), np.empty(n_items, dtype=np.int64)
-    own_features = np.empty(N_FEATURES)
+def correct_chances(scores, few, sizes, correction, window, n_learnt, chances):
+    """Replace `chances[row, place]` of the first unseen items of users, who have `sizes[row]` of
+    them, by what is observed: the log odds by their features and the map, made to sum to the
+    `window`. `few[row]` is 1 / (1 + clicks). The correction was learnt from the first `n_learnt`
+    places, 0 for all of them; see `spread_rest`."""
+    features = np.empty(N_FEATURES)
     for row in range(len(scores)):
-        own = clicks_of(clicks, row)
-        clicked[own] = True
-        for item in range(n_items):
-            ordering[rankings[row, item] - 1] = item
-        place = 0
-        for item in ordering:
-            if clicked[item]:
-                chances[row, item] = 0.0
-                continue
-            chance, score = chances[row, item], scores[row, item]
-            fill_features(chance, score, few[row], place, window, correction.marks, own_features)
+        odds = chances[row, : min(sizes[row], chances.shape[1])]
+        for place in range(len(odds)):
+            score = scores[row, place]
+            fill_features(odds[place], score, few[row], place, window, correction.marks, features)
             scale = correction.coefficients[N_FEATURES]
             for number in range(N_FEATURES):
-                scale += correction.coefficients[number] * own_features[number]
+                scale += correction.coefficients[number] * features[number]
             odds[place] = smooth_map(scale, correction.knots, correction.values, correction.slopes)
-            unseen[place] = item
-            place += 1
         if n_learnt > 0:
-            spread_rest(window, n_learnt, odds[:place])
+            spread_rest(window, n_learnt, odds)
         else:
-            add_up_to(window, odds[:place])
-        for number in range(place):
-            chances[row, unseen[number]] = odds[number]
-        clicked[own] = False
+            add_up_to(window, odds)

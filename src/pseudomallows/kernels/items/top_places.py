@@ -45,7 +45,7 @@ def find_places(clicks, items, n_items, places):
 @njit(cache=True, nogil=True)
 def look_up_places(sizes, shares, tables, chances):
     """Fill `chances[row, place]`: of the first unclicked items of a user who has `sizes[row]` of
-    them, to be among the next ranks. See `look_up_personal`, which does so for all items."""
+    them, to be among the next ranks. `tables` are `GridChances`."""
     for row in range(len(sizes)):
         n_places = min(sizes[row], chances.shape[1])
         chances[row] = 0.0

@@ -10,15 +10,8 @@ from numpy.typing import NDArray
 
 from ..._warn import warn
 from ...engines.executors import Executor
-from ...kernels.click_rows import ClickRows, slice_clicks
-from ...kernels.footrule.personal import (
-    CorrectionArrays,
-    Features,
-    GridChances,
-    OwnLaws,
-    correct_chances,
-    look_up_personal,
-)
+from ...kernels.click_rows import slice_clicks
+from ...kernels.footrule.personal import CorrectionArrays, GridChances, correct_chances
 from ...kernels.items.scores import fill_tops
 from ...kernels.items.top_places import fill_from_places, fill_unclicked, look_up_places
 from ...posteriors.corrections import N_LEARNT
@@ -32,39 +25,21 @@ N_TOP = 64  # places of each user that are looked at with very many items, or 4 
 Floats = NDArray[np.float64]
 
 
-class OwnLaw(NamedTuple):
-    """What the law of each user says, and what a correction sees besides: the users' own
-    consensuses, the scores behind them, and ``few[row]``, 1 / (1 + clicks)."""
-
-    chances: Floats
-    rankings: NDArray[np.int32]
-    scores: Floats
-    few: Floats
-
-
 class OwnOrder(NamedTuple):
     """The first places of each user's own order: `items[row, place]`, -1 where there are no more,
-    and their scores; how many unseen items there are, and the user's shares of the alphas."""
+    and their scores; how many unseen items there are, the user's shares of the alphas, and
+    1 / (1 + clicks)."""
 
     items: NDArray[np.int64]
     scores: Floats
     sizes: NDArray[np.int64]
     shares: Floats
+    few: Floats
 
     def take(self, rows: NDArray[np.int64]) -> OwnOrder:
         """Some of the users."""
-        items, scores, sizes, shares = self
-        return OwnOrder(items[rows], scores[rows], sizes[rows], shares[rows])
-
-
-class Top(NamedTuple):
-    """The first places of each user's own order: `items[row, place]`, -1 where there are no more,
-    their chances by rank and alpha, their scores, and 1 / (1 + clicks) of the user."""
-
-    items: NDArray[np.int64]
-    chances: Floats
-    scores: Floats
-    few: Floats
+        items, scores, sizes, shares, few = self
+        return OwnOrder(items[rows], scores[rows], sizes[rows], shares[rows], few[rows])
 
 
 def n_top(window: int) -> int:
@@ -85,21 +60,6 @@ class PersonalChances:
             return self.tables.of(window, (self.model.n_items - len(seen.codes),))
         return self.tables.of(window, np.unique(self.model.n_items - seen.n_clicks).tolist())
 
-    def uncorrected(
-        self, tables: GridChances, seen: Clicks, rows: slice, users: NDArray[np.int64] | None
-    ) -> OwnLaw:
-        """Probabilities by rank and alpha alone, before any correction, and what it needs.
-
-        `tables` come from `prepare`; `users` are the rows of given scores that belong to `seen`.
-        """
-        model = self.model
-        scores = model.scores_for(seen, rows, users)
-        rankings = model.rankings_of(scores)
-        own_laws = OwnLaws(rankings, model.alpha_shares_of(seen, rows, rankings))
-        chances, clicks = np.zeros(scores.shape), slice_clicks(seen, rows)
-        look_up_personal(clicks, own_laws, tables, chances)
-        return OwnLaw(chances, rankings, scores, 1 / (1 + np.diff(clicks.starts)))
-
     def probabilities(
         self,
         tables: GridChances,
@@ -108,11 +68,15 @@ class PersonalChances:
         window: int,
         users: NDArray[np.int64] | None = None,
     ) -> Floats:
-        """``chances[row, item]`` that an unclicked item is among the next `window`; see
-        `uncorrected`."""
-        law, clicks = self.uncorrected(tables, seen, rows, users), slice_clicks(seen, rows)
-        found = self._corrected(clicks, law, window)
-        is_new = np.diff(clicks.starts) == 0
+        """``chances[row, item]`` that an unclicked item is among the next `window`.
+
+        `tables` come from `prepare`; `users` are the rows of given scores that belong to `seen`.
+        """
+        order = self.order(seen, rows, self.model.n_items, users)
+        found = np.zeros((len(order.items), self.model.n_items + 1))  # the last is of no item
+        np.put_along_axis(found, order.items, self._corrected(tables, order, window), axis=1)
+        found = found[:, :-1]
+        is_new = order.sizes == self.model.n_items
         if is_new.any() and not self.model.is_given:
             found[is_new] = self.model.first_probabilities(window)
         return found
@@ -124,7 +88,7 @@ class PersonalChances:
         model, clicks = self.model, slice_clicks(seen, rows)
         items = np.empty((len(clicks.starts) - 1, n_places), dtype=np.int64)
         scores: NDArray[Any]
-        if model.is_sparse:
+        if model.is_sparse and n_places < model.n_items:
             scores = model.single_scores_of(seen, rows)
             fill_tops(clicks, scores, model.tie_ranks, items)
             shares = model.shares_by(*model.click_ranks_of(clicks, scores))
@@ -133,16 +97,15 @@ class PersonalChances:
             rankings = model.rankings_of(scores)
             fill_unclicked(clicks, rankings, items)
             shares = model.shares_by(clicks, rankings)
-        of_items = np.take_along_axis(scores, np.maximum(items, 0), axis=1)
-        sizes = model.n_items - np.diff(clicks.starts)
-        return OwnOrder(items, of_items.astype(np.float64), sizes, shares)
+        of_items = np.take_along_axis(scores, np.maximum(items, 0), axis=1).astype(np.float64)
+        n_clicks = np.diff(clicks.starts)
+        return OwnOrder(items, of_items, model.n_items - n_clicks, shares, 1 / (1 + n_clicks))
 
-    def look_up(self, tables: GridChances, order: OwnOrder) -> Top:
-        """The chances of these places; `tables` come from `prepare`."""
+    def look_up(self, tables: GridChances, order: OwnOrder) -> Floats:
+        """``chances[row, place]`` by rank and alpha alone; `tables` come from `prepare`."""
         chances = np.empty(order.items.shape)
         look_up_places(order.sizes, order.shares, tables, chances)
-        few = 1 / (1 + self.model.n_items - order.sizes)
-        return Top(order.items, chances, order.scores, few)
+        return chances
 
     def fill_top(
         self,
@@ -154,30 +117,21 @@ class PersonalChances:
     ) -> None:
         """Fill items and probabilities of the best, from the first places."""
         n_places = min(max(n_top(window), best[0].shape[1]), self.model.n_items)
-        top = self.look_up(tables, self.order(seen, rows, n_places))
-        nothing = ClickRows(np.zeros(len(top.items) + 1, np.int64), np.empty(0, np.int32))
-        places = np.arange(1, top.items.shape[1] + 1, dtype=np.int32)  # in their order already
-        law = OwnLaw(top.chances, np.tile(places, (len(top.items), 1)), *top[2:])
-        found = self._corrected(nothing, law, window)
-        is_new = np.diff(seen.starts[rows.start : rows.stop + 1]) == 0
+        order = self.order(seen, rows, n_places)
+        found = self._corrected(tables, order, window)
+        is_new = order.sizes == self.model.n_items
         if is_new.any():
-            found[is_new] = self.model.first_probabilities(window)[top.items[is_new]]
-        fill_from_places(top.items, found, *best)
+            found[is_new] = self.model.first_probabilities(window)[order.items[is_new]]
+        fill_from_places(order.items, found, *best)
 
-    def _corrected(
-        self,
-        clicks: ClickRows,
-        law: OwnLaw,
-        window: int,
-    ) -> Floats:
-        """What is observed: from chances, scores and what is known about the users."""
-        correction = self.model.correction_for(window)
-        if correction is None:
-            return law.chances
-        features = Features(law.rankings, law.scores, law.few)
-        n_learnt = N_LEARNT if self.model.is_sparse else 0
-        correct_chances(clicks, features, self._arrays, window, n_learnt, law.chances)
-        return law.chances
+    def _corrected(self, tables: GridChances, order: OwnOrder, window: int) -> Floats:
+        """``chances[row, place]`` of what is observed."""
+        chances = self.look_up(tables, order)
+        if self.model.correction_for(window) is not None:
+            n_learnt = N_LEARNT if self.model.is_sparse else 0
+            users = (order.scores, order.few, order.sizes)
+            correct_chances(*users, self._arrays, window, n_learnt, chances)
+        return chances
 
     @cached_property
     def _arrays(self) -> CorrectionArrays:
@@ -249,7 +203,7 @@ class PersonalRecommender(Recommender):
                 f"{self.n_items:,} items are too many for one: ask recommend for the best items"
             )
         consensus = personal.rankings_of(personal.scores_for(clicks, one, users.rows))
-        alpha_weights = personal.alpha_shares_of(clicks, one, consensus)[0]
+        alpha_weights = personal.shares_by(slice_clicks(clicks, one), consensus)[0]
         return personal.law.count_ranks(clicks.codes, consensus[0], alpha_weights, n_draws, rng)
 
     # Tables
