@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..engines.executors import Threads, blocks
 from ..engines.memory import DENSE_ITEMS
-from ..inference.personal.item_scores import products_of
+from ..inference.personal.products import AllProducts
 from ..posteriors.personal import clicks_matrix
 from ..preferences import Clicks
 from ..preferences.splits import hide_random
@@ -44,7 +44,7 @@ def ease(seen: Clicks, shown: Clicks, k: int, rng: np.random.Generator) -> NDArr
     if shown.n_items > MOST_ITEMS:
         return None
     ridge = _choose_ridge(shown, k, rng)
-    weights = ease_weights(products_of(shown, Threads(1)), ridge)
+    weights = ease_weights(AllProducts(shown, Threads(1)).of(0.0), ridge)
     return _best(seen, weights, k)
 
 
@@ -68,7 +68,7 @@ def _choose_ridge(shown: Clicks, k: int, rng: np.random.Generator) -> float:
         if len(judged) > MOST_USERS:
             judged = np.sort(rng.choice(judged, MOST_USERS, replace=False))
         seen, wanted = inner.take(judged), hidden.take(judged).codes[:, None]
-        products = products_of(inner, Threads(1))
+        products = AllProducts(inner, Threads(1)).of(0.0)
         for place, ridge in enumerate(RIDGES):
             weights = ease_weights(products, ridge)
             hits[place] += (_best(seen, weights, k) == wanted).sum()

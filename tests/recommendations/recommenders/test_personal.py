@@ -20,8 +20,8 @@ from naive_corrections import features_of, odds_of
 from pseudomallows.engines.executors import Threads
 from pseudomallows.evaluation.baselines import ease_weights
 from pseudomallows.evaluation.evaluate import calibrate
-from pseudomallows.inference.personal.item_scores import products_of
 from pseudomallows.inference.personal.later import seen_table
+from pseudomallows.inference.personal.products import AllProducts
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels
 from pseudomallows.kernels.items.top_places import look_up_places
@@ -149,7 +149,7 @@ def test_weights_of_any_sign_solve_theirs():
 def test_products_count_people_who_clicked_both():
     prefs = pm.Preferences.from_clicks([[1, 1, 0], [1, 0, 1], [1, 1, 1]], weights=[2, 1, 3])
     expected = [[6, 5, 4], [5, 5, 3], [4, 3, 4]]
-    assert products_of(prefs, Threads(1)).tolist() == expected
+    assert AllProducts(prefs, Threads(1)).of(0.0).tolist() == expected
 
 
 # corrections

@@ -22,7 +22,6 @@ from ...preferences.splits import Split, hide_clicks
 from .blend import Blend, Say, choose_blend, n_of_spread, sample_of, silent, why_not
 from .calibrate import MAX_CELLS, MAX_USERS, Corrector
 from .click_shards import RemoteClicks
-from .item_scores import products_of, ridge_weights
 from .later import first_clicks, most_users, seen_table, sum_first_clicks
 from .next_clicks import choose_recency
 from .parts import Part, Regression
@@ -189,14 +188,12 @@ class Learner:
             learnt = self._blend.learn(self._products_of(clicks), self._sample, self._kept)
             return self._model(clicks, **_fields_of(learnt))
         assert self._ridge is not None
+        part = Regression(0, self._ridge)
+        self._begin_with_all(clicks, (part,))
+        learnt = self._products_of(clicks).learn(part, self._kept.get(part))
         if self._is_large:
-            part = Regression(0, self._ridge)
-            self._begin_with_all(clicks, (part,))
-            learnt = self._products_of(clicks).learn(part, self._kept.get(part))
             return self._model(clicks, **_fields_of(learnt))
-        products = products_of(clicks, self._executor)
-        weights = ridge_weights(products, self._ridge, self._executor)
-        return self._model(clicks, item_weights=weights)
+        return self._model(clicks, item_weights=learnt.dense())
 
     def _begin_with_all(self, clicks: Clicks, parts: Sequence[Part]) -> None:
         """With very many items, those without hidden clicks keep their weights by all clicks."""
@@ -235,7 +232,7 @@ class Learner:
         for _ in range(N_SPLITS):
             shown, hidden = hide_clicks(prefs, hide, self._rng)
             judged = np.flatnonzero(hidden.any(axis=1))
-            products = products_of(shown, self._executor)
+            products = make_products(shown, self._executor)
             blank = self._model(shown)
             judge = functools.partial(
                 self._judge_ridge, blank, products, shown.take(judged), hidden[judged]
@@ -249,12 +246,12 @@ class Learner:
     def _judge_ridge(
         self,
         blank: PersonalModel,
-        products: Floats,
+        products: Products,
         seen: Clicks,
         hidden: NDArray[np.bool_],
         ridge: float,
     ) -> NDArray[np.int64]:
-        weights = ridge_weights(products, ridge)
+        weights = products.learn(Regression(0, ridge)).dense()
         return _count_hits(replace(blank, item_weights=weights), seen, hidden)
 
 
