@@ -26,7 +26,7 @@ from pseudomallows.inference.personal.blend import (
     stand_for,
     start_of,
 )
-from pseudomallows.inference.personal.later import seen_table
+from pseudomallows.inference.personal.next_clicks import seen_table
 from pseudomallows.inference.personal.parts import Factors, Popularity, Regression, pool_for
 from pseudomallows.inference.personal.products import AllProducts
 from pseudomallows.inference.reproduce import call_of

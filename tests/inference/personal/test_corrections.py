@@ -21,7 +21,7 @@ from pseudomallows.inference.personal.calibrate import (
     rising_slopes,
     thin_places,
 )
-from pseudomallows.inference.personal.later import Later, windows_for
+from pseudomallows.inference.personal.next_clicks import Later, windows_for
 from pseudomallows.kernels.footrule.personal import N_FEATURES
 from pseudomallows.posteriors.corrections import Correction, marks_of
 

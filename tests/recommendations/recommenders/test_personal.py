@@ -20,7 +20,7 @@ from naive_corrections import features_of, odds_of
 from pseudomallows.engines.executors import Threads
 from pseudomallows.evaluation.baselines import ease_weights
 from pseudomallows.evaluation.evaluate import calibrate
-from pseudomallows.inference.personal.later import seen_table
+from pseudomallows.inference.personal.next_clicks import seen_table
 from pseudomallows.inference.personal.products import AllProducts
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import personal as kernels

@@ -21,7 +21,7 @@ from ...posteriors.item_scores import ItemScores
 from ...posteriors.personal import MAX_ITEMS
 from ...preferences import Clicks
 from ...preferences.splits import take_random
-from .later import clicks_of_rows
+from .next_clicks import clicks_of_rows
 from .parts import Part, Popularity, Regression, part_named, pool_for
 from .products import AllProducts, Products
 

@@ -13,7 +13,8 @@ from ...posteriors.corrections import N_LEARNT, Correction, marks_of
 from ...posteriors.personal import PersonalModel
 from ...preferences import Clicks, rows_of_users
 from ...recommendations.recommenders.personal import OwnOrder, PersonalChances
-from .later import (
+from .blend import n_of_spread
+from .next_clicks import (
     MAX_HELD_OUT,
     MIN_USERS,
     Later,
@@ -23,10 +24,7 @@ from .later import (
     windows_for,
 )
 
-MAX_USERS = 5000  # behind the distribution of alpha, half as many
 MAX_OF_WINDOW = 2500  # users who are looked at for each window
-MAX_CELLS = 4_000_000  # of a table of scores
-MARK_CELLS = 250_000  # scores behind the marks of a correction
 N_KNOTS, MIN_HITS = 20, 100  # knots of a map, at most; hits for each, at least
 PULL = 5.0  # cases by which a map is drawn to the identity at each knot
 N_NEAR, N_FAR = 20, 20  # places beyond two windows that are all cases; of the rest, so many are
@@ -87,7 +85,7 @@ class Corrector:
 
     def _correct(self, model: PersonalModel, shown: Clicks, later: Later) -> Correction:
         """Learn from what came later."""
-        some = later.users[: min(8 * BLOCK, max(BLOCK // 4, MARK_CELLS // shown.n_items))]
+        some = later.users[: n_of_spread(shown.n_items)]
         sample = shown.take(some)
         rows = slice(0, sample.n_users)
         scores = model.scores_for(sample, rows, some)[~seen_table(sample, rows)]

@@ -18,7 +18,7 @@ from ...kernels.items.products import ClickLists, Head, count_products, drop_pro
 from ...latent.clicks import ClickPopulation
 from ...latent.shards import ShardedClicks, join_clicks
 from ...preferences import Clicks
-from .later import sum_first_clicks
+from .next_clicks import sum_first_clicks
 
 SHARDS_EACH = 2  # for each worker, of clicks that are sent to them
 Floats = NDArray[np.float64]
@@ -122,7 +122,7 @@ class RemoteClicks(Clicks):
         return np.asarray(sum(self.executor.map(_item_counts, self.shards)))
 
     def sum_first_clicks(self) -> Floats:
-        """See `later.sum_first_clicks`."""
+        """See `next_clicks.sum_first_clicks`."""
         return np.asarray(sum(self.executor.map(sum_first_clicks, self.shards)))
 
     def products(self, shares: Floats) -> Floats:

@@ -19,11 +19,17 @@ from ...posteriors.personal import MAX_ITEMS, PersonalFit, PersonalModel, Undate
 from ...posteriors.recency import Recency
 from ...preferences import Clicks
 from ...preferences.splits import Split, hide_clicks
-from .blend import Blend, Say, choose_blend, n_of_spread, sample_of, silent, why_not
-from .calibrate import MAX_CELLS, MAX_USERS, Corrector
+from .blend import MAX_CELLS, Blend, Say, choose_blend, n_of_spread, sample_of, silent, why_not
+from .calibrate import Corrector
 from .click_shards import RemoteClicks
-from .later import first_clicks, most_users, seen_table, sum_first_clicks
-from .next_clicks import choose_recency
+from .next_clicks import (
+    MAX_HELD_OUT,
+    choose_recency,
+    first_clicks,
+    most_users,
+    seen_table,
+    sum_first_clicks,
+)
 from .parts import Part, Regression
 from .products import Products, make_products, start_from, taken_from
 
@@ -280,7 +286,7 @@ def _alpha_distribution(
     if len(model.alphas) == 1:
         return np.ones(1)
     chosen = np.flatnonzero(prefs.is_informative)
-    most = most_users(2 * MAX_USERS, prefs.n_items)
+    most = most_users(MAX_HELD_OUT, prefs.n_items)
     if len(chosen) > most:
         chosen = np.sort(rng.choice(chosen, most, replace=False))
     seen = prefs.take(chosen)
