@@ -12,7 +12,7 @@ from ..posteriors.posterior import Posterior
 from ..preferences import rows_of_names
 from ..preferences.frames import make_frame
 from ..rankings import check_count
-from .reasons import ONE
+from .explain import ONE
 from .recommenders.chances import Floats, Users
 from .recommenders.registry import recommender_of
 from .users import code_of_item, needs_latent, one_user

@@ -8,7 +8,7 @@ from msgspec.json import Encoder
 
 from ..posteriors.names import METHODS
 from ..preferences.inputs.times import times_of_column
-from ..recommendations.reasons import KINDS
+from ..recommendations.explain import KINDS
 from .errors import ServiceError
 
 MAX_K, MAX_CLICKS = 1000, 10_000  # of one request: what they cost grows with both

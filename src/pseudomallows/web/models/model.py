@@ -12,7 +12,7 @@ from ...engines.executors import Threads
 from ...posteriors.personal import Fit, PersonalFit
 from ...preferences import Clicks
 from ...recommendations.choice import Choice
-from ...recommendations.reasons import REST, reasons_of_one
+from ...recommendations.explain import REST, reasons_of_one
 from ...recommendations.recommend import best_of_one
 from ...recommendations.recommenders.chances import Users
 from ...recommendations.recommenders.registry import recommender_of
