@@ -11,6 +11,7 @@ import naive
 import pseudomallows as pm
 from pseudomallows.cli import main
 from pseudomallows.evaluation.evaluate_again import evaluate_again
+from pseudomallows.evaluation.figures import calibrate
 from pseudomallows.inference.reproduce import call_of
 from pseudomallows.inference.update import update
 
@@ -103,14 +104,20 @@ def test_probabilities_come_true_where_the_model_holds():
         ]
     )
     prefs = pm.Preferences.from_clicks(rankings <= rng.integers(4, 12, n_users)[:, None])
-    how = {"k": 3, "method": "personal", "truth": rankings, "scores": scores, "calibrate": False}
-    found = pm.evaluate(prefs, rng=1, distance="kendall", **how)
-    assert found.calibration.error <= 0.02
-    fit = found.posterior
+    is_next = (rankings > prefs.n_clicks[:, None]) & (rankings <= prefs.n_clicks[:, None] + 3)
+
+    def error_of(fit):
+        found = pm.recommend(fit, 3)
+        hits = np.take_along_axis(is_next, found.items, axis=1).astype(float)
+        return calibrate(found.probabilities.ravel(), hits.ravel()).error
+
+    how = {"distance": "kendall", "calibrate": False, "rng": 1}
+    fit = pm.inference.fit_scores(prefs, scores, **how)
+    assert error_of(fit) <= 0.02
     mean_log = np.log(fit.alphas) @ fit.alpha_shares
     assert mean_log == pytest.approx(np.log(alphas).mean(), abs=0.1)
-    doubled = pm.evaluate(prefs, rng=1, distance="kendall", alpha=40.0, **how)
-    assert doubled.calibration.error > 0.04  # a law that is too sure would be found out
+    doubled = pm.inference.fit_scores(prefs, scores, 40.0, **how)
+    assert error_of(doubled) > 0.04  # a law that is too sure would be found out
 
 
 def test_the_command_fits_recommends_and_reports(tmp_path, capsys):
