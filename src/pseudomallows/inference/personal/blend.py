@@ -21,19 +21,18 @@ from ...posteriors.item_scores import ItemScores
 from ...posteriors.personal import MAX_ITEMS
 from ...preferences import Clicks
 from ...preferences.splits import take_random
-from .next_clicks import clicks_of_rows
+from .next_clicks import MAX_SCORED, clicks_of_rows
 from .parts import Part, Popularity, Regression, part_named, pool_for
 from .products import AllProducts, Products
 
-N_ROUNDS = 6
+N_ROUNDS = 6  # of the greedy search, each of which changes one weight
 SPLITS = ((400, 5, 2500), (MAX_ITEMS, 1, 5000), (math.inf, 1, 2500))  # items: splits, users
 ALL_PLACES, N_PLACES = 1000, 100  # with more items, so many of the best by each part are judged
-MAX_CELLS = 1_000_000  # of a table of scores
+MAX_CELLS = 1_000_000  # of a table of scores, 8 MB
 N_TASKS = 8  # of users whose scores are made
 STEPS = (0.1, 0.2, 0.4, 0.8)  # what is added to a part, in units of the sum of the weights
-MAX_SPREAD, LEAST_SPREAD = 2500, 128  # users behind the spread of scores; with very many items
-SPREAD_CELLS = 1_000_000  # scores behind it
-MIN_SCORED, MIN_ITEMS = 50, 10
+LEAST_SPREAD = 128  # users behind the spread of scores, with very many items
+MIN_SCORED, MIN_ITEMS = 50, 10  # with fewer, hidden clicks cannot tell blends apart
 MAX_STANDS, SMOOTHING = 3.0, 5  # people that a judged user stands for, so that no few users decide;
 # and users added to the counts, so that rare numbers of clicks stand for about one
 Floats = NDArray[np.float64]
@@ -208,7 +207,7 @@ def tables_of(
 
 def n_of_spread(n_items: int) -> int:
     """Users behind the spread of scores: with very many items fewer tell as much."""
-    return min(MAX_SPREAD, max(LEAST_SPREAD, SPREAD_CELLS // n_items))
+    return min(MAX_SCORED, max(LEAST_SPREAD, MAX_CELLS // n_items))
 
 
 def _n_rows(n_items: int) -> int:

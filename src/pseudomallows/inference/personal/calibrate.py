@@ -16,6 +16,7 @@ from ...recommendations.recommenders.personal import OwnOrder, PersonalChances
 from .blend import n_of_spread
 from .next_clicks import (
     MAX_HELD_OUT,
+    MAX_SCORED,
     MIN_USERS,
     Later,
     most_users,
@@ -24,7 +25,6 @@ from .next_clicks import (
     windows_for,
 )
 
-MAX_OF_WINDOW = 2500  # users who are looked at for each window
 N_KNOTS, MIN_HITS = 20, 100  # knots of a map, at most; hits for each, at least
 PULL = 5.0  # cases by which a map is drawn to the identity at each knot
 N_NEAR, N_FAR = 20, 20  # places beyond two windows that are all cases; of the rest, so many are
@@ -33,7 +33,6 @@ LEAST_SPREAD = 1e-6  # of a feature that says something: one window has no slope
 REACH = 2  # a correction holds for windows up to so many times the largest that was learnt
 MAX_STEPS, MAX_HALVINGS, LEAST_GAIN = 50, 20, 1e-4  # of the search for coefficients
 N_AT_A_TIME = 2048  # cases whose likelihoods are summed
-THINNED, LEAST_THINNED = 16, 5000  # of so many cases one tells where to begin, if there are many
 Floats = NDArray[np.float64]
 
 
@@ -45,11 +44,6 @@ class Cases:
     features: Floats
     targets: Floats
     weights: Floats
-
-    def thinned(self, step: int) -> "Cases":
-        """One of so many cases, which stands for all of them."""
-        features, targets = self.features[::step].copy(), self.targets[::step].copy()
-        return Cases(features, targets, step * self.weights[::step])
 
 
 class Corrector:
@@ -122,8 +116,8 @@ class Corrector:
     def _who_tells(self, later: Later, window: int) -> NDArray[np.int64]:
         """The users who have so many later clicks, or some of them."""
         able = np.flatnonzero(later.n_clicks >= window)
-        if len(able) > MAX_OF_WINDOW:
-            able = np.sort(self._rng.choice(able, MAX_OF_WINDOW, replace=False))
+        if len(able) > MAX_SCORED:
+            able = np.sort(self._rng.choice(able, MAX_SCORED, replace=False))
         return able
 
     def _cases_of(
@@ -214,27 +208,22 @@ def scale_features(cases: Cases, used: NDArray[np.bool_], centres: Floats, sprea
 def _fit_coefficients(
     parts: list[Cases], used: NDArray[np.bool_], centres: Floats, spread: Floats
 ) -> Floats:
-    """Of a logistic regression; those of items are 0 or more, those of places above 0. Some of the
-    cases tell where to begin."""
+    """Of a logistic regression; those of items are 0 or more, those of places above 0."""
     identity = np.append((np.flatnonzero(used) == 0) * spread, 0.0)  # the odds as they are
     identity[-1] = identity[0] / spread[0] * centres[0]
     least = np.zeros(len(used))
     least[OF_PLACE] = LEAST_SLOPE
-    law = (identity, np.append(least[used] * spread, -np.inf))
-    start = identity
-    if sum(len(part.targets) for part in parts) >= THINNED * LEAST_THINNED:
-        start = fit_logistic([part.thinned(THINNED) for part in parts], *law, start)
-    return fit_logistic(parts, *law, start)
+    return fit_logistic(parts, identity, np.append(least[used] * spread, -np.inf))
 
 
-def fit_logistic(parts: list[Cases], centre: Floats, lows: Floats, start: Floats) -> Floats:
+def fit_logistic(parts: list[Cases], centre: Floats, lows: Floats) -> Floats:
     """Maximum likelihood of a logistic regression whose coefficients are `lows` or more, with a
     pull of all but the last, the constant, towards a `centre`: Newton's steps, each bounded."""
     from scipy.linalg import solve_triangular
     from scipy.optimize import lsq_linear
 
     pull = np.append(np.ones(len(centre) - 1), 1e-9)
-    values = np.maximum(start, lows)
+    values = np.maximum(centre, lows)
     best, slope, curve = losses_of(parts, centre, pull, values)
     for _ in range(MAX_STEPS):
         root = np.linalg.cholesky(curve).T

@@ -17,9 +17,8 @@ WINDOWS = (1, 2, 4, 7, 10, 20, 30)  # numbers of next items for which what comes
 MIN_USERS, MAX_HELD_OUT = 50, 10_000  # behind a correction; behind the distribution of alpha too
 MAX_PAIRS, LEAST_USERS = 2_000_000, 500  # users x items behind a correction; users at least
 LEAST_OF_LARGE = 2000  # the same with very many items
-FALL = 1  # of what clicks of unknown order tell of windows shorter than they are
 HALF_LIVES = {"clicks": (3.0, 10.0, 30.0), "days": (7.0, 30.0, 180.0)}
-MAX_SCORED = 2500  # users by whom the half-life is chosen
+MAX_SCORED = 2500  # users behind one choice or figure: a share is then known to 0.01
 NUMBERS = np.array([1, 3, 10, 30])  # of a user's clicks that may be hidden
 FEW, LEFT = 1 / 3, np.array([1, 2, 3, 5, 8])  # share of these who keep only so many clicks
 HIDDEN_USERS, LEAST_HIDDEN = 1 / 3, 500  # share of the users from whom clicks are hidden
@@ -60,7 +59,7 @@ class Later(NamedTuple):
     def weights(self, window: int) -> Floats:
         """How much each user tells of a window."""
         has_order = not len(self.places) or bool(self.places[0] >= 0)
-        return np.ones(len(self.users)) if has_order else (window / self.n_clicks) ** FALL
+        return np.ones(len(self.users)) if has_order else (window / self.n_clicks)
 
 
 def places_in_time(clicks: Clicks, rng: np.random.Generator) -> NDArray[np.int64]:
