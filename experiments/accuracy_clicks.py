@@ -52,6 +52,7 @@ SETTINGS = paper.Settings(
     },
 )
 K, WARMUP, KEEP = 3, 10, 5  # of the Metropolis chain, every fifth step is counted
+N_RANKINGS = 200  # of a user at least that are counted: as many as the paper has samples
 COLOURS = {"Pseudo-Mallows": "blue", "exact chain": "orange", "Metropolis chain": "red"}
 BASELINES = {"popularity": (0, (1, 1.5)), "oracle": (0, (6, 2))}
 THREAD = pm.Threads(1)
@@ -91,7 +92,8 @@ class Trial:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pm.ConvergenceWarning)
             draws = pm.fit(self.prefs, "pseudo", self.alpha, rng=self.rng, **how).consensus[0, :, 0]
-        chances = count_next(self.prefs, draws, self.alpha, K, rng=self.rng)
+        repeated = np.repeat(draws, -(-N_RANKINGS // n_draws), axis=0)
+        chances = count_next(self.prefs, repeated, self.alpha, K, rng=self.rng)
         chances[
             np.repeat(np.arange(self.prefs.n_users), self.prefs.n_clicks), self.prefs.codes
         ] = -1

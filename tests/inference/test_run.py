@@ -9,7 +9,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows import distances
-from pseudomallows.inference.chains.mixture import Mixture
+from pseudomallows.inference.chains.make_chains import make_chains
 from pseudomallows.inference.methods import METHODS, Plan
 from pseudomallows.inference.reproduce import call_of
 from pseudomallows.latent.registry import make_population
@@ -33,10 +33,10 @@ def options_of(prefs, method):
 def by_hand(prefs, method, rng):
     """``consensus[chain, draw, item]``, sweep by sweep."""
     plan = Plan.make(prefs, METHODS[method], N_DRAWS, 1, options_of(prefs, method), ALPHA)
-    population = make_population(prefs, pm.Threads(1))
+    chains = make_chains(make_population(prefs, pm.Threads(1)), plan, rng)
     consensus = np.empty((N_CHAINS, N_DRAWS, prefs.n_items), dtype=np.int32)
     for number, (draws, child) in enumerate(zip(consensus, rng.spawn(N_CHAINS), strict=True)):
-        chain = Mixture.of_one(plan.method.first_cluster(population, plan, child, number))
+        chain = chains.start(number, None, child, lambda: None)
         for _ in range(WARMUP):
             chain.sweep(adapt=True)
         for draw in draws:
@@ -53,7 +53,7 @@ def by_hand(prefs, method, rng):
         ("mcmc", "full"),  # the draws of the others are independent there
     ],
 )
-def test_a_fit_of_one_cluster_is_a_mixture_of_one(method, kind):
+def test_a_fit_of_one_cluster_is_its_chains_sweep_by_sweep(method, kind):
     prefs = preferences(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
