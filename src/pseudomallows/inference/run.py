@@ -15,7 +15,8 @@ from ..files.saved import Saved
 from ..latent.population import Population
 from ..preferences import Preferences
 from ..rankings import MAX_ALPHA
-from .chains.make_chains import Chain, Earlier, make_chains
+from .chains.clustered import Chain, Earlier
+from .chains.make_chains import make_chains
 from .chains.matched_starts import N_STARTS, Comparison
 from .checkpoint import Checkpoint
 from .methods.method import Plan

@@ -1,7 +1,7 @@
 """How the chains of a fit begin, each with its clusters."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from ...distances.tallies import Ranking
 from ...latent.matched.users import ClusterLaws
 from ...latent.population import Population
 from ..methods.method import Plan
+from .clustered import Chains, Earlier
 from .clusters import Cluster
 from .matched_cluster import MatchedProposals
 from .matched_mixture import MatchedMixture
@@ -29,21 +30,10 @@ Chain = Mixture | MatchedMixture  # one Markov chain: clusters, each with its co
 Floats = NDArray[np.float64]
 
 
-class Earlier(NamedTuple):
-    """What the first chain has found, so that the clusters of a later one take its order: its
-    ``memberships[row, cluster]``, and its last draw."""
-
-    memberships: NDArray[Any]
-    consensus: Ranking
-    alpha: Floats
-
-
-def make_chains(
-    population: Population, plan: Plan, rng: np.random.Generator
-) -> "LatentChains | MatchedChains":
+def make_chains(population: Population, plan: Plan, rng: np.random.Generator) -> Chains:
     """The chains of a plan: on the matched law of clicks, or on latent rankings; `rng` is for what
     they share."""
-    own: Any = plan.method.chains(population, plan)
+    own = plan.method.chains(population, plan)
     if own is not None:
         return own
     if not plan.method.is_matched(plan.case):
@@ -53,23 +43,13 @@ def make_chains(
     return MatchedChains(population, plan, rng)
 
 
-class LatentChains:
-    """Chains that draw latent rankings in each sweep, or need none.
-
-    `preparation` are the sweeps before a chain begins, and `guesses` those before the first one,
-    for the progress; `evidence_shape` is that of one cluster, see `best_of`.
-    """
-
-    guesses = 0
-    comparison: Comparison | None = None
+class LatentChains(Chains):
+    """Chains that draw latent rankings in each sweep, or need none."""
 
     def __init__(self, population: Population, plan: Plan):
         self._population, self._plan = population, plan
         self.preparation = PREPARATION if plan.case.has_clusters else 0
         self.evidence_shape = population.known.evidence.shape
-
-    def make_ready(self, report: Callable[[], None]) -> None:
-        """They share nothing."""
 
     def start(
         self,
@@ -129,14 +109,12 @@ class LatentChains:
         ]
 
 
-class MatchedChains:
+class MatchedChains(Chains):
     """Chains on the matched law of clicks, which need no latent rankings.
 
     Those of several clusters begin at one place, the best of several guesses: another guess may
     divide the users in another way, and chains that differ so would tell nothing of each other.
     """
-
-    preparation = 0
 
     def __init__(self, population: Population, plan: Plan, rng: np.random.Generator):
         self._n_clusters, self._rng = plan.case.n_clusters, rng
@@ -148,7 +126,7 @@ class MatchedChains:
         self._first: MatchedMixture | None = None
 
     @property
-    def guesses(self) -> int:
+    def guesses(self) -> int:  # type: ignore[override]
         """Rounds of the guesses before the first chain."""
         if self._n_clusters == 1:
             return 0
@@ -203,7 +181,7 @@ class GrownChains(MatchedChains):
         self._last_draws = plan.last_draws
 
     @property
-    def guesses(self) -> int:
+    def guesses(self) -> int:  # type: ignore[override]
         """None."""
         return 0
 

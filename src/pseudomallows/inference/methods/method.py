@@ -20,6 +20,7 @@ from ...posteriors.diagnostics import ADVICE, CLUSTER_ADVICE
 from ...posteriors.posterior import Posterior
 from ...preferences import Preferences, rows_of_users
 from ...rankings import check_count, check_name, check_number
+from ..chains.clustered import Chains
 
 
 @dataclass(frozen=True)
@@ -261,8 +262,8 @@ class Method(Options, ABC):
         ones."""
         raise NotImplementedError
 
-    def chains(self, population: Population, plan: "Plan") -> Any:
-        """Chains of the method's own, if it has some; see `LatentChains`."""
+    def chains(self, population: Population, plan: "Plan") -> Chains | None:
+        """Chains of the method's own, if it has some."""
         return None
 
     def stuck_chains(self, posterior: Posterior, population: Population, plan: "Plan") -> list[int]:

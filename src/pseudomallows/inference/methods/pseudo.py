@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,9 @@ from ...paper.pseudo import PseudoMallows
 from ...paper.visit_orders import ORDERS
 from ...posteriors.diagnostics import SLOW_ADVICE
 from ...rankings import check_number, rank_randomly
+from ..chains.clustered import Chains, Earlier
 from ..chains.starts import PREPARATION, is_unbounded, prepare
 from .method import Case, Method, Plan, clicks_only, one_of, option
-
-if TYPE_CHECKING:
-    from ..chains.make_chains import Earlier
 
 N_DIVISIONS = 10  # exact memberships are averaged: their mean has a third of the spread of one
 
@@ -65,23 +63,19 @@ class PseudoMethod(Method):
         return PseudoChains(population, plan, self.moves(plan.case))
 
 
-class PseudoChains:
+class PseudoChains(Chains):
     """Chains of Algorithm 5, the users of several clusters divided before, as in the paper's case
     study, by a short run of the exact mixture."""
 
     def __init__(self, population: Population, plan: Plan, moves: PseudoMoves):
         self._population, self._plan, self._moves = population, plan, moves
         self.preparation = PREPARATION + N_DIVISIONS if plan.case.has_clusters else 0
-        self.guesses, self.comparison = 0, None
         self.evidence_shape = population.known.evidence.shape
-
-    def make_ready(self, report: Callable[[], None]) -> None:
-        """The chains share nothing."""
 
     def start(
         self,
         number: int,
-        earlier: "Earlier | None",
+        earlier: Earlier | None,
         rng: np.random.Generator,
         report: Callable[[], None],
     ) -> PseudoChain:
