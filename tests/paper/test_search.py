@@ -195,3 +195,25 @@ def test_shares_too_small_for_a_number_list_no_set_twice():
     interpreted(log_weights, np.arange(n_items), 0.0, probability, sets, marginals)
     np.testing.assert_allclose(marginals, np.eye(n_items), atol=1e-12)
     assert not probability.any()
+
+
+# The divergence
+
+
+def test_the_divergence_follows_the_definition():
+    left = np.array([[0.5, 0.5], [0.5, 0.5]])
+    right = np.array([[0.9, 0.1], [0.1, 0.9]])
+    exact = 2 * (0.5 * math.log(0.5 / 0.9) + 0.5 * math.log(0.5 / 0.1))
+    assert rank_divergence(left, right) == pytest.approx(exact)
+    draws, reference = [[1, 2], [2, 1]], [[1, 2]] * 9 + [[2, 1]]
+    assert pm.marginal_divergence(draws, reference) == pytest.approx(exact)
+    assert pm.marginal_divergence([[1, 2], [2, 1]], reference, weights=[9, 1]) == pytest.approx(0)
+
+
+def test_the_floor_is_the_same_on_both_sides():
+    one, other = [[1, 2]], [[2, 1]]
+    for floor in (1e-3, 1e-6):
+        low, high = floor / (1 + floor), 1 / (1 + floor)
+        exact = 2 * (high * math.log(high / low) + low * math.log(low / high))
+        assert pm.marginal_divergence(one, other, floor=floor) == pytest.approx(exact)
+        assert pm.marginal_divergence(other, one, floor=floor) == pytest.approx(exact)
