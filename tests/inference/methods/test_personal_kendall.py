@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pseudomallows.evaluation.evaluate_again import evaluate_again
+from pseudomallows.evaluation.evaluate import evaluate_again
 
 import naive
 import pseudomallows as pm
