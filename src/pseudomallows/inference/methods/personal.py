@@ -24,7 +24,6 @@ from ..personal.learner import Learner
 from ..personal.next_clicks import split_inside, usual_calibration
 from .method import Case, Options, flag, one_of, option
 
-USUAL_BEST = 10  # recommendations that the scores are made for
 N_REPORTS = 3  # the steps of `Learner.learn`
 Floats = NDArray[np.float64]
 
@@ -83,14 +82,6 @@ class Personal(Options):
     def is_single(self) -> bool:
         """Is one regression asked for?"""
         return self.ridge is not None or not self.blend
-
-    @property
-    def n_best(self) -> int:
-        """For how many recommendations the scores are made: as many as come later."""
-        if self.held_out is None:
-            return USUAL_BEST
-        n_later = self.held_out.n_clicks
-        return max(1, round(float(n_later[n_later > 0].mean()))) if n_later.any() else USUAL_BEST
 
     def calibration(self, prefs: Clicks) -> str | None:
         """Which clicks are hidden inside to learn a correction from; None for no such way."""

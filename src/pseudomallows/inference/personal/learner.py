@@ -36,6 +36,7 @@ from .products import Products, make_products, start_from, taken_from
 if TYPE_CHECKING:
     from ..methods.personal import Personal
 
+USUAL_BEST = 10  # recommendations that the scores are made for, as `recommend` gives
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
 DEFAULT_RIDGE, N_SPLITS = 0.3, 6
 MOST_GROWTH = 1.25  # of the clicks, up to which an update keeps the blend
@@ -112,16 +113,18 @@ class Learner:
             return {"ridge": None}
         if self._blend is None:
             return found | {"ridge": self._ridge, "parts": [], "single": self._why_single}
-        found |= {"objective": self._blend.objective, "n_best": self._n_best}
+        found |= {
+            "objective": self._blend.objective,
+            "n_best": self._n_best_for(self._options.held_out),
+        }
         found |= {"n_chosen": self._n_chosen, "ridge": None}
         return found | {"parts": self._blend.settings()}
 
-    @property
-    def _n_best(self) -> int:
-        return self._n_best_for(self._options.held_out)
-
     def _n_best_for(self, later: Clicks | None) -> int:
-        wanted = replace(self._options, held_out=later).n_best
+        """For how many recommendations the scores are made: as many as come later."""
+        wanted = USUAL_BEST
+        if later is not None and later.n_clicks.any():
+            wanted = max(1, round(float(later.n_clicks[later.n_clicks > 0].mean())))
         return max(1, min(wanted, self.prefs.n_items // 4))
 
     def learn(self, inside: Split | None, report: Callable[[], None]) -> PersonalModel:
@@ -220,8 +223,9 @@ class Learner:
             self._why_single = self._why_single or why_not(self.prefs)
         if self._why_single is None:
             if self._blend is None:
+                n_best = self._n_best_for(self._options.held_out)
                 how = (self._rng, self._kept, self.say)
-                self._blend = choose_blend(self._products, self._n_best, *how)
+                self._blend = choose_blend(self._products, n_best, *how)
             informative = np.flatnonzero(self.prefs.is_informative)
             self._sample = sample_of(informative, self._rng, n_of_spread(self.prefs.n_items))
         elif self._ridge is None:
@@ -268,8 +272,8 @@ def _fields_of(learnt: ItemScores) -> dict[str, Any]:
 
 
 def _count_hits(model: PersonalModel, seen: Clicks, hidden: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How many hidden clicks of each user, times the weight, are among ten best unseen items."""
-    counts, n_best = np.empty(seen.n_users, np.int64), max(1, min(10, seen.n_items // 4))
+    """How many hidden clicks of each user, times the weight, are among the best unseen items."""
+    counts, n_best = np.empty(seen.n_users, np.int64), max(1, min(USUAL_BEST, seen.n_items // 4))
     for rows in blocks(seen.n_users, 8 * BLOCK):
         scores = np.where(seen_table(seen, rows), -np.inf, model.scores_of(seen, rows))
         top = np.argpartition(-scores, n_best - 1, axis=1)[:, :n_best]
