@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ...engines.executors import Executor, blocks
 from ...latent.own_laws import draw_ranks_of
 from ...posteriors.posterior import Posterior, common_consensus
-from .chances import MAX_ERROR, Chances, Floats, Recommender, Users
+from .chances import Chances, Floats, Recommender, Users
 from .exact_means import ExactMeans
 
 
@@ -37,7 +37,7 @@ class ExactRecommender(Recommender):
     ) -> tuple[Floats, Floats]:
         """From the same draws as `chances`."""
         known = None if users.rows is None else self._known(users.rows)
-        return self.means.by_cluster(users.block(slice(0, 1)), known, k, window, MAX_ERROR)
+        return self.means.by_cluster(users.block(slice(0, 1)), known, k, window)
 
     def _known(self, rows: NDArray[np.int64]) -> Floats:
         """``[row, cluster]``: memberships of users of the fit, in the chain where they are most."""

@@ -142,21 +142,20 @@ class ExactMeans:
         return self._mean(clicks, known, add, self.n_items, k, max_error)
 
     def by_cluster(
-        self, clicks: ClickRows, known: Floats | None, k: int, window: int, max_error: float
+        self, clicks: ClickRows, known: Floats | None, k: int, window: int
     ) -> tuple[Floats, Floats]:
         """``[cluster]`` and ``[cluster, item]``, for one row and more than one cluster: how much
         each counts, and its part in the chances, from the same draws as `chances`."""
-        ahead = Ahead(window, k + MORE_EXACT if max_error > 0 else self.n_items)
-        trail: list[
-            tuple[Round, Floats, float]
-        ] = []  # with the log of what weights are relative to
+        ahead = Ahead(window, k + MORE_EXACT)
+        # with the log of what weights are relative to
+        trail: list[tuple[Round, Floats, float]] = []
 
         def add(drawn: Round, mine: ClickRows, weights: Floats, tally: Tally) -> None:
             how = (ahead, weights, drawn.walks, drawn.batches)
             next_ranks_of_laws(mine, drawn.laws, *how, tally.sums)
             trail.append((drawn, weights, float(tally.heights[0])))
 
-        self._mean(clicks, known, add, self.n_items, k, max_error)
+        self._mean(clicks, known, add, self.n_items, k, MAX_ERROR)
         shares, sums = np.zeros(self.n_clusters), np.zeros((self.n_clusters, 1, self.n_items))
         for drawn, weights, height in trail:
             scaled = weights * math.exp(height - trail[-1][2])
@@ -165,7 +164,7 @@ class ExactMeans:
             shares += scaled.reshape(-1, self.n_clusters).sum(axis=0)
         return shares / shares.sum(), sums[:, 0] / shares.sum()
 
-    def memberships(self, clicks: ClickRows, max_error: float = MAX_ERROR) -> Floats:
+    def memberships(self, clicks: ClickRows) -> Floats:
         """``[row, cluster]`` of new users."""
         n_rows = len(clicks.starts) - 1
         if self.n_clusters == 1:
@@ -175,8 +174,7 @@ class ExactMeans:
             by_draw = weights.reshape(len(weights), -1, self.n_clusters).transpose(1, 0, 2)
             np.add.at(tally.sums, drawn.batches[:: self.n_clusters], by_draw)
 
-        how = (self.n_clusters, self.n_clusters, max_error)
-        return self._mean(clicks, None, add, *how)[0]
+        return self._mean(clicks, None, add, self.n_clusters, self.n_clusters, MAX_ERROR)[0]
 
     def mixture(self, clicks: ClickRows, is_new: bool) -> tuple[NDArray[np.int32], Floats, Floats]:
         """Some hundred draws as a mixture for each row: ``ranks[g, item]``, ``alphas[g]``, and
