@@ -53,18 +53,19 @@ def test_a_sweep_at_another_alpha_is_caught(move, leap):
     assert ends_of_sweeps(move, leap, alpha=1.5) < 1e-6
 
 
-def test_leap_and_shift_without_its_ratio_would_be_caught(monkeypatch):
+def test_leap_and_shift_without_its_ratio_would_be_caught():
     """The ratio matters at the ends: with a constant number of choices the law is wrong."""
-    plain = interpreted(kernels.leap_and_shift)
-    law = naive.posterior(RANKINGS.tolist(), 1.0)
+    law, leap = naive.posterior(RANKINGS.tolist(), 1.0), kernels.LEAP_AND_SHIFT
     ends = choose(law, 20_000, np.random.default_rng(1))
     costs, stream = costs_of(RANKINGS), np.empty(1, dtype=np.uint64)
-    monkeypatch.setitem(plain.__globals__, "leap_log_ratio", lambda *places: 0.0)
     for number, consensus in enumerate(ends):
         ordering = np.argsort(consensus)
         start_stream(7, number, 0, stream)
         for _ in range(12):
-            plain(stream, costs, 0.25, 2, consensus, ordering)
+            here, there, _ = kernels.propose(stream, leap, 2, 0.0, consensus)
+            change = kernels.cost_of_leap(costs, ordering, here, there)
+            if kernels.accepts(stream, -0.25 * change):
+                kernels.make_move(leap, here, there, consensus, ordering)
     assert p_value(ends, law) < 1e-6
 
 

@@ -10,9 +10,9 @@ from scipy.stats import chisquare
 import naive
 from helpers import interpreted
 from pseudomallows.kernels.click_rows import ClickRows
-from pseudomallows.kernels.footrule.personal import GridChances
+from pseudomallows.kernels.footrule.personal import GridChances, OwnLaws
 from pseudomallows.kernels.items.top_places import fill_unclicked, look_up_places
-from pseudomallows.kernels.kendall import personal as kernels
+from pseudomallows.kernels.kendall import clicks as kernels
 from pseudomallows.latent import own_laws
 from pseudomallows.latent.kendall_clicks import far_places, log_binomials
 from pseudomallows.latent.own_laws import OWN_LAWS, OwnKendallLaw
@@ -142,5 +142,5 @@ def test_compiled_and_interpreted_kernels_agree():
     values = law.log_likelihoods(clicks, RANKINGS)
     plain = np.empty_like(values)
     logs = np.stack([log_binomials(N_ITEMS, alpha, 6) for alpha in ALPHAS], axis=1)
-    interpreted(kernels.own_kendall_log_likelihoods)(clicks, RANKINGS, lams, logs, plain)
+    interpreted(kernels.kendall_log_likelihoods)(clicks, RANKINGS, lams, logs, plain)
     assert (plain == values).all()

@@ -40,20 +40,6 @@ def exchange_places(low, high, consensus, ordering):
 
 
 @njit(cache=True, nogil=True)
-def swap(stream, costs, lam, log_reach, consensus, ordering):
-    """Exchange the ranks of two items; return whether it was accepted. See `choose_pair`."""
-    low, high = choose_pair(stream, len(consensus), log_reach)
-    if high >= len(consensus):
-        return False
-    first, second = ordering[low], ordering[high]
-    change = costs[first, high] + costs[second, low] - costs[first, low] - costs[second, high]
-    if not accepts(stream, -lam * change):
-        return False
-    exchange_places(low, high, consensus, ordering)
-    return True
-
-
-@njit(cache=True, nogil=True)
 def choices(rank, leap, n_items):
     """How many ranks an item at `rank` (from 0) can leap to."""
     return min(rank + leap, n_items - 1) - max(rank - leap, 0)
@@ -93,18 +79,42 @@ def shift_places(here, there, consensus, ordering):
 
 
 @njit(cache=True, nogil=True)
-def leap_and_shift(stream, costs, lam, leap, consensus, ordering):
-    """One item leaps, those between shift by one; return whether it was accepted."""
+def propose(stream, move, leap, log_reach, consensus):
+    """Two places of a move, from 0, and the log of the probability of the way back over that of the
+    way there. The second place is -1 if the move sticks out at the end."""
+    n_items = len(consensus)
+    if move == SWAP:
+        low, high = choose_pair(stream, n_items, log_reach)
+        return low, high if high < n_items else -1, 0.0
     here, there = choose_leap(stream, leap, consensus)
+    return here, there, leap_log_ratio(here, there, leap, n_items)
+
+
+@njit(cache=True, nogil=True)
+def make_move(move, here, there, consensus, ordering):
+    """Exchange the items at two places; or one item leaps, and those between shift by one."""
+    if move == SWAP:
+        exchange_places(here, there, consensus, ordering)
+    else:
+        shift_places(here, there, consensus, ordering)
+
+
+@njit(cache=True, nogil=True)
+def cost_of_exchange(costs, ordering, low, high):
+    """What the cost grows by if two places exchange their items."""
+    first, second = ordering[low], ordering[high]
+    return costs[first, high] + costs[second, low] - costs[first, low] - costs[second, high]
+
+
+@njit(cache=True, nogil=True)
+def cost_of_leap(costs, ordering, here, there):
+    """What the cost grows by if an item leaps and those between shift by one."""
     item, side = ordering[here], 1 if there > here else -1
     change = costs[item, there] - costs[item, here]
     for rank in range(here + side, there + side, side):
         between = ordering[rank]
         change += costs[between, rank - side] - costs[between, rank]
-    if not accepts(stream, -lam * change + leap_log_ratio(here, there, leap, len(consensus))):
-        return False
-    shift_places(here, there, consensus, ordering)
-    return True
+    return change
 
 
 @njit(cache=True, nogil=True)
@@ -114,11 +124,16 @@ def move_consensus(stream, costs, lam, move, leap, n_moves, consensus):
     ordering = np.empty(n_items, dtype=np.int64)
     for item in range(n_items):
         ordering[consensus[item] - 1] = item
-    log_reach = np.log(n_items)
-    n_accepted = 0
+    log_reach, n_accepted = np.log(n_items), 0
     for _ in range(n_moves):
+        here, there, log_way = propose(stream, move, leap, log_reach, consensus)
+        if there < 0:
+            continue
         if move == SWAP:
-            n_accepted += swap(stream, costs, lam, log_reach, consensus, ordering)
+            change = cost_of_exchange(costs, ordering, here, there)
         else:
-            n_accepted += leap_and_shift(stream, costs, lam, leap, consensus, ordering)
+            change = cost_of_leap(costs, ordering, here, there)
+        if accepts(stream, -lam * change + log_way):
+            make_move(move, here, there, consensus, ordering)
+            n_accepted += 1
     return n_accepted

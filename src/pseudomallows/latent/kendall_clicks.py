@@ -104,10 +104,10 @@ class KendallClicks(ClickPopulation):
     def log_likelihoods(prefs: Clicks, rows: slice, consensus: Ranking, alpha: float) -> Floats:
         """Log probability of the clicks of one user of each row, given their number."""
         clicks, n_items = slice_clicks(prefs, rows), len(consensus)
-        values = np.empty(len(clicks.starts) - 1)
+        values, lams = np.empty((len(clicks.starts) - 1, 1)), np.array([alpha / n_items])
         logs = log_binomials(n_items, alpha, int(np.diff(clicks.starts).max(initial=0)))
-        kernels.kendall_log_likelihoods(clicks, consensus, alpha / n_items, logs, values)
-        return values
+        kernels.kendall_log_likelihoods(clicks, consensus[None], lams, logs[:, None], values)
+        return values[:, 0]
 
     def of_items(self, items: Counts) -> "KendallClicks":
         """The clicks on these items alone, of the rows that have some and not all."""

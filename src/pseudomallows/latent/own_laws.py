@@ -18,9 +18,8 @@ from ..kernels.footrule.clicks import draw_click_users
 from ..kernels.footrule.next_ranks import Ahead, next_ranks_of_laws
 from ..kernels.footrule.personal import personal_log_likelihoods
 from ..kernels.footrule.walks import Laws, Walks, make_walks
-from ..kernels.kendall.clicks import draw_kendall_users
+from ..kernels.kendall.clicks import draw_kendall_users, kendall_log_likelihoods
 from ..kernels.kendall.next_ranks import fill_far_chances, fill_place_chances
-from ..kernels.kendall.personal import own_kendall_log_likelihoods
 from ..kernels.streams import Streams
 from ..rankings import orderings_of
 from .kendall_clicks import far_places, log_binomials
@@ -142,7 +141,7 @@ class OwnKendallLaw(OwnLaw):
         values = np.empty((len(rankings), len(self.alphas)))
         logs = self._log_binomials(int(np.diff(clicks.starts).max(initial=0)))
         lams = self.alphas / self.n_items
-        own_kendall_log_likelihoods(clicks, rankings, lams, logs, values)
+        kendall_log_likelihoods(clicks, rankings, lams, logs, values)
         return values
 
     def _log_binomials(self, largest: int) -> Floats:

@@ -51,9 +51,12 @@ def test_gaussian_binomials_join_the_usual_ones_and_stay_finite():
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 6.0])
 def test_log_likelihoods_are_sums_over_all_rankings(alpha):
     rows = [(0,), (3, 1), (0, 1, 2), (), (0, 1, 2, 3)]
-    values = np.empty(len(rows))
-    clicks, consensus = rows_of(*rows), np.array(CONSENSUS)
-    kernels.kendall_log_likelihoods(clicks, consensus, alpha / 4, binomials(4, alpha / 4), values)
+    values, lams = np.empty((len(rows), 1)), np.array([alpha / 4])
+    clicks, consensus = rows_of(*rows), np.array([CONSENSUS])
+    kernels.kendall_log_likelihoods(
+        clicks, consensus, lams, binomials(4, alpha / 4)[:, None], values
+    )
+    values = values[:, 0]
     exact = [math.log(naive.click_likelihood(row, CONSENSUS, alpha, "kendall")) for row in rows]
     assert values == pytest.approx(exact, abs=1e-12)
     if alpha:  # another distance would be found out

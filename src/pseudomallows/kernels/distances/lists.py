@@ -9,15 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..chain import (
-    SWAP,
-    accepts,
-    choose_leap,
-    choose_pair,
-    exchange_places,
-    leap_log_ratio,
-    shift_places,
-)
+from ..chain import accepts, make_move, propose
 from ..kendall.rankings import order_by_rank
 from .cayley import count_cycles
 from .ulam import longest_rise, next_permutation
@@ -57,24 +49,16 @@ def move_by_list(stream, users, lam, move, leap, n_moves, consensus):
     log_reach, n_accepted = np.log(n_items), 0
     distance = list_distance(users, ordering, scratch)
     for _ in range(n_moves):
-        log_ratio = 0.0
-        if move == SWAP:
-            here, there = choose_pair(stream, n_items, log_reach)
-            if there >= n_items:
-                continue
-            exchange_places(here, there, consensus, ordering)
-        else:
-            here, there = choose_leap(stream, leap, consensus)
-            log_ratio = leap_log_ratio(here, there, leap, n_items)
-            shift_places(here, there, consensus, ordering)
+        here, there, log_way = propose(stream, move, leap, log_reach, consensus)
+        if there < 0:
+            continue
+        make_move(move, here, there, consensus, ordering)
         proposed = list_distance(users, ordering, scratch)
-        if accepts(stream, -lam * (proposed - distance) + log_ratio):
+        if accepts(stream, -lam * (proposed - distance) + log_way):
             distance = proposed
             n_accepted += 1
-        elif move == SWAP:
-            exchange_places(here, there, consensus, ordering)
         else:
-            shift_places(there, here, consensus, ordering)
+            make_move(move, there, here, consensus, ordering)
     return n_accepted
 
 

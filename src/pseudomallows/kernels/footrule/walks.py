@@ -20,12 +20,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .matching import NEGLIGIBLE, RESCALE, gap_decay, largest_state, square_roots
+from .matching import N_GAPS, NEGLIGIBLE, RESCALE, gap_decay, largest_state, square_roots
 
 DECAY, BESIDE = 0, 1  # rows of `base`
 STAY, LOW, TAKE = range(3)  # rows of `steps`
 BELOW, ABOVE, BOTH_SIDES = range(3)  # from which states a step comes
-MAX_GAPS = 64  # whose steps are tabulated
 TAIL_BYTES = 2**23  # of the tails of all laws, above which they are kept for some places only
 FAINT = 1e-100  # part of state 0 in a tail: with less, sums that begin there may lose their digits
 
@@ -95,7 +94,7 @@ def make_walks(lams: NDArray[np.float64], n_items: int) -> Walks:
 @njit(cache=True, nogil=True)
 def tables_of_walks(lams, n_items):
     """The tables of `Walks`, in its order."""
-    n_laws, n_gaps, most = len(lams), min(n_items, MAX_GAPS) + 1, 0
+    n_laws, n_gaps, most = len(lams), min(n_items, N_GAPS) + 1, 0
     roots = square_roots(n_items + n_items // 2 + n_gaps + 8)
     sizes = np.empty(n_laws, dtype=np.int64)
     for g in range(n_laws):

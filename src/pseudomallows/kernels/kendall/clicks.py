@@ -60,14 +60,18 @@ def kendall_constant(n_items, lam, sizes, n_users):
 
 
 @njit(cache=True, nogil=True)
-def kendall_log_likelihoods(clicks, consensus, lam, log_binomials, values):
-    """Fill `values[row]` with the log probability of the row's clicks, given their number."""
+def kendall_log_likelihoods(clicks, rankings, lams, log_binomials, values):
+    """Fill `values[row, g]` with the log probability of the row's clicks, given their number, at
+    each of the `lams`, under the consensus `rankings[row]`, or the only one; `log_binomials[size,
+    g]` are those of so many clicks."""
     for row in range(len(values)):
-        mine = clicks_of(clicks, row)
+        mine, ranks = clicks_of(clicks, row), rankings[min(row, len(rankings) - 1)]
         size, total = len(mine), 0
         for item in mine:
-            total += consensus[item]
-        values[row] = -lam * (total - size * (size + 1) // 2) - log_binomials[size]
+            total += ranks[item]
+        excess = total - size * (size + 1) // 2
+        for g in range(len(lams)):
+            values[row, g] = -lams[g] * excess - log_binomials[size, g]
 
 
 @njit(cache=True, nogil=True)

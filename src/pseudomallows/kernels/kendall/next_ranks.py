@@ -23,7 +23,7 @@ from ..look_up import insert_best
 from .clicks import FLAT
 
 RATIO = 1.04  # of two places further down at which the chance is known
-LEAST_CHANCE = 1e-300
+LEAST_CHANCE = 1e-300  # whose logarithm is a number
 
 
 class KendallDraws(NamedTuple):

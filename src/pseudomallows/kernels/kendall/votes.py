@@ -19,18 +19,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..chain import (
-    SWAP,
-    accepts,
-    choose_leap,
-    choose_pair,
-    exchange_places,
-    leap_log_ratio,
-    shift_places,
-)
+from ..chain import SWAP, accepts, make_move, propose, shift_places
+from .clicks import FLAT
 from .rankings import order_by_rank
-
-LEAST_LAM = 1e-100  # below it every pair is even
 
 
 class Votes(NamedTuple):
@@ -48,12 +39,12 @@ def fill_log_chances(lam, table):
     middle = len(table) // 2
     table[middle] = 0.0
     log_step, total = 0.0, 0.0
-    if lam > LEAST_LAM:
+    if lam > FLAT:
         log_step = np.log(-np.expm1(-lam))
     log_next = log_step
     for d in range(1, middle + 1):
         log_here = log_next  # log(1 - q^d)
-        if lam > LEAST_LAM:
+        if lam > FLAT:
             total -= np.expm1(-lam * d)
             log_next = np.log(-np.expm1(-lam * (d + 1)))
             lost = -lam * d + log_step + np.log(total) - log_here - log_next
@@ -123,29 +114,6 @@ def leap_change(votes, table, ordering, here, there):
 
 
 @njit(cache=True, nogil=True)
-def swap_by_votes(stream, votes, table, log_reach, consensus, ordering):
-    """Exchange the ranks of two items; return whether it was accepted."""
-    low, high = choose_pair(stream, len(consensus), log_reach)
-    if high >= len(consensus):
-        return False
-    if not accepts(stream, votes.unit * exchange_change(votes, table, ordering, low, high)):
-        return False
-    exchange_places(low, high, consensus, ordering)
-    return True
-
-
-@njit(cache=True, nogil=True)
-def leap_by_votes(stream, votes, table, leap, consensus, ordering):
-    """One item leaps, those between shift by one; return whether it was accepted."""
-    here, there = choose_leap(stream, leap, consensus)
-    change = votes.unit * leap_change(votes, table, ordering, here, there)
-    if not accepts(stream, change + leap_log_ratio(here, there, leap, len(consensus))):
-        return False
-    shift_places(here, there, consensus, ordering)
-    return True
-
-
-@njit(cache=True, nogil=True)
 def move_by_votes(stream, votes, lam, move, leap, n_moves, consensus):
     """Make `n_moves` proposals; return how many were accepted."""
     n_items = len(consensus)
@@ -154,10 +122,16 @@ def move_by_votes(stream, votes, lam, move, leap, n_moves, consensus):
     fill_log_chances(lam, table)
     log_reach, n_accepted = np.log(n_items), 0
     for _ in range(n_moves):
+        here, there, log_way = propose(stream, move, leap, log_reach, consensus)
+        if there < 0:
+            continue
         if move == SWAP:
-            n_accepted += swap_by_votes(stream, votes, table, log_reach, consensus, ordering)
+            change = exchange_change(votes, table, ordering, here, there)
         else:
-            n_accepted += leap_by_votes(stream, votes, table, leap, consensus, ordering)
+            change = leap_change(votes, table, ordering, here, there)
+        if accepts(stream, votes.unit * change + log_way):
+            make_move(move, here, there, consensus, ordering)
+            n_accepted += 1
     return n_accepted
 
 

@@ -7,15 +7,7 @@ before j to behind it. `ordering[rank - 1]` is the item of that rank; lam is alp
 import numpy as np
 from numba import njit
 
-from ..chain import (
-    SWAP,
-    accepts,
-    choose_leap,
-    choose_pair,
-    exchange_places,
-    leap_log_ratio,
-    shift_places,
-)
+from ..chain import SWAP, accepts, make_move, propose, shift_places
 from .rankings import order_by_rank
 
 
@@ -46,32 +38,22 @@ def wins_distance(wins, ordering):
 
 
 @njit(cache=True, nogil=True)
-def swap_by_wins(stream, margins, lam, log_reach, consensus, ordering):
-    """Exchange the ranks of two items; return whether it was accepted."""
-    low, high = choose_pair(stream, len(consensus), log_reach)
-    if high >= len(consensus):
-        return False
+def wins_of_exchange(margins, ordering, low, high):
+    """What the distance grows by if two places exchange their items."""
     first, second = ordering[low], ordering[high]
     change = margins[first, second]
     for place in range(low + 1, high):
         change += margins[first, ordering[place]] - margins[second, ordering[place]]
-    if not accepts(stream, -lam * change):
-        return False
-    exchange_places(low, high, consensus, ordering)
-    return True
+    return change
 
 
 @njit(cache=True, nogil=True)
-def leap_by_wins(stream, margins, lam, leap, consensus, ordering):
-    """One item leaps, those between shift by one; return whether it was accepted."""
-    here, there = choose_leap(stream, leap, consensus)
+def wins_of_leap(margins, ordering, here, there):
+    """What the distance grows by if an item leaps and those between shift by one."""
     item, side, change = ordering[here], 1 if there > here else -1, 0
     for place in range(here + side, there + side, side):
         change += side * margins[item, ordering[place]]
-    if not accepts(stream, -lam * change + leap_log_ratio(here, there, leap, len(consensus))):
-        return False
-    shift_places(here, there, consensus, ordering)
-    return True
+    return change
 
 
 @njit(cache=True, nogil=True)
@@ -81,10 +63,16 @@ def move_by_wins(stream, margins, lam, move, leap, n_moves, consensus):
     order_by_rank(consensus, ordering)
     log_reach, n_accepted = np.log(len(consensus)), 0
     for _ in range(n_moves):
+        here, there, log_way = propose(stream, move, leap, log_reach, consensus)
+        if there < 0:
+            continue
         if move == SWAP:
-            n_accepted += swap_by_wins(stream, margins, lam, log_reach, consensus, ordering)
+            change = wins_of_exchange(margins, ordering, here, there)
         else:
-            n_accepted += leap_by_wins(stream, margins, lam, leap, consensus, ordering)
+            change = wins_of_leap(margins, ordering, here, there)
+        if accepts(stream, -lam * change + log_way):
+            make_move(move, here, there, consensus, ordering)
+            n_accepted += 1
     return n_accepted
 
 
