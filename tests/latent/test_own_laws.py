@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 import naive
 from helpers import interpreted
 from pseudomallows.kernels.click_rows import ClickRows
-from pseudomallows.kernels.footrule.personal import GridChances, OwnLaws
+from pseudomallows.kernels.footrule.personal import GridChances
 from pseudomallows.kernels.items.top_places import fill_unclicked, look_up_places
 from pseudomallows.kernels.kendall import clicks as kernels
 from pseudomallows.latent import own_laws

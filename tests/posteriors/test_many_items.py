@@ -60,13 +60,10 @@ def test_diagnostics_in_blocks_are_those_of_all_at_once(monkeypatch):
 
 
 def test_of_many_items_some_are_enough_to_judge_by(monkeypatch):
-    found = made(30)
-    assert found.diagnostics().judged_rhat == found.diagnostics().worst_rhat
+    found = made(30, n_draws=60)
     for place in (diagnostics, posterior):
         monkeypatch.setattr(place, "DENSE_ITEMS", 10)
     some, all_items = found.diagnostics(some=True), found.diagnostics()
     assert len(some.rank_rhat) == 10
-    assert some.judged_rhat == max(some.rank_rhat.mean(), some.alpha_rhat)
     assert some.judged_effective_size <= np.median(some.rank_effective_size)
-    assert all_items.has_many
-    assert all_items.judged_rhat < all_items.worst_rhat
+    assert all_items.judged_effective_size > all_items.least_effective_size

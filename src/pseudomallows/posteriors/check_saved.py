@@ -14,15 +14,7 @@ from ..kernels.footrule.personal import N_FEATURES
 from ..latent.own_laws import OWN_LAWS
 from ..preferences import KINDS
 from ..rankings import MAX_ALPHA
-from .names import (
-    AUGMENTATIONS,
-    CALIBRATIONS,
-    ERROR_MODELS,
-    GAPS,
-    METHODS,
-    ORDERS,
-    STARTS,
-)
+from .names import AUGMENTATIONS, CALIBRATIONS, ERROR_MODELS, GAPS, METHODS, ORDERS, STARTS
 from .personal import FIRST_WINDOWS
 from .recency import UNITS
 
@@ -33,9 +25,10 @@ ARRAYS = {
     "log_posterior": 2,
     "best": 2,
     "latent": 4,
+    "shares": 3,
+    "chain_memberships": 3,
+    "errors": 3,
 }  # and their axes
-CLUSTER_ARRAYS = {"shares": 3, "chain_memberships": 3}
-ERROR_ARRAYS = {"errors": 3}
 FLAGS = (  # among the options
     "samples_alpha",
     "balanced",
@@ -62,7 +55,7 @@ NAMED = {  # options that are names, and these names
 
 def check_shapes(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     """Refuse arrays of a posterior that do not fit together."""
-    for name, n_axes in (ARRAYS | CLUSTER_ARRAYS | ERROR_ARRAYS).items():
+    for name, n_axes in ARRAYS.items():
         if arrays[name].ndim != n_axes:
             raise WrongFileError(f"has an array {name!r} with {arrays[name].ndim} axes")
     n_chains, n_draws, n_clusters, n_items = arrays["consensus"].shape
@@ -142,7 +135,7 @@ def check_correction(parts: dict[str, NDArray[Any]]) -> None:
     """Refuse arrays that are no correction."""
     knots = parts["knots"]
     fits = (
-        parts["coefficients"].shape in ((N_FEATURES + 1,),)
+        parts["coefficients"].shape == (N_FEATURES + 1,)
         and all(np.isfinite(array).all() for array in parts.values())
         and parts["marks"].shape == (5,)
         and parts["marks"][1] > 0

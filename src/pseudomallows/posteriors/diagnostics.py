@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from ..distributions.scores import weighted_effective_size as weighted_effective_size
 from ..engines.executors import all_cores, blocks
 from ..engines.memory import DENSE_ITEMS
+from .intervals import BLOCK_OF_ITEMS
 
-BLOCK_OF_ITEMS = 1 << 14
 MOST_SHOWN = 6  # items that a message names
-RHAT_LIMIT = 1.05
-EFFECTIVE_SIZE_LIMIT = 50.0
+RHAT_LIMIT = 1.05  # between the old rule of 1.1 and the strict 1.01 of Vehtari et al. (2021)
+EFFECTIVE_SIZE_LIMIT = 50.0  # the error of a mean is then a seventh of the posterior's spread
 LARGEST_P_VALUE = 0.01  # below it votes contradict equal gaps for sure
 LEAST_EFFECTIVE_SHARE = 0.5  # of the draws of the matched law, by their exact weights
 
@@ -376,23 +376,10 @@ class Diagnostics:
         return float(max(self.rank_rhat.max(), self.alpha_rhat))
 
     @property
-    def has_many(self) -> bool:
-        """Are there so many items that the worst of them is bad by chance?"""
-        return self.is_sample or len(self.rank_rhat) > DENSE_ITEMS
-
-    @property
-    def judged_rhat(self) -> float:
-        """The R-hat by which the draws are judged: the largest, or, of more than 4,000 items, the
-        larger of alpha's and the mean over items."""
-        if not self.has_many:
-            return self.worst_rhat
-        return float(max(self.rank_rhat.mean(), self.alpha_rhat))
-
-    @property
     def judged_effective_size(self) -> float:
-        """The size by which the draws are judged: the smallest, or, of more than 4,000 items, the
-        smaller of alpha's and the median over items."""
-        if not self.has_many:
+        """The size by which the draws are judged: the smallest, or, of more than 4,000 items, of
+        which the worst is bad by chance, the smaller of alpha's and the median over items."""
+        if not self.is_sample and len(self.rank_rhat) <= DENSE_ITEMS:
             return self.least_effective_size
         return float(min(np.median(self.rank_effective_size), self.alpha_effective_size))
 

@@ -27,10 +27,11 @@ from ..engines.executors import all_cores, blocks
 from ..engines.memory import DENSE_ITEMS
 from ..kernels.agreement import largest_rhats
 from ..preferences import Pairs
-from .diagnostics import BLOCK_OF_ITEMS, EFFECTIVE_SIZE_LIMIT, RHAT_LIMIT, Diagnostics
+from .diagnostics import EFFECTIVE_SIZE_LIMIT, RHAT_LIMIT, Diagnostics
+from .intervals import BLOCK_OF_ITEMS
 from .posterior import Posterior
 
-CHANCE = 0.001  # that independent draws fail
+CHANCE = 0.001  # that independent draws fail: one fit of a thousand is warned of for nothing
 LEAST_DRAWS = 100  # of all chains, from which on clusters are judged by what chance does
 N_DEALS, ALLOWED = 4, 1.5  # deals that show what chance does, and how much of it is allowed
 POOR_RHAT = 1.2  # where the limit is 1.05: up to here, with care

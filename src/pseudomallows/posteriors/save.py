@@ -32,8 +32,6 @@ from ..files.atomic import check_path, write_whole
 from ..preferences import KINDS, Preferences
 from .check_saved import (
     ARRAYS,
-    CLUSTER_ARRAYS,
-    ERROR_ARRAYS,
     check_alphas,
     check_correction,
     check_options,
@@ -82,7 +80,7 @@ def _write(fit: Fit, stream: IO[bytes]) -> None:
     if isinstance(fit, PersonalFit):
         arrays = _personal_arrays(fit)
     else:
-        arrays = {name: getattr(fit, name) for name in (*ARRAYS, *CLUSTER_ARRAYS, *ERROR_ARRAYS)}
+        arrays = {name: getattr(fit, name) for name in ARRAYS}
     if fit.data is not None:
         arrays |= fit.data.to_arrays()
     header = {
@@ -121,8 +119,7 @@ def _read(content: IO[bytes], is_inner: bool = False) -> Fit:
         header = _read_header(archive)
         personal = [name for name in header["arrays"] if name.startswith("personal_")]
         is_personal = bool(personal) and not is_inner
-        drawn = [*ARRAYS, *CLUSTER_ARRAYS, *ERROR_ARRAYS]
-        names = [*(personal if is_personal else drawn)]
+        names = personal if is_personal else list(ARRAYS)
         names += [name for name in header["arrays"] if _type_in_data(name) is not None]
         arrays = {str(name): _read_array(archive, name, header) for name in names}
     items, users = (_names(header[what], what) for what in ("items", "users"))

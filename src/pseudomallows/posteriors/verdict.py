@@ -19,8 +19,8 @@ from .judged import Judged, groups_apart, judge_draws
 from .personal import Fit, PersonalFit
 from .posterior import Posterior
 
-POOR_SIZE = 10.0  # up to here, with care
-GOOD_CALIBRATION, POOR_CALIBRATION = 0.03, 0.1
+POOR_SIZE = 10.0  # up to here, with care: the error of a mean is a third of the spread
+GOOD_CALIBRATION, POOR_CALIBRATION = 0.03, 0.1  # three points are near enough, ten mislead
 UNMEASURED = "Nobody has checked yet how its probabilities compare with what is observed."
 MEASURE = "Measure it with pm.evaluate, which hides some clicks and counts."
 USE = "use the order and its intervals."

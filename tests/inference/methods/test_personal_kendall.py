@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pseudomallows.evaluation.evaluate import evaluate_again
 
 import naive
 import pseudomallows as pm
 from pseudomallows.cli import main
+from pseudomallows.evaluation.evaluate import evaluate_again
 from pseudomallows.evaluation.figures import calibrate
 from pseudomallows.inference.reproduce import call_of
 from pseudomallows.inference.update import update
