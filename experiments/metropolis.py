@@ -11,7 +11,7 @@ from pseudomallows.kernels.chain import accepts
 from pseudomallows.kernels.click_rows import clicks_of
 from pseudomallows.kernels.streams import Streams, below, start_user
 from pseudomallows.latent.clicks import ClickPopulation
-from pseudomallows.latent.population import Completed, Draw, Population
+from pseudomallows.latent.population import Completed, Draw
 from pseudomallows.rankings import orderings_of
 
 
@@ -46,10 +46,6 @@ class SwapLaw:
     lam: float
     seed: int
     number: int
-
-    def blocks(self, population: Population) -> list[slice]:
-        """The rows, cut into blocks."""
-        return population.count_blocks()
 
     def count(self, population: MetropolisPopulation, rows: slice) -> Counts:
         """Move the latent rankings of some rows; return the counts of their ranks."""

@@ -24,17 +24,17 @@ from ..kernels.distances import spearman as kernels
 from .distance import PriceDistance, symmetric_shares
 from .tallies import Counts
 
-MOST_SUMMED = 20  # items whose sum over sets is made
-FEW = 12  # items whose sum is so fast that it needs no table
-MOST_ITEMS = 1000  # of the partition function
+MOST_SUMMED = 20  # items whose sum over sets, a million, is made
+FEW = 12  # items whose sum, over 4,096 sets, is so fast that it needs no table
+MOST_ITEMS = 1000  # whose table takes some 40 seconds; it grows with their cube
 BASES = (14, 15, 16, 17)  # items of which the series is taken
 REACH = 40.0  # lam n^2 beyond which the ends do not see each other
 SMALLEST = 0.01  # lam n^2 below which two moments say all
 SHARPEST = 5.0  # lam above which only exchanges of neighbours count
 STEP = 0.15  # of log lam in the table
-INTERPOLATION_ERROR = 1e-7
+INTERPOLATION_ERROR = 1e-7  # of the spline at these steps
 MOST_ROUNDS = 100  # of balancing; some 40 are enough
-N_SWEEPS = 100  # proposals for a draw, for each item
+N_SWEEPS = 100  # proposals for a draw, for each item, from a start that is near the law
 N_DRAWS = 10_000  # for the ranks of more items: a standard error of 0.005 at most
 
 

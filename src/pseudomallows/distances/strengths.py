@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ..rankings import orderings_of
 from .tallies import ranking_of
 
-PRIOR_VARIANCE = 4.0  # of a strength, around 0
+PRIOR_VARIANCE = 4.0  # of a strength around 0: odds of 17 to 1 between two items are usual
 LEAST_VARIANCE = 1.0  # of a pair's wins, below which they say nothing in a chi-square
-MOST_STEPS, LONGEST_STEP, TOLERANCE = 50, 2.0, 1e-8
+MOST_STEPS, LONGEST_STEP, TOLERANCE = 50, 2.0, 1e-8  # of Newton; 2 is a prior's width
 Floats = NDArray[np.floating[Any]]
 
 

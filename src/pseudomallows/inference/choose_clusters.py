@@ -23,9 +23,9 @@ from .chains.mixture import row_log_likelihoods
 from .chains.starts import find_start
 from .methods.method import above_0
 
-N_FOLDS, N_SNAPSHOTS = 3, 5
+N_FOLDS, N_SNAPSHOTS = 3, 5  # each learns from two thirds; draws over which a likelihood is a mean
 MAX_ROWS = 4000  # more users than these change little, and are left out
-USERS_EACH, MAX_CLUSTERS = 10, 40  # at least so many users for each cluster
+USERS_EACH, MAX_CLUSTERS = 10, 40  # a consensus of fewer users is mostly noise
 
 
 class ClustersWarning(UserWarning):

@@ -24,10 +24,9 @@ from ..rankings import as_rng, rank_randomly
 from .chains.clusters import ExactCluster, Proposals
 from .chains.mixture import Mixture, row_log_likelihoods
 from .chains.starts import start_consensus
-from .choose_clusters import HeldOutScores
+from .choose_clusters import N_FOLDS, HeldOutScores
 from .priors import default_prior
 
-N_FOLDS = 3
 MAX_ROWS = 1000  # more users than these change little, and are left out
 WARMUP, N_SNAPSHOTS, THIN = 60, 10, 4  # sweeps of the chain on the other users
 N_PROPOSED = 200  # latent rankings for each user, where the likelihood is estimated

@@ -22,7 +22,7 @@ from .checkpoint import Checkpoint
 from .methods.method import Plan
 
 N_CHECKS = 3  # draws of each chain on which the matched law is compared with the exact one
-ROOM = 2**26  # bytes of a chain that may run beside others
+ROOM = 2**26  # bytes, 64 MB, of a chain that may run beside others: some of them fit anywhere
 
 
 @dataclass(frozen=True)

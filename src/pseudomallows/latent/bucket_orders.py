@@ -59,7 +59,11 @@ class BucketPopulation(RankedPopulation):
         prefs: Rankings, rows: slice, consensus: Ranking, alpha: float
     ) -> NDArray[np.float64]:
         """Log probability of one user of each row, by Kendall's distance."""
-        return log_likelihoods_of_buckets(prefs.rankings[rows], consensus, alpha)
+        rankings, n_items = close_gaps(prefs.rankings[rows]), len(consensus)
+        values, ordering = np.empty(len(rankings)), orderings_of(consensus)
+        sums = log_factorials(n_items, alpha)
+        bucket_log_likelihoods(rankings, ordering, alpha / n_items, sums, values)
+        return values
 
     def row_log_likelihoods(
         self, rows: slice, consensus: Ranking, alpha: float
@@ -137,16 +141,6 @@ def log_factorials(n_items: int, alpha: float) -> NDArray[np.float64]:
     lam, sizes = alpha / n_items, np.arange(1, n_items + 1)
     terms = np.log(sizes) if lam == 0 else np.log(np.expm1(-lam * sizes) / np.expm1(-lam))
     return np.concatenate([[0.0], np.cumsum(terms)])
-
-
-def log_likelihoods_of_buckets(
-    rankings: Ranking, consensus: Ranking, alpha: float
-) -> NDArray[np.float64]:
-    """Log probability of each row, whose ranks of 0 are a tie."""
-    values, n_items = np.empty(len(rankings)), len(consensus)
-    sums, ordering = log_factorials(n_items, alpha), orderings_of(consensus)
-    bucket_log_likelihoods(close_gaps(rankings), ordering, alpha / n_items, sums, values)
-    return values
 
 
 def has_buckets_only(rankings: Ranking) -> bool:

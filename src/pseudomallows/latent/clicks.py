@@ -70,7 +70,12 @@ class ClickPopulation(LocalPopulation):
         prefs: Clicks, rows: slice, consensus: Ranking, alpha: float
     ) -> NDArray[np.float64]:
         """Log probability of the clicks of one user of each row."""
-        return log_likelihoods_of_clicks(slice_clicks(prefs, rows), consensus, alpha)
+        clicks, n_items = slice_clicks(prefs, rows), len(consensus)
+        values = np.empty(len(clicks.starts) - 1)
+        everyone, labels = np.arange(len(values)), np.zeros(len(values), dtype=np.int32)
+        laws = Laws(np.asarray(consensus, dtype=np.int32)[None], np.zeros(1, dtype=np.int64))
+        own_log_likelihoods(clicks, everyone, labels, laws, walks_of(n_items, float(alpha)), values)
+        return values
 
     def of_rows(self, prefs: Clicks, numbers: Counts) -> "ClickPopulation":
         """A population of the same kind, of users who may have any of these numbers of clicks."""
@@ -97,17 +102,6 @@ class ClickPopulation(LocalPopulation):
         partners = np.full(known.n_items, -1)
         draw_click_users(streams, rows, origin.consensus, lam, partners, counts, rankings)
         return rankings
-
-
-def log_likelihoods_of_clicks(
-    clicks: ClickRows, consensus: Ranking, alpha: float
-) -> NDArray[np.float64]:
-    """Log probability of each row of clicks; see `click_log_likelihood`, which checks."""
-    values, walks = np.empty(len(clicks.starts) - 1), walks_of(len(consensus), float(alpha))
-    rows, labels = np.arange(len(values)), np.zeros(len(values), dtype=np.int32)
-    laws = Laws(np.asarray(consensus, dtype=np.int32)[None], np.zeros(1, dtype=np.int64))
-    own_log_likelihoods(clicks, rows, labels, laws, walks, values)
-    return values
 
 
 @functools.lru_cache(maxsize=4)

@@ -19,15 +19,15 @@ from ...kernels import matched as kernels
 from ...kernels.chain import move_consensus
 from ...kernels.footrule.inclusion import inclusion_logits, tagged_walk
 from ..click_laws import ClickLaw, ClickTally, SizeGroups
+from .users import N_BLOCKS
 
-STEP = 0.1  # of log alpha between two tables
+STEP = 0.1  # of log alpha between two tables: read to 2e-6, see `MatchedTables`
 POINTS = (-2, -1, 0, 1, 2, 3)  # tables around an alpha, from which the one of an alpha is read
 DIVISORS = tuple(math.prod(point - other for other in POINTS if other != point) for point in POINTS)
 LOWEST = 0.003  # alpha below which the log weights are as good as proportional to it
 SHARPEST = 8.0  # alpha / n_items from which they are linear in it: what is left is exp(-16)
-PARTS = 2.0**12  # of evidence
-N_LATEST = 64  # tables of the latest alphas are kept
-N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on tasks
+PARTS = 2.0**12  # of evidence, so that sums are exact: 2^40 fits before a digit is lost
+N_LATEST = 64  # tables of the latest alphas: as many as some chains of clusters have at once
 
 Floats = NDArray[np.float64]
 
