@@ -119,7 +119,7 @@ def reliability(points: Points, width: str = "18rem") -> Markup:
     drawn, text = calibration(points), 'class="axis" fill="currentColor" font-size="12"'
     parts = [
         f'<svg viewBox="0 0 320 318" role="img" style="width:100%;max-width:{width}" '
-        'aria-label="Stated chance against the share that came true">',
+        'aria-label="Stated probability against the share observed">',
         f'<rect x="{LEFT}" y="{TOP}" width="{SIDE}" height="{SIDE}" class="frame" fill="none" '
         'stroke="currentColor" stroke-opacity="0.3"/>',
         f'<line x1="{LEFT}" y1="{TOP + SIDE}" x2="{LEFT + SIDE}" y2="{TOP}" class="ideal" '
@@ -135,6 +135,6 @@ def reliability(points: Points, width: str = "18rem") -> Markup:
         parts.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" class="dot" fill="{MARK}"/>'
         )
-    parts.append(f'<text x="178" y="311" text-anchor="middle" {text}>chance stated</text>')
-    parts.append(f'<text x="54" y="27" {text}>share that came true</text></svg>')
+    parts.append(f'<text x="178" y="311" text-anchor="middle" {text}>stated probability</text>')
+    parts.append(f'<text x="54" y="27" {text}>share observed</text></svg>')
     return Markup("\n".join(parts))

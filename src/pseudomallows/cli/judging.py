@@ -29,7 +29,7 @@ from .shared import check_out, check_report, clicks_for, progress_of, read_click
 
 @command(
     "evaluate",
-    "Hide clicks, learn from the rest, and see which recommendations come true. Prints who is "
+    "Hide clicks, learn from the rest, and see which recommendations are hits. Prints who is "
     "judged, accuracy, recall, NDCG, MRR and coverage beside those of the most clicked items "
     "and of EASE, and stated against observed probabilities.",
     "clicks.csv --hide 2 --k 3 --seed 1",
@@ -93,7 +93,7 @@ def _figures(result: Evaluation) -> dict[str, Any]:
 @command(
     "check",
     "Check whether the probabilities of a model are right on clicks that came after it. Says "
-    "how many recommendations came true, how many were stated, and whether to fit again.",
+    "how many recommendations were hits, how many were stated, and whether to fit again.",
     "model.pm later.csv --k 10",
     MODEL,
     option("file", "clicks that came after the fit, - for standard input", metavar="LATER_FILE"),

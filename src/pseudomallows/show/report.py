@@ -36,14 +36,13 @@ N_FIRST = 2  # items named as the favourites of a cluster
 MAX_LEADERS = 3  # items that may come first, as named in the headline
 N_APART = 3  # items that tell a cluster from the others
 CALIBRATION_WORDS = {
-    "last": "The chances were corrected by hiding the last clicks of some users: a chance is about "
-    "what comes next.",
-    "cut": "The chances were corrected by hiding all clicks after a date: a chance is about what "
-    "comes after such a date.",
-    "random": "The chances were corrected by hiding clicks at random, as is usual for clicks "
-    "without times: a chance is about one more click like the others, not about the next one in "
-    "time.",
-}  # what a chance means, by the clicks that were hidden
+    "last": "The probabilities were corrected by hiding the last clicks of some users: they are "
+    "about what comes next.",
+    "cut": "The probabilities were corrected by hiding all clicks after a date: they are about "
+    "what comes after such a date.",
+    "random": "The probabilities were corrected by hiding clicks at random, as is usual for clicks "
+    "without times: they are about one more click like the others, not about the next one in time.",
+}  # what a probability means, by the clicks that were hidden
 
 
 def report(

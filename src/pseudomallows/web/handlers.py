@@ -145,7 +145,7 @@ async def model(service: Service, request: Request) -> Response:
 
 @endpoint("GET", "/check", answers=CheckAnswer, errors=(404,), writes=False)
 async def check(service: Service, request: Request) -> Response:
-    """Whether the stated probabilities have come true, on the clicks since the fit."""
+    """Whether the stated probabilities hold, on the clicks since the fit."""
     return _json(encode(await service.check()))
 
 

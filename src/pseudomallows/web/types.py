@@ -198,7 +198,7 @@ class CheckBin(Struct):
 
 
 class CheckAnswer(Struct):
-    """Have the stated probabilities come true, on what users of the model clicked since the fit?
+    """Do the stated probabilities hold, on what users of the model clicked since the fit?
     `low` to `high` is the 95 % interval of observed minus stated; null is what is not known yet."""
 
     model: int
