@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from .evaluation import Evaluation
+from .evaluation.figures import Evaluation
 from .inference.choose_clusters import ClusterCurve
 from .inference.choose_distance import DistanceScores
 from .posteriors.posterior import Posterior

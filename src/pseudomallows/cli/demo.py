@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..distributions import datasets
-from ..evaluation import Evaluation, evaluate
+from ..evaluation.evaluate import evaluate
+from ..evaluation.figures import Evaluation
 from ..files.atomic import make_folder
 from ..files.write import write_table
 from ..inference.fit import fit

@@ -5,8 +5,9 @@ from dataclasses import asdict
 from typing import Any
 
 from ..engines.executors import Threads
-from ..evaluation import Evaluation, check, evaluate
-from ..evaluation.evaluate import SPLITS, evaluate_again
+from ..evaluation.check import check
+from ..evaluation.evaluate import SPLITS, evaluate, evaluate_again
+from ..evaluation.figures import Evaluation
 from ..files.write import as_text
 from ..posteriors.save import load
 from ..show.report import report

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..distributions.mallows import Mallows
-from ..evaluation import Evaluation
+from ..evaluation.figures import Evaluation
 from ..files.atomic import write_whole
 from ..inference.methods import ALL_METHODS
 from ..inference.reproduce import call_of
