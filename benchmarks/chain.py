@@ -17,7 +17,7 @@ import numpy as np
 import pseudomallows as pm
 from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.inference.methods import Mcmc, Plan
-from pseudomallows.latent.rankings import RankingPopulation
+from pseudomallows.latent.ranking_population import RankingPopulation
 from timing import arguments, best_of, print_table, race, words
 
 N_ITEMS, ALPHA = 50, 5.0  # of the data

@@ -23,7 +23,7 @@ import pseudomallows as pm
 from pseudomallows.engines.executors import blocks
 from pseudomallows.kernels.groups import split_by_clicks
 from pseudomallows.kernels.streams import below, start_stream, uniform
-from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.click_population import ClickPopulation
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.paper.clicks import PseudoDraw
 from pseudomallows.rankings import orderings_of

@@ -24,10 +24,10 @@ from pseudomallows.distances import FOOTRULE
 from pseudomallows.distributions.scores import rand_index
 from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.inference.chains.starts import prepare
-from pseudomallows.inference.methods.mcmc import Mcmc
+from pseudomallows.inference.methods.fit_mcmc import Mcmc
 from pseudomallows.inference.methods.method import Plan
 from pseudomallows.latent.bucket_orders import BucketPopulation
-from pseudomallows.latent.rankings import RankingPopulation
+from pseudomallows.latent.ranking_population import RankingPopulation
 from timing import arguments, print_table, race, words
 
 ALPHAS = [4.0, 6.0, 8.0]

@@ -30,7 +30,7 @@ import numpy as np
 import pseudomallows as pm
 from pseudomallows.distances import KENDALL
 from pseudomallows.distributions.scores import rand_index
-from pseudomallows.posteriors.judged import judge_draws
+from pseudomallows.posteriors.convergence import judge_draws
 from pseudomallows.recommendations import recommend_to
 
 N_CLICKS, K, SEED = 20, 10, 1

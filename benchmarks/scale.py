@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.click_population import ClickPopulation
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.latent.shards import shard_clicks
 from pseudomallows.paper.clicks import PseudoDraw

@@ -37,7 +37,7 @@ import numpy as np
 
 import pseudomallows as pm
 from pseudomallows.distributions.datasets import Simulation
-from pseudomallows.preferences.inputs.clicks import clicks_of_pairs
+from pseudomallows.preferences.inputs.from_clicks import clicks_of_pairs
 from pseudomallows.rankings import orderings_of
 from timing import print_table
 

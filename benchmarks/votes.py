@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import expit
 
 import pseudomallows as pm
-from pseudomallows.distances.votes import pair_chances
+from pseudomallows.distances.vote_tally import pair_chances
 from timing import arguments, print_table
 
 N_TEST, N_RESAMPLES = 200_000, 100

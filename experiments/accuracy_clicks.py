@@ -33,7 +33,7 @@ from pseudomallows.distributions.datasets import Simulation
 from pseudomallows.evaluation.baselines import most_clicked
 from pseudomallows.evaluation.figures import calibrate
 from pseudomallows.inference.chains.mixture import Mixture
-from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.click_population import ClickPopulation
 from pseudomallows.paper.clicks import count_next
 
 SIZE = {"n_users": 500, "n_items": 50, "mean_clicks": 5, "alphas": [1.0, 3.0, 5.0, 10.0]}

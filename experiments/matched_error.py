@@ -17,7 +17,7 @@ from scipy import stats
 
 import paper
 import pseudomallows as pm
-from pseudomallows.latent.matched.tables import MatchedTables
+from pseudomallows.latent.matched.matched_tables import MatchedTables
 
 SETTINGS = paper.Settings(
     reduced={"n_items": (5, 6, 7), "n_sets": 20, "n_draws": 1000},

@@ -10,7 +10,7 @@ from pseudomallows.distances.tallies import Counts, Ranking, RankTally
 from pseudomallows.kernels.chain import accepts
 from pseudomallows.kernels.click_rows import clicks_of
 from pseudomallows.kernels.streams import Streams, below, start_user
-from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.click_population import ClickPopulation
 from pseudomallows.latent.population import Completed, Draw
 from pseudomallows.rankings import orderings_of
 

@@ -23,7 +23,7 @@ import paper
 import pseudomallows as pm
 from accuracy_rankings import by_costs, by_law, cp_consensus, exact_chain
 from pseudomallows.distributions.scores import share_of_ranks
-from pseudomallows.latent.rankings import RankingPopulation
+from pseudomallows.latent.ranking_population import RankingPopulation
 from pseudomallows.paper.search import rank_divergence
 
 CASES = [

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 import paper
 import pseudomallows as pm
 from pseudomallows.distributions.scores import share_of_ranks
-from pseudomallows.kernels.pseudo import draw_consensuses
+from pseudomallows.kernels.pseudo_draws import draw_consensuses
 from pseudomallows.paper.search import rank_divergence
 from pseudomallows.rankings import orderings_of
 

@@ -20,7 +20,7 @@ import uvicorn
 import pseudomallows as pm
 from pseudomallows.web.app import make_app
 from pseudomallows.web.connections import Connections
-from pseudomallows.web.run import make_config
+from pseudomallows.web.run_service import make_config
 
 TOKEN = "a token of some length"
 RIGHT = {"Authorization": f"Bearer {TOKEN}"}

@@ -33,7 +33,7 @@ from .paper.search import marginal_divergence
 from .paper.visit_orders import draw_v_ranking, v_rankings
 from .posteriors import diagnostics
 from .posteriors.diagnostics import ConvergenceWarning
-from .posteriors.personal import PersonalFit
+from .posteriors.personal_fit import PersonalFit
 from .posteriors.posterior import Posterior
 from .posteriors.save import load
 from .preferences import Clicks, Mixed, Pairs, Preferences, Rankings

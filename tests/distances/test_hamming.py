@@ -8,7 +8,7 @@ from scipy import stats
 
 from distance_checks import DistanceChecks, LargeChecks, PriceChecks
 from pseudomallows.distances.hamming import HAMMING
-from pseudomallows.kernels.distances import hamming as kernels
+from pseudomallows.kernels.distances import hamming_loops as kernels
 
 pytestmark = pytest.mark.kernel
 

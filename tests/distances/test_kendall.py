@@ -6,7 +6,7 @@ import pytest
 from distance_checks import DistanceChecks, LargeChecks
 from helpers import IS_COMPILED
 from pseudomallows.distances.kendall import KENDALL
-from pseudomallows.kernels.kendall import rankings as kernels
+from pseudomallows.kernels.kendall import inversions as kernels
 
 pytestmark = pytest.mark.kernel
 

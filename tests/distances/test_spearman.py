@@ -11,7 +11,7 @@ from distance_checks import DistanceChecks, PriceChecks, center
 from helpers import IS_COMPILED, p_value
 from pseudomallows.distances import spearman
 from pseudomallows.distances.spearman import SPEARMAN
-from pseudomallows.kernels.distances import spearman as kernels
+from pseudomallows.kernels.distances import spearman_loops as kernels
 
 pytestmark = pytest.mark.kernel
 compiled_only = pytest.mark.skipif(not IS_COMPILED, reason="takes too long uncompiled")

@@ -11,7 +11,7 @@ from distance_checks import DistanceChecks
 from helpers import IS_COMPILED
 from pseudomallows.distances import ulam
 from pseudomallows.distances.ulam import ULAM
-from pseudomallows.kernels.distances import ulam as kernels
+from pseudomallows.kernels.distances import ulam_loops as kernels
 
 pytestmark = pytest.mark.kernel
 slowly = pytest.mark.skipif(not IS_COMPILED, reason="takes minutes without compilation")

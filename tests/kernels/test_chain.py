@@ -7,7 +7,7 @@ from helpers import choose, interpreted, p_value
 from pseudomallows.kernels import chain as kernels
 from pseudomallows.kernels.costs import count_ranks, footrule_costs, total_cost
 from pseudomallows.kernels.streams import start_stream
-from pseudomallows.latent.rankings import RankingPopulation
+from pseudomallows.latent.ranking_population import RankingPopulation
 
 RANKINGS = np.array([[1, 2, 3, 4], [2, 1, 3, 4], [1, 3, 2, 4]])
 MOVES = [(kernels.SWAP, 1), (kernels.LEAP_AND_SHIFT, 1), (kernels.LEAP_AND_SHIFT, 2)]

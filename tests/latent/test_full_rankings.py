@@ -7,9 +7,9 @@ import naive
 import pseudomallows as pm
 from helpers import interpreted
 from pseudomallows.kernels import costs as kernels
-from pseudomallows.kernels import mixture as label_kernels
+from pseudomallows.kernels import labels as label_kernels
 from pseudomallows.latent.bucket_orders import BucketPopulation
-from pseudomallows.latent.rankings import RankingPopulation
+from pseudomallows.latent.ranking_population import RankingPopulation
 from pseudomallows.latent.registry import make_population
 
 N_ROWS, N_ITEMS, N_CLUSTERS = 40, 6, 3

@@ -10,9 +10,9 @@ from scipy.stats import chisquare
 import naive
 from helpers import interpreted
 from pseudomallows.kernels.click_rows import ClickRows
-from pseudomallows.kernels.footrule.personal import GridChances
+from pseudomallows.kernels.footrule.own_orders import GridChances
 from pseudomallows.kernels.items.top_places import fill_unclicked, look_up_places
-from pseudomallows.kernels.kendall import clicks as kernels
+from pseudomallows.kernels.kendall import click_sums as kernels
 from pseudomallows.latent import own_laws
 from pseudomallows.latent.kendall_clicks import far_places, log_binomials
 from pseudomallows.latent.own_laws import OWN_LAWS, OwnKendallLaw

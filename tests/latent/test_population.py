@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.click_population import ClickPopulation
 from pseudomallows.latent.population import finish_draws
-from pseudomallows.latent.rankings import RankingPopulation
+from pseudomallows.latent.ranking_population import RankingPopulation
 from pseudomallows.paper.clicks import PseudoDraw
 
 ROWS = [[0, 3, 0, 1, 0], [1, 2, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 5, 0, 0]]

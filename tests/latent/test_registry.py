@@ -4,10 +4,10 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows import distances
+from pseudomallows.latent.augmented.latent_rankings import KeptPopulation
 from pseudomallows.latent.bucket_orders import BucketPopulation
-from pseudomallows.latent.clicks import ClickPopulation
-from pseudomallows.latent.kept.rankings import KeptPopulation
-from pseudomallows.latent.rankings import RankingPopulation
+from pseudomallows.latent.click_population import ClickPopulation
+from pseudomallows.latent.ranking_population import RankingPopulation
 from pseudomallows.latent.registry import EXACT, exact_of, make_population
 from pseudomallows.preferences import KINDS
 

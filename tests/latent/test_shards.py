@@ -5,7 +5,7 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.files.parquet_parts import Parts
-from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.click_population import ClickPopulation
 from pseudomallows.latent.registry import make_population
 from pseudomallows.latent.shards import ShardedPopulation, join_clicks, open_parts, shard_clicks
 

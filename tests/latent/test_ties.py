@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import naive
 import pseudomallows as pm
 from helpers import choose, interpreted, p_value
-from pseudomallows.kernels.footrule import latent as kernels
+from pseudomallows.kernels.footrule import latent_blocks as kernels
 from pseudomallows.kernels.streams import Streams, start_stream
-from pseudomallows.latent.rankings import RankingPopulation
+from pseudomallows.latent.ranking_population import RankingPopulation
 
 CONSENSUS = np.array([2, 5, 1, 3, 4], dtype=np.int32)
 ROWS = [

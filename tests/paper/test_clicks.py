@@ -9,7 +9,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from helpers import p_value
-from pseudomallows.latent.clicks import ClickPopulation
+from pseudomallows.latent.click_population import ClickPopulation
 from pseudomallows.latent.population import finish_draws
 from pseudomallows.paper.clicks import PseudoDraw
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import naive
 import pseudomallows as pm
 from helpers import choose, interpreted, p_value
-from pseudomallows.kernels import pseudo as kernels
+from pseudomallows.kernels import pseudo_draws as kernels
 from pseudomallows.kernels import subsets
 
 RANKINGS = [[1, 2, 3, 4], [2, 1, 3, 4], [1, 3, 2, 4]]

@@ -16,7 +16,7 @@ from pseudomallows.web.app import all_endpoints, make_app
 from pseudomallows.web.guard import LOOPBACK, RateLimit
 from pseudomallows.web.jobs.refits import Refits
 from pseudomallows.web.models.model import Model
-from pseudomallows.web.run import ServeOptions
+from pseudomallows.web.run_service import ServeOptions
 from pseudomallows.web.service import Limits
 from webhelp import RIGHT, TOKEN, client_of, pairs_in, recommend_bytes, talk, wait_until
 

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..engines.executors import Executor, Threads
 from ..inference.fit import fit
-from ..posteriors.personal import Fit
+from ..posteriors.personal_fit import Fit
 from ..posteriors.save import load
 from ..preferences import Clicks, Preferences
 from ..recommendations.explain import explain
 from ..recommendations.recommend import recommend
-from ..recommendations.recommenders.registry import recommender_of
+from ..recommendations.recommenders.choose_recommender import recommender_of
 from ..recommendations.similar import Similar, similar_items, similar_users
 
 NOTHING = -float(np.finfo(np.float32).max)  # the score where there is no item, as in implicit

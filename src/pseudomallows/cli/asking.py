@@ -12,7 +12,7 @@ from ..files.later import name_like
 from ..files.parquet_parts import Parts
 from ..files.read import read
 from ..files.write import check_table, write_table
-from ..posteriors.personal import Fit, PersonalFit
+from ..posteriors.personal_fit import Fit, PersonalFit
 from ..posteriors.save import load
 from ..recommendations.explain import explain
 from ..recommendations.next_pairs import next_pairs

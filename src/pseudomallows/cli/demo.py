@@ -13,7 +13,7 @@ from ..evaluation.figures import Evaluation
 from ..files.atomic import make_folder
 from ..files.write import write_table
 from ..inference.fit import fit
-from ..posteriors.personal import Fit
+from ..posteriors.personal_fit import Fit
 from ..recommendations.recommend import DIGITS, recommend
 from ..show.examples import make_examples
 from ..show.report import report

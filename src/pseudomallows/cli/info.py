@@ -9,8 +9,8 @@ import numpy as np
 from ..files.kinds import KINDS
 from ..files.read import read_as
 from ..files.write import as_text
-from ..posteriors.judged import judge_draws
-from ..posteriors.personal import Fit, PersonalFit
+from ..posteriors.convergence import judge_draws
+from ..posteriors.personal_fit import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
 from ..posteriors.save import load
 from ..preferences.splits import time_in_words

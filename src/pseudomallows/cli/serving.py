@@ -63,7 +63,7 @@ from .arguments import MODEL, command, count, option
 def serve_model(options: argparse.Namespace) -> int:
     """Serve a model until interrupted."""
     try:
-        from ..web.run import ServeOptions, find_token, serve
+        from ..web.run_service import ServeOptions, find_token, serve
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"serve needs {error.name}: pip install 'pseudomallows[web]'", name=error.name

@@ -11,7 +11,7 @@ from ..engines.executors import Executor, Threads
 from ..files.atomic import check_target
 from ..files.later import name_like
 from ..files.read import read_as
-from ..posteriors.personal import Fit
+from ..posteriors.personal_fit import Fit
 from ..preferences import Clicks, Pairs, Rankings
 from ..preferences.inputs.layout import Layout
 

@@ -5,14 +5,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.distances import cayley as kernels
+from ..kernels.distances import cayley_loops as kernels
 from ..kernels.distances import lists
 from .distance import OneStays
 from .tallies import ListTally
 
 
 class Cayley(OneStays):
-    """Everything is exact, for any number of items; see `kernels.cayley`."""
+    """Everything is exact, for any number of items; see `kernels.distances.cayley_loops`."""
 
     name = "cayley"
     compare = kernels.cayley_distances

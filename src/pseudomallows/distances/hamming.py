@@ -1,9 +1,10 @@
-"""The Hamming distance: the number of items with another rank; see `kernels.hamming`."""
+"""The Hamming distance: the number of items with another rank; see
+`kernels.distances.hamming_loops`."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.distances import hamming as kernels
+from ..kernels.distances import hamming_loops as kernels
 from .distance import OneStays, PriceDistance
 from .tallies import Counts
 

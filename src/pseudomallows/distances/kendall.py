@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.kendall import rankings as kernels
+from ..kernels.kendall import inversions as kernels
 from .distance import Distance
 from .tallies import WinsTally
 

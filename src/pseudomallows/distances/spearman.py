@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.distances import spearman as kernels
+from ..kernels.distances import spearman_loops as kernels
 from .distance import PriceDistance, symmetric_shares
 from .tallies import Counts
 

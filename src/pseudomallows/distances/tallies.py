@@ -275,7 +275,7 @@ class ListTally(Tally):
     @classmethod
     def of(cls, kind: int, rankings: Ranking, weights: Counts) -> Self:
         """The tally of rankings, each as often as its weight says; those with a rank of 0 are
-        skipped. `kind` is the code of the distance in `kernels.lists`."""
+        skipped. `kind` is the code of the distance in `kernels.distances.lists`."""
         used = (weights != 0) & (rankings > 0).all(axis=1)
         rows, counts = rankings[used], weights[used]
         order = np.argsort(rows @ _multipliers(rows.shape[1]), kind="stable")  # equal ones in turn

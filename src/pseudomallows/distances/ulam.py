@@ -1,4 +1,5 @@
-"""Ulam's distance: the fewest items that must move to another place; see `kernels.ulam`."""
+"""Ulam's distance: the fewest items that must move to another place; see
+`kernels.distances.ulam_loops`."""
 
 import functools
 from typing import NamedTuple
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.distances import lists
-from ..kernels.distances import ulam as kernels
+from ..kernels.distances import ulam_loops as kernels
 from .distance import Distance, symmetric_shares
 from .tallies import ListTally
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..engines.executors import Executor, check_local
 from ..files.later import read_later
-from ..posteriors.personal import Fit, check_fit
+from ..posteriors.personal_fit import Fit, check_fit
 from ..preferences import Clicks
 from ..preferences.more_clicks import later_clicks
 from ..preferences.splits import keep_first

@@ -14,7 +14,7 @@ from ..inference.fit import fit
 from ..inference.methods.auto import Asked, choose_method
 from ..inference.personal.next_clicks import usual_calibration
 from ..inference.reproduce import fit_options
-from ..posteriors.personal import Fit, PersonalFit
+from ..posteriors.personal_fit import Fit, PersonalFit
 from ..preferences import Clicks, check_clicks
 from ..preferences.more_clicks import later_clicks
 from ..preferences.splits import (
@@ -28,7 +28,7 @@ from ..preferences.splits import (
 )
 from ..rankings import as_rng, check_count, check_name, check_rankings
 from ..recommendations.recommend import Recommendations, recommend
-from ..recommendations.recommenders.registry import WITH_SUMS
+from ..recommendations.recommenders.choose_recommender import WITH_SUMS
 from .baselines import BASELINES
 from .figures import Evaluation, Judged, calibrate, hits_of, scores_of
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..markup import Markup, bar, card, reliability, table
-from ..posteriors.personal import Fit
+from ..posteriors.personal_fit import Fit
 from ..posteriors.verdict import Verdict, judge_hits
 from ..preferences import Clicks
 from ..recommendations.recommend import Recommendations

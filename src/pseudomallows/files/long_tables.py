@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._warn import warn
 from ..engines.memory import as_size, available_memory
 from ..preferences import Clicks, ColumnWarning, DroppedRowsWarning, check_weights
-from ..preferences.inputs.clicks import (
+from ..preferences.inputs.from_clicks import (
     clicks_of_pairs,
     first_times,
     rows_of_pairs,

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..preferences import Pairs
 from ..preferences.inputs.coded import Coded, CodedTable
+from ..preferences.inputs.from_pairs import pairs_of_table
 from ..preferences.inputs.impressions import impressions_of_table, is_yes_and_no
 from ..preferences.inputs.pair_headers import (
     check_voters,
@@ -16,7 +17,6 @@ from ..preferences.inputs.pair_headers import (
     is_impressions,
     is_pairs,
 )
-from ..preferences.inputs.pairs import pairs_of_table
 from .csv_files import Row, check_header, full_rows
 from .long_tables import BLOCK, NO_NAME
 from .source import Source

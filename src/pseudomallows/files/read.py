@@ -21,8 +21,8 @@ from .long_tables import ClickPairs, clicks_of, find_columns, read_clicks
 from .pair_tables import are_clicks, find_places, pair_kind, pairs_of, read_coded
 from .preflib import ENDINGS as PREFLIB
 from .preflib import MATCHING, read_matching, read_preflib
+from .ranking_tables import read_long_rankings, read_orderings, read_wide
 from .source import Source, decode, open_source, open_text, refuse_model
-from .tables import read_long_rankings, read_orderings, read_wide
 
 LARGE = 4_000_000  # bytes of text from which pyarrow, if it is there, is worth its start
 PACKED = 4  # times that gzip makes such text smaller, or so

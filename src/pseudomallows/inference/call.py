@@ -11,20 +11,20 @@ import numpy as np
 from .._warn import warn
 from ..engines.executors import Executor, is_remote
 from ..engines.progress import Progress
+from ..posteriors.convergence import Judged, judge_draws
 from ..posteriors.diagnostics import (
     AgreementWarning,
     ContradictionWarning,
 )
-from ..posteriors.judged import Judged, judge_draws
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences
 from ..rankings import check_count
 from .alpha import estimate_alpha
 from .checkpoint import Checkpoint, describe_call
 from .choose_clusters import ClustersWarning, check_not_votes, choose_clusters
-from .doubts import stretch_needed, warn_if_doubtful
+from .convergence_warnings import stretch_needed, warn_if_doubtful
 from .methods import Case, Method, Plan
-from .methods.mcmc import contradictions_of
+from .methods.fit_mcmc import contradictions_of
 from .run import Run
 
 UNSAVED = (

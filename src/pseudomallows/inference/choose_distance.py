@@ -14,10 +14,10 @@ from .. import distances
 from ..distances.distance import alpha_for_distance
 from ..distances.tallies import Ranking
 from ..engines.progress import Progress, shown
-from ..kernels.footrule.latent import draw_latent
+from ..kernels.footrule.latent_blocks import draw_latent
 from ..kernels.streams import Streams
 from ..latent.population import Population
-from ..latent.rankings import log_likelihoods_of_full, log_likelihoods_of_rankings
+from ..latent.ranking_population import log_likelihoods_of_full, log_likelihoods_of_rankings
 from ..latent.registry import make_population
 from ..preferences import Preferences, check_preferences
 from ..rankings import as_rng, rank_randomly

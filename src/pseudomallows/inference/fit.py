@@ -18,15 +18,15 @@ from ..files.atomic import check_target
 from ..files.parquet_parts import Parts
 from ..latent.shards import open_parts
 from ..posteriors.diagnostics import LEAST_EFFECTIVE_SHARE, MatchedWarning
-from ..posteriors.personal import MAX_ITEMS, Fit, as_posterior, own_law_for
+from ..posteriors.personal_fit import MAX_ITEMS, Fit, as_posterior, own_law_for
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences, check_preferences
 from ..rankings import as_rng, check_alpha, check_name
 from .call import Call
 from .methods import ALL_METHODS, METHODS
 from .methods.auto import FREE_GAPS, Asked, choose_method
+from .methods.fit_personal import fit_personal
 from .methods.method import describe_options
-from .methods.personal import fit_personal
 
 
 def fit(

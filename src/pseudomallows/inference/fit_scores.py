@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..engines.executors import Executor, check_local
-from ..posteriors.personal import PersonalFit, clicks_matrix, own_law_for
+from ..posteriors.personal_fit import PersonalFit, clicks_matrix, own_law_for
 from ..preferences import Clicks, check_clicks
 from ..rankings import as_rng, check_alpha
 from .fit import made_by
-from .methods.personal import fit_personal
+from .methods.fit_personal import fit_personal
 
 MAX_SCORE = 1e100  # beyond it, sums of squares overflow
 Floats = NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..posteriors.personal import Fit, PersonalFit, own_law_for
+from ..posteriors.personal_fit import Fit, PersonalFit, own_law_for
 from ..posteriors.posterior import Posterior
 from .methods import METHODS, Case
 from .personal.next_clicks import usual_calibration

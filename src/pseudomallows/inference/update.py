@@ -10,18 +10,18 @@ import numpy as np
 
 from ..engines.executors import Executor, check_executor
 from ..engines.progress import Progress, no_progress, shown
-from ..posteriors.judged import LEAST_DRAWS
-from ..posteriors.personal import Fit, PersonalFit, as_posterior, check_fit
+from ..posteriors.convergence import LEAST_DRAWS
+from ..posteriors.personal_fit import Fit, PersonalFit, as_posterior, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks
 from ..preferences.more_clicks import join_clicks
 from ..rankings import as_rng
 from .call import Call
-from .doubts import warn_if_doubtful
+from .convergence_warnings import warn_if_doubtful
 from .fit import fit, made_by
 from .methods import METHODS, Case
+from .methods.fit_personal import fit_personal
 from .methods.method import LastDraw, Plan
-from .methods.personal import fit_personal
 from .reproduce import fit_options
 from .reweigh import reweigh
 

@@ -16,12 +16,12 @@ from ..distances import Distance
 from ..distances.kendall import KENDALL
 from ..distances.tallies import Counts, Ranking
 from ..engines.executors import Executor
-from ..kernels.blocks import bucket_log_likelihoods
+from ..kernels.block_sums import bucket_log_likelihoods
 from ..preferences import Rankings
 from ..preferences.ties import block_sizes
 from ..rankings import orderings_of
 from .population import DrawOrigin, Population
-from .rankings import RankedPopulation, log_likelihoods_of_full
+from .ranking_population import RankedPopulation, log_likelihoods_of_full
 
 
 class BucketPopulation(RankedPopulation):

@@ -1,5 +1,5 @@
 """Clicks under Kendall's distance: exact, in time that goes with the clicks; see
-`kernels.kendall_clicks`. Nothing here is of the size of items times items."""
+`kernels.kendall.click_sums`. Nothing here is of the size of items times items."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,13 +11,13 @@ from ..distances.kendall import KENDALL
 from ..distances.tallies import Counts, Ranking, ranking_of
 from ..engines.executors import Executor
 from ..kernels.click_rows import ClickRows, slice_clicks
-from ..kernels.kendall import clicks as kernels
-from ..kernels.kendall.next_ranks import RATIO
+from ..kernels.kendall import click_sums as kernels
+from ..kernels.kendall.next_items import RATIO
 from ..kernels.streams import Streams
 from ..preferences import Clicks
 from ..rankings import orderings_of
 from .click_laws import ClickLaw, ClickTally, Curve, SizeGroups
-from .clicks import ClickPopulation
+from .click_population import ClickPopulation
 from .population import DrawOrigin
 from .shards import ShardedPopulation
 

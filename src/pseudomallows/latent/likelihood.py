@@ -12,7 +12,7 @@ from ..engines.executors import Threads, blocks
 from ..preferences import Clicks, Preferences, check_clicks, check_preferences
 from ..rankings import check_alpha
 from .population import check_consensus
-from .rankings import log_likelihoods_of_full
+from .ranking_population import log_likelihoods_of_full
 from .registry import exact_of
 
 

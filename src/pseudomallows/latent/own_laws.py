@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.click_rows import ClickRows
-from ..kernels.footrule.clicks import draw_click_users
+from ..kernels.footrule.latent_clicks import draw_click_users
 from ..kernels.footrule.next_ranks import Ahead, next_ranks_of_laws
-from ..kernels.footrule.personal import personal_log_likelihoods
+from ..kernels.footrule.own_orders import personal_log_likelihoods
 from ..kernels.footrule.walks import Laws, Walks, make_walks
-from ..kernels.kendall.clicks import draw_kendall_users, kendall_log_likelihoods
-from ..kernels.kendall.next_ranks import fill_far_chances, fill_place_chances
+from ..kernels.kendall.click_sums import draw_kendall_users, kendall_log_likelihoods
+from ..kernels.kendall.next_items import fill_far_chances, fill_place_chances
 from ..kernels.streams import Streams
 from ..rankings import orderings_of
 from .kendall_clicks import far_places, log_binomials

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..distances import Distance, price_of
 from ..distances.tallies import Counts, Ranking, RankTally, Tally, rank_tally
 from ..engines.executors import BLOCK, Executor, Threads, blocks
-from ..kernels.footrule.latent import pair_ranks, swap_partners
+from ..kernels.footrule.latent_blocks import pair_ranks, swap_partners
 from ..kernels.streams import CENTRE, start_stream
 from ..preferences import Preferences
 from ..rankings import check_ranking

@@ -10,16 +10,16 @@ from typing import Any
 from .. import distances
 from ..engines.executors import Executor, is_remote
 from ..preferences import Preferences, check_preferences
+from .augmented.error_rates import Errors
+from .augmented.latent_rankings import HammingPopulation, KeptPopulation
+from .augmented.votes import VotePopulation
 from .bucket_orders import BucketPopulation
 from .click_laws import ClickLaw
-from .clicks import ClickPopulation
+from .click_population import ClickPopulation
 from .kendall_clicks import KendallClicks, KendallLaw, KendallShards
-from .kept.errors import Errors
-from .kept.rankings import HammingPopulation, KeptPopulation
-from .kept.votes import VotePopulation
-from .matched.tables import MatchedTables
+from .matched.matched_tables import MatchedTables
 from .population import LocalPopulation, Population, check_informative
-from .rankings import RankingPopulation
+from .ranking_population import RankingPopulation
 from .shards import ShardedClicks, ShardedPopulation, shard_clicks
 
 EXACT: dict[tuple[str, str], type[LocalPopulation]] = {

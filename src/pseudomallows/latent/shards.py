@@ -17,7 +17,7 @@ from ..distances.tallies import Counts
 from ..engines.executors import Executor, RemoteExecutor, Threads, is_remote
 from ..files.parquet_parts import Parts, item_names, load_part
 from ..preferences import Clicks, Preferences, SizeTable
-from .clicks import ClickPopulation
+from .click_population import ClickPopulation
 from .population import Population, check_informative
 
 SHARDS_EACH = 2  # for each worker, of clicks that are sent to them

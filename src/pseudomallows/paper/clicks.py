@@ -15,7 +15,7 @@ from ..files.saved import Saved
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.groups import draw_users
 from ..kernels.streams import Streams
-from ..latent.clicks import ClickPopulation
+from ..latent.click_population import ClickPopulation
 from ..latent.population import Completed, Draw, DrawOrigin, Population, finish_draws
 from ..preferences import Clicks
 from ..rankings import (

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import distances
 from ..distances.tallies import RankTally
 from ..distributions.scores import weighted_effective_size
-from ..kernels import pseudo as kernels
+from ..kernels import pseudo_draws as kernels
 from ..kernels.subsets import posterior_by_subsets, pseudo_by_subsets
 from ..preferences import check_weights
 from ..rankings import (

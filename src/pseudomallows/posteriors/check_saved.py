@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from ..distances import DISTANCES
 from ..distances.tallies import MOVES
 from ..files.archive import WrongFileError
-from ..kernels.footrule.personal import N_FEATURES
+from ..kernels.footrule.own_orders import N_FEATURES
 from ..latent.own_laws import OWN_LAWS
 from ..preferences import KINDS
 from ..rankings import MAX_ALPHA
 from .names import AUGMENTATIONS, CALIBRATIONS, ERROR_MODELS, GAPS, METHODS, ORDERS, STARTS
-from .personal import FIRST_WINDOWS
+from .personal_fit import FIRST_WINDOWS
 from .recency import UNITS
 
 ARRAYS = {

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.click_rows import ClickRows
-from ..kernels.items.scores import (
+from ..kernels.items.top_items import (
     FactorRows,
     SparseRows,
     add_factor_rows,

@@ -41,7 +41,7 @@ from .check_saved import (
     check_values,
 )
 from .corrections import Correction
-from .personal import Fit, PersonalFit, Undated, as_posterior
+from .personal_fit import Fit, PersonalFit, Undated, as_posterior
 from .posterior import Posterior
 from .recency import Recency
 

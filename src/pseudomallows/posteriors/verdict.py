@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..engines.memory import DENSE_ITEMS
+from .convergence import Judged, groups_apart, judge_draws
 from .diagnostics import (
     ADVICE,
     CLUSTER_ADVICE,
@@ -15,8 +16,7 @@ from .diagnostics import (
     describe_groups,
     weighted_size_limit,
 )
-from .judged import Judged, groups_apart, judge_draws
-from .personal import Fit, PersonalFit
+from .personal_fit import Fit, PersonalFit
 from .posterior import Posterior
 
 POOR_SIZE = 10.0  # up to here, with care: the error of a mean is a third of the spread

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._warn import warn
 from .blocks import Clicks, stack_times
 from .checks import object_array
-from .inputs.clicks import clicks_of_pairs
+from .inputs.from_clicks import clicks_of_pairs
 from .preferences import DroppedRowsWarning, Preferences
 
 ANEW = "the model depends on the items, so fit all clicks again to add some"

@@ -104,7 +104,7 @@ class Preferences(ABC):
         array([[1, 2, 2, 4],
                [1, 1, 0, 0]], dtype=int32)
         """
-        from .inputs.rankings import rankings_of_table
+        from .inputs.from_rankings import rankings_of_table
 
         return rankings_of_table(rankings, weights, users, items)
 
@@ -140,7 +140,7 @@ class Preferences(ABC):
         >>> Preferences.from_orderings([["rum", ["ale", "gin"], "tea"]], users=["ann"]).rankings
         array([[2, 2, 1, 4]], dtype=int32)
         """
-        from .inputs.rankings import rankings_of_lists
+        from .inputs.from_rankings import rankings_of_lists
 
         return rankings_of_lists(orderings, weights, users, items)
 
@@ -201,7 +201,7 @@ class Preferences(ABC):
         >>> prefs.clicks_of(0)
         array([0, 2], dtype=int32)
         """
-        from .inputs.clicks import clicks_of_anything
+        from .inputs.from_clicks import clicks_of_anything
         from .inputs.layout import Layout
 
         layout = Layout(columns, min_rating=min_rating, min_clicks=min_clicks).checked()
@@ -260,7 +260,7 @@ class Preferences(ABC):
         >>> prefs, prefs.weights, prefs.is_vote
         (Pairs(2 users, 2 items; 3 comparisons), array([2, 1]), True)
         """
-        from .inputs.pairs import pairs_of_anything
+        from .inputs.from_pairs import pairs_of_anything
 
         return pairs_of_anything(pairs, weights, users, items)
 

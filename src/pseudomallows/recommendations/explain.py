@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import Threads
-from ..posteriors.personal import Fit, PersonalFit, check_fit
+from ..posteriors.personal_fit import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences.frames import make_frame
 from ..rankings import check_count
-from .latent import LatentRanks
-from .recommenders.chances import MAX_ERROR, Floats, Users
-from .recommenders.registry import recommender_of
+from .latent_ranks import LatentRanks
+from .recommenders.choose_recommender import recommender_of
+from .recommenders.recommender import MAX_ERROR, Floats, Users
 from .users import code_of_item, needs_latent, one_user
 
 CLICK, POPULARITY, GIVEN, REST, CLUSTER, RANK = KINDS = (

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from .. import distances
 from ..distances.distance import Distance
-from ..distances.votes import log_chances
-from ..posteriors.personal import Fit
+from ..distances.vote_tally import log_chances
+from ..posteriors.personal_fit import Fit
 from ..posteriors.posterior import Posterior
 from ..preferences.frames import make_frame
 from ..rankings import as_rng, check_count

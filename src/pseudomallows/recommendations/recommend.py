@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from ..engines.executors import Executor, Threads, all_cores, blocks, check_executor, check_local
 from ..markup import Markup, bar, card, table
 from ..posteriors.intervals import intervals_of
-from ..posteriors.personal import Fit, check_fit
+from ..posteriors.personal_fit import Fit, check_fit
 from ..preferences.frames import make_frame
 from ..rankings import as_rng, check_count, check_number
-from .choice import Choice, choice_of
-from .latent import LatentRanks
-from .recommenders.chances import MAX_ERROR, Chances, Floats, Users
-from .recommenders.registry import recommender_of
+from .item_filter import Choice, choice_of
+from .latent_ranks import LatentRanks
+from .recommenders.choose_recommender import recommender_of
+from .recommenders.recommender import MAX_ERROR, Chances, Floats, Users
 from .users import check_posterior, clicks_of_one, needs_latent, new_users, users_of
 
 COLUMNS = ("user", "place", "item", "probability")  # of the table, wherever it is written

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.executors import blocks
-from ..posteriors.personal import Fit, PersonalFit, check_fit
+from ..posteriors.personal_fit import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences import rows_of_names
 from ..preferences.frames import make_frame
 from ..rankings import check_count
 from .explain import ONE
-from .recommenders.chances import Floats, Users
-from .recommenders.registry import recommender_of
+from .recommenders.choose_recommender import recommender_of
+from .recommenders.recommender import Floats, Users
 from .users import code_of_item, needs_latent, one_user
 
 N_MEAN = 4096  # users, evenly spread, whose mean score is that of an average user

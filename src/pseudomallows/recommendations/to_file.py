@@ -15,11 +15,11 @@ from ..engines.progress import Progress, shown
 from ..files.atomic import make_folder
 from ..files.parquet_parts import Parts, load_part
 from ..files.write import Write, check_table, open_table, text_writer
-from ..posteriors.personal import Fit, PersonalFit
-from .choice import Choice, choice_of
+from ..posteriors.personal_fit import Fit, PersonalFit
+from .item_filter import Choice, choice_of
 from .recommend import DIGITS, Recommendations, best_items, check_sizes
-from .recommenders.chances import MAX_ERROR, Users
-from .recommenders.registry import recommender_of
+from .recommenders.choose_recommender import recommender_of
+from .recommenders.recommender import MAX_ERROR, Users
 from .users import check_posterior, users_of
 
 ROWS = 1 << 14  # users of a block in a file

@@ -7,11 +7,11 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from ..posteriors.personal import Fit, check_fit
+from ..posteriors.personal_fit import Fit, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks, Preferences, check_known, rows_of_users
-from .recommenders.chances import Users
-from .recommenders.registry import WITH_SUMS, recommender_of
+from .recommenders.choose_recommender import WITH_SUMS, recommender_of
+from .recommenders.recommender import Users
 
 ONE_WEIGHT = np.ones(1, dtype=np.int64)
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..posteriors.personal import Fit, PersonalFit
+from ..posteriors.personal_fit import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks
 from ..recommendations.recommend import recommend

@@ -19,7 +19,7 @@ from ..files.atomic import write_whole
 from ..inference.methods import ALL_METHODS
 from ..inference.reproduce import call_of
 from ..markup import reliability
-from ..posteriors.personal import Fit, PersonalFit, check_fit
+from ..posteriors.personal_fit import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
 from ..posteriors.verdict import judge
 from ..rankings import check_count, orderings_of

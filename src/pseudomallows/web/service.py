@@ -16,7 +16,7 @@ from .errors import RETRY, ServiceError, StoreError
 from .jobs.refits import Refit, Refits
 from .jobs.uploads import DEFAULT_LIMITS, Uploaded, UploadLimits, Uploads
 from .metrics import Metrics
-from .models.check import check_model
+from .models.check_model import check_model
 from .models.model import Clicked, Model, Question, Wanted
 from .models.summary import Summary
 from .models.versions import Versions, known_changes, known_removals, without_removed

@@ -21,7 +21,7 @@ from pseudomallows.inference.chains.matched_cluster import (
 )
 from pseudomallows.inference.chains.matched_mixture import MatchedMixture
 from pseudomallows.inference.priors import default_prior
-from pseudomallows.latent.matched.tables import MatchedTables
+from pseudomallows.latent.matched.matched_tables import MatchedTables
 from pseudomallows.latent.registry import make_population
 
 FOUR = ((0,), (0, 1), (1, 2), (0, 1, 2), (3,), (0, 2))

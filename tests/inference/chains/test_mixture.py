@@ -13,7 +13,7 @@ from pseudomallows.distributions.scores import rand_index
 from pseudomallows.inference.chains.clusters import ExactCluster, Proposals
 from pseudomallows.inference.chains.mixture import Mixture, row_log_likelihoods
 from pseudomallows.inference.chains.starts import StartCluster, find_start
-from pseudomallows.kernels import mixture as kernels
+from pseudomallows.kernels import labels as kernels
 from pseudomallows.latent.registry import make_population
 from pseudomallows.posteriors.posterior import Posterior
 

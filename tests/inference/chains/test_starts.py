@@ -10,7 +10,7 @@ import naive
 import pseudomallows as pm
 from pseudomallows.inference.chains.starts import best_alpha, is_unbounded, start_consensus
 from pseudomallows.inference.priors import FLAT, default_prior
-from pseudomallows.latent.rankings import RankingPopulation
+from pseudomallows.latent.ranking_population import RankingPopulation
 from pseudomallows.latent.registry import make_population
 
 CONSENSUS = np.array([2, 5, 1, 3, 4], dtype=np.int32)

@@ -90,7 +90,7 @@ def test_fits_of_votes_settle_and_say_how():
 
 
 def pm_chances(n_items, alpha):
-    from pseudomallows.distances.votes import pair_chances
+    from pseudomallows.distances.vote_tally import pair_chances
 
     return pair_chances(np.arange(1, n_items + 1), alpha / n_items)
 

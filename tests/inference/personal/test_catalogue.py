@@ -18,10 +18,10 @@ from pseudomallows.inference.reproduce import call_of
 from pseudomallows.kernels.click_rows import slice_clicks
 from pseudomallows.latent.own_laws import FootruleLaw
 from pseudomallows.posteriors.check_saved import WrongFileError
-from pseudomallows.posteriors.personal import clicks_matrix
+from pseudomallows.posteriors.personal_fit import clicks_matrix
 from pseudomallows.preferences import Clicks
 from pseudomallows.recommendations.recommend import best_of_one
-from pseudomallows.recommendations.recommenders.tables import GridTables
+from pseudomallows.recommendations.recommenders.next_tables import GridTables
 
 N_ITEMS, N_USERS, SIZE = 6000, 400, 12
 

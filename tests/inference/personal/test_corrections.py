@@ -21,7 +21,7 @@ from pseudomallows.inference.personal.calibrate import (
     thin_places,
 )
 from pseudomallows.inference.personal.next_clicks import Later, windows_for
-from pseudomallows.kernels.footrule.personal import N_FEATURES
+from pseudomallows.kernels.footrule.own_orders import N_FEATURES
 from pseudomallows.posteriors.corrections import Correction, marks_of
 
 MARKS = np.array([0.0, 0.5, -1.0, 3.0, 10])

@@ -6,7 +6,7 @@ import pytest
 import naive
 from helpers import interpreted
 from pseudomallows.kernels.distances import insertions as kernels
-from pseudomallows.kernels.distances.ulam import MOST_BITS, longest_rise, longest_rise_of_many
+from pseudomallows.kernels.distances.ulam_loops import MOST_BITS, longest_rise, longest_rise_of_many
 from pseudomallows.kernels.streams import start_stream
 from tally_checks import random_rankings
 

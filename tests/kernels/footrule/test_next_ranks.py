@@ -7,7 +7,7 @@ import naive
 from helpers import interpreted
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import next_ranks as kernels
-from pseudomallows.kernels.footrule.clicks import mark_clicks
+from pseudomallows.kernels.footrule.latent_clicks import mark_clicks
 from pseudomallows.kernels.footrule.matching import room_for_sums, sum_matchings, walk_weights
 from pseudomallows.kernels.footrule.walks import MAX_GAPS, Laws, make_walks
 

@@ -5,15 +5,7 @@ import pytest
 
 from helpers import interpreted
 from pseudomallows.kernels.click_rows import ClickRows
-from pseudomallows.kernels.items.near import (
-    NearLaw,
-    Rows,
-    choose_near,
-    count_near,
-    fill_inner,
-    near_rows,
-)
-from pseudomallows.kernels.items.products import (
+from pseudomallows.kernels.items.item_products import (
     ClickLists,
     Head,
     count_all_products,
@@ -22,6 +14,14 @@ from pseudomallows.kernels.items.products import (
     list_users,
     mark_taken,
     mirror_rows,
+)
+from pseudomallows.kernels.items.near import (
+    NearLaw,
+    Rows,
+    choose_near,
+    count_near,
+    fill_inner,
+    near_rows,
 )
 from pseudomallows.kernels.items.weights import nonnegative_rows
 

@@ -16,8 +16,8 @@ from pseudomallows.kernels.latent import leaps as latent_leaps
 from pseudomallows.kernels.latent import statements
 from pseudomallows.kernels.latent import swaps as latent_swaps
 from pseudomallows.kernels.streams import Streams, start_stream
-from pseudomallows.latent.kept.errors import MODELS
-from pseudomallows.latent.kept.rankings import CODES, list_statements, rows_of
+from pseudomallows.latent.augmented.error_rates import MODELS
+from pseudomallows.latent.augmented.latent_rankings import CODES, list_statements, rows_of
 from pseudomallows.preferences.pairs import pairs_of_entries
 
 pytestmark = pytest.mark.kernel

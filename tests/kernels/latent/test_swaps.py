@@ -9,8 +9,8 @@ from pseudomallows import distances
 from pseudomallows.distances.distance import adds_up
 from pseudomallows.kernels.latent import swaps as kernels
 from pseudomallows.kernels.streams import Streams, start_stream
-from pseudomallows.latent.kept.errors import NoErrors
-from pseudomallows.latent.kept.rankings import CODES, TWO_SIDED, list_statements
+from pseudomallows.latent.augmented.error_rates import NoErrors
+from pseudomallows.latent.augmented.latent_rankings import CODES, TWO_SIDED, list_statements
 
 pytestmark = pytest.mark.kernel
 CONSENSUS = np.array([2, 5, 1, 3, 4], dtype=np.int32)

@@ -9,10 +9,10 @@ import naive
 import pseudomallows as pm
 from pseudomallows.kernels.matched import judge_labels
 from pseudomallows.kernels.streams import Streams
-from pseudomallows.latent.matched import users as matched_users
+from pseudomallows.latent.matched import matched_users as matched_users
 from pseudomallows.latent.matched.labelled import LabelledUsers
-from pseudomallows.latent.matched.tables import MatchedTables
-from pseudomallows.latent.matched.users import ClusterLaws, LabelDraw, MatchedLaws
+from pseudomallows.latent.matched.matched_tables import MatchedTables
+from pseudomallows.latent.matched.matched_users import ClusterLaws, LabelDraw, MatchedLaws
 from pseudomallows.latent.registry import make_population
 
 CLICKS = [[0, 2], [1], [2, 3], [2], [0, 1, 3], [2, 0], [4]]

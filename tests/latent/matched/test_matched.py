@@ -8,12 +8,18 @@ import pytest
 
 import naive
 import pseudomallows as pm
-from pseudomallows.kernels.footrule.likelihood import own_log_likelihoods
-from pseudomallows.latent.clicks import ClickPopulation
-from pseudomallows.latent.matched import tables as matched_tables
-from pseudomallows.latent.matched import users as matched_users
-from pseudomallows.latent.matched.tables import LOWEST, SHARPEST, STEP, MatchedTables, SizeTally
-from pseudomallows.latent.matched.users import (
+from pseudomallows.kernels.footrule.click_likelihood import own_log_likelihoods
+from pseudomallows.latent.click_population import ClickPopulation
+from pseudomallows.latent.matched import matched_tables as matched_tables
+from pseudomallows.latent.matched import matched_users as matched_users
+from pseudomallows.latent.matched.matched_tables import (
+    LOWEST,
+    SHARPEST,
+    STEP,
+    MatchedTables,
+    SizeTally,
+)
+from pseudomallows.latent.matched.matched_users import (
     ClusterLaws,
     LabelDraw,
     MatchedLaws,

@@ -26,7 +26,7 @@ from ..long_tables import (
 )
 from ..pair_tables import CodedBlocks
 from ..source import Source, open_source
-from .names import (
+from .name_codes import (
     ArrowPairs,
     add_times,
     count_values,

@@ -25,7 +25,7 @@ from ..long_tables import (
     time_reader,
 )
 from ..source import HEAD, Source, TooLargeError, open_text
-from .names import (
+from .name_codes import (
     ArrowPairs,
     add_times,
     count_values,

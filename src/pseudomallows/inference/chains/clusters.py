@@ -14,7 +14,7 @@ import numpy as np
 from ...distances.tallies import Ranking, Tally
 from ...files.saved import Saved
 from ...kernels.streams import CHAIN, start_stream
-from ...latent.kept.votes import VotePopulation
+from ...latent.augmented.votes import VotePopulation
 from ...latent.population import Draw, DrawOrigin, Population
 from ...rankings import MAX_ALPHA, rank_randomly
 from ..priors import LOWEST_ALPHA, Prior, log_density

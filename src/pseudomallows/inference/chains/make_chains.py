@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...distances.tallies import Ranking
-from ...latent.matched.users import ClusterLaws
+from ...latent.matched.matched_users import ClusterLaws
 from ...latent.population import Population
 from ..methods.method import Plan
 from .clustered import Chains, Earlier

@@ -22,7 +22,7 @@ from ...files.saved import Saved
 from ...kernels.matched import add_scores
 from ...kernels.streams import CENTRE, start_stream, uniform
 from ...latent.click_laws import ClickLaw, ClickTally
-from ...latent.matched.users import (
+from ...latent.matched.matched_users import (
     ClusterLaws,
     LabelDraw,
     MatchedLaws,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...distances.tallies import Counts, Ranking
 from ...engines.executors import blocks
 from ...files.saved import Saved
-from ...kernels.mixture import draw_labels, fill_log_sums, fill_overlaps
+from ...kernels.labels import draw_labels, fill_log_sums, fill_overlaps
 from ...latent.population import LocalPopulation, Population, finish_draws, log_likelihoods_of
 from ...rankings import rank_randomly
 from .clustered import MAX_SWEEPS, Clustered

@@ -3,12 +3,12 @@
 To add one: a file here, and a line in `METHODS`.
 """
 
-from .balanced import Balanced
-from .matched import Matched
-from .mcmc import Mcmc
+from .fit_balanced import Balanced
+from .fit_matched import Matched
+from .fit_mcmc import Mcmc
+from .fit_personal import Personal
+from .fit_pseudo import Pseudo
 from .method import Case, Method, Options, Plan
-from .personal import Personal
-from .pseudo import Pseudo
 
 METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Pseudo, Balanced, Mcmc, Matched)}
 ALL_METHODS: dict[str, type[Options]] = {**METHODS, Personal.name: Personal}

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 from ...latent.own_laws import OWN_LAWS
 from ...preferences import Clicks, Preferences
 from ..personal.blend import MIN_SCORED, scorable
-from .balanced import Balanced
-from .mcmc import Mcmc
+from .fit_balanced import Balanced
+from .fit_mcmc import Mcmc
+from .fit_personal import Personal
+from .fit_pseudo import Pseudo
 from .method import Case, Options
-from .personal import Personal
-from .pseudo import Pseudo
 
 OTHERS: tuple[type[Options], ...] = (Mcmc, Pseudo, Balanced)  # the first that has the options
 

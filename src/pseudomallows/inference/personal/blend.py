@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from ...engines.executors import BLOCK, Executor, blocks
 from ...kernels.click_rows import ClickRows, slice_clicks
 from ...kernels.items.leads import clear_clicks, fill_leads
-from ...kernels.items.scores import fill_tops
+from ...kernels.items.top_items import fill_tops
 from ...kernels.items.weights import value_of_steps
 from ...posteriors.item_scores import ItemScores
-from ...posteriors.personal import MAX_ITEMS
+from ...posteriors.personal_fit import MAX_ITEMS
 from ...preferences import Clicks
 from ...preferences.splits import take_random
 from .next_clicks import MAX_SCORED, clicks_of_rows

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from ...engines.executors import BLOCK, blocks
 from ...kernels.click_rows import ClickRows
-from ...kernels.footrule.personal import N_FEATURES, fill_cases
+from ...kernels.footrule.own_orders import N_FEATURES, fill_cases
 from ...kernels.items.top_places import choose_cases, find_places
 from ...posteriors.corrections import N_LEARNT, Correction, marks_of
-from ...posteriors.personal import PersonalModel
+from ...posteriors.personal_fit import PersonalModel
 from ...preferences import Clicks, rows_of_users
-from ...recommendations.recommenders.personal import OwnOrder, PersonalChances
+from ...recommendations.recommenders.personal_recommender import OwnOrder, PersonalChances
 from .blend import n_of_spread
 from .next_clicks import (
     MAX_HELD_OUT,

@@ -14,8 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...engines.executors import RemoteExecutor
-from ...kernels.items.products import ClickLists, Head, count_products, drop_products, list_users
-from ...latent.clicks import ClickPopulation
+from ...kernels.items.item_products import (
+    ClickLists,
+    Head,
+    count_products,
+    drop_products,
+    list_users,
+)
+from ...latent.click_population import ClickPopulation
 from ...latent.shards import ShardedClicks, join_clicks
 from ...preferences import Clicks
 from .next_clicks import sum_first_clicks

@@ -15,7 +15,7 @@ from ...engines.executors import BLOCK, Executor, at_hand, blocks
 from ...latent.own_laws import OWN_LAWS
 from ...posteriors.corrections import Correction
 from ...posteriors.item_scores import ItemScores
-from ...posteriors.personal import MAX_ITEMS, PersonalFit, PersonalModel, Undated
+from ...posteriors.personal_fit import MAX_ITEMS, PersonalFit, PersonalModel, Undated
 from ...posteriors.recency import Recency
 from ...preferences import Clicks
 from ...preferences.splits import Split, hide_clicks
@@ -34,7 +34,7 @@ from .parts import Part, Regression
 from .products import Products, make_products, start_from, taken_from
 
 if TYPE_CHECKING:
-    from ..methods.personal import Personal
+    from ..methods.fit_personal import Personal
 
 USUAL_BEST = 10  # recommendations that the scores are made for, as `recommend` gives
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.executors import blocks
-from ...posteriors.personal import FIRST_WINDOWS, MAX_ITEMS, PersonalModel
+from ...posteriors.personal_fit import FIRST_WINDOWS, MAX_ITEMS, PersonalModel
 from ...posteriors.recency import Recency, are_dates
 from ...preferences import Clicks, rows_of_users
 from ...preferences.splits import Split, hide_numbers, split_at, time_of_share

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...posteriors.item_scores import ItemScores
-from ...posteriors.personal import MAX_ITEMS
+from ...posteriors.personal_fit import MAX_ITEMS
 from .products import AllProducts, Products
 
 Floats = NDArray[np.float64]

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from ...engines.executors import Executor, at_hand, blocks, is_remote
 from ...kernels.click_rows import ClickRows
-from ...kernels.items.near import NearLaw, Rows, near_rows
-from ...kernels.items.products import (
+from ...kernels.items.item_products import (
     ClickLists,
     Head,
     count_all_products,
@@ -26,9 +25,10 @@ from ...kernels.items.products import (
     mark_taken,
     mirror_rows,
 )
+from ...kernels.items.near import NearLaw, Rows, near_rows
 from ...kernels.items.weights import nonnegative_rows
 from ...posteriors.item_scores import ItemScores
-from ...posteriors.personal import MAX_ITEMS, clicks_matrix
+from ...posteriors.personal_fit import MAX_ITEMS, clicks_matrix
 from ...preferences import Clicks
 from .click_shards import RemoteClicks, click_lists
 

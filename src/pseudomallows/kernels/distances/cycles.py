@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..chain import accepts, choose_pair, exchange_places
-from ..kendall.rankings import order_by_rank
+from ..kendall.inversions import order_by_rank
 from ..streams import below, uniform
 
 

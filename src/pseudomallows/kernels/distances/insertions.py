@@ -16,9 +16,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..chain import shift_places
-from ..kendall.rankings import order_by_rank
+from ..kendall.inversions import order_by_rank
 from ..streams import below, uniform
-from .ulam import ONE, grow
+from .ulam_loops import ONE, grow
 
 BLOCK = 128  # users at most
 

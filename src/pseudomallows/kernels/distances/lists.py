@@ -10,9 +10,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..chain import accepts, make_move, propose
-from ..kendall.rankings import order_by_rank
-from .cayley import count_cycles
-from .ulam import longest_rise, next_permutation
+from ..kendall.inversions import order_by_rank
+from .cayley_loops import count_cycles
+from .ulam_loops import longest_rise, next_permutation
 
 CAYLEY, ULAM = 0, 1
 

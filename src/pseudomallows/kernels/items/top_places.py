@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from ..click_rows import clicks_of
-from ..footrule.personal import add_far_chances
+from ..footrule.own_orders import add_far_chances
 
 
 @njit(cache=True, nogil=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from ..chain import SWAP, accepts, make_move, propose, shift_places
-from .rankings import order_by_rank
+from .inversions import order_by_rank
 
 
 @njit(cache=True, nogil=True)

@@ -12,8 +12,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..chain import accepts, choose_pair, shift_places
-from ..distances.cayley import count_cycles
-from ..distances.ulam import longest_rise
+from ..distances.cayley_loops import count_cycles
+from ..distances.ulam_loops import longest_rise
 from ..streams import below, start_user, uniform
 from .statements import free_places, told_by_leap
 from .swaps import CAYLEY, KENDALL, PRICED, ULAM, Seating

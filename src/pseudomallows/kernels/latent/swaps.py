@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..chain import accepts, choose_pair, exchange_places
-from ..distances.ulam import longest_rise
+from ..distances.ulam_loops import longest_rise
 from ..streams import start_user, uniform
 from .statements import ErrorLaw, told_by_exchange
 

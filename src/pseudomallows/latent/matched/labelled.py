@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...distances.tallies import Counts
 from ..click_laws import ClickTally, Floats
 from ..population import UNITS
-from .users import ClickedRows, ClusterLaws, LabelDraw, Labels, MatchedLaws, MatchedUsers
+from .matched_users import ClickedRows, ClusterLaws, LabelDraw, Labels, MatchedLaws, MatchedUsers
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.click_rows import ClickRows
-from ...kernels.footrule.likelihood import own_log_likelihoods
+from ...kernels.footrule.click_likelihood import own_log_likelihoods
 from ...kernels.footrule.next_ranks import Ahead, fill_batch_means, next_ranks_of_laws
 from ...kernels.footrule.walks import Laws, Walks, make_walks
 from ...posteriors.posterior import Posterior
-from .chances import MAX_ERROR, Floats
+from .recommender import MAX_ERROR, Floats
 
 LEAST_DRAWS, LEAST_BATCHES = 3.0, 3.0  # that must carry the weight for batches to tell an error
 SURE_DRAWS = 6.0  # the spread of fewer is known badly: their error must be half as large

@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 from ...inference.fit import fit
 from ...inference.reproduce import fit_options
 from ...inference.update import can_go_on, fit_again
-from ...posteriors.personal import Fit
+from ...posteriors.personal_fit import Fit
 from ...preferences import Clicks
 from ...preferences.checks import object_array
-from ...preferences.inputs.clicks import clicks_of_pairs
+from ...preferences.inputs.from_clicks import clicks_of_pairs
 from ..errors import ServiceError, StoreError
 from ..models.versions import Versions, without_removed
 from ..stores.open import open_store

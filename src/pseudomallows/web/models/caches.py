@@ -5,7 +5,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
-from ...recommendations.recommenders.chances import Recommender
+from ...recommendations.recommenders.recommender import Recommender
 
 ANSWER_BYTES = 32 * 2**20  # of all answers: some 40,000 of ten items
 OVERHEAD = 200  # bytes of Python's objects around an answer and its key

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.executors import Threads
-from ...posteriors.personal import Fit, PersonalFit
+from ...posteriors.personal_fit import Fit, PersonalFit
 from ...preferences import Clicks
-from ...recommendations.choice import Choice
 from ...recommendations.explain import REST, reasons_of_one
+from ...recommendations.item_filter import Choice
 from ...recommendations.recommend import best_of_one
-from ...recommendations.recommenders.chances import Users
-from ...recommendations.recommenders.registry import recommender_of
+from ...recommendations.recommenders.choose_recommender import recommender_of
+from ...recommendations.recommenders.recommender import Users
 from ...recommendations.to_file import csv_blocks
 from ...recommendations.users import clicks_of_one
 from ..errors import ServiceError

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...posteriors.personal import Fit, PersonalFit
+from ...posteriors.personal_fit import Fit, PersonalFit
 from ...posteriors.posterior import Posterior
 from ...posteriors.verdict import judge
 from ...preferences import Clicks

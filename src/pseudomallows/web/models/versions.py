@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...posteriors.personal import Fit, PersonalFit
+from ...posteriors.personal_fit import Fit, PersonalFit
 from ...posteriors.save import load
 from ...preferences import Clicks
 from ..stores.store import Click

@@ -1,0 +1,93 @@
+"""What a fit must warn of: draws that may not stand for the posterior."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._warn import warn
+from ..latent.population import Population
+from ..posteriors.convergence import Judged, groups_apart, judge_draws
+from ..posteriors.diagnostics import (
+    LEAST_EFFECTIVE_SHARE,
+    AlphaWarning,
+    ConvergenceWarning,
+    EffectiveSizeWarning,
+    MatchedWarning,
+    UnconnectedWarning,
+    VotesWarning,
+    contradicts_equal_gaps,
+    weighted_size_limit,
+)
+from ..posteriors.posterior import Posterior
+from .methods.method import Plan
+
+MOST_STRETCH = 8  # times as far apart as at first: where draws that go on until they are good end
+
+
+def warn_if_doubtful(
+    posterior: Posterior,
+    plan: Plan,
+    population: Population,
+    unbounded: NDArray[np.bool_],
+    judged: Judged | None,
+) -> None:
+    """Warn, on behalf of the caller of `fit`.
+
+    `unbounded[chain, cluster]`: does nothing in the data bound its alpha from above? `judged`: what
+    the draws were found to be, if they were looked at.
+    """
+    if plan.is_markov:
+        doubts = _doubts_of_alpha(posterior, unbounded)
+        judged = judge_draws(posterior) if judged is None else judged
+        doubts += _doubts_of_chains(posterior, plan, population, judged)
+    else:
+        doubts = _doubts_of_weights(posterior)
+    for doubt in doubts:
+        warn(doubt)
+
+
+def stretch_needed(judged: Judged, stretch: int) -> int:
+    """How many times further apart the draws should be, 1 if they are good or at the limit.
+
+    `stretch` is how much further apart they are already than at first. Chains that tell different
+    stories get a second chance only: further apart on separate peaks, they stay as they are.
+    """
+    if judged.is_good or stretch >= MOST_STRETCH:
+        return 1
+    if not judged.rhat <= judged.poor_rhat:
+        return 2 if stretch == 1 else 1
+    wanted = max(2.0, judged.size_limit / max(judged.effective_size, 1.0))
+    return int(min(2 ** np.ceil(np.log2(wanted)), MOST_STRETCH // stretch))
+
+
+def _doubts_of_weights(posterior: Posterior) -> list[UserWarning]:
+    n_draws = posterior.weights.size
+    if posterior.effective_size < weighted_size_limit(n_draws):
+        return [EffectiveSizeWarning(posterior.effective_size, n_draws)]
+    return []
+
+
+def _doubts_of_alpha(posterior: Posterior, unbounded: NDArray[np.bool_]) -> list[UserWarning]:
+    clusters = np.flatnonzero(unbounded.mean(axis=0) >= 0.5).tolist()
+    if not clusters:
+        return []
+    medians = np.median(posterior.alpha, axis=(0, 1))[clusters].tolist()
+    return [AlphaWarning(clusters, medians, posterior.n_clusters)]
+
+
+def _doubts_of_chains(
+    posterior: Posterior, plan: Plan, population: Population, judged: Judged
+) -> list[UserWarning]:
+    doubts: list[UserWarning] = []
+    matched = posterior.settings.get("matched")
+    if matched is not None and matched["effective_share"] < LEAST_EFFECTIVE_SHARE:
+        doubts.append(MatchedWarning(matched["effective_share"], len(matched["differences"])))
+    if contradicts_equal_gaps(posterior.settings):
+        doubts.append(VotesWarning(posterior.settings["votes"]["p_value"]))
+    stuck = plan.method.stuck_chains(posterior, population, plan)
+    if stuck or not judged.is_good:
+        advice = plan.method.advice(plan.case)
+        found = (judged.rhat, judged.effective_size, stuck, advice)
+        doubts.append(ConvergenceWarning(*found, judged.rhat_limit, judged.size_limit))
+    if groups := groups_apart(posterior):
+        doubts.append(UnconnectedWarning(groups))
+    return doubts

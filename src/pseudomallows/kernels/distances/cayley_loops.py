@@ -1,0 +1,68 @@
+"""Cayley's distance: the fewest exchanges of two items, which is n_items less the number of cycles.
+
+lam is alpha / n_items. Items join one by one; the one that joins j others starts a cycle of its
+own, or enters a cycle behind one of the j, which adds 1 to the distance.
+"""
+
+import numpy as np
+from numba import njit
+
+from ..kendall.inversions import LARGE, order_by_rank
+from ..streams import below, start_stream, uniform
+
+
+@njit(cache=True, nogil=True)
+def count_cycles(ranks, ordering, seen):
+    """Cycles of the way from an item to the one of `ordering` at its rank."""
+    count = 0
+    seen[:] = 0
+    for start in range(len(ranks)):
+        if seen[start]:
+            continue
+        count += 1
+        item = start
+        while not seen[item]:
+            seen[item] = 1
+            item = ordering[ranks[item] - 1]
+    return count
+
+
+@njit(cache=True, nogil=True)
+def cayley_distances(rankings, others, distances):
+    """Fill `distances[row]` with that from the row of `others`, or from its only one."""
+    n_items = rankings.shape[1]
+    ordering, seen = np.empty(n_items, np.int64), np.empty(n_items, np.int64)
+    for row in range(len(rankings)):
+        if row < len(others):
+            order_by_rank(others[row], ordering)
+        distances[row] = n_items - count_cycles(rankings[row], ordering, seen)
+
+
+@njit(cache=True, nogil=True)
+def cayley_partition(n_items, lam):
+    """Log of the sum over all rankings, and the mean distance."""
+    weight, log_sum, distance, product = np.exp(-lam), 0.0, 0.0, 1.0
+    for j in range(1, n_items):
+        if j * weight < 0.1:
+            log_sum += np.log1p(j * weight)  # which keeps the digits of what is near 1
+        else:
+            product *= 1.0 + j * weight
+        if product > LARGE:
+            log_sum += np.log(product)
+            product = 1.0
+        distance += j * weight / (1.0 + j * weight)
+    return log_sum + np.log(product), distance
+
+
+@njit(cache=True, nogil=True)
+def draw_cayley(seed, lam, draws):
+    """Fill `draws[draw, item]` with rankings of the Mallows distribution around 1..n."""
+    weight, stream = np.exp(-lam), np.empty(1, np.uint64)
+    for draw in range(len(draws)):
+        ranks = draws[draw]
+        start_stream(seed, draw, 0, stream)
+        for item in range(draws.shape[1]):
+            ranks[item] = item + 1
+            if uniform(stream) * (1.0 + item * weight) >= 1.0:
+                other = below(stream, item)
+                ranks[item], ranks[other] = ranks[other], ranks[item]

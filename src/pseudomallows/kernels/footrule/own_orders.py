@@ -1,0 +1,200 @@
+"""Users with a consensus of their own each: exact laws of their clicks, on a grid of alphas.
+
+lam is alpha / n_items.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ..click_rows import clicks_of
+from .click_likelihood import log_likelihood_of, logs_of_factorials
+from .walks import room_to_go_back, walk_at
+
+LOW_ODDS, HIGH_ODDS = -9.0, 5.0  # log odds between which long windows count them differently
+PLACES = (-3.0, -1.5)  # -log(place + 1/2) where the slope changes: near places 20 and 4
+LAST_WINDOW = 100  # from which on longer windows are alike
+N_FEATURES = 20  # of a correction
+
+
+class GridChances(NamedTuple):
+    """With `line = lines[size]`, `chances[line, g, place]` is the chance, at alpha g of a grid, of
+    the item at `place` among `size` unclicked ones to be among the next; -1 is no line. Beyond the
+    places that are there, `far[line, g, number]` is the log of the chance at `places[number]`."""
+
+    lines: NDArray[np.int64]
+    chances: NDArray[np.float64]
+    places: NDArray[np.int64]
+    far: NDArray[np.float64]
+
+
+class CorrectionArrays(NamedTuple):
+    """A correction: `coefficients[feature]`, the constant last; `marks` of the scores; and the map
+    from the logistic scale to log odds, by `knots`, `values` and `slopes`."""
+
+    coefficients: NDArray[np.float64]
+    marks: NDArray[np.float64]
+    knots: NDArray[np.float64]
+    values: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+
+
+@njit(cache=True, nogil=True)
+def personal_log_likelihoods(clicks, rankings, grid, values):
+    """Fill `values[row, g]`: log probability of a user's clicks, given the user's own consensus
+    `rankings[row]` and each alpha of the `grid`, from `make_walks`."""
+    room, log_factorials = room_to_go_back(grid, 2), logs_of_factorials(rankings.shape[1])
+    for g in range(values.shape[1]):
+        walk = walk_at(grid, g)
+        for row in range(len(values)):
+            mine = clicks_of(clicks, row)
+            values[row, g] = log_likelihood_of(mine, rankings[row], walk, log_factorials, room)
+
+
+@njit(cache=True, nogil=True)
+def weigh_alphas(values, prior):
+    """Turn `values[row, g]`, log likelihoods, into each user's own distribution over the alphas."""
+    for row in range(len(values)):
+        highest, total = values[row].max(), 0.0
+        for g in range(len(prior)):
+            values[row, g] = np.exp(values[row, g] - highest) * prior[g]
+            total += values[row, g]
+        values[row] /= total
+
+
+@njit(cache=True, nogil=True)
+def add_far_chances(places, far, size, share, mixed):
+    """Add to `mixed[place]` a share of the chances beyond `places[0]`, whose logs are straight
+    between the places that are known."""
+    for number in range(len(places) - 1):
+        low, high = places[number], places[number + 1]
+        slope = (far[number + 1] - far[number]) / (high - low)
+        for place in range(low + 1, min(high + 1, size)):
+            mixed[place] += share * np.exp(far[number] + slope * (place - low))
+
+
+@njit(cache=True, nogil=True)
+def smooth_map(x, knots, values, slopes):
+    """Cubic between the knots, with these values and slopes there; straight beyond them."""
+    if x <= knots[0]:
+        return values[0] + slopes[0] * (x - knots[0])
+    if x >= knots[-1]:
+        return values[-1] + slopes[-1] * (x - knots[-1])
+    place = np.searchsorted(knots, x, "right") - 1
+    width = knots[place + 1] - knots[place]
+    t = (x - knots[place]) / width
+    rise = values[place + 1] - values[place]
+    bend = t * (1.0 - t)
+    curve = width * bend * ((1.0 - t) * slopes[place] - t * slopes[place + 1])
+    return values[place] + rise * t * t * (3.0 - 2.0 * t) + curve
+
+
+@njit(cache=True, nogil=True)
+def add_up_to(total, odds):
+    """Replace log odds by probabilities whose sum is `total`, or their number if that is less: one
+    number is added to all of them, found by Newton's steps between bounds that close in."""
+    if len(odds) <= total:
+        odds[:] = 1.0
+        return
+    shift, low, high = 0.0, -100.0, 100.0
+    for _ in range(100):
+        value, slope = -float(total), 0.0
+        for x in odds:
+            probability = 1.0 / (1.0 + np.exp(-x - shift))
+            value += probability
+            slope += probability * (1.0 - probability)
+        if abs(value) < 1e-9 * total:
+            break
+        if value > 0.0:
+            high = shift
+        else:
+            low = shift
+        shift = shift - value / slope if slope > 0.0 else low
+        if not low < shift < high:
+            shift = (low + high) / 2.0
+    for place in range(len(odds)):
+        odds[place] = 1.0 / (1.0 + np.exp(-odds[place] - shift))
+
+
+@njit(cache=True, nogil=True)
+def fill_features(chance, score, few, place, window, marks, features):
+    """Fill what a correction sees of an unseen item, whose place counts from 0: log odds of the
+    chance, the place, the score and its logarithm (inverse hyperbolic sine, for scores of any
+    sign); odds and score again as they count more or less in long windows, and for users with few
+    clicks; the window and its logarithm. `marks` are those of `Correction`."""
+    inside = min(max(chance, 1e-6), 1.0 - 1e-6)
+    odds, log_window = np.log(inside / (1.0 - inside)), np.log(window)
+    share, part = min(log_window / np.log(LAST_WINDOW), 1.0), min(window / marks[4], 1.0)
+    near = min(max(odds, LOW_ODDS), HIGH_ODDS)
+    above, below = near - LOW_ODDS, near - HIGH_ODDS
+    score_above = min(max(score, marks[2]), marks[3]) - marks[2]
+    score_below = min(max(score, marks[2]), marks[3]) - marks[3]
+    fall = -np.log(place + 0.5)
+    features[0] = odds
+    features[1] = above * share
+    features[2] = below * (1.0 - share)
+    features[3] = above * part
+    features[4] = below * (1.0 - part)
+    features[5] = min(fall, PLACES[0])
+    features[6] = min(max(fall, PLACES[0]), PLACES[1])
+    features[7] = max(fall, PLACES[1])
+    features[8] = log_window
+    features[9] = part
+    features[10] = score
+    features[11] = np.arcsinh((score - marks[0]) / marks[1])
+    features[12] = score_above * share
+    features[13] = score_below * (1.0 - share)
+    features[14] = score_above * part
+    features[15] = score_below * (1.0 - part)
+    features[16] = above * few
+    features[17] = below * (1.0 - few)
+    features[18] = score_above * few
+    features[19] = score_below * (1.0 - few)
+
+
+@njit(cache=True, nogil=True)
+def fill_cases(chances, scores, few, places, window, marks, features):
+    """Fill `features[case]` of some unseen items."""
+    for case in range(len(places)):
+        fill_features(
+            chances[case], scores[case], few[case], places[case], window, marks, features[case]
+        )
+
+
+@njit(cache=True, nogil=True)
+def spread_rest(total, n_learnt, odds):
+    """Replace the log odds of places, in order, by probabilities: the first `n_learnt` as they are,
+    but with a sum of at most `total`; the others share what is left in proportion."""
+    if len(odds) == 0:
+        return
+    first, rest = odds[:n_learnt], odds[n_learnt:]
+    if (1.0 / (1.0 + np.exp(-first))).sum() > total:
+        add_up_to(total, first)
+    else:
+        first[:] = 1.0 / (1.0 + np.exp(-first))
+    rest[:] = np.exp(rest)
+    rest *= (total - first.sum()) / max(rest.sum(), 1e-300)
+
+
+@njit(cache=True, nogil=True)
+def correct_chances(scores, few, sizes, correction, window, n_learnt, chances):
+    """Replace `chances[row, place]` of the first unseen items of users, who have `sizes[row]` of
+    them, by what is observed: the log odds by their features and the map, made to sum to the
+    `window`. `few[row]` is 1 / (1 + clicks). The correction was learnt from the first `n_learnt`
+    places, 0 for all of them; see `spread_rest`."""
+    features = np.empty(N_FEATURES)
+    for row in range(len(scores)):
+        odds = chances[row, : min(sizes[row], chances.shape[1])]
+        for place in range(len(odds)):
+            score = scores[row, place]
+            fill_features(odds[place], score, few[row], place, window, correction.marks, features)
+            scale = correction.coefficients[N_FEATURES]
+            for number in range(N_FEATURES):
+                scale += correction.coefficients[number] * features[number]
+            odds[place] = smooth_map(scale, correction.knots, correction.values, correction.slopes)
+        if n_learnt > 0:
+            spread_rest(window, n_learnt, odds)
+        else:
+            add_up_to(window, odds)

@@ -1,0 +1,219 @@
+"""Clicks under Kendall's distance: exact, in closed form.
+
+lam is alpha / n_items and q is exp(-lam). A user with c clicks has inversed the pairs of a clicked
+item and an unclicked one before it: the sum of the consensus ranks of the clicks, less c (c + 1) /
+2. Within the clicked items, and within the others, the ranking is a Mallows draw of its own. So
+
+    P(clicks) = q^(sum of ranks - c (c + 1) / 2) / [n over c]
+
+with the Gaussian binomial [n over c], and a consensus of all users has the log posterior
+-lam times the sum over items of clicks times rank.
+"""
+
+import numpy as np
+from numba import njit
+
+from ..click_rows import clicks_of
+from ..streams import below, start_user, uniform
+from .inversions import draw_jump, take_nth
+
+FLAT = 1e-200  # lam from which q is as good as 1
+N_SWAPS = 64  # differences in clicks whose probabilities are tabulated: most pairs are closer
+HEAD, HEAD_ROUNDS = 8192, 10  # first places, where few items are alike; rounds that take no time
+SURE = 40.0  # log odds that leave nothing to chance: exp(-40) is below the resolution of a draw
+
+
+@njit(cache=True, nogil=True)
+def log_of_rest(x):
+    """log(1 - exp(-x)) of x above 0."""
+    return np.log(-np.expm1(-x)) if x < 0.7 else np.log1p(-np.exp(-x))
+
+
+@njit(cache=True, nogil=True)
+def log_gaussian_binomials(n_items, lam, values):
+    """Fill `values[c]` with log [n_items over c], for c from 0 on; at lam 0 the usual ones."""
+    values[0] = 0.0
+    for c in range(1, len(values)):
+        values[c] = values[c - 1] + log_gaussian_step(n_items, lam, c)
+
+
+@njit(cache=True, nogil=True)
+def log_gaussian_step(n_items, lam, c):
+    """log of [n_items over c] / [n_items over c - 1]."""
+    if lam > FLAT:
+        return log_of_rest(lam * (n_items - c + 1)) - log_of_rest(lam * c)
+    return np.log((n_items - c + 1) / c)
+
+
+@njit(cache=True, nogil=True)
+def kendall_constant(n_items, lam, sizes, n_users):
+    """Sum over users of lam c (c + 1) / 2 - log [n_items over c]: `n_users[i]` have `sizes[i]`
+    clicks, and sizes rise."""
+    total, log_binomial, c = 0.0, 0.0, 0
+    for i in range(len(sizes)):
+        while c < sizes[i]:
+            c += 1
+            log_binomial += log_gaussian_step(n_items, lam, c)
+        if n_users[i]:
+            total += n_users[i] * (lam * (c * (c + 1) // 2) - log_binomial)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def kendall_log_likelihoods(clicks, rankings, lams, log_binomials, values):
+    """Fill `values[row, g]` with the log probability of the row's clicks, given their number, at
+    each of the `lams`, under the consensus `rankings[row]`, or the only one; `log_binomials[size,
+    g]` are those of so many clicks."""
+    for row in range(len(values)):
+        mine, ranks = clicks_of(clicks, row), rankings[min(row, len(rankings) - 1)]
+        size, total = len(mine), 0
+        for item in mine:
+            total += ranks[item]
+        excess = total - size * (size + 1) // 2
+        for g in range(len(lams)):
+            values[row, g] = -lams[g] * excess - log_binomials[size, g]
+
+
+@njit(cache=True, nogil=True)
+def sum_of_ranks(counts, consensus):
+    """Sum over all clicks of the rank of the item."""
+    total = 0
+    for item in range(len(counts)):
+        total += counts[item] * consensus[item]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def n_scales(n_items):
+    """How many offsets 1, 2, 4, ... there are below so many places."""
+    number = 0
+    while 2**number < n_items:
+        number += 1
+    return number
+
+
+@njit(cache=True, nogil=True)
+def mix_consensus(stream, counts, lam, n_passes, consensus):
+    """Move a consensus by heat baths that leave its posterior, given the clicks `counts[item]`, as
+    it is.
+
+    Only the numbers of clicks swap places, and where two are equal there is nothing to draw. In the
+    end the items with so many clicks are permuted over the places of that number, since one order
+    of them is as probable as another: an item with many like it forgets its old place. At the head
+    of a large catalogue few are alike, so there is more swapping there.
+    """
+    n_items = len(consensus)
+    clicks = np.empty(n_items, np.int64)
+    for item in range(n_items):
+        clicks[consensus[item] - 1] = counts[item]
+    mix_numbers(stream, lam, n_passes, clicks)
+    if n_items > HEAD:
+        mix_numbers(stream, lam, HEAD_ROUNDS * n_scales(HEAD), clicks[:HEAD])
+    if counts.max() > n_items:  # a table of all numbers would be longer than the catalogue
+        levels = np.unique(counts)
+        counts, clicks = np.searchsorted(levels, counts), np.searchsorted(levels, clicks)
+    permute_equals(stream, counts, clicks, consensus)
+
+
+@njit(cache=True, nogil=True)
+def mix_numbers(stream, lam, n_passes, clicks):
+    """Passes of swaps between the places of `clicks[place]`.
+
+    In a pass all disjoint pairs of places (p, p + d) swap their numbers by their conditional
+    distribution: with probability logistic(lam d times the difference in clicks). The offset d is
+    drawn anew, of ever smaller scales from n_items / 2 to 1: like a sorting network, a few rounds
+    of all scales take any number anywhere.
+    """
+    n_items, n_steps = len(clicks), n_scales(len(clicks))
+    swaps = np.empty(2 * N_SWAPS + 1)
+    for number in range(n_passes):
+        smallest = 2 ** (n_steps - 1 - number % n_steps)
+        offset = smallest + below(stream, min(smallest, n_items - smallest))
+        for difference in range(-N_SWAPS, N_SWAPS + 1):
+            swaps[N_SWAPS + difference] = swap_chance(lam * offset * difference)
+        swap_unequal(stream, lam * offset, offset, swaps, clicks)
+
+
+@njit(cache=True, nogil=True)
+def swap_unequal(stream, slope, offset, swaps, clicks):
+    """Swap `clicks[place]` and `clicks[place + offset]` of disjoint pairs by their conditional law;
+    `swaps[N_SWAPS + difference]` has the chances of small differences."""
+    n_items = len(clicks)
+    start = -below(stream, 2 * offset)
+    while start < n_items - offset:
+        for place in range(max(start, 0), min(start + offset, n_items - offset)):
+            one, other = clicks[place], clicks[place + offset]
+            if one == other:
+                continue
+            difference = other - one
+            if abs(difference) <= N_SWAPS:
+                chance = swaps[N_SWAPS + difference]
+            else:
+                chance = swap_chance(slope * difference)
+            if chance == 1.0 or (chance > 0.0 and uniform(stream) < chance):
+                clicks[place], clicks[place + offset] = other, one
+        start += 2 * offset
+
+
+@njit(cache=True, nogil=True)
+def permute_equals(stream, counts, clicks, consensus):
+    """Fill `consensus` at random, such that the item at each place has `clicks[place]` clicks."""
+    n_items = len(consensus)
+    ends = np.zeros(counts.max() + 1, np.int64)
+    for item in range(n_items):
+        ends[counts[item]] += 1
+    ends = np.cumsum(ends)
+    nexts, items = ends.copy(), np.empty(n_items, np.int32)
+    for item in range(n_items):  # items[nexts[c]:ends[c]] are those with c clicks
+        nexts[counts[item]] -= 1
+        items[nexts[counts[item]]] = item
+    for place in range(n_items):
+        number = clicks[place]
+        first = nexts[number]
+        taken = first + below(stream, ends[number] - first)
+        consensus[items[taken]] = place + 1
+        items[taken] = items[first]
+        nexts[number] = first + 1
+
+
+@njit(cache=True, nogil=True)
+def swap_chance(log_odds):
+    """The logistic function, exactly 0 and 1 where it is as good as that."""
+    if log_odds > SURE:
+        return 1.0
+    return 1.0 / (1.0 + np.exp(-log_odds)) if log_odds > -SURE else 0.0
+
+
+@njit(cache=True, nogil=True)
+def draw_kendall_users(streams, clicks, ordering, lam, counts, kept):
+    """Draw the latent ranking of every user, given the clicks.
+
+    `counts[item, rank - 1]`, if it has items, counts those of all users; `kept[row]` is the ranking
+    of the last user of a row, if `kept` has rows.
+    """
+    n_items, weights = len(ordering), streams.weights
+    clicked, tree = np.zeros(n_items, np.bool_), np.empty(n_items + 1, np.int64)
+    groups, stream = np.empty((2, n_items), np.int32), np.empty(1, np.uint64)
+    for row in range(len(weights)):
+        mine = clicks_of(clicks, row)
+        clicked[mine] = True
+        sizes, n_clicks = np.zeros(2, np.int64), len(mine)
+        for place in range(n_items):
+            group = 0 if clicked[ordering[place]] else 1
+            groups[group, sizes[group]] = ordering[place]
+            sizes[group] += 1
+        clicked[mine] = False
+        for user in range(weights[row]):
+            start_user(streams, row, user, stream)
+            for group in range(2):
+                size, shift = sizes[group], 0 if group == 0 else n_clicks
+                for node in range(size + 1):
+                    tree[node] = node & -node
+                for rank in range(size):
+                    n_left = size - rank
+                    passed = draw_jump(stream, lam, np.expm1(-lam * n_left), n_left)
+                    item = groups[group, take_nth(tree, size, passed)]
+                    if len(counts):
+                        counts[item, shift + rank] += 1
+                    if len(kept):
+                        kept[row, item] = shift + rank + 1

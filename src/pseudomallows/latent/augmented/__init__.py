@@ -1,0 +1,1 @@
+"""Users whose latent full rankings are drawn: comparisons, votes, distances without a sum."""

@@ -1,0 +1,231 @@
+"""Votes, comparisons of one pair a person, under Kendall: nothing is latent.
+
+The rest of a person's ranking is summed out by a closed form that depends on the difference of the
+two places in the consensus alone. Votes often contradict that: the best two items may be far apart,
+and those in the middle near each other. `fit` then lets every gap between neighbours have its own
+size (Bradley and Terry's law), or its intervals would be too narrow.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...distances.kendall import KENDALL
+from ...distances.strengths import Strengths, chi_square, fit_strengths, laplacian, ranked
+from ...distances.tallies import Counts, Ranking
+from ...distances.vote_tally import (
+    HALF,
+    VoteTally,
+    log_chances,
+    log_likelihood_of_gaps,
+    pair_chances,
+)
+from ...engines.executors import Executor
+from ...kernels.streams import start_stream
+from ...preferences import Pairs
+from ..population import LocalPopulation, check_informative, principal_components
+
+ITEM_LIMIT, PAIR_LIMIT = 0.5, 0.05  # p-values below which gaps are free: large on purpose, since a
+# needless freedom makes intervals a little wider, and a missing one far too narrow
+N_SHORT, SHORT_WARMUP, SHORT_SEED = 200, 100, 12345  # draws by which two widths are compared
+WIDE = (2.5, 97.5)  # percentiles
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """Whether votes contradict the law that the difference of the places says all.
+
+    `item_chi_square`, on `item_degrees` degrees of freedom, asks whether items win more or less
+    than their places say; `pair_chi_square`, on `pair_degrees`, compares all pairs. The consensus
+    is fitted, so both are on the safe side of the law.
+    """
+
+    item_chi_square: float
+    item_degrees: int
+    pair_chi_square: float
+    pair_degrees: int
+
+    @property
+    def p_values(self) -> tuple[float, float]:
+        """Of the items, and of the pairs."""
+        from scipy.stats import chi2
+
+        items = chi2.sf(self.item_chi_square, max(self.item_degrees, 1))
+        pairs = chi2.sf(self.pair_chi_square, max(self.pair_degrees, 1))
+        return float(items), float(pairs)
+
+    @property
+    def p_value(self) -> float:
+        """The smaller of the two p-values, times two."""
+        return min(1.0, 2 * min(self.p_values))
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Is either p-value so small that gaps had better be free?"""
+        items, pairs = self.p_values
+        return items < ITEM_LIMIT or pairs < PAIR_LIMIT
+
+
+class VotePopulation(LocalPopulation):
+    """People who compared two items each; `gaps` between neighbours are "equal", "free", or, with
+    "auto", free if the votes contradict equal ones."""
+
+    how_latent = "summed out by a closed form"
+    known: VoteTally
+
+    def __init__(
+        self,
+        prefs: Pairs,
+        executor: Executor | None = None,
+        numbers: Counts | None = None,
+        gaps: str = "auto",
+    ):
+        check_informative(prefs.is_informative)
+        super().__init__(prefs.n_items, executor, KENDALL)
+        self.informative = prefs.take((prefs.n_comparisons > 0) & (prefs.weights > 0))
+        self._set_rows(self.informative.weights, numbers)
+        self.gaps = gaps
+        self.known = VoteTally.of(self.informative.wins(), self.informative.tied())
+
+    def with_gaps(self, gaps: str) -> "VotePopulation":
+        """The same votes, with other gaps."""
+        return VotePopulation(self.informative, self.executor, self.row_numbers, gaps)
+
+    @property
+    def n_unknown(self) -> int:
+        """None: what is not known is summed out."""
+        return 0
+
+    @property
+    def is_alpha_by_distance(self) -> bool:
+        """No: how far apart two places are counts."""
+        return False
+
+    @functools.cached_property
+    def mean_ranks(self) -> NDArray[np.float64]:  # type: ignore[override]
+        """Share of its votes that an item loses, with one more win and loss for each."""
+        lost = self.known.rank_sums() * HALF
+        seen = (self.known.counts.sum(axis=1) * HALF) + lost
+        return np.asarray((lost + 1) / (seen + 2))
+
+    @functools.cached_property
+    def best(self) -> Ranking:
+        """The likeliest consensus, or a good one."""
+        return self.known.best()
+
+    @functools.cached_property
+    def misfit(self) -> Misfit:
+        """Whether the votes contradict equal gaps, at the best consensus and alpha."""
+        return misfit_of(self.known, self.best)
+
+    @functools.cached_property
+    def strengths(self) -> Strengths:
+        """The law with free gaps."""
+        return fit_strengths(self.known.counts * HALF)
+
+    @property
+    def has_free_gaps(self) -> bool:
+        """Has every gap between neighbours its own size?"""
+        return self.gaps == "free" or (self.gaps == "auto" and self.misfit.is_doubtful)
+
+    def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
+        """Log probability of all votes, given consensus and alpha, by Kendall's law."""
+        return self.known.log_likelihood(consensus, alpha / self.n_items)
+
+    def full_log_likelihood(self, consensus: Ranking, alpha: float) -> float:
+        """The same."""
+        return self.log_likelihood(consensus, alpha)
+
+    def log_likelihood_by_alpha(self, consensus: Ranking) -> Callable[[float], float]:
+        """The same as a function of alpha."""
+        by_gap, n_items = self.known.votes_by_gap(consensus), self.n_items
+        return lambda alpha: log_likelihood_of_gaps(by_gap, alpha / n_items)
+
+    @staticmethod
+    def holds(prefs: Pairs) -> bool:
+        """Does each person compare one pair?"""
+        return bool(prefs.is_vote)
+
+    @staticmethod
+    def log_likelihoods(
+        prefs: Pairs, rows: slice, consensus: Ranking, alpha: float
+    ) -> NDArray[np.float64]:
+        """Log probability of one person of each row; of a tie, the mean of both answers; 0 of rows
+        that say nothing."""
+        n_items, ranks = len(consensus), np.asarray(consensus, dtype=np.int64)
+        table = log_chances(n_items, alpha / n_items)
+        cut = slice(prefs.starts[rows.start], prefs.starts[min(rows.stop, prefs.n_users)])
+        gaps = ranks[prefs.worse[cut]] - ranks[prefs.better[cut]]
+        won, lost = table[n_items - 1 + gaps], table[n_items - 1 - gaps]
+        values = np.zeros(min(rows.stop, prefs.n_users) - rows.start)
+        owners = prefs.owners()[cut] - rows.start
+        np.add.at(values, owners, prefs.counts[cut] * won + prefs.ties[cut] * HALF * (won + lost))
+        return values
+
+    def of_rows(self, prefs: Pairs, numbers: Counts) -> "VotePopulation":
+        """A population of the same kind."""
+        return VotePopulation(prefs, self.executor, numbers, self.gaps)
+
+    def features(self, n_features: int) -> NDArray[np.float64]:
+        """Principal components of who won and who lost."""
+        rows, entries = np.arange(self.n_rows), self.informative
+        table = np.zeros((self.n_rows, self.n_items))
+        table[rows, entries.better], table[rows, entries.worse] = entries.counts, -entries.counts
+        return principal_components(table - table.mean(axis=0), n_features)
+
+    def best_of(self, evidence: NDArray[Any]) -> Ranking:
+        """The likeliest consensus; with free gaps, the order of the strengths."""
+        return ranked(self.strengths.strengths) if self.has_free_gaps else self.best
+
+    def notes(self) -> dict[str, Any]:
+        """For the settings of a posterior: how the votes fit the law, and what was done."""
+        misfit, free = self.misfit, self.has_free_gaps
+        noted: dict[str, Any] = {
+            "gaps": "free" if free else "equal",
+            "ties": "half a win for each",
+            "p_value": misfit.p_value,
+            "item_chi_square": misfit.item_chi_square,
+            "item_degrees": misfit.item_degrees,
+            "pair_chi_square": misfit.pair_chi_square,
+            "pair_degrees": misfit.pair_degrees,
+        }
+        if free:
+            noted["widened"] = self._widened()
+            noted["dispersion"] = self.strengths.dispersion
+            noted["strengths"] = self.strengths.strengths.tolist()
+        return {"votes": noted}
+
+    def _widened(self) -> float:
+        """How many times as wide the intervals of ranks are with free gaps: mean of 95 % ones."""
+        rng, draws = np.random.default_rng(SHORT_SEED), []
+        free = [self.strengths.draw(rng) for _ in range(N_SHORT)]
+        consensus, lam = self.best.copy(), self.known.best_lam(self.best)
+        stream = np.empty(1, dtype=np.uint64)
+        start_stream(SHORT_SEED, 0, 0, stream)
+        for number in range(SHORT_WARMUP + N_SHORT):
+            self.known.move(stream, lam, 10 * self.n_items, consensus)
+            if number >= SHORT_WARMUP:
+                draws.append(consensus.copy())
+        return mean_width(np.array(free)) / mean_width(np.array(draws))
+
+
+def mean_width(draws: Ranking) -> float:
+    """Mean over items of how many ranks their 95 % interval has."""
+    low, high = np.percentile(draws, WIDE, axis=0)
+    return float((np.ceil(high) - np.floor(low) + 1).mean())
+
+
+def misfit_of(tally: VoteTally, consensus: Ranking) -> Misfit:
+    """How far votes are from Kendall's law around a consensus, at the alpha that is best."""
+    wins, n_items = tally.counts * HALF, tally.n_items
+    votes = wins + wins.T
+    chances = pair_chances(consensus, tally.best_lam(consensus))
+    residuals = (wins - votes * chances).sum(axis=1)  # of each item: wins beyond its place
+    bend = laplacian(votes * chances * (1 - chances))
+    items = float(residuals @ np.linalg.lstsq(bend, residuals, rcond=None)[0])
+    value, n_pairs = chi_square(wins, chances)
+    return Misfit(items, n_items - 1, value, max(n_pairs - 1, 1))

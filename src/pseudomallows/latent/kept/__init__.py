@@ -1,1 +1,0 @@
-"""Users whose full rankings are kept and moved: comparisons, votes, distances without a law."""

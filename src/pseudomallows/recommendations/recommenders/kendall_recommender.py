@@ -1,0 +1,212 @@
+"""Recommendations from clicks under Kendall's distance: exact look-ups, for any number of items.
+
+Given a draw of the consensus, the chance of an item is read from a table, by its place among the
+unclicked items; see `kernels.kendall.next_items`. The chances of a user are the mean over draws and
+clusters, each weighed by the exact probability of the user's clicks.
+"""
+
+import functools
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engines.executors import Executor, all_cores, blocks
+from ...engines.memory import check_table
+from ...kernels.click_rows import ClickRows
+from ...kernels.kendall import next_items as kernels
+from ...kernels.kendall.click_sums import draw_kendall_users
+from ...kernels.kendall.next_items import KendallDraws, NextTables
+from ...kernels.streams import Streams
+from ...latent.kendall_clicks import far_places, log_binomials
+from ...posteriors.posterior import Posterior, common_consensus
+from ...rankings import orderings_of
+from .exact_means import logs_of
+from .recommender import Chances, Floats, Items, Recommender, Users
+
+MOST_LAWS, MOST_BYTES = 1024, 2**29  # clusters of draws that are averaged, and of their ranks
+N_TOP = 512  # places whose chances are tabulated one by one, and down to which the best are sought
+LEFT_OUT = 1e-4  # of a user's weights, at most: clusters and draws that count for nearly nothing
+
+
+class KendallRecommender(Recommender):
+    """The mean over some draws, evenly spread: all of them, where there is room."""
+
+    def __init__(self, posterior: Posterior):
+        super().__init__(posterior.items, common_consensus(posterior), posterior.chain_memberships)
+        self.n_clusters = posterior.n_clusters
+        self.draws, self._alphas = some_draws(posterior)
+        self._made: dict[int, NextTables] = {}  # by the window
+        self._binomials = np.zeros((1, len(self._alphas)))
+        self._lock = threading.Lock()
+
+    # Chances
+
+    def chances(
+        self, users: Users, k: int, window: int, max_error: float, executor: Executor
+    ) -> Chances:
+        """From tables; all draws at hand are used, whatever the error."""
+        tables = self._tables(window, np.unique(users.clicks.n_clicks))
+
+        def table(part: slice) -> tuple[Floats, None]:
+            found = np.empty((part.stop - part.start, self.n_items))
+            how = (tables.log_binomials, window, self.n_clusters, users.is_new)
+            kernels.kendall_chances(users.block(part), self.draws, *how, found)
+            return found, None
+
+        def fill(part: slice, items: Items, found: Floats, errors: Floats | None) -> None:
+            none = np.empty((0, 0)) if errors is None else errors
+            given = (tuple(users.block(part)), tuple(self.draws), tuple(tables))
+            how = (self.n_clusters, users.is_new, LEFT_OUT, self.consensus)
+            kernels.kendall_best_rows(*given, how, items, found, none)
+
+        def some(part: slice, wanted: ClickRows) -> tuple[Floats, Floats]:
+            found = np.zeros((2, part.stop - part.start, self.n_items))
+            how = (self.n_clusters, users.is_new, LEFT_OUT)
+            clicks = users.block(part)
+            kernels.kendall_some_chances(clicks, self.draws, tables, how, wanted, *found)
+            return found[0], found[1]
+
+        memberships = functools.partial(self.memberships, users, executor)
+        is_few = self.n_items <= N_TOP or k <= N_TOP // 2
+        how = (table, memberships, None, fill if is_few else None, some)
+        return Chances(users, self.consensus, *how)
+
+    def cluster_chances(
+        self, users: Users, k: int, window: int, executor: Executor
+    ) -> tuple[Floats, Floats]:
+        """The chances by the laws of each cluster, which take turns."""
+        clicks = users.block(slice(0, 1))
+        weights, logs = self._weights(clicks, users.is_new)[0], self._binomials
+        shares, found = np.zeros(self.n_clusters), np.zeros((self.n_clusters, 1, self.n_items))
+        for cluster in range(self.n_clusters):
+            own = slice(cluster, None, self.n_clusters)
+            shares[cluster] = weights[own].sum()
+            if shares[cluster] > 0:
+                ranks, tops = (np.ascontiguousarray(part[:, own]) for part in self.draws[:2])
+                own_logs = np.maximum(logs_of(weights[own]), -1e300)
+                mine = KendallDraws(ranks, tops, self.draws.lams[own].copy(), own_logs)
+                kernels.kendall_chances(clicks, mine, logs, window, 1, False, found[cluster])
+        return shares, shares[:, None] * found[:, 0]
+
+    def _weights(self, clicks: ClickRows, is_new: bool) -> Floats:
+        """``weights[row, g]``."""
+        n_rows = len(clicks.starts) - 1
+        found = np.empty((n_rows, len(self._alphas)))
+        logs = self._log_binomials(int(np.diff(clicks.starts).max(initial=0)))
+        for row in range(n_rows):
+            mine = clicks.codes[clicks.starts[row] : clicks.starts[row + 1]]
+            kernels.weigh_laws(mine, self.draws, logs, self.n_clusters, is_new, found[row])
+        return found
+
+    def new_memberships(self, users: Users, executor: Executor) -> Floats:
+        """By the exact probability of the clicks under each draw and cluster."""
+        logs = self._log_binomials(int(users.clicks.n_clicks.max(initial=0)))
+        found = np.empty((users.clicks.n_users, self.n_clusters))
+
+        def work(part: slice) -> None:
+            mine = (users.block(part), self.draws, logs, self.n_clusters)
+            kernels.kendall_memberships(*mine, found[part])
+
+        list(executor.map(work, blocks(users.clicks.n_users)))
+        return found
+
+    def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """``counts[item, rank - 1]`` of rankings drawn for one user."""
+        check_table(self.n_items, "counts of ranks")
+        clicks = users.block(slice(0, 1))
+        weights = self._weights(clicks, users.is_new)[0]
+        numbers, user = rng.multinomial(n_draws, weights / weights.sum()), np.zeros(1, np.int64)
+        counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
+        seed, none = int(rng.integers(2**63)), np.empty((0, 0), dtype=np.int32)
+        for g in np.flatnonzero(numbers).tolist():
+            streams = Streams(seed, g, user, numbers[g : g + 1])
+            law = (orderings_of(self.draws.ranks[:, g]), self.draws.lams[g])
+            draw_kendall_users(streams, clicks, *law, counts, none)
+        return counts
+
+    # Tables
+
+    def _log_binomials(self, largest: int) -> Floats:
+        """``[size, g]`` for so many clicks at least."""
+        if len(self._binomials) <= largest:
+            columns = [log_binomials(self.n_items, alpha, largest) for alpha in self._alphas]
+            self._binomials = np.ascontiguousarray(np.stack(columns, axis=1))
+        return self._binomials
+
+    def _tables(self, window: int, sizes: NDArray[np.int64]) -> NextTables:
+        """The tables for users with so many clicks; one serves all of them, and all later calls."""
+        found = self._made.get(window)
+        if found is not None and (found.lines[sizes] >= 0).all():  # waits for no other thread
+            return found
+        with self._lock:
+            before = self._made.get(window) or self._nothing(window)
+            missing = sizes[before.lines[sizes] < 0]
+            made = list(all_cores().map(lambda size: self._make(window, int(size)), missing))
+            lines = before.lines.copy()
+            lines[missing] = len(before.chances) + np.arange(len(missing))
+            self._made[window] = NextTables(
+                self._log_binomials(int(sizes.max(initial=0))),
+                lines,
+                np.concatenate([before.chances, *(chances[None] for chances, _ in made)]),
+                before.places,
+                np.concatenate([before.far, *(far[None] for _, far in made)]),
+            )
+            return self._made[window]
+
+    def _nothing(self, window: int) -> NextTables:
+        n_laws, n_top = len(self._alphas), min(self.n_items, max(N_TOP, 4 * window))
+        places = far_places(n_top, self.n_items)
+        lines = np.full(self.n_items + 1, -1, dtype=np.int32)
+        chances, far = np.empty((0, n_top, n_laws)), np.empty((0, len(places), n_laws))
+        return NextTables(self._binomials, lines, chances, places, far)
+
+    def _make(self, window: int, n_clicks: int) -> tuple[Floats, Floats]:
+        nothing = self._nothing(window)
+        chances, far = np.empty(nothing.chances.shape[1:]), np.empty(nothing.far.shape[1:])
+        size = self.n_items - n_clicks
+        for g, lam in enumerate(self.draws.lams.tolist()):
+            kernels.fill_place_chances(lam, size, window, chances[:, g])
+            kernels.fill_far_chances(lam, size, window, nothing.places, far[:, g])
+        return chances, far
+
+    def prepare_size(self, n_clicks: int, window: int) -> None:
+        """Make the tables for all who have that many clicks."""
+        self._tables(window, np.array([n_clicks]))
+
+    def is_ready(self, n_clicks: int, window: int) -> bool:
+        """Are they made?"""
+        found = self._made.get(window)
+        return found is not None and bool(found.lines[n_clicks] >= 0)
+
+    def table_bytes(self) -> int:
+        """Memory of the tables."""
+        return sum(part.nbytes for made in list(self._made.values()) for part in made)
+
+    def drop_tables(self, window: int) -> None:
+        """Forget those of a window."""
+        self._made.pop(window, None)
+
+
+def some_draws(posterior: Posterior) -> tuple[KendallDraws, Floats]:
+    """Draws of a posterior, evenly spread, as kernels read them; and their alphas."""
+    n_chains, n_draws, n_clusters, n_items = posterior.consensus.shape
+    most = min(MOST_LAWS, MOST_BYTES // (4 * n_items)) // (n_clusters * n_chains)
+    number = min(n_draws, max(1, most))
+    chosen = np.linspace(0, n_draws - 1, number).round().astype(np.int64)
+    n_laws = n_chains * number * n_clusters
+    ranks = np.empty((n_items, n_laws), dtype=np.int32)
+    n_top = min(n_items, 4 * N_TOP)
+    tops = np.empty((n_top, n_laws), dtype=np.int32)
+    g = 0
+    for chain in range(n_chains):
+        for draw in chosen.tolist():
+            for consensus in posterior.consensus[chain, draw]:
+                ranks[:, g] = consensus
+                first = np.flatnonzero(consensus <= n_top)
+                tops[consensus[first] - 1, g] = first
+                g += 1
+    alphas = np.ascontiguousarray(posterior.alpha[:, chosen]).reshape(-1)
+    weights = posterior.weights[:, chosen, None] * posterior.shares[:, chosen]
+    logs = np.maximum(logs_of(weights).reshape(-1), -1e300)
+    return KendallDraws(ranks, tops, alphas / n_items, logs), alphas

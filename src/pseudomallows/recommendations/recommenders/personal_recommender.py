@@ -1,0 +1,225 @@
+"""Recommendations by the order of each user's own."""
+
+from __future__ import annotations  # those of inner functions are not made for each request
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._warn import warn
+from ...engines.executors import Executor
+from ...kernels.click_rows import slice_clicks
+from ...kernels.footrule.own_orders import CorrectionArrays, GridChances, correct_chances
+from ...kernels.items.top_items import fill_tops
+from ...kernels.items.top_places import fill_from_places, fill_unclicked, look_up_places
+from ...posteriors.corrections import N_LEARNT
+from ...posteriors.diagnostics import UncorrectedWarning
+from ...posteriors.personal_fit import PersonalFit, PersonalModel
+from ...preferences import Clicks
+from .next_tables import GridTables
+from .recommender import Chances, Recommender, Users
+
+N_TOP = 64  # places of each user that are looked at with very many items, or 4 times the window
+Floats = NDArray[np.float64]
+
+
+class OwnOrder(NamedTuple):
+    """The first places of each user's own order: `items[row, place]`, -1 where there are no more,
+    and their scores; how many unseen items there are, the user's shares of the alphas, and
+    1 / (1 + clicks)."""
+
+    items: NDArray[np.int64]
+    scores: Floats
+    sizes: NDArray[np.int64]
+    shares: Floats
+    few: Floats
+
+    def take(self, rows: NDArray[np.int64]) -> OwnOrder:
+        """Some of the users."""
+        items, scores, sizes, shares, few = self
+        return OwnOrder(items[rows], scores[rows], sizes[rows], shares[rows], few[rows])
+
+
+def n_top(window: int) -> int:
+    """How many places have a chance worth a look."""
+    return max(N_TOP, 4 * window)
+
+
+class PersonalChances:
+    """The chances of each user's next items; tables are made when they are asked for, and kept."""
+
+    def __init__(self, model: PersonalModel):
+        self.model = model
+        self.tables = GridTables(model.law)
+
+    def prepare(self, seen: Clicks, window: int) -> GridChances:
+        """The look-up tables that these users need."""
+        if len(seen.starts) == 2:  # one user, as a service asks
+            return self.tables.of(window, (self.model.n_items - len(seen.codes),))
+        return self.tables.of(window, np.unique(self.model.n_items - seen.n_clicks).tolist())
+
+    def probabilities(
+        self,
+        tables: GridChances,
+        seen: Clicks,
+        rows: slice,
+        window: int,
+        users: NDArray[np.int64] | None = None,
+    ) -> Floats:
+        """``chances[row, item]`` that an unclicked item is among the next `window`.
+
+        `tables` come from `prepare`; `users` are the rows of given scores that belong to `seen`.
+        """
+        order = self.order(seen, rows, self.model.n_items, users)
+        found = np.zeros((len(order.items), self.model.n_items + 1))  # the last is of no item
+        np.put_along_axis(found, order.items, self._corrected(tables, order, window), axis=1)
+        found = found[:, :-1]
+        is_new = order.sizes == self.model.n_items
+        if is_new.any() and not self.model.is_given:
+            found[is_new] = self.model.first_probabilities(window)
+        return found
+
+    def order(
+        self, seen: Clicks, rows: slice, n_places: int, users: NDArray[np.int64] | None = None
+    ) -> OwnOrder:
+        """The first places; with very many items, without an order of all of them."""
+        model, clicks = self.model, slice_clicks(seen, rows)
+        items = np.empty((len(clicks.starts) - 1, n_places), dtype=np.int64)
+        scores: NDArray[Any]
+        if model.is_sparse and n_places < model.n_items:
+            scores = model.single_scores_of(seen, rows)
+            fill_tops(clicks, scores, model.tie_ranks, items)
+            shares = model.shares_by(*model.click_ranks_of(clicks, scores))
+        else:
+            scores = model.scores_for(seen, rows, users)
+            rankings = model.rankings_of(scores)
+            fill_unclicked(clicks, rankings, items)
+            shares = model.shares_by(clicks, rankings)
+        of_items = np.take_along_axis(scores, np.maximum(items, 0), axis=1).astype(np.float64)
+        n_clicks = np.diff(clicks.starts)
+        return OwnOrder(items, of_items, model.n_items - n_clicks, shares, 1 / (1 + n_clicks))
+
+    def look_up(self, tables: GridChances, order: OwnOrder) -> Floats:
+        """``chances[row, place]`` by rank and alpha alone; `tables` come from `prepare`."""
+        chances = np.empty(order.items.shape)
+        look_up_places(order.sizes, order.shares, tables, chances)
+        return chances
+
+    def fill_top(
+        self,
+        tables: GridChances,
+        seen: Clicks,
+        rows: slice,
+        window: int,
+        best: tuple[NDArray[np.int64], Floats],
+    ) -> None:
+        """Fill items and probabilities of the best, from the first places."""
+        n_places = min(max(n_top(window), best[0].shape[1]), self.model.n_items)
+        order = self.order(seen, rows, n_places)
+        found = self._corrected(tables, order, window)
+        is_new = order.sizes == self.model.n_items
+        if is_new.any():
+            found[is_new] = self.model.first_probabilities(window)[order.items[is_new]]
+        fill_from_places(order.items, found, *best)
+
+    def _corrected(self, tables: GridChances, order: OwnOrder, window: int) -> Floats:
+        """``chances[row, place]`` of what is observed."""
+        chances = self.look_up(tables, order)
+        if self.model.correction_for(window) is not None:
+            n_learnt = N_LEARNT if self.model.is_sparse else 0
+            users = (order.scores, order.few, order.sizes)
+            correct_chances(*users, self._arrays, window, n_learnt, chances)
+        return chances
+
+    @cached_property
+    def _arrays(self) -> CorrectionArrays:
+        found = self.model.correction
+        assert found is not None
+        return CorrectionArrays(
+            found.coefficients, found.marks, found.knots, found.values, found.slopes
+        )
+
+
+class PersonalRecommender(Recommender):
+    """By the scores of a personal fit."""
+
+    def __init__(self, fit: PersonalFit):
+        super().__init__(fit.items, fit.popularity_ranking(), np.empty((0, 0, 0)))
+        self._model = fit.model()
+        self._made: dict[bool, PersonalChances] = {}
+        self._told = 0  # the largest window that was warned of
+
+    @property
+    def _personal(self) -> PersonalChances:
+        return self._personal_for(None)
+
+    def _personal_for(self, seen: Clicks | None) -> PersonalChances:
+        """That of the model which holds for such clicks, made once."""
+        model = self._model if seen is None else self._model.for_clicks(seen)
+        is_main = model is self._model
+        return self._made.setdefault(is_main, self._made.get(is_main) or PersonalChances(model))
+
+    def chances(
+        self, users: Users, k: int, window: int, max_error: float, executor: Executor
+    ) -> Chances:
+        """From tables; the errors are not known. Warns, once, of a window without correction."""
+        self._warn(window)
+        personal = self._personal_for(users.clicks)
+        tables = personal.prepare(users.clicks, window)
+
+        def table(part: slice) -> tuple[Floats, None]:
+            return personal.probabilities(tables, users.clicks, part, window, users.rows), None
+
+        def fill_few(part: slice, items: NDArray[np.int64], probabilities: Floats) -> None:
+            best = (items, probabilities)
+            personal.fill_top(tables, users.clicks, part, window, best)
+
+        few = fill_few if personal.model.is_sparse else None
+        return Chances(users, self.consensus, table, lambda: None, few)
+
+    def _warn(self, window: int) -> None:
+        correction = self._model.correction
+        if correction is None or correction.covers(window) or window <= self._told:
+            return
+        self._told = window
+        warn(UncorrectedWarning(window, correction.largest))
+
+    def new_memberships(self, users: Users, executor: Executor) -> Floats:
+        """There are no clusters."""
+        raise ValueError(
+            "a personal fit has no clusters: each user has an order of their own; for memberships "
+            "fit with another method and n_clusters"
+        )
+
+    def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """``counts[item, rank - 1]`` of rankings drawn for one user, at the alphas of the grid."""
+        clicks, one = users.clicks, slice(0, 1)
+        personal = self._model.for_clicks(clicks)
+        if personal.is_sparse:
+            raise ValueError(
+                "intervals of a user's ranks need a table of items and ranks, and "
+                f"{self.n_items:,} items are too many for one: ask recommend for the best items"
+            )
+        consensus = personal.rankings_of(personal.scores_for(clicks, one, users.rows))
+        alpha_weights = personal.shares_by(slice_clicks(clicks, one), consensus)[0]
+        return personal.law.count_ranks(clicks.codes, consensus[0], alpha_weights, n_draws, rng)
+
+    # Tables
+
+    def prepare_size(self, n_clicks: int, window: int) -> None:
+        """Make the tables for all who have that many clicks."""
+        self._personal.tables.of(window, [self.n_items - n_clicks])
+
+    def is_ready(self, n_clicks: int, window: int) -> bool:
+        """Are they made?"""
+        return self._personal.tables.has(window, self.n_items - n_clicks)
+
+    def table_bytes(self) -> int:
+        """Memory of the tables."""
+        return self._personal.tables.nbytes
+
+    def drop_tables(self, window: int) -> None:
+        """Forget those of a window."""
+        self._personal.tables.drop(window)

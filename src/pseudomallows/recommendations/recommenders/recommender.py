@@ -1,0 +1,214 @@
+"""What every way to recommend shares: the users who are answered, and their chances."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engines.executors import Executor
+from ...kernels.click_rows import ClickRows, slice_clicks
+from ...kernels.look_up import choose_best
+from ...preferences import Clicks
+from ..item_filter import Choice
+
+MOST_FEW = 256  # items that a quick way is asked for, those that are hidden included
+MAX_ERROR = 0.005  # of a recommended probability, unless told otherwise
+Floats = NDArray[np.float64]
+Items = NDArray[np.int64]
+
+
+class Users(NamedTuple):
+    """Users to answer: their clicks, and their rows in the fit; None for new users."""
+
+    clicks: Clicks
+    rows: NDArray[np.int64] | None
+
+    @property
+    def is_new(self) -> bool:
+        """Are they new?"""
+        return self.rows is None
+
+    def block(self, part: slice) -> ClickRows:
+        """The clicks of some of them."""
+        return slice_clicks(self.clicks, part)
+
+
+class Chances(NamedTuple):
+    """The chances of some users' items to be among their next ones.
+
+    Attributes
+    ----------
+    table : callable
+        ``table(part)`` gives ``chances[row, item]`` of a block of users, and their errors, None
+        where these are not known. What is clicked has no meaning.
+    memberships : callable
+        ``memberships()[user, cluster]``; None where there are no clusters.
+    fill_few : callable, optional
+        Where it is quicker: ``fill_few(part, items, probabilities)`` fills the best items of a
+        block alone, with the bits of `table`.
+    fill_with_errors : callable, optional
+        The same with the errors, if these are asked for: ``fill_with_errors(part, items,
+        probabilities, errors)``.
+    some : callable, optional
+        Where it is quicker than `table`: ``some(part, wanted)``, the same for the items that are
+        wanted of each row, none of them clicked; what is not wanted has no meaning.
+    """
+
+    users: Users
+    consensus: NDArray[np.int32]  # of equal chances, the better rank here wins
+    table: Callable[[slice], tuple[Floats, Floats | None]]
+    memberships: Callable[[], Floats | None]
+    fill_few: Callable[[slice, Items, Floats], Any] | None = None
+    fill_with_errors: Callable[[slice, Items, Floats, Floats | None], Any] | None = None
+    some: Callable[[slice, ClickRows], tuple[Floats, Floats | None]] | None = None
+
+    def fill_best(
+        self, part: slice, items: Items, probabilities: Floats, errors: Floats | None = None
+    ) -> None:
+        """Fill the best unseen items of a block, best first; what is left stays as it is."""
+        if self.fill_with_errors is not None:
+            self.fill_with_errors(part, items, probabilities, errors)
+            return
+        if self.fill_few is not None:
+            self.fill_few(part, items, probabilities)
+            return
+        table, table_errors = self.table(part)
+        choose_best(self.users.block(part), table, self.consensus, items, probabilities)
+        _fill_errors(items, table_errors, errors)
+
+    def fill_allowed(
+        self, part: slice, choice: Choice, items: Items, probabilities: Floats, errors: Floats
+    ) -> None:
+        """The same for what may be shown: no chance changes, the hidden items are passed over."""
+        hidden = choice.mask(part)
+        wanted = items.shape[1] + int(hidden.sum(axis=1).max(initial=0))
+        wanted = min(wanted, hidden.shape[1])
+        is_quick = self.fill_few is not None or self.fill_with_errors is not None
+        is_out = _with_clicks(hidden, self.users.block(part))
+        if is_quick and wanted <= MOST_FEW:
+            self._fill_more(part, hidden, wanted, (items, probabilities, errors))
+            n_left = np.minimum((~is_out).sum(axis=1), items.shape[1])
+            if ((items >= 0).sum(axis=1) == n_left).all():
+                return
+            items.fill(-1)  # the quick way does not reach that far
+        if self.some is None:
+            table, table_errors = self.table(part)
+        else:
+            table, table_errors = self.some(part, _as_rows(~is_out))
+        choose_best(_as_rows(is_out), table, self.consensus, items, probabilities)
+        _fill_errors(items, table_errors, errors)
+
+    def _fill_more(
+        self,
+        part: slice,
+        hidden: NDArray[np.bool_],
+        wanted: int,
+        best: tuple[Items, Floats, Floats],
+    ) -> None:
+        """Find so many more that enough are left without the hidden ones."""
+        n_rows, k = best[0].shape
+        items = np.full((n_rows, wanted), -1, dtype=np.int64)
+        found, found_errors = np.full((2, n_rows, wanted), np.nan)
+        self.fill_best(part, items, found, found_errors)
+        is_out = np.take_along_axis(hidden, np.maximum(items, 0), axis=1) | (items < 0)
+        first = np.argsort(is_out, axis=1, kind="stable")[:, :k]
+        is_in = ~np.take_along_axis(is_out, first, axis=1)
+        for target, more in zip(best, (items, found, found_errors), strict=True):
+            mine = np.take_along_axis(more, first, axis=1)
+            target[:, : first.shape[1]][is_in] = mine[is_in]
+
+
+def _fill_errors(items: Items, table: Floats | None, errors: Floats | None) -> None:
+    """Fill the errors of the items that were found, where they are known."""
+    if errors is not None and table is not None:
+        is_filled = items >= 0
+        errors[is_filled] = np.take_along_axis(table, np.maximum(items, 0), axis=1)[is_filled]
+
+
+def _with_clicks(hidden: NDArray[np.bool_], clicks: ClickRows) -> NDArray[np.bool_]:
+    """What is hidden or clicked."""
+    starts, codes = clicks
+    owners = np.repeat(np.arange(len(hidden)), np.diff(starts))
+    found = hidden.copy()
+    found[owners, codes[starts[0] : starts[-1]]] = True
+    return found
+
+
+def _as_rows(mask: NDArray[np.bool_]) -> ClickRows:
+    """The items of each row of a mask."""
+    starts = np.append(0, np.cumsum(mask.sum(axis=1)))
+    return ClickRows(starts, np.nonzero(mask)[1].astype(np.int32))
+
+
+class Recommender(ABC):
+    """What recommendations need of a posterior, made once.
+
+    It holds arrays of the posterior, never the posterior, so that both go when nobody needs them.
+    """
+
+    def __init__(
+        self, items: NDArray[Any], consensus: NDArray[np.int32], chain_memberships: NDArray[Any]
+    ):
+        self.items, self.consensus = items, consensus
+        self.item_codes = {name: code for code, name in enumerate(items.tolist())}
+        self.chain_memberships, self.n_clusters = chain_memberships, chain_memberships.shape[-1]
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.items)
+
+    @abstractmethod
+    def chances(
+        self, users: Users, k: int, window: int, max_error: float, executor: Executor
+    ) -> Chances:
+        """The chances to be among the next `window`; where there is a Monte Carlo error, that of
+        the k best of each user is at most `max_error`."""
+
+    def by_cluster(
+        self, users: Users, k: int, window: int, executor: Executor
+    ) -> tuple[Floats, Floats]:
+        """``[cluster]`` and ``[cluster, item]``, for one user: how much each cluster counts, and
+        its part in the chances, which add up to those of `chances`."""
+        if self.n_clusters > 1:
+            return self.cluster_chances(users, k, window, executor)
+        chances = self.chances(users, k, window, MAX_ERROR, executor)
+        return np.ones(1), chances.table(slice(0, 1))[0]
+
+    def cluster_chances(
+        self, users: Users, k: int, window: int, executor: Executor
+    ) -> tuple[Floats, Floats]:
+        """The same where there are several clusters."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """``counts[item, rank - 1]`` of rankings drawn for one user, by the law of `chances`."""
+
+    def memberships(self, users: Users, executor: Executor) -> Floats:
+        """``[user, cluster]``."""
+        if users.rows is None:
+            return self.new_memberships(users, executor)
+        return np.asarray(self.chain_memberships[:, users.rows].mean(axis=0, dtype=np.float64))
+
+    @abstractmethod
+    def new_memberships(self, users: Users, executor: Executor) -> Floats:
+        """``[user, cluster]`` of new users."""
+
+    # Tables, where there are some
+
+    def prepare_size(self, n_clicks: int, window: int) -> None:  # noqa: B027
+        """Make the tables for all who have that many clicks."""
+
+    def is_ready(self, n_clicks: int, window: int) -> bool:
+        """Are they made?"""
+        return True
+
+    def table_bytes(self) -> int:
+        """Memory of the tables."""
+        return 0
+
+    def drop_tables(self, window: int) -> None:  # noqa: B027
+        """Forget those of a window."""
