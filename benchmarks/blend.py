@@ -31,9 +31,9 @@ def judge(split, seed):
     halves, rows, hits = np.array_split(order, 2), [], []
     for title, options in METHODS.items():
         started = time.process_time()
-        chances = ours(split, halves, seed, **options)
+        probabilities = ours(split, halves, seed, **options)
         seconds = (time.process_time() - started) / 2
-        row = our_row(f"{title}, seed {seed}", chances, split)
+        row = our_row(f"{title}, seed {seed}", probabilities, split)
         rows.append([row.name, f"{row.hits.mean():.2%}", *row.cells[:5], f"{seconds:.1f} s"])
         hits.append(row.hits.mean(axis=1))
     return rows, hits

@@ -38,7 +38,7 @@ SIZES = {
 
 
 @njit(nogil=True)
-def scan_users(seed, draw, starts, codes, ordering, lam, counts):
+def scan_users(seed, draw, starts, codes, ordering, rate, counts):
     """Algorithm 4 as printed: for each item, weigh every free rank, then draw."""
     n_items = len(ordering)
     groups, clicked = np.empty((2, n_items), dtype=np.int64), np.zeros(n_items, dtype=np.bool_)
@@ -60,7 +60,7 @@ def scan_users(seed, draw, starts, codes, ordering, lam, counts):
                 visit[chosen] = visit[step]
                 total = 0.0
                 for slot in range(size - step):
-                    weights[slot] = np.exp(-lam * abs(free[slot] - place))
+                    weights[slot] = np.exp(-rate * abs(free[slot] - place))
                     total += weights[slot]
                 u, slot = uniform(stream) * total, 0
                 while slot < size - step - 1 and u >= weights[slot]:

@@ -158,8 +158,8 @@ def compare_draws(repeats: int, rng: np.random.Generator) -> None:
 
 def kendall_log_partition(n_items: int, alpha: float) -> float:
     """The product of sums of powers."""
-    m, lam = np.arange(1, n_items + 1), alpha / n_items
-    return float(np.log(np.expm1(-lam * m) / np.expm1(-lam)).sum())
+    m, rate = np.arange(1, n_items + 1), alpha / n_items
+    return float(np.log(np.expm1(-rate * m) / np.expm1(-rate)).sum())
 
 
 def cayley_log_partition(n_items: int, alpha: float) -> float:

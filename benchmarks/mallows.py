@@ -18,10 +18,10 @@ N_CHAIN_DRAWS = 10  # the chain makes these, and its time is scaled to N_DRAWS
 SIZES = (200, 2000, 10_000)
 
 
-def walk(n_items: int, lam: float) -> Iterator[tuple[np.ndarray, float]]:
+def walk(n_items: int, rate: float) -> Iterator[tuple[np.ndarray, float]]:
     """The sweep of METHOD 3: after each place, weights of k open pairs (sum 1), log of the sum."""
     k = np.arange(n_items // 2 + 2.0)
-    stay, decay = 2 * k + 1, np.exp(-2 * lam * k)
+    stay, decay = 2 * k + 1, np.exp(-2 * rate * k)
     state = np.zeros(len(k) + 1)
     state[0] = 1.0
     for t in range(1, n_items + 1):

@@ -151,7 +151,7 @@ def rival_features(scores, split):
     return np.stack([scores, np.arcsinh((scores - middle) / spread), *of_users], axis=-1)
 
 
-def learn_chances(features, hits):
+def learn_probabilities(features, hits):
     """A function from features to probabilities: logistic, then isotonic."""
     centre, spread = features.mean(axis=0), features.std(axis=0) + 1e-9
 
@@ -174,18 +174,18 @@ def learn_chances(features, hits):
 
 def calibrated(scores, split, halves):
     """Probabilities of all unseen items, learnt on the other half of the users."""
-    unseen, chances = split.train.toarray() == 0, np.zeros(scores.shape)
+    unseen, probabilities = split.train.toarray() == 0, np.zeros(scores.shape)
     features = rival_features(scores, split)
     for mine, others in (halves, halves[::-1]):
         known, hits = features[others][unseen[others]], split.hidden[others][unseen[others]]
         found = np.zeros((len(mine), scores.shape[1]))
-        found[unseen[mine]] = learn_chances(known, hits)(features[mine][unseen[mine]])
-        chances[mine] = found
-    return chances
+        found[unseen[mine]] = learn_probabilities(known, hits)(features[mine][unseen[mine]])
+        probabilities[mine] = found
+    return probabilities
 
 
-def chances_of(fit, clicks, window):
-    """``chances[user, item]`` of users with these clicks."""
+def probabilities_of(fit, clicks, window):
+    """``probabilities[user, item]`` of users with these clicks."""
     found = pm.recommend(fit, fit.n_items, clicks=clicks, window=window)
     table = np.zeros((clicks.n_users, fit.n_items + 1))
     np.put_along_axis(table, found.items, np.nan_to_num(found.probabilities), axis=1)
@@ -195,11 +195,11 @@ def chances_of(fit, clicks, window):
 def ours(split, halves, seed, **options):
     """Probabilities of ours, corrected by the other half of the users."""
     prefs, hidden = (pm.Preferences.from_clicks(x) for x in (split.train, split.hidden))
-    chances = np.zeros(split.train.shape)
+    probabilities = np.zeros(split.train.shape)
     for mine, others in (halves, halves[::-1]):
         posterior = pm.fit(prefs, "personal", held_out=hidden.take(others), rng=seed, **options)
-        chances[mine] = chances_of(posterior, prefs.take(mine), split.k)
-    return chances
+        probabilities[mine] = probabilities_of(posterior, prefs.take(mine), split.k)
+    return probabilities
 
 
 def best_items(scores, split):
@@ -212,11 +212,11 @@ def calibrated_best(scores, split, halves):
     """The same for the k best items alone."""
     items, hits = best_items(scores, split), hits_of(scores, split)
     features = np.take_along_axis(rival_features(scores, split), items[..., None], axis=1)
-    chances = np.zeros(hits.shape)
+    probabilities = np.zeros(hits.shape)
     for mine, others in (halves, halves[::-1]):
-        learnt = learn_chances(features[others].reshape(-1, 4), hits[others].ravel())
-        chances[mine] = learnt(features[mine].reshape(-1, 4)).reshape(len(mine), -1)
-    return chances
+        learnt = learn_probabilities(features[others].reshape(-1, 4), hits[others].ravel())
+        probabilities[mine] = learnt(features[mine].reshape(-1, 4)).reshape(len(mine), -1)
+    return probabilities
 
 
 class Row(NamedTuple):
@@ -227,11 +227,11 @@ class Row(NamedTuple):
     cells: list
 
 
-def row_of(name, scores, chances, stated, split):
+def row_of(name, scores, probabilities, stated, split):
     """The order is that of the scores; `stated` is of the best items."""
     items, unseen = best_items(scores, split), split.train.toarray() == 0
     hits = hits_of(scores, split)
-    p, truth = np.clip(chances[unseen], 1e-6, 1 - 1e-6), split.hidden[unseen]
+    p, truth = np.clip(probabilities[unseen], 1e-6, 1 - 1e-6), split.hidden[unseen]
     ranks, n_true = rankdata(p), truth.sum()
     area = (ranks[truth].sum() - n_true * (n_true + 1) / 2) / n_true / (len(p) - n_true)
     losses = -np.where(truth, np.log(p), np.log(1 - p))
@@ -247,15 +247,15 @@ def row_of(name, scores, chances, stated, split):
 
 
 def rival_row(name, scores, split, halves):
-    """A line of scores that become probabilities by what came true."""
-    chances = calibrated(scores, split, halves)
-    return row_of(name, scores, chances, calibrated_best(scores, split, halves), split)
+    """A line of scores that become probabilities by what is observed."""
+    probabilities = calibrated(scores, split, halves)
+    return row_of(name, scores, probabilities, calibrated_best(scores, split, halves), split)
 
 
-def our_row(name, chances, split):
+def our_row(name, probabilities, split):
     """A line of probabilities that are taken as stated."""
-    stated = np.take_along_axis(chances, best_items(chances, split), axis=1)
-    return row_of(name, chances, chances, stated, split)
+    stated = np.take_along_axis(probabilities, best_items(probabilities, split), axis=1)
+    return row_of(name, probabilities, probabilities, stated, split)
 
 
 def behind(row, our):
@@ -276,10 +276,10 @@ def compare(name, split, seed):
         print(rival, settings, f"{time.process_time() - started:.0f} s of CPU", flush=True)
     prefs = pm.Preferences.from_clicks(split.train)
     clusters = pm.fit(prefs, "pseudo", n_clusters=10, rng=seed)
-    found = chances_of(clusters, prefs, split.k)
+    found = probabilities_of(clusters, prefs, split.k)
     rows.append(our_row("our clusters (10), as stated", found, split))
     rows.append(rival_row("our clusters, calibrated", found, split, halves))
-    plain = chances_of(pm.fit(prefs, "personal", rng=seed), prefs, split.k)
+    plain = probabilities_of(pm.fit(prefs, "personal", rng=seed), prefs, split.k)
     rows.append(our_row("ours, personal, by an inner split", plain, split))
     for title, options in (
         ("ours, one regression", {"blend": False}),

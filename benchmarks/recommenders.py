@@ -148,8 +148,8 @@ def by_clusters(train, k, seed, method, n_clusters, n_chains):
 
 def best_unseen(scores, train, k, seed):
     """items[user, place]: the k best without a click; ties by popularity, then at random."""
-    chance = np.random.default_rng(seed).random(train.shape[1])
-    common = np.lexsort((chance, -np.asarray(train.sum(axis=0)).ravel()))
+    probability = np.random.default_rng(seed).random(train.shape[1])
+    common = np.lexsort((probability, -np.asarray(train.sum(axis=0)).ravel()))
     ranked = np.where(train.toarray() > 0, np.inf, -scores)[:, common]
     return common[np.argsort(ranked, axis=1, kind="stable")[:, :k]]
 

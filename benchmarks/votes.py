@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import expit
 
 import pseudomallows as pm
-from pseudomallows.distances.vote_tally import pair_chances
+from pseudomallows.distances.vote_tally import pair_probabilities
 from timing import arguments, print_table
 
 N_TEST, N_RESAMPLES = 200_000, 100
@@ -44,14 +44,14 @@ def ours(names, better, worse, gaps):
     posterior = pm.fit(prefs, "mcmc", distance="kendall", rng=1, gaps=gaps)
     if posterior.settings["votes"]["gaps"] == "free":
         strengths = np.array(posterior.settings["votes"]["strengths"])
-        chances = expit(np.subtract.outer(strengths, strengths))
+        probabilities = expit(np.subtract.outer(strengths, strengths))
     else:
         draws = posterior.consensus[:, :, 0].reshape(-1, len(names))[::20]
         alphas = posterior.alpha.ravel()[::20] / len(names)
-        found = [pair_chances(*each) for each in zip(draws, alphas, strict=True)]
-        chances = np.mean(found, axis=0)
+        found = [pair_probabilities(*each) for each in zip(draws, alphas, strict=True)]
+        probabilities = np.mean(found, axis=0)
     low, high = posterior.intervals().T
-    return low, high, chances
+    return low, high, probabilities
 
 
 def by_overlap(low, high):
@@ -132,13 +132,13 @@ def main():
                 continue
             started = cpu()
             try:
-                low, high, chances = run(names, better[train], worse[train])
+                low, high, probabilities = run(names, better[train], worse[train])
             except ModuleNotFoundError as error:
                 print(f"{name} is left out: {error}")
                 found.pop(name)
                 continue
             holds = np.where(np.isnan(low), np.nan, (low <= truth) & (truth <= high))
-            loss = -np.log(chances[better[test], worse[test]]).mean()
+            loss = -np.log(probabilities[better[test], worse[test]]).mean()
             found[name].append([cpu() - started, holds.mean(), (high - low + 1).mean(), loss])
     rows = []
     for name, values in found.items():

@@ -93,12 +93,12 @@ class Trial:
             warnings.simplefilter("ignore", pm.ConvergenceWarning)
             draws = pm.fit(self.prefs, "pseudo", self.alpha, rng=self.rng, **how).consensus[0, :, 0]
         repeated = np.repeat(draws, -(-N_RANKINGS // n_draws), axis=0)
-        chances = count_next(self.prefs, repeated, self.alpha, K, rng=self.rng)
-        chances[
+        probabilities = count_next(self.prefs, repeated, self.alpha, K, rng=self.rng)
+        probabilities[
             np.repeat(np.arange(self.prefs.n_users), self.prefs.n_clicks), self.prefs.codes
         ] = -1
-        items = best_items(chances, K, self.rng)
-        return draws, items, np.take_along_axis(chances, items, axis=1)
+        items = best_items(probabilities, K, self.rng)
+        return draws, items, np.take_along_axis(probabilities, items, axis=1)
 
     def by_exact(self, n_draws: int) -> tuple[paper.Array, paper.Array, paper.Array]:
         """Our chain."""
@@ -117,9 +117,9 @@ class Trial:
         for n_steps in steps:
             begin = time.process_time()
             sweeps(chain, n_steps // 2 - done, 0)
-            draws, chances = count_latent(chain, self.prefs, K, n_steps - n_steps // 2)
-            items = best_items(chances, K, self.rng)
-            found = draws, items, np.take_along_axis(chances, items, axis=1)
+            draws, probabilities = count_latent(chain, self.prefs, K, n_steps - n_steps // 2)
+            items = best_items(probabilities, K, self.rng)
+            found = draws, items, np.take_along_axis(probabilities, items, axis=1)
             seconds, done = seconds + time.process_time() - begin, n_steps
             yield n_steps, seconds, found
 
@@ -175,23 +175,23 @@ def count_latent(
 ) -> tuple[paper.Array, paper.Array]:
     """Go on, and count how often an item is among the k after the clicks of a user.
 
-    Returns draws of the consensus, and `chances[user, item]`, -1 for what was clicked.
+    Returns draws of the consensus, and `probabilities[user, item]`, -1 for what was clicked.
     """
     n_clicks, draws = prefs.n_clicks[:, None], []
-    chances = np.zeros((prefs.n_users, prefs.n_items))
+    probabilities = np.zeros((prefs.n_users, prefs.n_items))
     for _ in range(n_steps // KEEP):
         sweeps(chain, KEEP, 0)
         latent = chain.clusters[0].population.latent
-        chances += (latent > n_clicks) & (latent <= n_clicks + k)
+        probabilities += (latent > n_clicks) & (latent <= n_clicks + k)
         draws.append(chain.consensus[0])
-    chances /= len(draws)
-    chances[np.repeat(np.arange(prefs.n_users), prefs.n_clicks), prefs.codes] = -1
-    return np.array(draws), chances
+    probabilities /= len(draws)
+    probabilities[np.repeat(np.arange(prefs.n_users), prefs.n_clicks), prefs.codes] = -1
+    return np.array(draws), probabilities
 
 
-def best_items(chances: paper.Array, k: int, rng: np.random.Generator) -> paper.Array:
-    """The k items of the highest chances of each user; ties at random."""
-    return np.lexsort((rng.random(chances.shape), -chances), axis=1)[:, :k]
+def best_items(probabilities: paper.Array, k: int, rng: np.random.Generator) -> paper.Array:
+    """The k items of the highest probabilities of each user; ties at random."""
+    return np.lexsort((rng.random(probabilities.shape), -probabilities), axis=1)[:, :k]
 
 
 def sweeps(chain: Mixture, n_first: int, n_draws: int) -> paper.Array:

@@ -64,7 +64,7 @@ def cost_change(ranks, item, there, here):
 
 
 @njit(cache=True, nogil=True)
-def leap_over_users(stream, ranks, lam, leap, consensus, ordering):
+def leap_over_users(stream, ranks, rate, leap, consensus, ordering):
     """One step of leap-and-shift; `ranks[item, user]` and all ranks here are from 0."""
     n_items = len(consensus)
     item = below(stream, n_items)
@@ -76,7 +76,7 @@ def leap_over_users(stream, ranks, lam, leap, consensus, ordering):
     change = cost_change(ranks, item, there, here)
     for rank in range(here + side, there + side, side):
         change += cost_change(ranks, ordering[rank], rank - side, rank)
-    log_ratio = -lam * change
+    log_ratio = -rate * change
     if abs(there - here) > 1:
         log_ratio += np.log(choices(here, leap, n_items) / choices(there, leap, n_items))
     if not accepts(stream, log_ratio):
@@ -90,14 +90,14 @@ def leap_over_users(stream, ranks, lam, leap, consensus, ordering):
 
 
 @njit(cache=True, nogil=True)
-def run_over_users(stream, ranks, lam, leap, n_steps, keep, consensus, counts):
+def run_over_users(stream, ranks, rate, leap, n_steps, keep, consensus, counts):
     """Make `n_steps` steps; add one in `keep` states to `counts[item, rank]`."""
     n_items = len(consensus)
     ordering = np.empty(n_items, dtype=np.int64)
     for item in range(n_items):
         ordering[consensus[item]] = item
     for step in range(n_steps):
-        leap_over_users(stream, ranks, lam, leap, consensus, ordering)
+        leap_over_users(stream, ranks, rate, leap, consensus, ordering)
         if step % keep == keep - 1:
             for item in range(n_items):
                 counts[item, consensus[item]] += 1
@@ -109,7 +109,7 @@ class UserChain:
     def __init__(self, rankings: paper.Array, alpha: float, rng: np.random.Generator):
         n_items = rankings.shape[1]
         self.ranks = np.ascontiguousarray(rankings.T - 1, dtype=np.int32)
-        self.lam, self.leap = alpha / n_items, max(1, n_items // 5)  # the leap of BayesMallows
+        self.rate, self.leap = alpha / n_items, max(1, n_items // 5)  # the leap of BayesMallows
         self.consensus = rng.permutation(n_items)
         self.stream = np.empty(1, dtype=np.uint64)
         start_stream(int(rng.integers(2**63)), 0, 0, self.stream)
@@ -117,7 +117,7 @@ class UserChain:
     def run(self, n_steps: int, keep: int = KEEP) -> paper.Array:
         """Go on; `counts[item, rank - 1]` of the states on the way."""
         counts = np.zeros((len(self.consensus), len(self.consensus)), dtype=np.int64)
-        place = (self.ranks, self.lam, self.leap)
+        place = (self.ranks, self.rate, self.leap)
         run_over_users(self.stream, *place, n_steps, keep, self.consensus, counts)
         return counts
 

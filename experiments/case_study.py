@@ -10,11 +10,11 @@ Microsoft Web Data from train.csv and test.csv (user,item) in the folder (3 hidd
 Clusters are those of `pm.fit`. In each, with alpha by similarity, as in the paper: the Metropolis
 chain (random start, 13,000 steps, the first half thrown away), the Pseudo-Mallows (200 draws, sigma
 0 and sigma n / 5: the paper does not say), and an exact chain. Then ours: clusters with shared
-users, a personal consensus, the same corrected by what came true of the hidden clicks of the other
-half of the users, and in the full setting balanced clusters. For scale: popularity, EASE, and, if
-`implicit` is installed, item-kNN and ALS, with the settings that tuning on inner splits finds
-(`benchmarks/recommenders.py`).
-Two minutes in the reduced setting; in full, with balanced clusters, 12 (retail) and 19 (msweb).
+users, a personal consensus, the same corrected by what is observed of the hidden clicks of the
+other half of the users, and in the full setting balanced clusters. For scale: popularity, EASE,
+and, if `implicit` is installed, item-kNN and ALS, with the settings that tuning on inner splits
+finds (`benchmarks/recommenders.py`). Two minutes in the reduced setting; in full, with balanced
+clusters, 12 (retail) and 19 (msweb).
 """
 
 import argparse
@@ -174,9 +174,9 @@ def by_metropolis(
     """The paper's Markov chain."""
     chain = metropolis_chain(prefs, alpha, rng)
     sweeps(chain, n_steps // 2, 0)
-    _, chances = count_latent(chain, prefs, k, n_steps - n_steps // 2)
-    items = best_items(chances, k, rng)
-    return items, np.take_along_axis(chances, items, axis=1)
+    _, probabilities = count_latent(chain, prefs, k, n_steps - n_steps // 2)
+    items = best_items(probabilities, k, rng)
+    return items, np.take_along_axis(probabilities, items, axis=1)
 
 
 def by_fit(
@@ -420,7 +420,7 @@ def draw(rows: list[paper.Row]) -> Figure:
         found = below.subplots(1, len(stated), squeeze=False)[0]
         for panel, method in zip(found, stated, strict=True):
             draw_calibration(panel, paper.select(own, part="calibration", method=method), method)
-        found[0].set_ylabel("share that came true")
+        found[0].set_ylabel("observed share")
     return figure
 
 

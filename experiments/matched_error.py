@@ -34,18 +34,18 @@ COLUMNS = {
 }
 
 
-def log_chances(n_items: int, alpha: float) -> tuple[paper.Array, paper.Array]:
+def log_probabilities(n_items: int, alpha: float) -> tuple[paper.Array, paper.Array]:
     """Exact and matched log likelihood of clicks on each set of consensus ranks, as bits."""
     rankings = np.array(list(itertools.permutations(range(1, n_items + 1))))
     distances = np.abs(rankings - np.arange(1, n_items + 1)).sum(axis=1)
-    chances = np.exp(-alpha / n_items * distances)
+    probabilities = np.exp(-alpha / n_items * distances)
     tables = MatchedTables(n_items, np.arange(1, n_items)).at(alpha)
     exact, matched = np.zeros((2, 2**n_items))
     for size in range(1, n_items):
         for places in map(list, itertools.combinations(range(n_items), size)):
             bits = sum(1 << place for place in places)
             first = (rankings[:, places] <= size).all(axis=1)
-            exact[bits] = math.log(chances[first].sum() / chances.sum())
+            exact[bits] = math.log(probabilities[first].sum() / probabilities.sum())
             number = math.log(math.comb(n_items, size))
             matched[bits] = tables[size - 1, places].sum() - number
     return exact, matched
@@ -55,7 +55,7 @@ def posteriors(prefs: pm.Clicks, alpha: float) -> tuple[paper.Array, paper.Array
     """All consensuses, the logs of their exact and of their matched probabilities."""
     n_items = prefs.n_items
     consensuses = np.array(list(itertools.permutations(range(1, n_items + 1))))
-    laws = log_chances(n_items, alpha)
+    laws = log_probabilities(n_items, alpha)
     bits = [
         (1 << (consensuses[:, prefs.clicks_of(row)] - 1)).sum(axis=1)
         for row in range(prefs.n_users)

@@ -43,7 +43,7 @@ class SwapLaw:
     """How the swaps of one sweep are made: what its tasks need besides the rows."""
 
     consensus: Ranking
-    lam: float
+    rate: float
     seed: int
     number: int
 
@@ -54,7 +54,7 @@ class SwapLaw:
         numbers, weights = population.row_numbers[rows], population.row_weights[rows]
         streams = Streams(self.seed, self.number, numbers, weights)
         clicks, latent = population.clicks_of_rows(rows), population.latent[rows]
-        swap_users(streams, clicks, self.consensus, self.lam, latent, counts)
+        swap_users(streams, clicks, self.consensus, self.rate, latent, counts)
         return counts
 
 
@@ -76,7 +76,7 @@ class SwapDraw:
 
 
 @njit(cache=True, nogil=True)
-def swap_users(streams, clicks, consensus, lam, latent, counts):
+def swap_users(streams, clicks, consensus, rate, latent, counts):
     """Metropolis steps on the latent rankings, as in the paper, and their `counts`.
 
     Each step exchanges the ranks of two items, both clicked or both not, of one user.
@@ -91,7 +91,7 @@ def swap_users(streams, clicks, consensus, lam, latent, counts):
         if one != other and clicked[one] == clicked[other]:
             change = abs(ranks[one] - consensus[other]) + abs(ranks[other] - consensus[one])
             change -= abs(ranks[one] - consensus[one]) + abs(ranks[other] - consensus[other])
-            if accepts(stream, -lam * change):
+            if accepts(stream, -rate * change):
                 ranks[one], ranks[other] = ranks[other], ranks[one]
         clicked[mine] = False
         for item in range(n_items):

@@ -143,28 +143,32 @@ def pair_likelihood(pairs, consensus, alpha, distance="footrule"):
     return math.fsum(p for r, p in law.items() if all(r[i] < r[j] for i, j in pairs))
 
 
-def chance_of_statements(pairs, ranking, chance_of_error):
+def probability_of_statements(pairs, ranking, probability_of_error):
     """Probability of the statements (better, worse) of a user with this ranking;
-    `chance_of_error(apart)` is that of a wrong one on items so many places apart."""
-    chances = []
+    `probability_of_error(apart)` is that of a wrong one on items so many places apart."""
+    probabilities = []
     for better, worse in pairs:
         apart = ranking[worse] - ranking[better]
-        wrong = chance_of_error(abs(apart))
-        chances.append(1 - wrong if apart > 0 else wrong)
-    return math.prod(chances)
+        wrong = probability_of_error(abs(apart))
+        probabilities.append(1 - wrong if apart > 0 else wrong)
+    return math.prod(probabilities)
 
 
-def order_law(pairs, consensus, alpha, chance_of_error, distance="footrule"):
+def order_law(pairs, consensus, alpha, probability_of_error, distance="footrule"):
     """{ranking: probability} of a user who makes these statements."""
     law = mallows(consensus, alpha, distance)
-    weights = {r: p * chance_of_statements(pairs, r, chance_of_error) for r, p in law.items()}
+    weights = {
+        r: p * probability_of_statements(pairs, r, probability_of_error) for r, p in law.items()
+    }
     return normalise({ranking: weight for ranking, weight in weights.items() if weight > 0})
 
 
-def order_likelihood(pairs, consensus, alpha, chance_of_error, distance="footrule"):
+def order_likelihood(pairs, consensus, alpha, probability_of_error, distance="footrule"):
     """Probability of the statements of a user, whose ranking is not known."""
     law = mallows(consensus, alpha, distance)
-    return math.fsum(p * chance_of_statements(pairs, r, chance_of_error) for r, p in law.items())
+    return math.fsum(
+        p * probability_of_statements(pairs, r, probability_of_error) for r, p in law.items()
+    )
 
 
 def posterior(rows, alpha, distance="footrule"):
@@ -249,8 +253,8 @@ def click_likelihood(clicked, consensus, alpha, distance="footrule"):
     return math.fsum(p for r, p in law.items() if all(r[i] <= len(clicked) for i in clicked))
 
 
-def next_chances(clicked, consensus, alpha, window, distance="footrule"):
-    """Chance of each item to have one of the `window` ranks after the clicks; 0 if clicked."""
+def next_probabilities(clicked, consensus, alpha, window, distance="footrule"):
+    """Probability of each item to have one of the `window` ranks after the clicks; 0 if clicked."""
     n_clicks, n_items = len(clicked), len(consensus)
     law = mallows(consensus, alpha, distance)
     law = {r: p for r, p in law.items() if all(r[i] <= n_clicks for i in clicked)}

@@ -23,15 +23,15 @@ def odds_of(correction, features):
 def features_of(law, places, window, marks):
     """What a correction sees, ``features[case, feature]``, of cases in an array of any shape.
 
-    `law` has ``chances[case]`` of an item by the law of a user for the `window`, the scores, and
-    ``few[case]``, 1 / (1 + clicks of the user); ``places[case]`` counts from 0 among the unseen
-    items. The features: log odds of the chance, the place, the score and its logarithm (inverse
-    hyperbolic sine, for scores of any sign); odds and score again as they count more or less in
-    long windows, and for users with few clicks; the window and its logarithm.
+    `law` has ``probabilities[case]`` of an item by the law of a user for the `window`, the scores,
+    and ``few[case]``, 1 / (1 + clicks of the user); ``places[case]`` counts from 0 among the unseen
+    items. The features: log odds of the probability, the place, the score and its logarithm
+    (inverse hyperbolic sine, for scores of any sign); odds and score again as they count more or
+    less in long windows, and for users with few clicks; the window and its logarithm.
     """
-    chances, scores, few = law
+    probabilities, scores, few = law
     middle, spread, low, high, largest = marks
-    odds, log_window = log_odds(chances), math.log(window)
+    odds, log_window = log_odds(probabilities), math.log(window)
     share, part = min(log_window / math.log(LAST_WINDOW), 1.0), min(window / largest, 1.0)
     near, inside = np.clip(odds, LOW_ODDS, HIGH_ODDS), np.clip(scores, low, high)
     fall = -np.log(places + 0.5)
@@ -60,7 +60,7 @@ def features_of(law, places, window, marks):
     return np.stack(of_items, axis=-1)
 
 
-def log_odds(chances):
+def log_odds(probabilities):
     """Log odds, kept finite."""
-    inside = np.clip(chances, 1e-6, 1 - 1e-6)
+    inside = np.clip(probabilities, 1e-6, 1 - 1e-6)
     return np.log(inside / (1 - inside))

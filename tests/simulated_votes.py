@@ -22,14 +22,14 @@ def votes_of_wins(wins):
     )
 
 
-def simulate(chances, n_votes, rng, popularity=None):
+def simulate(probabilities, n_votes, rng, popularity=None):
     """``wins[i, j]`` of votes on random pairs, popular items more often."""
-    n_items = len(chances)
+    n_items = len(probabilities)
     one, other = np.triu_indices(n_items, 1)
     popularity = np.ones(n_items) if popularity is None else popularity
     asked = popularity[one] * popularity[other]
     asked = rng.multinomial(n_votes, asked / asked.sum())
-    won = rng.binomial(asked, chances[one, other])
+    won = rng.binomial(asked, probabilities[one, other])
     wins = np.zeros((n_items, n_items), dtype=np.int64)
     wins[one, other], wins[other, one] = won, asked - won
     return wins

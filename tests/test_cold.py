@@ -250,7 +250,7 @@ def test_every_command_on_an_empty_cache_and_after_others(folder, tmp_path):
     for number, (name, words) in enumerate(COMMANDS.items()):
         run(folder, tmp_path / str(number), words)
         kernels[name] = cached(tmp_path / str(number))
-    assert set().union(*kernels.values()) >= {"groups.draw_users", "groups.sum_first_chances"}
+    assert set().union(*kernels.values()) >= {"groups.draw_users", "groups.sum_first_probabilities"}
     places = {name: tmp_path / str(number) for number, name in enumerate(COMMANDS)}
     chosen = pairs_to_run(kernels)
     for number, (first, second) in enumerate(chosen):

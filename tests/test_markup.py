@@ -120,7 +120,7 @@ def test_a_notebook_shows_a_small_table_and_no_name_becomes_an_element(kind, res
     assert len(page) < 12_000
 
 
-def test_recommendations_show_names_and_chances(results):
+def test_recommendations_show_names_and_probabilities(results):
     found = results["Recommendations"]
     page, row = found._repr_html_(), found.to_rows()[0]
     assert f"{100 * row['probability']:.1f}\xa0%" in page

@@ -162,8 +162,8 @@ def test_traces_are_a_grid_of_alpha_and_of_items(posterior):
 
 def test_top_k_shows_how_likely_an_item_is_among_the_first(posterior):
     ax = plots.top_k(posterior, k=2, n_items=4)
-    chances = np.sort(posterior.rank_probabilities()[:, :2].sum(axis=1))[::-1]
-    assert [bar.get_width() for bar in ax.patches] == pytest.approx(chances[:4])
+    probabilities = np.sort(posterior.rank_probabilities()[:, :2].sum(axis=1))[::-1]
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx(probabilities[:4])
     assert ax.get_title() == "Among the first 2"
     ax.figure.canvas.draw()
 

@@ -255,7 +255,7 @@ def reliability(evaluation: Evaluation, ax: "Axes | None" = None) -> "Axes":
     top = min(1.0, 1.15 * float(max(table.stated.max(), table.observed.max())))
     ax.set(
         xlabel="stated probability",
-        ylabel="share that came true",
+        ylabel="observed share",
         title=f"Calibration error {table.error:.3f}",
         xlim=(0, top),
         ylim=(0, top),

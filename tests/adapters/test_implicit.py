@@ -36,9 +36,9 @@ def test_one_user_and_many_get_what_recommend_says(model, user_items):
     assert ids.dtype == np.int32
     assert (ids == expected.items).all()
     assert (scores[ids >= 0] == expected.probabilities[ids >= 0]).all()
-    one, chances = model.recommend(7, user_items[7], N=5)
+    one, probabilities = model.recommend(7, user_items[7], N=5)
     assert one.tolist() == ids[7].tolist()
-    assert chances.tolist() == scores[7].tolist()
+    assert probabilities.tolist() == scores[7].tolist()
     assert (
         model.recommend([7, 7])[0][:, :5] == model.recommend([7, 7], user_items[[7, 7]])[0][:, :5]
     ).all()

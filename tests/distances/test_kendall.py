@@ -25,15 +25,15 @@ def test_the_distance_of_the_reverse_is_the_number_of_pairs():
         assert KENDALL.between(up, up[::-1]) == n_items * (n_items - 1) // 2
 
 
-def insertion_probabilities(n_items, lam):
+def insertion_probabilities(n_items, rate):
     """``[item, rank - 1]``: the law of an item's place as the others join, one by one."""
     table = np.zeros((n_items, n_items))
     for item in range(n_items):
-        weights = np.exp(-lam * np.arange(item, -1.0, -1))
+        weights = np.exp(-rate * np.arange(item, -1.0, -1))
         place = np.zeros(n_items)
         place[: item + 1] = weights / weights.sum()
         for later in range(item + 1, n_items):
-            weights = np.exp(-lam * np.arange(later, -1.0, -1))
+            weights = np.exp(-rate * np.arange(later, -1.0, -1))
             pushed = np.zeros(n_items)
             pushed[: later + 1] = np.cumsum(weights) / weights.sum()
             moves = place * pushed
@@ -44,12 +44,12 @@ def insertion_probabilities(n_items, lam):
 
 
 @pytest.mark.parametrize(
-    ("n_items", "lam"), [(40, 0.0), (40, 1e-4), (41, 0.02), (60, 0.3), (40, 3)]
+    ("n_items", "rate"), [(40, 0.0), (40, 1e-4), (41, 0.02), (60, 0.3), (40, 3)]
 )
-def test_rank_probabilities_are_those_of_repeated_insertion(n_items, lam):
-    found = KENDALL.rank_probabilities(n_items, lam * n_items)
-    assert found == pytest.approx(insertion_probabilities(n_items, lam), abs=1e-12)
-    means = KENDALL.expected_ranks(n_items, lam * n_items)
+def test_rank_probabilities_are_those_of_repeated_insertion(n_items, rate):
+    found = KENDALL.rank_probabilities(n_items, rate * n_items)
+    assert found == pytest.approx(insertion_probabilities(n_items, rate), abs=1e-12)
+    means = KENDALL.expected_ranks(n_items, rate * n_items)
     assert means == pytest.approx(found @ np.arange(1, n_items + 1), abs=1e-10)
 
 
@@ -62,14 +62,14 @@ def test_rank_probabilities_of_many_items_sum_to_one(alpha):
     assert table @ np.arange(1, n_items + 1) == pytest.approx(means, rel=1e-9)
 
 
-def test_the_chance_of_a_pair_is_that_of_the_draws():
-    n_items, lam = 30, 0.1
-    draws = KENDALL.draw(n_items, lam * n_items, 20_000, seed=2)
-    chances = np.empty(n_items)
-    kernels.pair_probabilities(n_items, lam, chances)
+def test_the_probability_of_a_pair_is_that_of_the_draws():
+    n_items, rate = 30, 0.1
+    draws = KENDALL.draw(n_items, rate * n_items, 20_000, seed=2)
+    probabilities = np.empty(n_items)
+    kernels.pair_probabilities(n_items, rate, probabilities)
     for first, gap in ((0, 1), (5, 4), (3, 25)):
         share = (draws[:, first] < draws[:, first + gap]).mean()
-        assert abs(share - chances[gap]) < 5 * 0.5 / np.sqrt(20_000)
+        assert abs(share - probabilities[gap]) < 5 * 0.5 / np.sqrt(20_000)
 
 
 def test_the_smooth_part_of_the_mean_agrees_at_its_joint():

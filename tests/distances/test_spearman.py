@@ -22,15 +22,15 @@ class TestSpearman(DistanceChecks, PriceChecks):
     draw_alphas = (0.5, 0.6)
 
 
-@pytest.mark.parametrize(("n_items", "lam"), [(6, 0.0), (7, 0.05), (7, 0.6), (6, 900.0)])
-def test_the_sum_over_sets_equals_enumeration(n_items, lam):
-    exact = naive.log_partition(n_items, lam * n_items, "spearman")
-    assert kernels.spearman_sum(n_items, lam) == pytest.approx(exact, abs=1e-12)
+@pytest.mark.parametrize(("n_items", "rate"), [(6, 0.0), (7, 0.05), (7, 0.6), (6, 900.0)])
+def test_the_sum_over_sets_equals_enumeration(n_items, rate):
+    exact = naive.log_partition(n_items, rate * n_items, "spearman")
+    assert kernels.spearman_sum(n_items, rate) == pytest.approx(exact, abs=1e-12)
 
 
 def test_the_formula_of_balanced_weights_is_near_the_sum():
-    for lam in (0.0, 0.001, 0.02):
-        assert spearman.mccullagh(7, lam) == pytest.approx(kernels.spearman_sum(7, lam), abs=3e-3)
+    for rate in (0.0, 0.001, 0.02):
+        assert spearman.mccullagh(7, rate) == pytest.approx(kernels.spearman_sum(7, rate), abs=3e-3)
     assert (
         abs(spearman.mccullagh(7, 1.0) - kernels.spearman_sum(7, 1.0)) > 0.1
     )  # where it is not meant for
@@ -38,25 +38,25 @@ def test_the_formula_of_balanced_weights_is_near_the_sum():
 
 @compiled_only
 @pytest.mark.parametrize("n_items", [13, 16])
-@pytest.mark.parametrize("lam", [1e-6, 2e-4, 0.013, 0.09, 0.4, 2.3, 9.0, 40.0])
-def test_the_table_of_few_items_is_that_of_sums_over_sets(n_items, lam):
-    found = SPEARMAN.log_partition(n_items, lam * n_items)
-    error = SPEARMAN.log_partition_error(n_items, lam * n_items)
-    assert found == pytest.approx(kernels.spearman_sum(n_items, lam), abs=error)
+@pytest.mark.parametrize("rate", [1e-6, 2e-4, 0.013, 0.09, 0.4, 2.3, 9.0, 40.0])
+def test_the_table_of_few_items_is_that_of_sums_over_sets(n_items, rate):
+    found = SPEARMAN.log_partition(n_items, rate * n_items)
+    error = SPEARMAN.log_partition_error(n_items, rate * n_items)
+    assert found == pytest.approx(kernels.spearman_sum(n_items, rate), abs=error)
     assert error <= 1e-7
     table = np.empty((n_items, n_items))
-    kernels.spearman_marginals(n_items, lam, table)
+    kernels.spearman_marginals(n_items, rate, table)
     mean = (table * SPEARMAN.prices(n_items)).sum()
-    assert SPEARMAN.expected(n_items, lam * n_items) == pytest.approx(mean, rel=1e-6)
+    assert SPEARMAN.expected(n_items, rate * n_items) == pytest.approx(mean, rel=1e-6)
 
 
 @compiled_only
 @pytest.mark.parametrize("n_items", [21, 22])
-@pytest.mark.parametrize("lam", [1e-6, 0.003, 0.03, 0.07, 0.085, 0.1, 0.16, 0.35, 1.4, 20.0])
-def test_more_items_are_within_the_stated_error_of_sums_over_sets(n_items, lam):
-    found = SPEARMAN.log_partition(n_items, lam * n_items)
-    error = SPEARMAN.log_partition_error(n_items, lam * n_items)
-    assert abs(found - kernels.spearman_sum(n_items, lam)) < error < 2e-5
+@pytest.mark.parametrize("rate", [1e-6, 0.003, 0.03, 0.07, 0.085, 0.1, 0.16, 0.35, 1.4, 20.0])
+def test_more_items_are_within_the_stated_error_of_sums_over_sets(n_items, rate):
+    found = SPEARMAN.log_partition(n_items, rate * n_items)
+    error = SPEARMAN.log_partition_error(n_items, rate * n_items)
+    assert abs(found - kernels.spearman_sum(n_items, rate)) < error < 2e-5
 
 
 @compiled_only
@@ -66,23 +66,23 @@ def test_the_stated_error_is_honest_far_from_the_bases(monkeypatch):
     monkeypatch.setattr(spearman, "MOST_SUMMED", 12)
     for reach in (20.0, 30.0):
         monkeypatch.setattr(spearman, "REACH", reach)
-        for lam in (1e-3, 0.01, 0.05, 0.1, 0.15, 0.2, 0.5, 1.0):
-            found, error = spearman.log_sum(20, lam)
-            away = abs(found - kernels.spearman_sum(20, lam))
-            assert away < 2 * error + 1e-6, (reach, lam)
+        for rate in (1e-3, 0.01, 0.05, 0.1, 0.15, 0.2, 0.5, 1.0):
+            found, error = spearman.log_sum(20, rate)
+            away = abs(found - kernels.spearman_sum(20, rate))
+            assert away < 2 * error + 1e-6, (reach, rate)
             assert error < 1e-3
-            assert abs(spearman.mccullagh(20, lam) - kernels.spearman_sum(20, lam)) > 3 * error
+            assert abs(spearman.mccullagh(20, rate) - kernels.spearman_sum(20, rate)) > 3 * error
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_items", [40, 100, 200])
 def test_the_slope_of_many_items_is_the_mean_of_long_chains(n_items):
-    for lam in (0.05 / n_items**2, 1e-3, 0.01, 0.05, 0.2, 1.0):
-        draws = SPEARMAN.draw(n_items, lam * n_items, 4000, seed=4)
+    for rate in (0.05 / n_items**2, 1e-3, 0.01, 0.05, 0.2, 1.0):
+        draws = SPEARMAN.draw(n_items, rate * n_items, 4000, seed=4)
         away = SPEARMAN.between(draws, np.arange(1, n_items + 1))
         error = away.std() / math.sqrt(len(away))
-        assert abs(away.mean() - SPEARMAN.expected(n_items, lam * n_items)) < 4.5 * error, lam
-        assert SPEARMAN.log_partition_error(n_items, lam * n_items) < 1e-4
+        assert abs(away.mean() - SPEARMAN.expected(n_items, rate * n_items)) < 4.5 * error, rate
+        assert SPEARMAN.log_partition_error(n_items, rate * n_items) < 1e-4
 
 
 @compiled_only
@@ -91,8 +91,8 @@ def test_the_ends_of_alpha_are_those_of_any_distance(n_items):
     log_factorial = math.lgamma(n_items + 1)
     assert SPEARMAN.log_partition(n_items, 0.0) == pytest.approx(log_factorial, rel=1e-14)
     assert SPEARMAN.log_partition(n_items, 1e9) == 0
-    for lam in (0.01 / n_items**2, 5.0):  # where the table begins and ends
-        below, above = (lam * n_items * (1 + s) for s in (-1e-9, 1e-9))
+    for rate in (0.01 / n_items**2, 5.0):  # where the table begins and ends
+        below, above = (rate * n_items * (1 + s) for s in (-1e-9, 1e-9))
         for value in (SPEARMAN.log_partition, SPEARMAN.expected):
             assert value(n_items, below) == pytest.approx(value(n_items, above), rel=1e-5)
 
@@ -108,8 +108,8 @@ def test_chains_end_in_the_law(alpha):
     likely = {r: p for r, p in law.items() if p * 10_000 >= 5}
     draws = np.empty((10_000, 5), dtype=np.int32)
 
-    def fit(lam):
-        kernels.draw_by_swaps(3, lam, 20 if IS_COMPILED else 4, draws)
+    def fit(rate):
+        kernels.draw_by_swaps(3, rate, 20 if IS_COMPILED else 4, draws)
         kept = [row for row in draws.tolist() if tuple(row) in likely]
         return p_value(kept, naive.normalise(likely))
 
@@ -118,15 +118,15 @@ def test_chains_end_in_the_law(alpha):
 
 
 @compiled_only
-@pytest.mark.parametrize("lam", [1e-3, 0.02, 0.2])
-def test_chains_have_the_rank_probabilities_of_sums_over_sets(lam):
+@pytest.mark.parametrize("rate", [1e-3, 0.02, 0.2])
+def test_chains_have_the_rank_probabilities_of_sums_over_sets(rate):
     exact, draws = np.empty((12, 12)), np.empty((20_000, 12), dtype=np.int32)
-    kernels.spearman_marginals(12, lam, exact)
-    kernels.draw_by_swaps(5, lam, spearman.N_SWEEPS, draws)
+    kernels.spearman_marginals(12, rate, exact)
+    kernels.draw_by_swaps(5, rate, spearman.N_SWEEPS, draws)
     shares = spearman.symmetric_shares(draws)
     errors = np.sqrt(exact * (1 - exact) / 20_000) + 1e-5
     assert np.abs((shares - exact) / errors).max() < 5
-    kernels.spearman_marginals(12, 1.3 * lam + 2e-3, exact)
+    kernels.spearman_marginals(12, 1.3 * rate + 2e-3, exact)
     assert np.abs((shares - exact) / errors).max() > 5
 
 

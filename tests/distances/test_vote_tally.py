@@ -9,16 +9,16 @@ from scipy import optimize, special
 
 import naive
 from pseudomallows.distances.strengths import chi_square, fit_strengths
-from pseudomallows.distances.vote_tally import VoteTally, pair_chances
+from pseudomallows.distances.vote_tally import VoteTally, pair_probabilities
 from tally_checks import RANKINGS, WEIGHTS
 
 
-def simulate(n_items, n_votes, seed, chances):
+def simulate(n_items, n_votes, seed, probabilities):
     """``wins[i, j]`` of votes on random pairs."""
     rng = np.random.default_rng(seed)
     one, other = np.triu_indices(n_items, 1)
     asked = rng.multinomial(n_votes, np.full(len(one), 1 / len(one)))
-    won = rng.binomial(asked, chances[one, other])
+    won = rng.binomial(asked, probabilities[one, other])
     wins = np.zeros((n_items, n_items), dtype=np.int64)
     wins[one, other], wins[other, one] = won, asked - won
     return wins
@@ -28,21 +28,21 @@ def simulate(n_items, n_votes, seed, chances):
 def test_the_best_consensus_is_that_of_enumeration(n_items):
     for seed in range(5):
         truth = np.random.default_rng(seed).permutation(n_items) + 1
-        tally = VoteTally(2 * simulate(n_items, 60, seed, pair_chances(truth, 0.6)))
+        tally = VoteTally(2 * simulate(n_items, 60, seed, pair_probabilities(truth, 0.6)))
         ways = [np.array(r, dtype=np.int32) for r in naive.all_rankings(n_items)]
-        most = max(tally.log_likelihood(way, tally.best_lam(way)) for way in ways)
+        most = max(tally.log_likelihood(way, tally.best_rate(way)) for way in ways)
         best = tally.best()
-        assert math.isclose(tally.log_likelihood(best, tally.best_lam(best)), most, abs_tol=1e-6)
+        assert math.isclose(tally.log_likelihood(best, tally.best_rate(best)), most, abs_tol=1e-6)
         assert (tally.best_of(tally.evidence.astype(float)) == best).all()
 
 
 def test_the_best_alpha_is_where_the_likelihood_is_largest():
-    tally = VoteTally(2 * simulate(5, 400, 1, pair_chances(np.arange(1, 6), 0.5)))
+    tally = VoteTally(2 * simulate(5, 400, 1, pair_probabilities(np.arange(1, 6), 0.5)))
     consensus = np.arange(1, 6, dtype=np.int32)
-    lam = tally.best_lam(consensus)
-    values = [tally.log_likelihood(consensus, lam * factor) for factor in (0.98, 1.0, 1.02)]
+    rate = tally.best_rate(consensus)
+    values = [tally.log_likelihood(consensus, rate * factor) for factor in (0.98, 1.0, 1.02)]
     assert values[1] == max(values)
-    assert 0.3 < lam < 0.7
+    assert 0.3 < rate < 0.7
 
 
 def test_votes_of_rankings_are_their_pairs():
@@ -63,8 +63,8 @@ def test_strengths_have_the_largest_posterior():
     wins[0] = 0  # an item that never wins has a finite strength
 
     def depth(strengths):
-        chances = special.log_expit(strengths[:, None] - strengths[None, :])
-        return -(wins * chances).sum() + (strengths**2).sum() / 8
+        probabilities = special.log_expit(strengths[:, None] - strengths[None, :])
+        return -(wins * probabilities).sum() + (strengths**2).sum() / 8
 
     found = fit_strengths(wins.astype(float))
     best = optimize.minimize(depth, np.zeros(5), tol=1e-10)
@@ -76,14 +76,14 @@ def test_strengths_have_the_largest_posterior():
 def _bend(wins, strengths):
     bend = np.eye(5) / 4
     for i, j in itertools.combinations(range(5), 2):
-        chance = special.expit(strengths[i] - strengths[j])
+        probability = special.expit(strengths[i] - strengths[j])
         step = np.zeros(5)
         step[i], step[j] = 1, -1
-        bend += (wins[i, j] + wins[j, i]) * chance * (1 - chance) * np.outer(step, step)
+        bend += (wins[i, j] + wins[j, i]) * probability * (1 - probability) * np.outer(step, step)
     return bend
 
 
-def test_draws_by_strengths_have_the_chances_of_a_normal_law():
+def test_draws_by_strengths_have_the_probabilities_of_a_normal_law():
     found = fit_strengths(np.array([[0, 30.0, 20], [22, 0, 12], [20, 10, 0]]))
     rng = np.random.default_rng(5)
     draws = np.array([found.draw(rng) for _ in range(4000)])
@@ -107,5 +107,5 @@ def test_pairs_that_scatter_more_than_votes_widen_the_law():
 
 
 def test_chi_square_skips_pairs_that_hardly_anybody_compared():
-    wins, chances = np.array([[0, 3.0, 2], [1, 0, 0], [1, 0, 0]]), np.full((3, 3), 0.5)
-    assert chi_square(wins, chances) == (1.0, 1)
+    wins, probabilities = np.array([[0, 3.0, 2], [1, 0, 0], [1, 0, 0]]), np.full((3, 3), 0.5)
+    assert chi_square(wins, probabilities) == (1.0, 1)

@@ -74,14 +74,14 @@ def test_log_partition_equals_big_numbers(n_items, alpha):
     [(2000, 1), (2000, 40), (10_000, 1e-6), (10_000, 1e-3), (10_000, 3), (10_000, 300)],
 )
 def test_log_partition_of_many_items_equals_logarithms(n_items, alpha):
-    lam, old = alpha / n_items, np.array([0.0])
+    rate, old = alpha / n_items, np.array([0.0])
     with np.errstate(divide="ignore"):
         for t in range(1, n_items + 1):
             k = np.arange(min(t, n_items - t) + 1)
             padded = np.concatenate([[-np.inf], old, [-np.inf, -np.inf]])
             ways = [padded[k] + np.log(k), padded[k + 1] + np.log(2 * k + 1)]
             ways.append(padded[k + 2] + np.log(k + 1))
-            old = np.logaddexp.reduce(ways) - 2 * lam * k
+            old = np.logaddexp.reduce(ways) - 2 * rate * k
     assert log_partition(n_items, alpha) == pytest.approx(old[0], rel=1e-11)
 
 

@@ -56,8 +56,8 @@ def test_recommendations_are_as_good_as_popularity(method, alpha):
 def test_hiding_clicks_gives_an_honest_figure():
     data = pm.simulate_clicks(400, 30, 12, 12, rng=1)
     result = quietly(data.preferences, hide=4, k=4, alpha=12.0, n_draws=40, rng=1)
-    chance = 4 / (30 - 8)
-    assert result.accuracy > 1.5 * chance
+    probability = 4 / (30 - 8)
+    assert result.accuracy > 1.5 * probability
     assert result.recommendations.items.shape == (result.n_users, 4)
     assert f"{result.accuracy:.1%}" in repr(result)
 

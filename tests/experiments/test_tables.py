@@ -190,10 +190,10 @@ def test_the_opponent_gives_the_k_ranks_after_the_clicks_to_k_items():
     rng = np.random.default_rng(SEED)
     prefs = pm.simulate_clicks(20, 10, 3.0, rng=rng).preferences
     chain = accuracy_clicks.metropolis_chain(prefs, 3.0, rng)
-    draws, chances = accuracy_clicks.count_latent(chain, prefs, 3, 50)
+    draws, probabilities = accuracy_clicks.count_latent(chain, prefs, 3, 50)
     assert draws.shape == (10, 10)
-    np.testing.assert_array_equal((chances < 0).sum(axis=1), prefs.n_clicks)
-    np.testing.assert_allclose(chances.clip(0).sum(axis=1), 3)
+    np.testing.assert_array_equal((probabilities < 0).sum(axis=1), prefs.n_clicks)
+    np.testing.assert_allclose(probabilities.clip(0).sum(axis=1), 3)
 
 
 def test_click_counts_are_as_accurate_as_the_oracle(made):

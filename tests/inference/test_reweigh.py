@@ -20,7 +20,7 @@ def old(request):
     return pm.fit(table(80), "mcmc", n_draws=90, rng=1, distance=request.param)
 
 
-def chances(posterior, clicked):
+def probabilities(posterior, clicked):
     """``[chain, draw]``: probability of a user's clicks under each draw, by enumeration."""
     distance = posterior.settings["distance"]
     found = np.empty(posterior.weights.shape)
@@ -30,14 +30,20 @@ def chances(posterior, clicked):
     return found
 
 
-def test_draws_weigh_by_the_chances_of_what_is_new(old):
+def test_draws_weigh_by_the_probabilities_of_what_is_new(old):
     row = old.clicks.clicks_of(3).tolist()
     extra = next(item for item in range(N_ITEMS) if item not in row)
     newer = old.update({"zoe": [1, 2], 3: [extra]}, rng=2)
     assert np.array_equal(newer.consensus, old.consensus)
-    expected = chances(old, {1, 2}) * chances(old, {*row, extra}) / chances(old, set(row))
+    expected = (
+        probabilities(old, {1, 2})
+        * probabilities(old, {*row, extra})
+        / probabilities(old, set(row))
+    )
     assert newer.weights == pytest.approx(expected / expected.sum(), rel=1e-8)
-    wrong = chances(old, {1, 2}) * chances(old, {*row, extra})  # the old clicks counted twice
+    wrong = probabilities(old, {1, 2}) * probabilities(
+        old, {*row, extra}
+    )  # the old clicks counted twice
     assert newer.weights != pytest.approx(wrong / wrong.sum(), rel=1e-2)
     assert newer.settings["reweighed"]["effective_share"] > 0.5
     assert newer.settings["updates"] == 1
@@ -53,7 +59,7 @@ def test_weighed_draws_recommend_and_are_saved(old, tmp_path):
     assert np.array_equal(pm.load(tmp_path / "newer.pm").weights, newer.weights)
     best = int(old.best[0].argmin())
     twice = newer.update({"yan": [best]}, rng=3)
-    expected = newer.weights * chances(old, {best})
+    expected = newer.weights * probabilities(old, {best})
     assert twice.weights == pytest.approx(expected / expected.sum(), rel=1e-8)
     assert twice.settings["updates"] == 2
 
@@ -67,7 +73,7 @@ def test_clicks_that_are_no_more_weigh_the_other_way(old):
     fewer = pm.Preferences.from_clicks(clicks, items=range(N_ITEMS), users=range(80))
     found = fit_again(old, fewer, rng=3)
     row = set(old.clicks.clicks_of(3).tolist())
-    expected = chances(old, set(less.tolist())) / chances(old, row)
+    expected = probabilities(old, set(less.tolist())) / probabilities(old, row)
     assert found.weights == pytest.approx(expected / expected.sum(), rel=1e-8)
 
 

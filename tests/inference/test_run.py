@@ -125,10 +125,10 @@ def test_chains_go_on_until_their_draws_are_good():
         short = slow_chain(n_draws=200)
     long = slow_chain()  # without a warning, which would be an error here
     assert long.consensus.shape == short.consensus.shape
-    assert long.settings["stretch"] > 1
+    assert long.settings["thinning"] > 1
     assert long.diagnostics().worst_rhat <= 1.05
-    assert long.diagnostics().judged_effective_size >= 50
-    assert "stretch" not in short.settings
+    assert long.diagnostics().checked_effective_size >= 50
+    assert "thinning" not in short.settings
     assert call_of(long).endswith("n_clusters=1, n_moves=4, rng=2)")
 
 
@@ -144,7 +144,7 @@ def test_draws_that_go_on_are_those_of_one_long_chain(kind, n_clusters, monkeypa
         prefs = pm.simulate_rankings(30, 6, alpha=3, rng=1).preferences
     rounds = iter([2, 1])
     module = sys.modules["pseudomallows.inference.call"]
-    monkeypatch.setattr(module, "stretch_needed", lambda *_: next(rounds))
+    monkeypatch.setattr(module, "thinning_needed", lambda *_: next(rounds))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = pm.fit(prefs, "mcmc", n_clusters=n_clusters, n_chains=1, rng=5)

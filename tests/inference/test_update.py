@@ -48,7 +48,7 @@ def largest_difference(one, other):
         found = quantities(posterior)
         sizes = np.maximum(effective_size(found), 4.0)
         means.append(found.mean(axis=(0, 1)))
-        # what was seen in none of so many draws may have a chance of one in so many
+        # what was seen in none of so many draws may have a probability of one in so many
         errors.append((found.var(axis=(0, 1)) + 1 / sizes) / sizes)
     return float((np.abs(means[0] - means[1]) / np.sqrt(errors[0] + errors[1])).max())
 
@@ -139,7 +139,7 @@ def test_clusters_take_fewer_draws_unless_told_otherwise():
         told = newer.update({"zoe": [1, 2]}, n_draws=30, rng=3)
     assert [each.consensus.shape[1] for each in (newer, newest, told)] == [25, 25, 30]
     assert newest.settings["options"]["n_draws"] == 40  # which a new fit would have
-    assert "stretch" not in newest.settings
+    assert "thinning" not in newest.settings
     assert call_of(newest) == "posterior.update(more, rng=3)"
     assert call_of(told) == "posterior.update(more, n_draws=30, rng=3)"
 

@@ -23,16 +23,16 @@ def visit_orders(name, size):
     return [tuple(np.argsort(v)) for v in naive.v_set(range(1, size + 1))]
 
 
-def exact_law(name, size, lam):
+def exact_law(name, size, rate):
     """Algorithm 4 inside a group: {ranks by place: probability}."""
     center = list(range(1, size + 1))
     orders = visit_orders(name, size)
-    laws = [naive.pseudo_mallows([center], lam * size, order) for order in orders]
+    laws = [naive.pseudo_mallows([center], rate * size, order) for order in orders]
     return {key: sum(law[key] for law in laws) / len(laws) for key in laws[0]}
 
 
-def draws(name, size, lam, n_draws, draw_group=groups.draw_group):
-    leaps = groups.leap_tables(size, lam)
+def draws(name, size, rate, n_draws, draw_group=groups.draw_group):
+    leaps = groups.leap_tables(size, rate)
     scratch, out = groups.make_scratch(size), np.empty((n_draws, size), dtype=np.int64)
     stream = np.array([5], dtype=np.uint64)
     for ranks in out:
@@ -56,13 +56,13 @@ def test_another_order_is_caught(name):
     assert p_value(draws(name, 5, 0.5, 8000), exact_law("uniform", 5, 0.5)) < 1e-4
 
 
-@pytest.mark.parametrize("lam", [0.0, 0.02, 0.3, 6.0, 900.0])
-def test_leaping_and_scanning_have_the_same_law(lam, monkeypatch):
+@pytest.mark.parametrize("rate", [0.0, 0.02, 0.3, 6.0, 900.0])
+def test_leaping_and_scanning_have_the_same_law(rate, monkeypatch):
     """Large groups leap while many ranks are free; with SCAN raised they always scan."""
     plain = interpreted(groups.draw_group)
-    leapt = draws("uniform", 40, lam, 400, plain)
+    leapt = draws("uniform", 40, rate, 400, plain)
     monkeypatch.setitem(plain.__globals__, "SCAN", 1000)
-    scanned = draws("uniform", 40, lam, 400, plain)
+    scanned = draws("uniform", 40, rate, 400, plain)
     assert (np.sort(leapt, axis=1) == np.arange(1, 41)).all()
     leaps = [np.abs(x - np.arange(1, 41)).sum(axis=1) for x in (leapt, scanned)]
     error = np.hypot(*(x.std() / 20 for x in leaps)) + 1e-9

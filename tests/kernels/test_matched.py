@@ -62,11 +62,11 @@ def test_items_are_drawn_as_often_as_under_the_exact_law(n_items, size, alpha):
     wanted = wanted_logits(n_items, alpha, size)
     assert logits_by_enumeration(log_weights, size) == pytest.approx(wanted, abs=1e-9)
     exact = [0.0] * n_items  # by the definition of the model, item by item
-    for ranking, chance in naive.mallows(range(1, n_items + 1), alpha).items():
+    for ranking, probability in naive.mallows(range(1, n_items + 1), alpha).items():
         for item in range(n_items):
-            exact[item] += chance * (ranking[item] <= size)
-    chances = 1 / (1 + np.exp(-logits_by_enumeration(log_weights, size)))
-    assert chances == pytest.approx(exact, abs=1e-9)
+            exact[item] += probability * (ranking[item] <= size)
+    probabilities = 1 / (1 + np.exp(-logits_by_enumeration(log_weights, size)))
+    assert probabilities == pytest.approx(exact, abs=1e-9)
 
 
 @pytest.mark.parametrize(("n_items", "size"), [(4, 2), (5, 1), (6, 3), (7, 2)])
@@ -82,10 +82,10 @@ def test_the_weights_of_all_sets_sum_to_their_number(n_items, size, alpha):
     assert total == pytest.approx(math.log(math.comb(n_items, size)), abs=1e-12)
 
 
-@pytest.mark.parametrize("lam", [0.1, 1.0, 11.0])
+@pytest.mark.parametrize("rate", [0.1, 1.0, 11.0])
 @pytest.mark.parametrize(("n_items", "size"), [*CASES, (50, 7), (51, 25)])
-def test_the_items_left_out_follow_the_mirrored_law(n_items, size, lam):
-    alpha = lam * n_items
+def test_the_items_left_out_follow_the_mirrored_law(n_items, size, rate):
+    alpha = rate * n_items
     one, other = matched(n_items, alpha, size), matched(n_items, alpha, n_items - size)
     sums = one + other[::-1]
     assert sums == pytest.approx(np.full(n_items, sums.mean()), abs=1e-9)
@@ -109,9 +109,9 @@ def test_two_items_have_half_of_their_log_odds(odds):
 def test_no_matching_is_left_undone():
     """To alpha / n_items of 11: no table is made beyond."""
     for n_items in (2, 3, 10, 50, 200, 1000):
-        for lam in (1e-5, 1e-3, 0.1, 1.0, 4.0, 8.0, 11.0):
+        for rate in (1e-5, 1e-3, 0.1, 1.0, 4.0, 8.0, 11.0):
             for size in sorted({1, max(1, n_items // 3), n_items // 2, n_items - 1}):
-                log_weights = matched(n_items, lam * n_items, size)
+                log_weights = matched(n_items, rate * n_items, size)
                 assert np.isfinite(log_weights).all()
                 assert (np.diff(log_weights) < 0).all()
 
@@ -125,13 +125,13 @@ def test_the_matching_equals_the_interpreted_one():
 
 
 @pytest.mark.kernel
-def test_the_chances_sum_to_the_size_wherever_the_search_begins():
-    log_weights, chances = np.array([40.0, 3.0, 0.0, -2.0, -50.0]), np.empty(5)
+def test_the_probabilities_sum_to_the_size_wherever_the_search_begins():
+    log_weights, probabilities = np.array([40.0, 3.0, 0.0, -2.0, -50.0]), np.empty(5)
     thetas = []
     for guess in (-1e4, 0.0, 1e4):
-        thetas.append(kernels.fill_chances(log_weights, 2, guess, chances))
-        assert chances.sum() == pytest.approx(2, abs=1e-8)
-        assert chances == pytest.approx(1 / (1 + np.exp(-log_weights - thetas[-1])))
+        thetas.append(kernels.fill_probabilities(log_weights, 2, guess, probabilities))
+        assert probabilities.sum() == pytest.approx(2, abs=1e-8)
+        assert probabilities == pytest.approx(1 / (1 + np.exp(-log_weights - thetas[-1])))
     assert thetas == pytest.approx([thetas[0]] * 3, abs=1e-6)
 
 
@@ -208,9 +208,9 @@ def test_the_log_weights_of_a_cluster_are_those_of_the_ranks_of_its_items():
     assert np.isnan(log_weights[:, :, 0]).all()
 
 
-def drawn_shares(chances, n_rows=4000):
+def drawn_shares(probabilities, n_rows=4000):
     streams = Streams(7, 3, np.arange(n_rows), np.ones(n_rows, dtype=np.int64))
-    logs = np.tile(np.log(chances) - 800.0, (n_rows, 1))  # nothing underflows
+    logs = np.tile(np.log(probabilities) - 800.0, (n_rows, 1))  # nothing underflows
     labels = np.empty(n_rows, np.int32)
     kernels.draw_matched_labels(streams, logs, labels)
     return np.bincount(labels) / n_rows
@@ -218,13 +218,13 @@ def drawn_shares(chances, n_rows=4000):
 
 @pytest.mark.kernel
 def test_labels_are_drawn_by_their_logs():
-    chances, error = np.array([0.1, 0.6, 0.3]), 4 * math.sqrt(0.25 / 4000)
-    assert drawn_shares(chances) == pytest.approx(chances, abs=error)
-    assert np.abs(drawn_shares([0.16, 0.54, 0.3]) - chances).max() > error
+    probabilities, error = np.array([0.1, 0.6, 0.3]), 4 * math.sqrt(0.25 / 4000)
+    assert drawn_shares(probabilities) == pytest.approx(probabilities, abs=error)
+    assert np.abs(drawn_shares([0.16, 0.54, 0.3]) - probabilities).max() > error
 
 
 @pytest.mark.kernel
-def test_a_label_without_any_chance_is_never_drawn():
+def test_a_label_without_any_probability_is_never_drawn():
     logs = np.tile([-1e300, 0.0, -1e300], (50, 1))
     streams = Streams(7, 3, np.arange(50), np.ones(50, dtype=np.int64))
     labels = np.empty(50, np.int32)

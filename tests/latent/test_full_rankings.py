@@ -23,9 +23,9 @@ def example():
 
 def random_labels(rng, weights, n_clusters=N_CLUSTERS):
     """``counts[row, cluster]``: each user in a cluster, now and then one that nobody chooses."""
-    chances = rng.dirichlet(np.ones(n_clusters))
-    chances[rng.integers(n_clusters)] *= rng.random() < 0.5
-    return rng.multinomial(weights, chances / chances.sum())
+    probabilities = rng.dirichlet(np.ones(n_clusters))
+    probabilities[rng.integers(n_clusters)] *= rng.random() < 0.5
+    return rng.multinomial(weights, probabilities / probabilities.sum())
 
 
 def check_part(part, whole, weights):

@@ -28,14 +28,16 @@ def mixed():
 def exact_law(alpha, distance, without_pairs=False):
     weights = {}
     for consensus in naive.all_rankings(4):
-        chances = [naive.likelihood(row, consensus, alpha, distance) for row in RANKED]
+        probabilities = [naive.likelihood(row, consensus, alpha, distance) for row in RANKED]
         clicked = [{item for item in range(4) if row[item]} for row in CLICKED]
-        chances += [naive.click_likelihood(mine, consensus, alpha, distance) for mine in clicked]
+        probabilities += [
+            naive.click_likelihood(mine, consensus, alpha, distance) for mine in clicked
+        ]
         for pairs in SAID.values():
             codes = [(ITEMS.index(better), ITEMS.index(worse)) for better, worse in pairs]
             if not without_pairs:
-                chances.append(naive.pair_likelihood(codes, consensus, alpha, distance))
-        weights[consensus] = math.prod(chances)
+                probabilities.append(naive.pair_likelihood(codes, consensus, alpha, distance))
+        weights[consensus] = math.prod(probabilities)
     return np.array(naive.marginals(naive.normalise(weights)))
 
 

@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 import naive
 from helpers import interpreted
 from pseudomallows.kernels.click_rows import ClickRows
-from pseudomallows.kernels.footrule.own_orders import GridChances
+from pseudomallows.kernels.footrule.own_orders import GridProbabilities
 from pseudomallows.kernels.items.top_places import fill_unclicked, look_up_places
 from pseudomallows.kernels.kendall import click_sums as kernels
 from pseudomallows.latent import own_laws
@@ -49,24 +49,24 @@ def test_the_probability_of_clicks_equals_enumeration(distance):
 def test_what_comes_next_equals_enumeration(window):
     """Also where all but one of the places are read between others: 2 of them are 1 apart."""
     law = OwnKendallLaw(N_ITEMS, ALPHAS)
-    found = chances_of(law, window)
+    found = probabilities_of(law, window)
     for row, clicked in enumerate(ROWS):
         center = tuple(RANKINGS[row].tolist())
         exact = sum(
-            np.array(naive.next_chances(clicked, center, alpha, window, "kendall")) / 3
+            np.array(naive.next_probabilities(clicked, center, alpha, window, "kendall")) / 3
             for alpha in ALPHAS
         )
         assert found[row] == pytest.approx(exact, abs=1e-12)
 
 
-def chances_of(law, window):
+def probabilities_of(law, window):
     """``[row, item]``, all alphas by equal shares."""
     n_near, places = law.places(window)
-    made = [law.next_chances(window, size) for size in range(1, N_ITEMS + 1)]
+    made = [law.next_probabilities(window, size) for size in range(1, N_ITEMS + 1)]
     near = np.stack([pair[0] for pair in made])
     far = np.stack([pair[1] for pair in made])
     assert near.shape == (N_ITEMS, len(ALPHAS), n_near)
-    tables = GridChances(np.arange(-1, N_ITEMS), near, places, far)
+    tables = GridProbabilities(np.arange(-1, N_ITEMS), near, places, far)
     by_place, items = np.empty((len(ROWS), N_ITEMS)), np.empty((len(ROWS), N_ITEMS), np.int64)
     fill_unclicked(click_rows(ROWS), RANKINGS, items)
     shares = np.full((len(ROWS), 3), 1 / 3)
@@ -77,27 +77,30 @@ def chances_of(law, window):
 
 
 def test_the_law_of_the_footrule_or_of_another_alpha_would_be_found_out():
-    found = chances_of(OwnKendallLaw(N_ITEMS, ALPHAS), 2)[1]
+    found = probabilities_of(OwnKendallLaw(N_ITEMS, ALPHAS), 2)[1]
     center = tuple(RANKINGS[1].tolist())
     for wrong, distance in ((ALPHAS, "footrule"), (1.1 * ALPHAS, "kendall")):
         exact = sum(
-            np.array(naive.next_chances(ROWS[1], center, alpha, 2, distance)) / 3 for alpha in wrong
+            np.array(naive.next_probabilities(ROWS[1], center, alpha, 2, distance)) / 3
+            for alpha in wrong
         )
         assert found != pytest.approx(exact, abs=1e-3)
 
 
 def test_places_further_down_are_read_between_others(monkeypatch):
     """Of 40 items only 4 places are tabulated one by one."""
-    n_items, lam, window = 40, 0.2, 1
-    whole = OwnKendallLaw(n_items, np.array([lam * n_items])).next_chances(window, n_items)[0][0]
+    n_items, rate, window = 40, 0.2, 1
+    whole = OwnKendallLaw(n_items, np.array([rate * n_items])).next_probabilities(window, n_items)[
+        0
+    ][0]
     monkeypatch.setattr(own_laws, "N_NEAR", 4)
-    law = OwnKendallLaw(n_items, np.array([lam * n_items]))
-    near, far = law.next_chances(window, n_items)
+    law = OwnKendallLaw(n_items, np.array([rate * n_items]))
+    near, far = law.next_probabilities(window, n_items)
     n_near, places = law.places(window)
     assert n_near == 4
     lines = np.zeros(n_items + 1, dtype=np.int64)
     found = np.empty((1, n_items))
-    tables = GridChances(lines, near[None], places, far[None])
+    tables = GridProbabilities(lines, near[None], places, far[None])
     look_up_places(np.array([n_items]), np.ones((1, 1)), tables, found)
     assert found[0] == pytest.approx(whole, rel=1e-6)
     assert found[0].sum() == pytest.approx(1)
@@ -106,7 +109,7 @@ def test_places_further_down_are_read_between_others(monkeypatch):
 
 def test_tables_do_not_grow_with_the_square_of_the_items():
     law = OwnKendallLaw(10**6, OwnKendallLaw.grid(10**6))
-    near, far = law.next_chances(10, 10**6 - 20)
+    near, far = law.next_probabilities(10, 10**6 - 20)
     assert near.nbytes + far.nbytes < 2**18
     assert (np.diff(near, axis=1) <= 1e-15).all()
     n_near, places = law.places(10)
@@ -121,7 +124,7 @@ def test_the_grid_reaches_as_far_as_the_catalogue():
 
 
 @pytest.mark.parametrize("distance", ["footrule", "kendall"])
-def test_ranks_of_one_user_agree_with_the_chances(distance):
+def test_ranks_of_one_user_agree_with_the_probabilities(distance):
     law, weights = OWN_LAWS[distance](N_ITEMS, ALPHAS[1:]), np.array([0.4, 0.6])
     codes, center = np.array([1, 4], np.int32), np.array([3, 1, 2, 6, 5, 4], np.int32)
     n_draws = 4000
@@ -130,17 +133,17 @@ def test_ranks_of_one_user_agree_with_the_chances(distance):
     assert (counts.sum(axis=1) == n_draws).all()
     assert (counts[codes, :2].sum(axis=1) == n_draws).all()
     unclicked = [2, 0, 5, 3]  # in the order of the consensus
-    near = law.next_chances(1, 4)[0]
+    near = law.next_probabilities(1, 4)[0]
     found = [int(counts[item, 2]) for item in unclicked]
     assert chisquare(found, n_draws * (weights @ near)[:4]).pvalue > 1e-4
     assert chisquare(found, n_draws * near[1, :4]).pvalue < 1e-4
 
 
 def test_compiled_and_interpreted_kernels_agree():
-    clicks, lams = click_rows(ROWS), ALPHAS / N_ITEMS
+    clicks, rates = click_rows(ROWS), ALPHAS / N_ITEMS
     law = OwnKendallLaw(N_ITEMS, ALPHAS)
     values = law.log_likelihoods(clicks, RANKINGS)
     plain = np.empty_like(values)
     logs = np.stack([log_binomials(N_ITEMS, alpha, 6) for alpha in ALPHAS], axis=1)
-    interpreted(kernels.kendall_log_likelihoods)(clicks, RANKINGS, lams, logs, plain)
+    interpreted(kernels.kendall_log_likelihoods)(clicks, RANKINGS, rates, logs, plain)
     assert (plain == values).all()

@@ -4,7 +4,7 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows import distances
-from pseudomallows.latent.augmented.latent_rankings import KeptPopulation
+from pseudomallows.latent.augmented.latent_rankings import AugmentedPopulation
 from pseudomallows.latent.bucket_orders import BucketPopulation
 from pseudomallows.latent.click_population import ClickPopulation
 from pseudomallows.latent.ranking_population import RankingPopulation
@@ -51,7 +51,7 @@ def test_every_kind_of_data_but_the_mixed_has_an_exact_law():
 )
 def test_where_nothing_is_exact_latent_rankings_are_kept(prefs):
     population = make_population(prefs, None, "cayley")
-    assert type(population) is KeptPopulation
+    assert type(population) is AugmentedPopulation
     assert not population.sums_out
     assert exact_of(prefs, "cayley") is None
 

@@ -67,7 +67,7 @@ def test_clicks_are_two_ties():
     assert (found == pm.click_log_likelihood(clicks, consensus, 3.0)).all()
 
 
-def log_permanent(items, ranks, consensus, lam):
+def log_permanent(items, ranks, consensus, rate):
     """Log of the sum over all ways to give `ranks` to `items`, set by set."""
 
     @functools.cache
@@ -75,7 +75,7 @@ def log_permanent(items, ranks, consensus, lam):
         if place == len(items):
             return 1.0
         return math.fsum(
-            math.exp(-lam * abs(ranks[i] - consensus[items[place]]))
+            math.exp(-rate * abs(ranks[i] - consensus[items[place]]))
             * total(place + 1, free ^ 1 << i)
             for i in range(len(ranks))
             if free >> i & 1

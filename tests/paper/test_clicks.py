@@ -71,18 +71,18 @@ VISITS = {
 }
 
 
-def group_law(size, lam, order):
+def group_law(size, rate, order):
     """{ranks by place: probability} of a group of items."""
     center, visits = list(range(1, size + 1)), VISITS[order](size)
-    laws = [naive.pseudo_mallows([center], lam * size, visit) for visit in visits]
+    laws = [naive.pseudo_mallows([center], rate * size, visit) for visit in visits]
     return {ranks: sum(law[ranks] for law in laws) / len(laws) for ranks in laws[0]}
 
 
 def user_law(clicked, consensus, alpha, order):
     """{ranking: probability} by Algorithm 4."""
-    law, lam = {}, alpha / len(consensus)
+    law, rate = {}, alpha / len(consensus)
     groups = [[i for i in np.argsort(consensus) if (i in clicked) == is_in] for is_in in (1, 0)]
-    tops, rests = (group_law(len(group), lam, order) for group in groups)
+    tops, rests = (group_law(len(group), rate, order) for group in groups)
     for (top, p), (rest, q) in itertools.product(tops.items(), rests.items()):
         ranking = np.empty(len(consensus), dtype=int)
         ranking[groups[0]], ranking[groups[1]] = top, np.array(rest) + len(top)

@@ -63,7 +63,7 @@ def test_polished_the_search_finds_the_best_of_all_orders_from_most_starts():
         )
         assert found.divergence < np.quantile(values, 0.05)
         hits += found.divergence <= min(values) + 1e-9
-    assert hits >= 7  # a random order has a chance of 1 in 120
+    assert hits >= 7  # a random order has a probability of 1 in 120
 
 
 def test_polished_no_single_move_helps():

@@ -45,11 +45,11 @@ def test_the_click_similarity_is_exact():
     law = naive.mallows([1, 2, 3, 4, 5], 2.0)
     exact = []
     for j, k in itertools.permutations(range(4), 2):
-        chances = [
+        probabilities = [
             [sum(p for r, p in law.items() if r[item] <= sizes[u]) for item in range(5)]
             for u in (j, k)
         ]
-        exact.append(np.dot(*chances) / math.sqrt(sizes[j] * sizes[k]))
+        exact.append(np.dot(*probabilities) / math.sqrt(sizes[j] * sizes[k]))
     found = similarity.expected_click_similarity(5, 2.0, sizes)
     assert found == pytest.approx(np.mean(exact), abs=1e-12)
 

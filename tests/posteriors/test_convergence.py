@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.inference.convergence_warnings import stretch_needed
-from pseudomallows.posteriors.convergence import judge_draws, rhat_limit
+from pseudomallows.inference.convergence_warnings import thinning_needed
+from pseudomallows.posteriors.convergence import check_convergence, rhat_limit
 from pseudomallows.posteriors.verdict import judge
 
 N_ITEMS = 12_000
@@ -44,29 +44,29 @@ def posterior_of(
 def test_independent_draws_pass_though_their_largest_r_hat_is_large(seed):
     found = posterior_of(seed=seed)
     assert max(found.diagnostics(cluster).worst_rhat for cluster in range(2)) > 1.3
-    assert judge_draws(found).is_good
-    assert stretch_needed(judge_draws(found), 1) == 1
+    assert check_convergence(found).is_good
+    assert thinning_needed(check_convergence(found), 1) == 1
     assert judge(found).answer == "yes"
 
 
 def test_chains_that_disagree_on_three_items_of_many_are_caught():
     found = posterior_of(n_moved=3)
-    judged = judge_draws(found)
+    judged = check_convergence(found)
     assert judged.name == "largest R-hat"
     assert judged.rhat > judged.rhat_limit
     assert found.diagnostics(some=True).rank_rhat.mean() <= 1.05  # a mean does not see them
-    assert stretch_needed(judged, 1) == 2
+    assert thinning_needed(judged, 1) == 2
     assert judge(found).answer != "yes"
 
 
 def test_an_alpha_that_differs_by_chain_is_caught():
-    judged = judge_draws(posterior_of(alpha_shift=6.0))
+    judged = check_convergence(posterior_of(alpha_shift=6.0))
     assert (judged.name, judged.is_good) == ("R-hat of alpha", False)
 
 
 def clusters_of(**how):
     """17 clusters of 200 items, 100 draws in all."""
-    return judge_draws(posterior_of(25, 17, n_items=200, **how))
+    return check_convergence(posterior_of(25, 17, n_items=200, **how))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -95,13 +95,13 @@ def test_clusters_of_which_many_items_are_off_are_caught_by_the_mean():
 
 
 def test_one_consensus_and_few_draws_have_no_allowance():
-    assert judge_draws(posterior_of(25, 1, n_items=200)).rhat_limit == 1.05
-    assert judge_draws(posterior_of(24, 17, n_items=200)).rhat_limit == 1.05
+    assert check_convergence(posterior_of(25, 1, n_items=200)).rhat_limit == 1.05
+    assert check_convergence(posterior_of(24, 17, n_items=200)).rhat_limit == 1.05
 
 
 def test_too_few_draws_cannot_be_judged():
     found = posterior_of(n_draws=3, n_clusters=1)
-    assert not judge_draws(found).is_good
+    assert not check_convergence(found).is_good
     assert "cannot be judged" in judge(found).words
 
 

@@ -65,5 +65,5 @@ def test_of_many_items_some_are_enough_to_judge_by(monkeypatch):
         monkeypatch.setattr(place, "DENSE_ITEMS", 10)
     some, all_items = found.diagnostics(some=True), found.diagnostics()
     assert len(some.rank_rhat) == 10
-    assert some.judged_effective_size <= np.median(some.rank_effective_size)
-    assert all_items.judged_effective_size > all_items.least_effective_size
+    assert some.checked_effective_size <= np.median(some.rank_effective_size)
+    assert all_items.checked_effective_size > all_items.least_effective_size

@@ -92,7 +92,7 @@ def test_no_agreement_is_no_order(independent):
     assert "no more than by chance" in verdict.words
 
 
-def test_a_personal_fit_is_judged_by_its_chances():
+def test_a_personal_fit_is_judged_by_its_probabilities():
     prefs = pm.simulate_clicks(60, 10, 5, rng=1).preferences
     fit = pm.fit(prefs, "personal", calibrate=False, rng=1)
     assert judge(fit).answer == "with care"

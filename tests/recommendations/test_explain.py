@@ -97,7 +97,7 @@ def test_what_clusters_add_is_the_probability(posterior, prefs):
         assert found.value == pytest.approx(stated.probabilities[0, 0], abs=2e-4)
         assert code in wide.items[0]
         assert found.kinds == ["cluster"] * posterior.n_clusters
-        parts = found.details["membership"] * found.details["chance"]
+        parts = found.details["membership"] * found.details["probability"]
         assert found.amounts == pytest.approx(parts)
         assert found.details["membership"].sum() == pytest.approx(1)
         for row, cluster in enumerate(found.names):
@@ -129,7 +129,7 @@ def test_reasons_are_told_in_words_rows_and_frames(personal, posterior, prefs):
     assert "no click says anything" in str(nothing)
     other = pm.explain(posterior, 5, f"item {unseen(prefs, 5)}")
     assert "in cluster" in str(other)
-    assert list(other.to_frame().columns)[4:] == ["membership", "chance", "rank"]
+    assert list(other.to_frame().columns)[4:] == ["membership", "probability", "rank"]
 
 
 def test_given_scores_have_one_reason(prefs):

@@ -10,7 +10,7 @@ from scipy import sparse
 import pseudomallows as pm
 from pseudomallows.recommendations.item_filter import choice_of
 from pseudomallows.recommendations.recommend import best_of_one
-from pseudomallows.recommendations.recommenders import recommender as chances
+from pseudomallows.recommendations.recommenders import recommender as probabilities
 
 N_ITEMS, K = 15, 4
 FITS = {
@@ -34,7 +34,7 @@ def posterior(request, prefs):
 
 
 def without(found, row, hidden, k=K):
-    """The first items of a longer answer that are not hidden, with their chances."""
+    """The first items of a longer answer that are not hidden, with their probabilities."""
     pairs = zip(found.items[row].tolist(), found.probabilities[row].tolist(), strict=True)
     return [pair for pair in pairs if pair[0] >= 0 and pair[0] not in hidden][:k]
 
@@ -44,16 +44,18 @@ def pairs_of(found, row):
 
 
 def close_to(pairs):
-    """The same items, and chances that differ by what the quick way of Kendall leaves out."""
-    return [(item, pytest.approx(chance, abs=2e-4)) for item, chance in pairs]
+    """The same items, and probabilities that differ by what the quick way of Kendall leaves out."""
+    return [(item, pytest.approx(probability, abs=2e-4)) for item, probability in pairs]
 
 
 @pytest.mark.parametrize("most", [0, 256])
 @pytest.mark.parametrize("given", [{"users": [3, 7]}, {"clicks": {3: [1, 2], 7: [5]}}])
-def test_hidden_items_are_passed_over_and_no_other_chance_changes(
+def test_hidden_items_are_passed_over_and_no_other_probability_changes(
     posterior, given, most, monkeypatch
 ):
-    monkeypatch.setattr(chances, "MOST_FEW", most)  # by the chances of all, or the quick way
+    monkeypatch.setattr(
+        probabilities, "MOST_FEW", most
+    )  # by the probabilities of all, or the quick way
     wide = pm.recommend(posterior, N_ITEMS, window=K, max_error=0, **given)
     best = [int(item) for item in wide.items[0, :2]]
     asked = {"k": K, "window": K, "max_error": 0, **given}

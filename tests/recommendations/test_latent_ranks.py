@@ -19,9 +19,9 @@ def exact_ranks(weights_of_user, weights_of_others, alpha, distance):
     for consensus in naive.all_rankings(4):
         law = naive.mallows(consensus, alpha, distance)
         others = np.prod([sum(p * told(r) for r, p in law.items()) for told in weights_of_others])
-        for ranking, chance in law.items():
+        for ranking, probability in law.items():
             for item, rank in enumerate(ranking):
-                table[item, rank - 1] += chance * weights_of_user(ranking) * others
+                table[item, rank - 1] += probability * weights_of_user(ranking) * others
     return table / table[0].sum()
 
 
@@ -44,8 +44,8 @@ def test_kept_rankings_of_comparers_have_their_exact_law(distance):
     recommended = pm.recommend(found, 2, users="bob")
     best = np.argsort(-exact[:, :2].sum(axis=1))[:2]
     assert recommended.items[0].tolist() == best.tolist()
-    chances = exact[best, :2].sum(axis=1)
-    assert recommended.probabilities[0] == pytest.approx(chances, abs=0.04)
+    probabilities = exact[best, :2].sum(axis=1)
+    assert recommended.probabilities[0] == pytest.approx(probabilities, abs=0.04)
     wrong = exact_ranks(says(SAID["ann"]), others, 2.0, distance)  # another user's
     assert np.abs(wrong[best, :2].sum(axis=1) - recommended.probabilities[0]).max() > 0.04
 
@@ -71,11 +71,13 @@ def test_kept_rankings_of_partial_rankings_have_their_exact_law(distance):
     how = {"alpha": 2.0, "n_draws": 1000, "n_chains": 2, "rng": 3, "distance": distance}
     found = pm.fit(prefs, "mcmc", keep_latent=[1, 3], **how)
     exact = exact_ranks(knows(PARTIAL[1]), [knows(PARTIAL[0]), knows(PARTIAL[2])], 2.0, distance)
-    chances = {
+    probabilities = {
         row["item"]: row["probability"]
         for row in pm.recommend(found, 4, users=[1], window=2).to_rows()
     }
-    assert [chances[item] for item in ITEMS] == pytest.approx(exact[:, :2].sum(axis=1), abs=0.04)
+    assert [probabilities[item] for item in ITEMS] == pytest.approx(
+        exact[:, :2].sum(axis=1), abs=0.04
+    )
     low, high = user_intervals(found, 1)[3]
     assert (low, high) == (1, 1)  # tea, which is known
 

@@ -12,7 +12,7 @@ import pytest
 import naive
 import pseudomallows as pm
 from pseudomallows.distances import DISTANCES
-from pseudomallows.recommendations.next_pairs import entropy, place_chances
+from pseudomallows.recommendations.next_pairs import entropy, place_probabilities
 
 RANKINGS = [[1, 2, 3, 4], [1, 2, 4, 3], [2, 1, 3, 4], [1, 3, 2, 4]]
 
@@ -31,17 +31,17 @@ def bits(p):
 
 
 def exact_information(posterior, distance, cluster=0):
-    """{pair of codes: (chance of the first, information)}, by sums over rankings and draws."""
+    """{pair of codes: (probability of the first, information)}, by sums over rankings and draws."""
     draws = posterior.consensus[:, :, cluster].reshape(-1, posterior.n_items).tolist()
     alphas = posterior.alpha[:, :, cluster].ravel().tolist()
     found = {}
     for i, j in itertools.combinations(range(posterior.n_items), 2):
-        chances = [
+        probabilities = [
             naive.pair_likelihood([(i, j)], tuple(ranks), alpha, distance)
             for ranks, alpha in zip(draws, alphas, strict=True)
         ]
-        mean = math.fsum(chances) / len(chances)
-        found[i, j] = mean, bits(mean) - math.fsum(map(bits, chances)) / len(chances)
+        mean = math.fsum(probabilities) / len(probabilities)
+        found[i, j] = mean, bits(mean) - math.fsum(map(bits, probabilities)) / len(probabilities)
     return found
 
 
@@ -50,8 +50,8 @@ def found_information(posterior, **options):
     found = {}
     for row in pm.next_pairs(posterior, n=100, rng=1, **options).rows():
         i, j = "abcd".index(row["item"]), "abcd".index(row["other"])
-        chance = row["probability"] if i < j else row["other_probability"]
-        found[min(i, j), max(i, j)] = chance, row["information"]
+        probability = row["probability"] if i < j else row["other_probability"]
+        found[min(i, j), max(i, j)] = probability, row["information"]
     return found
 
 
@@ -80,8 +80,8 @@ def test_other_distances_are_near_enumeration():
 
 
 @pytest.mark.parametrize("name", sorted(DISTANCES))
-def test_chances_of_places_are_sums_over_all_rankings(name):
-    table = place_chances(pm.distances.get(name), 4, 2.0, seed=3)
+def test_probabilities_of_places_are_sums_over_all_rankings(name):
+    table = place_probabilities(pm.distances.get(name), 4, 2.0, seed=3)
     for i, j in itertools.permutations(range(4), 2):
         exact = naive.pair_likelihood([(i, j)], (1, 2, 3, 4), 2.0, name)
         assert abs(table[i, j] - exact) < 4 * math.sqrt(exact * (1 - exact) / 4000)

@@ -62,10 +62,10 @@ def read_back(path):
 
 def rows_of(found):
     columns = found.to_columns()
-    chances = np.round(columns["probability"], 6).tolist()
+    probabilities = np.round(columns["probability"], 6).tolist()
     names = ([str(name) for name in columns[key].tolist()] for key in ("user", "item"))
     users, items = names
-    return list(zip(users, columns["place"].tolist(), items, chances, strict=True))
+    return list(zip(users, columns["place"].tolist(), items, probabilities, strict=True))
 
 
 ENDINGS = ["csv", "tsv", "csv.gz", "tsv.gz", "json", "parquet"]

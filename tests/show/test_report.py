@@ -257,8 +257,8 @@ def test_examples_tell_what_was_clicked_and_what_comes_next(clustered, tmp_path)
     clicked = clustered.clicks.clicks_of(59).tolist()
     assert len(clicked) > 1
     assert f"Clicked {' , '.join(map(str, clicked[:-1]))} and {clicked[-1]} ." in text
-    for item, chance in zip(found.items[0], found.probabilities[0], strict=True):
-        assert f"{item} {percent(chance)}" in text
+    for item, probability in zip(found.items[0], found.probabilities[0], strict=True):
+        assert f"{item} {percent(probability)}" in text
     assert "Recommended next" not in Reader(write(clustered, tmp_path, n_examples=0)).words()
 
 
@@ -369,7 +369,7 @@ def test_what_cannot_be_reported_is_refused(full, evaluation, tmp_path):
         pm.report(full, tmp_path / "nowhere" / "report.html")
 
 
-def test_a_default_fit_says_what_was_chosen_and_what_a_chance_means(clicks, tmp_path):
+def test_a_default_fit_says_what_was_chosen_and_what_a_probability_means(clicks, tmp_path):
     fit = pm.fit(clicks.preferences, rng=1)
     words = Reader(write(fit, tmp_path)).words()
     assert f"The method was chosen by default: {fit.settings['chosen']}" in words

@@ -437,8 +437,10 @@ def test_the_bars_show_what_the_service_said(browser, service):
         shares = page.locator("#recommendations .fill").evaluate_all(
             "fills => fills.map(fill => Number(fill.style.getPropertyValue('--share')))"
         )
-        chances = np.array([row["probability"] for row in rows])
-        np.testing.assert_allclose(np.divide(shares, shares[0]), chances / chances[0], rtol=1e-6)
+        probabilities = np.array([row["probability"] for row in rows])
+        np.testing.assert_allclose(
+            np.divide(shares, shares[0]), probabilities / probabilities[0], rtol=1e-6
+        )
 
 
 def test_names_in_capitals_are_written_as_the_report_writes_them(browser, service):
@@ -500,7 +502,7 @@ def test_a_request_is_tried_in_the_description(browser, service):
             assert page.locator(f"label[for='{name}']").count() == 1
 
 
-def test_how_many_chances_came_true_is_told_in_words_and_bars(browser, service):
+def test_how_many_probabilities_came_true_is_told_in_words_and_bars(browser, service):
     with opened(browser, service) as page:
         words = page.locator("#came-true-words")
         expect(words).to_contain_text("Nothing new to judge by yet")
@@ -512,7 +514,7 @@ def test_how_many_chances_came_true_is_told_in_words_and_bars(browser, service):
         expect(words).to_contain_text("to 40 users")
         told = service.ask("check")
         assert words.inner_text() == told["words"]
-        rows = [f"Stated\n{100 * told['stated']:.1f}", f"Came true\n{100 * told['observed']:.1f}"]
+        rows = [f"Stated\n{100 * told['stated']:.1f}", f"Observed\n{100 * told['observed']:.1f}"]
         shown = [text.replace("\u00a0%", "") for text in texts(page, "#came-true-bars li")]
         assert shown == rows
         shares = page.locator("#came-true-bars .fill").evaluate_all(

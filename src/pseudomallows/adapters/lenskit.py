@@ -76,7 +76,7 @@ class MallowsScorer(Component[ItemList], Trainable):  # type: ignore[misc]
             codes = np.unique(numbers[numbers >= 0]).astype(np.int32)
         users = Users(clicks_of_one(codes, self.posterior.items), None)
         k = min(self.config.k, self.posterior.n_items)
-        next_items = recommender_of(self.posterior).chances(users, k, k, MAX_ERROR, ONE)
+        next_items = recommender_of(self.posterior).probabilities(users, k, k, MAX_ERROR, ONE)
         probabilities = next_items.table(ONE_USER)[0][0].copy()
         probabilities[codes] = np.nan
         return probabilities

@@ -9,7 +9,7 @@ import numpy as np
 from ..files.kinds import KINDS
 from ..files.read import read_as
 from ..files.write import as_text
-from ..posteriors.convergence import judge_draws
+from ..posteriors.convergence import check_convergence
 from ..posteriors.personal_fit import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
 from ..posteriors.save import load
@@ -122,7 +122,7 @@ def _about_personal(fitted: PersonalFit) -> dict[str, Any]:
 
 def _about_draws(posterior: Posterior) -> dict[str, Any]:
     n_chains, n_draws = posterior.consensus.shape[:2]
-    judged = judge_draws(posterior)
+    judged = check_convergence(posterior)
     return {
         "clusters": posterior.n_clusters,
         "alpha": ", ".join(f"{a:.3g}" for a in posterior.alpha.mean(axis=(0, 1))),

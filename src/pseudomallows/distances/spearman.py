@@ -4,10 +4,10 @@ It adds up over items, as the footrule does, but its partition function is a per
 short way is known. Up to 20 items it is summed exactly, over sets. Beyond, two facts that hold to
 many digits take its place.
 
-- While the weights reach over many ranks (lam n^2 is not large, lam being alpha / n_items), the
+- While the weights reach over many ranks (rate n^2 is not large, rate being alpha / n_items), the
   permanent is near McCullagh's formula (2014) for balanced weights, and what is missing is a power
-  series in 1 / n, at equal lam n^2: it is taken from 14 to 17 items, where the sum is exact.
-- Where lam n^2 is large, the two ends do not see each other, and the log of the sum grows by the
+  series in 1 / n, at equal rate n^2: it is taken from 14 to 17 items, where the sum is exact.
+- Where rate n^2 is large, the two ends do not see each other, and the log of the sum grows by the
   same amount with each item.
 
 Either states how far off it may be: the last term of the series, and the change of the growth.
@@ -28,10 +28,10 @@ MOST_SUMMED = 20  # items whose sum over sets, a million, is made
 FEW = 12  # items whose sum, over 4,096 sets, is so fast that it needs no table
 MOST_ITEMS = 1000  # whose table takes some 40 seconds; it grows with their cube
 BASES = (14, 15, 16, 17)  # items of which the series is taken
-REACH = 40.0  # lam n^2 beyond which the ends do not see each other
-SMALLEST = 0.01  # lam n^2 below which two moments say all
-SHARPEST = 5.0  # lam above which only exchanges of neighbours count
-STEP = 0.15  # of log lam in the table
+REACH = 40.0  # rate n^2 beyond which the ends do not see each other
+SMALLEST = 0.01  # rate n^2 below which two moments say all
+SHARPEST = 5.0  # rate above which only exchanges of neighbours count
+STEP = 0.15  # of log rate in the table
 INTERPOLATION_ERROR = 1e-7  # of the spline at these steps
 MOST_ROUNDS = 100  # of balancing; some 40 are enough
 N_SWEEPS = 100  # proposals for a draw, for each item, from a start that is near the law
@@ -99,7 +99,7 @@ SPEARMAN = Spearman()
 
 
 class Table(NamedTuple):
-    """`spline(log lam)` is log of the log partition; `error(log lam)` of the log partition."""
+    """`spline(log rate)` is log of the log partition; `error(log rate)` of the log partition."""
 
     spline: Any
     slope: Any
@@ -109,28 +109,28 @@ class Table(NamedTuple):
 
 def _partition(n_items: int, alpha: float) -> tuple[float, float, float]:
     """The log partition function, the mean distance, and how far off the first may be."""
-    lam, squares = alpha / n_items, n_items * (n_items**2 - 1)  # the mean by chance is a sixth
+    rate, squares = alpha / n_items, n_items * (n_items**2 - 1)  # the mean by chance is a sixth
     if n_items <= FEW:
         table = np.empty((n_items, n_items))
-        kernels.spearman_marginals(n_items, lam, table)
-        log_sum = float(kernels.spearman_sum(n_items, lam))
+        kernels.spearman_marginals(n_items, rate, table)
+        log_sum = float(kernels.spearman_sum(n_items, rate))
         return log_sum, float((table * SPEARMAN.prices(n_items)).sum()), 0.0
     if n_items > MOST_ITEMS:
         raise ValueError(
             f"distance='spearman' has its partition function for up to {MOST_ITEMS} items, got "
             f"{n_items}: use distance='footrule', or fewer items"
         )
-    if lam * n_items**2 <= SMALLEST:
+    if rate * n_items**2 <= SMALLEST:
         mean, variance = squares / 6, squares * n_items * (n_items + 1) / 36
-        log_sum = math.lgamma(n_items + 1) - lam * mean + lam**2 * variance / 2
-        return log_sum, mean - lam * variance, INTERPOLATION_ERROR
-    if lam >= SHARPEST:
-        one, two = (n_items - 1) * math.exp(-2 * lam), (3 * n_items - 5) * math.exp(-4 * lam)
+        log_sum = math.lgamma(n_items + 1) - rate * mean + rate**2 * variance / 2
+        return log_sum, mean - rate * variance, INTERPOLATION_ERROR
+    if rate >= SHARPEST:
+        one, two = (n_items - 1) * math.exp(-2 * rate), (3 * n_items - 5) * math.exp(-4 * rate)
         return one - two / 2, 2 * (one - two), INTERPOLATION_ERROR
-    made, place = _table(n_items), math.log(lam)
+    made, place = _table(n_items), math.log(rate)
     log_sum = math.exp(made.spline(place))
     error = float(np.interp(place, made.nodes, made.errors)) + INTERPOLATION_ERROR
-    return log_sum, -log_sum * float(made.slope(place)) / lam, error
+    return log_sum, -log_sum * float(made.slope(place)) / rate, error
 
 
 @functools.lru_cache(maxsize=16)
@@ -144,26 +144,26 @@ def _table(n_items: int) -> Table:
     return Table(spline, spline.derivative(), nodes, errors)
 
 
-def log_sum(n_items: int, lam: float) -> tuple[float, float]:
+def log_sum(n_items: int, rate: float) -> tuple[float, float]:
     """The log of the sum over all rankings, and how far off it may be; see above."""
     if n_items <= MOST_SUMMED:
-        return float(kernels.spearman_sum(n_items, lam)), 0.0
-    base = max(math.ceil(math.sqrt(REACH / lam)), BASES[-1])
+        return float(kernels.spearman_sum(n_items, rate)), 0.0
+    base = max(math.ceil(math.sqrt(REACH / rate)), BASES[-1])
     if base >= n_items:
-        return smooth_log_sum(n_items, lam)
+        return smooth_log_sum(n_items, rate)
     some = log_sum if base <= MOST_SUMMED else smooth_log_sum
-    values, errors = np.array([some(base - k, lam) for k in range(4)]).T
+    values, errors = np.array([some(base - k, rate) for k in range(4)]).T
     growth, n_more = -np.diff(values), n_items - base
     error = errors[0] + n_more * np.abs(np.diff(growth)).max()  # one alone may be small by chance
     return float(values[0] + n_more * growth[0]), float(error)
 
 
-def smooth_log_sum(n_items: int, lam: float) -> tuple[float, float]:
+def smooth_log_sum(n_items: int, rate: float) -> tuple[float, float]:
     """McCullagh's formula and a series in 1 / n of what it misses, where weights reach far."""
-    scaled = [(n, lam * n_items**2 / n**2) for n in BASES]
+    scaled = [(n, rate * n_items**2 / n**2) for n in BASES]
     missing = np.array([kernels.spearman_sum(n, x) - mccullagh(n, x) for n, x in scaled])
     series, shorter = (_at(n_items, BASES[-n_terms:], missing[-n_terms:]) for n_terms in (4, 3))
-    return mccullagh(n_items, lam) + series, abs(series - shorter)
+    return mccullagh(n_items, rate) + series, abs(series - shorter)
 
 
 def _at(n_items: int, bases: tuple[int, ...], values: NDArray[np.float64]) -> float:
@@ -173,13 +173,13 @@ def _at(n_items: int, bases: tuple[int, ...], values: NDArray[np.float64]) -> fl
     return float(np.linalg.solve(matrix, values) @ float(n_items) ** -powers)
 
 
-def mccullagh(n_items: int, lam: float) -> float:
+def mccullagh(n_items: int, rate: float) -> float:
     """Log of the permanent of the weights, by McCullagh's formula for balanced ones.
 
     Balanced by x, weights B have unit sums. Then the permanent is about n! / n^n over the square
     root of det(I - B B + 1 / n).
     """
-    weights, x = kernels.square_weights(n_items, lam), np.ones(n_items)
+    weights, x = kernels.square_weights(n_items, rate), np.ones(n_items)
     kernels.balance_squares(weights, MOST_ROUNDS, x)
     balanced = weights * x[:, None] * x
     matrix = np.eye(n_items) - balanced @ balanced + 1 / n_items

@@ -23,8 +23,8 @@ Floats = NDArray[np.floating[Any]]
 class Strengths:
     """The likeliest strengths, and the root of their covariance: a normal law of strengths.
 
-    `dispersion` is how many times farther, in variance, the pairs are from their chances than votes
-    would be by luck; the covariance is that many times as large.
+    `dispersion` is how many times farther, in variance, the pairs are from their probabilities than
+    votes would be by luck; the covariance is that many times as large.
     """
 
     strengths: Floats
@@ -51,21 +51,24 @@ def fit_strengths(wins: Floats) -> Strengths:
     n_items, votes = len(wins), wins + wins.T
     strengths, won = np.zeros(n_items), wins.sum(axis=1)
     for _ in range(MOST_STEPS):
-        chances = _chances(strengths)
-        slope = won - (votes * chances).sum(axis=1) - strengths / PRIOR_VARIANCE
-        bend = laplacian(votes * chances * (1 - chances)) + np.eye(n_items) / PRIOR_VARIANCE
+        probabilities = _probabilities(strengths)
+        slope = won - (votes * probabilities).sum(axis=1) - strengths / PRIOR_VARIANCE
+        bend = (
+            laplacian(votes * probabilities * (1 - probabilities))
+            + np.eye(n_items) / PRIOR_VARIANCE
+        )
         step = np.linalg.solve(bend, slope)
         strengths = strengths + np.clip(step, -LONGEST_STEP, LONGEST_STEP)
         if np.abs(step).max() < TOLERANCE:
             break
-    value, n_pairs = chi_square(wins, _chances(strengths))
+    value, n_pairs = chi_square(wins, _probabilities(strengths))
     left = n_pairs - (n_items - 1)  # degrees of freedom
     dispersion = max(1.0, value / left) if left > 0 else 1.0
     root = np.linalg.cholesky(np.linalg.inv(bend) * dispersion)
     return Strengths(strengths, root, dispersion)
 
 
-def _chances(strengths: Floats) -> Floats:
+def _probabilities(strengths: Floats) -> Floats:
     from scipy.special import expit
 
     return np.asarray(expit(strengths[:, None] - strengths[None, :]))
@@ -76,11 +79,11 @@ def laplacian(weights: Floats) -> Floats:
     return np.asarray(np.diag(weights.sum(axis=1)) - weights)
 
 
-def chi_square(wins: Floats, chances: Floats) -> tuple[float, int]:
+def chi_square(wins: Floats, probabilities: Floats) -> tuple[float, int]:
     """Sum over the pairs of the squared difference between wins and expected wins, over their
     variance; and how many pairs are in it: those with a variance of 1 vote or more."""
     votes = wins + wins.T
-    variances = np.triu(votes * chances * (1 - chances), 1)
+    variances = np.triu(votes * probabilities * (1 - probabilities), 1)
     used = variances >= LEAST_VARIANCE
-    squares = (wins - votes * chances) ** 2
+    squares = (wins - votes * probabilities) ** 2
     return float((squares[used] / variances[used]).sum()), int(used.sum())

@@ -368,7 +368,7 @@ class ListTally(Tally):
         """Move a consensus in place; `scale` is alpha / n_items.
 
         The usual moves are exchanges for Cayley's distance, and for Ulam's "insert": an item is
-        taken out, and put where its exact chances say. Others look at whole rankings.
+        taken out, and put where its exact probabilities say. Others look at whole rankings.
         """
         where = (stream, self.rankings, self.counts, scale, n_moves, consensus)
         if self._kind == ULAM and move in (None, "insert"):

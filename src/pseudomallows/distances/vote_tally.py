@@ -48,17 +48,17 @@ class VoteTally(WinsTally):
         kernels.fill_votes_by_gap(self.counts, ordering, by_gap)
         return by_gap
 
-    def log_likelihood(self, consensus: Ranking, lam: float) -> float:
-        """Log probability of all votes; lam is alpha / n_items."""
-        return log_likelihood_of_gaps(self.votes_by_gap(consensus), lam)
+    def log_likelihood(self, consensus: Ranking, rate: float) -> float:
+        """Log probability of all votes; rate is alpha / n_items."""
+        return log_likelihood_of_gaps(self.votes_by_gap(consensus), rate)
 
-    def best_lam(self, consensus: Ranking) -> float:
-        """The lam that makes the votes likeliest, given a consensus, within a wide range."""
+    def best_rate(self, consensus: Ranking) -> float:
+        """The rate that makes the votes likeliest, given a consensus, within a wide range."""
         from scipy.optimize import minimize_scalar
 
         by_gap = self.votes_by_gap(consensus)
         found = minimize_scalar(
-            lambda log_lam: -log_likelihood_of_gaps(by_gap, math.exp(log_lam)),
+            lambda log_rate: -log_likelihood_of_gaps(by_gap, math.exp(log_rate)),
             bounds=(math.log(LEAST_LAM), math.log(MOST_LAM)),
             method="bounded",
             options={"xatol": 1e-4},
@@ -76,8 +76,8 @@ class VoteTally(WinsTally):
         consensus = ranked(fit_strengths(self.counts * HALF).strengths)
         reach = min(REACH, self.n_items)
         for _ in range(N_ROUNDS):
-            lam = self.best_lam(consensus)
-            if not kernels.improve_by_leaps(self.votes, lam, reach, consensus):
+            rate = self.best_rate(consensus)
+            if not kernels.improve_by_leaps(self.votes, rate, reach, consensus):
                 break
         return consensus
 
@@ -86,31 +86,33 @@ class VoteTally(WinsTally):
         return kernels.move_by_votes, self.votes
 
 
-def log_chances(n_items: int, lam: float) -> NDArray[np.float64]:
+def log_probabilities(n_items: int, rate: float) -> NDArray[np.float64]:
     """``[n_items - 1 + d]``: log probability that an item is preferred to one d places behind it.
 
-    >>> np.exp(log_chances(3, 1.0)).round(3).tolist()
+    >>> np.exp(log_probabilities(3, 1.0)).round(3).tolist()
     [0.156, 0.269, 1.0, 0.731, 0.844]
     """
     table = np.empty(2 * n_items - 1)
-    kernels.fill_log_chances(lam, table)
+    kernels.fill_log_probabilities(rate, table)
     return table
 
 
-def log_likelihood_of_gaps(by_gap: Counts, lam: float) -> float:
+def log_likelihood_of_gaps(by_gap: Counts, rate: float) -> float:
     """Log probability of votes, counted in halves by the difference of the places."""
-    return float(HALF * (by_gap @ log_chances(len(by_gap) // 2 + 1, lam)))
+    return float(HALF * (by_gap @ log_probabilities(len(by_gap) // 2 + 1, rate)))
 
 
-def pair_chances(consensus: Ranking, lam: float) -> NDArray[np.float64]:
+def pair_probabilities(consensus: Ranking, rate: float) -> NDArray[np.float64]:
     """``[i, j]``: probability that item i is preferred to item j; 1/2 of an item and itself.
 
-    >>> pair_chances(np.array([2, 1]), 1.0).round(3)
+    >>> pair_probabilities(np.array([2, 1]), 1.0).round(3)
     array([[0.5  , 0.269],
            [0.731, 0.5  ]])
     """
     n_items = len(consensus)
     ranks = np.asarray(consensus, dtype=np.int64)
-    chances = np.exp(log_chances(n_items, lam))[n_items - 1 + ranks[None, :] - ranks[:, None]]
-    np.fill_diagonal(chances, 0.5)
-    return np.asarray(chances)
+    probabilities = np.exp(log_probabilities(n_items, rate))[
+        n_items - 1 + ranks[None, :] - ranks[:, None]
+    ]
+    np.fill_diagonal(probabilities, 0.5)
+    return np.asarray(probabilities)

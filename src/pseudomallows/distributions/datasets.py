@@ -306,7 +306,7 @@ def _draw_sizes(
     highest: int,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Numbers of clicks, by the chances of each number between the ends."""
+    """Numbers of clicks, by the probabilities of each number between the ends."""
     from scipy.optimize import brentq
 
     sizes = np.arange(lowest, highest + 1)
@@ -323,11 +323,11 @@ def _draw_sizes(
                 f"got {mean}"
             )
         logs = sizes * brentq(lambda rate: _tilted_mean(sizes, rate) - mean, -50, 50)
-    chances = np.exp(logs - logs.max())
-    return rng.choice(sizes, n_users, p=chances / chances.sum())
+    probabilities = np.exp(logs - logs.max())
+    return rng.choice(sizes, n_users, p=probabilities / probabilities.sum())
 
 
 def _tilted_mean(sizes: NDArray[np.int64], rate: float) -> float:
-    """Mean of sizes with chances proportional to exp(rate * size)."""
+    """Mean of sizes with probabilities proportional to exp(rate * size)."""
     weights = np.exp(rate * (sizes - sizes[0 if rate < 0 else -1]))
     return float(np.average(sizes, weights=weights))

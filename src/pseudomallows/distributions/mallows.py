@@ -117,7 +117,8 @@ class Mallows:
         )
 
     def rank_probabilities(self) -> NDArray[np.float64]:
-        """``probabilities[item, rank - 1]`` is the chance that a draw gives the item that rank.
+        """``probabilities[item, rank - 1]`` is the probability that a draw gives the item that
+        rank.
 
         >>> Mallows([2, 1], alpha=0).rank_probabilities()
         array([[0.5, 0.5],

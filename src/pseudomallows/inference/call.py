@@ -11,7 +11,7 @@ import numpy as np
 from .._warn import warn
 from ..engines.executors import Executor, is_remote
 from ..engines.progress import Progress
-from ..posteriors.convergence import Judged, judge_draws
+from ..posteriors.convergence import Convergence, check_convergence
 from ..posteriors.diagnostics import (
     AgreementWarning,
     ContradictionWarning,
@@ -22,7 +22,7 @@ from ..rankings import check_count
 from .alpha import estimate_alpha
 from .checkpoint import Checkpoint, describe_call
 from .choose_clusters import ClustersWarning, check_not_votes, choose_clusters
-from .convergence_warnings import stretch_needed, warn_if_doubtful
+from .convergence_warnings import thinning_needed, warn_of_convergence
 from .methods import Case, Method, Plan
 from .methods.fit_mcmc import contradictions_of
 from .run import Run
@@ -68,7 +68,7 @@ class Call:
         if file is not None and not run.population.sums_out:
             raise ValueError(UNSAVED)
         result, judged = self.until_good(run, file, plan.settings(), curve)
-        warn_if_doubtful(result, run.plan, run.population, run.unbounded, judged)
+        warn_of_convergence(result, run.plan, run.population, run.unbounded, judged)
         if file is not None:
             file.remove()
         return result
@@ -143,17 +143,17 @@ class Call:
 
     def until_good(
         self, run: Run, file: Checkpoint | None, options: dict[str, Any], curve: dict[str, Any]
-    ) -> tuple[Posterior, Judged | None]:
+    ) -> tuple[Posterior, Convergence | None]:
         """The result of the chains, which go on, if the plan lets them, until the draws are good or
         at the limit; and what they were found to be then."""
         found = self.posterior(run, run.run(file), options, curve)
         if not run.plan.goes_on:
             return found, None
-        judged = judge_draws(found)
-        while (factor := stretch_needed(judged, run.stretch)) > 1:
+        judged = check_convergence(found)
+        while (factor := thinning_needed(judged, run.thinning)) > 1:
             found = self.posterior(run, run.go_on(factor), options, curve)
-            judged = judge_draws(found)
-        return replace(found, settings=found.settings | {"stretch": run.stretch}), judged
+            judged = check_convergence(found)
+        return replace(found, settings=found.settings | {"thinning": run.thinning}), judged
 
     def posterior(
         self, run: Run, draws: dict[str, Any], options: dict[str, Any], curve: dict[str, Any]

@@ -189,7 +189,7 @@ def estimate_log_likelihoods(
     as a draw by this distance, and a little broader.
     """
     distance, footrule = distances.get(name), distances.FOOTRULE
-    n_items, lam = len(consensus), alpha / len(consensus)
+    n_items, rate = len(consensus), alpha / len(consensus)
     start = np.arange(1, n_items + 1)
     away = footrule.between(distance.draw(n_items, alpha, N_PROPOSED, seed), start)
     near = BROADER * alpha_for_distance(footrule, n_items, max(float(away.mean()), 0.5))
@@ -198,7 +198,7 @@ def estimate_log_likelihoods(
     constant = footrule.log_partition(n_items, near)
     values, sizes = np.empty(len(rankings)), np.empty(len(rankings))
     for row, draws in enumerate(latent):
-        weights = log_likelihoods_of_full(draws, consensus, lam * n_items, distance)
+        weights = log_likelihoods_of_full(draws, consensus, rate * n_items, distance)
         weights = weights + near / n_items * footrule.between(draws, consensus)
         highest = weights.max()
         shares = np.exp(weights - highest)

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from .._warn import warn
 from ..latent.population import Population
-from ..posteriors.convergence import Judged, groups_apart, judge_draws
+from ..posteriors.convergence import Convergence, check_convergence, groups_apart
 from ..posteriors.diagnostics import (
     LEAST_EFFECTIVE_SHARE,
     AlphaWarning,
@@ -23,12 +23,12 @@ from .methods.method import Plan
 MOST_STRETCH = 8  # times as far apart as at first: where draws that go on until they are good end
 
 
-def warn_if_doubtful(
+def warn_of_convergence(
     posterior: Posterior,
     plan: Plan,
     population: Population,
     unbounded: NDArray[np.bool_],
-    judged: Judged | None,
+    judged: Convergence | None,
 ) -> None:
     """Warn, on behalf of the caller of `fit`.
 
@@ -36,37 +36,37 @@ def warn_if_doubtful(
     the draws were found to be, if they were looked at.
     """
     if plan.is_markov:
-        doubts = _doubts_of_alpha(posterior, unbounded)
-        judged = judge_draws(posterior) if judged is None else judged
-        doubts += _doubts_of_chains(posterior, plan, population, judged)
+        doubts = _warnings_of_alpha(posterior, unbounded)
+        judged = check_convergence(posterior) if judged is None else judged
+        doubts += _warnings_of_chains(posterior, plan, population, judged)
     else:
-        doubts = _doubts_of_weights(posterior)
+        doubts = _warnings_of_weights(posterior)
     for doubt in doubts:
         warn(doubt)
 
 
-def stretch_needed(judged: Judged, stretch: int) -> int:
+def thinning_needed(judged: Convergence, thinning: int) -> int:
     """How many times further apart the draws should be, 1 if they are good or at the limit.
 
-    `stretch` is how much further apart they are already than at first. Chains that tell different
+    `thinning` is how much further apart they are already than at first. Chains that tell different
     stories get a second chance only: further apart on separate peaks, they stay as they are.
     """
-    if judged.is_good or stretch >= MOST_STRETCH:
+    if judged.is_good or thinning >= MOST_STRETCH:
         return 1
     if not judged.rhat <= judged.poor_rhat:
-        return 2 if stretch == 1 else 1
+        return 2 if thinning == 1 else 1
     wanted = max(2.0, judged.size_limit / max(judged.effective_size, 1.0))
-    return int(min(2 ** np.ceil(np.log2(wanted)), MOST_STRETCH // stretch))
+    return int(min(2 ** np.ceil(np.log2(wanted)), MOST_STRETCH // thinning))
 
 
-def _doubts_of_weights(posterior: Posterior) -> list[UserWarning]:
+def _warnings_of_weights(posterior: Posterior) -> list[UserWarning]:
     n_draws = posterior.weights.size
     if posterior.effective_size < weighted_size_limit(n_draws):
         return [EffectiveSizeWarning(posterior.effective_size, n_draws)]
     return []
 
 
-def _doubts_of_alpha(posterior: Posterior, unbounded: NDArray[np.bool_]) -> list[UserWarning]:
+def _warnings_of_alpha(posterior: Posterior, unbounded: NDArray[np.bool_]) -> list[UserWarning]:
     clusters = np.flatnonzero(unbounded.mean(axis=0) >= 0.5).tolist()
     if not clusters:
         return []
@@ -74,8 +74,8 @@ def _doubts_of_alpha(posterior: Posterior, unbounded: NDArray[np.bool_]) -> list
     return [AlphaWarning(clusters, medians, posterior.n_clusters)]
 
 
-def _doubts_of_chains(
-    posterior: Posterior, plan: Plan, population: Population, judged: Judged
+def _warnings_of_chains(
+    posterior: Posterior, plan: Plan, population: Population, judged: Convergence
 ) -> list[UserWarning]:
     doubts: list[UserWarning] = []
     matched = posterior.settings.get("matched")

@@ -11,8 +11,8 @@ def default_prior(n_items: int) -> Prior:
     """Shape 2, and a mean of ``40 n / (n + 40)``: about n for few items, at most 40 for many.
 
     What an alpha means depends on the items: users are a tenth as far from the consensus as by
-    chance at 6 with 5 items, at 15 with 20, at 27 with 200, at 28 with 1,000. So this prior expects
-    about the same agreement whatever their number; see experiments/alpha_prior.py.
+    probability at 6 with 5 items, at 15 with 20, at 27 with 200, at 28 with 1,000. So this prior
+    expects about the same agreement whatever their number; see experiments/alpha_prior.py.
 
     >>> [round(shape / rate, 1) for shape, rate in map(default_prior, (5, 20, 200, 1000))]
     [4.4, 13.3, 33.3, 38.5]

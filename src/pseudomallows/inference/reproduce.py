@@ -50,7 +50,7 @@ def _options(posterior: Posterior) -> dict[str, Any]:
     given: dict[str, Any] = {}
     if settings["alpha"] is not None and not stored.get("samples_alpha", True):
         given["alpha"] = settings["alpha"]
-    if "stretch" not in settings:  # else there are as many as are good
+    if "thinning" not in settings:  # else there are as many as are good
         given["n_draws"] = n_draws
     given["n_clusters"] = "auto" if "curve" in settings else n_clusters
     if method not in METHODS:  # of another version: its defaults are not known here

@@ -44,7 +44,7 @@ def reweigh(posterior: Posterior, prefs: Clicks, executor: Executor | None) -> P
         users=prefs.users,
         chain_memberships=np.ones((len(weights), prefs.n_users, 1), np.float32),
     )
-    size = found.diagnostics(some=True).judged_effective_size
+    size = found.diagnostics(some=True).checked_effective_size
     if share < LEAST_SHARE or size < min(EFFECTIVE_SIZE_LIMIT, weights.size / 4):
         return None
     n_people = int(prefs.weights[prefs.is_informative].sum())

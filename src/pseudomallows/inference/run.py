@@ -83,7 +83,7 @@ class Run:
         self._ends: list[Chain | None] = [None] * n_chains  # where they stand, if they may go on
         self._lock = threading.Lock()  # of what chains side by side have in common
         self._has_others, self._is_well = False, True  # are there any, and shall they go on?
-        self.stretch = 1  # how much further apart the draws are than was planned
+        self.thinning = 1  # how much further apart the draws are than was planned
 
     @property
     def _has_clusters(self) -> bool:
@@ -118,7 +118,7 @@ class Run:
         """All draws anew, so many times further apart; the chains go on from where they stand, so
         that what was drawn before is a warmup."""
         self._n_before += self.plan.method.n_chains * self._n_sweeps
-        self.stretch, self._thin, self._warmup = self.stretch * factor, self._thin * factor, 0
+        self.thinning, self._thin, self._warmup = self.thinning * factor, self._thin * factor, 0
         self.evidence = np.zeros_like(self.evidence)
         ends = [mixture for mixture in self._ends if mixture is not None]
         if self._is_together:

@@ -17,7 +17,7 @@ from ..preferences import Clicks
 from ..preferences.more_clicks import join_clicks
 from ..rankings import as_rng
 from .call import Call
-from .convergence_warnings import warn_if_doubtful
+from .convergence_warnings import warn_of_convergence
 from .fit import fit, made_by
 from .methods import METHODS, Case
 from .methods.fit_personal import fit_personal
@@ -126,10 +126,10 @@ def fit_again(
     kept = {"curve": settings["curve"]} if "curve" in settings else {}
     found, judged = call.until_good(run, None, usual.settings(), kept)
     # on behalf of whom calls `update`
-    warn_if_doubtful(found, run.plan, run.population, run.unbounded, judged)
+    warn_of_convergence(found, run.plan, run.population, run.unbounded, judged)
     new = found.settings | made_by(rng, started) | updates
-    if "stretch" not in settings:  # the number of draws was given for the fit, and stays so
-        new.pop("stretch", None)
+    if "thinning" not in settings:  # the number of draws was given for the fit, and stays so
+        new.pop("thinning", None)
     return replace(found, settings=new)
 
 

@@ -1,13 +1,13 @@
 """Users known by blocks, items that share ranks, where a sum over full rankings has a closed form.
 
 `ranks[item]` is what is known of a user: equal ranks are a tie, whose items share the ranks from
-there on, and items of rank 0 share the ranks that are left. lam is alpha / n_items.
+there on, and items of rank 0 share the ranks that are left. rate is alpha / n_items.
 
 Kendall: pairs in different blocks are known, and within a block of m items the sum over their
 orders is that of a Mallows law of m items, so the likelihood needs the known pairs and the sizes.
 
-Hamming: an item costs lam unless it has its consensus rank, so its weight is q + (1 - q) [it has],
-q = exp(-lam). Multiplied out, k of the f items that can have their consensus rank are fixed there,
+Hamming: an item costs rate unless it has its consensus rank, so its weight is q + (1 - q) [it has],
+q = exp(-rate). Multiplied out, k of the f items that can have their consensus rank are fixed there,
 and the m - k others go anywhere: the sum is that over k of C(f, k) (1 - q)^k q^(m - k) (m - k)!.
 """
 
@@ -40,16 +40,16 @@ def count_known_inversions(ranks, ordering, tree):
 
 
 @njit(cache=True, nogil=True)
-def bucket_log_likelihoods(rankings, ordering, lam, log_factorials, values):
+def bucket_log_likelihoods(rankings, ordering, rate, log_factorials, values):
     """Fill `values[user]` under Kendall, where no rank is 0.
 
-    `log_factorials[m]` is the log partition function of m items, at this lam.
+    `log_factorials[m]` is the log partition function of m items, at this rate.
     """
     n_items = len(ordering)
     tree, sizes = np.empty(n_items + 1, np.int64), np.empty(n_items + 1, np.int64)
     for user in range(len(rankings)):
         ranks = rankings[user]
-        value = -lam * count_known_inversions(ranks, ordering, tree) - log_factorials[n_items]
+        value = -rate * count_known_inversions(ranks, ordering, tree) - log_factorials[n_items]
         sizes[:] = 0
         for item in range(n_items):
             sizes[ranks[item]] += 1
@@ -59,13 +59,13 @@ def bucket_log_likelihoods(rankings, ordering, lam, log_factorials, values):
 
 
 @njit(cache=True, nogil=True)
-def fixed_log_weights(n_fit, size, lam, log_weights):
+def fixed_log_weights(n_fit, size, rate, log_weights):
     """Fill `log_weights[k]` with the term of k fixed items; return the log of the sum."""
-    log_free = np.log(-np.expm1(-lam)) if lam > 0.0 else -np.inf
+    log_free = np.log(-np.expm1(-rate)) if rate > 0.0 else -np.inf
     highest = -np.inf
     for k in range(n_fit + 1):
         value = math.lgamma(n_fit + 1) - math.lgamma(k + 1) - math.lgamma(n_fit - k + 1)
-        value += math.lgamma(size - k + 1) - (size - k) * lam
+        value += math.lgamma(size - k + 1) - (size - k) * rate
         if k > 0:
             value += k * log_free
         log_weights[k] = value
@@ -100,7 +100,7 @@ def count_fitting(ranks, consensus, owners, n_fit):
 
 
 @njit(cache=True, nogil=True)
-def hamming_log_likelihoods(rankings, consensus, lam, log_partition, values):
+def hamming_log_likelihoods(rankings, consensus, rate, log_partition, values):
     """Fill `values[user]` under Hamming."""
     n_items = len(consensus)
     owners, n_fit = np.empty(n_items, np.int64), np.empty(n_items + 1, np.int64)
@@ -111,12 +111,12 @@ def hamming_log_likelihoods(rankings, consensus, lam, log_partition, values):
         value = -log_partition
         for block in range(n_items + 1):
             if sizes[block] > 0:
-                value += fixed_log_weights(n_fit[block], sizes[block], lam, log_weights)
+                value += fixed_log_weights(n_fit[block], sizes[block], rate, log_weights)
         values[user] = value
 
 
 @njit(cache=True, nogil=True)
-def draw_hamming_latent(streams, rankings, consensus, lam, latent):
+def draw_hamming_latent(streams, rankings, consensus, rate, latent):
     """Fill `latent[user, item]` with full rankings, drawn given what is known, under Hamming."""
     n_items = len(consensus)
     owners, n_fit = np.empty(n_items, np.int64), np.empty(n_items + 1, np.int64)
@@ -128,7 +128,7 @@ def draw_hamming_latent(streams, rankings, consensus, lam, latent):
         count_fitting(rankings[user], consensus, owners, n_fit)
         for block in range(n_items + 1):
             if sizes[block] > 0:
-                log_sum = fixed_log_weights(n_fit[block], sizes[block], lam, log_weights)
+                log_sum = fixed_log_weights(n_fit[block], sizes[block], rate, log_weights)
                 n_fixed = draw_term(stream, log_weights, log_sum, n_fit[block])
                 ranks, mine, numbers = rankings[user], latent[user], (n_fit[block], n_fixed)
                 fix_items(stream, ranks, block, consensus, numbers, owners, mine)

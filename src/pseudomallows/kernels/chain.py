@@ -1,6 +1,6 @@
 """Moves of the exact Markov chain. They see `costs` alone, so their time is free of the users.
 
-`ordering[rank - 1]` is the item of that rank, kept in step with `consensus`; lam is
+`ordering[rank - 1]` is the item of that rank, kept in step with `consensus`; rate is
 alpha / n_items.
 """
 
@@ -118,7 +118,7 @@ def cost_of_leap(costs, ordering, here, there):
 
 
 @njit(cache=True, nogil=True)
-def move_consensus(stream, costs, lam, move, leap, n_moves, consensus):
+def move_consensus(stream, costs, rate, move, leap, n_moves, consensus):
     """Make `n_moves` proposals; return how many were accepted."""
     n_items = len(consensus)
     ordering = np.empty(n_items, dtype=np.int64)
@@ -133,7 +133,7 @@ def move_consensus(stream, costs, lam, move, leap, n_moves, consensus):
             change = cost_of_exchange(costs, ordering, here, there)
         else:
             change = cost_of_leap(costs, ordering, here, there)
-        if accepts(stream, -lam * change + log_way):
+        if accepts(stream, -rate * change + log_way):
             make_move(move, here, there, consensus, ordering)
             n_accepted += 1
     return n_accepted

@@ -1,7 +1,7 @@
 """The paper's law of a user's ranking (Algorithm 4): the clicked group, then the unclicked one.
 
 Inside a group of m items only their relative places in the consensus matter: the item at place s
-takes rank r, among the ranks still free, with probability proportional to exp(-lam |s - r|), lam
+takes rank r, among the ranks still free, with probability proportional to exp(-rate |s - r|), rate
 being alpha / n_items. Places and ranks of a group are numbered from 0.
 """
 
@@ -22,7 +22,7 @@ FULL, LOW_32, SHIFT_32 = np.uint64(2**32), np.uint64(2**32 - 1), np.uint64(32)
 
 
 class Leaps(NamedTuple):
-    """Powers exp(-lam d), and an alias table (Walker 1977) of leaps from -n to n of these weights.
+    """Powers exp(-rate d), and an alias table (Walker 1977) of leaps from -n to n of these weights.
 
     Cell i of the table is the leap `cells[i, 0]` if a random number of 32 bits is below
     `thresholds[i]`, else `cells[i, 1]`.
@@ -34,9 +34,9 @@ class Leaps(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def leap_tables(n_items, lam):
+def leap_tables(n_items, rate):
     """The `Leaps` of groups of at most so many items."""
-    powers = np.exp(-lam * np.arange(n_items + 1).astype(np.float64))
+    powers = np.exp(-rate * np.arange(n_items + 1).astype(np.float64))
     n_cells = 2 * n_items + 1
     weights, thresholds = np.empty(n_cells), np.full(n_cells, FULL)
     cells, todo = np.empty((n_cells, 2), dtype=np.int32), np.empty((2, n_cells), dtype=np.int64)
@@ -171,13 +171,13 @@ def split_by_clicks(ordering, clicked, clicked_items, other_items):
 
 
 @njit(cache=True, nogil=True)
-def draw_users(streams, clicks, ordering, lam, order, counts, kept):
+def draw_users(streams, clicks, ordering, rate, order, counts, kept):
     """Draw the latent ranking of every user by the paper's law and add it to `counts`.
 
     `kept[row]` is the ranking of the last user of a row, if `kept` has rows at all.
     """
     n_items, weights = len(ordering), streams.weights
-    leaps = leap_tables(n_items, lam)
+    leaps = leap_tables(n_items, rate)
     scratch = make_scratch(n_items)
     clicked = np.zeros(n_items, dtype=np.bool_)
     groups, ranks = np.empty((2, n_items), dtype=np.int64), np.empty(n_items, dtype=np.int64)

@@ -17,22 +17,22 @@ def draw_labels(seed, draw, first_users, weights, memberships, counts, log_sums)
     n_clusters = memberships.shape[1]
     stream = np.empty(1, dtype=np.uint64)
     for row in range(len(weights)):
-        chances, labels = memberships[row], counts[row]
-        highest, total = chances[0], 0.0
+        probabilities, labels = memberships[row], counts[row]
+        highest, total = probabilities[0], 0.0
         for cluster in range(1, n_clusters):
-            highest = max(highest, chances[cluster])
+            highest = max(highest, probabilities[cluster])
         for cluster in range(n_clusters):
-            chances[cluster] = np.exp(chances[cluster] - highest)
-            total += chances[cluster]
+            probabilities[cluster] = np.exp(probabilities[cluster] - highest)
+            total += probabilities[cluster]
         for cluster in range(n_clusters):
-            chances[cluster] /= total
+            probabilities[cluster] /= total
             labels[cluster] = 0
         log_sums[row] = highest + np.log(total)
         for user in range(weights[row]):
             start_stream(seed, draw, first_users[row] + user, stream)
             u, label = uniform(stream), 0
-            while label < n_clusters - 1 and u >= chances[label]:
-                u -= chances[label]
+            while label < n_clusters - 1 and u >= probabilities[label]:
+                u -= probabilities[label]
                 label += 1
             labels[label] += 1
 

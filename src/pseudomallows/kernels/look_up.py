@@ -7,12 +7,12 @@ from .click_rows import clicks_of
 
 
 @njit(cache=True, nogil=True)
-def insert_best(item, chance, consensus, n_found, keys, items, probabilities):
+def insert_best(item, probability, consensus, n_found, keys, items, probabilities):
     """Put an item among the best found so far, if it belongs there; return how many there are.
 
-    Chances that agree to 12 digits are tied, and the better rank in the consensus wins.
+    NextItems that agree to 12 digits are tied, and the better rank in the consensus wins.
     """
-    k, key = len(items), np.rint(chance * 1e12)
+    k, key = len(items), np.rint(probability * 1e12)
     place = n_found
     while place > 0:
         other = items[place - 1]
@@ -25,26 +25,26 @@ def insert_best(item, chance, consensus, n_found, keys, items, probabilities):
             probabilities[place] = probabilities[place - 1]
         place -= 1
     if place < k:
-        keys[place], items[place], probabilities[place] = key, item, min(chance, 1.0)
+        keys[place], items[place], probabilities[place] = key, item, min(probability, 1.0)
         n_found = min(n_found + 1, k)
     return n_found
 
 
 @njit(cache=True, nogil=True)
-def choose_best(clicks, chances, consensus, items, probabilities):
-    """Fill the best unseen items of each row, best first, and their chances.
+def choose_best(clicks, table, consensus, items, probabilities):
+    """Fill the best unseen items of each row, best first, and their probabilities.
 
     What is left of `items` and `probabilities` stays as it is.
     """
-    n_items, k = chances.shape[1], items.shape[1]
+    n_items, k = table.shape[1], items.shape[1]
     keys, seen = np.empty(k), np.zeros(n_items, dtype=np.bool_)
     for row in range(len(items)):
         mine = clicks_of(clicks, row)
         seen[mine] = True
         n_found = 0
         for item in range(n_items):
-            is_behind = n_found == k and 1e12 * chances[row, item] < keys[k - 1] - 1.0
+            is_behind = n_found == k and 1e12 * table[row, item] < keys[k - 1] - 1.0
             if not seen[item] and not is_behind:
                 best = (keys, items[row], probabilities[row])
-                n_found = insert_best(item, chances[row, item], consensus, n_found, *best)
+                n_found = insert_best(item, table[row, item], consensus, n_found, *best)
         seen[mine] = False

@@ -2,9 +2,9 @@
 
 A user with c clicks draws c of n items, the set S with probability exp(sum over S of g) / e_c. The
 log weights g are such that each item is drawn as often as under the exact law (Chen, Dempster and
-Liu 1994). With theta such that the chances p = logistic(g + theta) sum to c, the law is that of
-independent draws given that they are c, and the sum of them is near c: so only a band of it counts,
-and nothing overflows.
+Liu 1994). With theta such that the probabilities p = logistic(g + theta) sum to c, the law is that
+of independent draws given that they are c, and the sum of them is near c: so only a band of it
+counts, and nothing overflows.
 """
 
 import numpy as np
@@ -13,15 +13,18 @@ from numba import njit
 from .chain import accepts
 from .streams import start_user, uniform
 
-MAX_ROUNDS = 500  # some ten are enough, a few more where hardly anything is left to chance
+MAX_ROUNDS = 500  # some ten are enough, a few more where hardly anything is left to probability
 TOLERANCE = 1e-10  # of log odds
 BAND, LEAST_BAND = 9.0, 10  # in standard deviations of the sum, and at least: 1e-16 lies beyond
-NO_CHANCE, NO_MEMBER = -45.0, -104.0  # logs behind the best that leave no trace in sums, in float32
+NO_PROBABILITY, NO_MEMBER = (
+    -45.0,
+    -104.0,
+)  # logs behind the best that leave no trace in sums, in float32
 
 
 @njit(cache=True, nogil=True)
-def fill_chances(log_weights, size, theta, chances):
-    """Fill `chances[item]`, logistic(log weight + theta), that sum to `size`; return theta.
+def fill_probabilities(log_weights, size, theta, probabilities):
+    """Fill `probabilities[item]`, logistic(log weight + theta), that sum to `size`; return theta.
 
     By Newton's method between bounds, from a guess on.
     """
@@ -29,10 +32,10 @@ def fill_chances(log_weights, size, theta, chances):
     theta = min(max(theta, low), high)
     for _ in range(200):
         total, slope = 0.0, 0.0
-        for item in range(len(chances)):
-            chances[item] = 1.0 / (1.0 + np.exp(-log_weights[item] - theta))
-            total += chances[item]
-            slope += chances[item] * (1.0 - chances[item])
+        for item in range(len(probabilities)):
+            probabilities[item] = 1.0 / (1.0 + np.exp(-log_weights[item] - theta))
+            total += probabilities[item]
+            slope += probabilities[item] * (1.0 - probabilities[item])
         if abs(total - size) < 1e-9:
             break
         if total > size:
@@ -45,14 +48,14 @@ def fill_chances(log_weights, size, theta, chances):
 
 
 @njit(cache=True, nogil=True)
-def fill_ends(chances, size, firsts, ends):
-    """Fill `ends[i, j]`: the chance that the draws from item i on make the sum `size`, if those
-    before it are firsts[i] + j."""
-    n_items, width = len(chances), ends.shape[1]
+def fill_ends(probabilities, size, firsts, ends):
+    """Fill `ends[i, j]`: the probability that the draws from item i on make the sum `size`, if
+    those before it are firsts[i] + j."""
+    n_items, width = len(probabilities), ends.shape[1]
     ends[n_items] = 0.0
     ends[n_items, size - firsts[n_items]] = 1.0
     for i in range(n_items - 1, -1, -1):
-        p, shift = chances[i], firsts[i + 1] - firsts[i]
+        p, shift = probabilities[i], firsts[i + 1] - firsts[i]
         for j in range(width):
             stays, rises = j - shift, j + 1 - shift
             value = (1.0 - p) * ends[i + 1, stays] if stays >= 0 else 0.0
@@ -60,13 +63,13 @@ def fill_ends(chances, size, firsts, ends):
 
 
 @njit(cache=True, nogil=True)
-def correct(chances, wanted, log_weights, theta, firsts, ends, residuals):
+def correct(probabilities, wanted, log_weights, theta, firsts, ends, residuals):
     """Fill `residuals[item]`: wanted minus present log odds to be drawn; return the largest."""
-    n_items, width, worst = len(chances), ends.shape[1], 0.0
-    sums, new = np.zeros((2, width))  # chance of each sum of the draws before an item
+    n_items, width, worst = len(probabilities), ends.shape[1], 0.0
+    sums, new = np.zeros((2, width))  # probability of each sum of the draws before an item
     sums[-firsts[0]] = 1.0
     for i in range(n_items):
-        p, shift = chances[i], firsts[i + 1] - firsts[i]
+        p, shift = probabilities[i], firsts[i + 1] - firsts[i]
         without, drawn = 0.0, 0.0
         for j in range(shift, width):
             without += sums[j] * ends[i + 1, j - shift]
@@ -88,30 +91,30 @@ def match_weights(wanted, size, log_binomial, log_weights):
 
     They are left such that the sum over all sets of `size` items is exp(log_binomial), the number
     of these sets. Return the largest error that is left, of log odds. Something must be left to
-    chance: not all log odds may be beyond 30.
+    probability: not all log odds may be beyond 30.
     """
     n_items = len(wanted)
-    chances, residuals = np.empty(n_items), np.empty(n_items)
+    probabilities, residuals = np.empty(n_items), np.empty(n_items)
     firsts = np.empty(n_items + 1, dtype=np.int64)
     theta, worst = 0.0, np.inf
     for _ in range(MAX_ROUNDS):
-        theta = fill_chances(log_weights, size, theta, chances)
+        theta = fill_probabilities(log_weights, size, theta, probabilities)
         variance, squares = 0.0, 0.0
         for item in range(n_items):
-            each = chances[item] * (1.0 - chances[item])
+            each = probabilities[item] * (1.0 - probabilities[item])
             variance += each
             squares += each * each
         reach = int(BAND * np.sqrt(variance)) + LEAST_BAND
         mean = 0.0
         for item in range(n_items):
             firsts[item] = int(mean) - reach
-            mean += chances[item]
+            mean += probabilities[item]
         firsts[n_items] = size - reach
         for item in range(n_items - 1, -1, -1):  # a rise of at most one, rounding included
             firsts[item] = min(max(firsts[item], firsts[item + 1] - 1), firsts[item + 1])
         ends = np.empty((n_items + 1, 2 * reach + 2))
-        fill_ends(chances, size, firsts, ends)
-        worst = correct(chances, wanted, log_weights, theta, firsts, ends, residuals)
+        fill_ends(probabilities, size, firsts, ends)
+        worst = correct(probabilities, wanted, log_weights, theta, firsts, ends, residuals)
         log_sum = np.log(ends[0, -firsts[0]]) - size * theta
         for item in range(n_items):
             log_sum += np.logaddexp(0.0, log_weights[item] + theta)
@@ -236,17 +239,17 @@ def weigh_logs(logs, log_sums, memberships):
 def draw_matched_labels(streams, logs, labels):
     """Draw `labels[row]` from `logs[row, cluster]`."""
     n_clusters = logs.shape[1]
-    stream, chances = np.empty(1, dtype=np.uint64), np.empty(n_clusters)
+    stream, probabilities = np.empty(1, dtype=np.uint64), np.empty(n_clusters)
     for row in range(len(labels)):
         start_user(streams, row, 0, stream)
         highest, total = logs[row].max(), 0.0
         for cluster in range(n_clusters):
             behind = logs[row, cluster] - highest
-            chances[cluster] = np.exp(behind) if behind > NO_CHANCE else 0.0
-            total += chances[cluster]
+            probabilities[cluster] = np.exp(behind) if behind > NO_PROBABILITY else 0.0
+            total += probabilities[cluster]
         u, label = uniform(stream) * total, 0
-        while label < n_clusters - 1 and u >= chances[label]:
-            u -= chances[label]
+        while label < n_clusters - 1 and u >= probabilities[label]:
+            u -= probabilities[label]
             label += 1
         labels[row] = label
 

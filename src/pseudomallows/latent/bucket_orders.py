@@ -138,8 +138,8 @@ def log_factorials(n_items: int, alpha: float) -> NDArray[np.float64]:
     >>> np.exp(log_factorials(4, 0.0)).round(6).tolist()
     [1.0, 1.0, 2.0, 6.0, 24.0]
     """
-    lam, sizes = alpha / n_items, np.arange(1, n_items + 1)
-    terms = np.log(sizes) if lam == 0 else np.log(np.expm1(-lam * sizes) / np.expm1(-lam))
+    rate, sizes = alpha / n_items, np.arange(1, n_items + 1)
+    terms = np.log(sizes) if rate == 0 else np.log(np.expm1(-rate * sizes) / np.expm1(-rate))
     return np.concatenate([[0.0], np.cumsum(terms)])
 
 

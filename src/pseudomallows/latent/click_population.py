@@ -44,7 +44,7 @@ class ClickPopulation(LocalPopulation):
         counts = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
         streams = Streams(law.seed, law.number, self.row_numbers[rows], self.row_weights[rows])
         nobody, clicks = np.empty((0, self.n_items), dtype=np.int32), self.clicks_of_rows(rows)
-        draw_click_users(streams, clicks, law.consensus, law.lam, law.partners, counts, nobody)
+        draw_click_users(streams, clicks, law.consensus, law.rate, law.partners, counts, nobody)
         return counts
 
     @functools.cached_property
@@ -98,9 +98,9 @@ class ClickPopulation(LocalPopulation):
         rankings = np.zeros((known.n_users, known.n_items), dtype=np.int32)
         counts = np.zeros((2, known.n_items, known.n_items), dtype=np.int64)
         streams = Streams(origin.seed, origin.number, numbers, known.weights)
-        rows, lam = ClickRows(known.starts, known.codes), origin.alpha / known.n_items
+        rows, rate = ClickRows(known.starts, known.codes), origin.alpha / known.n_items
         partners = np.full(known.n_items, -1)
-        draw_click_users(streams, rows, origin.consensus, lam, partners, counts, rankings)
+        draw_click_users(streams, rows, origin.consensus, rate, partners, counts, rankings)
         return rankings
 
 

@@ -75,8 +75,10 @@ class KendallTally(ClickTally):
         total = int(kernels.sum_of_ranks(self.counts[0], consensus))
 
         def value(alpha: float) -> float:
-            lam = alpha / n_items
-            return float(kernels.kendall_constant(n_items, lam, sizes, self.n_users) - lam * total)
+            rate = alpha / n_items
+            return float(
+                kernels.kendall_constant(n_items, rate, sizes, self.n_users) - rate * total
+            )
 
         return value
 
@@ -104,9 +106,9 @@ class KendallClicks(ClickPopulation):
     def log_likelihoods(prefs: Clicks, rows: slice, consensus: Ranking, alpha: float) -> Floats:
         """Log probability of the clicks of one user of each row, given their number."""
         clicks, n_items = slice_clicks(prefs, rows), len(consensus)
-        values, lams = np.empty((len(clicks.starts) - 1, 1)), np.array([alpha / n_items])
+        values, rates = np.empty((len(clicks.starts) - 1, 1)), np.array([alpha / n_items])
         logs = log_binomials(n_items, alpha, int(np.diff(clicks.starts).max(initial=0)))
-        kernels.kendall_log_likelihoods(clicks, consensus[None], lams, logs[:, None], values)
+        kernels.kendall_log_likelihoods(clicks, consensus[None], rates, logs[:, None], values)
         return values[:, 0]
 
     def of_items(self, items: Counts) -> "KendallClicks":
@@ -157,7 +159,7 @@ def draw_kendall_rankings(
 
 
 def far_places(n_top: int, n_items: int) -> NDArray[np.int64]:
-    """The places, from the last one tabulated on, at which chances further down are known.
+    """The places, from the last one tabulated on, at which probabilities further down are known.
 
     >>> far_places(100, 110).tolist()
     [99, 103, 107, 111]

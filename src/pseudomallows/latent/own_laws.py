@@ -19,12 +19,12 @@ from ..kernels.footrule.next_ranks import Ahead, next_ranks_of_laws
 from ..kernels.footrule.own_orders import personal_log_likelihoods
 from ..kernels.footrule.walks import Laws, Walks, make_walks
 from ..kernels.kendall.click_sums import draw_kendall_users, kendall_log_likelihoods
-from ..kernels.kendall.next_items import fill_far_chances, fill_place_chances
+from ..kernels.kendall.next_items import fill_far_probabilities, fill_place_probabilities
 from ..kernels.streams import Streams
 from ..rankings import orderings_of
 from .kendall_clicks import far_places, log_binomials
 
-N_NEAR = 512  # places whose chances are tabulated one by one by Kendall's distance
+N_NEAR = 512  # places whose probabilities are tabulated one by one by Kendall's distance
 GRID_RATIO = 1.9  # of an alpha to the next
 LEAST_ALPHA, MOST_ALPHA = 0.75, 64.0  # of the grid
 
@@ -52,10 +52,11 @@ class OwnLaw(ABC):
 
     @abstractmethod
     def places(self, window: int) -> tuple[int, Counts]:
-        """How many places have a chance each, and the places further down where it is known."""
+        """How many places have a probability each, and the places further down where it is
+        known."""
 
     @abstractmethod
-    def next_chances(self, window: int, size: int) -> tuple[Floats, Floats]:
+    def next_probabilities(self, window: int, size: int) -> tuple[Floats, Floats]:
         """``near[g, place]`` among `size` unclicked items, to be among the next `window`; and
         ``far[g, number]``, the logs at the places further down."""
 
@@ -92,15 +93,15 @@ class FootruleLaw(OwnLaw):
         """All of them."""
         return self.n_items, np.empty(0, dtype=np.int64)
 
-    def next_chances(self, window: int, size: int) -> tuple[Floats, Floats]:
+    def next_probabilities(self, window: int, size: int) -> tuple[Floats, Floats]:
         """By the walk of `size` items."""
-        lams, sums = self.alphas / self.n_items, np.zeros((len(self.alphas), 1, size))
+        rates, sums = self.alphas / self.n_items, np.zeros((len(self.alphas), 1, size))
         none = ClickRows(np.zeros(2, np.int64), np.empty(0, np.int32))
-        ranks, numbers = np.arange(1, size + 1, dtype=np.int32), np.arange(len(lams))
-        laws = Laws(np.tile(ranks, (len(lams), 1)), numbers)
-        ahead, ones = Ahead(min(window, size), size), np.ones((1, len(lams)))
-        next_ranks_of_laws(none, laws, ahead, ones, make_walks(lams, size), numbers, sums)
-        return np.pad(sums[:, 0], ((0, 0), (0, self.n_items - size))), np.empty((len(lams), 0))
+        ranks, numbers = np.arange(1, size + 1, dtype=np.int32), np.arange(len(rates))
+        laws = Laws(np.tile(ranks, (len(rates), 1)), numbers)
+        ahead, ones = Ahead(min(window, size), size), np.ones((1, len(rates)))
+        next_ranks_of_laws(none, laws, ahead, ones, make_walks(rates, size), numbers, sums)
+        return np.pad(sums[:, 0], ((0, 0), (0, self.n_items - size))), np.empty((len(rates), 0))
 
     def count_ranks(
         self, codes: Ranking, ranks: Ranking, weights: Floats, n_draws: int, rng: Any
@@ -140,8 +141,8 @@ class OwnKendallLaw(OwnLaw):
         """``values[row, g]``."""
         values = np.empty((len(rankings), len(self.alphas)))
         logs = self._log_binomials(int(np.diff(clicks.starts).max(initial=0)))
-        lams = self.alphas / self.n_items
-        kendall_log_likelihoods(clicks, rankings, lams, logs, values)
+        rates = self.alphas / self.n_items
+        kendall_log_likelihoods(clicks, rankings, rates, logs, values)
         return values
 
     def _log_binomials(self, largest: int) -> Floats:
@@ -157,14 +158,14 @@ class OwnKendallLaw(OwnLaw):
         n_near = min(self.n_items, max(N_NEAR, 4 * window))
         return n_near, far_places(n_near, self.n_items)
 
-    def next_chances(self, window: int, size: int) -> tuple[Floats, Floats]:
+    def next_probabilities(self, window: int, size: int) -> tuple[Floats, Floats]:
         """Place by place from the end of the window, and one by one further down."""
         n_near, places = self.places(window)
         near = np.empty((len(self.alphas), n_near))
         far = np.empty((len(self.alphas), len(places)))
-        for g, lam in enumerate((self.alphas / self.n_items).tolist()):
-            fill_place_chances(lam, size, window, near[g])
-            fill_far_chances(lam, size, window, places, far[g])
+        for g, rate in enumerate((self.alphas / self.n_items).tolist()):
+            fill_place_probabilities(rate, size, window, near[g])
+            fill_far_probabilities(rate, size, window, places, far[g])
         return near, far
 
     def count_ranks(
@@ -188,13 +189,13 @@ OWN_LAWS: dict[str, type[OwnLaw]] = {"footrule": FootruleLaw, "kendall": OwnKend
 def draw_ranks_of(
     codes: NDArray[np.int32],
     ranks: NDArray[np.int32],
-    lams: Floats,
+    rates: Floats,
     weights: Floats,
     n_draws: int,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """``counts[item, rank - 1]`` of rankings of one user who clicked `codes`, drawn exactly from a
-    mixture: part g has consensus ``ranks[g]``, ``lams[g]``, alpha over n_items, and a weight."""
+    mixture: part g has consensus ``ranks[g]``, ``rates[g]``, alpha over n_items, and a weight."""
     n_items = ranks.shape[1]
     counts = np.zeros((2, n_items, n_items), dtype=np.int64)
     numbers, user = rng.multinomial(n_draws, weights), np.zeros(1, dtype=np.int64)
@@ -202,5 +203,5 @@ def draw_ranks_of(
     partners, clicks = np.full(n_items, -1), ClickRows(np.array([0, len(codes)]), codes)
     for g in np.flatnonzero(numbers).tolist():
         streams = Streams(seed, g, user, numbers[g : g + 1])
-        draw_click_users(streams, clicks, ranks[g], lams[g], partners, counts, none)
+        draw_click_users(streams, clicks, ranks[g], rates[g], partners, counts, none)
     return np.asarray(counts[0])

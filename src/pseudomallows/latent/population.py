@@ -264,7 +264,7 @@ class ExactLaw:
     """How one exact draw of all latent rankings is made: what its tasks need besides the rows."""
 
     consensus: Ranking
-    lam: float
+    rate: float
     seed: int
     number: int
     partners: Counts
@@ -307,8 +307,8 @@ class ExactDraw(Draw):
         partners = np.empty(population.n_items, dtype=np.int64)
         start_stream(seed, number, CENTRE, self._stream)
         pair_ranks(self._stream, consensus, partners)
-        lam = alpha / population.n_items
-        super().__init__(population, ExactLaw(consensus, lam, seed, number, partners))
+        rate = alpha / population.n_items
+        super().__init__(population, ExactLaw(consensus, rate, seed, number, partners))
         self._sums = np.zeros((2, population.n_items, population.n_items), dtype=np.int64)
         self._sums[0] = rank_tally(population.known).counts
 
@@ -320,7 +320,7 @@ class ExactDraw(Draw):
         """The tally, and a consensus that has moved along with it."""
         counts, shared = self._sums
         law, consensus = self.law, self.law.consensus.copy()
-        swap_partners(self._stream, law.partners, shared, law.lam, consensus, counts)
+        swap_partners(self._stream, law.partners, shared, law.rate, consensus, counts)
         return Completed(RankTally(price_of(self.population.distance), counts), consensus)
 
 

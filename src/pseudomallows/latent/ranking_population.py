@@ -96,7 +96,7 @@ class RankingPopulation(RankedPopulation):
         counts = np.zeros((2, self.n_items, self.n_items), dtype=np.int64)
         streams = Streams(law.seed, law.number, self._numbers[rows], self._weights[rows])
         nobody, rankings = np.empty((0, self.n_items), dtype=np.int32), self._partial[rows]
-        draw_latent(streams, rankings, law.consensus, law.lam, law.partners, counts, nobody)
+        draw_latent(streams, rankings, law.consensus, law.rate, law.partners, counts, nobody)
         return counts
 
     def unknown_log_likelihood(self, rows: slice, consensus: Ranking, alpha: float) -> int:

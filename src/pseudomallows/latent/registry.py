@@ -11,7 +11,7 @@ from .. import distances
 from ..engines.executors import Executor, is_remote
 from ..preferences import Preferences, check_preferences
 from .augmented.error_rates import Errors
-from .augmented.latent_rankings import HammingPopulation, KeptPopulation
+from .augmented.latent_rankings import AugmentedPopulation, HammingPopulation
 from .augmented.votes import VotePopulation
 from .bucket_orders import BucketPopulation
 from .click_laws import ClickLaw
@@ -62,7 +62,7 @@ def make_population(
         return BucketPopulation(data, executor, distance=kind)
     exact: Any = exact_of(prefs, kind.name)
     if exact is None:
-        return KeptPopulation(prefs, executor, distance=kind, errors=errors)
+        return AugmentedPopulation(prefs, executor, distance=kind, errors=errors)
     population: Population = exact(prefs, executor)
     return population
 

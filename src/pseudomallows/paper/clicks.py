@@ -41,7 +41,7 @@ class PseudoLaw:
     """How Algorithm 4 draws the latent rankings: what its tasks need besides the rows."""
 
     ordering: Counts
-    lam: float
+    rate: float
     seed: int
     number: int
     order: int
@@ -64,7 +64,7 @@ class PseudoLaw:
         """Add the ranks of these users to `counts`, and put their rankings into `kept`, if it has
         rows."""
         streams = Streams(self.seed, self.number, numbers, weights)
-        draw_users(streams, clicks, self.ordering, self.lam, self.order, counts, kept)
+        draw_users(streams, clicks, self.ordering, self.rate, self.order, counts, kept)
 
 
 class PseudoDraw(Draw):
@@ -80,8 +80,8 @@ class PseudoDraw(Draw):
         order: str,
     ):
         self.population, self._consensus = population, consensus
-        lam = alpha / population.n_items
-        self.law = PseudoLaw(orderings_of(consensus), lam, seed, number, ORDERS[order])
+        rate = alpha / population.n_items
+        self.law = PseudoLaw(orderings_of(consensus), rate, seed, number, ORDERS[order])
         self._counts = np.zeros((population.n_items, population.n_items), dtype=np.int64)
 
     def add(self, part: Counts) -> None:
@@ -322,7 +322,7 @@ def count_next(
     draws, k = check_rankings(consensus, "consensus"), check_count(k, "k")
     if draws.shape[1] != clicks.n_items:
         raise ValueError(f"consensus must have {clicks.n_items} items, got {draws.shape[1]}")
-    lam = check_alpha(alpha) / clicks.n_items
+    rate = check_alpha(alpha) / clicks.n_items
     seed, visits = int(as_rng(rng).integers(2**63)), ORDERS[check_name(order, "order", ORDERS)]
     numbers, ones = np.arange(clicks.n_users), np.ones(clicks.n_users, dtype=np.int64)
     rows, n_clicks = slice_clicks(clicks, slice(0, clicks.n_users)), clicks.n_clicks[:, None]
@@ -330,6 +330,6 @@ def count_next(
     ranks = np.zeros((clicks.n_users, clicks.n_items), dtype=np.int32)
     found = np.zeros(ranks.shape)
     for number, ordering in enumerate(orderings_of(draws)):
-        PseudoLaw(ordering, lam, seed, number, visits).draw(rows, numbers, ones, counts, ranks)
+        PseudoLaw(ordering, rate, seed, number, visits).draw(rows, numbers, ones, counts, ranks)
         found += (ranks > n_clicks) & (ranks <= n_clicks + k)
     return found / len(draws)

@@ -78,7 +78,7 @@ def _similarity_of_sizes(
     n_items: int, alpha: float, sizes: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> float:
     cumulative = Mallows(np.arange(1, n_items + 1), alpha).rank_probabilities().cumsum(axis=1)
-    clicked = cumulative[:, sizes - 1] / np.sqrt(sizes)  # [item, size]: chance, over the norm
+    clicked = cumulative[:, sizes - 1] / np.sqrt(sizes)  # [item, size]: probability, over the norm
     n_users = int(counts.sum())
     pairs = ((clicked @ counts) ** 2).sum() - ((clicked**2) @ counts).sum()
     return float(pairs / (n_users * (n_users - 1)))

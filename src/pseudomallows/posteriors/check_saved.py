@@ -194,7 +194,7 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "is_best_proved": type(settings.get("is_best_proved", True)) is not bool,
         "latent": not isinstance(settings.get("latent", ""), str),
         "chosen": not isinstance(settings.get("chosen", ""), str),
-        "stretch": not _is_count(settings.get("stretch", 1)),
+        "thinning": not _is_count(settings.get("thinning", 1)),
         "reading": not isinstance(settings.get("reading", ""), str),
         "starts": not _has_numbers(settings.get("starts"), STARTS_FIELDS),
         "votes": not _has_numbers(settings.get("votes"), ("p_value",)),

@@ -13,7 +13,7 @@ which independent draws pass and chains that disagree fail:
 - The mean R-hat over items is 1.05 or less: most items are as they should be.
 - No R-hat of alpha is larger than those of independent draws are in all but one of a thousand fits.
 - The largest R-hat of all ranks is no larger than chance allows. What chance does the draws show
-  themselves: dealt to the chains at random, they have no chains that could disagree. Half as much
+  themselves: shuffled across the chains, they have no chains that could disagree. Half as much
   again is allowed, since successive draws of good chains may be a little alike. With few draws only
   chains that are some standard deviations apart are found out so, but of every single item.
 """
@@ -31,15 +31,16 @@ from .diagnostics import EFFECTIVE_SIZE_LIMIT, RHAT_LIMIT, Diagnostics
 from .intervals import BLOCK_OF_ITEMS
 from .posterior import Posterior
 
-CHANCE = 0.001  # that independent draws fail: one fit of a thousand is warned of for nothing
+FAILURE_RATE = 0.001  # that independent draws fail: one fit of a thousand is warned of for nothing
 LEAST_DRAWS = 100  # of all chains, from which on clusters are judged by what chance does
-N_DEALS, ALLOWED = 4, 1.5  # deals that show what chance does, and how much of it is allowed
+# shuffles that show how far R-hats vary by chance, and how much of that is allowed
+N_PERMUTATIONS, ALLOWED = 4, 1.5
 POOR_RHAT = 1.2  # where the limit is 1.05: up to here, with care
 
 Row = tuple[str, float, float]  # what it is of, R-hat, its limit
 
 
-class Judged(NamedTuple):
+class Convergence(NamedTuple):
     """The R-hat that is nearest to its limit or furthest beyond, by the name of what it is of; and
     the least effective size."""
 
@@ -64,11 +65,11 @@ class Judged(NamedTuple):
         return np.inf if np.isnan(self.rhat) else (self.rhat - 1) / (self.rhat_limit - 1)
 
 
-def judge_draws(posterior: Posterior) -> Judged:
+def check_convergence(posterior: Posterior) -> Convergence:
     """The draws of all clusters of a posterior, against what is wanted."""
     clusters = range(posterior.n_clusters)
     found = list(all_cores().map(lambda each: posterior.diagnostics(each, some=True), clusters))
-    size = float(np.min([each.judged_effective_size for each in found]))
+    size = float(np.min([each.checked_effective_size for each in found]))
     n_draws, part = posterior.weights.size, 4
     if posterior.n_items * posterior.n_clusters > DENSE_ITEMS:
         rows = _judge_many(posterior, found)
@@ -76,7 +77,7 @@ def judge_draws(posterior: Posterior) -> Judged:
         rows = _judge_some(posterior, found)
         part = 4 if rows[-1][-1] == RHAT_LIMIT else 8  # the least of many is small by chance too
     enough = (size, min(EFFECTIVE_SIZE_LIMIT, n_draws / part))
-    return max((Judged(*row, *enough) for row in rows), key=lambda each: each._excess)
+    return max((Convergence(*row, *enough) for row in rows), key=lambda each: each._excess)
 
 
 def groups_apart(posterior: Posterior) -> list[list[Any]]:
@@ -100,7 +101,7 @@ def _judge_some(posterior: Posterior, found: list[Diagnostics]) -> list[Row]:
 
 
 def _judge_many(posterior: Posterior, found: list[Diagnostics]) -> list[Row]:
-    largest, by_chance = rhats_of_deals(posterior.consensus)
+    largest, by_chance = permuted_rhats(posterior.consensus)
     of_ranks = max(RHAT_LIMIT, 1 + ALLOWED * (by_chance - 1))
     return [
         _mean_rhat(found),
@@ -131,13 +132,13 @@ def rhat_limit(n_numbers: int, n_chains: int, n_draws: int) -> float:
     if half < 2:
         return RHAT_LIMIT
     # a number has two R-hats, of what it is and of how far it is from its median
-    ratio = f.isf(CHANCE / (2 * n_numbers), n_halves - 1, n_halves * (half - 1))
+    ratio = f.isf(FAILURE_RATE / (2 * n_numbers), n_halves - 1, n_halves * (half - 1))
     return max(RHAT_LIMIT, float(np.sqrt((ratio + half - 1) / half)))
 
 
-def rhats_of_deals(consensus: NDArray[np.int32]) -> tuple[float, float]:
+def permuted_rhats(consensus: NDArray[np.int32]) -> tuple[float, float]:
     """The largest R-hat of the halves of all chains among all items of ``consensus[chain, draw,
-    cluster, item]``, and the largest after the draws were dealt to the chains at random."""
+    cluster, item]``, and the largest after the draws were shuffled across the chains."""
     n_chains, n_draws = consensus.shape[:2]
     half = n_draws // 2
     if half < 2:
@@ -146,12 +147,12 @@ def rhats_of_deals(consensus: NDArray[np.int32]) -> tuple[float, float]:
     parts[:, :half] = np.arange(n_chains)[:, None]
     parts[:, n_draws - half :] = n_chains + np.arange(n_chains)[:, None]
     rng = np.random.default_rng(0)  # the same draws have the same verdict
-    deals = [parts.ravel(), *(rng.permutation(parts.ravel()) for _ in range(N_DEALS))]
+    shuffles = [parts.ravel(), *(rng.permutation(parts.ravel()) for _ in range(N_PERMUTATIONS))]
     rows = consensus.reshape(n_chains * n_draws, -1)
 
     def work(part: slice) -> NDArray[np.float64]:
-        largest = np.zeros(len(deals))
-        largest_rhats(rows[:, part], np.stack(deals), 2 * n_chains, largest)
+        largest = np.zeros(len(shuffles))
+        largest_rhats(rows[:, part], np.stack(shuffles), 2 * n_chains, largest)
         return largest
 
     found = list(all_cores().map(work, blocks(rows.shape[1], BLOCK_OF_ITEMS)))

@@ -1,4 +1,4 @@
-"""A correction that makes probabilities agree with what comes true, for any window."""
+"""A correction that makes probabilities agree with what is observed, for any window."""
 
 from dataclasses import dataclass
 

@@ -160,7 +160,7 @@ class UncorrectedWarning(UserWarning):
     def __init__(self, window: int, largest: int):
         self.window, self.largest = window, largest
         super().__init__(
-            f"the probabilities of the next {window} items are not corrected: what comes true was "
+            f"the probabilities of the next {window} items are not corrected: what is observed was "
             f"learnt for windows of 1 to {largest}. They come from the model alone and may be off "
             f"by ten points or more. Ask for a window of {largest} or less, or fit with held_out= "
             f"later clicks, {window} or more of each of at least 50 users"
@@ -376,7 +376,7 @@ class Diagnostics:
         return float(max(self.rank_rhat.max(), self.alpha_rhat))
 
     @property
-    def judged_effective_size(self) -> float:
+    def checked_effective_size(self) -> float:
         """The size by which the draws are judged: the smallest, or, of more than 4,000 items, of
         which the worst is bad by chance, the smaller of alpha's and the median over items."""
         if not self.is_sample and len(self.rank_rhat) <= DENSE_ITEMS:

@@ -355,7 +355,7 @@ _ORDER = (
     "pm.recommendations.user_intervals answer for each user, and method='mcmc' has a consensus"
 )
 _CLUSTERS = "for clusters fit with another method and n_clusters"
-_DRAWS = "method='mcmc' has draws; pm.evaluate checks whether the probabilities come true"
+_DRAWS = "method='mcmc' has draws; pm.evaluate checks whether the probabilities are calibrated"
 _ERRORS = "clicks have no errors; comparisons may: pm.Preferences.from_pairs"
 INSTEAD = {
     "consensus": _ORDER,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..engines.memory import DENSE_ITEMS
-from .convergence import Judged, groups_apart, judge_draws
+from .convergence import Convergence, check_convergence, groups_apart
 from .diagnostics import (
     ADVICE,
     CLUSTER_ADVICE,
@@ -75,7 +75,7 @@ def judge(posterior: Fit, measured: Verdict | None = None) -> Verdict:
 
 
 def _judge_chains(posterior: Posterior) -> Verdict:
-    judged = judge_draws(posterior)
+    judged = check_convergence(posterior)
     limit, least, wanted = judged.rhat_limit, judged.effective_size, judged.size_limit
     of_all = "median" if posterior.n_items > DENSE_ITEMS else "smallest"
     checks = [
@@ -128,7 +128,7 @@ def _words_of_votes(posterior: Posterior) -> str:
     return ""
 
 
-def _answer(judged: Judged) -> tuple[str, str]:
+def _answer(judged: Convergence) -> tuple[str, str]:
     if judged.is_good:
         return "yes", f"The draws have settled, and there are enough of them: {USE}"
     is_enough = judged.effective_size >= min(POOR_SIZE, judged.size_limit)

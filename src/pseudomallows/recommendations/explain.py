@@ -1,8 +1,8 @@
 """explain: what speaks for an item and how much, in numbers that add up.
 
 A personal fit scores an item by the user's clicks, so its reasons are clicks, and they add up to
-the score. A posterior of clusters has a chance for each, so its reasons are clusters; users known
-by latent rankings have ranks: these add up to the probability.
+the score. A posterior of clusters has a probability for each, so its reasons are clusters; users
+known by latent rankings have ranks: these add up to the probability.
 """
 
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ class Explanation:
     value : float
         The score or the probability. The amounts add up to it.
     probability : float
-        Chance that the item is among the user's next k.
+        Probability that the item is among the user's next k.
     k : int
         Of the probability.
     kinds, names : lists
@@ -72,8 +72,8 @@ class Explanation:
     amounts : array
         What each adds to the value; below 0 if it speaks against the item.
     details : dict
-        More columns: for clusters the user's `membership`, the `chance` and the `rank` of the item
-        there, where amount = membership x chance.
+        More columns: for clusters the user's `membership`, the `probability` and the `rank` of the
+        item there, where amount = membership x probability.
     """
 
     user: Any
@@ -113,8 +113,10 @@ class Explanation:
 
     def __str__(self) -> str:
         """The reasons in words."""
-        chance = f"The chance that it is among the next {self.k} is {self.probability:.1%}."
-        return f"{self.item!r} for {self.user!r}: {self._words()}. {chance}"
+        probability = (
+            f"The probability that it is among the next {self.k} is {self.probability:.1%}."
+        )
+        return f"{self.item!r} for {self.user!r}: {self._words()}. {probability}"
 
     def _words(self) -> str:
         if self.kinds[0] == CLUSTER:
@@ -144,7 +146,7 @@ class Explanation:
         mine = {name: values[row] for name, values in self.details.items()}
         return (
             f"in cluster={self.names[row]} (the user's with probability {mine['membership']:.0%})"
-            f" it has rank {mine['rank']} and a chance of {mine['chance']:.1%}"
+            f" it has rank {mine['rank']} and a probability of {mine['probability']:.1%}"
         )
 
 
@@ -156,7 +158,7 @@ def explain(
     In a personal fit, the score of an item is a sum: what each of the user's clicks adds, and what
     is added for everybody. These are the reasons, and the probability rises with the score. In
     other fits, the probability is the sum over the clusters of the user's membership times the
-    item's chance there. For users known by rankings or comparisons, or by clicks by another
+    item's probability there. For users known by rankings or comparisons, or by clicks by another
     distance than the footrule and Kendall's, it is the sum over the next k ranks in the latent
     rankings that the fit has kept.
 
@@ -189,14 +191,19 @@ def explain(
     if needs_latent(posterior, clicks):
         ranks = LatentRanks(posterior, [user])
         _check_unseen(user, item, bool(ranks.is_clicked[0, code]))
-        reasons, chance = rank_reasons(posterior, user, code, window), ranks.chances(window)[0]
-        return _explanation(user, item, reasons, float(chance[0, code]), window)
+        reasons, probability = (
+            rank_reasons(posterior, user, code, window),
+            ranks.probabilities(window)[0],
+        )
+        return _explanation(user, item, reasons, float(probability[0, code]), window)
     users = one_user(posterior, user, clicks)
     name = users.clicks.users[0]
     _check_unseen(name, item, code in users.clicks.codes)
     reasons = reasons_of_one(posterior, users, np.array([code]), window)
-    chances = recommender_of(posterior).chances(users, window, window, MAX_ERROR, ONE)
-    return _explanation(name, item, reasons, float(chances.table(ONE_USER)[0][0, code]), window)
+    probabilities = recommender_of(posterior).probabilities(users, window, window, MAX_ERROR, ONE)
+    return _explanation(
+        name, item, reasons, float(probabilities.table(ONE_USER)[0][0, code]), window
+    )
 
 
 def _check_unseen(user: Any, item: Any, is_clicked: bool) -> None:
@@ -206,7 +213,7 @@ def _check_unseen(user: Any, item: Any, is_clicked: bool) -> None:
         )
 
 
-def _explanation(user: Any, item: Any, reasons: Reasons, chance: float, k: int) -> Explanation:
+def _explanation(user: Any, item: Any, reasons: Reasons, probability: float, k: int) -> Explanation:
     """Of one item, the weightiest reasons first."""
     amounts = reasons.amounts[:, 0]
     value = float(amounts.sum())
@@ -214,7 +221,7 @@ def _explanation(user: Any, item: Any, reasons: Reasons, chance: float, k: int) 
     details = {name: values[order, 0] for name, values in reasons.details.items()}
     kinds, names = ([listed[row] for row in order] for listed in (reasons.kinds, reasons.names))
     return Explanation(
-        user, item, reasons.what, value, chance, k, kinds, names, amounts[order], details
+        user, item, reasons.what, value, probability, k, kinds, names, amounts[order], details
     )
 
 
@@ -257,13 +264,13 @@ def _personal_reasons(fit: PersonalFit, users: Users, items: NDArray[np.int64]) 
 def _cluster_reasons(
     posterior: Posterior, users: Users, items: NDArray[np.int64], window: int
 ) -> Reasons:
-    """The clusters: how likely the user belongs to each, times the item's chance there."""
+    """The clusters: how likely the user belongs to each, times the item's probability there."""
     memberships, amounts = recommender_of(posterior).by_cluster(users, window, window, ONE)
     every = range(posterior.n_clusters)
     amounts, mine = amounts[:, items], np.repeat(memberships[:, None], len(items), axis=1)
     details = {
         "membership": mine,
-        "chance": np.divide(amounts, mine, out=np.zeros_like(amounts), where=mine > 0),
+        "probability": np.divide(amounts, mine, out=np.zeros_like(amounts), where=mine > 0),
         "rank": np.stack([posterior.point_consensus(cluster=each)[items] for each in every]),
     }
     return Reasons("probability", [CLUSTER] * len(every), list(every), amounts, details)
@@ -273,6 +280,6 @@ def rank_reasons(posterior: Posterior, user: Any, item: int, window: int) -> Rea
     """For a user with latent rankings: the ranks in them, those after the clicks."""
     ranks = LatentRanks(posterior, [user])
     first = int(ranks.n_clicks[0])
-    chances = ranks.rank_probabilities()[0, item, first : first + window]
-    names = list(range(first + 1, first + 1 + len(chances)))
-    return Reasons("probability", [RANK] * len(names), names, chances[:, None], {})
+    probabilities = ranks.rank_probabilities()[0, item, first : first + window]
+    names = list(range(first + 1, first + 1 + len(probabilities)))
+    return Reasons("probability", [RANK] * len(names), names, probabilities[:, None], {})

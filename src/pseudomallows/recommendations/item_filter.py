@@ -18,11 +18,11 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Items of each user, by code; `is_told[user]` says of whom something was told."""
+class UserItems:
+    """Items of each user, by code; `has_filter[user]` says of whom something was told."""
 
     rows: ClickRows
-    is_told: Bools
+    has_filter: Bools
 
     def mask(self, part: slice, n_items: int) -> Bools:
         """``[row, item]``: is it one of the user's?"""
@@ -32,21 +32,21 @@ class Rows:
         found[owners, codes[starts[0] : starts[-1]]] = True
         return found
 
-    def take(self, part: slice) -> "Rows":
+    def take(self, part: slice) -> "UserItems":
         """Those of some users."""
         starts, codes = slice_clicks(self.rows, part)
         mine = ClickRows(starts - starts[0], codes[starts[0] : starts[-1]])
-        return Rows(mine, self.is_told[part])
+        return UserItems(mine, self.has_filter[part])
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class ItemFilter:
     """What is hidden from the users who are answered: ``hidden[item]`` from all, and from each
     what is in `excluded`, or not in `allowed`."""
 
     hidden: Bools
-    excluded: Rows | None = None
-    allowed: Rows | None = None
+    excluded: UserItems | None = None
+    allowed: UserItems | None = None
 
     def mask(self, part: slice) -> Bools:
         """``[row, item]``: is the item hidden from that user?"""
@@ -56,23 +56,23 @@ class Choice:
         if self.excluded is not None:
             found |= self.excluded.mask(part, n_items)
         if self.allowed is not None:
-            told = self.allowed.is_told[part, None]
+            told = self.allowed.has_filter[part, None]
             found |= told & ~self.allowed.mask(part, n_items)
         return found
 
-    def take(self, part: slice) -> "Choice":
+    def take(self, part: slice) -> "ItemFilter":
         """That of some users."""
         of_users = (rows if rows is None else rows.take(part) for rows in self._of_users)
-        return Choice(self.hidden, *of_users)
+        return ItemFilter(self.hidden, *of_users)
 
     @property
-    def _of_users(self) -> tuple[Rows | None, Rows | None]:
+    def _of_users(self) -> tuple[UserItems | None, UserItems | None]:
         return self.excluded, self.allowed
 
 
-def choice_of(
+def parse_filter(
     exclude: Any, only: Any, items: NDArray[Any], users: NDArray[Any], known: NDArray[Any]
-) -> Choice | None:
+) -> ItemFilter | None:
     """What `users` may be shown of `items`; None for everything.
 
     A dict may name more users than are answered, if these are `known`.
@@ -84,17 +84,17 @@ def choice_of(
     excluded = allowed = None
     if exclude is not None:
         read = given.read(exclude, "exclude")
-        excluded = read if isinstance(read, Rows) else None
-        hidden |= read if not isinstance(read, Rows) else False
+        excluded = read if isinstance(read, UserItems) else None
+        hidden |= read if not isinstance(read, UserItems) else False
     if only is not None:
         read = given.read(only, "only")
-        allowed = read if isinstance(read, Rows) else None
-        hidden |= ~read if not isinstance(read, Rows) else False
+        allowed = read if isinstance(read, UserItems) else None
+        hidden |= ~read if not isinstance(read, UserItems) else False
     if hidden.all():
         raise ValueError(
             f"nothing is left to recommend: exclude and only hide all {len(items):,} items"
         )
-    return Choice(hidden, excluded, allowed)
+    return ItemFilter(hidden, excluded, allowed)
 
 
 class Given:
@@ -104,7 +104,7 @@ class Given:
         self._items, self._users, self._known = items, users, known
         self._codes = {name: code for code, name in enumerate(items.tolist())}
 
-    def read(self, given: Any, what: str) -> Bools | Rows:
+    def read(self, given: Any, what: str) -> Bools | UserItems:
         """``[item]`` for all users, or the items of each."""
         if isinstance(given, Clicks):
             return self._of_clicks(given, what)
@@ -149,7 +149,7 @@ class Given:
         except TypeError:  # a list or an array, which is no name
             return False
 
-    def _of_dict(self, given: Mapping[Any, Any], what: str) -> Rows:
+    def _of_dict(self, given: Mapping[Any, Any], what: str) -> UserItems:
         answered = {name: row for row, name in enumerate(self._users.tolist())}
         strange = [name for name in given if name not in answered]
         if strange:
@@ -161,16 +161,16 @@ class Given:
                     + (f"; {len(unknown)} in all" if len(unknown) > 1 else "")
                 )
         lists: list[list[int]] = [[] for _ in answered]
-        is_told = np.zeros(len(lists), dtype=bool)
+        has_filter = np.zeros(len(lists), dtype=bool)
         for name, listed in given.items():
             codes = self._codes_of(listed, f"{what}[{name!r}]")
             if name in answered:
-                lists[answered[name]], is_told[answered[name]] = codes, True
+                lists[answered[name]], has_filter[answered[name]] = codes, True
         starts = np.append(0, np.cumsum([len(codes) for codes in lists])).astype(np.int64)
         flat = np.array([code for codes in lists for code in codes], dtype=np.int32)
-        return Rows(ClickRows(starts, flat), is_told)
+        return UserItems(ClickRows(starts, flat), has_filter)
 
-    def _of_matrix(self, matrix: Any, what: str) -> Rows:
+    def _of_matrix(self, matrix: Any, what: str) -> UserItems:
         wanted = (len(self._users), len(self._items))
         if matrix.shape != wanted:
             raise ValueError(
@@ -180,9 +180,9 @@ class Given:
         matrix = matrix.copy()
         matrix.eliminate_zeros()
         rows = ClickRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
-        return Rows(rows, np.ones(wanted[0], dtype=bool))
+        return UserItems(rows, np.ones(wanted[0], dtype=bool))
 
-    def _of_clicks(self, given: Clicks, what: str) -> Rows:
+    def _of_clicks(self, given: Clicks, what: str) -> UserItems:
         names = given.items
         listed = {
             user: names[given.clicks_of(row)].tolist()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..posteriors.posterior import Posterior
 from ..preferences import rows_of_names
-from .item_filter import Choice
+from .item_filter import ItemFilter
 
 Floats = NDArray[np.float64]
 
@@ -35,31 +35,31 @@ class LatentRanks:
         """``[user, item]``: clicked items have the first ranks in every draw."""
         return np.asarray(self._ranks[0, 0] <= self.n_clicks[:, None])
 
-    def chances(self, window: int) -> tuple[Floats, Floats]:
-        """``chances[user, item]`` to be among the user's first `window` items, after the clicks
-        if there are any, and the Monte Carlo standard error, from how the chains differ; NaN if
-        there is one chain."""
+    def probabilities(self, window: int) -> tuple[Floats, Floats]:
+        """``probabilities[user, item]`` to be among the user's first `window` items, after the
+        clicks if there are any, and the Monte Carlo standard error, from how the chains differ; NaN
+        if there is one chain."""
         ahead = self._ranks - self.n_clicks[:, None]
         by_chain = ((ahead > 0) & (ahead <= window)) * self._weights[:, :, None, None]
         by_chain = by_chain.sum(axis=1) / self._weights.sum(axis=1)[:, None, None]
         shares = self._weights.sum(axis=1)
-        chances = np.tensordot(shares, by_chain, 1)
+        probabilities = np.tensordot(shares, by_chain, 1)
         if len(shares) == 1:
-            return chances, np.full_like(chances, np.nan)
-        return chances, by_chain.std(axis=0, ddof=1) / np.sqrt(len(shares))
+            return probabilities, np.full_like(probabilities, np.nan)
+        return probabilities, by_chain.std(axis=0, ddof=1) / np.sqrt(len(shares))
 
     def best(
-        self, k: int, window: int, choice: Choice | None = None
+        self, k: int, window: int, choice: ItemFilter | None = None
     ) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """The k items of each user with the best chances; ties go to the better mean rank."""
-        chances, errors = self.chances(window)
+        """The k items of each user with the best probabilities; ties go to the better mean rank."""
+        probabilities, errors = self.probabilities(window)
         means = np.tensordot(self._weights, self._ranks, 2)
         hidden: NDArray[Any] = self.is_clicked
         if choice is not None:
             hidden = hidden | choice.mask(slice(0, len(means)))
-        order = np.lexsort((means, -chances, hidden), axis=1)[:, :k]
+        order = np.lexsort((means, -probabilities, hidden), axis=1)[:, :k]
         best, spread, is_out = (
-            np.take_along_axis(table, order, axis=1) for table in (chances, errors, hidden)
+            np.take_along_axis(table, order, axis=1) for table in (probabilities, errors, hidden)
         )
         for table, nothing in ((order, -1), (best, np.nan), (spread, np.nan)):
             table[is_out] = nothing

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import distances
 from ..distances.distance import Distance
-from ..distances.vote_tally import log_chances
+from ..distances.vote_tally import log_probabilities
 from ..posteriors.personal_fit import Fit
 from ..posteriors.posterior import Posterior
 from ..preferences.frames import make_frame
@@ -101,8 +101,8 @@ def next_pairs(
     cluster : int
         Whose consensus.
     rng : numpy.random.Generator or seed, optional
-        Not needed for Kendall's distance, which has a closed form. For the others, the chances of
-        pairs are estimated from 4,000 draws at five alphas.
+        Not needed for Kendall's distance, which has a closed form. For the others, the
+        probabilities of pairs are estimated from 4,000 draws at five alphas.
 
     Examples
     --------
@@ -121,22 +121,22 @@ def next_pairs(
     posterior.check_cluster(cluster)
     n_pairs = check_count(n, "n")
     if user is not None:
-        chances, noise = _of_user(posterior, user)
+        probabilities, noise = _of_user(posterior, user)
     else:
-        chances, noise = _of_consensus(posterior, cluster, as_rng(rng))
+        probabilities, noise = _of_consensus(posterior, cluster, as_rng(rng))
     one, other = np.triu_indices(posterior.n_items, 1)
-    told = np.maximum(entropy(chances) - noise, 0.0)
+    told = np.maximum(entropy(probabilities) - noise, 0.0)
     best = np.argsort(-told, kind="stable")[:n_pairs]
-    is_first = chances[best] >= 0.5
+    is_first = probabilities[best] >= 0.5
     return NextPairs(
         posterior.items[np.where(is_first, one[best], other[best])],
         posterior.items[np.where(is_first, other[best], one[best])],
-        np.where(is_first, chances[best], 1 - chances[best]),
+        np.where(is_first, probabilities[best], 1 - probabilities[best]),
         told[best],
     )
 
 
-def entropy(chances: NDArray[Any]) -> Floats:
+def entropy(probabilities: NDArray[Any]) -> Floats:
     """Entropy, in bits, of an answer with this probability.
 
     >>> entropy(np.array([0.0, 0.25, 0.5])).round(3).tolist()
@@ -144,11 +144,12 @@ def entropy(chances: NDArray[Any]) -> Floats:
     """
     from scipy.special import entr
 
-    return np.asarray((entr(chances) + entr(1 - chances)) / np.log(2))
+    return np.asarray((entr(probabilities) + entr(1 - probabilities)) / np.log(2))
 
 
 def _of_user(posterior: Posterior, user: Any) -> tuple[Floats, Floats]:
-    """Chance of each pair by the latent rankings of a user, who answers by them without doubt."""
+    """Probability of each pair by the latent rankings of a user, who answers by them without
+    doubt."""
     rows = posterior.settings.get("options", {}).get("keep_latent", [])
     names = posterior.users[rows].tolist() if len(rows) else []
     if user not in names:
@@ -159,16 +160,16 @@ def _of_user(posterior: Posterior, user: Any) -> tuple[Floats, Floats]:
         )
     latent = posterior.latent[:, :, names.index(user)].reshape(-1, posterior.n_items)
     one, other = np.triu_indices(posterior.n_items, 1)
-    chances = np.zeros(len(one))
+    probabilities = np.zeros(len(one))
     for ranks, weight in zip(latent, posterior.weights.ravel(), strict=True):
-        chances += weight * (ranks[one] < ranks[other])
-    return chances, np.zeros(len(one))
+        probabilities += weight * (ranks[one] < ranks[other])
+    return probabilities, np.zeros(len(one))
 
 
 def _of_consensus(
     posterior: Posterior, cluster: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Chance of each pair, and the mean entropy of its answer, given a draw."""
+    """Probability of each pair, and the mean entropy of its answer, given a draw."""
     draws = posterior.consensus[:, :, cluster].reshape(-1, posterior.n_items)
     alphas, weights = posterior.alpha[:, :, cluster].ravel(), posterior.weights.ravel()
     one, other = np.triu_indices(posterior.n_items, 1)
@@ -178,13 +179,13 @@ def _of_consensus(
         draws, alphas, weights = draws[some], alphas[some], weights[some]
     law = distances.get(posterior.settings.get("distance", "footrule"))
     table_of = _tables(law, posterior.n_items, alphas, rng)
-    chances, noise = np.zeros(len(one)), np.zeros(len(one))
+    probabilities, noise = np.zeros(len(one)), np.zeros(len(one))
     shares = weights / weights.sum()
     for ranks, alpha, share in zip(draws - 1, alphas.tolist(), shares.tolist(), strict=True):
         table = table_of(alpha)
-        chances += share * table[ranks[one], ranks[other]]
+        probabilities += share * table[ranks[one], ranks[other]]
         noise += share * entropy(table)[ranks[one], ranks[other]]
-    return chances, noise
+    return probabilities, noise
 
 
 def _tables(
@@ -194,9 +195,12 @@ def _tables(
     if law.name == "kendall":
         places = np.arange(n_items)
         gaps = n_items - 1 + places[None, :] - places[:, None]
-        return lambda alpha: np.exp(log_chances(n_items, alpha / n_items))[gaps]
+        return lambda alpha: np.exp(log_probabilities(n_items, alpha / n_items))[gaps]
     grid = np.unique(np.linspace(alphas.min(), alphas.max(), N_ALPHAS))
-    made = [place_chances(law, n_items, alpha, int(rng.integers(2**63))) for alpha in grid.tolist()]
+    made = [
+        place_probabilities(law, n_items, alpha, int(rng.integers(2**63)))
+        for alpha in grid.tolist()
+    ]
 
     def between(alpha: float) -> Floats:
         high = int(np.clip(np.searchsorted(grid, alpha), 1, max(len(grid) - 1, 1)))
@@ -208,7 +212,7 @@ def _tables(
     return between
 
 
-def place_chances(law: Distance, n_items: int, alpha: float, seed: int) -> Floats:
+def place_probabilities(law: Distance, n_items: int, alpha: float, seed: int) -> Floats:
     """``[place, other]``: probability that the item at one place of the consensus is preferred to
     that at the other, from draws; the same from the other end, as it is by every distance."""
     draws = law.draw(n_items, alpha, N_DRAWS, seed)

@@ -14,10 +14,10 @@ from ..posteriors.intervals import intervals_of
 from ..posteriors.personal_fit import Fit, check_fit
 from ..preferences.frames import make_frame
 from ..rankings import as_rng, check_count, check_number
-from .item_filter import Choice, choice_of
+from .item_filter import ItemFilter, parse_filter
 from .latent_ranks import LatentRanks
 from .recommenders.choose_recommender import recommender_of
-from .recommenders.recommender import MAX_ERROR, Chances, Floats, Users
+from .recommenders.recommender import MAX_ERROR, Floats, NextItems, Users
 from .users import check_posterior, clicks_of_one, needs_latent, new_users, users_of
 
 COLUMNS = ("user", "place", "item", "probability")  # of the table, wherever it is written
@@ -37,7 +37,7 @@ class Recommendations:
     items : (n_users, k) array
         Codes of the items; -1 where a user has no unseen item left.
     probabilities : (n_users, k) array
-        Chance that the item is among the user's next k; NaN where there is no item.
+        Probability that the item is among the user's next k; NaN where there is no item.
     item_names : array
         ``item_names[code]`` is the name of an item.
     errors : (n_users, k) array
@@ -54,7 +54,7 @@ class Recommendations:
     errors: NDArray[np.float64]
 
     def _repr_html_(self) -> str:
-        """For a notebook: the first users, their items by name, and the chances as bars."""
+        """For a notebook: the first users, their items by name, and the probabilities as bars."""
         first = Recommendations(
             self.users[:N_SHOWN],
             self.items[:N_SHOWN],
@@ -63,11 +63,11 @@ class Recommendations:
             self.errors[:N_SHOWN],
         )
         rows = [
-            (str(row["user"]), row["place"], str(row["item"]), _chance(row["probability"]))
+            (str(row["user"]), row["place"], str(row["item"]), _probability(row["probability"]))
             for row in first.to_rows()
         ]
         words = f"the first {len(first.users)} of {len(self.users):,} users"
-        return card("Recommendations", words, table(["user", "place", "item", "chance"], rows))
+        return card("Recommendations", words, table(["user", "place", "item", "probability"], rows))
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One dict for each user and place: user, place (from 1), item, probability."""
@@ -79,8 +79,8 @@ class Recommendations:
         """The same as columns; `digits` are those of the probabilities, default all."""
         rows, places = np.nonzero(self.items >= 0)
         names = self.item_names[self.items[rows, places]]
-        chances = self.probabilities[rows, places]
-        rounded = chances if digits is None else chances.round(digits)
+        stated = self.probabilities[rows, places]
+        rounded = stated if digits is None else stated.round(digits)
         return dict(zip(COLUMNS, (self.users[rows], places + 1, names, rounded), strict=True))
 
     def to_frame(self) -> Any:
@@ -88,7 +88,7 @@ class Recommendations:
         return make_frame(self.to_columns())
 
 
-def _chance(probability: float) -> Markup:
+def _probability(probability: float) -> Markup:
     return bar(probability, f"{100 * probability:.1f}\u00a0%")
 
 
@@ -106,12 +106,12 @@ def recommend(
 ) -> Recommendations:
     """Recommend to each user the items most likely to come next.
 
-    For a user with c clicks, the probability of an item is P(c < rank <= c + k): the chance that it
-    is among the next k. Ties go to the better rank in the consensus.
+    For a user with c clicks, the probability of an item is P(c < rank <= c + k): the probability
+    that it is among the next k. Ties go to the better rank in the consensus.
 
-    Users known by rankings or comparisons have no clicks. Here the probability is the chance that
-    the item is among the user's k best, from the latent rankings that the fit has kept (its option
-    `keep_latent`). So are users of a fit of clicks by another distance than the footrule and
+    Users known by rankings or comparisons have no clicks. Here the probability is the probability
+    that the item is among the user's k best, from the latent rankings that the fit has kept (its
+    option `keep_latent`). So are users of a fit of clicks by another distance than the footrule and
     Kendall's, which have no sums for new users.
 
     Parameters
@@ -130,8 +130,8 @@ def recommend(
     exclude : optional
         Items not to show: a list for everybody; or, for each user, a dict {user: [item, ...]} or
         a matrix (users x items, SciPy sparse or an array) with a row for each user in the
-        answer. The probabilities do not change: each is the chance that an item is among the next
-        k of *all* unseen items, shown or not.
+        answer. The probabilities do not change: each is the probability that an item is among the
+        next k of *all* unseen items, shown or not.
     only : optional
         Items to choose from, in the same forms; a user whom a dict does not name may be shown any.
     window : int, optional
@@ -166,15 +166,15 @@ def recommend(
     k, window = check_sizes(k, window, posterior.n_items)
     if needs_latent(posterior, clicks):
         ranks = LatentRanks(posterior, users)
-        choice = choice_of(exclude, only, posterior.items, ranks.names, posterior.users)
+        choice = parse_filter(exclude, only, posterior.items, ranks.names, posterior.users)
         items, probabilities, errors = ranks.best(k, window, choice)
         return Recommendations(ranks.names, items, probabilities, posterior.items, errors)
     chosen = users_of(posterior, users, clicks)
-    choice = choice_of(exclude, only, posterior.items, chosen.clicks.users, posterior.users)
+    choice = parse_filter(exclude, only, posterior.items, chosen.clicks.users, posterior.users)
     check_number(max_error, "max_error")
     threads, recommender = executor or all_cores(), recommender_of(posterior)
-    chances = recommender.chances(chosen, k, window, max_error, threads)
-    return best_items(chances, k, threads, choice)
+    next_items = recommender.probabilities(chosen, k, window, max_error, threads)
+    return best_items(next_items, k, threads, choice)
 
 
 def check_sizes(k: int, window: int | None, n_items: int) -> tuple[int, int]:
@@ -184,19 +184,19 @@ def check_sizes(k: int, window: int | None, n_items: int) -> tuple[int, int]:
 
 
 def best_items(
-    chances: Chances, k: int, executor: Executor, choice: Choice | None = None
+    next_items: NextItems, k: int, executor: Executor, choice: ItemFilter | None = None
 ) -> Recommendations:
     """The k best unseen items of each user: for Python, files, the command and the service."""
-    clicks = chances.users.clicks
+    clicks = next_items.users.clicks
     items, probabilities = _nothing(clicks.n_users, k)
     errors = np.full_like(probabilities, np.nan)
 
     def work(part: slice) -> None:
         best = (items[part], probabilities[part], errors[part])
         if choice is None:
-            chances.fill_best(part, *best)
+            next_items.fill_best(part, *best)
         else:
-            chances.fill_allowed(part, choice, *best)
+            next_items.fill_allowed(part, choice, *best)
 
     for _ in executor.map(work, blocks(clicks.n_users)):
         pass
@@ -216,7 +216,7 @@ def best_of_one(
     codes: NDArray[np.int32],
     row: int | None,
     k: int,
-    choice: Choice | None = None,
+    choice: ItemFilter | None = None,
     times: NDArray[np.float64] | None = None,
 ) -> tuple[list[int], list[float], list[float] | None]:
     """The k best items of one user, their probabilities, and the user's memberships, as a service
@@ -227,14 +227,14 @@ def best_of_one(
     """
     rows = None if row is None else np.array([row])
     users = Users(clicks_of_one(codes, posterior.items, times=times), rows)
-    chances = recommender_of(posterior).chances(users, k, k, MAX_ERROR, ONE)
+    next_items = recommender_of(posterior).probabilities(users, k, k, MAX_ERROR, ONE)
     items, probabilities = _nothing(1, k)
     if choice is None:
-        chances.fill_best(ONE_USER, items, probabilities)
+        next_items.fill_best(ONE_USER, items, probabilities)
     else:
         errors = np.empty_like(probabilities)
-        chances.fill_allowed(ONE_USER, choice, items, probabilities, errors)
-    memberships = chances.memberships()
+        next_items.fill_allowed(ONE_USER, choice, items, probabilities, errors)
+    memberships = next_items.memberships()
     mine = None if memberships is None else memberships[0].tolist()
     return items[0].tolist(), probabilities[0].tolist(), mine
 

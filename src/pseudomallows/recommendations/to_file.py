@@ -16,7 +16,7 @@ from ..files.atomic import make_folder
 from ..files.parquet_parts import Parts, load_part
 from ..files.write import Write, check_table, open_table, text_writer
 from ..posteriors.personal_fit import Fit, PersonalFit
-from .item_filter import Choice, choice_of
+from .item_filter import ItemFilter, parse_filter
 from .recommend import DIGITS, Recommendations, best_items, check_sizes
 from .recommenders.choose_recommender import recommender_of
 from .recommenders.recommender import MAX_ERROR, Users
@@ -86,7 +86,7 @@ def recommend_to(
     check_executor(executor)
     sizes = check_sizes(k, window, posterior.n_items)
     if isinstance(clicks, Parts):
-        asked = Asked(*sizes, *_check_for_parts(exclude, only, posterior))
+        asked = FileQuestion(*sizes, *_check_for_parts(exclude, only, posterior))
         with shown(progress, "recommending") as report:
             return _answer_parts(posterior, clicks, Path(target), asked, executor, report)
     if is_remote(executor):
@@ -94,7 +94,7 @@ def recommend_to(
             "on Dask workers, recommendations are for parts: give clicks=pm.files.Parts(folder)"
         )
     users = users_of(posterior, clicks=clicks)
-    choice = choice_of(exclude, only, posterior.items, users.clicks.users, posterior.users)
+    choice = parse_filter(exclude, only, posterior.items, users.clicks.users, posterior.users)
     check_table(target)
     n_blocks = max(1, len(blocks(users.clicks.n_users, ROWS)))
     with shown(progress, "recommending") as report, open_table(target, as_json, safe_csv) as write:
@@ -132,7 +132,7 @@ def answers_of(
     sizes: tuple[int, int],
     executor: Executor | None,
     n_rows: int | None = None,
-    choice: Choice | None = None,
+    choice: ItemFilter | None = None,
 ) -> Iterator[Recommendations]:
     """The answers to blocks of `n_rows` users; of nobody, one block without rows. `sizes` are k and
     the window."""
@@ -140,15 +140,15 @@ def answers_of(
     for part in blocks(users.clicks.n_users, n_rows or ROWS) or [slice(0, 0)]:
         chosen = np.arange(part.start, part.stop)
         block = Users(users.clicks.take(chosen), None if users.rows is None else users.rows[chosen])
-        chances = recommender.chances(block, k, window, MAX_ERROR, threads)
+        probabilities = recommender.probabilities(block, k, window, MAX_ERROR, threads)
         mine = None if choice is None else choice.take(part)
-        yield best_items(chances, k, threads, mine)
+        yield best_items(probabilities, k, threads, mine)
 
 
 # Parts
 
 
-class Asked(NamedTuple):
+class FileQuestion(NamedTuple):
     """What is asked about each part."""
 
     k: int
@@ -156,12 +156,12 @@ class Asked(NamedTuple):
     exclude: Any
     only: Any
 
-    def choice(self, posterior: Fit, users: NDArray[Any]) -> Choice | None:
+    def choice(self, posterior: Fit, users: NDArray[Any]) -> ItemFilter | None:
         """What the users of a part may be shown; others are named too."""
         named = [name for given in self[2:] if isinstance(given, dict) for name in given]
         known = np.empty(len(named), dtype=object)
         known[:] = named
-        return choice_of(self.exclude, self.only, posterior.items, users, known)
+        return parse_filter(self.exclude, self.only, posterior.items, users, known)
 
 
 def _check_for_parts(exclude: Any, only: Any, posterior: Fit) -> tuple[Any, Any]:
@@ -172,7 +172,7 @@ def _check_for_parts(exclude: Any, only: Any, posterior: Fit) -> tuple[Any, Any]
                 f"{what} is a matrix, and the users of parts have no order: give a list of items, "
                 "or a dict {user: [item, ...]}"
             )
-    asked = Asked(1, 1, exclude, only)
+    asked = FileQuestion(1, 1, exclude, only)
     asked.choice(posterior, np.empty(0, dtype=object))  # unknown items are told before the work
     return exclude, only
 
@@ -181,7 +181,7 @@ def _answer_parts(
     posterior: Fit,
     parts: Parts,
     folder: Path,
-    asked: Asked,
+    asked: FileQuestion,
     executor: Executor | None,
     report: Progress,
 ) -> int:
@@ -240,7 +240,7 @@ def _keep(thing: Any) -> Any:
 
 
 def _answer_part(
-    task: tuple[Fit, str, str, Asked, bool], executor: Executor | None = None
+    task: tuple[Fit, str, str, FileQuestion, bool], executor: Executor | None = None
 ) -> Answered:
     """Read one part, write its answers, whole or not at all; return the number of users, and the
     first and the last of them."""

@@ -100,11 +100,11 @@ def test_a_cluster_without_users_goes_anywhere():
     cluster = MAKERS["exact"](population_of("full"), np.random.default_rng(1))
     places, alphas = [], []
     for _ in range(2000):
-        cluster.wander()
+        cluster.draw_from_prior()
         places.append(cluster.consensus)
         alphas.append(cluster.alpha)
     assert np.abs(np.mean(places, axis=0) - 3.5).max() < 0.2
     assert np.mean(alphas) == pytest.approx(PRIOR[0] / PRIOR[1], rel=0.1)
     fixed = MAKERS["given alpha"](population_of("full"), np.random.default_rng(1))
-    fixed.wander()
+    fixed.run_rounds()
     assert fixed.alpha == 0.5

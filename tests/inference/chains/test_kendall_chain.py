@@ -55,13 +55,13 @@ def log_likelihoods_on_grid(rows, n_items):
     rankings, center = naive.all_rankings(n_items), tuple(range(1, n_items + 1))
     distances = np.array([naive.kendall(r, center) for r in rankings])
     weights = np.exp(-np.outer(GRID, distances) / n_items)
-    chances = {}
+    probabilities = {}
     for size in range(n_items + 1):
         for places in itertools.combinations(range(n_items), size):
             first = [all(r[place] <= size for place in places) for r in rankings]
-            chances[places] = np.log(weights[:, first].sum(axis=1) / weights.sum(axis=1))
+            probabilities[places] = np.log(weights[:, first].sum(axis=1) / weights.sum(axis=1))
     return np.array(
-        [sum(chances[tuple(sorted(c[i] - 1 for i in row))] for row in rows) for c in rankings]
+        [sum(probabilities[tuple(sorted(c[i] - 1 for i in row))] for row in rows) for c in rankings]
     )
 
 

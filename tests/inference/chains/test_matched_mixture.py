@@ -44,8 +44,8 @@ def preferences(rows, n_items, weights=None):
 
 
 @functools.cache
-def log_chances(n_items, alphas):
-    """{set of consensus ranks: log of the chance that they are clicked, at each alpha}."""
+def log_probabilities(n_items, alphas):
+    """{set of consensus ranks: log of the probability that they are clicked, at each alpha}."""
     rankings, center = naive.all_rankings(n_items), range(1, n_items + 1)
     distances = np.array([naive.footrule(ranking, center) for ranking in rankings])
     weights = np.exp(-np.outer(alphas, distances) / n_items)
@@ -60,9 +60,9 @@ def log_chances(n_items, alphas):
 @functools.cache
 def exact_law(rows, n_items, alphas, prior=None):
     """{consensus: probability at each alpha}; a prior of alpha makes them a joint law."""
-    chances = log_chances(n_items, alphas)
+    probabilities = log_probabilities(n_items, alphas)
     logs = {
-        consensus: sum(chances[tuple(sorted(consensus[i] - 1 for i in row))] for row in rows)
+        consensus: sum(probabilities[tuple(sorted(consensus[i] - 1 for i in row))] for row in rows)
         for consensus in naive.all_rankings(n_items)
     }
     if prior is None:
@@ -347,7 +347,7 @@ def test_an_empty_cluster_follows_its_prior():
     assert mixture.has_users == [True, False]
     centers, alphas = [], []
     for _ in range(1200):
-        empty.wander()
+        empty.run_rounds()
         centers.append(tuple(empty.consensus.tolist()))
         alphas.append(empty.alpha)
     assert p_value(centers, dict.fromkeys(naive.all_rankings(3), 1 / 6)) > 1e-4

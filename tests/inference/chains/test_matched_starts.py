@@ -69,7 +69,7 @@ def test_splits_mend_two_clusters_that_were_taken_for_one():
         cluster.climb()
     for _ in range(8):
         chain.sweep(adapt=True)
-    chain.know_values()
+    chain.ensure_likelihoods()
     before = chain.values.matched
     start._split(chain, start.population, np.random.default_rng(1))
     assert chain.values.matched >= before
@@ -81,7 +81,7 @@ def test_a_chain_goes_back_to_where_it_was():
     chain = start.empty(3, np.random.default_rng(1))
     chain.begin((np.arange(chain.population.n_rows) % 3).astype(np.int32))
     chain.sweep(adapt=True)
-    chain.know_values()
+    chain.ensure_likelihoods()
     there, values = chain.snapshot(), chain.values
     chain.sweep(adapt=True)
     assert (chain.snapshot().labels != there.labels).any()
@@ -92,7 +92,7 @@ def test_a_chain_goes_back_to_where_it_was():
         assert cluster.tally.n_users.sum() == (there.labels == label).sum()
     assert chain.values == values
     chain.restore(there)
-    chain.know_values()
+    chain.ensure_likelihoods()
     assert chain.values == values
 
 

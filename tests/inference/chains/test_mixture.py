@@ -68,31 +68,31 @@ def test_memberships_equal_enumeration(kind):
     assert (mixture.counts.sum(axis=1) == 1).all()
 
 
-def label_counts(n_users, chances, draw_labels=kernels.draw_labels):
+def label_counts(n_users, probabilities, draw_labels=kernels.draw_labels):
     """Labels of one row that stands for many users."""
-    memberships = np.log([chances])
-    counts, log_sums = np.empty((1, len(chances)), dtype=np.int64), np.empty(1)
+    memberships = np.log([probabilities])
+    counts, log_sums = np.empty((1, len(probabilities)), dtype=np.int64), np.empty(1)
     draw_labels(3, 1, np.zeros(1, int), np.array([n_users]), memberships, counts, log_sums)
     return counts[0], memberships[0], log_sums[0]
 
 
 @pytest.mark.kernel
 def test_labels_follow_the_memberships():
-    chances = np.array([0.1, 0.6, 0.25, 0.05])
-    counts, memberships, log_sum = label_counts(20_000, 0.3 * chances)
-    assert memberships == pytest.approx(chances)
+    probabilities = np.array([0.1, 0.6, 0.25, 0.05])
+    counts, memberships, log_sum = label_counts(20_000, 0.3 * probabilities)
+    assert memberships == pytest.approx(probabilities)
     assert log_sum == pytest.approx(np.log(0.3))
-    assert stats.chisquare(counts, 20_000 * chances).pvalue > 1e-4
+    assert stats.chisquare(counts, 20_000 * probabilities).pvalue > 1e-4
     wrong = np.array([0.11, 0.58, 0.26, 0.05])
     assert stats.chisquare(counts, 20_000 * wrong).pvalue < 1e-4
 
 
 @pytest.mark.kernel
 def test_labels_survive_tiny_likelihoods_and_equal_the_interpreted_ones():
-    chances = np.array([1e-300, 2e-300])
-    counts, memberships, _ = label_counts(50, chances)
+    probabilities = np.array([1e-300, 2e-300])
+    counts, memberships, _ = label_counts(50, probabilities)
     assert memberships == pytest.approx([1 / 3, 2 / 3])
-    assert (label_counts(50, chances, interpreted(kernels.draw_labels))[0] == counts).all()
+    assert (label_counts(50, probabilities, interpreted(kernels.draw_labels))[0] == counts).all()
 
 
 # the exact posterior

@@ -35,26 +35,28 @@ def fitted(**options):
     return pm.fit(clicks(), "personal", distance="kendall", ridge=0.3, rng=1, **how)
 
 
-def exact_chances(fit, clicked, window, distance):
+def exact_probabilities(fit, clicked, window, distance):
     """By all rankings: the user's order, the user's shares of the alphas, what comes next."""
     seen = pm.Preferences.from_clicks({0: clicked}, items=range(N_ITEMS))
     center = tuple(fit.rankings_of(fit.scores_of(seen, slice(0, 1)))[0].tolist())
     likes = [naive.click_likelihood(clicked, center, alpha, distance) for alpha in fit.alphas]
     shares = naive.memberships(likes, fit.alpha_shares)
-    chances = np.zeros(N_ITEMS)
+    probabilities = np.zeros(N_ITEMS)
     for share, alpha in zip(shares, fit.alphas.tolist(), strict=True):
-        chances += share * np.array(naive.next_chances(clicked, center, alpha, window, distance))
-    return chances
+        probabilities += share * np.array(
+            naive.next_probabilities(clicked, center, alpha, window, distance)
+        )
+    return probabilities
 
 
 @pytest.mark.parametrize("clicked", [[2], [0, 3], [1, 2, 4]])
-def test_chances_of_a_new_user_equal_enumeration(clicked):
+def test_probabilities_of_a_new_user_equal_enumeration(clicked):
     fit = fitted(calibrate=False)
     found = pm.recommend(fit, 3, clicks={"new": clicked}, window=2)
-    exact = exact_chances(fit, clicked, 2, "kendall")
+    exact = exact_probabilities(fit, clicked, 2, "kendall")
     assert found.probabilities[0] == pytest.approx(exact[found.items[0]], abs=1e-12)
     assert found.probabilities[0] == pytest.approx(np.sort(exact)[::-1][:3], abs=1e-12)
-    wrong = exact_chances(fit, clicked, 2, "footrule")
+    wrong = exact_probabilities(fit, clicked, 2, "footrule")
     assert found.probabilities[0] != pytest.approx(wrong[found.items[0]], abs=1e-3)
 
 

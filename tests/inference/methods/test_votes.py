@@ -29,7 +29,7 @@ def quietly(prefs, **options):
 
 
 @functools.cache
-def chance(gap, n_items, alpha):
+def probability(gap, n_items, alpha):
     """That an item is preferred to one so many places behind it, by a sum over all rankings."""
     center, first = tuple(range(1, n_items + 1)), max(0, -gap)
     return naive.pair_likelihood([(first, first + gap)], center, alpha, "kendall")
@@ -40,7 +40,7 @@ def joint(shape, rate):
     """``[consensus, alpha]`` on the grid, by sums over all rankings."""
     logs = np.empty((24, len(GRID)))
     for place, alpha in enumerate(GRID.tolist()):
-        logs_of = {gap: math.log(chance(gap, 4, alpha)) for gap in (-3, -2, -1, 1, 2, 3)}
+        logs_of = {gap: math.log(probability(gap, 4, alpha)) for gap in (-3, -2, -1, 1, 2, 3)}
         for number, ranks in enumerate(naive.all_rankings(4)):
             logs[number, place] = log_density((shape, rate), alpha) + math.log(alpha)
             for i, j in itertools.permutations(range(4), 2):
@@ -75,7 +75,7 @@ def test_another_prior_of_alpha_is_caught():
 
 def test_fits_of_votes_settle_and_say_how():
     rng = np.random.default_rng(4)
-    wins = simulate(pm_chances(10, 5.0), 2000, rng)
+    wins = simulate(pm_probabilities(10, 5.0), 2000, rng)
     posterior = pm.fit(votes_of_wins(wins), "mcmc", distance="kendall", rng=1)
     found = posterior.diagnostics()
     assert found.worst_rhat < 1.02
@@ -89,10 +89,10 @@ def test_fits_of_votes_settle_and_say_how():
     assert naive.kendall(posterior.point_consensus().tolist(), list(range(1, 11))) <= 4
 
 
-def pm_chances(n_items, alpha):
-    from pseudomallows.distances.vote_tally import pair_chances
+def pm_probabilities(n_items, alpha):
+    from pseudomallows.distances.vote_tally import pair_probabilities
 
-    return pair_chances(np.arange(1, n_items + 1), alpha / n_items)
+    return pair_probabilities(np.arange(1, n_items + 1), alpha / n_items)
 
 
 def test_rows_of_equal_votes_are_as_good_as_one_with_their_weight(tmp_path):
@@ -157,7 +157,7 @@ def place_of_truth(prior, seed):
     """Simulation-based calibration: the truth's place among the draws, of rank and alpha."""
     rng, shape, rate = np.random.default_rng(seed), *default_prior(5)
     ranks, alpha = rng.permutation(5), rng.gamma(shape, 1 / rate)
-    wins = simulate(pm_chances(5, alpha)[np.ix_(ranks, ranks)], 40, rng)
+    wins = simulate(pm_probabilities(5, alpha)[np.ix_(ranks, ranks)], 40, rng)
     options = {"n_draws": 62, "thin": 10, "warmup": 100, "n_chains": 1, "alpha_prior": prior}
     posterior = quietly(votes_of_wins(wins), rng=rng, gaps="equal", **options)
     places = []

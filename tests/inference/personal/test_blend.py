@@ -14,9 +14,9 @@ from pseudomallows.engines.executors import Threads
 from pseudomallows.inference.personal import blend as module
 from pseudomallows.inference.personal.blend import (
     Blend,
-    Cases,
     Found,
-    Search,
+    HiddenClicks,
+    WeightSearch,
     choose_blend,
     hide_and_score,
     moments_of,
@@ -83,11 +83,11 @@ def test_items_that_are_behind_by_every_part_change_no_value():
     is_ahead = (cases.leads >= 0).any(axis=0)
     assert is_ahead.mean() < 0.7
     before = np.concatenate([[0], np.cumsum(is_ahead)])
-    fewer = Cases(cases.leads[:, is_ahead], before[cases.starts])
+    fewer = HiddenClicks(cases.leads[:, is_ahead], before[cases.starts])
     people = np.ones(40)
     for weights in ([1.0, 0, 0], [0.2, 0.5, 0.3], [0, 0.9, 0.1]):
         one, two = (
-            Search([each], people, 3, Threads(1)).judge(np.array(weights)).values
+            WeightSearch([each], people, 3, Threads(1)).judge(np.array(weights)).values
             for each in (cases, fewer)
         )
         assert (one == two).all()
@@ -118,13 +118,13 @@ def tiny_cases(seed=1, n_parts=3, n_users=40, n_items=12):
         scores = truth + rng.normal(size=shape)
         leads.append((scores - np.take_along_axis(scores, hidden, 1)).astype(np.float32))
     starts = np.arange(shape[0] + 1) * n_items
-    return Cases(np.reshape(leads, (n_parts, -1)), starts), hidden
+    return HiddenClicks(np.reshape(leads, (n_parts, -1)), starts), hidden
 
 
 def test_the_objective_is_the_mean_over_people_of_the_mean_over_splits():
     cases, hidden = tiny_cases()
     people = np.random.default_rng(2).integers(1, 5, 40)
-    search, weights = Search([cases], people, 3, Threads(1)), np.array([0.5, 0.0, 0.25])
+    search, weights = WeightSearch([cases], people, 3, Threads(1)), np.array([0.5, 0.0, 0.25])
     scores = (0.5 * cases.leads[0] + 0.25 * cases.leads[2]).reshape(200, 12)
     values = [plain_value(row, hidden[case, 0], [], 3) for case, row in enumerate(scores.tolist())]
     by_users = np.reshape(values, (5, 40)).mean(axis=0)
@@ -135,7 +135,7 @@ def test_the_objective_is_the_mean_over_people_of_the_mean_over_splits():
 
 def test_every_round_is_better_than_the_one_before_and_a_blend_than_its_parts():
     cases, _ = tiny_cases()
-    search = Search([cases], np.ones(40, dtype=np.int64), 3, Threads(2))
+    search = WeightSearch([cases], np.ones(40, dtype=np.int64), 3, Threads(2))
     found = search.found()
     means = [search.mean(one) for one in found]
     assert [one.n_parts for one in found[:3]] == [1, 1, 1]
@@ -150,7 +150,7 @@ def test_every_round_is_better_than_the_one_before_and_a_blend_than_its_parts():
 def test_the_simplest_within_one_standard_error_is_taken():
     cases, _ = tiny_cases()
     search, rng = (
-        Search([cases], np.ones(40, dtype=np.int64), 3, Threads(1)),
+        WeightSearch([cases], np.ones(40, dtype=np.int64), 3, Threads(1)),
         np.random.default_rng(1),
     )
     base = rng.random(40)
@@ -191,7 +191,10 @@ def test_who_is_left_with_fewer_clicks_stands_for_those_who_have_as_many():
 
 def test_a_part_is_worth_what_is_lost_without_it():
     cases, _ = tiny_cases()
-    search, pool = Search([cases], np.ones(40, dtype=np.int64), 3, Threads(1)), pool_for(12)[:2]
+    search, pool = (
+        WeightSearch([cases], np.ones(40, dtype=np.int64), 3, Threads(1)),
+        pool_for(12)[:2],
+    )
     pool = [*pool, Popularity()]
     both = search.judge(np.array([2.0, 1.0, 0.0]))
     found = search.describe(pool, both)

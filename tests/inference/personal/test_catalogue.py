@@ -90,9 +90,9 @@ def test_new_users_are_answered_as_those_of_the_fit_and_one_as_many(fit):
     assert (known.items == new.items).all()
     assert (known.probabilities == new.probabilities).all()
     for user in (0, 5, 99):
-        items, chances, _ = best_of_one(fit, log().clicks_of(user), None, 10)
+        items, probabilities, _ = best_of_one(fit, log().clicks_of(user), None, 10)
         assert items == known.items[user].tolist()
-        assert chances == known.probabilities[user].tolist()
+        assert probabilities == known.probabilities[user].tolist()
     assert (np.diff(known.probabilities, axis=1) <= 0).all()
 
 
@@ -213,14 +213,14 @@ def test_progress_says_what_is_done():
     assert steps[-1][0] == steps[-1][1]
 
 
-def test_sizes_that_share_a_table_have_nearly_the_same_chances():
+def test_sizes_that_share_a_table_have_nearly_the_same_probabilities():
     law = FootruleLaw(700, np.array([2.0, 30.0]))
     tables = GridTables(law)
     found = tables.of(10, [601, 200])
     assert found.lines[601] == found.lines[604] >= 0
-    assert len(found.chances) == 2
+    assert len(found.probabilities) == 2
     for size in (601, 200):
-        exact, _ = law.next_chances(10, size)
-        mine = found.chances[found.lines[size]]
+        exact, _ = law.next_probabilities(10, size)
+        mine = found.probabilities[found.lines[size]]
         assert mine[:, :50] == pytest.approx(exact[:, :50], rel=0.01)
         assert (mine == exact).all() == (size == 200)

@@ -14,7 +14,7 @@ from naive_corrections import features_of, log_odds, odds_of
 from pseudomallows.evaluation.evaluate import calibrate
 from pseudomallows.inference.personal.calibrate import (
     Cases,
-    came_true_at,
+    hits_at,
     learn_correction,
     learn_map,
     rising_slopes,
@@ -27,8 +27,8 @@ from pseudomallows.posteriors.corrections import Correction, marks_of
 MARKS = np.array([0.0, 0.5, -1.0, 3.0, 10])
 
 
-def chances_of(fit, clicks, window):
-    """``chances[user, item]`` of users with these clicks."""
+def probabilities_of(fit, clicks, window):
+    """``probabilities[user, item]`` of users with these clicks."""
     found = pm.recommend(fit, fit.n_items, clicks=clicks, window=window)
     table = np.zeros((clicks.n_users, fit.n_items + 1))
     np.put_along_axis(table, found.items, np.nan_to_num(found.probabilities), axis=1)
@@ -41,22 +41,23 @@ def apply(correction, features):
 
 
 def tables_of(rng, n_users=400, n_items=30, window=3):
-    """Chances, scores and users, the items in the order of their scores."""
+    """NextItems, scores and users, the items in the order of their scores."""
     scores = -np.sort(-rng.normal(size=(n_users, n_items)), axis=1)
-    chances = 1 / (1 + np.exp(3 - scores - 0.3 * np.log(window)))
+    probabilities = 1 / (1 + np.exp(3 - scores - 0.3 * np.log(window)))
     places = np.broadcast_to(np.arange(n_items), scores.shape)
     few = 1 / (1 + rng.integers(1, 12, (n_users, 1)))
-    return (chances, scores, few), places
+    return (probabilities, scores, few), places
 
 
 def cases_of(rng, truth, windows=(1, 3, 10), n_users=400):
-    """Cases of several windows; ``truth(log odds, window)`` are the log odds of what comes true."""
+    """Cases of several windows; ``truth(log odds, window)`` are the log odds of what is
+    observed."""
     parts = []
     for window in windows:
         law, places = tables_of(rng, n_users, window=window)
-        chances = 1 / (1 + np.exp(-truth(log_odds(law[0]), window)))
+        probabilities = 1 / (1 + np.exp(-truth(log_odds(law[0]), window)))
         features = features_of(law, places, window, MARKS).reshape(-1, N_FEATURES)
-        hits = rng.random(len(features)) < chances.ravel()
+        hits = rng.random(len(features)) < probabilities.ravel()
         parts.append(Cases(features, hits.astype(float), np.ones(len(features))))
     return parts
 
@@ -76,7 +77,7 @@ def gap(correction, truth, window):
 
 @functools.cache
 def learnt():
-    """A correction of chances that are too low for most, more so in long windows."""
+    """A correction of probabilities that are too low for most, more so in long windows."""
     return learn_correction(cases_of(np.random.default_rng(1), wrong), MARKS)
 
 
@@ -164,17 +165,17 @@ def test_a_map_that_would_fall_is_pooled():
 
 
 def test_places_that_are_left_out_are_stood_for():
-    came_true = np.zeros((50, 1000))
-    came_true[:, 500:510] = 0.5
+    is_hit = np.zeros((50, 1000))
+    is_hit[:, 500:510] = 0.5
     n_unseen = np.full(50, 900)
-    rows, places, weights = thin_places(came_true, n_unseen, 3)
-    stands_for = np.zeros(came_true.shape)
+    rows, places, weights = thin_places(is_hit, n_unseen, 3)
+    stands_for = np.zeros(is_hit.shape)
     stands_for[rows, places] = weights
     assert (weights > 0).all()
     assert len(weights) == (stands_for > 0).sum()
     assert (stands_for[:, 900:] == 0).all()
     assert (stands_for[:, :26] == 1).all()
-    assert (stands_for[:, 500:510] == 1).all()  # what came true stands for itself
+    assert (stands_for[:, 500:510] == 1).all()  # what is observed stands for itself
     assert stands_for.sum(axis=1).mean() == pytest.approx(900, rel=0.02)
     assert (stands_for > 0).sum(axis=1).max() < 70
 
@@ -185,14 +186,14 @@ def test_later_clicks_come_true_at_their_places(has_order):
     order = np.array([1, 0, 0, 2, 1]) if has_order else np.full(5, -1)
     codes = np.array([0, 3, 0, 1, 2], dtype=np.int32)  # item 3 is not among those of the first user
     later = Later(np.arange(2), np.array([0, 2, 5]), codes, order, [1, 2])
-    found = came_true_at(later, items, 2, 5)
+    found = hits_at(later, items, 2, 5)
     if has_order:
         assert found.tolist() == [[0, 1, 0, 0], [0, 0, 1, 1]]
-        assert came_true_at(later, items, 1, 5).tolist() == [[0, 0, 0, 0], [0, 0, 1, 0]]
+        assert hits_at(later, items, 1, 5).tolist() == [[0, 0, 0, 0], [0, 0, 1, 0]]
     else:
         assert found == pytest.approx(np.array([[0, 1, 0, 0], [0, 2 / 3, 2 / 3, 2 / 3]]))
     some = later.take(np.array([1]))
-    assert (came_true_at(some, items[1:], 2, 5) == found[1]).all()
+    assert (hits_at(some, items[1:], 2, 5) == found[1]).all()
 
 
 def test_the_windows_to_look_at_have_users_enough():
@@ -214,10 +215,13 @@ def test_the_windows_to_look_at_have_users_enough():
 def test_probabilities_rise_with_the_score_and_never_fall_with_the_window(windows, seed):
     rng, correction = np.random.default_rng(seed), learnt()
     short, long = sorted(windows)
-    chances, scores = np.sort(rng.random((3, 12)), axis=0), np.sort(rng.normal(0, 3, 12))[::-1]
+    probabilities, scores = (
+        np.sort(rng.random((3, 12)), axis=0),
+        np.sort(rng.normal(0, 3, 12))[::-1],
+    )
     few, places = rng.random((1, 1)), np.arange(12)[None]
     found = []
-    for window, row in ((short, chances[0]), (long, chances[1])):
+    for window, row in ((short, probabilities[0]), (long, probabilities[1])):
         law = (np.sort(row)[None, ::-1], scores[None], few)
         found.append(apply(correction, features_of(law, places, window, MARKS))[0])
     assert (np.diff(found[0]) < 0).all()
@@ -260,14 +264,14 @@ def shop():
 
 
 def test_later_clicks_correct_all_windows_up_to_twice_their_number():
-    """Of 8 later clicks any 5 may be the next 5: each is, with a chance of 5 in 8."""
+    """Of 8 later clicks any 5 may be the next 5: each is, with a probability of 5 in 8."""
     shown, hidden, posterior = shop()
     assert posterior.correction.windows == "1 to 16"
     plain = replace(posterior, correction=None, settings={"options": {"calibrate": False}})
     errors = {}
     for window in (1, 2, 5, 7, 8):
         for name, fit in (("corrected", posterior), ("plain", plain)):
-            said = chances_of(fit, shown.take(np.arange(450, 900)), window)
+            said = probabilities_of(fit, shown.take(np.arange(450, 900)), window)
             best = np.argsort(-said, axis=1)[:, :window]
             true = np.take_along_axis(hidden[450:] * (window / 8), best, axis=1)
             stated = np.take_along_axis(said, best, axis=1)
@@ -293,7 +297,7 @@ def test_a_longer_window_never_has_a_lower_probability():
     for fit in (posterior, pm.fit(shown, "personal", ridge=0.3, calibrate=False, rng=1)):
         before = np.zeros((100, 40))
         for window in range(1, 13):
-            found = chances_of(fit, shown.take(np.arange(100)), window)
+            found = probabilities_of(fit, shown.take(np.arange(100)), window)
             assert (found >= before - 1e-9).all()
             before = found
 
@@ -302,7 +306,7 @@ def test_beyond_the_largest_window_a_warning_says_what_to_do():
     _, _, posterior = shop()
     fresh = replace(posterior)  # a recommender warns once of a window
     words = (
-        r"next 17 items are not corrected: what comes true was learnt for windows of 1 to 16\. .*"
+        r"next 17 items are not corrected: what is observed was learnt for windows of 1 to 16\. .*"
         r"window of 16 or less, or fit with held_out= later clicks, 17 or more"
     )
     with pytest.warns(pm.diagnostics.UncorrectedWarning, match=words) as caught:

@@ -27,8 +27,8 @@ def log(drifts, n_users=500, seed=1):
             if drifts and rng.random() < 0.2:
                 now += 1
             topic = topics[now % N_TOPICS if drifts else time % 2]
-            chances = weights * left * np.where(of_topic == topic, 8.0, 1.0)
-            item = rng.choice(N_ITEMS, p=chances / chances.sum())
+            probabilities = weights * left * np.where(of_topic == topic, 8.0, 1.0)
+            item = rng.choice(N_ITEMS, p=probabilities / probabilities.sum())
             left[item] = False
             rows.append((user, int(item), 1e9 + 86_400 * time))
     users, items, times = zip(*rows, strict=True)

@@ -37,11 +37,11 @@ def likelihoods(rows, ranks, alphas, run=own_log_likelihoods):
 
 def by_whole_lines(mine, ranks, alpha):
     """The same of one row, by two matchings."""
-    n_items, lam = len(ranks), alpha / len(ranks)
+    n_items, rate = len(ranks), alpha / len(ranks)
     lines = np.empty((2, n_items), dtype=np.int64)
     mark_clicks(np.asarray(mine, np.int32), np.asarray(ranks), *lines)
-    walk, room = walk_weights(lam, n_items), room_for_sums(n_items, n_items + 1)
-    both = sum(sum_matchings(line, lam, walk, room) for line in lines)
+    walk, room = walk_weights(rate, n_items), room_for_sums(n_items, n_items + 1)
+    both = sum(sum_matchings(line, rate, walk, room) for line in lines)
     return both - FOOTRULE.log_partition(n_items, alpha)
 
 

@@ -1,4 +1,4 @@
-"""Chances to be among the first ranks: against enumeration, and in the far tails."""
+"""NextItems to be among the first ranks: against enumeration, and in the far tails."""
 
 import math
 
@@ -24,7 +24,7 @@ def log_sum(logs):
 
 
 def enumerated(n_items, alpha, size, item):
-    """Logs of the chance to be among the first ranks, and of the chance not to be."""
+    """Logs of the probability to be among the first ranks, and of the probability not to be."""
     center = range(1, n_items + 1)
     logs = {r: -alpha / n_items * naive.footrule(r, center) for r in naive.all_rankings(n_items)}
     total = log_sum(list(logs.values()))
@@ -44,7 +44,7 @@ def test_both_tails_equal_enumeration(n_items, alpha):
         for item in range(n_items):
             inside, outside = enumerated(n_items, alpha, size, item)
             assert logits[item] == pytest.approx(inside - outside, rel=1e-12, abs=1e-12)
-            if item < size:  # a relative error of the chance itself, of exp(-200) too
+            if item < size:  # a relative error of the probability itself, of exp(-200) too
                 assert misses[item] == pytest.approx(outside, rel=1e-12, abs=1e-12)
 
 
@@ -71,8 +71,8 @@ def check_tails(n_items, alphas):
             assert (np.diff(logits) < (0.0 if alpha > 0 else 1e-13)).all()
             mirrored = logits_of(n_items, alpha, n_items - size)[::-1]
             assert logits == pytest.approx(-mirrored, rel=1e-13, abs=1e-13)
-            chances = 1 / (1 + np.exp(-np.clip(logits, -500, 500)))
-            assert chances.sum() == pytest.approx(size, rel=1e-10)
+            probabilities = 1 / (1 + np.exp(-np.clip(logits, -500, 500)))
+            assert probabilities.sum() == pytest.approx(size, rel=1e-10)
 
 
 @pytest.mark.parametrize("n_items", [2, 3, 50, 1000])

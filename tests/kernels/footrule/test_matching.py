@@ -13,10 +13,10 @@ from pseudomallows.kernels.footrule import matching
 pytestmark = pytest.mark.kernel
 
 
-def log_sum(places, lam, n_rows, of=matching.sum_matchings, n_gaps=5):
+def log_sum(places, rate, n_rows, of=matching.sum_matchings, n_gaps=5):
     places = np.array(places)
     sums = matching.room_for_sums(len(places), n_rows)
-    return of(places, lam, matching.walk_weights(lam, len(places), n_gaps), sums)
+    return of(places, rate, matching.walk_weights(rate, len(places), n_gaps), sums)
 
 
 def all_distances(places):
@@ -33,9 +33,9 @@ def all_distances(places):
     return distances
 
 
-def exact_law(places, lam):
+def exact_law(places, rate):
     """{ranks by place: probability}."""
-    return naive.normalise({k: math.exp(-lam * d) for k, d in all_distances(places).items()})
+    return naive.normalise({k: math.exp(-rate * d) for k, d in all_distances(places).items()})
 
 
 @st.composite
@@ -50,13 +50,13 @@ def lines(draw):
 
 
 @given(lines(), st.sampled_from([0.0, 0.1, 0.7, 3.0, 40.0, 2000.0]), st.booleans())
-def test_the_sum_is_that_over_all_matchings(places, lam, rolling):
+def test_the_sum_is_that_over_all_matchings(places, rate, rolling):
     distances = list(all_distances(places).values())
     least = min(distances)
-    exact = -lam * least + math.log(math.fsum(math.exp(lam * (least - d)) for d in distances))
+    exact = -rate * least + math.log(math.fsum(math.exp(rate * (least - d)) for d in distances))
     n_rows = 2 if rolling else len(places) + 1
     for n_gaps in (0, 1, 5):  # with steps from the table, and without
-        found = log_sum(places, lam, n_rows, n_gaps=n_gaps)
+        found = log_sum(places, rate, n_rows, n_gaps=n_gaps)
         assert found == pytest.approx(exact, abs=1e-9)
 
 
@@ -94,12 +94,12 @@ def test_states_that_are_left_out_do_not_count(alpha):
         assert total(whole, most // 3) < total(whole, most) - 1e-9
 
 
-def draws(places, lam, n_draws, draw_matching=matching.draw_matching):
+def draws(places, rate, n_draws, draw_matching=matching.draw_matching):
     places = np.array(places)
     n_places = len(places)
     sums = matching.room_for_sums(n_places, n_places + 1)
-    walk = matching.walk_weights(lam, n_places)
-    matching.sum_matchings(places, lam, walk, sums)
+    walk = matching.walk_weights(rate, n_places)
+    matching.sum_matchings(places, rate, walk, sums)
     waiting = np.empty((2, n_places), dtype=np.int64)
     out, stream = np.zeros((n_draws, n_places), dtype=np.int64), np.array([7], dtype=np.uint64)
     for row in out:
@@ -137,7 +137,7 @@ def test_many_places_neither_overflow_nor_underflow():
     places = np.zeros(400, dtype=int)
     for bit in (1, 2):
         places[rng.permutation(400)[:250]] += bit
-    sums = [log_sum(places, lam, 2) for lam in (0.0, 1e-3, 0.1, 5.0, 1e4)]
+    sums = [log_sum(places, rate, 2) for rate in (0.0, 1e-3, 0.1, 5.0, 1e4)]
     assert sums[0] == pytest.approx(math.lgamma(251), rel=1e-12)
     assert np.isfinite(sums).all()
     assert (np.diff(sums) < 0).all()

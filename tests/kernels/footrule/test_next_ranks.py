@@ -1,4 +1,4 @@
-"""Chances to be among the next ranks: by enumeration, and against sums over whole lines."""
+"""NextItems to be among the next ranks: by enumeration, and against sums over whole lines."""
 
 import numpy as np
 import pytest
@@ -21,38 +21,40 @@ def some_clicks(rng, n_items, n_rows):
     return rows, ClickRows(starts, np.concatenate([*rows, []]).astype(np.int32))
 
 
-def walked_chances(clicks, ranks, lams, window, n_exact=None, run=kernels.next_ranks_of_laws):
-    """``chances[law, row, item]``; of all items exactly, unless so many are told."""
-    used, numbers = np.unique(lams, return_inverse=True)
+def walked_probabilities(
+    clicks, ranks, rates, window, n_exact=None, run=kernels.next_ranks_of_laws
+):
+    """``probabilities[law, row, item]``; of all items exactly, unless so many are told."""
+    used, numbers = np.unique(rates, return_inverse=True)
     n_rows, n_items = len(clicks.starts) - 1, ranks.shape[1]
     ahead = kernels.Ahead(window, n_items if n_exact is None else n_exact)
-    sums, ones = np.zeros((len(lams), n_rows, n_items)), np.ones((n_rows, len(lams)))
-    laws, batches = Laws(ranks, numbers), np.arange(len(lams))
+    sums, ones = np.zeros((len(rates), n_rows, n_items)), np.ones((n_rows, len(rates)))
+    laws, batches = Laws(ranks, numbers), np.arange(len(rates))
     run(clicks, laws, ahead, ones, make_walks(used, n_items), batches, sums)
     return sums
 
 
 def by_enumeration(clicked, consensus, alpha, window):
-    """Chance of each unclicked item to be among the next."""
+    """Probability of each unclicked item to be among the next."""
     law, n_clicks = naive.mallows(consensus, alpha), len(clicked)
     law = {r: p for r, p in law.items() if all(r[i] <= n_clicks for i in clicked)}
-    chances = np.zeros(len(consensus))
+    probabilities = np.zeros(len(consensus))
     for ranking, probability in naive.normalise(law).items():
         for item, rank in enumerate(ranking):
-            chances[item] += probability * (n_clicks < rank <= n_clicks + window)
-    return chances
+            probabilities[item] += probability * (n_clicks < rank <= n_clicks + window)
+    return probabilities
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.7, 3.0, 20.0, 200.0])
-def test_walked_chances_equal_enumeration(alpha):
+def test_walked_probabilities_equal_enumeration(alpha):
     """Whatever is clicked and whatever the window is."""
     for n_items in (1, 2, 5):
         rng = np.random.default_rng(5)
         rows, clicks = some_clicks(rng, n_items, 12)
         ranks = np.array([rng.permutation(n_items) + 1 for _ in range(2)], dtype=np.int32)
         for window in {1, min(3, n_items), n_items}:
-            found = walked_chances(clicks, ranks, np.full(2, alpha / n_items), window)
-            wrong = walked_chances(clicks, ranks, np.full(2, (alpha + 0.5) / n_items), window)
+            found = walked_probabilities(clicks, ranks, np.full(2, alpha / n_items), window)
+            wrong = walked_probabilities(clicks, ranks, np.full(2, (alpha + 0.5) / n_items), window)
             expected = np.zeros_like(found)
             for law, row in np.ndindex(2, len(rows)):
                 mine = rows[row].tolist()
@@ -64,37 +66,37 @@ def test_walked_chances_equal_enumeration(alpha):
                 assert np.abs(wrong - expected).max() > 1e-5
 
 
-def by_whole_lines(mine, ranks, lam, window):
+def by_whole_lines(mine, ranks, rate, window):
     """The same by sums over matchings: with a given item and rank, and all of them."""
     n_items, n_clicks = len(ranks), len(mine)
     clicked, line = np.empty((2, n_items), dtype=np.int64)
     mark_clicks(np.asarray(mine), ranks, clicked, line)
-    walk, room = walk_weights(lam, n_items), room_for_sums(n_items, n_items + 1)
-    everything, chances = sum_matchings(line, lam, walk, room), np.zeros(n_items)
+    walk, room = walk_weights(rate, n_items), room_for_sums(n_items, n_items + 1)
+    everything, probabilities = sum_matchings(line, rate, walk, room), np.zeros(n_items)
     for item in set(range(n_items)) - set(mine.tolist()):
         place = ranks[item] - 1
         for rank in range(n_clicks, min(n_clicks + window, n_items)):
             rest = line.copy()
             rest[place] -= 1
             rest[rank] -= 2
-            part = sum_matchings(rest, lam, walk, room) - everything
-            chances[item] += np.exp(part - lam * abs(place - rank))
-    return chances
+            part = sum_matchings(rest, rate, walk, room) - everything
+            probabilities[item] += np.exp(part - rate * abs(place - rank))
+    return probabilities
 
 
 SETTINGS = [(11, 0.0), (14, 0.1), (15, 0.5), (12, 4.0), (9, 1000.0)]
 
 
-@pytest.mark.parametrize(("n_items", "lam"), SETTINGS)
-def test_walked_chances_are_those_of_whole_lines(n_items, lam):
+@pytest.mark.parametrize(("n_items", "rate"), SETTINGS)
+def test_walked_probabilities_are_those_of_whole_lines(n_items, rate):
     """And they add up to the window."""
     rng = np.random.default_rng(1)
     rows, clicks = some_clicks(rng, n_items, 10)
     ranks = (rng.permutation(n_items) + 1).astype(np.int32)[None]
     n_clicks = np.array([len(row) for row in rows])
     for window in (1, 5):
-        found = walked_chances(clicks, ranks, np.array([lam]), window)[0]
-        expected = [by_whole_lines(row, ranks[0], lam, window) for row in rows]
+        found = walked_probabilities(clicks, ranks, np.array([rate]), window)[0]
+        expected = [by_whole_lines(row, ranks[0], rate, window) for row in rows]
         assert np.abs(found - expected).max() < 1e-9
         assert found.sum(axis=1) == pytest.approx(np.minimum(window, n_items - n_clicks))
 
@@ -107,9 +109,11 @@ def test_many_items_and_gaps_without_a_table():
     assert n_clicks > MAX_GAPS
     mine = np.arange(120, 200, dtype=np.int32)
     clicks, ranks = ClickRows(np.array([0, n_clicks]), mine), np.arange(1, n_items + 1)
-    for lam in (0.0, 0.01, 0.3):
-        found = walked_chances(clicks, ranks.astype(np.int32)[None], np.array([lam]), 5)[0, 0]
-        assert found == pytest.approx(by_whole_lines(mine, ranks, lam, 5), abs=1e-9)
+    for rate in (0.0, 0.01, 0.3):
+        found = walked_probabilities(clicks, ranks.astype(np.int32)[None], np.array([rate]), 5)[
+            0, 0
+        ]
+        assert found == pytest.approx(by_whole_lines(mine, ranks, rate, 5), abs=1e-9)
         assert found.sum() == pytest.approx(5)
 
 
@@ -120,9 +124,9 @@ def test_the_first_items_are_exact_and_the_others_close(alpha, n_clicks):
     n_items, window, n_exact, rng = 200, 10, 20, np.random.default_rng(1)
     rows = [rng.choice(4 * n_clicks, n_clicks, replace=False) for _ in range(50)]
     clicks = ClickRows(n_clicks * np.arange(51), np.concatenate(rows).astype(np.int32))
-    ranks, lams = np.arange(1, n_items + 1, dtype=np.int32)[None], np.array([alpha / n_items])
-    exact = walked_chances(clicks, ranks, lams, window)[0]
-    found = walked_chances(clicks, ranks, lams, window, n_exact)[0]
+    ranks, rates = np.arange(1, n_items + 1, dtype=np.int32)[None], np.array([alpha / n_items])
+    exact = walked_probabilities(clicks, ranks, rates, window)[0]
+    found = walked_probabilities(clicks, ranks, rates, window, n_exact)[0]
     for row, mine in enumerate(rows):
         unclicked = np.setdiff1d(np.arange(n_items), mine)
         assert (np.diff(exact[row, unclicked]) <= 1e-12).all()  # the best are the first
@@ -137,10 +141,12 @@ def test_compiled_walks_have_the_bits_of_interpreted_ones():
     rng = np.random.default_rng(1)
     _, clicks = some_clicks(rng, 20, 4)
     ranks = np.array([rng.permutation(20) + 1 for _ in range(3)], dtype=np.int32)
-    lams, run = np.array([0.2, 0.5, 0.2]), kernels.next_ranks_of_laws
+    rates, run = np.array([0.2, 0.5, 0.2]), kernels.next_ranks_of_laws
     for n_exact in (20, 2):
-        how = (clicks, ranks, lams, 3, n_exact)
-        assert np.array_equal(walked_chances(*how), walked_chances(*how, interpreted(run)))
+        how = (clicks, ranks, rates, 3, n_exact)
+        assert np.array_equal(
+            walked_probabilities(*how), walked_probabilities(*how, interpreted(run))
+        )
 
 
 def test_batch_means_of_unequal_weights():

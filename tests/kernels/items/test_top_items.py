@@ -5,7 +5,7 @@ import pytest
 
 from helpers import interpreted
 from pseudomallows.kernels.click_rows import ClickRows
-from pseudomallows.kernels.footrule.own_orders import GridChances
+from pseudomallows.kernels.footrule.own_orders import GridProbabilities
 from pseudomallows.kernels.items.top_items import (
     FactorRows,
     SparseRows,
@@ -87,17 +87,19 @@ def test_what_is_not_clicked_stands_in_the_order_of_the_ranking(n_places):
         assert items[row].tolist() == (left + [-1] * 7)[:n_places]
 
 
-def test_places_mix_the_chances_of_the_alphas():
+def test_places_mix_the_probabilities_of_the_alphas():
     rng = np.random.default_rng(1)
     lines = np.array([-1, -1, -1, -1, 0, 1, -1, 2])
-    tables = GridChances(lines, rng.random((3, 2, 6)), np.empty(0, np.int64), np.empty((3, 2, 0)))
+    tables = GridProbabilities(
+        lines, rng.random((3, 2, 6)), np.empty(0, np.int64), np.empty((3, 2, 0))
+    )
     sizes, shares = np.array([5, 7, 4]), np.array([[0.3, 0.7], [1.0, 0.0], [0.5, 0.5]])
-    chances = np.empty((3, 5))
-    look_up_places(sizes, shares, tables, chances)
+    probabilities = np.empty((3, 5))
+    look_up_places(sizes, shares, tables, probabilities)
     for row, size in enumerate(sizes):
-        exact = shares[row] @ tables.chances[lines[size]]
+        exact = shares[row] @ tables.probabilities[lines[size]]
         exact[size:] = 0
-        assert chances[row] == pytest.approx(exact[:5])
+        assert probabilities[row] == pytest.approx(exact[:5])
 
 
 def test_the_largest_values_are_shown_and_of_equal_ones_the_first_place():

@@ -22,22 +22,22 @@ def rows_of(*rows):
     return ClickRows(starts, np.array([i for row in rows for i in row], dtype=np.int32))
 
 
-def binomials(n_items, lam):
+def binomials(n_items, rate):
     values = np.empty(n_items + 1)
-    kernels.log_gaussian_binomials(n_items, lam, values)
+    kernels.log_gaussian_binomials(n_items, rate, values)
     return values
 
 
-@pytest.mark.parametrize("lam", [0.0, 1e-9, 0.3, 2.0])
-def test_gaussian_binomials_count_sets_by_their_inversions(lam):
+@pytest.mark.parametrize("rate", [0.0, 1e-9, 0.3, 2.0])
+def test_gaussian_binomials_count_sets_by_their_inversions(rate):
     powers = {c: [] for c in range(6)}
     for ranking in naive.all_rankings(5):
         for c in range(6):
             first = tuple(sorted(item for item in range(5) if ranking[item] <= c))
             powers[c].append((first, sum(first) - c * (c - 1) // 2))
-    sums = [math.log(sum(math.exp(-lam * v) for _, v in set(each))) for each in powers.values()]
-    assert binomials(5, lam) == pytest.approx(sums, abs=1e-12)
-    assert binomials(5, lam + 0.01) != pytest.approx(sums, abs=1e-4)
+    sums = [math.log(sum(math.exp(-rate * v) for _, v in set(each))) for each in powers.values()]
+    assert binomials(5, rate) == pytest.approx(sums, abs=1e-12)
+    assert binomials(5, rate + 0.01) != pytest.approx(sums, abs=1e-4)
 
 
 def test_gaussian_binomials_join_the_usual_ones_and_stay_finite():
@@ -51,10 +51,10 @@ def test_gaussian_binomials_join_the_usual_ones_and_stay_finite():
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 6.0])
 def test_log_likelihoods_are_sums_over_all_rankings(alpha):
     rows = [(0,), (3, 1), (0, 1, 2), (), (0, 1, 2, 3)]
-    values, lams = np.empty((len(rows), 1)), np.array([alpha / 4])
+    values, rates = np.empty((len(rows), 1)), np.array([alpha / 4])
     clicks, consensus = rows_of(*rows), np.array([CONSENSUS])
     kernels.kendall_log_likelihoods(
-        clicks, consensus, lams, binomials(4, alpha / 4)[:, None], values
+        clicks, consensus, rates, binomials(4, alpha / 4)[:, None], values
     )
     values = values[:, 0]
     exact = [math.log(naive.click_likelihood(row, CONSENSUS, alpha, "kendall")) for row in rows]
@@ -64,21 +64,21 @@ def test_log_likelihoods_are_sums_over_all_rankings(alpha):
         assert values != pytest.approx(other, abs=1e-3)
 
 
-def posterior_of(counts, lam):
+def posterior_of(counts, rate):
     rankings = naive.all_rankings(len(counts))
-    return naive.normalise({r: math.exp(-lam * float(counts @ np.array(r))) for r in rankings})
+    return naive.normalise({r: math.exp(-rate * float(counts @ np.array(r))) for r in rankings})
 
 
-def mixed(counts, lam, number, start, n_passes=4):
+def mixed(counts, rate, number, start, n_passes=4):
     consensus, stream = np.array(start, dtype=np.int32), np.empty(1, dtype=np.uint64)
     start_stream(11, number, CHAIN, stream)
-    kernels.mix_consensus(stream, counts, lam, n_passes, consensus)
+    kernels.mix_consensus(stream, counts, rate, n_passes, consensus)
     return tuple(consensus.tolist())
 
 
-def p_value_after_one_move(counts, lam, used, n_draws=6_000, n_passes=2):
+def p_value_after_one_move(counts, rate, used, n_draws=6_000, n_passes=2):
     """Starts are from the exact posterior, so the ends must be too."""
-    exact, rng = posterior_of(counts, lam), np.random.default_rng(5)
+    exact, rng = posterior_of(counts, rate), np.random.default_rng(5)
     rankings = list(exact)
     starts = rng.choice(len(rankings), n_draws, p=list(exact.values()))
     found = dict.fromkeys(exact, 0)
@@ -173,10 +173,10 @@ def test_scales_are_the_powers_of_two_below_the_number_of_places():
     assert kernels.sum_of_ranks(COUNTS, np.array(CONSENSUS)) == 6 + 2 + 9
 
 
-@pytest.mark.parametrize("lam", [0.0, 0.4])
-def test_the_constant_of_many_users_is_the_sum_of_theirs(lam):
-    sizes, n_users, logs = np.array([0, 2, 3, 7]), np.array([5, 3, 0, 2]), binomials(9, lam)
-    each = [lam * (c * (c + 1) // 2) - logs[c] for c in sizes.tolist()]
-    found = kernels.kendall_constant(9, lam, sizes, n_users)
+@pytest.mark.parametrize("rate", [0.0, 0.4])
+def test_the_constant_of_many_users_is_the_sum_of_theirs(rate):
+    sizes, n_users, logs = np.array([0, 2, 3, 7]), np.array([5, 3, 0, 2]), binomials(9, rate)
+    each = [rate * (c * (c + 1) // 2) - logs[c] for c in sizes.tolist()]
+    found = kernels.kendall_constant(9, rate, sizes, n_users)
     assert found == pytest.approx(n_users @ np.array(each), abs=1e-12)
     assert found != pytest.approx((n_users + 1) @ np.array(each), abs=1e-3)

@@ -1,4 +1,4 @@
-"""Chances of what comes next under Kendall's distance, against all rankings of a few items."""
+"""NextItems of what comes next under Kendall's distance, against all rankings of a few items."""
 
 import numpy as np
 import pytest
@@ -12,56 +12,56 @@ CONSENSUS = (3, 1, 2, 5, 4, 6)
 CASES = [((1, 4), 2, 3.0), ((), 3, 0.0), ((0,), 2, 8.0), ((1,), 6, 2.0), ((0, 2, 5), 1, 40.0)]
 
 
-def chances_of_items(clicked, window, alpha):
+def probabilities_of_items(clicked, window, alpha):
     """From the table of places."""
-    chances, size = np.empty(6), 6 - len(clicked)
-    kernels.fill_place_chances(alpha / 6, size, window, chances)
+    probabilities, size = np.empty(6), 6 - len(clicked)
+    kernels.fill_place_probabilities(alpha / 6, size, window, probabilities)
     unclicked = [item for item in np.argsort(CONSENSUS).tolist() if item not in clicked]
-    assert (chances[size:] == 0).all()
-    return {item: chances[place] for place, item in enumerate(unclicked)}
+    assert (probabilities[size:] == 0).all()
+    return {item: probabilities[place] for place, item in enumerate(unclicked)}
 
 
 @pytest.mark.parametrize(("clicked", "window", "alpha"), CASES)
-def test_tables_hold_the_exact_chances(clicked, window, alpha):
-    exact = naive.next_chances(clicked, CONSENSUS, alpha, window, "kendall")
-    found = chances_of_items(clicked, window, alpha)
+def test_tables_hold_the_exact_probabilities(clicked, window, alpha):
+    exact = naive.next_probabilities(clicked, CONSENSUS, alpha, window, "kendall")
+    found = probabilities_of_items(clicked, window, alpha)
     assert found == pytest.approx({item: exact[item] for item in found}, abs=1e-12)
 
 
 def test_those_of_the_footrule_are_others():
-    exact = naive.next_chances((1, 4), CONSENSUS, 3.0, 2)
-    found = chances_of_items((1, 4), 2, 3.0)
+    exact = naive.next_probabilities((1, 4), CONSENSUS, 3.0, 2)
+    found = probabilities_of_items((1, 4), 2, 3.0)
     assert found != pytest.approx({item: exact[item] for item in found}, abs=1e-3)
 
 
 @pytest.mark.parametrize(("clicked", "window", "alpha"), CASES)
-def test_one_place_alone_has_the_chance_of_the_table(clicked, window, alpha):
+def test_one_place_alone_has_the_probability_of_the_table(clicked, window, alpha):
     size, scratch = 6 - len(clicked), np.empty(window + 2)
     table = np.empty(size)
-    kernels.fill_place_chances(alpha / 6, size, window, table)
-    alone = [kernels.next_chance(alpha / 6, size, window, x, scratch) for x in range(size)]
+    kernels.fill_place_probabilities(alpha / 6, size, window, table)
+    alone = [kernels.next_probability(alpha / 6, size, window, x, scratch) for x in range(size)]
     assert alone == pytest.approx(table.tolist(), abs=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 20.0, 300.0])
 def test_the_first_places_do_not_need_those_behind(alpha):
     few, all_places = np.empty(7), np.empty(40)
-    kernels.fill_place_chances(alpha / 50, 40, 5, few)
-    kernels.fill_place_chances(alpha / 50, 40, 5, all_places)
+    kernels.fill_place_probabilities(alpha / 50, 40, 5, few)
+    kernels.fill_place_probabilities(alpha / 50, 40, 5, all_places)
     assert (few == all_places[:7]).all()
     assert all_places.sum() == pytest.approx(5)
     assert (np.diff(all_places) <= 1e-15).all()
 
 
 @pytest.mark.parametrize("alpha", [0.0, 2.0, 30.0, 400.0])
-def test_chances_further_down_are_right_to_one_part_in_ten_thousand(alpha):
+def test_probabilities_further_down_are_right_to_one_part_in_ten_thousand(alpha):
     size, window, n_top = 3000, 8, 40
     table, places = np.empty(size), [n_top - 1]
     while places[-1] < size:
         places.append(max(places[-1] + 1, round(places[-1] * kernels.RATIO)))
     places, far = np.array(places), np.empty(len(places))
-    kernels.fill_place_chances(alpha / size, size, window, table)
-    kernels.fill_far_chances(alpha / size, size, window, places, far)
+    kernels.fill_place_probabilities(alpha / size, size, window, table)
+    kernels.fill_far_probabilities(alpha / size, size, window, places, far)
     wanted = np.arange(n_top, places[-2] + 1, 7)
-    found = [kernels.far_chance(place, places, far) for place in wanted]
+    found = [kernels.far_probability(place, places, far) for place in wanted]
     assert np.array(found) == pytest.approx(table[wanted], rel=1e-4)

@@ -1,4 +1,5 @@
-"""Votes under Kendall's law: chances of pairs, changes of the likelihood, moves: by definition."""
+"""Votes under Kendall's law: probabilities of pairs, changes of the likelihood, moves: by
+definition."""
 
 import functools
 import itertools
@@ -10,7 +11,7 @@ import pytest
 
 import naive
 from helpers import IS_COMPILED, choose, interpreted, p_value
-from pseudomallows.distances.vote_tally import VoteTally, log_chances, pair_chances
+from pseudomallows.distances.vote_tally import VoteTally, log_probabilities, pair_probabilities
 from pseudomallows.kernels.kendall import vote_moves as kernels
 from pseudomallows.kernels.streams import start_stream
 
@@ -27,7 +28,7 @@ def random_wins(n_items, seed):
 
 
 @functools.cache
-def chance(i, j, consensus, alpha):
+def probability(i, j, consensus, alpha):
     return naive.pair_likelihood([(i, j)], consensus, alpha, "kendall")
 
 
@@ -35,7 +36,7 @@ def log_likelihood(wins, ties, consensus, alpha):
     """By sums over all rankings; a tie is half a vote for each."""
     n_items = len(wins)
     return math.fsum(
-        (wins[i, j] + ties[i, j] / 2) * math.log(chance(i, j, tuple(consensus), alpha))
+        (wins[i, j] + ties[i, j] / 2) * math.log(probability(i, j, tuple(consensus), alpha))
         for i, j in itertools.permutations(range(n_items), 2)
         if wins[i, j] or ties[i, j]
     )
@@ -43,30 +44,32 @@ def log_likelihood(wins, ties, consensus, alpha):
 
 @pytest.mark.parametrize("n_items", [2, 4, 5, 6])
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 2.0, 15.0])
-def test_chances_of_pairs_are_sums_over_all_rankings(n_items, alpha):
-    table = np.exp(log_chances(n_items, alpha / n_items))
+def test_probabilities_of_pairs_are_sums_over_all_rankings(n_items, alpha):
+    table = np.exp(log_probabilities(n_items, alpha / n_items))
     center = tuple(range(1, n_items + 1))
     for i, j in itertools.permutations(range(n_items), 2):
-        assert math.isclose(table[n_items - 1 + j - i], chance(i, j, center, alpha), rel_tol=1e-12)
+        assert math.isclose(
+            table[n_items - 1 + j - i], probability(i, j, center, alpha), rel_tol=1e-12
+        )
 
 
-def test_a_chance_of_the_wrong_difference_is_caught():
-    table = np.exp(log_chances(5, 0.4))
-    assert not math.isclose(table[4 + 2], chance(0, 3, (1, 2, 3, 4, 5), 2.0), rel_tol=1e-3)
+def test_a_probability_of_the_wrong_difference_is_caught():
+    table = np.exp(log_probabilities(5, 0.4))
+    assert not math.isclose(table[4 + 2], probability(0, 3, (1, 2, 3, 4, 5), 2.0), rel_tol=1e-3)
 
 
-@pytest.mark.parametrize("lam", [1e-300, 1e-90, 1e-12, 1e-6, 1e-3, 0.1, 1.0, 10.0, 1000.0])
-def test_chances_are_right_for_any_alpha(lam):
+@pytest.mark.parametrize("rate", [1e-300, 1e-90, 1e-12, 1e-6, 1e-3, 0.1, 1.0, 10.0, 1000.0])
+def test_probabilities_are_right_for_any_alpha(rate):
     """Against decimals of hundreds of digits."""
     n_items = 40 if IS_COMPILED else 12
-    found = log_chances(n_items, lam)
+    found = log_probabilities(n_items, rate)
     with localcontext() as context:
         context.prec = 700
-        ratio = (-Decimal(lam)).exp()
+        ratio = (-Decimal(rate)).exp()
         powers = [ratio**power for power in range(n_items + 1)]
         for d in range(1, n_items):
             lost = d * powers[d] / (1 - powers[d]) - (d + 1) * powers[d + 1] / (1 - powers[d + 1])
-            if lam >= 10:  # beyond the digits: the same without a difference
+            if rate >= 10:  # beyond the digits: the same without a difference
                 total = sum(1 - power for power in powers[1 : d + 1])
                 lost = powers[d] * (1 - ratio) * total / (1 - powers[d]) / (1 - powers[d + 1])
             middle = n_items - 1
@@ -101,25 +104,25 @@ def moved(ordering, here, there):
 
 @pytest.mark.parametrize("n_items", [2, 3, 6])
 def test_changes_of_the_likelihood_are_differences(n_items):
-    tally, lam = VoteTally(random_wins(n_items, 3)), 0.7
-    table = log_chances(n_items, lam)
+    tally, rate = VoteTally(random_wins(n_items, 3)), 0.7
+    table = log_probabilities(n_items, rate)
     ordering = np.random.default_rng(4).permutation(n_items)
     consensus = np.argsort(ordering).astype(np.int32) + 1
-    before = tally.log_likelihood(consensus, lam)
+    before = tally.log_likelihood(consensus, rate)
     for low, high in itertools.combinations(range(n_items), 2):
         exchanged = ordering.copy()
         exchanged[[low, high]] = exchanged[[high, low]]
-        after = tally.log_likelihood(np.argsort(exchanged).astype(np.int32) + 1, lam)
+        after = tally.log_likelihood(np.argsort(exchanged).astype(np.int32) + 1, rate)
         votes = (tally.votes, table, ordering, low, high)
         assert math.isclose(0.5 * kernels.exchange_change(*votes), after - before, abs_tol=1e-10)
     for here, there in itertools.permutations(range(n_items), 2):
-        after = tally.log_likelihood(moved(ordering, here, there), lam)
+        after = tally.log_likelihood(moved(ordering, here, there), rate)
         votes = (tally.votes, table, ordering, here, there)
         assert math.isclose(0.5 * kernels.leap_change(*votes), after - before, abs_tol=1e-10)
 
 
-def ends_of_moves(move, lam):
-    """Start from the posterior at lam = 0.3, move: p-value of where it ends."""
+def ends_of_moves(move, rate):
+    """Start from the posterior at rate = 0.3, move: p-value of where it ends."""
     tally = VoteTally.of(WINS, TIES)
     weights = {r: math.exp(log_likelihood(WINS, TIES, r, 1.2)) for r in naive.all_rankings(4)}
     law = naive.normalise(weights)
@@ -128,7 +131,7 @@ def ends_of_moves(move, lam):
     ends = ends.astype(np.int32)
     for number, consensus in enumerate(ends):
         start_stream(7, number, 0, stream)
-        tally.move(stream, lam, 4, consensus, move, leap=2)
+        tally.move(stream, rate, 4, consensus, move, leap=2)
     return p_value(ends, law)
 
 
@@ -180,8 +183,8 @@ def test_leaps_that_may_go_one_place_only_still_improve():
     assert tally.log_likelihood(consensus, 0.4) > before
 
 
-def test_chances_of_a_consensus_are_by_its_places():
-    chances = pair_chances(np.array([3, 1, 2]), 0.5)
+def test_probabilities_of_a_consensus_are_by_its_places():
+    probabilities = pair_probabilities(np.array([3, 1, 2]), 0.5)
     for i, j in itertools.permutations(range(3), 2):
-        assert math.isclose(chances[i, j], chance(i, j, (3, 1, 2), 1.5), rel_tol=1e-12)
-    assert (np.diag(chances) == 0.5).all()
+        assert math.isclose(probabilities[i, j], probability(i, j, (3, 1, 2), 1.5), rel_tol=1e-12)
+    assert (np.diag(probabilities) == 0.5).all()

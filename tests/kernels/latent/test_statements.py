@@ -48,7 +48,7 @@ def error_model(model, n_items=N_ITEMS):
     return errors
 
 
-def chance_of_error(model, n_items=N_ITEMS):
+def probability_of_error(model, n_items=N_ITEMS):
     """By the definition of the model."""
     values = VALUES[model]
     if model == "none":
@@ -61,8 +61,8 @@ def chance_of_error(model, n_items=N_ITEMS):
 def laws(name, model, alpha=None, n_items=N_ITEMS):
     distance = distances.get(name)
     prices = distance.prices(n_items) if adds_up(distance) else np.zeros((1, 1), np.int64)
-    lam = (ALPHAS.get(name, 1.2) if alpha is None else alpha) / n_items
-    swaps = latent_swaps.SwapLaw(CODES.get(name, latent_swaps.PRICED), prices, lam, False)
+    rate = (ALPHAS.get(name, 1.2) if alpha is None else alpha) / n_items
+    swaps = latent_swaps.SwapLaw(CODES.get(name, latent_swaps.PRICED), prices, rate, False)
     return latent_swaps.OrderLaw(swaps, error_model(model, n_items).law())
 
 
@@ -70,10 +70,12 @@ def streams_of(n_rows, seed=5):
     return Streams(seed, 1, np.arange(n_rows), np.ones(n_rows, np.int64))
 
 
-def log_chance(said, row, ranks, model):
+def log_probability(said, row, ranks, model):
     n_items = len(ranks)
     return math.log(
-        naive.chance_of_statements(said[row], ranks.tolist(), chance_of_error(model, n_items))
+        naive.probability_of_statements(
+            said[row], ranks.tolist(), probability_of_error(model, n_items)
+        )
     )
 
 
@@ -86,13 +88,17 @@ def test_an_exchange_and_a_leap_change_what_is_said_as_by_definition(model):
         ranks = rng.permutation(6).astype(np.int32) + 1
         swapped = ranks.copy()
         swapped[[one, other]] = swapped[[other, one]]
-        expected = log_chance([pairs], 0, swapped, model) - log_chance([pairs], 0, ranks, model)
+        expected = log_probability([pairs], 0, swapped, model) - log_probability(
+            [pairs], 0, ranks, model
+        )
         found = statements.told_by_exchange(said, 0, errors, ranks, one, other)
         assert found == pytest.approx(expected, abs=1e-12)
         here, there = one + 1, other + 1
         holders = np.argsort(ranks)
         leapt = np.array([statements.rank_after(rank, here, there) for rank in ranks])
-        expected = log_chance([pairs], 0, leapt, model) - log_chance([pairs], 0, ranks, model)
+        expected = log_probability([pairs], 0, leapt, model) - log_probability(
+            [pairs], 0, ranks, model
+        )
         found = statements.told_by_leap(said, 0, errors, ranks, holders, here, there)
         assert found == pytest.approx(expected, abs=1e-12)
 
@@ -115,7 +121,7 @@ def test_first_rankings_agree_with_statements_and_else_with_the_consensus():
 
 @functools.cache
 def latent_law(row, name, model):
-    alpha, wrong = ALPHAS.get(name, 1.2), chance_of_error(model)
+    alpha, wrong = ALPHAS.get(name, 1.2), probability_of_error(model)
     return naive.order_law(SAID[row], CONSENSUS.tolist(), alpha, wrong, name)
 
 
@@ -160,15 +166,16 @@ def test_leaps_that_do_not_believe_in_errors_are_caught(model):
 def joint_law(name, model):
     """{(consensus, latent rankings of the first two users): probability}, alpha given."""
     law = {}
-    alpha, wrong = ALPHAS.get(name, 1.2), chance_of_error(model)
+    alpha, wrong = ALPHAS.get(name, 1.2), probability_of_error(model)
     for consensus in naive.all_rankings(N_ITEMS):
         around = naive.mallows(consensus, alpha, name)
         laws_of_users = []
         for row in (0, 2):
-            chances = {
-                r: p * naive.chance_of_statements(SAID[row], r, wrong) for r, p in around.items()
+            probabilities = {
+                r: p * naive.probability_of_statements(SAID[row], r, wrong)
+                for r, p in around.items()
             }
-            laws_of_users.append({r: p for r, p in chances.items() if p > 0})
+            laws_of_users.append({r: p for r, p in probabilities.items() if p > 0})
         for (first, p), (second, q) in itertools.product(*(law.items() for law in laws_of_users)):
             law[consensus, first, second] = p * q
     return naive.normalise(law)
@@ -182,19 +189,21 @@ def summary(consensus, latent, name):
 @functools.cache
 def summary_law(name, model):
     sums = {}
-    for (consensus, *latent), chance in joint_law(name, model).items():
+    for (consensus, *latent), probability in joint_law(name, model).items():
         key = summary(consensus, latent, name)
-        sums[key] = sums.get(key, 0) + chance
-    return naive.normalise({key: chance for key, chance in sums.items() if chance > 2e-3})
+        sums[key] = sums.get(key, 0) + probability
+    return naive.normalise(
+        {key: probability for key, probability in sums.items() if probability > 2e-3}
+    )
 
 
 def summaries_after_a_move(name, model, is_forgetful, n_starts=4000):
     """From the exact law of consensus and latent rankings, both moved together."""
-    keys, chances = zip(*joint_law(name, model).items(), strict=True)
+    keys, probabilities = zip(*joint_law(name, model).items(), strict=True)
     rng, stream, found = np.random.default_rng(13), np.empty(1, np.uint64), []
     said = rows_of(list_statements(pairs_of(SAID)), np.array([0, 2]))
     nothing, law = np.zeros((2, N_ITEMS), np.int32), laws(name, model)
-    for number, key in enumerate(rng.choice(len(keys), n_starts, p=chances)):
+    for number, key in enumerate(rng.choice(len(keys), n_starts, p=probabilities)):
         consensus, *latent = (np.array(ranks, np.int32) for ranks in keys[key])
         latent = np.array(latent)
         kept = latent.copy()

@@ -21,7 +21,7 @@ from pseudomallows.latent.augmented.error_rates import (
     NoErrors,
     cut_beta,
 )
-from pseudomallows.latent.augmented.latent_rankings import KeptPopulation
+from pseudomallows.latent.augmented.latent_rankings import AugmentedPopulation
 
 pytestmark = pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.ContradictionWarning")
 ITEMS = ["a", "b", "c"]
@@ -62,24 +62,24 @@ def errors_in(latent):
 def law_of_consensus_and_theta(prior=(1.0, 1.0)):
     """{(consensus..., bin of theta): probability}."""
     law = {}
-    for (consensus, latent), chance in joint_law(prior=prior).items():
+    for (consensus, latent), probability in joint_law(prior=prior).items():
         right, wrong = errors_in(latent)
         cut = stats.beta(prior[0] + wrong, prior[1] + right)
         sums = np.array([0.0, *(cut.cdf(edge) for edge in EDGES), cut.cdf(0.5)]) / cut.cdf(0.5)
         for place, share in enumerate(np.diff(sums)):
             key = (*consensus, place)
-            law[key] = law.get(key, 0) + chance * share
+            law[key] = law.get(key, 0) + probability * share
     return law
 
 
 def ends_of_sweeps(alpha=ALPHA, prior=(1.0, 1.0), n_starts=3000):
     """Consensus and bin of theta after a sweep that begins at the exact joint posterior."""
-    keys, chances = zip(*joint_law().items(), strict=True)
+    keys, probabilities = zip(*joint_law().items(), strict=True)
     rng, ends = np.random.default_rng(3), []
-    population = KeptPopulation(
+    population = AugmentedPopulation(
         preferences(), pm.Threads(1), distance=distances.FOOTRULE, errors=Bernoulli(3, prior)
     )
-    for key in rng.choice(len(keys), n_starts, p=chances):
+    for key in rng.choice(len(keys), n_starts, p=probabilities):
         consensus, latent = keys[key]
         population.state.latent[:] = latent
         right, wrong = errors_in(latent)
@@ -118,10 +118,13 @@ def exact_posterior(name, model, n_items=3, shape=2.0):
     rankings, alphas = naive.all_rankings(n_items), np.exp(np.linspace(-4.0, 4.1, 60))
     prior = stats.gamma(shape, scale=1 / (2 / n_items + 1 / 20)).pdf(alphas) * alphas
     thetas = (np.arange(60) + 0.5) / 120 if model == "bernoulli" else [0.0]
-    chances = np.array(
+    probabilities = np.array(
         [
             [
-                [naive.chance_of_statements(pairs, r, lambda _, t=theta: t) for theta in thetas]
+                [
+                    naive.probability_of_statements(pairs, r, lambda _, t=theta: t)
+                    for theta in thetas
+                ]
                 for r in rankings
             ]
             for pairs in said
@@ -131,7 +134,7 @@ def exact_posterior(name, model, n_items=3, shape=2.0):
     for row, consensus in enumerate(rankings):
         for column, alpha in enumerate(alphas):
             law = np.array(list(naive.mallows(consensus, float(alpha), name).values()))
-            table[row, column] = prior[column] * np.prod(law @ chances, axis=0)
+            table[row, column] = prior[column] * np.prod(law @ probabilities, axis=0)
     table /= table.sum()
     consensus = dict(zip(rankings, table.sum(axis=(1, 2)).tolist(), strict=True))
     return naive.marginals(consensus), table.sum(axis=(0, 2)) @ alphas, table.sum((0, 1)) @ thetas

@@ -12,9 +12,9 @@ from pseudomallows import distances
 from pseudomallows.inference.chains.clusters import ExactCluster, Proposals
 from pseudomallows.inference.chains.mixture import Mixture
 from pseudomallows.latent.augmented.latent_rankings import (
+    AugmentedPopulation,
     HammingPopulation,
     KeptLaw,
-    KeptPopulation,
     in_order_of,
 )
 from pseudomallows.latent.bucket_orders import BucketPopulation, close_gaps, has_buckets_only
@@ -48,7 +48,7 @@ def latent_law(row, consensus, name):
 def ends_of_sweeps(name, alpha, n_moves=2, n_starts=3000):
     """Consensuses after one sweep from the exact posterior, latent rankings included."""
     rng = np.random.default_rng(12)
-    population = KeptPopulation(preferences(), pm.Threads(1), distance=distances.get(name))
+    population = AugmentedPopulation(preferences(), pm.Threads(1), distance=distances.get(name))
     if name == "hamming":
         population = HammingPopulation(preferences(), pm.Threads(1))
     ends = []
@@ -82,8 +82,8 @@ def distances_of_all(latent, consensus, name):
 def law_of_distances(name):
     """{(sum over users of the distance between latent ranking and consensus,): probability}."""
     law = {}
-    for consensus, chance in posterior_law(name).items():
-        sums = {0: chance}
+    for consensus, probability in posterior_law(name).items():
+        sums = {0: probability}
         for row in ROWS:
             grown = {}
             for full, share in latent_law(row, consensus, name).items():
@@ -93,12 +93,12 @@ def law_of_distances(name):
             sums = grown
         for total, share in sums.items():
             law[(total,)] = law.get((total,), 0) + share
-    return {key: chance for key, chance in law.items() if chance > 5e-3}
+    return {key: probability for key, probability in law.items() if probability > 5e-3}
 
 
 def sums_after_a_move(name, is_forgetful, n_starts=3000):
     rng = np.random.default_rng(13)
-    population = KeptPopulation(preferences(), pm.Threads(1), distance=distances.get(name))
+    population = AugmentedPopulation(preferences(), pm.Threads(1), distance=distances.get(name))
     sums = []
     for number, consensus in enumerate(choose(posterior_law(name), n_starts, rng)):
         for place, row in enumerate(ROWS):
@@ -125,9 +125,9 @@ def test_a_move_that_forgets_the_latent_rankings_is_caught(name):
     ("rows", "name", "expected"),
     [
         ([[1, 0, 0], [1, 1, 3]], "kendall", BucketPopulation),
-        ([[0, 2, 0], [1, 1, 3]], "kendall", KeptPopulation),
+        ([[0, 2, 0], [1, 1, 3]], "kendall", AugmentedPopulation),
         ([[0, 2, 0], [1, 1, 3]], "hamming", HammingPopulation),
-        ([[1, 0, 0], [1, 1, 3]], "cayley", KeptPopulation),
+        ([[1, 0, 0], [1, 1, 3]], "cayley", AugmentedPopulation),
     ],
 )
 def test_the_distance_says_how_latent_rankings_are_treated(rows, name, expected):

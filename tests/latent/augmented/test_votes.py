@@ -8,7 +8,7 @@ from scipy import stats
 
 import naive
 import pseudomallows as pm
-from pseudomallows.distances.vote_tally import VoteTally, pair_chances
+from pseudomallows.distances.vote_tally import VoteTally, pair_probabilities
 from pseudomallows.latent.augmented.votes import Misfit, VotePopulation, mean_width, misfit_of
 from pseudomallows.latent.registry import exact_of, make_population
 from simulated_votes import bradley_terry, simulate, votes_of_wins
@@ -57,8 +57,8 @@ def test_a_tie_is_half_a_vote_for_each():
         np.array([1, 0]),
     )
     found = pm.log_likelihood(tied, [1, 2, 3], 2.0, distance="kendall")
-    chance = naive.pair_likelihood([(0, 1)], (1, 2, 3), 2.0, "kendall")
-    assert math.isclose(found[0], 0.5 * math.log(chance * (1 - chance)), rel_tol=1e-12)
+    probability = naive.pair_likelihood([(0, 1)], (1, 2, 3), 2.0, "kendall")
+    assert math.isclose(found[0], 0.5 * math.log(probability * (1 - probability)), rel_tol=1e-12)
     population = make_population(tied, None, "kendall")
     assert population.n_rows == 2  # a tie says something of alpha
     value = population.log_likelihood(np.array([1, 2, 3]), 2.0)
@@ -89,16 +89,16 @@ def test_some_rows_have_their_likelihood_alone():
         population.count_rows(slice(0, 1), None)
 
 
-def p_values(chances, n_votes, n_times, popularity=None):
+def p_values(probabilities, n_votes, n_times, popularity=None):
     rng, found = np.random.default_rng(3), []
     for _ in range(n_times):
-        tally = VoteTally(2 * simulate(chances, n_votes, rng, popularity))
+        tally = VoteTally(2 * simulate(probabilities, n_votes, rng, popularity))
         found.append(misfit_of(tally, tally.best()).p_value)
     return np.array(found)
 
 
 def test_votes_of_kendalls_law_seldom_contradict_it():
-    found = p_values(pair_chances(np.arange(1, 9), 0.6), 4000, 60)
+    found = p_values(pair_probabilities(np.arange(1, 9), 0.6), 4000, 60)
     assert (found < 0.2).mean() < 0.35  # in the limit 0.2 or so
     assert found.min() > 1e-4
 
@@ -128,7 +128,9 @@ def test_gaps_are_free_by_data_or_by_choice():
     assert noted["gaps"] == "free"
     assert noted["widened"] > 1
     assert len(noted["strengths"]) == 16
-    kendall = VotePopulation(votes_of_wins(simulate(pair_chances(np.arange(1, 9), 0.5), 500, rng)))
+    kendall = VotePopulation(
+        votes_of_wins(simulate(pair_probabilities(np.arange(1, 9), 0.5), 500, rng))
+    )
     assert not kendall.has_free_gaps
     assert kendall.notes()["votes"]["gaps"] == "equal"
     assert "widened" not in kendall.notes()["votes"]

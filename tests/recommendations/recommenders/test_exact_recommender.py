@@ -38,15 +38,15 @@ def posterior_of(draws, alphas, shares, rows=((0,), (1,)), weights=None):
     )
 
 
-def next_chances(clicked, consensus, alpha, window):
-    """Chance of each item to be among the next, by enumeration."""
+def next_probabilities(clicked, consensus, alpha, window):
+    """Probability of each item to be among the next, by enumeration."""
     law = naive.mallows(consensus, alpha)
     law = {r: p for r, p in law.items() if all(r[i] <= len(clicked) for i in clicked)}
-    chances = np.zeros(len(consensus))
+    probabilities = np.zeros(len(consensus))
     for ranking, probability in naive.normalise(law).items():
         for item, rank in enumerate(ranking):
-            chances[item] += probability * (len(clicked) < rank <= len(clicked) + window)
-    return chances
+            probabilities[item] += probability * (len(clicked) < rank <= len(clicked) + window)
+    return probabilities
 
 
 def some_draws(n_chains, n_draws, n_clusters, seed):
@@ -92,7 +92,7 @@ def test_draws_count_by_the_clicks_of_a_new_user(clicked, n_clusters, is_new):
     how = (is_new, of_draws[:, :, None])
     weights = weights_by_definition(clicked, draws, alphas, shares, *how)
     expected = sum(
-        weight * next_chances(clicked, draws[place[0]][place[1]][place[2]], alphas[place], 2)
+        weight * next_probabilities(clicked, draws[place[0]][place[1]][place[2]], alphas[place], 2)
         for place, weight in np.ndenumerate(weights)
     )
     who = {"clicks": {"new": list(clicked)}} if is_new else {"users": [0]}
@@ -111,9 +111,11 @@ def test_equal_weights_would_be_wrong():
     weights = weights_by_definition((0,), draws, alphas, shares, is_new=True)
     plain, right = np.zeros(N_ITEMS), np.zeros(N_ITEMS)
     for place, weight in np.ndenumerate(weights):
-        chances = next_chances((0,), draws[place[0]][place[1]][place[2]], alphas[place], 2)
-        plain += chances / weights.size
-        right += weight * chances
+        probabilities = next_probabilities(
+            (0,), draws[place[0]][place[1]][place[2]], alphas[place], 2
+        )
+        plain += probabilities / weights.size
+        right += weight * probabilities
     assert np.abs(plain - right)[1:].max() > 0.03
 
 
@@ -128,9 +130,9 @@ def test_a_new_user_gets_what_a_fit_with_that_user_says():
         return naive.normalise(values)
 
     expected = sum(
-        p * next_chances(clicked, r, alpha, 1) for r, p in law_of([*rows, clicked]).items()
+        p * next_probabilities(clicked, r, alpha, 1) for r, p in law_of([*rows, clicked]).items()
     )
-    plain = sum(p * next_chances(clicked, r, alpha, 1) for r, p in law_of(rows).items())
+    plain = sum(p * next_probabilities(clicked, r, alpha, 1) for r, p in law_of(rows).items())
     prefs = pm.Preferences.from_clicks(dict(enumerate(rows)), items=range(N_ITEMS))
     posterior = pm.fit(prefs, "mcmc", alpha, n_draws=4000, rng=1)
     answer = pm.recommend(posterior, 3, window=1, clicks={"new": clicked}, max_error=0)
@@ -183,8 +185,8 @@ def test_a_draw_that_suits_a_user_far_better_than_all_before_counts_alone():
 def test_an_error_is_not_small_because_one_draw_carries_all_the_weight():
     posterior, clicked = far_draws([20.0] * 64)
     found = pm.recommend(posterior, 3, clicks={"new": clicked.tolist()}, max_error=0)
-    chances = found.probabilities[0]
-    assert found.errors[0] == pytest.approx(np.sqrt(chances * (1 - chances)), rel=0.05)
+    probabilities = found.probabilities[0]
+    assert found.errors[0] == pytest.approx(np.sqrt(probabilities * (1 - probabilities)), rel=0.05)
     known = pm.recommend(posterior, 3, users=[0])
     assert (known.errors < 0.1).all()
 
@@ -197,7 +199,7 @@ def test_draws_without_weight_say_nothing(given):
     weights[0, 1] = 1.0
     posterior = posterior_of(draws, alphas, shares, weights=weights)
     found = table_of(pm.recommend(posterior, 4, window=2, **given))
-    expected = next_chances((0,), draws[0][1][0], alphas[0, 1, 0], 2)
+    expected = next_probabilities((0,), draws[0][1][0], alphas[0, 1, 0], 2)
     assert found[1:] == pytest.approx(expected[1:])
 
 

@@ -10,7 +10,7 @@ import pseudomallows as pm
 from pseudomallows.engines import memory
 from pseudomallows.posteriors.posterior import Posterior
 from pseudomallows.recommendations.recommenders import kendall_recommender as kendall
-from pseudomallows.recommendations.recommenders import recommender as chances
+from pseudomallows.recommendations.recommenders import recommender as probabilities
 from pseudomallows.recommendations.recommenders.choose_recommender import recommender_of
 
 ROWS = [(0, 3), (2,), (), (1, 4, 5), (0, 1, 2, 3, 4, 5), (4, 0, 1, 2, 3)]
@@ -37,9 +37,9 @@ def posterior_of(n_clusters=2, n_chains=2, n_draws=3, seed=1, rows=ROWS):
     )
 
 
-def exact_chances(posterior, row, is_new, distance="kendall"):
+def exact_probabilities(posterior, row, is_new, distance="kendall"):
     """By the definition: a mean over draws and clusters, weighed by the clicks."""
-    chances, total = np.zeros(N_ITEMS), 0.0
+    probabilities, total = np.zeros(N_ITEMS), 0.0
     for chain, draw in np.ndindex(posterior.weights.shape):
         weight, laws = posterior.weights[chain, draw], []
         for cluster in range(posterior.n_clusters):
@@ -50,21 +50,21 @@ def exact_chances(posterior, row, is_new, distance="kendall"):
         sum_of_draw = sum(share for share, _ in laws)
         for share, law in laws:
             mine = weight * share / (1.0 if is_new else sum_of_draw)
-            chances += mine * np.array(naive.next_chances(row, *law, WINDOW, distance))
+            probabilities += mine * np.array(naive.next_probabilities(row, *law, WINDOW, distance))
             total += mine
-    return chances / total
+    return probabilities / total
 
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("n_clusters", [1, 2])
 @pytest.mark.parametrize("is_new", [False, True])
-def test_chances_are_exact(n_clusters, is_new, monkeypatch):
+def test_probabilities_are_exact(n_clusters, is_new, monkeypatch):
     monkeypatch.setattr(kendall, "LEFT_OUT", 0.0)
     posterior = posterior_of(n_clusters)
     given = {"clicks": posterior.clicks} if is_new else {}
     found = pm.recommend(posterior, 6, window=WINDOW, **given)
     for user, row in enumerate(ROWS):
-        exact = exact_chances(posterior, row, is_new)
+        exact = exact_probabilities(posterior, row, is_new)
         n_left = N_ITEMS - len(row)
         items, values = found.items[user, :n_left], found.probabilities[user, :n_left]
         assert sorted([*items.tolist(), *row]) == list(range(6))
@@ -77,21 +77,21 @@ def test_those_of_the_footrule_or_of_wrong_weights_would_be_found_out():
     posterior = posterior_of(2)
     found = pm.recommend(posterior, 4, window=WINDOW, users=[0])
     for wrong in ({"is_new": False, "distance": "footrule"}, {"is_new": True}):
-        exact = exact_chances(posterior, ROWS[0], **wrong)
+        exact = exact_probabilities(posterior, ROWS[0], **wrong)
         assert found.probabilities[0] != pytest.approx(exact[found.items[0]], abs=1e-3)
 
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("is_new", [False, True])
-def test_chances_of_some_items_alone_are_exact(is_new, monkeypatch):
+def test_probabilities_of_some_items_alone_are_exact(is_new, monkeypatch):
     monkeypatch.setattr(kendall, "LEFT_OUT", 0.0)
-    monkeypatch.setattr(chances, "MOST_FEW", 0)
+    monkeypatch.setattr(probabilities, "MOST_FEW", 0)
     posterior, only = posterior_of(2), [0, 2, 4]
     given = {"clicks": posterior.clicks} if is_new else {}
     found = pm.recommend(posterior, 6, window=WINDOW, only=only, **given)
     plain = pm.recommend(posterior, 6, window=WINDOW, **given)
     for user, row in enumerate(ROWS):
-        exact, left = exact_chances(posterior, row, is_new), sorted({*only} - {*row})
+        exact, left = exact_probabilities(posterior, row, is_new), sorted({*only} - {*row})
         items = found.items[user, : len(left)]
         assert sorted(items.tolist()) == left
         assert found.probabilities[user, : len(left)] == pytest.approx(exact[items], abs=1e-12)
@@ -101,13 +101,13 @@ def test_chances_of_some_items_alone_are_exact(is_new, monkeypatch):
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("is_new", [False, True])
-def test_the_parts_of_the_clusters_add_up_to_the_exact_chances(is_new):
+def test_the_parts_of_the_clusters_add_up_to_the_exact_probabilities(is_new):
     posterior = posterior_of(2)
     for user in (0, 1, 2):
         one = posterior.clicks.take([user])
         users = kendall.Users(one, None if is_new else np.array([user]))
         shares, parts = recommender_of(posterior).by_cluster(users, 3, WINDOW, pm.Threads(1))
-        exact = exact_chances(posterior, ROWS[user], is_new)
+        exact = exact_probabilities(posterior, ROWS[user], is_new)
         unclicked = [item for item in range(N_ITEMS) if item not in ROWS[user]]
         assert shares.sum() == pytest.approx(1)
         assert parts.sum(axis=0)[unclicked] == pytest.approx(exact[unclicked], abs=1e-12)
@@ -118,8 +118,8 @@ def test_the_best_few_are_the_first_of_all(monkeypatch):
     posterior = posterior_of(2)
     whole, few = pm.recommend(posterior, 6, window=2), pm.recommend(posterior, 2, window=2)
     assert (few.items == whole.items[:, :2]).all()
-    monkeypatch.setattr(kendall, "N_TOP", 2)  # all chances are looked at
-    kept = recommender_of(posterior_of(2)).chances(
+    monkeypatch.setattr(kendall, "N_TOP", 2)  # all probabilities are looked at
+    kept = recommender_of(posterior_of(2)).probabilities(
         kendall.Users(posterior.clicks, np.arange(6)), 6, 2, 0.0, pm.Threads(1)
     )
     assert kept.fill_with_errors is None
@@ -156,7 +156,7 @@ def test_intervals_of_a_user_come_from_rankings_that_agree_with_the_clicks():
         kendall.Users(posterior.clicks.take([0]), np.array([0])), 4000, np.random.default_rng(1)
     )
     share = counts[:, 2:4].sum(axis=1) / 4000
-    exact = exact_chances(posterior, ROWS[0], is_new=False)
+    exact = exact_probabilities(posterior, ROWS[0], is_new=False)
     unclicked = [1, 2, 4, 5]
     assert share[unclicked] == pytest.approx(exact[unclicked], abs=0.04)
 

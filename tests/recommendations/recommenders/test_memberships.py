@@ -42,7 +42,7 @@ def test_one_user_gets_what_many_get_to_the_bit(tmp_path, more):
     together = pm.recommend(posterior, 3, clicks=names)
     means = pm.recommendations.memberships(posterior, names)
     for user, codes in enumerate(lists):
-        items, chances, memberships = served.best(Clicked(codes.astype(np.int32)), 3)
+        items, probabilities, memberships = served.best(Clicked(codes.astype(np.int32)), 3)
         assert items == together.items[user].tolist()
-        assert np.array_equal(chances, together.probabilities[user], equal_nan=True)
+        assert np.array_equal(probabilities, together.probabilities[user], equal_nan=True)
         assert memberships == means[user].tolist()

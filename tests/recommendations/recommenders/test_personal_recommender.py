@@ -29,7 +29,7 @@ from pseudomallows.posteriors.corrections import Correction
 from pseudomallows.posteriors.personal_fit import PersonalModel
 from pseudomallows.preferences.splits import hide_clicks
 from pseudomallows.recommendations.recommenders.next_tables import GridTables
-from pseudomallows.recommendations.recommenders.personal_recommender import PersonalChances
+from pseudomallows.recommendations.recommenders.personal_recommender import PersonalProbabilities
 
 N_ITEMS = 5
 ALPHAS = np.array([1.0, 4.0, 9.0])
@@ -63,14 +63,14 @@ def clicks_of(*rows, n_items=N_ITEMS):
 
 
 def exact_law(personal, clicked, window):
-    """Chance of each unclicked item to be among the next, by enumeration."""
+    """Probability of each unclicked item to be among the next, by enumeration."""
     scores = WEIGHTS[clicked].sum(axis=0)
     order = sorted(range(N_ITEMS), key=lambda item: -scores[item])
     center = [order.index(item) + 1 for item in range(N_ITEMS)]
     likelihoods = [naive.click_likelihood(clicked, center, alpha) for alpha in ALPHAS]
     shares = naive.memberships(likelihoods, personal.alpha_shares)
     unseen = [item for item in order if item not in clicked]
-    chances = dict.fromkeys(unseen, 0.0)
+    probabilities = dict.fromkeys(unseen, 0.0)
     for alpha, share in zip(ALPHAS, shares, strict=True):
         law = naive.normalise(
             {
@@ -80,18 +80,18 @@ def exact_law(personal, clicked, window):
         )
         for ranks, probability in law.items():
             for item, rank in zip(unseen, ranks, strict=True):
-                chances[item] += share * probability * (rank <= window)
-    return chances
+                probabilities[item] += share * probability * (rank <= window)
+    return probabilities
 
 
 @pytest.mark.parametrize("window", [1, 3])
 @pytest.mark.parametrize("clicked", [[2], [0, 3], [1, 2, 4]])
 def test_the_law_equals_enumeration(clicked, window):
-    chances, seen = PersonalChances(example()), clicks_of(clicked)
-    tables = chances.prepare(seen, window)
-    found = chances.probabilities(tables, seen, slice(0, 1), window)[0]
-    for item, chance in exact_law(chances.model, clicked, window).items():
-        assert found[item] == pytest.approx(chance, abs=1e-10)
+    probabilities, seen = PersonalProbabilities(example()), clicks_of(clicked)
+    tables = probabilities.prepare(seen, window)
+    found = probabilities.probabilities(tables, seen, slice(0, 1), window)[0]
+    for item, probability in exact_law(probabilities.model, clicked, window).items():
+        assert found[item] == pytest.approx(probability, abs=1e-10)
 
 
 @pytest.mark.kernel
@@ -116,11 +116,17 @@ def test_likelihoods_on_the_grid_equal_enumeration():
 
 @pytest.mark.kernel
 def test_look_ups_take_the_place_among_the_unclicked():
-    lines, chances = np.array([-1, -1, -1, 1, -1, 0]), np.random.default_rng(1).random((2, 2, 5))
-    tables, shares = kernels.GridChances(lines, chances, *NO_FAR), np.array([[0.25, 0.75]])
+    lines, probabilities = (
+        np.array([-1, -1, -1, 1, -1, 0]),
+        np.random.default_rng(1).random((2, 2, 5)),
+    )
+    tables, shares = (
+        kernels.GridProbabilities(lines, probabilities, *NO_FAR),
+        np.array([[0.25, 0.75]]),
+    )
     found = np.ones((1, 5))
     look_up_places(np.array([3]), shares, tables, found)
-    assert found[0, :3] == pytest.approx(shares[0] @ chances[1, :, :3])
+    assert found[0, :3] == pytest.approx(shares[0] @ probabilities[1, :, :3])
     assert (found[0, 3:] == 0).all()
 
 
@@ -167,11 +173,11 @@ def test_the_kernel_corrects_as_the_definition_does(window):
     rng = np.random.default_rng(window)
     rows, is_item = [[0, 3], [], [1, 2, 4]], slice(0, 3)
     seen, scores = clicks_of(*rows), rng.normal(size=(3, 5))
-    chances, few = rng.random((3, 5)), rng.random(3)
+    probabilities, few = rng.random((3, 5)), rng.random(3)
     unseen = ~seen_table(seen, is_item)
     rankings = example().rankings_of(scores)
     marks, places = np.array([0.1, 0.5, -1.0, 1.0, 4.0]), places_of(rankings, unseen)
-    features = features_of((chances, scores, few[:, None]), places, window, marks)
+    features = features_of((probabilities, scores, few[:, None]), places, window, marks)
     coefficients, (knots, values) = rng.random(features.shape[-1] + 1), rng.random((2, 4)).cumsum(1)
     maps = (knots - 1, values, rng.random(4))
     odds = odds_of(Correction(coefficients, marks, *maps, 9), features)
@@ -183,20 +189,20 @@ def test_the_kernel_corrects_as_the_definition_does(window):
             shift = brentq(lambda x, mine=mine: expit(mine + x).sum() - window, -50, 50, xtol=1e-13)
             expected[row, unseen[row]] = expit(mine + shift)
     order = np.argsort(np.where(unseen, rankings, 99), axis=1)  # the unseen first
-    chances_by, scores_by, expected = (
-        np.take_along_axis(table, order, axis=1) for table in (chances, scores, expected)
+    probabilities_by, scores_by, expected = (
+        np.take_along_axis(table, order, axis=1) for table in (probabilities, scores, expected)
     )
     arrays = kernels.CorrectionArrays(coefficients, marks, *maps)
     given = (scores_by, few, unseen.sum(axis=1), arrays, window, 0)
-    found, plain = chances_by.copy(), chances_by.copy()
-    kernels.correct_chances(*given, found)
+    found, plain = probabilities_by.copy(), probabilities_by.copy()
+    kernels.correct_probabilities(*given, found)
     is_unseen = np.arange(5) < given[2][:, None]
     assert found[is_unseen] == pytest.approx(expected[is_unseen], abs=1e-8)
-    assert (found[~is_unseen] == chances_by[~is_unseen]).all()
-    interpreted(kernels.correct_chances)(*given, plain)
+    assert (found[~is_unseen] == probabilities_by[~is_unseen]).all()
+    interpreted(kernels.correct_probabilities)(*given, plain)
     assert plain == pytest.approx(found, abs=1e-13)
     cases = np.empty((5, kernels.N_FEATURES))
-    one = (chances[0], scores[0], np.full(5, few[0]), places[0], window, marks)
+    one = (probabilities[0], scores[0], np.full(5, few[0]), places[0], window, marks)
     kernels.fill_cases(*one, cases)
     assert cases == pytest.approx(features[0])
 
@@ -241,7 +247,7 @@ def test_users_drawn_from_the_model_are_calibrated_and_their_alphas_recovered():
     is_next = (rankings > n_clicks) & (rankings <= n_clicks + 3)
     hits = np.take_along_axis(is_next, found.items, axis=1).astype(float)
     error = calibrate(found.probabilities.ravel(), hits.ravel()).error
-    assert error <= 0.03  # half of it is the chance of 4,500 recommendations
+    assert error <= 0.03  # half of it is the probability of 4,500 recommendations
     mean_log = np.log(personal.alphas) @ personal.alpha_shares
     assert mean_log == pytest.approx(np.log(alphas).mean(), abs=0.1)
     low = personal.alpha_shares[personal.alphas < 8].sum()
@@ -505,10 +511,10 @@ def test_threads_never_see_tables_that_are_half_made():
     shares, first = np.full(8, 1 / 8), np.full((1, n_items), 1 / n_items)
     parts = (weights, rng.random(n_items), np.arange(n_items), alphas, shares, first)
     seen = [clicks_of(sorted(rng.permutation(n_items)[:3].tolist()), n_items=n_items)] * 8
-    expected = ask(PersonalChances(PersonalModel(*parts)), seen[0])
+    expected = ask(PersonalProbabilities(PersonalModel(*parts)), seen[0])
     assert np.isfinite(expected).all()
     for _ in range(3):
-        shared, start = PersonalChances(PersonalModel(*parts)), threading.Barrier(len(seen))
+        shared, start = PersonalProbabilities(PersonalModel(*parts)), threading.Barrier(len(seen))
 
         def question(mine, shared=shared, start=start):
             start.wait()
@@ -520,7 +526,7 @@ def test_threads_never_see_tables_that_are_half_made():
 
 
 def test_a_table_in_the_making_is_not_ready_and_holds_nobody_up(monkeypatch):
-    personal, begun, go_on = PersonalChances(example()), threading.Event(), threading.Event()
+    personal, begun, go_on = PersonalProbabilities(example()), threading.Event(), threading.Event()
     ready, make_one = clicks_of([0, 1]), GridTables._make_one
     expected = ask(personal, ready)
 
@@ -541,6 +547,6 @@ def test_a_table_in_the_making_is_not_ready_and_holds_nobody_up(monkeypatch):
     assert personal.tables.has(4, 4)
 
 
-def ask(chances, seen, window=4):
-    tables = chances.prepare(seen, window)
-    return chances.probabilities(tables, seen, slice(0, 1), window)
+def ask(probabilities, seen, window=4):
+    tables = probabilities.prepare(seen, window)
+    return probabilities.probabilities(tables, seen, slice(0, 1), window)

@@ -1,4 +1,4 @@
-"""Have the stated probabilities come true? Asked of the service, and of the function itself."""
+"""Are the stated probabilities calibrated? Asked of the service, and of the function itself."""
 
 import warnings
 

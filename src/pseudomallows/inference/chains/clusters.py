@@ -87,7 +87,7 @@ class Cluster(ABC):
         self.note_origin()
         return self.population.begin_draw(self.consensus, self.alpha, self.seed, self.n_sweeps)
 
-    def wander(self) -> None:
+    def draw_from_prior(self) -> None:
         """A move without any users: the consensus anywhere."""
         self.n_sweeps += 1
         self.consensus = rank_randomly(np.zeros(self.population.n_items), self.rng)
@@ -195,9 +195,9 @@ class ExactCluster(Cluster):
             rate = 1 / math.sqrt(1 + self.n_sweeps / 10)
             self.log_step += rate * ((1.0 if accepted else 0.0) - TARGET_ACCEPTANCE)
 
-    def wander(self) -> None:
+    def draw_from_prior(self) -> None:
         """A move without any users: the consensus anywhere, alpha by its prior."""
-        super().wander()
+        super().draw_from_prior()
         if self._prior is not None:
             shape, rate = self._prior
             drawn = self.rng.gamma(shape) / rate

@@ -67,9 +67,9 @@ class LabelledMixture(MatchedMixture):
         self._take_tallies(self._users.begin(labels))
         self._has_labels = True
 
-    def wander(self, n_rounds: int, n_moves: int, adapt: bool) -> None:
+    def run_rounds(self, n_rounds: int, n_moves: int, adapt: bool) -> None:
         """Rounds on the matched posterior, after which labels are drawn anew."""
-        super().wander(n_rounds, n_moves, adapt)
+        super().run_rounds(n_rounds, n_moves, adapt)
         self._has_labels = False
 
     def forget(self) -> None:
@@ -113,7 +113,7 @@ class LabelledMixture(MatchedMixture):
         self._is_taken = np.log1p(-self._rng.random(self.n_clusters)) <= log_ratios
         for cluster, place, is_taken in zip(self.clusters, before, self._is_taken, strict=True):
             if not is_taken:
-                cluster.go_to(place)
+                cluster.restore(place)
         if adapt and self._n_moves is None:
             self._adapt_length(float(np.exp(np.minimum(log_ratios, 0.0))[self.has_users].mean()))
 

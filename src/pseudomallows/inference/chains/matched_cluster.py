@@ -19,7 +19,7 @@ from ...rankings import MAX_ALPHA, rank_randomly
 from ..priors import LOWEST_ALPHA, Prior, log_density
 from .clustered import MAX_SWEEPS, TARGET_ACCEPTANCE
 
-N_ALPHA_STEPS = 3  # before the swaps or after them, as chance will have it
+N_ALPHA_STEPS = 3  # before the swaps or after them, as probability will have it
 N_STEPS_ALONE = 10  # for one cluster, whose swaps take longer
 CLIMB = 0.5  # of log alpha, in a search for the best
 
@@ -132,7 +132,7 @@ class MatchedCluster:
         """Where the cluster stands."""
         return Place(self.consensus, self.alpha, self.tally)
 
-    def go_to(self, place: Place) -> None:
+    def restore(self, place: Place) -> None:
         """Stand there."""
         self.consensus, self.alpha, self.tally = place
 
@@ -173,7 +173,7 @@ class MatchedCluster:
         """How much one more sweep teaches."""
         return 1 / math.sqrt(1 + self.n_sweeps)
 
-    def wander(self) -> None:
+    def draw_from_prior(self) -> None:
         """A move without any users: the consensus anywhere, alpha by its prior."""
         self.n_sweeps += 1
         self.consensus = rank_randomly(np.zeros(len(self.consensus)), self.rng)

@@ -105,7 +105,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
         """``memberships[row, cluster]``: mean over the sweeps that kept them, or the present."""
         if self._n_kept:
             return self._users.gather_kept() / self._n_kept
-        self.know_values()
+        self.ensure_likelihoods()
         return np.asarray(self._users.gather_present(), dtype=np.float64)
 
     def laws(self) -> ClusterLaws:
@@ -114,7 +114,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
 
     def log_posterior(self) -> float:
         """Log posterior density, labels and latent rankings summed out: exact, or matched."""
-        self.know_values()
+        self.ensure_likelihoods()
         log_prior = (self._share_prior - 1) * float(self._log_shares().sum())
         return self.values.exact + log_prior + sum(each.log_prior() for each in self.clusters)
 
@@ -152,18 +152,18 @@ class MatchedMixture(Clustered[MatchedCluster]):
         if self._reference is None and not adapt:
             self.follow(self.laws())
         if self.is_corrected:
-            self.know_values()
+            self.ensure_likelihoods()
             before = self.clusters[0].place, self.values
-            self.wander(*self._lengths(), adapt)
+            self.run_rounds(*self._lengths(), adapt)
             self._judge(*before, adapt)
         else:
-            self.wander(*self._lengths(), adapt)
+            self.run_rounds(*self._lengths(), adapt)
             if adapt:
                 self._adapt_rounds(self._n_unlikely)
         if self.n_clusters > 1:
             order = self._best_order()
             if not adapt:
-                self.know_values()
+                self.ensure_likelihoods()
                 self._users.settle(order, keeps=True)
                 self._n_kept += 1
             self.clusters = [self.clusters[number] for number in order]
@@ -180,7 +180,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
         n_rounds = max(1, round(self._n_moves / (ROUND_MOVES * self.n_items)))
         return n_rounds, max(1, round(self._n_moves / n_rounds))
 
-    def wander(self, n_rounds: int, n_moves: int, adapt: bool) -> None:
+    def run_rounds(self, n_rounds: int, n_moves: int, adapt: bool) -> None:
         """So many rounds, which leave the matched posterior as it is; in the warmup clusters that
         are empty begin anew."""
         self.law.prepare(self.alpha)
@@ -210,22 +210,22 @@ class MatchedMixture(Clustered[MatchedCluster]):
         list(self._executor.map(lambda cluster: cluster.move(n_moves, adapt), used))
         for cluster in self.clusters:
             if not cluster.has_users:
-                cluster.wander()
+                cluster.draw_from_prior()
 
     def _judge(self, place: Place, values: Values, adapt: bool) -> None:
         """Accept where the cluster is, or go back."""
-        self.know_values()
+        self.ensure_likelihoods()
         change = self.values.exact - values.exact
         log_ratio = change - (self.values.matched - values.matched)
         if not math.log1p(-self._rng.random()) < log_ratio:
-            self.clusters[0].go_to(place)
+            self.clusters[0].restore(place)
             self.values = values
         if adapt and self._n_moves is None:
             self._adapt_length(min(1.0, math.exp(min(log_ratio, 0.0))))
 
-    def _adapt_length(self, chance: float) -> None:
+    def _adapt_length(self, probability: float) -> None:
         """Longer sweeps if more than wanted are accepted, else shorter ones."""
-        length = self.log_moves + 2 * (chance - TARGET) / math.sqrt(1 + self.n_sweeps)
+        length = self.log_moves + 2 * (probability - TARGET) / math.sqrt(1 + self.n_sweeps)
         low, high = math.log(LEAST_MOVES * self.n_items), math.log(self.most_moves * self.n_items)
         self.log_moves = min(max(length, low), high)
 
@@ -238,7 +238,7 @@ class MatchedMixture(Clustered[MatchedCluster]):
         number = max(self._rounds_each + step, float(self.least_rounds))
         self._rounds_each = min(number, float(self.most_rounds))
 
-    def know_values(self) -> None:
+    def ensure_likelihoods(self) -> None:
         """Compute the likelihoods where the chain stands, unless they are known."""
         if math.isnan(self.values.exact):
             self.values = self._weigh()

@@ -92,7 +92,7 @@ class MatchedStart:
         for _ in range(N_CLIMBS if start == "map" else 0):
             cluster.climb()
         for _ in range(N_SWEEPS):
-            mixture.wander(1, self.law.usual_moves or ONE_MOVES * mixture.n_items, adapt=True)
+            mixture.run_rounds(1, self.law.usual_moves or ONE_MOVES * mixture.n_items, adapt=True)
         mixture.count_anew()
         return mixture
 
@@ -102,7 +102,7 @@ class MatchedStart:
         labels = np.zeros(self.population.n_rows, dtype=np.int32)
         mixture.restore(Snapshot(last.consensus, last.alpha, last.shares, labels))
         if mixture.n_clusters > 1:
-            mixture.wander(self._first_rounds, self._moves, adapt=True)
+            mixture.run_rounds(self._first_rounds, self._moves, adapt=True)
             mixture.count_anew()
         return mixture
 
@@ -189,7 +189,7 @@ class MatchedStart:
             found = self._by_popular_items(guess, rng)
         else:
             found = guess.moved_to(self.population)
-        self._wander(found, self._rounds(SETTLE_ROUNDS), report)
+        self._run_rounds(found, self._rounds(SETTLE_ROUNDS), report)
         found.count_anew()
         return found
 
@@ -209,12 +209,12 @@ class MatchedStart:
         mixture = self._mixture(self.population, guess.n_clusters, rng)
         mixture.shares = guess.shares
         alphas = [cluster.alpha for cluster in mixture.clusters]
-        lam = float(guess.shares @ guess.alpha) / DENSE_ITEMS  # one: the other items tell nothing
+        rate = float(guess.shares @ guess.alpha) / DENSE_ITEMS  # one: the other items tell nothing
         for cluster, guessed in zip(mixture.clusters, guess.consensus, strict=True):
             cluster.consensus = np.empty(n_items, dtype=np.int32)
             cluster.consensus[by_clicks] = np.arange(1, n_items + 1)
             cluster.consensus[np.sort(by_clicks[:DENSE_ITEMS])] = guessed
-            cluster.alpha = lam * n_items
+            cluster.alpha = rate * n_items
         mixture.begin(mixture.mean_memberships.argmax(axis=1).astype(np.int32))
         for cluster, alpha in zip(mixture.clusters, alphas, strict=True):
             cluster.alpha = alpha
@@ -273,8 +273,8 @@ class MatchedStart:
         for cluster in guess.clusters:
             if cluster.has_users:
                 cluster.climb()
-        self._wander(guess, self._rounds(GUESS_ROUNDS))
-        guess.know_values()
+        self._run_rounds(guess, self._rounds(GUESS_ROUNDS))
+        guess.ensure_likelihoods()
         return guess
 
     def _improve(
@@ -283,11 +283,11 @@ class MatchedStart:
         """Split clusters, then let them settle."""
         guess, rng = task
         self._split(guess, some, rng)
-        self._wander(guess, self._rounds(LAST_ROUNDS) - N_VALUES)
+        self._run_rounds(guess, self._rounds(LAST_ROUNDS) - N_VALUES)
         values = []
         for _ in range(N_VALUES):
-            self._wander(guess, 1)
-            guess.know_values()
+            self._run_rounds(guess, 1)
+            guess.ensure_likelihoods()
             values.append(guess.values.matched)
         return _Improved(guess, float(np.mean(values)))
 
@@ -296,9 +296,9 @@ class MatchedStart:
         mixture = self.empty(other.n_clusters, rng)
         mixture.shares = other.shares
         for cluster, old in zip(mixture.clusters, other.clusters, strict=True):
-            cluster.go_to(old.place)
+            cluster.restore(old.place)
             cluster.log_step = old.log_step
-        mixture.wander(self._first_rounds, self._moves, adapt=True)
+        mixture.run_rounds(self._first_rounds, self._moves, adapt=True)
         mixture.count_anew()
         return mixture
 
@@ -323,8 +323,8 @@ class MatchedStart:
             for number in (left[0], smallest):
                 if mixture.clusters[number].has_users:
                     mixture.clusters[number].climb()
-            self._wander(mixture, SPLIT_ROUNDS)
-            mixture.know_values()
+            self._run_rounds(mixture, SPLIT_ROUNDS)
+            mixture.ensure_likelihoods()
             if mixture.values.matched > values.matched:
                 n_failures, tried = 0, set()
             else:
@@ -345,17 +345,17 @@ class MatchedStart:
         weights = np.zeros_like(some.row_weights)
         weights[rows] = some.row_weights[rows]
         features = some.select(weights, some.row_numbers).features(N_SPLIT_FEATURES)
-        new, homeless = labels.copy(), np.flatnonzero(labels == smallest)
+        new, orphaned_rows = labels.copy(), np.flatnonzero(labels == smallest)
         others = np.setdiff1d(np.unique(labels), [smallest])
-        new[homeless] = rng.choice(others, len(homeless))
+        new[orphaned_rows] = rng.choice(others, len(orphaned_rows))
         new[rows[guess_labels(features, 2, rng) == 1]] = smallest
         return new
 
-    def _wander(
+    def _run_rounds(
         self, mixture: MatchedMixture, n_rounds: int, report: Callable[[], None] = lambda: None
     ) -> None:
         for _ in range(n_rounds):
-            mixture.wander(1, self._moves, adapt=True)
+            mixture.run_rounds(1, self._moves, adapt=True)
             report()
 
 

@@ -180,7 +180,7 @@ class Mixture(Clustered[Cluster]):
                 cluster.move(cluster.tally)
             else:
                 cluster.tally = None
-                cluster.wander()
+                cluster.draw_from_prior()
 
     def _move_side_by_side(self, clusters: list[Cluster], adapt: bool) -> None:
         """Alphas and latent rankings: the blocks of rows of all clusters at once."""
@@ -275,7 +275,7 @@ class Mixture(Clustered[Cluster]):
         self.shares = self.shares[order]
 
     def _fill_empty(self, counts: Counts, log_sums: NDArray[np.float64]) -> list[int]:
-        """Give each empty cluster the users that the others explain worst, against chance.
+        """Give each empty cluster the users that the others explain worst, against probability.
 
         It starts anew from them; return which clusters did.
         """
@@ -283,9 +283,11 @@ class Mixture(Clustered[Cluster]):
         if not len(empty):
             return refilled
         alpha = float(np.median(np.delete(self.alpha, empty)))
-        chance = row_log_likelihoods(self.population, [(self.clusters[0].consensus, 0.0)])[:, 0]
+        probability = row_log_likelihoods(self.population, [(self.clusters[0].consensus, 0.0)])[
+            :, 0
+        ]
         n_rows = max(1, self.population.n_rows // (2 * self.n_clusters))
-        worst = np.argsort(log_sums - chance, kind="stable")[: n_rows * len(empty)]
+        worst = np.argsort(log_sums - probability, kind="stable")[: n_rows * len(empty)]
         for cluster, rows in zip(empty, np.array_split(worst, len(empty)), strict=True):
             if len(rows):
                 counts[rows] = 0

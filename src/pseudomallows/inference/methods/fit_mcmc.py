@@ -56,7 +56,7 @@ def check_consistent(prefs: Preferences) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Mcmc(Sampler):
-    """Metropolis steps on the consensus and on alpha. For clicks, stretches of them on the matched
+    """Metropolis steps on the consensus and on alpha. For clicks, thinnings of them on the matched
     law are accepted by the exact one; else exact latent rankings are drawn between."""
 
     name: ClassVar[str] = "mcmc"

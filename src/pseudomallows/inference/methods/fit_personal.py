@@ -57,14 +57,14 @@ class Personal(Options):
         None,
         "Later clicks of some of the users, 50 or more: a file, a data frame, or another form of "
         "`Preferences.from_clicks`. "
-        "The probabilities are corrected by what came true of them, for all windows up to twice "
+        "The probabilities are corrected by what is observed of them, for all windows up to twice "
         "the largest number of them that 50 users have. "
         "Users and items that the fit does not have are left out, with a warning that counts them.",
     )
     calibrate: bool | str = option(
         True,
-        "Without `held_out`: which clicks are hidden inside, to correct the probabilities by what "
-        'came true of them, before all is learnt again from all clicks. "last" (default with '
+        "Without `held_out`: which clicks are hidden inside, to correct the probabilities by "
+        'which of them were hits, before all is learnt again from all clicks. "last" (default with '
         'times): some clicks of each user, the last ones, for what comes next. "cut": all '
         'clicks after a date, for a model that will serve the future. "random" (default without '
         "times): any of them, so that a probability is that of a click like those that are there. "

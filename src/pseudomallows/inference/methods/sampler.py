@@ -45,7 +45,7 @@ class Sampler(Method):
     move: str | None = option(
         None,
         'Proposals: "swap" (default) or "leap_and_shift"; for Ulam\'s distance "insert" (default): '
-        "an item is taken out, and its new place drawn by its exact chances.",
+        "an item is taken out, and its new place drawn by its exact probabilities.",
         check=one_of(*MOVES),
     )
     leap: int | None = option(

@@ -1,1 +1,1 @@
-"""What "personal" learns: scores of items for users, and corrections of chances."""
+"""What "personal" learns: scores of items for users, and corrections of probabilities."""

@@ -254,7 +254,7 @@ def choose_blend(
     users = sample_of(scorable(clicks), rng, splits_for(clicks.n_items)[1])
     cases = hide_and_score(pool, products, users, rng, kept, say)
     say("weighing the parts of the scores")
-    search = Search(cases, stand_for(clicks)[users], n_best, products.executor)
+    search = WeightSearch(cases, stand_for(clicks)[users], n_best, products.executor)
     return search.describe(pool, search.simplest(search.found()))
 
 
@@ -274,7 +274,7 @@ def stand_for(clicks: Clicks) -> Floats:
     return np.asarray(people * shares if is_fair else people, dtype=np.float64)
 
 
-class Cases(NamedTuple):
+class HiddenClicks(NamedTuple):
     """Some hidden clicks: ``leads[part, starts[case]:starts[case + 1]]`` is how far items are ahead
     of the hidden one by each part, in units of the spread of its scores.
 
@@ -305,7 +305,7 @@ def hide_and_score(
     rng: np.random.Generator,
     kept: dict[Part, ItemScores] | None = None,
     say: Say = silent,
-) -> list[Cases]:
+) -> list[HiddenClicks]:
     """Hide one click of each user, some times, and score these users by what is left. The cases
     are the users, split by split.
 
@@ -314,7 +314,7 @@ def hide_and_score(
     whole log stay.
     """
     kept, (n_splits, _) = {} if kept is None else kept, splits_for(products.n_items)
-    found: list[Cases] = []
+    found: list[HiddenClicks] = []
     whole, has_table = products.whole, isinstance(products, AllProducts)
     judged, places = whole.take(users), clicks_of_rows(whole.starts, users)
     is_scored = np.isin(np.arange(whole.n_users), users)
@@ -347,11 +347,11 @@ def start_of(part: Part, pool: Sequence[Part], learnt: list[ItemScores]) -> Item
 
 def score_cases(
     scorers: list[ItemScores], seen: Clicks, target: NDArray[np.int64], executor: Executor
-) -> list[Cases]:
+) -> list[HiddenClicks]:
     """The cases of one split; spreads are those of the first users."""
     n_spread = n_of_spread(seen.n_items)
 
-    def work(task: list[slice]) -> tuple[list[Moments], list[Cases]]:
+    def work(task: list[slice]) -> tuple[list[Moments], list[HiddenClicks]]:
         moments, cases = [], []
         room = np.empty((len(scorers), (task[0].stop - task[0].start) * seen.n_items), np.float32)
         for rows, (clicks, tables) in zip(task, tables_of(scorers, seen, task), strict=True):
@@ -369,14 +369,16 @@ def score_cases(
     return cases
 
 
-def cases_of(clicks: ClickRows, tables: Leads, target: NDArray[np.int64], room: Leads) -> Cases:
+def cases_of(
+    clicks: ClickRows, tables: Leads, target: NDArray[np.int64], room: Leads
+) -> HiddenClicks:
     """How far items are ahead of each user's target, in the units of the scores."""
     starts = np.zeros(len(target) + 1, dtype=np.int64)
     places = np.empty((len(target), 0), dtype=np.int64)
     if tables.shape[2] > ALL_PLACES:
         places = best_places(clicks, tables, target[:, None])
     n_filled = fill_leads(clicks, tables, target, places, starts[1:], room)
-    return Cases(room[:, :n_filled].copy(), np.cumsum(starts))
+    return HiddenClicks(room[:, :n_filled].copy(), np.cumsum(starts))
 
 
 def best_places(clicks: ClickRows, tables: Leads, hidden: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -405,11 +407,11 @@ class Found(NamedTuple):
         return int((self.weights > 0).sum())
 
 
-class Search:
+class WeightSearch:
     """A greedy search for weights of the parts, by what the ranks of hidden clicks are worth."""
 
     def __init__(
-        self, cases: list[Cases], people: NDArray[Any], n_best: int, executor: Executor
+        self, cases: list[HiddenClicks], people: NDArray[Any], n_best: int, executor: Executor
     ) -> None:
         self._cases, self._n_best, self._executor = cases, n_best, executor
         self._people: Floats = people / people.sum()

@@ -12,7 +12,7 @@ from ...kernels.items.top_places import choose_cases, find_places
 from ...posteriors.corrections import N_LEARNT, Correction, marks_of
 from ...posteriors.personal_fit import PersonalModel
 from ...preferences import Clicks, rows_of_users
-from ...recommendations.recommenders.personal_recommender import OwnOrder, PersonalChances
+from ...recommendations.recommenders.personal_recommender import OwnOrder, PersonalProbabilities
 from .blend import n_of_spread
 from .next_clicks import (
     MAX_HELD_OUT,
@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """``features[case, feature]`` of unseen items, ``targets[case]``, the chance that one came
+    """``features[case, feature]`` of unseen items, ``targets[case]``, the probability that one came
     true, and how many cases each stands for."""
 
     features: Floats
@@ -54,7 +54,8 @@ class Corrector:
 
     def by_later_clicks(self, model: PersonalModel, held_out: Clicks) -> Correction:
         """Learn from clicks that came later than those of the fit. Which of a user's came first is
-        known by their times; without these, each is among the next w of n with a chance of w / n.
+        known by their times; without these, each is among the next w of n with a probability of w /
+        n.
         """
         prefs = self._prefs
         rows = np.flatnonzero(held_out.n_clicks)
@@ -84,15 +85,15 @@ class Corrector:
         rows = slice(0, sample.n_users)
         scores = model.scores_for(sample, rows, some)[~seen_table(sample, rows)]
         marks = marks_of(scores, later.windows[-1])
-        parts = self._cases(PersonalChances(model), shown, later, marks)
+        parts = self._cases(PersonalProbabilities(model), shown, later, marks)
         return learn_correction(parts, marks)
 
     def _cases(
-        self, personal: PersonalChances, shown: Clicks, later: Later, marks: Floats
+        self, personal: PersonalProbabilities, shown: Clicks, later: Later, marks: Floats
     ) -> list[Cases]:
-        """What the law said of each window, and what came true, block by block: the order of a
+        """What the law said of each window, and what is observed, block by block: the order of a
         user is the same for all windows. With very many items only the first places of each user
-        are looked at: no other has a chance worth correcting."""
+        are looked at: no other has a probability worth correcting."""
         able = {window: self._who_tells(later, window) for window in later.windows}
         tables = {
             window: personal.prepare(shown.take(later.users[rows]), window)
@@ -108,9 +109,9 @@ class Corrector:
             for window in later.windows:
                 mine = np.flatnonzero(np.isin(chosen[rows], able[window]))
                 own = order.take(mine)
-                chances = personal.look_up(tables[window], own)
+                probabilities = personal.look_up(tables[window], own)
                 whose = (seen.take(mine), some.take(mine))
-                parts.append(self._cases_of(own, chances, *whose, window, marks))
+                parts.append(self._cases_of(own, probabilities, *whose, window, marks))
         return parts
 
     def _who_tells(self, later: Later, window: int) -> NDArray[np.int64]:
@@ -123,47 +124,45 @@ class Corrector:
     def _cases_of(
         self,
         order: OwnOrder,
-        chances: Floats,
+        probabilities: Floats,
         seen: Clicks,
         later: Later,
         window: int,
         marks: Floats,
     ) -> Cases:
         """The cases of some users: what the law said of places in their orders."""
-        targets = came_true_at(later, order.items, window, seen.n_items)
+        targets = hits_at(later, order.items, window, seen.n_items)
         n_unseen = (order.items >= 0).sum(axis=1)
         user, place, stands_for = thin_places(targets, n_unseen, window)
-        numbers = (chances[user, place], order.scores[user, place], order.few[user])
+        numbers = (probabilities[user, place], order.scores[user, place], order.few[user])
         of_users = seen.weights * later.weights(window)
         features = np.empty((len(place), N_FEATURES))
         fill_cases(*numbers, place, window, marks, features)
         return Cases(features, targets[user, place], stands_for * of_users[user])
 
 
-def came_true_at(later: Later, items: NDArray[np.int64], window: int, n_items: int) -> Floats:
-    """``chances[row, place]`` that ``items[row, place]`` was among the next `window`."""
+def hits_at(later: Later, items: NDArray[np.int64], window: int, n_items: int) -> Floats:
+    """``probabilities[row, place]`` that ``items[row, place]`` was among the next `window`."""
     places = np.empty(len(later.codes), dtype=np.int64)
     find_places(ClickRows(later.starts, later.codes), items, n_items, places)
     found, is_there = np.zeros(items.shape), places >= 0
     owners = np.repeat(np.arange(len(items)), later.n_clicks)
-    found[owners[is_there], places[is_there]] = later.came_true(window)[is_there]
+    found[owners[is_there], places[is_there]] = later.is_hit(window)[is_there]
     return found
 
 
 def thin_places(
-    came_true: Floats, n_unseen: NDArray[np.int64], window: int
+    is_hit: Floats, n_unseen: NDArray[np.int64], window: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
     """Row and place of the cases, and for how many places each stands.
 
-    Far down the list, items hardly differ, and few of them come true: of those that do not, some
-    stand for all. ``came_true[row, place]`` is of the unseen items in the order of each user, the
+    Far down the list, items hardly differ, and few of them are hits: of those that do not, some
+    stand for all. ``is_hit[row, place]`` is of the unseen items in the order of each user, the
     first ``n_unseen[row]`` places.
     """
     first = 2 * window + N_NEAR
-    rows, places, weights = (
-        np.empty(came_true.size, dtype) for dtype in (np.int64, np.int64, float)
-    )
-    size = choose_cases(came_true, n_unseen, (first, N_FAR), rows, places, weights)
+    rows, places, weights = (np.empty(is_hit.size, dtype) for dtype in (np.int64, np.int64, float))
+    size = choose_cases(is_hit, n_unseen, (first, N_FAR), rows, places, weights)
     return rows[:size], places[:size], weights[:size]
 
 
@@ -171,7 +170,7 @@ def learn_correction(parts: list[Cases], marks: Floats) -> Correction:
     """Learn a correction for windows up to twice the largest that there are cases of.
 
     Maximum likelihood, with a weak pull towards no correction at all, which keeps it finite; then
-    the map, from what came true along the scale. The cases come in parts, small enough to stay
+    the map, from what is observed along the scale. The cases come in parts, small enough to stay
     near.
     """
     centres, spread = centres_of(parts)
@@ -256,17 +255,17 @@ def losses_of(
             scale = features @ values
             odds = np.exp(-np.abs(scale))
             likely = 1 / (1 + odds)
-            chances = np.where(scale > 0, likely, 1 - likely)
+            probabilities = np.where(scale > 0, likely, 1 - likely)
             loss += float(weights @ (np.maximum(scale, 0) + np.log1p(odds) - targets * scale))
-            slope = slope + features.T @ (weights * (chances - targets))
+            slope = slope + features.T @ (weights * (probabilities - targets))
             curve += features.T @ ((weights * likely * (1 - likely))[:, None] * features)
     return loss, slope, curve
 
 
 def learn_map(scale: Floats, targets: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Knots on a logistic scale, and the log odds of what came true there, which rise.
+    """Knots on a logistic scale, and the log odds of what is observed there, which rise.
 
-    In bins of equal numbers of hits: the log odds of what came true, less those of what the scale
+    In bins of equal numbers of hits: the log odds of what is observed, less those of what the scale
     said, are added to the scale. Bins that would not rise are pooled.
     """
     from scipy.optimize import isotonic_regression
@@ -281,8 +280,8 @@ def learn_map(scale: Floats, targets: Floats, weights: Floats) -> tuple[Floats, 
     sums = [np.add.reduceat(weights * x, starts) for x in (1.0, said, targets, said * scale)]
     n_cases, n_said, n_true, sum_scale = sums
     knots, stated = sum_scale / n_said, n_said / n_cases
-    came_true = (n_true + PULL * stated) / (n_cases + PULL)
-    shift = np.log(came_true / (1 - came_true)) - np.log(stated / (1 - stated))
+    is_hit = (n_true + PULL * stated) / (n_cases + PULL)
+    shift = np.log(is_hit / (1 - is_hit)) - np.log(stated / (1 - stated))
     pooled = isotonic_regression(knots + shift, weights=n_said)
     firsts = pooled.blocks[:-1]
     centres = np.add.reduceat(knots * n_said, firsts) / np.add.reduceat(n_said, firsts)

@@ -1,4 +1,4 @@
-"""What comes next: clicks that came later, or are hidden inside a fit, what came true of them for
+"""What comes next: clicks that came later, or are hidden inside a fit, what is observed of them for
 each window, and what is learnt from them."""
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ from ...posteriors.recency import Recency, are_dates
 from ...preferences import Clicks, rows_of_users
 from ...preferences.splits import Split, hide_numbers, split_at, time_of_share
 
-WINDOWS = (1, 2, 4, 7, 10, 20, 30)  # numbers of next items for which what comes true is looked at
+WINDOWS = (1, 2, 4, 7, 10, 20, 30)  # numbers of next items for which what is observed is looked at
 MIN_USERS, MAX_HELD_OUT = 50, 10_000  # behind a correction; behind the distribution of alpha too
 MAX_PAIRS, LEAST_USERS = 2_000_000, 500  # users x items behind a correction; users at least
 LEAST_OF_LARGE = 2000  # the same with very many items
@@ -50,9 +50,9 @@ class Later(NamedTuple):
         starts = np.concatenate([[0], np.cumsum(self.n_clicks[rows])])
         return Later(self.users[rows], starts, self.codes[mine], self.places[mine], self.windows)
 
-    def came_true(self, window: int) -> Floats:
-        """The chance of each click to be among the next `window` of its user; without places each
-        of n is so with a chance of window / n."""
+    def is_hit(self, window: int) -> Floats:
+        """The probability of each click to be among the next `window` of its user; without places
+        each of n is so with a probability of window / n."""
         shares = np.repeat(window / self.n_clicks, self.n_clicks)
         return np.where(self.places < 0, shares, self.places < window)
 

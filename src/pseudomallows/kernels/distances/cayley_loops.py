@@ -1,6 +1,6 @@
 """Cayley's distance: the fewest exchanges of two items, which is n_items less the number of cycles.
 
-lam is alpha / n_items. Items join one by one; the one that joins j others starts a cycle of its
+rate is alpha / n_items. Items join one by one; the one that joins j others starts a cycle of its
 own, or enters a cycle behind one of the j, which adds 1 to the distance.
 """
 
@@ -39,9 +39,9 @@ def cayley_distances(rankings, others, distances):
 
 
 @njit(cache=True, nogil=True)
-def cayley_partition(n_items, lam):
+def cayley_partition(n_items, rate):
     """Log of the sum over all rankings, and the mean distance."""
-    weight, log_sum, distance, product = np.exp(-lam), 0.0, 0.0, 1.0
+    weight, log_sum, distance, product = np.exp(-rate), 0.0, 0.0, 1.0
     for j in range(1, n_items):
         if j * weight < 0.1:
             log_sum += np.log1p(j * weight)  # which keeps the digits of what is near 1
@@ -55,9 +55,9 @@ def cayley_partition(n_items, lam):
 
 
 @njit(cache=True, nogil=True)
-def draw_cayley(seed, lam, draws):
+def draw_cayley(seed, rate, draws):
     """Fill `draws[draw, item]` with rankings of the Mallows distribution around 1..n."""
-    weight, stream = np.exp(-lam), np.empty(1, np.uint64)
+    weight, stream = np.exp(-rate), np.empty(1, np.uint64)
     for draw in range(len(draws)):
         ranks = draws[draw]
         start_stream(seed, draw, 0, stream)

@@ -85,7 +85,7 @@ def choose_places(stream, n_items, log_reach):
 
 
 @njit(cache=True, nogil=True)
-def move_by_cycles(stream, rankings, counts, lam, n_moves, consensus):
+def move_by_cycles(stream, rankings, counts, rate, n_moves, consensus):
     """Make `n_moves` proposals to exchange two items; return how many were accepted."""
     n_items, log_reach, n_accepted = len(consensus), np.log(len(consensus)), 0
     cycles = find_cycles(rankings, counts, consensus)
@@ -94,7 +94,7 @@ def move_by_cycles(stream, rankings, counts, lam, n_moves, consensus):
         if high == low or high >= n_items:
             continue
         first, second = cycles.ordering[low], cycles.ordering[high]
-        if accepts(stream, -lam * change_by_exchange(cycles, first, second)):
+        if accepts(stream, -rate * change_by_exchange(cycles, first, second)):
             exchange_items(cycles, first, second, consensus)
             n_accepted += 1
     return n_accepted

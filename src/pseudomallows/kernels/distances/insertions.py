@@ -3,7 +3,7 @@
 Of a user, let the longest rise without the item be `base`. With it there is one longer by 1 where
 the longest rise of lower ranks before the place and that of higher ranks behind it add up to
 `base`. So one way there and one back tell the distance of every place, and the place is drawn by
-its exact chances given the order of the others: nothing is rejected.
+its exact probabilities given the order of the others: nothing is rejected.
 
 Rises are counted on bits, for up to 62 items: see `grow`. The users stand in blocks, in which each
 item has a line of ranks: a step is one short loop over a line, which compiles to wide instructions.
@@ -127,11 +127,11 @@ def add_gains(users, block, item, gains):
 
 
 @njit(cache=True, nogil=True)
-def draw_place(stream, lam, gains, weights):
-    """Draw a place of probability proportional to exp(lam gain)."""
+def draw_place(stream, rate, gains, weights):
+    """Draw a place of probability proportional to exp(rate gain)."""
     most, total = gains.max(), 0.0
     for place in range(len(gains)):
-        log_weight = lam * (gains[place] - most)
+        log_weight = rate * (gains[place] - most)
         total += np.exp(log_weight) if log_weight > -40.0 else 0.0
         weights[place] = total
     u, place = uniform(stream) * total, 0
@@ -141,7 +141,7 @@ def draw_place(stream, lam, gains, weights):
 
 
 @njit(cache=True, nogil=True)
-def move_by_insertions(stream, rankings, counts, lam, n_moves, consensus):
+def move_by_insertions(stream, rankings, counts, rate, n_moves, consensus):
     """Take out an item and draw its place, `n_moves` times."""
     n_items = len(consensus)
     ordering, gains = np.empty((2, n_items), dtype=np.int64)
@@ -150,7 +150,7 @@ def move_by_insertions(stream, rankings, counts, lam, n_moves, consensus):
     for _ in range(n_moves):
         here = below(stream, n_items)
         count_gains(users, ordering, here, gains)
-        shift_places(here, draw_place(stream, lam, gains, weights), consensus, ordering)
+        shift_places(here, draw_place(stream, rate, gains, weights), consensus, ordering)
 
 
 @njit(cache=True, nogil=True)

@@ -1,6 +1,6 @@
 """Lists of rankings with counts: what Cayley's and Ulam's distances need of the users.
 
-`ordering[rank - 1]` is the item of a consensus at that rank; lam is alpha / n_items.
+`ordering[rank - 1]` is the item of a consensus at that rank; rate is alpha / n_items.
 """
 
 from typing import NamedTuple
@@ -40,7 +40,7 @@ def list_distance(users, ordering, scratch):
 
 
 @njit(cache=True, nogil=True)
-def move_by_list(stream, users, lam, move, leap, n_moves, consensus):
+def move_by_list(stream, users, rate, move, leap, n_moves, consensus):
     """Make `n_moves` proposals, each of which looks at every user's ranking as a whole; return how
     many were accepted. Exchanges under Cayley's distance have a faster way: see `cycles`."""
     n_items = len(consensus)
@@ -54,7 +54,7 @@ def move_by_list(stream, users, lam, move, leap, n_moves, consensus):
             continue
         make_move(move, here, there, consensus, ordering)
         proposed = list_distance(users, ordering, scratch)
-        if accepts(stream, -lam * (proposed - distance) + log_way):
+        if accepts(stream, -rate * (proposed - distance) + log_way):
             distance = proposed
             n_accepted += 1
         else:

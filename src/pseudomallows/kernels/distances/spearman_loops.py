@@ -1,7 +1,7 @@
 """Spearman's distance: the sum over items of the squared difference in rank.
 
-lam is alpha / n_items. The sum over all rankings is the permanent of the weights
-exp(-lam (i - j)^2). Sums over sets are exact and take 2^n_items steps; bit r of a set is rank
+rate is alpha / n_items. The sum over all rankings is the permanent of the weights
+exp(-rate (i - j)^2). Sums over sets are exact and take 2^n_items steps; bit r of a set is rank
 r + 1, and the first items, as many as it has, have taken it. No weight is above 1 and that of 1..n
 is 1, so plain numbers neither overflow nor lose anything that counts.
 """
@@ -27,12 +27,12 @@ def spearman_distances(rankings, others, distances):
 
 
 @njit(cache=True, nogil=True)
-def square_weights(n_items, lam):
-    """weights[item, rank - 1]: exp(-lam * squared difference)."""
+def square_weights(n_items, rate):
+    """weights[item, rank - 1]: exp(-rate * squared difference)."""
     weights = np.empty((n_items, n_items))
     for item in range(n_items):
         for rank in range(n_items):
-            weights[item, rank] = np.exp(-lam * float(item - rank) ** 2)
+            weights[item, rank] = np.exp(-rate * float(item - rank) ** 2)
     return weights
 
 
@@ -66,14 +66,14 @@ def mirror(used, n_items):
 
 
 @njit(cache=True, nogil=True)
-def spearman_sum(n_items, lam):
+def spearman_sum(n_items, rate):
     """Log of the sum over all rankings.
 
     The first half of the items takes a set of ranks, the others the rest: the same sum seen from
     the other end.
     """
     sums, n_first = np.empty(1 << n_items), n_items // 2
-    sizes = sum_first_items(square_weights(n_items, lam), n_items - n_first, sums)
+    sizes = sum_first_items(square_weights(n_items, rate), n_items - n_first, sums)
     total = 0.0
     for used in range(len(sums)):
         if sizes[used] == n_first:
@@ -82,9 +82,9 @@ def spearman_sum(n_items, lam):
 
 
 @njit(cache=True, nogil=True)
-def spearman_marginals(n_items, lam, probabilities):
+def spearman_marginals(n_items, rate, probabilities):
     """Fill `probabilities[item, rank - 1]` by sums over sets."""
-    weights, sums = square_weights(n_items, lam), np.empty(1 << n_items)
+    weights, sums = square_weights(n_items, rate), np.empty(1 << n_items)
     sizes = sum_first_items(weights, n_items, sums)
     probabilities[:] = 0.0
     for used in range(len(sums) - 1):
@@ -98,10 +98,10 @@ def spearman_marginals(n_items, lam, probabilities):
 
 
 @njit(cache=True, nogil=True)
-def draw_by_sets(seed, lam, draws):
+def draw_by_sets(seed, rate, draws):
     """Fill `draws[draw, item]` with exact rankings, from the last item on."""
     n_items = draws.shape[1]
-    weights, sums = square_weights(n_items, lam), np.empty(1 << n_items)
+    weights, sums = square_weights(n_items, rate), np.empty(1 << n_items)
     sum_first_items(weights, n_items, sums)
     stream = np.empty(1, np.uint64)
     for draw in range(len(draws)):
@@ -141,10 +141,10 @@ def balance_squares(weights, most_rounds, x):
 
 
 @njit(cache=True, nogil=True)
-def rank_with_noise(stream, lam, ranks):
+def rank_with_noise(stream, rate, ranks):
     """Rank the items by their places plus normal noise: near the law, and independent."""
     n_items = len(ranks)
-    keys, spread = np.empty(n_items), 1.0 / np.sqrt(2.0 * max(lam, 1e-12))
+    keys, spread = np.empty(n_items), 1.0 / np.sqrt(2.0 * max(rate, 1e-12))
     for item in range(n_items):
         radius = np.sqrt(-2.0 * np.log(1.0 - uniform(stream)))
         keys[item] = item + spread * radius * np.cos(2.0 * np.pi * uniform(stream))
@@ -154,7 +154,7 @@ def rank_with_noise(stream, lam, ranks):
 
 
 @njit(cache=True, nogil=True)
-def swap_squares(stream, lam, n_moves, ranks, ordering):
+def swap_squares(stream, rate, n_moves, ranks, ordering):
     """Exchange ranks around 1..n by the Metropolis rule.
 
     Items i and j, of ranks r and s, that exchange them change the distance by 2 (i - j) (r - s).
@@ -165,17 +165,17 @@ def swap_squares(stream, lam, n_moves, ranks, ordering):
         low, high = choose_pair(stream, n_items, log_reach)
         if high < n_items:
             change = 2.0 * (ordering[high] - ordering[low]) * (high - low)
-            if accepts(stream, -lam * change):
+            if accepts(stream, -rate * change):
                 exchange_places(low, high, ranks, ordering)
 
 
 @njit(cache=True, nogil=True)
-def draw_by_swaps(seed, lam, n_sweeps, draws):
+def draw_by_swaps(seed, rate, n_sweeps, draws):
     """Fill `draws[draw, item]` by chains of their own, n_sweeps * n_items proposals each."""
     n_items = draws.shape[1]
     ordering, stream = np.empty(n_items, np.int64), np.empty(1, np.uint64)
     for draw in range(len(draws)):
         start_stream(seed, draw, 0, stream)
-        rank_with_noise(stream, lam, draws[draw])
+        rank_with_noise(stream, rate, draws[draw])
         order_by_rank(draws[draw], ordering)
-        swap_squares(stream, lam, n_sweeps * n_items, draws[draw], ordering)
+        swap_squares(stream, rate, n_sweeps * n_items, draws[draw], ordering)

@@ -1,9 +1,10 @@
 """Ulam's distance: the fewest items that must move, n_items less the longest rise.
 
-lam is alpha / n_items. Robinson-Schensted makes of a ranking two tableaux of one shape, whose first
-row is as long as the longest rise. So there are f^2 rankings of a shape, f being the number of its
-tableaux: n! over the product of its hooks. Shapes are partitions of n_items; they are numbered in
-the order of `next_shape`, which begins with one row and shortens the first row last of all.
+rate is alpha / n_items. Robinson-Schensted makes of a ranking two tableaux of one shape, whose
+first row is as long as the longest rise. So there are f^2 rankings of a shape, f being the number
+of its tableaux: n! over the product of its hooks. Shapes are partitions of n_items; they are
+numbered in the order of `next_shape`, which begins with one row and shortens the first row last of
+all.
 """
 
 import numpy as np

@@ -1,12 +1,12 @@
 """Compiled loops for the footrule, all by one walk along the ranks.
 
-A ranking is a matching of items with ranks, and its weight is exp(-lam * distance), lam being
+A ranking is a matching of items with ranks, and its weight is exp(-rate * distance), rate being
 alpha / n_items. Put the items on a line at their places in the consensus, 1 to n, and the ranks at
 theirs. An item at place p that takes rank r costs |p - r|: one for each unit of the line between
 them. So walk along the line from left to right and keep, of all that has been passed, only what is
 still unmatched: `open items`, which wait for a rank further on, and `open ranks`, which wait for an
-item. Crossing one unit costs exp(-lam) for each of them, and the sum of these costs along the whole
-line is exp(-lam * distance).
+item. Crossing one unit costs exp(-rate) for each of them, and the sum of these costs along the
+whole line is exp(-rate * distance).
 
 What can happen at a place where an item and a rank stand, with a open items and b open ranks:
 
@@ -28,7 +28,7 @@ matched among themselves: one walk a block.
 - Clicks: two blocks, the clicked items with the first ranks, the others with the rest. `clicks`
   draws the latent rankings. `walks` holds what all users of a law share, so that everything behind
   the last click is known without a walk; with it `likelihood` gives the probability of the clicks,
-  and `next_ranks` the chances of what comes next.
+  and `next_ranks` the probabilities of what comes next.
 
 Numbers: a state is weighed by sqrt(a! * b!), so that ways to open and to close have one factor,
 sqrt((a + 1) * (b + 1)), and the weights stay within range; rows are scaled to sum 1 now and then,

@@ -74,11 +74,11 @@ def log_likelihood_of(mine, ranks, walk, log_factorials, room):
     before it make sums. The line of the others begins with items alone, as many as there are clicks
     behind place c; this gap falls by one at each of those clicks, where a rank stands alone, and
     everywhere else an item and a rank stand together. The sum of the gaps, of either line, costs
-    exp(-lam) each. The sum over all rankings is that of a user without clicks.
+    exp(-rate) each. The sum over all rankings is that of a user without clicks.
     """
     n_clicks = len(mine)
     n_first, gaps = sort_places(mine, ranks, room.places)
-    value = log_factorials[n_clicks - n_first] - 2.0 * walk.lam * gaps - walk.log_partition
+    value = log_factorials[n_clicks - n_first] - 2.0 * walk.rate * gaps - walk.log_partition
     value += sum_clicked(n_clicks, n_first, walk, room)
     return value + sum_back(n_clicks, n_first, n_clicks, walk, room)
 

@@ -1,9 +1,10 @@
-"""Chances to be among the first ranks of a footrule Mallows ranking, with both tails in logs.
+"""NextItems to be among the first ranks of a footrule Mallows ranking, with both tails in logs.
 
 An item behind its place takes none of the first ranks while it stays open on the walk of
-`partition`. One walk backwards from rank c gives the chance of that for all items before it. The
-items behind c that take one of the first ranks are the same by mirror symmetry. So no small number
-is ever the difference of large ones, and none is too small: rows are scaled, their logs kept.
+`partition`. One walk backwards from rank c gives the probability of that for all items before it.
+The items behind c that take one of the first ranks are the same by mirror symmetry. So no small
+number is ever the difference of large ones, and none is too small: rows are scaled, their logs
+kept.
 """
 
 from typing import NamedTuple
@@ -17,11 +18,11 @@ from .partition import step_walk, walk_probabilities
 
 
 class TaggedWalk(NamedTuple):
-    """The walk of one lam with an open item that is tagged, before place t, with k items open.
+    """The walk of one rate with an open item that is tagged, before place t, with k items open.
 
-    `ups`, `stays` and `downs` are the chances that k rises, stays or falls and the tagged item
-    stays open; `opens[t, k]` and `joins[t, k]` that the item at place t opens and k rises, or
-    stays, times the chance of the state.
+    `ups`, `stays` and `downs` are the probabilities that k rises, stays or falls and the tagged
+    item stays open; `opens[t, k]` and `joins[t, k]` that the item at place t opens and k rises, or
+    stays, times the probability of the state.
     """
 
     ups: NDArray[np.float64]
@@ -31,19 +32,19 @@ class TaggedWalk(NamedTuple):
     joins: NDArray[np.float64]
 
 
-def tagged_walk(n_items: int, lam: float) -> TaggedWalk:
-    """The `TaggedWalk` of one lam, which is alpha / n_items and at most 300: beyond that no walk is
-    left but one. See `make_walks` for why it is not a kernel."""
-    return TaggedWalk(*tables_of_tagged_walk(n_items, lam))
+def tagged_walk(n_items: int, rate: float) -> TaggedWalk:
+    """The `TaggedWalk` of one rate, which is alpha / n_items and at most 300: beyond that no walk
+    is left but one. See `make_walks` for why it is not a kernel."""
+    return TaggedWalk(*tables_of_tagged_walk(n_items, rate))
 
 
 @njit(cache=True, nogil=True)
-def tables_of_tagged_walk(n_items, lam):
+def tables_of_tagged_walk(n_items, rate):
     """The tables of `TaggedWalk`, in its order."""
-    roots, decay = square_roots(n_items + 4), gap_decay(lam, n_items // 2 + 3)
+    roots, decay = square_roots(n_items + 4), gap_decay(rate, n_items // 2 + 3)
     width = min(largest_state(decay, roots, n_items) + 2, n_items // 2) + 3
     ups, stays, downs, opens, joins = np.zeros((5, n_items + 1, width))
-    walk_probabilities(n_items, lam, ups, stays, downs)
+    walk_probabilities(n_items, rate, ups, stays, downs)
     state, next_state = np.zeros((2, width))
     state[0] = 1.0
     for t in range(n_items):
@@ -60,8 +61,8 @@ def tables_of_tagged_walk(n_items, lam):
 
 @njit(cache=True, nogil=True)
 def log_misses(walk, n_first, logs):
-    """Fill `logs[item]`, for the first `n_first` items of the consensus: the log of the chance to
-    take none of the first `n_first` ranks."""
+    """Fill `logs[item]`, for the first `n_first` items of the consensus: the log of the probability
+    to take none of the first `n_first` ranks."""
     ups, stays, downs, opens, joins = walk
     n_items, most = len(ups) - 1, ups.shape[1] - 3
     # lasts[k]: a tagged item of k is still open at rank n_first, divided by exp(log_scale).
@@ -69,10 +70,10 @@ def log_misses(walk, n_first, logs):
     lasts[1 : min(n_first, n_items - n_first, most) + 1] = 1.0
     log_scale = 0.0
     for t in range(n_first - 1, -1, -1):
-        top, chance = min(t, n_items - t, most), 0.0
+        top, probability = min(t, n_items - t, most), 0.0
         for k in range(top + 1):
-            chance += opens[t, k] * lasts[k + 1] + joins[t, k] * lasts[k]
-        logs[t] = np.log(chance) + log_scale
+            probability += opens[t, k] * lasts[k + 1] + joins[t, k] * lasts[k]
+        logs[t] = np.log(probability) + log_scale
         if t == 0:
             break
         up, stay, down = ups[t], stays[t], downs[t]
@@ -81,8 +82,8 @@ def log_misses(walk, n_first, logs):
         before[top + 1] = 0.0
         before[top + 2] = 0.0
         for k in range(1, top + 1):  # by what counts: a state that is never reached may be larger
-            before[k] /= chance
-        log_scale += np.log(chance)
+            before[k] /= probability
+        log_scale += np.log(probability)
         lasts, before = before, lasts
 
 

@@ -1,6 +1,6 @@
 """Latent full rankings of users known in part: these items share these ranks, no more is known.
 
-lam is alpha / n_items.
+rate is alpha / n_items.
 """
 
 import numpy as np
@@ -89,10 +89,10 @@ def known_distance(ranks, sizes, n_ranks, consensus):
 
 
 @njit(cache=True, nogil=True)
-def log_likelihoods(rankings, consensus, lam, log_partition, values):
+def log_likelihoods(rankings, consensus, rate, log_partition, values):
     """Fill `values[user]`: log probability that the user's known ranks and ties are as they are."""
     n_items = len(consensus)
-    walk, sums = walk_weights(lam, n_items), room_for_sums(n_items, 2)
+    walk, sums = walk_weights(rate, n_items), room_for_sums(n_items, 2)
     sizes, places = np.empty(n_items + 1, dtype=np.int64), np.empty(n_items, dtype=np.int64)
     for user in range(len(rankings)):
         ranks, log_sum = rankings[user], 0.0
@@ -102,13 +102,13 @@ def log_likelihoods(rankings, consensus, lam, log_partition, values):
                 first, end = 0, n_items
                 if n_ranks > 1:
                     first, end = mark_places(ranks, sizes, rank, consensus, places)
-                log_sum += sum_matchings(places[first:end], lam, walk, sums)
+                log_sum += sum_matchings(places[first:end], rate, walk, sums)
         distance = known_distance(ranks, sizes, n_ranks, consensus)
-        values[user] = log_sum - lam * distance - log_partition
+        values[user] = log_sum - rate * distance - log_partition
 
 
 @njit(cache=True, nogil=True)
-def draw_latent(streams, rankings, consensus, lam, partners, counts, kept):
+def draw_latent(streams, rankings, consensus, rate, partners, counts, kept):
     """Draw the latent ranking of every user and add its unknown part to `counts[0]`.
 
     `counts[1]` counts, in the same way, the users for whom the item's partner may have the same
@@ -116,7 +116,7 @@ def draw_latent(streams, rankings, consensus, lam, partners, counts, kept):
     `kept` has rows at all.
     """
     n_items, weights = len(consensus), streams.weights
-    walk, sums = walk_weights(lam, n_items), room_for_sums(n_items, n_items + 1)
+    walk, sums = walk_weights(rate, n_items), room_for_sums(n_items, n_items + 1)
     sizes, waiting = np.empty(n_items + 1, dtype=np.int64), np.empty((2, n_items), dtype=np.int64)
     places, ordering, drawn = np.empty((3, n_items), dtype=np.int64)
     everyone, shared = counts[0], counts[1]
@@ -139,7 +139,7 @@ def draw_latent(streams, rankings, consensus, lam, partners, counts, kept):
                 if n_ranks > 1:
                     first, end = mark_places(ranks, sizes, rank, consensus, places)
                 here = places[first:end]
-                sum_matchings(here, lam, walk, sums)
+                sum_matchings(here, rate, walk, sums)
                 for user in range(n_users):
                     draw_matching(own_streams[user], here, walk.roots, sums, waiting, drawn)
                     for place in range(first, end):
@@ -171,7 +171,7 @@ def pair_ranks(stream, consensus, partners):
 
 
 @njit(cache=True, nogil=True)
-def swap_partners(stream, partners, shared, lam, consensus, counts):
+def swap_partners(stream, partners, shared, rate, consensus, counts):
     """Exchange two partners in the consensus and, where they share ranks, in the latent rankings.
 
     Those users are as far from the new consensus as from the old, so the others alone decide. A
@@ -184,7 +184,7 @@ def swap_partners(stream, partners, shared, lam, consensus, counts):
         if other > one:
             here, there = consensus[one] - 1, consensus[other] - 1
             change = rest[one, there] + rest[other, here] - rest[one, here] - rest[other, there]
-            if accepts(stream, -lam * change):
+            if accepts(stream, -rate * change):
                 consensus[one], consensus[other] = there + 1, here + 1
                 for rank in range(len(consensus)):
                     moved = shared[one, rank] - shared[other, rank]

@@ -1,7 +1,7 @@
 """Latent rankings of users who are known by their clicks: the clicked items have the first ranks.
 
 Each user is two matchings on the line of `matching`: the clicked items with the first ranks, the
-others with the rest. lam is alpha / n_items.
+others with the rest. rate is alpha / n_items.
 """
 
 import numpy as np
@@ -24,14 +24,14 @@ def mark_clicks(mine, consensus, places, others):
 
 
 @njit(cache=True, nogil=True)
-def draw_click_users(streams, clicks, consensus, lam, partners, counts, kept):
+def draw_click_users(streams, clicks, consensus, rate, partners, counts, kept):
     """Draw the latent ranking of every user exactly and add it to `counts[0]`.
 
     `counts[1]` counts, in the same way, the users whose clicks do not tell the item from its
     partner. `kept[row]` is the ranking of the last user of a row, if `kept` has rows at all.
     """
     n_items, weights = len(consensus), streams.weights
-    walk = walk_weights(lam, n_items)
+    walk = walk_weights(rate, n_items)
     tables = np.empty((2, n_items + 1, n_items // 2 + 3))
     tops = np.empty((2, n_items + 1), dtype=np.int64)
     lines = np.empty((2, n_items), dtype=np.int64)
@@ -47,7 +47,7 @@ def draw_click_users(streams, clicks, consensus, lam, partners, counts, kept):
         clicked[mine] = True
         mark_clicks(mine, consensus, lines[0], lines[1])
         for group in range(2):
-            sum_matchings(lines[group], lam, walk, Sums(tables[group], tops[group]))
+            sum_matchings(lines[group], rate, walk, Sums(tables[group], tops[group]))
         for user in range(weights[row]):
             start_user(streams, row, user, stream)
             for group in range(2):

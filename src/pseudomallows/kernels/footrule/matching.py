@@ -1,9 +1,9 @@
-"""Matchings on a line: items at places, ranks at places, weight exp(-lam * sum |item - rank|), lam
-being alpha / n_items.
+"""Matchings on a line: items at places, ranks at places, weight exp(-rate * sum |item - rank|),
+rate being alpha / n_items.
 
-Walk along the line. `open items` wait for a rank further on, `open ranks` for an item; their
-numbers differ by a known amount, the gap, so the state is one number: `k`, the smaller of the two.
-Every unit step costs exp(-lam * (open items + open ranks)), and the sum of these steps is the
+MatchingFactors along the line. `open items` wait for a rank further on, `open ranks` for an item;
+their numbers differ by a known amount, the gap, so the state is one number: `k`, the smaller of the
+two. Every unit step costs exp(-rate * (open items + open ranks)), and the sum of these steps is the
 distance. States are weighed by sqrt(open items! * open ranks!), which keeps the numbers tame.
 
 With an item and a rank at every place this is the footrule Mallows distribution itself.
@@ -26,10 +26,10 @@ N_GAPS = 64  # whose steps are tabulated
 NEGLIGIBLE = 1e-18  # part of the sum that goes through a state
 
 
-class Walk(NamedTuple):
-    """What all walks of one lam share.
+class MatchingFactors(NamedTuple):
+    """What all walks of one rate share.
 
-    `decay[k]` is exp(-2 lam k), `roots[i]` the square root of i. `steps[gap, :, k]`, for the first
+    `decay[k]` is exp(-2 rate k), `roots[i]` the square root of i. `steps[gap, :, k]`, for the first
     gaps: the factors with which state k at a place with an item and a rank comes from the states k,
     k - 1 and k + 1, the gap's decay included. `most` is the largest state that counts.
     """
@@ -56,25 +56,25 @@ def square_roots(n):
 
 
 @njit(cache=True, nogil=True)
-def gap_decay(lam, n):
-    """decay[k] is exp(-2 lam k), for k up to n."""
-    return np.exp(-2.0 * lam * np.arange(n + 1).astype(np.float64))
+def gap_decay(rate, n):
+    """decay[k] is exp(-2 rate k), for k up to n."""
+    return np.exp(-2.0 * rate * np.arange(n + 1).astype(np.float64))
 
 
 @njit(cache=True, nogil=True)
-def walk_weights(lam, n_places, n_gaps=N_GAPS):
-    """The `Walk` of at most `n_places`."""
+def walk_weights(rate, n_places, n_gaps=N_GAPS):
+    """The `MatchingFactors` of at most `n_places`."""
     width = n_places // 2 + 3
-    decay, roots = gap_decay(lam, width), square_roots(n_places + n_gaps + 4)
+    decay, roots = gap_decay(rate, width), square_roots(n_places + n_gaps + 4)
     steps = np.zeros((n_gaps, 3, width))
     for gap in range(n_gaps):
         fill_steps(decay, roots, gap, steps[gap])
-    return Walk(decay, roots, steps, largest_state(decay, roots, n_places))
+    return MatchingFactors(decay, roots, steps, largest_state(decay, roots, n_places))
 
 
 @njit(cache=True, nogil=True)
 def fill_steps(decay, roots, gap, steps):
-    """The factors of one gap; see `Walk`."""
+    """The factors of one gap; see `MatchingFactors`."""
     for k in range(steps.shape[1]):
         steps[0, k] = decay[k] * (1.0 + 2.0 * k + gap)
         steps[1, k] = decay[k] * (roots[k] * roots[k + gap])
@@ -129,7 +129,7 @@ def room_for_sums(n_places, n_rows):
 
 
 @njit(cache=True, nogil=True)
-def sum_matchings(places, lam, walk, sums):
+def sum_matchings(places, rate, walk, sums):
     """Log of the sum of the weights of all matchings; fills `sums` for `draw_matching`.
 
     `places[p]` says what stands at place p. `walk` comes from `walk_weights`.
@@ -171,7 +171,7 @@ def sum_matchings(places, lam, walk, sums):
                 weight *= decay[k]
                 new[k] = weight if weight > TINY else 0.0
         gap = abs(items - ranks)
-        log_sum -= lam * gap
+        log_sum -= rate * gap
         if p % RESCALE == 0:
             total = new[: top + 1].sum()
             for k in range(top + 1):
@@ -254,11 +254,11 @@ def draw_matching(stream, places, roots, sums, waiting, ranks):
 
 
 @njit(cache=True, nogil=True)
-def draw_mallows(seed, n_items, lam, draws):
+def draw_mallows(seed, n_items, rate, draws):
     """Fill `draws[draw, item]` with rankings of the footrule Mallows distribution around 1..n."""
     places = np.full(n_items, BOTH)
-    walk, sums = walk_weights(lam, n_items, 1), room_for_sums(n_items, n_items + 1)
-    sum_matchings(places, lam, walk, sums)
+    walk, sums = walk_weights(rate, n_items, 1), room_for_sums(n_items, n_items + 1)
+    sum_matchings(places, rate, walk, sums)
     waiting = np.empty((2, n_items), dtype=np.int64)
     stream = np.empty(1, dtype=np.uint64)
     for draw in range(len(draws)):

@@ -1,9 +1,10 @@
-"""Which unclicked items take the ranks that follow a user's clicks: exact chances, quickly.
+"""Which unclicked items take the ranks that follow a user's clicks: exact probabilities, quickly.
 
 The walk of `walks`: the way back from the last click to place c, then forwards over the window of
-the next ranks. Behind it an item's chance is what it takes of the window's ranks that are still
-open. Behind place c few ranks are open, so few states count where it matters, and the chances soon
-fall off by the same factor at each place: who wants the best items only may end the walk there.
+the next ranks. Behind it an item's probability is what it takes of the window's ranks that are
+still open. Behind place c few ranks are open, so few states count where it matters, and the
+probabilities soon fall off by the same factor at each place: who wants the best items only may end
+the walk there.
 """
 
 from typing import NamedTuple
@@ -28,13 +29,13 @@ from .walks import (
     walk_at,
 )
 
-FAR = 3.0  # from the end of the line, in units of 1 / lam: there chances fall off evenly
+FAR = 3.0  # from the end of the line, in units of 1 / rate: there probabilities fall off evenly
 N_BEHIND = 6  # items behind the window that are walked to at least
-N_RATIOS = 3  # steps to the ratio of chances that fall off
+N_RATIOS = 3  # steps to the ratio of probabilities that fall off
 
 
 class Ahead(NamedTuple):
-    """What is asked: the chances of the next `window` ranks, exactly for the first `n_exact`
+    """What is asked: the probabilities of the next `window` ranks, exactly for the first `n_exact`
     unclicked items of a consensus."""
 
     window: int
@@ -45,15 +46,16 @@ class Room(NamedTuple):
     """Room for one user: for the way `back`; of the window, `hits[p - c]` at each place p, the part
     of the sums on which a given open item takes one of its ranks; forwards, for even and odd
     places, `masses` of all walks, and `marks`, the same times the number of open ranks of the
-    window; `terms`; the `chances` of the items, by place; the `steps` of the walk, and room for a
-    gap that is not among them; `inverses[i]`, 1 / i and for 0 1, and `lefts[k]`, k / (k + 1)."""
+    window; `terms`; the `probabilities` of the items, by place; the `steps` of the walk, and room
+    for a gap that is not among them; `inverses[i]`, 1 / i and for 0 1, and `lefts[k]`, k / (k +
+    1)."""
 
     back: Back
     hits: NDArray[np.float64]
     masses: NDArray[np.float64]
     marks: NDArray[np.float64]
     terms: NDArray[np.float64]
-    chances: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
     steps: NDArray[np.float64]
     inverses: NDArray[np.float64]
     lefts: NDArray[np.float64]
@@ -64,11 +66,11 @@ def room_ahead(walks, window):
     """Make that room."""
     n_items, width = walks.widths.shape[1] - 1, walks.tails.shape[2]
     masses, marks = np.zeros((2, 2, width))
-    hits, chances = np.zeros((min(window, n_items) + 1, width)), np.empty(n_items)
+    hits, probabilities = np.zeros((min(window, n_items) + 1, width)), np.empty(n_items)
     n_gaps, back = walks.steps.shape[1], room_to_go_back(walks, n_items + 1)
     inverses = 1.0 / np.maximum(np.arange(n_items + width), 1)
     steps, lefts = np.empty((n_gaps + 1, 3, width - 2)), np.arange(width) * inverses[1 : width + 1]
-    return Room(back, hits, masses, marks, np.empty(width), chances, steps, inverses, lefts)
+    return Room(back, hits, masses, marks, np.empty(width), probabilities, steps, inverses, lefts)
 
 
 @njit(cache=True, nogil=True)
@@ -84,7 +86,7 @@ def step_number(gap, walk, steps):
 @njit(cache=True, nogil=True)
 def hit_back(n_clicks, n_first, end, walk, room):
     """Fill the hits of the window, whose ranks are those of the places from c up to `end`; return
-    the chance of an item before place c."""
+    the probability of an item before place c."""
     base, widths = walk.base, walk.widths
     places, sums, scales = room.back
     hits, steps, inverses, met = room.hits, room.steps, room.inverses, n_clicks - 1
@@ -119,11 +121,11 @@ def hit_back(n_clicks, n_first, end, walk, room):
 
 @njit(cache=True, nogil=True)
 def cross_window(n_clicks, n_first, end, walk, room):
-    """Fill `chances[p]` of the items of the window; return how many clicks there are before its
-    end. The marks there are in units in which all walks together weigh 1."""
+    """Fill `probabilities[p]` of the items of the window; return how many clicks there are before
+    its end. The marks there are in units in which all walks together weigh 1."""
     base, widths = walk.base, walk.widths
     places, sums, scales = room.back
-    _, hits, masses, marks, terms, chances, steps, inverses, lefts = room
+    _, hits, masses, marks, terms, probabilities, steps, inverses, lefts = room
     masses[:] = 0.0
     marks[:] = 0.0
     masses[n_clicks & 1, 1] = 1.0
@@ -155,10 +157,10 @@ def cross_window(n_clicks, n_first, end, walk, room):
                 left += high * lefts[k] * marks[i, k + 2]
                 opened = low * (marks[i, k] + masses[i, k]) + decay * k * masses[i, k + 1]
                 marks[j, k + 1] = left + opened
-            chance = 0.0
+            probability = 0.0
             for k in range(size):
-                chance += terms[k]
-            chances[p] = chance / weight
+                probability += terms[k]
+            probabilities[p] = probability / weight
         if p % RESCALE == 0 or p + 1 == end:
             masses[j, 1 : size + 1] /= weight
             marks[j, 1 : size + 1] /= weight
@@ -168,12 +170,12 @@ def cross_window(n_clicks, n_first, end, walk, room):
 
 @njit(cache=True, nogil=True)
 def walk_on(n_clicks, met, end, last, walk, room):
-    """Fill `chances[p]` of the items from the window to place `last`: each is what the item there
-    takes of the open ranks of the window. From there on they fall off."""
+    """Fill `probabilities[p]` of the items from the window to place `last`: each is what the item
+    there takes of the open ranks of the window. From there on they fall off."""
     base, widths = walk.base, walk.widths
     places, sums, scales = room.back
-    marks, chances, steps, lefts = room.marks, room.chances, room.steps, room.lefts
-    gap, weight, left, chance = n_clicks - met, 1.0, 0.0, 0.0
+    marks, probabilities, steps, lefts = room.marks, room.probabilities, room.steps, room.lefts
+    gap, weight, left, probability = n_clicks - met, 1.0, 0.0, 0.0
     g = step_number(gap, walk, steps)
     for k in range(widths[end - n_clicks]):
         left += marks[end & 1, k + 1] * sums[end, k + 1]
@@ -196,38 +198,40 @@ def walk_on(n_clicks, met, end, last, walk, room):
             for k in range(size):
                 now_left += marks[j, k + 1] * sums[p + 1, k + 1]
             now_left /= weight
-            chance = max(left - now_left, 0.0)
-            chances[p] = chance
+            probability = max(left - now_left, 0.0)
+            probabilities[p] = probability
             left = now_left
         if p % RESCALE == 0:
             marks[j, 1 : size + 1] /= weight
             weight = 1.0
-    if last < len(chances):
-        fall_off(met, n_clicks, last, left, chance, room)
+    if last < len(probabilities):
+        fall_off(met, n_clicks, last, left, probability, room)
 
 
 @njit(cache=True, nogil=True)
-def fall_off(met, n_clicks, first, left, chance, room):
+def fall_off(met, n_clicks, first, left, probability, room):
     """Share out what is left of the window among the places from `first` on, each with the same
-    part of the one before, which had a `chance`. What clicks would have is shared out too."""
-    places, chances, n_items = room.back.places, room.chances, len(room.chances)
+    part of the one before, which had a `probability`. What clicks would have is shared out too."""
+    places, probabilities, n_items = room.back.places, room.probabilities, len(room.probabilities)
     clicked = 0.0
     for _ in range(N_RATIOS):
-        ratio = (left + chance * clicked) / max(left + chance * clicked + chance, TINY)
+        ratio = (left + probability * clicked) / max(
+            left + probability * clicked + probability, TINY
+        )
         clicked = 0.0
         for i in range(met, n_clicks):
             clicked += ratio ** (places[i] + 1 - first)
     total = ratio * (1.0 - ratio ** (n_items - first)) / max(1.0 - ratio, TINY) - clicked
     power = left * ratio / max(total, TINY)
     for p in range(first, n_items):
-        chances[p] = power
+        probabilities[p] = power
         power *= ratio
 
 
 @njit(cache=True, nogil=True)
-def last_to_walk(n_clicks, end, ahead, lam, places, n_items):
+def last_to_walk(n_clicks, end, ahead, rate, places, n_items):
     """Behind the first items that are wanted exactly, and some of the window; behind all, where
-    chances do not fall off evenly."""
+    probabilities do not fall off evenly."""
     met = 0
     while met < n_clicks and places[met] < end:
         met += 1
@@ -235,15 +239,15 @@ def last_to_walk(n_clicks, end, ahead, lam, places, n_items):
     while met < n_clicks and places[met] < last:
         met += 1
         last += 1
-    return last if lam * (n_items - last) > FAR else n_items
+    return last if rate * (n_items - last) > FAR else n_items
 
 
 @njit(cache=True, nogil=True)
-def fill_next_chances(n_clicks, n_first, ahead, walk, room):
-    """Fill `chances[p]` of the items from place c on; return that of those before it."""
-    places, n_items = room.back.places, len(room.chances)
+def fill_next_probabilities(n_clicks, n_first, ahead, walk, room):
+    """Fill `probabilities[p]` of the items from place c on; return that of those before it."""
+    places, n_items = room.back.places, len(room.probabilities)
     end = min(n_clicks + ahead.window, n_items)
-    last = last_to_walk(n_clicks, end, ahead, walk.lam, places, n_items)
+    last = last_to_walk(n_clicks, end, ahead, walk.rate, places, n_items)
     sum_back(n_clicks, n_first, last, walk, room.back)
     early = hit_back(n_clicks, n_first, end, walk, room)
     met = cross_window(n_clicks, n_first, end, walk, room)
@@ -252,20 +256,20 @@ def fill_next_chances(n_clicks, n_first, ahead, walk, room):
 
 
 @njit(cache=True, nogil=True)
-def add_next_chances(early, n_clicks, share, ordering, room, sums):
-    """Add the chances of the unclicked items, times a share, to `sums[item]`."""
-    met, places, chances = 0, room.back.places, room.chances
+def add_next_probabilities(early, n_clicks, share, ordering, room, sums):
+    """Add the probabilities of the unclicked items, times a share, to `sums[item]`."""
+    met, places, probabilities = 0, room.back.places, room.probabilities
     for p in range(len(ordering)):
         if met < n_clicks and places[met] == p:
             met += 1
         else:
-            sums[ordering[p]] += share * (early if p < n_clicks else chances[p])
+            sums[ordering[p]] += share * (early if p < n_clicks else probabilities[p])
 
 
 @njit(cache=True, nogil=True)
 def next_ranks_of_laws(clicks, laws, ahead, weights, walks, batches, sums):
-    """Add to `sums[batches[law], row, item]` the chance, under each law, of an unclicked item to
-    take one of the ranks that follow the row's clicks, times `weights[row, law]`.
+    """Add to `sums[batches[law], row, item]` the probability, under each law, of an unclicked item
+    to take one of the ranks that follow the row's clicks, times `weights[row, law]`.
 
     Clicked items are left alone.
     """
@@ -281,8 +285,10 @@ def next_ranks_of_laws(clicks, laws, ahead, weights, walks, batches, sums):
             mine, share = clicks_of(clicks, row), weights[row, law]
             if share > 0.0 and len(mine) < n_items:
                 n_first, _ = sort_places(mine, ranks[law], room.back.places)
-                early = fill_next_chances(len(mine), n_first, ahead, walk, room)
-                add_next_chances(early, len(mine), share, ordering, room, sums[batches[law], row])
+                early = fill_next_probabilities(len(mine), n_first, ahead, walk, room)
+                add_next_probabilities(
+                    early, len(mine), share, ordering, room, sums[batches[law], row]
+                )
 
 
 # Means over the laws

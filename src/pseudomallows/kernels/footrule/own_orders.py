@@ -1,6 +1,6 @@
 """Users with a consensus of their own each: exact laws of their clicks, on a grid of alphas.
 
-lam is alpha / n_items.
+rate is alpha / n_items.
 """
 
 from typing import NamedTuple
@@ -19,13 +19,14 @@ LAST_WINDOW = 100  # from which on longer windows are alike
 N_FEATURES = 20  # of a correction
 
 
-class GridChances(NamedTuple):
-    """With `line = lines[size]`, `chances[line, g, place]` is the chance, at alpha g of a grid, of
-    the item at `place` among `size` unclicked ones to be among the next; -1 is no line. Beyond the
-    places that are there, `far[line, g, number]` is the log of the chance at `places[number]`."""
+class GridProbabilities(NamedTuple):
+    """With `line = lines[size]`, `probabilities[line, g, place]` is the probability, at alpha g of
+    a grid, of the item at `place` among `size` unclicked ones to be among the next; -1 is no line.
+    Beyond the places that are there, `far[line, g, number]` is the log of the probability at
+    `places[number]`."""
 
     lines: NDArray[np.int64]
-    chances: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
     places: NDArray[np.int64]
     far: NDArray[np.float64]
 
@@ -65,9 +66,9 @@ def weigh_alphas(values, prior):
 
 
 @njit(cache=True, nogil=True)
-def add_far_chances(places, far, size, share, mixed):
-    """Add to `mixed[place]` a share of the chances beyond `places[0]`, whose logs are straight
-    between the places that are known."""
+def add_far_probabilities(places, far, size, share, mixed):
+    """Add to `mixed[place]` a share of the probabilities beyond `places[0]`, whose logs are
+    straight between the places that are known."""
     for number in range(len(places) - 1):
         low, high = places[number], places[number + 1]
         slope = (far[number + 1] - far[number]) / (high - low)
@@ -119,12 +120,12 @@ def add_up_to(total, odds):
 
 
 @njit(cache=True, nogil=True)
-def fill_features(chance, score, few, place, window, marks, features):
+def fill_features(probability, score, few, place, window, marks, features):
     """Fill what a correction sees of an unseen item, whose place counts from 0: log odds of the
-    chance, the place, the score and its logarithm (inverse hyperbolic sine, for scores of any
+    probability, the place, the score and its logarithm (inverse hyperbolic sine, for scores of any
     sign); odds and score again as they count more or less in long windows, and for users with few
     clicks; the window and its logarithm. `marks` are those of `Correction`."""
-    inside = min(max(chance, 1e-6), 1.0 - 1e-6)
+    inside = min(max(probability, 1e-6), 1.0 - 1e-6)
     odds, log_window = np.log(inside / (1.0 - inside)), np.log(window)
     share, part = min(log_window / np.log(LAST_WINDOW), 1.0), min(window / marks[4], 1.0)
     near = min(max(odds, LOW_ODDS), HIGH_ODDS)
@@ -155,11 +156,17 @@ def fill_features(chance, score, few, place, window, marks, features):
 
 
 @njit(cache=True, nogil=True)
-def fill_cases(chances, scores, few, places, window, marks, features):
+def fill_cases(probabilities, scores, few, places, window, marks, features):
     """Fill `features[case]` of some unseen items."""
     for case in range(len(places)):
         fill_features(
-            chances[case], scores[case], few[case], places[case], window, marks, features[case]
+            probabilities[case],
+            scores[case],
+            few[case],
+            places[case],
+            window,
+            marks,
+            features[case],
         )
 
 
@@ -179,14 +186,14 @@ def spread_rest(total, n_learnt, odds):
 
 
 @njit(cache=True, nogil=True)
-def correct_chances(scores, few, sizes, correction, window, n_learnt, chances):
-    """Replace `chances[row, place]` of the first unseen items of users, who have `sizes[row]` of
-    them, by what is observed: the log odds by their features and the map, made to sum to the
+def correct_probabilities(scores, few, sizes, correction, window, n_learnt, probabilities):
+    """Replace `probabilities[row, place]` of the first unseen items of users, who have `sizes[row]`
+    of them, by what is observed: the log odds by their features and the map, made to sum to the
     `window`. `few[row]` is 1 / (1 + clicks). The correction was learnt from the first `n_learnt`
     places, 0 for all of them; see `spread_rest`."""
     features = np.empty(N_FEATURES)
     for row in range(len(scores)):
-        odds = chances[row, : min(sizes[row], chances.shape[1])]
+        odds = probabilities[row, : min(sizes[row], probabilities.shape[1])]
         for place in range(len(odds)):
             score = scores[row, place]
             fill_features(odds[place], score, few[row], place, window, correction.marks, features)

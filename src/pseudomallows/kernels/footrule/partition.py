@@ -1,7 +1,7 @@
 """The footrule Mallows distribution around 1..n: partition function, mean distance, marginals.
 
 The walk of `matching` with an item and a rank at every place: from k open pairs to k + 1 with
-weight k + 1, to k with 2 k + 1, to k - 1 with k; then exp(-2 lam k), lam being alpha / n_items.
+weight k + 1, to k with 2 k + 1, to k - 1 with k; then exp(-2 rate k), rate being alpha / n_items.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from .matching import TINY, gap_decay
 
 
 @njit(cache=True, nogil=True)
-def partition_and_distance(n_items, lam):
+def partition_and_distance(n_items, rate):
     """Log partition function and expected distance, the second as the derivative of the first.
 
     The walk is the same forwards and backwards, so two walks meet in the middle: half the work,
@@ -19,7 +19,7 @@ def partition_and_distance(n_items, lam):
     """
     half = n_items // 2
     width = n_items - half + 3
-    decay, free = gap_decay(lam, width), np.ones(width)
+    decay, free = gap_decay(rate, width), np.ones(width)
     old, new, other = np.zeros((3, width))  # sum of the weights of the walks to each state
     old_d, new_d, other_d = np.zeros((3, width))  # the same, each walk times its distance
     old[0] = 1.0
@@ -60,13 +60,13 @@ def step_sums(old, old_d, decay, gap, top, new, new_d):
 
 
 @njit(cache=True, nogil=True)
-def walk_probabilities(n_items, lam, ups, stays, downs):
+def walk_probabilities(n_items, rate, ups, stays, downs):
     """Probabilities of the steps of the walk: `ups[t, k]` from k open pairs before place t.
 
     States beyond the last but two columns are left out.
     """
     most = ups.shape[1] - 3
-    decay = gap_decay(lam, most + 2)
+    decay = gap_decay(rate, most + 2)
     # sums[t, k]: all walks from k, just before it pays for its gap, to the end; t steps from it.
     sums = np.zeros((n_items + 1, most + 3))
     sums[0, 0] = 1.0
@@ -92,8 +92,8 @@ def walk_probabilities(n_items, lam, ups, stays, downs):
 
 
 @njit(cache=True, nogil=True)
-def rank_probabilities(n_items, lam, probabilities):
-    """Fill `probabilities[item, rank - 1]`: the chance that the item ranked item + 1 in the
+def rank_probabilities(n_items, rate, probabilities):
+    """Fill `probabilities[item, rank - 1]`: the probability that the item ranked item + 1 in the
     consensus takes that rank.
 
     One walk with a tagged item for each item: tagged[k] is the probability that k pairs are open
@@ -101,7 +101,7 @@ def rank_probabilities(n_items, lam, probabilities):
     """
     width = n_items // 2 + 3
     ups, stays, downs = np.zeros((3, n_items + 1, width))
-    walk_probabilities(n_items, lam, ups, stays, downs)
+    walk_probabilities(n_items, rate, ups, stays, downs)
     k = np.arange(width).astype(np.float64)
     ends = stays / (2 * k + 1)  # the rank here goes to one given open item
     ends[:, 1:] += downs[:, 1:] / k[1:]
@@ -149,7 +149,7 @@ def fill_symmetric(probabilities, item, rank, value):
 
 
 @njit(cache=True, nogil=True)
-def expected_ranks(n_items, lam, means):
+def expected_ranks(n_items, rate, means):
     """Fill `means[item]` with the expected rank of the item ranked item + 1 in the consensus.
 
     waits[k] is the mean number of steps that an open item, among k, still has to wait: one walk
@@ -157,7 +157,7 @@ def expected_ranks(n_items, lam, means):
     """
     width = n_items // 2 + 3
     ups, stays, downs = np.zeros((3, n_items + 1, width))
-    walk_probabilities(n_items, lam, ups, stays, downs)
+    walk_probabilities(n_items, rate, ups, stays, downs)
     waits = np.zeros((n_items + 1, width))
     for t in range(n_items - 1, 0, -1):
         for k in range(1, min(t, n_items - t) + 1):

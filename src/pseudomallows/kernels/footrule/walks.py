@@ -3,8 +3,8 @@
 A user with c clicks gave them the first c ranks, and the other items share the rest. Walk the line
 of these others (see `matching`) from place c on: `gap` items wait there, those of the places before
 it, and one fewer behind each click, where a rank stands alone. State k has k open ranks and k + gap
-open items. States are scaled by the root of their decay, exp(-lam k), so that the step over an item
-and a rank is a symmetric matrix, forwards as backwards. lam is alpha / n_items.
+open items. States are scaled by the root of their decay, exp(-rate k), so that the step over an
+item and a rank is a symmetric matrix, forwards as backwards. rate is alpha / n_items.
 
 Behind the last click nothing depends on the user any more: `tails` holds these sums for all. And
 i places behind place c no more than i ranks can be open, and few of the states count.
@@ -37,10 +37,10 @@ class Laws(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What all walks of one lam share.
+    """What all walks of one rate share.
 
-    `base[DECAY, k]` is exp(-2 lam k), and `base[BESIDE, k]` leads from state k - 1 to k over a rank
-    alone; `steps[gap, TAKE, k]` leads there from state k to itself. Over an item and a rank,
+    `base[DECAY, k]` is exp(-2 rate k), and `base[BESIDE, k]` leads from state k - 1 to k over a
+    rank alone; `steps[gap, TAKE, k]` leads there from state k to itself. Over an item and a rank,
     `steps[gap, STAY, k]` leads from state k to itself, `steps[gap, LOW, k]` from k - 1 to k, or
     back. `roots[i]` is the square root of i.
 
@@ -50,7 +50,7 @@ class Walk(NamedTuple):
     places behind place c.
     """
 
-    lam: float
+    rate: float
     log_partition: float
     base: NDArray[np.float64]
     steps: NDArray[np.float64]
@@ -62,9 +62,10 @@ class Walk(NamedTuple):
 
 
 class Walks(NamedTuple):
-    """The same of several lams, number g of each, but for `roots` and `stride`, which all share."""
+    """The same of several rates, number g of each, but for `roots` and `stride`, which all
+    share."""
 
-    lams: NDArray[np.float64]
+    rates: NDArray[np.float64]
     log_partitions: NDArray[np.float64]
     bases: NDArray[np.float64]
     steps: NDArray[np.float64]
@@ -85,20 +86,20 @@ class Back(NamedTuple):
     scales: NDArray[np.float64]
 
 
-def make_walks(lams: NDArray[np.float64], n_items: int) -> Walks:
-    """The `Walks` of some lams. A kernel returns a plain tuple to Python: Ctrl-C while it makes
+def make_walks(rates: NDArray[np.float64], n_items: int) -> Walks:
+    """The `Walks` of some rates. A kernel returns a plain tuple to Python: Ctrl-C while it makes
     one with names would crash the process."""
-    return Walks(*tables_of_walks(lams, n_items))
+    return Walks(*tables_of_walks(rates, n_items))
 
 
 @njit(cache=True, nogil=True)
-def tables_of_walks(lams, n_items):
+def tables_of_walks(rates, n_items):
     """The tables of `Walks`, in its order."""
-    n_laws, n_gaps, most = len(lams), min(n_items, N_GAPS) + 1, 0
+    n_laws, n_gaps, most = len(rates), min(n_items, N_GAPS) + 1, 0
     roots = square_roots(n_items + n_items // 2 + n_gaps + 8)
     sizes = np.empty(n_laws, dtype=np.int64)
     for g in range(n_laws):
-        sizes[g] = largest_state(gap_decay(lams[g], n_items // 2 + 3), roots, n_items) + 1
+        sizes[g] = largest_state(gap_decay(rates[g], n_items // 2 + 3), roots, n_items) + 1
         most = max(most, sizes[g])
     stride = 1
     while n_laws * (n_items // stride) * (most + 3) * 8 > TAIL_BYTES and stride < n_items:
@@ -109,21 +110,21 @@ def tables_of_walks(lams, n_items):
     widths, log_partitions = np.empty((n_laws, n_items + 1), dtype=np.int64), np.empty(n_laws)
     for g in range(n_laws):
         for k in range(sizes[g]):
-            bases[g, DECAY, k] = np.exp(-2.0 * lams[g] * k)
-            bases[g, BESIDE, k] = np.exp(-lams[g] * (2 * k - 1)) * roots[k] if k > 0 else 0.0
+            bases[g, DECAY, k] = np.exp(-2.0 * rates[g] * k)
+            bases[g, BESIDE, k] = np.exp(-rates[g] * (2 * k - 1)) * roots[k] if k > 0 else 0.0
         for gap in range(n_gaps):
             fill_gap_steps(bases[g], roots, gap, steps[g, gap])
         fill_tails(steps[g, 0], sizes[g], stride, tails[g], logs[g], widths[g])
         log_partitions[g] = logs[g, 0] + np.log(tails[g, 0, 1])
-    return lams, log_partitions, bases, steps, roots, tails, logs, stride, widths
+    return rates, log_partitions, bases, steps, roots, tails, logs, stride, widths
 
 
 @njit(cache=True, nogil=True)
 def walk_at(walks, g):
     """The walk of one law."""
-    lams, log_partitions, bases, steps, roots, tails, logs, stride, widths = walks
+    rates, log_partitions, bases, steps, roots, tails, logs, stride, widths = walks
     mine = (bases[g], steps[g], roots, tails[g], logs[g], stride, widths[g])
-    return Walk(lams[g], log_partitions[g], *mine)
+    return Walk(rates[g], log_partitions[g], *mine)
 
 
 @njit(cache=True, nogil=True)

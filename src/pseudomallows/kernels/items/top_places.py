@@ -1,10 +1,10 @@
-"""Chances of the places of each user's own order: all of them, or the first alone."""
+"""NextItems of the places of each user's own order: all of them, or the first alone."""
 
 import numpy as np
 from numba import njit
 
 from ..click_rows import clicks_of
-from ..footrule.own_orders import add_far_chances
+from ..footrule.own_orders import add_far_probabilities
 
 
 @njit(cache=True, nogil=True)
@@ -43,35 +43,37 @@ def find_places(clicks, items, n_items, places):
 
 
 @njit(cache=True, nogil=True)
-def look_up_places(sizes, shares, tables, chances):
-    """Fill `chances[row, place]`: of the first unclicked items of a user who has `sizes[row]` of
-    them, to be among the next ranks. `tables` are `GridChances`."""
+def look_up_places(sizes, shares, tables, probabilities):
+    """Fill `probabilities[row, place]`: of the first unclicked items of a user who has `sizes[row]`
+    of them, to be among the next ranks. `tables` are `GridProbabilities`."""
     for row in range(len(sizes)):
-        n_places = min(sizes[row], chances.shape[1])
-        chances[row] = 0.0
+        n_places = min(sizes[row], probabilities.shape[1])
+        probabilities[row] = 0.0
         for g in range(shares.shape[1]):
             if shares[row, g] > 0.0 and n_places > 0:
-                table = tables.chances[tables.lines[sizes[row]], g]
+                table = tables.probabilities[tables.lines[sizes[row]], g]
                 for place in range(min(n_places, len(table))):
-                    chances[row, place] += shares[row, g] * table[place]
+                    probabilities[row, place] += shares[row, g] * table[place]
                 if n_places > len(table):
                     far = tables.far[tables.lines[sizes[row]], g]
-                    add_far_chances(tables.places, far, n_places, shares[row, g], chances[row])
+                    add_far_probabilities(
+                        tables.places, far, n_places, shares[row, g], probabilities[row]
+                    )
 
 
 @njit(cache=True, nogil=True)
-def choose_cases(came_true, n_unseen, law, rows, places, weights):
-    """Fill row and place of all of the first places, and of others that came true; of the rest so
+def choose_cases(is_hit, n_unseen, law, rows, places, weights):
+    """Fill row and place of all of the first places, and of others that are hits; of the rest so
     many of each row, which stand for all of it by their weights. How many there are in all.
 
     `law` is how many are first, and how many of the rest are chosen.
     """
     first, n_far = law
     filled = 0
-    for row in range(len(came_true)):
+    for row in range(len(is_hit)):
         step = max((n_unseen[row] - first) // n_far, 1)
         for place in range(n_unseen[row]):
-            is_far = place >= first and came_true[row, place] == 0.0
+            is_far = place >= first and is_hit[row, place] == 0.0
             if not is_far or (place + row) % step == 0:
                 rows[filled], places[filled] = row, place
                 weights[filled] = step if is_far else 1.0

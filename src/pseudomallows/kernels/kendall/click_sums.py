@@ -1,13 +1,14 @@
 """Clicks under Kendall's distance: exact, in closed form.
 
-lam is alpha / n_items and q is exp(-lam). A user with c clicks has inversed the pairs of a clicked
-item and an unclicked one before it: the sum of the consensus ranks of the clicks, less c (c + 1) /
+rate is alpha / n_items and q is exp(-rate). A user with c clicks has inversed the pairs of a
+clicked item and an unclicked one before it: the sum of the consensus ranks of the clicks, less c (c
++ 1) /
 2. Within the clicked items, and within the others, the ranking is a Mallows draw of its own. So
 
     P(clicks) = q^(sum of ranks - c (c + 1) / 2) / [n over c]
 
 with the Gaussian binomial [n over c], and a consensus of all users has the log posterior
--lam times the sum over items of clicks times rank.
+-rate times the sum over items of clicks times rank.
 """
 
 import numpy as np
@@ -17,10 +18,12 @@ from ..click_rows import clicks_of
 from ..streams import below, start_user, uniform
 from .inversions import draw_jump, take_nth
 
-FLAT = 1e-200  # lam from which q is as good as 1
+FLAT = 1e-200  # rate from which q is as good as 1
 N_SWAPS = 64  # differences in clicks whose probabilities are tabulated: most pairs are closer
 HEAD, HEAD_ROUNDS = 8192, 10  # first places, where few items are alike; rounds that take no time
-SURE = 40.0  # log odds that leave nothing to chance: exp(-40) is below the resolution of a draw
+SURE = (
+    40.0  # log odds that leave nothing to probability: exp(-40) is below the resolution of a draw
+)
 
 
 @njit(cache=True, nogil=True)
@@ -30,39 +33,39 @@ def log_of_rest(x):
 
 
 @njit(cache=True, nogil=True)
-def log_gaussian_binomials(n_items, lam, values):
-    """Fill `values[c]` with log [n_items over c], for c from 0 on; at lam 0 the usual ones."""
+def log_gaussian_binomials(n_items, rate, values):
+    """Fill `values[c]` with log [n_items over c], for c from 0 on; at rate 0 the usual ones."""
     values[0] = 0.0
     for c in range(1, len(values)):
-        values[c] = values[c - 1] + log_gaussian_step(n_items, lam, c)
+        values[c] = values[c - 1] + log_gaussian_step(n_items, rate, c)
 
 
 @njit(cache=True, nogil=True)
-def log_gaussian_step(n_items, lam, c):
+def log_gaussian_step(n_items, rate, c):
     """log of [n_items over c] / [n_items over c - 1]."""
-    if lam > FLAT:
-        return log_of_rest(lam * (n_items - c + 1)) - log_of_rest(lam * c)
+    if rate > FLAT:
+        return log_of_rest(rate * (n_items - c + 1)) - log_of_rest(rate * c)
     return np.log((n_items - c + 1) / c)
 
 
 @njit(cache=True, nogil=True)
-def kendall_constant(n_items, lam, sizes, n_users):
-    """Sum over users of lam c (c + 1) / 2 - log [n_items over c]: `n_users[i]` have `sizes[i]`
+def kendall_constant(n_items, rate, sizes, n_users):
+    """Sum over users of rate c (c + 1) / 2 - log [n_items over c]: `n_users[i]` have `sizes[i]`
     clicks, and sizes rise."""
     total, log_binomial, c = 0.0, 0.0, 0
     for i in range(len(sizes)):
         while c < sizes[i]:
             c += 1
-            log_binomial += log_gaussian_step(n_items, lam, c)
+            log_binomial += log_gaussian_step(n_items, rate, c)
         if n_users[i]:
-            total += n_users[i] * (lam * (c * (c + 1) // 2) - log_binomial)
+            total += n_users[i] * (rate * (c * (c + 1) // 2) - log_binomial)
     return total
 
 
 @njit(cache=True, nogil=True)
-def kendall_log_likelihoods(clicks, rankings, lams, log_binomials, values):
+def kendall_log_likelihoods(clicks, rankings, rates, log_binomials, values):
     """Fill `values[row, g]` with the log probability of the row's clicks, given their number, at
-    each of the `lams`, under the consensus `rankings[row]`, or the only one; `log_binomials[size,
+    each of the `rates`, under the consensus `rankings[row]`, or the only one; `log_binomials[size,
     g]` are those of so many clicks."""
     for row in range(len(values)):
         mine, ranks = clicks_of(clicks, row), rankings[min(row, len(rankings) - 1)]
@@ -70,8 +73,8 @@ def kendall_log_likelihoods(clicks, rankings, lams, log_binomials, values):
         for item in mine:
             total += ranks[item]
         excess = total - size * (size + 1) // 2
-        for g in range(len(lams)):
-            values[row, g] = -lams[g] * excess - log_binomials[size, g]
+        for g in range(len(rates)):
+            values[row, g] = -rates[g] * excess - log_binomials[size, g]
 
 
 @njit(cache=True, nogil=True)
@@ -93,7 +96,7 @@ def n_scales(n_items):
 
 
 @njit(cache=True, nogil=True)
-def mix_consensus(stream, counts, lam, n_passes, consensus):
+def mix_consensus(stream, counts, rate, n_passes, consensus):
     """Move a consensus by heat baths that leave its posterior, given the clicks `counts[item]`, as
     it is.
 
@@ -106,9 +109,9 @@ def mix_consensus(stream, counts, lam, n_passes, consensus):
     clicks = np.empty(n_items, np.int64)
     for item in range(n_items):
         clicks[consensus[item] - 1] = counts[item]
-    mix_numbers(stream, lam, n_passes, clicks)
+    mix_numbers(stream, rate, n_passes, clicks)
     if n_items > HEAD:
-        mix_numbers(stream, lam, HEAD_ROUNDS * n_scales(HEAD), clicks[:HEAD])
+        mix_numbers(stream, rate, HEAD_ROUNDS * n_scales(HEAD), clicks[:HEAD])
     if counts.max() > n_items:  # a table of all numbers would be longer than the catalogue
         levels = np.unique(counts)
         counts, clicks = np.searchsorted(levels, counts), np.searchsorted(levels, clicks)
@@ -116,11 +119,11 @@ def mix_consensus(stream, counts, lam, n_passes, consensus):
 
 
 @njit(cache=True, nogil=True)
-def mix_numbers(stream, lam, n_passes, clicks):
+def mix_numbers(stream, rate, n_passes, clicks):
     """Passes of swaps between the places of `clicks[place]`.
 
     In a pass all disjoint pairs of places (p, p + d) swap their numbers by their conditional
-    distribution: with probability logistic(lam d times the difference in clicks). The offset d is
+    distribution: with probability logistic(rate d times the difference in clicks). The offset d is
     drawn anew, of ever smaller scales from n_items / 2 to 1: like a sorting network, a few rounds
     of all scales take any number anywhere.
     """
@@ -130,14 +133,14 @@ def mix_numbers(stream, lam, n_passes, clicks):
         smallest = 2 ** (n_steps - 1 - number % n_steps)
         offset = smallest + below(stream, min(smallest, n_items - smallest))
         for difference in range(-N_SWAPS, N_SWAPS + 1):
-            swaps[N_SWAPS + difference] = swap_chance(lam * offset * difference)
-        swap_unequal(stream, lam * offset, offset, swaps, clicks)
+            swaps[N_SWAPS + difference] = swap_probability(rate * offset * difference)
+        swap_unequal(stream, rate * offset, offset, swaps, clicks)
 
 
 @njit(cache=True, nogil=True)
 def swap_unequal(stream, slope, offset, swaps, clicks):
     """Swap `clicks[place]` and `clicks[place + offset]` of disjoint pairs by their conditional law;
-    `swaps[N_SWAPS + difference]` has the chances of small differences."""
+    `swaps[N_SWAPS + difference]` has the probabilities of small differences."""
     n_items = len(clicks)
     start = -below(stream, 2 * offset)
     while start < n_items - offset:
@@ -147,10 +150,10 @@ def swap_unequal(stream, slope, offset, swaps, clicks):
                 continue
             difference = other - one
             if abs(difference) <= N_SWAPS:
-                chance = swaps[N_SWAPS + difference]
+                probability = swaps[N_SWAPS + difference]
             else:
-                chance = swap_chance(slope * difference)
-            if chance == 1.0 or (chance > 0.0 and uniform(stream) < chance):
+                probability = swap_probability(slope * difference)
+            if probability == 1.0 or (probability > 0.0 and uniform(stream) < probability):
                 clicks[place], clicks[place + offset] = other, one
         start += 2 * offset
 
@@ -177,7 +180,7 @@ def permute_equals(stream, counts, clicks, consensus):
 
 
 @njit(cache=True, nogil=True)
-def swap_chance(log_odds):
+def swap_probability(log_odds):
     """The logistic function, exactly 0 and 1 where it is as good as that."""
     if log_odds > SURE:
         return 1.0
@@ -185,7 +188,7 @@ def swap_chance(log_odds):
 
 
 @njit(cache=True, nogil=True)
-def draw_kendall_users(streams, clicks, ordering, lam, counts, kept):
+def draw_kendall_users(streams, clicks, ordering, rate, counts, kept):
     """Draw the latent ranking of every user, given the clicks.
 
     `counts[item, rank - 1]`, if it has items, counts those of all users; `kept[row]` is the ranking
@@ -211,7 +214,7 @@ def draw_kendall_users(streams, clicks, ordering, lam, counts, kept):
                     tree[node] = node & -node
                 for rank in range(size):
                     n_left = size - rank
-                    passed = draw_jump(stream, lam, np.expm1(-lam * n_left), n_left)
+                    passed = draw_jump(stream, rate, np.expm1(-rate * n_left), n_left)
                     item = groups[group, take_nth(tree, size, passed)]
                     if len(counts):
                         counts[item, shift + rank] += 1

@@ -1,6 +1,6 @@
 """Kendall's distance: how many pairs of items are in another order.
 
-lam is alpha / n_items, q is exp(-lam), and [m] is (1 - q^m) / (1 - q) = 1 + q + ... + q^(m - 1).
+rate is alpha / n_items, q is exp(-rate), and [m] is (1 - q^m) / (1 - q) = 1 + q + ... + q^(m - 1).
 Items join one by one; the one that joins j - 1 others puts itself before v of them, and v adds to
 the distance: 0 to j - 1, with weights q^v, whatever happened before. So the sum over all rankings
 is the product of the [j].
@@ -52,9 +52,9 @@ def kendall_distances(rankings, others, distances):
 
 
 @njit(cache=True, nogil=True)
-def log_quantum(lam, m):
+def log_quantum(rate, m):
     """log [m]."""
-    return np.log(np.expm1(-lam * m) / np.expm1(-lam)) if lam > 0.0 else np.log(m)
+    return np.log(np.expm1(-rate * m) / np.expm1(-rate)) if rate > 0.0 else np.log(m)
 
 
 @njit(cache=True, nogil=True)
@@ -70,12 +70,12 @@ def bose(x):
 
 
 @njit(cache=True, nogil=True)
-def kendall_partition(n_items, lam):
+def kendall_partition(n_items, rate):
     """Log of the sum over all rankings, and the mean distance.
 
     [m] = 1 + q [m - 1]; logarithms are taken of products, which is ten times as fast.
     """
-    q, rest, smooth = np.exp(-lam), -np.expm1(-lam), bose(lam)
+    q, rest, smooth = np.exp(-rate), -np.expm1(-rate), bose(rate)
     log_sum, distance, product, quantum, power = 0.0, 0.0, 1.0, 1.0, q
     for m in range(2, n_items + 1):
         quantum = 1.0 + q * quantum
@@ -84,19 +84,19 @@ def kendall_partition(n_items, lam):
         if product > LARGE:
             log_sum += np.log(product)
             product = 1.0
-        if lam * m > 0.5:
+        if rate * m > 0.5:
             distance += (q - m * power / quantum) / rest
         else:
-            distance += 0.5 * (m - 1) + smooth - m * bose(lam * m)
+            distance += 0.5 * (m - 1) + smooth - m * bose(rate * m)
     return log_sum + np.log(product), distance
 
 
 @njit(cache=True, nogil=True)
-def draw_jump(stream, lam, reach, n_choices):
+def draw_jump(stream, rate, reach, n_choices):
     """Draw v of 0 to n_choices - 1, with weights q^v; `reach` is q^n_choices - 1."""
     u = uniform(stream)
-    if lam > 0.0:
-        return min(int(-np.log1p(u * reach) / lam), n_choices - 1)
+    if rate > 0.0:
+        return min(int(-np.log1p(u * reach) / rate), n_choices - 1)
     return int(u * n_choices)
 
 
@@ -117,36 +117,36 @@ def take_nth(tree, n_items, nth):
 
 
 @njit(cache=True, nogil=True)
-def draw_kendall(seed, lam, draws):
+def draw_kendall(seed, rate, draws):
     """Fill `draws[draw, item]` with rankings of the Mallows distribution around 1..n.
 
     Each rank goes to one of the items left, v of them passed over.
     """
     n_items = draws.shape[1]
     tree, stream = np.empty(n_items + 1, np.int64), np.empty(1, np.uint64)
-    reaches = np.expm1(-lam * np.arange(n_items + 1.0))
+    reaches = np.expm1(-rate * np.arange(n_items + 1.0))
     for draw in range(len(draws)):
         start_stream(seed, draw, 0, stream)
         for node in range(n_items + 1):
             tree[node] = node & -node
         for rank in range(n_items):
-            jump = draw_jump(stream, lam, reaches[n_items - rank], n_items - rank)
+            jump = draw_jump(stream, rate, reaches[n_items - rank], n_items - rank)
             draws[draw, take_nth(tree, n_items, jump)] = rank + 1
 
 
 @njit(cache=True, nogil=True)
-def pair_probabilities(n_items, lam, probabilities):
+def pair_probabilities(n_items, rate, probabilities):
     """Fill `probabilities[gap]`: that an item comes before one `gap` places further on."""
     for gap in range(n_items):
         h = gap + 1
-        probabilities[gap] = 0.5 + h * bose(lam * h) - gap * bose(lam * gap)
+        probabilities[gap] = 0.5 + h * bose(rate * h) - gap * bose(rate * gap)
 
 
 @njit(cache=True, nogil=True)
-def kendall_expected_ranks(n_items, lam, means):
-    """Fill `means[item]` with the mean rank of each item, by the chances of pairs."""
+def kendall_expected_ranks(n_items, rate, means):
+    """Fill `means[item]` with the mean rank of each item, by the probabilities of pairs."""
     probabilities = np.empty(n_items)
-    pair_probabilities(n_items, lam, probabilities)
+    pair_probabilities(n_items, rate, probabilities)
     means[0] = 1.0
     for gap in range(1, n_items):
         means[0] += 1.0 - probabilities[gap]
@@ -155,7 +155,7 @@ def kendall_expected_ranks(n_items, lam, means):
 
 
 @njit(cache=True, nogil=True)
-def kendall_rank_probabilities(n_items, lam, probabilities):
+def kendall_rank_probabilities(n_items, rate, probabilities):
     """Fill `probabilities[item, rank - 1]`.
 
     Let `item` items come before one and `above` places before its rank (both from 0). If t of the
@@ -168,11 +168,11 @@ def kendall_rank_probabilities(n_items, lam, probabilities):
     The terms rise and fall; the sum starts at the largest and ends where they are negligible. The
     table is the same from either end and with items and ranks exchanged: a quarter is computed.
     """
-    quanta, powers = np.empty(n_items + 1), np.exp(-lam * np.arange(2.0 * n_items + 4.0))
+    quanta, powers = np.empty(n_items + 1), np.exp(-rate * np.arange(2.0 * n_items + 4.0))
     log_factorials = np.zeros(n_items + 1)
     quanta[0] = 0.0
     for m in range(1, n_items + 1):
-        log_quantum_m = log_quantum(lam, m)
+        log_quantum_m = log_quantum(rate, m)
         quanta[m] = np.exp(log_quantum_m)
         log_factorials[m] = log_factorials[m - 1] + log_quantum_m
     last = n_items - 1
@@ -198,7 +198,7 @@ def kendall_rank_probabilities(n_items, lam, probabilities):
                 total += term
                 if term < NEGLIGIBLE * total:
                     break
-            log_largest = -lam * ((k + 1.0) * (t + 1.0) - 1.0)
+            log_largest = -rate * ((k + 1.0) * (t + 1.0) - 1.0)
             log_largest += log_factorials[item] - log_factorials[t] - log_factorials[item - t]
             log_largest += log_factorials[others] - log_factorials[k] - log_factorials[others - k]
             log_largest += log_factorials[above] + log_factorials[last - above]

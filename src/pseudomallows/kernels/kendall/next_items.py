@@ -8,8 +8,8 @@ are left, the one at place x by q^x (1 - q) / (1 - q^M). So an item at place x i
                  + (q^(x+1) - q^M) h_(k-1)(x, M - 1)) / (1 - q^M)
 
 with h_0 = 0: nothing cancels, and places from some place on are not needed for those before it. The
-chance falls from place to place, and further down it is as good as a power of q times a factor that
-hardly changes: there it is known at a few places, and its log is read between them.
+probability falls from place to place, and further down it is as good as a power of q times a factor
+that hardly changes: there it is known at a few places, and its log is read between them.
 """
 
 from typing import NamedTuple
@@ -22,83 +22,83 @@ from ..click_rows import ClickRows, clicks_of
 from ..look_up import insert_best
 from .click_sums import FLAT
 
-RATIO = 1.04  # of two places further down at which the chance is known
-LEAST_CHANCE = 1e-300  # whose logarithm is a number
+RATIO = 1.04  # of two places further down at which the probability is known
+LEAST_PROBABILITY = 1e-300  # whose logarithm is a number
 
 
 class KendallDraws(NamedTuple):
     """Draws of a posterior; law g is that of a cluster in a draw, clusters counted fastest.
 
-    `ranks[item, g]`, `tops[place, g]` the items of the first places, `lams[g]`, alpha over n_items,
-    and `log_weights[g]` of the draw times the cluster's share.
+    `ranks[item, g]`, `tops[place, g]` the items of the first places, `rates[g]`, alpha over
+    n_items, and `log_weights[g]` of the draw times the cluster's share.
     """
 
     ranks: NDArray[np.int32]
     tops: NDArray[np.int32]
-    lams: NDArray[np.float64]
+    rates: NDArray[np.float64]
     log_weights: NDArray[np.float64]
 
 
 class NextTables(NamedTuple):
     """`log_binomials[size, g]` of so many clicks. With `line = lines[n_clicks]`,
-    `chances[line, place, g]` is the chance of the first places, and `far[line, number, g]` the log
-    of that at `places[number]`; a line of -1 is not made."""
+    `probabilities[line, place, g]` is the probability of the first places, and `far[line, number,
+    g]` the log of that at `places[number]`; a line of -1 is not made."""
 
     log_binomials: NDArray[np.float64]
     lines: NDArray[np.int32]
-    chances: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
     places: NDArray[np.int64]
     far: NDArray[np.float64]
 
 
 @njit(cache=True, nogil=True)
-def share_of_first(lam, place, n_left):
+def share_of_first(rate, place, n_left):
     """q^place (1 - q) / (1 - q^n_left)."""
-    if lam > FLAT:
-        return np.exp(-lam * place) * np.expm1(-lam) / np.expm1(-lam * n_left)
+    if rate > FLAT:
+        return np.exp(-rate * place) * np.expm1(-rate) / np.expm1(-rate * n_left)
     return 1.0 / n_left
 
 
 @njit(cache=True, nogil=True)
-def share_before(lam, place, n_left):
+def share_before(rate, place, n_left):
     """(1 - q^place) / (1 - q^n_left): one of the items before the place is chosen."""
-    if lam > FLAT:
-        return np.expm1(-lam * place) / np.expm1(-lam * n_left)
+    if rate > FLAT:
+        return np.expm1(-rate * place) / np.expm1(-rate * n_left)
     return place / n_left
 
 
 @njit(cache=True, nogil=True)
-def fill_place_chances(lam, size, window, chances):
-    """Fill `chances[place]`, of the first places among `size` unclicked items, to be among the next
-    `window`; 0 from place `size` on."""
-    n_places, n_steps = min(len(chances), size), min(window, size)
-    chances[:] = 0.0
+def fill_place_probabilities(rate, size, window, probabilities):
+    """Fill `probabilities[place]`, of the first places among `size` unclicked items, to be among
+    the next `window`; 0 from place `size` on."""
+    n_places, n_steps = min(len(probabilities), size), min(window, size)
+    probabilities[:] = 0.0
     rests = size - n_steps - n_places + np.arange(n_steps + n_places)  # items behind a place
-    falls, afters = np.exp(-lam * np.arange(n_places)), np.expm1(-lam * np.maximum(rests, 0))
-    befores = np.expm1(-lam * np.arange(n_places))
+    falls, afters = np.exp(-rate * np.arange(n_places)), np.expm1(-rate * np.maximum(rests, 0))
+    befores = np.expm1(-rate * np.arange(n_places))
     for step in range(n_steps):
         n_left = size - n_steps + 1 + step
         n_known = min(n_places, n_left)
-        scale = np.expm1(-lam * n_left) if lam > FLAT else -float(n_left)
+        scale = np.expm1(-rate * n_left) if rate > FLAT else -float(n_left)
         for place in range(n_known - 1, -1, -1):
-            if lam > FLAT:
+            if rate > FLAT:
                 here = falls[place]
-                chosen = here * np.expm1(-lam) / scale
+                chosen = here * np.expm1(-rate) / scale
                 before = befores[place] / scale
-                after = here * np.exp(-lam) * afters[n_places + step - place] / scale
+                after = here * np.exp(-rate) * afters[n_places + step - place] / scale
             else:
                 chosen, before = 1.0 / n_left, place / n_left
                 after = (n_left - place - 1) / n_left
-            value = chosen + after * chances[place]
+            value = chosen + after * probabilities[place]
             if place > 0:
-                value += before * chances[place - 1]
-            chances[place] = value
+                value += before * probabilities[place - 1]
+            probabilities[place] = value
     for place in range(n_places):
-        chances[place] = min(chances[place], 1.0)
+        probabilities[place] = min(probabilities[place], 1.0)
 
 
 @njit(cache=True, nogil=True)
-def next_chance(lam, size, window, place, scratch):
+def next_probability(rate, size, window, place, scratch):
     """That of one place; `scratch` has room for `window` + 1 places."""
     n_steps = min(window, size)
     scratch[: n_steps + 1] = 0.0  # scratch[j]: that of place - j
@@ -109,23 +109,25 @@ def next_chance(lam, size, window, place, scratch):
             if x >= n_left:
                 scratch[j] = 0.0
                 continue
-            chosen, before = share_of_first(lam, x, n_left), share_before(lam, x, n_left)
+            chosen, before = share_of_first(rate, x, n_left), share_before(rate, x, n_left)
             after = max(1.0 - chosen - before, 0.0)
             scratch[j] = chosen + before * (scratch[j + 1] if x > 0 else 0.0) + after * scratch[j]
     return min(scratch[0], 1.0)
 
 
 @njit(cache=True, nogil=True)
-def fill_far_chances(lam, size, window, places, far):
-    """Fill `far[number]` with the log of the chance at `places[number]`. At the first place that is
-    not there, it is such that a straight line to it goes through that of the last item."""
+def fill_far_probabilities(rate, size, window, places, far):
+    """Fill `far[number]` with the log of the probability at `places[number]`. At the first place
+    that is not there, it is such that a straight line to it goes through that of the last item."""
     scratch, before = np.empty(window + 2), -1
     for number in range(len(places)):
         place = min(places[number], size - 1)
         if place <= before:  # nobody asks for it
             far[number] = far[number - 1]
             continue
-        far[number] = np.log(max(next_chance(lam, size, window, place, scratch), LEAST_CHANCE))
+        far[number] = np.log(
+            max(next_probability(rate, size, window, place, scratch), LEAST_PROBABILITY)
+        )
         if number > 0 and place < places[number]:
             slope = (far[number] - far[number - 1]) / (place - before)
             far[number] = far[number - 1] + slope * (places[number] - before)
@@ -133,8 +135,8 @@ def fill_far_chances(lam, size, window, places, far):
 
 
 @njit(cache=True, nogil=True)
-def far_chance(place, places, far):
-    """The chance of a place beyond the first ones, from `far[number]`."""
+def far_probability(place, places, far):
+    """The probability of a place beyond the first ones, from `far[number]`."""
     low, high = 0, len(places) - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -153,8 +155,8 @@ def weigh_laws(mine, draws, log_binomials, n_clusters, is_new, weights):
     The draws of the fit know the clicks of its users, so only the clusters of a draw are weighed;
     for a new user the draws are, too.
     """
-    lams, priors = draws.lams, draws.log_weights
-    n_laws, size = len(lams), len(mine)
+    rates, priors = draws.rates, draws.log_weights
+    n_laws, size = len(rates), len(mine)
     if n_clusters == 1 and not is_new:
         for g in range(n_laws):
             weights[g] = np.exp(priors[g])
@@ -167,7 +169,7 @@ def weigh_laws(mine, draws, log_binomials, n_clusters, is_new, weights):
         for g in range(n_laws):
             weights[g] += ranks[g]
     for g in range(n_laws):
-        weights[g] = priors[g] - lams[g] * weights[g] - log_binomials[size, g]
+        weights[g] = priors[g] - rates[g] * weights[g] - log_binomials[size, g]
     if is_new:
         weights[:] = np.exp(weights - weights.max())
     else:
@@ -195,11 +197,11 @@ def keep_heavy(weights, left_out, used):
 
 
 @njit(cache=True, nogil=True)
-def fill_own_chances(ranks, theirs, used, tables, line, scratch, chances):
-    """Fill `chances[i]`: that of an item of such ranks under the laws `used`; the clicked items
-    have the ranks `theirs[click, i]`. `scratch` is room for two numbers a law."""
+def fill_own_probabilities(ranks, theirs, used, tables, line, scratch, probabilities):
+    """Fill `probabilities[i]`: that of an item of such ranks under the laws `used`; the clicked
+    items have the ranks `theirs[click, i]`. `scratch` is room for two numbers a law."""
     own, places = scratch[0], scratch[1]
-    first, n_used = tables.chances[line], len(used)
+    first, n_used = tables.probabilities[line], len(used)
     for i in range(n_used):
         own[i] = ranks[used[i]]
         places[i] = own[i] - 1
@@ -209,13 +211,15 @@ def fill_own_chances(ranks, theirs, used, tables, line, scratch, chances):
             places[i] -= clicked[i] < own[i]
     for i in range(n_used):
         if places[i] < len(first):
-            chances[i] = first[places[i], used[i]]
+            probabilities[i] = first[places[i], used[i]]
         else:
-            chances[i] = far_chance(places[i], tables.places, tables.far[line, :, used[i]])
+            probabilities[i] = far_probability(
+                places[i], tables.places, tables.far[line, :, used[i]]
+            )
 
 
 @njit(cache=True, nogil=True)
-def error_of_mean(chances, weights, used, n_clusters):
+def error_of_mean(probabilities, weights, used, n_clusters):
     """Standard error of a mean over the laws `used`, from how 8 parts of the draws differ; infinite
     if there are not two draws."""
     n_draws = len(weights) // n_clusters
@@ -226,7 +230,7 @@ def error_of_mean(chances, weights, used, n_clusters):
     for i in range(len(used)):
         part = (used[i] // n_clusters) * n_parts // n_draws
         totals[part] += weights[used[i]]
-        sums[part] += weights[used[i]] * chances[i]
+        sums[part] += weights[used[i]] * probabilities[i]
     mean, squares = sums.sum(), 0.0
     for part in range(n_parts):
         squares += (sums[part] - mean * totals[part]) ** 2
@@ -235,19 +239,19 @@ def error_of_mean(chances, weights, used, n_clusters):
 
 @njit(cache=True, nogil=True)
 def kendall_best_rows(clicks, draws, tables, how, items, probabilities, errors):
-    """Fill the best unclicked items of each row, their chances, and, if `errors` has rows, the
-    standard errors of these. `how` is (n_clusters, is_new, left_out, consensus): see `weigh_laws`
-    and `keep_heavy`; of equal chances the better rank in the consensus wins.
+    """Fill the best unclicked items of each row, their probabilities, and, if `errors` has rows,
+    the standard errors of these. `how` is (n_clusters, is_new, left_out, consensus): see
+    `weigh_laws` and `keep_heavy`; of equal probabilities the better rank in the consensus wins.
 
     Down the places of all laws at once (Fagin, Lotem and Naor 2003): an item that no law has up to
-    some place has at most the mean chance of that place, so the search ends when the k best known
-    are better, or where the tables end.
+    some place has at most the mean probability of that place, so the search ends when the k best
+    known are better, or where the tables end.
     """
     rows, laws, found = ClickRows(*clicks), KendallDraws(*draws), NextTables(*tables)
     n_clusters, is_new, left_out, consensus = how
     n_items, n_laws = laws.ranks.shape
     n_top, k = len(laws.tops), items.shape[1]
-    weights, all_used, chances = np.empty(n_laws), np.empty(n_laws, np.int64), np.empty(n_laws)
+    weights, all_used, by_law = np.empty(n_laws), np.empty(n_laws, np.int64), np.empty(n_laws)
     at, scratch = np.empty(n_laws, np.int64), np.empty((2, n_laws), np.int32)
     seen, keys = np.full(n_items, -1, np.int32), np.empty(k)
     for row in range(len(items)):
@@ -265,8 +269,8 @@ def kendall_best_rows(clicks, draws, tables, how, items, probabilities, errors):
             for i in range(n_used):
                 theirs[j, i] = ranks[used[i]]
         at[:n_used] = 0
-        for depth in range(min(n_top, found.chances.shape[1], size)):
-            ceiling, here = 0.0, found.chances[line, depth]
+        for depth in range(min(n_top, found.probabilities.shape[1], size)):
+            ceiling, here = 0.0, found.probabilities[line, depth]
             for i in range(n_used):
                 ceiling += weights[used[i]] * here[used[i]]
             if n_found == k and np.rint(ceiling * 1e12) < keys[k - 1]:
@@ -281,27 +285,27 @@ def kendall_best_rows(clicks, draws, tables, how, items, probabilities, errors):
                 if seen[item] != row:
                     seen[item] = row
                     own = laws.ranks[item]
-                    fill_own_chances(own, theirs, used, found, line, scratch, chances)
-                    chance = 0.0
+                    fill_own_probabilities(own, theirs, used, found, line, scratch, by_law)
+                    probability = 0.0
                     for h in range(n_used):
-                        chance += weights[used[h]] * chances[h]
+                        probability += weights[used[h]] * by_law[h]
                     best = (keys, items[row], probabilities[row])
-                    n_found = insert_best(item, chance, consensus, n_found, *best)
+                    n_found = insert_best(item, probability, consensus, n_found, *best)
         for number in range(n_found if len(errors) else 0):
             own = laws.ranks[items[row, number]]
-            fill_own_chances(own, theirs, used, found, line, scratch, chances)
-            errors[row, number] = error_of_mean(chances, weights, used, n_clusters)
+            fill_own_probabilities(own, theirs, used, found, line, scratch, by_law)
+            errors[row, number] = error_of_mean(by_law, weights, used, n_clusters)
 
 
 @njit(cache=True, nogil=True)
-def kendall_some_chances(clicks, draws, tables, how, wanted, chances, errors):
-    """Fill `chances[row, item]` of the items that are `wanted` of each row, as `kendall_best_rows`
-    finds them, and their standard errors; none of these may be clicked."""
+def kendall_some_probabilities(clicks, draws, tables, how, wanted, probabilities, errors):
+    """Fill `probabilities[row, item]` of the items that are `wanted` of each row, as
+    `kendall_best_rows` finds them, and their standard errors; none of these may be clicked."""
     n_clusters, is_new, left_out = how
     n_laws = draws.ranks.shape[1]
     weights, all_used, own = np.empty(n_laws), np.empty(n_laws, np.int64), np.empty(n_laws)
     scratch = np.empty((2, n_laws), np.int32)
-    for row in range(len(chances)):
+    for row in range(len(probabilities)):
         mine = clicks_of(clicks, row)
         weigh_laws(mine, draws, tables.log_binomials, n_clusters, is_new, weights)
         used = all_used[: keep_heavy(weights, left_out, all_used)]
@@ -311,33 +315,33 @@ def kendall_some_chances(clicks, draws, tables, how, wanted, chances, errors):
                 theirs[j, i] = draws.ranks[mine[j], used[i]]
         for item in clicks_of(wanted, row):
             line = tables.lines[len(mine)]
-            fill_own_chances(draws.ranks[item], theirs, used, tables, line, scratch, own)
-            chances[row, item] = 0.0
+            fill_own_probabilities(draws.ranks[item], theirs, used, tables, line, scratch, own)
+            probabilities[row, item] = 0.0
             for i in range(len(used)):
-                chances[row, item] += weights[used[i]] * own[i]
+                probabilities[row, item] += weights[used[i]] * own[i]
             errors[row, item] = error_of_mean(own, weights, used, n_clusters)
 
 
 @njit(cache=True, nogil=True)
-def kendall_chances(clicks, draws, log_binomials, window, n_clusters, is_new, chances):
-    """Fill `chances[row, item]` of all items; those clicked have 0."""
+def kendall_probabilities(clicks, draws, log_binomials, window, n_clusters, is_new, probabilities):
+    """Fill `probabilities[row, item]` of all items; those clicked have 0."""
     n_items, n_laws = draws.ranks.shape
     weights, of_places = np.empty(n_laws), np.empty(n_items)
     clicked, ordering = np.zeros(n_items, np.bool_), np.empty(n_items, np.int64)
-    for row in range(len(chances)):
+    for row in range(len(probabilities)):
         mine = clicks_of(clicks, row)
         weigh_laws(mine, draws, log_binomials, n_clusters, is_new, weights)
         clicked[mine] = True
-        chances[row] = 0.0
+        probabilities[row] = 0.0
         for g in range(n_laws):
             if weights[g] > 0.0:
-                fill_place_chances(draws.lams[g], n_items - len(mine), window, of_places)
+                fill_place_probabilities(draws.rates[g], n_items - len(mine), window, of_places)
                 for item in range(n_items):
                     ordering[draws.ranks[item, g] - 1] = item
                 place = 0
                 for item in ordering:
                     if not clicked[item]:
-                        chances[row, item] += weights[g] * of_places[place]
+                        probabilities[row, item] += weights[g] * of_places[place]
                         place += 1
         clicked[mine] = False
 
@@ -345,7 +349,7 @@ def kendall_chances(clicks, draws, log_binomials, window, n_clusters, is_new, ch
 @njit(cache=True, nogil=True)
 def kendall_memberships(clicks, draws, log_binomials, n_clusters, memberships):
     """Fill `memberships[row, cluster]` of new users."""
-    weights = np.empty(len(draws.lams))
+    weights = np.empty(len(draws.rates))
     for row in range(len(memberships)):
         weigh_laws(clicks_of(clicks, row), draws, log_binomials, n_clusters, True, weights)
         memberships[row] = 0.0

@@ -3,14 +3,14 @@
 Around a consensus, Kendall's law puts the item at place a before the one d places behind it unless
 it loses, which it does with probability
 
-    L(d) = d / (e^(lam d) - 1) - (d + 1) / (e^(lam (d + 1)) - 1)
-         = q^d (1 - q) S(d) / ((1 - q^d) (1 - q^(d + 1))),    q = e^-lam,
+    L(d) = d / (e^(rate d) - 1) - (d + 1) / (e^(rate (d + 1)) - 1)
+         = q^d (1 - q) S(d) / ((1 - q^d) (1 - q^(d + 1))),    q = e^-rate,
 
-where S(d) is the sum of 1 - q^k over k = 1..d: no term is negative, so nothing cancels, for any lam
-above 0. `table[n_items - 1 + d]` is the log probability that an item is preferred to one that is d
-places behind it, or, for d below 0, before it.
+where S(d) is the sum of 1 - q^k over k = 1..d: no term is negative, so nothing cancels, for any
+rate above 0. `table[n_items - 1 + d]` is the log probability that an item is preferred to one that
+is d places behind it, or, for d below 0, before it.
 
-`ordering[rank - 1]` is the item of that rank; lam is alpha / n_items.
+`ordering[rank - 1]` is the item of that rank; rate is alpha / n_items.
 """
 
 from typing import NamedTuple
@@ -34,20 +34,20 @@ class Votes(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def fill_log_chances(lam, table):
+def fill_log_probabilities(rate, table):
     """Fill ``table[n_items - 1 + d]``: log probability to beat an item that is d places behind."""
     middle = len(table) // 2
     table[middle] = 0.0
     log_step, total = 0.0, 0.0
-    if lam > FLAT:
-        log_step = np.log(-np.expm1(-lam))
+    if rate > FLAT:
+        log_step = np.log(-np.expm1(-rate))
     log_next = log_step
     for d in range(1, middle + 1):
         log_here = log_next  # log(1 - q^d)
-        if lam > FLAT:
-            total -= np.expm1(-lam * d)
-            log_next = np.log(-np.expm1(-lam * (d + 1)))
-            lost = -lam * d + log_step + np.log(total) - log_here - log_next
+        if rate > FLAT:
+            total -= np.expm1(-rate * d)
+            log_next = np.log(-np.expm1(-rate * (d + 1)))
+            lost = -rate * d + log_step + np.log(total) - log_here - log_next
         else:
             lost = -np.log(2.0)
         table[middle - d] = lost
@@ -114,12 +114,12 @@ def leap_change(votes, table, ordering, here, there):
 
 
 @njit(cache=True, nogil=True)
-def move_by_votes(stream, votes, lam, move, leap, n_moves, consensus):
+def move_by_votes(stream, votes, rate, move, leap, n_moves, consensus):
     """Make `n_moves` proposals; return how many were accepted."""
     n_items = len(consensus)
     ordering, table = np.empty(n_items, dtype=np.int64), np.empty(2 * n_items - 1)
     order_by_rank(consensus, ordering)
-    fill_log_chances(lam, table)
+    fill_log_probabilities(rate, table)
     log_reach, n_accepted = np.log(n_items), 0
     for _ in range(n_moves):
         here, there, log_way = propose(stream, move, leap, log_reach, consensus)
@@ -156,12 +156,12 @@ def best_leap(votes, table, reach, ordering, here):
 
 
 @njit(cache=True, nogil=True)
-def improve_by_leaps(votes, lam, reach, consensus):
+def improve_by_leaps(votes, rate, reach, consensus):
     """Move items to where they are best until none moves; return how many moved."""
     n_items = len(consensus)
     ordering, table = np.empty(n_items, dtype=np.int64), np.empty(2 * n_items - 1)
     order_by_rank(consensus, ordering)
-    fill_log_chances(lam, table)
+    fill_log_probabilities(rate, table)
     since, item, n_moved = 0, 0, 0  # items that have stayed since the last move
     while since < n_items:
         here = consensus[item] - 1

@@ -1,7 +1,7 @@
 """Pairs: `wins[i, j]` users put item i before item j, all that Kendall's distance needs of them.
 
 `margins[i, j]` is wins[i, j] - wins[j, i]: what the distance to all users grows by if i goes from
-before j to behind it. `ordering[rank - 1]` is the item of that rank; lam is alpha / n_items.
+before j to behind it. `ordering[rank - 1]` is the item of that rank; rate is alpha / n_items.
 """
 
 import numpy as np
@@ -57,7 +57,7 @@ def wins_of_leap(margins, ordering, here, there):
 
 
 @njit(cache=True, nogil=True)
-def move_by_wins(stream, margins, lam, move, leap, n_moves, consensus):
+def move_by_wins(stream, margins, rate, move, leap, n_moves, consensus):
     """Make `n_moves` proposals; return how many were accepted."""
     ordering = np.empty(len(consensus), dtype=np.int64)
     order_by_rank(consensus, ordering)
@@ -70,7 +70,7 @@ def move_by_wins(stream, margins, lam, move, leap, n_moves, consensus):
             change = wins_of_exchange(margins, ordering, here, there)
         else:
             change = wins_of_leap(margins, ordering, here, there)
-        if accepts(stream, -lam * change + log_way):
+        if accepts(stream, -rate * change + log_way):
             make_move(move, here, there, consensus, ordering)
             n_accepted += 1
     return n_accepted

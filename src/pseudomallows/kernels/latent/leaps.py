@@ -76,12 +76,12 @@ def leap_item(stream, said, row, law, state, ways, away):
     if not law.errors.is_strict:
         words = told_by_leap(said, row, law.errors, ranks, holders, here, there)
     if law.swaps.kind == PRICED or law.swaps.kind == KENDALL:
-        if accepts(stream, words - law.swaps.lam * change_by_leap(law.swaps, state, here, there)):
+        if accepts(stream, words - law.swaps.rate * change_by_leap(law.swaps, state, here, there)):
             shift_places(here - 1, there - 1, ranks, holders)
         return 0
     shift_places(here - 1, there - 1, ranks, holders)
     proposed = whole_distance(law.swaps, state)
-    if accepts(stream, words - law.swaps.lam * (proposed - away)):
+    if accepts(stream, words - law.swaps.rate * (proposed - away)):
         return proposed
     shift_places(there - 1, here - 1, ranks, holders)
     return away

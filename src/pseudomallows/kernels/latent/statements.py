@@ -37,7 +37,7 @@ class ErrorLaw(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def log_chance(errors, here, there, wins, losses):
+def log_probability(errors, here, there, wins, losses):
     """Log probability of what is said of an item at one place, and another at another."""
     if here < there:
         return wins * errors.right[there - here] + losses * errors.wrong[there - here]
@@ -53,11 +53,11 @@ def told_by_exchange(said, row, errors, ranks, one, other):
         for place in range(start + said.firsts[row, item], start + said.firsts[row, item + 1]):
             third, wins, losses = said.others[place], said.wins[place], said.losses[place]
             if third != partner:
-                change += log_chance(errors, there, ranks[third], wins, losses)
-                change -= log_chance(errors, here, ranks[third], wins, losses)
+                change += log_probability(errors, there, ranks[third], wins, losses)
+                change -= log_probability(errors, here, ranks[third], wins, losses)
             elif item == one:  # their own pair, once
-                change += log_chance(errors, there, here, wins, losses)
-                change -= log_chance(errors, here, there, wins, losses)
+                change += log_probability(errors, there, here, wins, losses)
+                change -= log_probability(errors, here, there, wins, losses)
     return change
 
 
@@ -96,8 +96,8 @@ def told_by_leap(said, row, errors, ranks, holders, here, there):
             if errors.is_even and moved == other:
                 continue
             wins, losses = said.wins[place], said.losses[place]
-            grown = log_chance(errors, after, moved, wins, losses)
-            grown -= log_chance(errors, rank, other, wins, losses)
+            grown = log_probability(errors, after, moved, wins, losses)
+            grown -= log_probability(errors, rank, other, wins, losses)
             change += 0.5 * grown if moved != other and not errors.is_even else grown
     return change
 

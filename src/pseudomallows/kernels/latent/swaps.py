@@ -24,12 +24,12 @@ SURE = 300.0  # log odds beyond which products of odds may not be numbers
 
 class SwapLaw(NamedTuple):
     """What a move looks at: the code of the distance, `prices[rank - 1, other - 1]` if it is
-    PRICED, lam, which is alpha / n_items, and whether the distance stays as it is, too, if two
+    PRICED, rate, which is alpha / n_items, and whether the distance stays as it is, too, if two
     ranks are exchanged in both rankings (Cayley, Hamming)."""
 
     kind: int
     prices: NDArray[np.int64]
-    lam: float
+    rate: float
     is_two_sided: bool
 
 
@@ -107,12 +107,12 @@ def swap_block(stream, law, n_swaps, mine, seating, holders, rise):
         if law.kind == ULAM:
             seats[one], seats[other] = seats[other], seats[one]
             proposed = longest_rise(seats, seating.places, seating.tails)
-            if accepts(stream, law.lam * (proposed - rise)):
+            if accepts(stream, law.rate * (proposed - rise)):
                 rise = proposed
                 holders[mine[low]], holders[mine[high]] = other, one
             else:
                 seats[one], seats[other] = seats[other], seats[one]
-        elif accepts(stream, -law.lam * change_by_swap(law, seats, one, other)):
+        elif accepts(stream, -law.rate * change_by_swap(law, seats, one, other)):
             seats[one], seats[other] = seats[other], seats[one]
             holders[mine[low]], holders[mine[high]] = other, one
     return rise
@@ -145,8 +145,8 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
     If the distance is two-sided, so do users whose two items at the same ranks are not told apart.
 
     A user who compares pairs has two rankings meanwhile, r with the two items as they are and s
-    with them exchanged. The consensus moves, or stays, with the chances of both summed up; then one
-    of them is drawn.
+    with them exchanged. The consensus moves, or stays, with the probabilities of both summed up;
+    then one of them is drawn.
 
     Without it a consensus would hardly move: latent rankings have been drawn around it.
     """
@@ -173,14 +173,14 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
                 partners[row] = one, other
                 changes[row] = change_around(law, ranks, ordering, low, high, seating, rise)
                 told = told_by_exchange(said, row, laws.errors, ranks, one, other)
-                log_ratio += weigh_both(-law.lam * changes[row], told, odds[row])
+                log_ratio += weigh_both(-law.rate * changes[row], told, odds[row])
                 continue
             partners[row] = find_partners(law, rankings[row], ranks, low, high, one, other)
             changes[row] = 0
             if partners[row, 0] < 0:
                 changes[row] = change_around(law, ranks, ordering, low, high, seating, rise)
             change += changes[row]
-        is_accepted = accepts(stream, log_ratio - law.lam * change)
+        is_accepted = accepts(stream, log_ratio - law.rate * change)
         if is_accepted:
             exchange_places(low, high, consensus, ordering)
         for row in range(len(latent)):

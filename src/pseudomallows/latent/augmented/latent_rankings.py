@@ -62,7 +62,7 @@ class ChainState:
     errors: Errors
 
 
-class KeptPopulation(LocalPopulation):
+class AugmentedPopulation(LocalPopulation):
     """Users of any kind with a latent ranking each, which moves by exchanges or leaps."""
 
     sums_out = False
@@ -131,13 +131,13 @@ class KeptPopulation(LocalPopulation):
             ranks[row] += (self.n_items - 1) / 2 * lost / (told + 1)
         return ranks
 
-    def for_chain(self) -> "KeptPopulation":
+    def for_chain(self) -> "AugmentedPopulation":
         """Latent rankings of its own for each chain."""
         new = copy.copy(self)
         new.state = self._first_state()
         return new
 
-    def select(self, weights: Counts, numbers: Counts) -> "KeptPopulation":
+    def select(self, weights: Counts, numbers: Counts) -> "AugmentedPopulation":
         """The rows of weight above 0 alone; their latent rankings stay in the store."""
         chosen, part = np.flatnonzero(weights), copy.copy(self)
         part._known, part._rows = self._known.take(chosen), self._rows[chosen]
@@ -278,7 +278,7 @@ class KeptPopulation(LocalPopulation):
         return self.redraw(None, numbers, origin)
 
 
-class HammingPopulation(KeptPopulation):
+class HammingPopulation(AugmentedPopulation):
     """Under Hamming: latent rankings are drawn anew, and summed out in likelihoods."""
 
     sums_out = True
@@ -308,8 +308,8 @@ class HammingPopulation(KeptPopulation):
         """Log probability of what is known of each row of rankings, full, partial or tied."""
         values, n_items = np.empty(len(prefs.rankings[rows])), len(consensus)
         constant = HAMMING.log_partition(n_items, alpha)
-        lam = alpha / n_items
-        hamming_log_likelihoods(prefs.rankings[rows], consensus, lam, constant, values)
+        rate = alpha / n_items
+        hamming_log_likelihoods(prefs.rankings[rows], consensus, rate, constant, values)
         return values
 
     def row_log_likelihoods(
@@ -383,7 +383,7 @@ class KeptLaw:
     seed: int
     number: int
 
-    def count(self, population: KeptPopulation, rows: slice) -> Any:
+    def count(self, population: AugmentedPopulation, rows: slice) -> Any:
         """Move the latent rankings of a block; they are counted at the end."""
         population.move_rows(rows, self)
 

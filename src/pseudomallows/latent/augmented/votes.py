@@ -20,9 +20,9 @@ from ...distances.tallies import Counts, Ranking
 from ...distances.vote_tally import (
     HALF,
     VoteTally,
-    log_chances,
     log_likelihood_of_gaps,
-    pair_chances,
+    log_probabilities,
+    pair_probabilities,
 )
 from ...engines.executors import Executor
 from ...kernels.streams import start_stream
@@ -157,7 +157,7 @@ class VotePopulation(LocalPopulation):
         """Log probability of one person of each row; of a tie, the mean of both answers; 0 of rows
         that say nothing."""
         n_items, ranks = len(consensus), np.asarray(consensus, dtype=np.int64)
-        table = log_chances(n_items, alpha / n_items)
+        table = log_probabilities(n_items, alpha / n_items)
         cut = slice(prefs.starts[rows.start], prefs.starts[min(rows.stop, prefs.n_users)])
         gaps = ranks[prefs.worse[cut]] - ranks[prefs.better[cut]]
         won, lost = table[n_items - 1 + gaps], table[n_items - 1 - gaps]
@@ -203,11 +203,11 @@ class VotePopulation(LocalPopulation):
         """How many times as wide the intervals of ranks are with free gaps: mean of 95 % ones."""
         rng, draws = np.random.default_rng(SHORT_SEED), []
         free = [self.strengths.draw(rng) for _ in range(N_SHORT)]
-        consensus, lam = self.best.copy(), self.known.best_lam(self.best)
+        consensus, rate = self.best.copy(), self.known.best_rate(self.best)
         stream = np.empty(1, dtype=np.uint64)
         start_stream(SHORT_SEED, 0, 0, stream)
         for number in range(SHORT_WARMUP + N_SHORT):
-            self.known.move(stream, lam, 10 * self.n_items, consensus)
+            self.known.move(stream, rate, 10 * self.n_items, consensus)
             if number >= SHORT_WARMUP:
                 draws.append(consensus.copy())
         return mean_width(np.array(free)) / mean_width(np.array(draws))
@@ -223,9 +223,9 @@ def misfit_of(tally: VoteTally, consensus: Ranking) -> Misfit:
     """How far votes are from Kendall's law around a consensus, at the alpha that is best."""
     wins, n_items = tally.counts * HALF, tally.n_items
     votes = wins + wins.T
-    chances = pair_chances(consensus, tally.best_lam(consensus))
-    residuals = (wins - votes * chances).sum(axis=1)  # of each item: wins beyond its place
-    bend = laplacian(votes * chances * (1 - chances))
+    probabilities = pair_probabilities(consensus, tally.best_rate(consensus))
+    residuals = (wins - votes * probabilities).sum(axis=1)  # of each item: wins beyond its place
+    bend = laplacian(votes * probabilities * (1 - probabilities))
     items = float(residuals @ np.linalg.lstsq(bend, residuals, rcond=None)[0])
-    value, n_pairs = chi_square(wins, chances)
+    value, n_pairs = chi_square(wins, probabilities)
     return Misfit(items, n_items - 1, value, max(n_pairs - 1, 1))

@@ -1,1 +1,1 @@
-"""One way to the chances of the next clicks for each kind of fit, and what they share."""
+"""One way to the probabilities of the next clicks for each kind of fit, and what they share."""

@@ -1,8 +1,9 @@
 """Means over the draws of an exact posterior, for users who are known by their clicks.
 
-A user's chances are a mean over the draws of the consensus. A new user's clicks say which of these
-draws, and which clusters, are right: each counts by the probability of the clicks under it. For a
-user of the fit the draws know the clicks already, so there only the clusters of a draw are weighed.
+A user's probabilities are a mean over the draws of the consensus. A new user's clicks say which of
+these draws, and which clusters, are right: each counts by the probability of the clicks under it.
+For a user of the fit the draws know the clicks already, so there only the clusters of a draw are
+weighed.
 
 More and more of the draws are taken, until the Monte Carlo error is small: where the draws hardly
 differ, as in fits of very many users, the first few do.
@@ -33,11 +34,11 @@ FIRST_DRAWS = 16
 LEAST_WEIGHT = 1e-3  # of the mean: what weighs less is left out, unless no error is allowed
 ROUND_BYTES, KEPT_BYTES = 2**25, 2**27  # of what the walks of draws share: of a round, of all kept
 LEAST_MEMBERSHIP = 1e-5  # of a user in a cluster: less adds nothing that the error would show
-MORE_EXACT = 10  # unclicked items of a consensus, besides k, that have no approximate chance
+MORE_EXACT = 10  # unclicked items of a consensus, besides k, that have no approximate probability
 LOWEST = -1e300  # log of a weight, if no draw so far has any
 MIXTURE_DRAWS = 256  # behind the rankings drawn for one user
 
-Add = Callable[["Round", ClickRows, Floats, "Tally"], None]
+Add = Callable[["Round", ClickRows, Floats, "RunningMeans"], None]
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Round:
     batches: NDArray[np.int64]  # in which the laws count
     alphas: Floats
     log_weights: Floats  # of the draw, times the cluster's share in it
-    lams: Floats  # of the walks
+    rates: Floats  # of the walks
     kept_walks: Walks | None
 
     @property
@@ -56,11 +57,11 @@ class Round:
         """What the walks of the laws share."""
         if self.kept_walks is not None:
             return self.kept_walks
-        return make_walks(self.lams, self.laws.ranks.shape[1])
+        return make_walks(self.rates, self.laws.ranks.shape[1])
 
 
 @dataclass
-class Tally:
+class RunningMeans:
     """What some rows have of the draws so far: ``sums[batch, row, value]`` of weights times values,
     ``totals[batch, row]`` of weights, ``squares[row]`` of the draws' weights. All weights are
     relative to the largest so far, whose log is ``heights[row]``."""
@@ -71,10 +72,10 @@ class Tally:
     heights: Floats
 
     @staticmethod
-    def of_nothing(n_batches: int, n_rows: int, n_values: int) -> "Tally":
+    def of_nothing(n_batches: int, n_rows: int, n_values: int) -> "RunningMeans":
         """Before the first draw."""
         sums, totals = np.zeros((n_batches, n_rows, n_values)), np.zeros((n_batches, n_rows))
-        return Tally(sums, totals, np.zeros(n_rows), np.full(n_rows, LOWEST))
+        return RunningMeans(sums, totals, np.zeros(n_rows), np.full(n_rows, LOWEST))
 
     def weigh(self, logs: Floats) -> Floats:
         """``weights[row, g]`` of more draws; a draw may suit a user far better than all before."""
@@ -107,10 +108,10 @@ class Tally:
             errors[few], worst[few] = careful[few], np.inf
         return means, errors, worst
 
-    def take(self, rows: NDArray[np.bool_]) -> "Tally":
+    def take(self, rows: NDArray[np.bool_]) -> "RunningMeans":
         """That of some rows."""
         kept = self.squares[rows], self.heights[rows]
-        return Tally(self.sums[:, rows], self.totals[:, rows], *kept)
+        return RunningMeans(self.sums[:, rows], self.totals[:, rows], *kept)
 
 
 class ExactMeans:
@@ -125,17 +126,17 @@ class ExactMeans:
         self._rounds: list[Round] = []
         self._kept_bytes, self._lock = 0, threading.Lock()
 
-    def chances(
+    def probabilities(
         self, clicks: ClickRows, known: Floats | None, k: int, window: int, max_error: float
     ) -> tuple[Floats, Floats]:
-        """``chances[row, item]`` to be among the next `window`, and their errors: small enough for
-        the k best of each row, if there are draws enough. Clicked items have 0.
+        """``probabilities[row, item]`` to be among the next `window`, and their errors: small
+        enough for the k best of each row, if there are draws enough. Clicked items have 0.
 
         `known` are the memberships of users of the fit; None for new ones.
         """
         ahead = Ahead(window, k + MORE_EXACT if max_error > 0 else self.n_items)
 
-        def add(drawn: Round, mine: ClickRows, weights: Floats, tally: Tally) -> None:
+        def add(drawn: Round, mine: ClickRows, weights: Floats, tally: RunningMeans) -> None:
             how = (ahead, weights, drawn.walks, drawn.batches)
             next_ranks_of_laws(mine, drawn.laws, *how, tally.sums)
 
@@ -145,12 +146,12 @@ class ExactMeans:
         self, clicks: ClickRows, known: Floats | None, k: int, window: int
     ) -> tuple[Floats, Floats]:
         """``[cluster]`` and ``[cluster, item]``, for one row and more than one cluster: how much
-        each counts, and its part in the chances, from the same draws as `chances`."""
+        each counts, and its part in the probabilities, from the same draws as `probabilities`."""
         ahead = Ahead(window, k + MORE_EXACT)
         # with the log of what weights are relative to
         trail: list[tuple[Round, Floats, float]] = []
 
-        def add(drawn: Round, mine: ClickRows, weights: Floats, tally: Tally) -> None:
+        def add(drawn: Round, mine: ClickRows, weights: Floats, tally: RunningMeans) -> None:
             how = (ahead, weights, drawn.walks, drawn.batches)
             next_ranks_of_laws(mine, drawn.laws, *how, tally.sums)
             trail.append((drawn, weights, float(tally.heights[0])))
@@ -170,7 +171,7 @@ class ExactMeans:
         if self.n_clusters == 1:
             return np.ones((n_rows, 1))
 
-        def add(drawn: Round, mine: ClickRows, weights: Floats, tally: Tally) -> None:
+        def add(drawn: Round, mine: ClickRows, weights: Floats, tally: RunningMeans) -> None:
             by_draw = weights.reshape(len(weights), -1, self.n_clusters).transpose(1, 0, 2)
             np.add.at(tally.sums, drawn.batches[:: self.n_clusters], by_draw)
 
@@ -211,7 +212,7 @@ class ExactMeans:
         """
         n_rows, is_new = len(clicks.starts) - 1, known is None
         means, errors = np.zeros((2, n_rows, n_values))
-        left, tally = np.arange(n_rows), Tally.of_nothing(self.n_batches, n_rows, n_values)
+        left, tally = np.arange(n_rows), RunningMeans.of_nothing(self.n_batches, n_rows, n_values)
         wanted = np.ones((n_rows, self.n_clusters), dtype=bool)
         if known is not None and max_error > 0:
             wanted = known >= LEAST_MEMBERSHIP
@@ -283,16 +284,16 @@ class ExactMeans:
         segments = draws * self._segments // self.n_draws
         batches = np.arange(self.n_chains)[:, None] * self._segments + segments
         alphas = np.ascontiguousarray(self._alpha[:, draws]).reshape(-1)
-        lams, numbers = np.unique(alphas / self.n_items, return_inverse=True)
+        rates, numbers = np.unique(alphas / self.n_items, return_inverse=True)
         ranks = np.ascontiguousarray(self._consensus[:, draws].reshape(-1, self.n_items))
         of_laws = np.repeat(batches.reshape(-1), self.n_clusters)
         laws = Laws(ranks, numbers.reshape(-1))
         walks = None
         if self._kept_bytes < KEPT_BYTES:
-            walks = make_walks(lams, self.n_items)
+            walks = make_walks(rates, self.n_items)
             self._kept_bytes += walks.tails.nbytes
         return Round(
-            laws, of_laws, alphas, logs_of(self._weights[:, draws]).reshape(-1), lams, walks
+            laws, of_laws, alphas, logs_of(self._weights[:, draws]).reshape(-1), rates, walks
         )
 
 

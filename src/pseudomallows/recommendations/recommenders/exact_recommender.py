@@ -9,7 +9,7 @@ from ...engines.executors import Executor, blocks
 from ...latent.own_laws import draw_ranks_of
 from ...posteriors.posterior import Posterior, common_consensus
 from .exact_means import ExactMeans
-from .recommender import Chances, Floats, Recommender, Users
+from .recommender import Floats, NextItems, Recommender, Users
 
 
 class ExactRecommender(Recommender):
@@ -19,23 +19,23 @@ class ExactRecommender(Recommender):
         super().__init__(posterior.items, common_consensus(posterior), posterior.chain_memberships)
         self.means = ExactMeans(posterior)
 
-    def chances(
+    def probabilities(
         self, users: Users, k: int, window: int, max_error: float, executor: Executor
-    ) -> Chances:
+    ) -> NextItems:
         """As many draws as the error wants."""
 
         def table(part: slice) -> tuple[Floats, Floats]:
             known = None if users.rows is None else self._known(users.rows[part])
-            return self.means.chances(users.block(part), known, k, window, max_error)
+            return self.means.probabilities(users.block(part), known, k, window, max_error)
 
-        return Chances(
+        return NextItems(
             users, self.consensus, table, functools.partial(self.memberships, users, executor)
         )
 
-    def cluster_chances(
+    def cluster_probabilities(
         self, users: Users, k: int, window: int, executor: Executor
     ) -> tuple[Floats, Floats]:
-        """From the same draws as `chances`."""
+        """From the same draws as `probabilities`."""
         known = None if users.rows is None else self._known(users.rows)
         return self.means.by_cluster(users.block(slice(0, 1)), known, k, window)
 

@@ -1,8 +1,8 @@
 """Recommendations from clicks under Kendall's distance: exact look-ups, for any number of items.
 
-Given a draw of the consensus, the chance of an item is read from a table, by its place among the
-unclicked items; see `kernels.kendall.next_items`. The chances of a user are the mean over draws and
-clusters, each weighed by the exact probability of the user's clicks.
+Given a draw of the consensus, the probability of an item is read from a table, by its place among
+the unclicked items; see `kernels.kendall.next_items`. The probabilities of a user are the mean over
+draws and clusters, each weighed by the exact probability of the user's clicks.
 """
 
 import functools
@@ -22,10 +22,11 @@ from ...latent.kendall_clicks import far_places, log_binomials
 from ...posteriors.posterior import Posterior, common_consensus
 from ...rankings import orderings_of
 from .exact_means import logs_of
-from .recommender import Chances, Floats, Items, Recommender, Users
+from .recommender import Floats, Items, NextItems, Recommender, Users
 
 MOST_LAWS, MOST_BYTES = 1024, 2**29  # clusters of draws that are averaged, and of their ranks
-N_TOP = 512  # places whose chances are tabulated one by one, and down to which the best are sought
+# places whose probabilities are tabulated one by one, and down to which the best are sought
+N_TOP = 512
 LEFT_OUT = 1e-4  # of a user's weights, at most: clusters and draws that count for nearly nothing
 
 
@@ -40,18 +41,18 @@ class KendallRecommender(Recommender):
         self._binomials = np.zeros((1, len(self._alphas)))
         self._lock = threading.Lock()
 
-    # Chances
+    # NextItems
 
-    def chances(
+    def probabilities(
         self, users: Users, k: int, window: int, max_error: float, executor: Executor
-    ) -> Chances:
+    ) -> NextItems:
         """From tables; all draws at hand are used, whatever the error."""
         tables = self._tables(window, np.unique(users.clicks.n_clicks))
 
         def table(part: slice) -> tuple[Floats, None]:
             found = np.empty((part.stop - part.start, self.n_items))
             how = (tables.log_binomials, window, self.n_clusters, users.is_new)
-            kernels.kendall_chances(users.block(part), self.draws, *how, found)
+            kernels.kendall_probabilities(users.block(part), self.draws, *how, found)
             return found, None
 
         def fill(part: slice, items: Items, found: Floats, errors: Floats | None) -> None:
@@ -64,18 +65,18 @@ class KendallRecommender(Recommender):
             found = np.zeros((2, part.stop - part.start, self.n_items))
             how = (self.n_clusters, users.is_new, LEFT_OUT)
             clicks = users.block(part)
-            kernels.kendall_some_chances(clicks, self.draws, tables, how, wanted, *found)
+            kernels.kendall_some_probabilities(clicks, self.draws, tables, how, wanted, *found)
             return found[0], found[1]
 
         memberships = functools.partial(self.memberships, users, executor)
         is_few = self.n_items <= N_TOP or k <= N_TOP // 2
         how = (table, memberships, None, fill if is_few else None, some)
-        return Chances(users, self.consensus, *how)
+        return NextItems(users, self.consensus, *how)
 
-    def cluster_chances(
+    def cluster_probabilities(
         self, users: Users, k: int, window: int, executor: Executor
     ) -> tuple[Floats, Floats]:
-        """The chances by the laws of each cluster, which take turns."""
+        """The probabilities by the laws of each cluster, which take turns."""
         clicks = users.block(slice(0, 1))
         weights, logs = self._weights(clicks, users.is_new)[0], self._binomials
         shares, found = np.zeros(self.n_clusters), np.zeros((self.n_clusters, 1, self.n_items))
@@ -85,8 +86,8 @@ class KendallRecommender(Recommender):
             if shares[cluster] > 0:
                 ranks, tops = (np.ascontiguousarray(part[:, own]) for part in self.draws[:2])
                 own_logs = np.maximum(logs_of(weights[own]), -1e300)
-                mine = KendallDraws(ranks, tops, self.draws.lams[own].copy(), own_logs)
-                kernels.kendall_chances(clicks, mine, logs, window, 1, False, found[cluster])
+                mine = KendallDraws(ranks, tops, self.draws.rates[own].copy(), own_logs)
+                kernels.kendall_probabilities(clicks, mine, logs, window, 1, False, found[cluster])
         return shares, shares[:, None] * found[:, 0]
 
     def _weights(self, clicks: ClickRows, is_new: bool) -> Floats:
@@ -121,7 +122,7 @@ class KendallRecommender(Recommender):
         seed, none = int(rng.integers(2**63)), np.empty((0, 0), dtype=np.int32)
         for g in np.flatnonzero(numbers).tolist():
             streams = Streams(seed, g, user, numbers[g : g + 1])
-            law = (orderings_of(self.draws.ranks[:, g]), self.draws.lams[g])
+            law = (orderings_of(self.draws.ranks[:, g]), self.draws.rates[g])
             draw_kendall_users(streams, clicks, *law, counts, none)
         return counts
 
@@ -144,11 +145,13 @@ class KendallRecommender(Recommender):
             missing = sizes[before.lines[sizes] < 0]
             made = list(all_cores().map(lambda size: self._make(window, int(size)), missing))
             lines = before.lines.copy()
-            lines[missing] = len(before.chances) + np.arange(len(missing))
+            lines[missing] = len(before.probabilities) + np.arange(len(missing))
             self._made[window] = NextTables(
                 self._log_binomials(int(sizes.max(initial=0))),
                 lines,
-                np.concatenate([before.chances, *(chances[None] for chances, _ in made)]),
+                np.concatenate(
+                    [before.probabilities, *(probabilities[None] for probabilities, _ in made)]
+                ),
                 before.places,
                 np.concatenate([before.far, *(far[None] for _, far in made)]),
             )
@@ -158,17 +161,20 @@ class KendallRecommender(Recommender):
         n_laws, n_top = len(self._alphas), min(self.n_items, max(N_TOP, 4 * window))
         places = far_places(n_top, self.n_items)
         lines = np.full(self.n_items + 1, -1, dtype=np.int32)
-        chances, far = np.empty((0, n_top, n_laws)), np.empty((0, len(places), n_laws))
-        return NextTables(self._binomials, lines, chances, places, far)
+        probabilities, far = np.empty((0, n_top, n_laws)), np.empty((0, len(places), n_laws))
+        return NextTables(self._binomials, lines, probabilities, places, far)
 
     def _make(self, window: int, n_clicks: int) -> tuple[Floats, Floats]:
         nothing = self._nothing(window)
-        chances, far = np.empty(nothing.chances.shape[1:]), np.empty(nothing.far.shape[1:])
+        probabilities, far = (
+            np.empty(nothing.probabilities.shape[1:]),
+            np.empty(nothing.far.shape[1:]),
+        )
         size = self.n_items - n_clicks
-        for g, lam in enumerate(self.draws.lams.tolist()):
-            kernels.fill_place_chances(lam, size, window, chances[:, g])
-            kernels.fill_far_chances(lam, size, window, nothing.places, far[:, g])
-        return chances, far
+        for g, rate in enumerate(self.draws.rates.tolist()):
+            kernels.fill_place_probabilities(rate, size, window, probabilities[:, g])
+            kernels.fill_far_probabilities(rate, size, window, nothing.places, far[:, g])
+        return probabilities, far
 
     def prepare_size(self, n_clicks: int, window: int) -> None:
         """Make the tables for all who have that many clicks."""

@@ -1,4 +1,4 @@
-"""Tables of what comes next: the chance of each place among the unseen items.
+"""Tables of what comes next: the probability of each place among the unseen items.
 
 Tables are made when they are asked for, and kept. What a caller gets is whole and never changes, so
 any number of threads may ask: more tables make a new one, which takes the place of the old.
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.executors import all_cores
-from ...kernels.footrule.own_orders import GridChances
+from ...kernels.footrule.own_orders import GridProbabilities
 from ...latent.own_laws import OwnLaw
 
 FINE = 8  # binary digits of a size that tell tables apart
@@ -20,7 +20,7 @@ FINE = 8  # binary digits of a size that tell tables apart
 
 def shared_size(size: int, n_items: int) -> int:
     """The size whose table serves a size too: itself up to 256, then one at most 1/128 larger, by
-    which the chances of the first places hardly change.
+    which the probabilities of the first places hardly change.
 
     >>> shared_size(200, 1000), shared_size(601, 1000), shared_size(999, 1000)
     (200, 604, 1000)
@@ -45,26 +45,26 @@ class GridTables:
 
     def __init__(self, law: OwnLaw):
         self.law, self.n_items = law, law.n_items
-        self._made: dict[int, GridChances] = {}
+        self._made: dict[int, GridProbabilities] = {}
         self._lock = threading.Lock()
 
-    def of(self, window: int, sizes: Iterable[int]) -> GridChances:
-        """The chances, under the Mallows law of the unclicked items, to take one of the first
+    def of(self, window: int, sizes: Iterable[int]) -> GridProbabilities:
+        """The probabilities, under the Mallows law of the unclicked items, to take one of the first
         `window` ranks. The tables of these sizes are made, if they are missing."""
         wanted = {size for size in sizes if size}
         found = self._made.get(window) or self._nothing(window)
         if all(found.lines[size] >= 0 for size in wanted):  # waits for no other thread
             return found
         with self._lock:
-            lines, chances, places, far = self._made.get(window) or self._nothing(window)
+            lines, probabilities, places, far = self._made.get(window) or self._nothing(window)
             missing = sorted({shared_size(n, self.n_items) for n in wanted if lines[n] < 0})
             made = list(all_cores().map(lambda size: self._make_one(window, size), missing))
             lines = lines.copy()
-            for number, size in enumerate(missing, len(chances)):
+            for number, size in enumerate(missing, len(probabilities)):
                 lines[sizes_like(size, self.n_items)] = number
-            more = np.concatenate([chances, *(near[None] for near, _ in made)])
+            more = np.concatenate([probabilities, *(near[None] for near, _ in made)])
             more_far = np.concatenate([far, *(beyond[None] for _, beyond in made)])
-            self._made[window] = GridChances(lines, more, places, more_far)
+            self._made[window] = GridProbabilities(lines, more, places, more_far)
             return self._made[window]
 
     def has(self, window: int, size: int) -> bool:
@@ -81,11 +81,11 @@ class GridTables:
         """Memory."""
         return sum(part.nbytes for table in list(self._made.values()) for part in table)
 
-    def _nothing(self, window: int) -> GridChances:
+    def _nothing(self, window: int) -> GridProbabilities:
         n_near, places = self.law.places(window)
         lines, n_alphas = np.full(self.n_items + 1, -1, dtype=np.int64), len(self.law.alphas)
         near, far = np.empty((0, n_alphas, n_near)), np.empty((0, n_alphas, len(places)))
-        return GridChances(lines, near, places, far)
+        return GridProbabilities(lines, near, places, far)
 
     def _make_one(self, window: int, size: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        return self.law.next_chances(window, size)
+        return self.law.next_probabilities(window, size)

@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from ..._warn import warn
 from ...engines.executors import Executor
 from ...kernels.click_rows import slice_clicks
-from ...kernels.footrule.own_orders import CorrectionArrays, GridChances, correct_chances
+from ...kernels.footrule.own_orders import (
+    CorrectionArrays,
+    GridProbabilities,
+    correct_probabilities,
+)
 from ...kernels.items.top_items import fill_tops
 from ...kernels.items.top_places import fill_from_places, fill_unclicked, look_up_places
 from ...posteriors.corrections import N_LEARNT
@@ -19,7 +23,7 @@ from ...posteriors.diagnostics import UncorrectedWarning
 from ...posteriors.personal_fit import PersonalFit, PersonalModel
 from ...preferences import Clicks
 from .next_tables import GridTables
-from .recommender import Chances, Recommender, Users
+from .recommender import NextItems, Recommender, Users
 
 N_TOP = 64  # places of each user that are looked at with very many items, or 4 times the window
 Floats = NDArray[np.float64]
@@ -43,18 +47,19 @@ class OwnOrder(NamedTuple):
 
 
 def n_top(window: int) -> int:
-    """How many places have a chance worth a look."""
+    """How many places have a probability worth a look."""
     return max(N_TOP, 4 * window)
 
 
-class PersonalChances:
-    """The chances of each user's next items; tables are made when they are asked for, and kept."""
+class PersonalProbabilities:
+    """The probabilities of each user's next items; tables are made when they are asked for, and
+    kept."""
 
     def __init__(self, model: PersonalModel):
         self.model = model
         self.tables = GridTables(model.law)
 
-    def prepare(self, seen: Clicks, window: int) -> GridChances:
+    def prepare(self, seen: Clicks, window: int) -> GridProbabilities:
         """The look-up tables that these users need."""
         if len(seen.starts) == 2:  # one user, as a service asks
             return self.tables.of(window, (self.model.n_items - len(seen.codes),))
@@ -62,13 +67,13 @@ class PersonalChances:
 
     def probabilities(
         self,
-        tables: GridChances,
+        tables: GridProbabilities,
         seen: Clicks,
         rows: slice,
         window: int,
         users: NDArray[np.int64] | None = None,
     ) -> Floats:
-        """``chances[row, item]`` that an unclicked item is among the next `window`.
+        """``probabilities[row, item]`` that an unclicked item is among the next `window`.
 
         `tables` come from `prepare`; `users` are the rows of given scores that belong to `seen`.
         """
@@ -101,15 +106,15 @@ class PersonalChances:
         n_clicks = np.diff(clicks.starts)
         return OwnOrder(items, of_items, model.n_items - n_clicks, shares, 1 / (1 + n_clicks))
 
-    def look_up(self, tables: GridChances, order: OwnOrder) -> Floats:
-        """``chances[row, place]`` by rank and alpha alone; `tables` come from `prepare`."""
-        chances = np.empty(order.items.shape)
-        look_up_places(order.sizes, order.shares, tables, chances)
-        return chances
+    def look_up(self, tables: GridProbabilities, order: OwnOrder) -> Floats:
+        """``probabilities[row, place]`` by rank and alpha alone; `tables` come from `prepare`."""
+        probabilities = np.empty(order.items.shape)
+        look_up_places(order.sizes, order.shares, tables, probabilities)
+        return probabilities
 
     def fill_top(
         self,
-        tables: GridChances,
+        tables: GridProbabilities,
         seen: Clicks,
         rows: slice,
         window: int,
@@ -124,14 +129,14 @@ class PersonalChances:
             found[is_new] = self.model.first_probabilities(window)[order.items[is_new]]
         fill_from_places(order.items, found, *best)
 
-    def _corrected(self, tables: GridChances, order: OwnOrder, window: int) -> Floats:
-        """``chances[row, place]`` of what is observed."""
-        chances = self.look_up(tables, order)
+    def _corrected(self, tables: GridProbabilities, order: OwnOrder, window: int) -> Floats:
+        """``probabilities[row, place]`` of what is observed."""
+        probabilities = self.look_up(tables, order)
         if self.model.correction_for(window) is not None:
             n_learnt = N_LEARNT if self.model.is_sparse else 0
             users = (order.scores, order.few, order.sizes)
-            correct_chances(*users, self._arrays, window, n_learnt, chances)
-        return chances
+            correct_probabilities(*users, self._arrays, window, n_learnt, probabilities)
+        return probabilities
 
     @cached_property
     def _arrays(self) -> CorrectionArrays:
@@ -148,22 +153,24 @@ class PersonalRecommender(Recommender):
     def __init__(self, fit: PersonalFit):
         super().__init__(fit.items, fit.popularity_ranking(), np.empty((0, 0, 0)))
         self._model = fit.model()
-        self._made: dict[bool, PersonalChances] = {}
+        self._made: dict[bool, PersonalProbabilities] = {}
         self._told = 0  # the largest window that was warned of
 
     @property
-    def _personal(self) -> PersonalChances:
+    def _personal(self) -> PersonalProbabilities:
         return self._personal_for(None)
 
-    def _personal_for(self, seen: Clicks | None) -> PersonalChances:
+    def _personal_for(self, seen: Clicks | None) -> PersonalProbabilities:
         """That of the model which holds for such clicks, made once."""
         model = self._model if seen is None else self._model.for_clicks(seen)
         is_main = model is self._model
-        return self._made.setdefault(is_main, self._made.get(is_main) or PersonalChances(model))
+        return self._made.setdefault(
+            is_main, self._made.get(is_main) or PersonalProbabilities(model)
+        )
 
-    def chances(
+    def probabilities(
         self, users: Users, k: int, window: int, max_error: float, executor: Executor
-    ) -> Chances:
+    ) -> NextItems:
         """From tables; the errors are not known. Warns, once, of a window without correction."""
         self._warn(window)
         personal = self._personal_for(users.clicks)
@@ -177,7 +184,7 @@ class PersonalRecommender(Recommender):
             personal.fill_top(tables, users.clicks, part, window, best)
 
         few = fill_few if personal.model.is_sparse else None
-        return Chances(users, self.consensus, table, lambda: None, few)
+        return NextItems(users, self.consensus, table, lambda: None, few)
 
     def _warn(self, window: int) -> None:
         correction = self._model.correction

@@ -1,4 +1,4 @@
-"""What every way to recommend shares: the users who are answered, and their chances."""
+"""What every way to recommend shares: the users who are answered, and their probabilities."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from ...engines.executors import Executor
 from ...kernels.click_rows import ClickRows, slice_clicks
 from ...kernels.look_up import choose_best
 from ...preferences import Clicks
-from ..item_filter import Choice
+from ..item_filter import ItemFilter
 
 MOST_FEW = 256  # items that a quick way is asked for, those that are hidden included
 MAX_ERROR = 0.005  # of a recommended probability, unless told otherwise
@@ -35,14 +35,14 @@ class Users(NamedTuple):
         return slice_clicks(self.clicks, part)
 
 
-class Chances(NamedTuple):
-    """The chances of some users' items to be among their next ones.
+class NextItems(NamedTuple):
+    """The probabilities of some users' items to be among their next ones.
 
     Attributes
     ----------
     table : callable
-        ``table(part)`` gives ``chances[row, item]`` of a block of users, and their errors, None
-        where these are not known. What is clicked has no meaning.
+        ``table(part)`` gives ``probabilities[row, item]`` of a block of users, and their errors,
+        None where these are not known. What is clicked has no meaning.
     memberships : callable
         ``memberships()[user, cluster]``; None where there are no clusters.
     fill_few : callable, optional
@@ -57,7 +57,7 @@ class Chances(NamedTuple):
     """
 
     users: Users
-    consensus: NDArray[np.int32]  # of equal chances, the better rank here wins
+    consensus: NDArray[np.int32]  # of equal probabilities, the better rank here wins
     table: Callable[[slice], tuple[Floats, Floats | None]]
     memberships: Callable[[], Floats | None]
     fill_few: Callable[[slice, Items, Floats], Any] | None = None
@@ -79,9 +79,10 @@ class Chances(NamedTuple):
         _fill_errors(items, table_errors, errors)
 
     def fill_allowed(
-        self, part: slice, choice: Choice, items: Items, probabilities: Floats, errors: Floats
+        self, part: slice, choice: ItemFilter, items: Items, probabilities: Floats, errors: Floats
     ) -> None:
-        """The same for what may be shown: no chance changes, the hidden items are passed over."""
+        """The same for what may be shown: no probability changes, the hidden items are passed
+        over."""
         hidden = choice.mask(part)
         wanted = items.shape[1] + int(hidden.sum(axis=1).max(initial=0))
         wanted = min(wanted, hidden.shape[1])
@@ -161,23 +162,23 @@ class Recommender(ABC):
         return len(self.items)
 
     @abstractmethod
-    def chances(
+    def probabilities(
         self, users: Users, k: int, window: int, max_error: float, executor: Executor
-    ) -> Chances:
-        """The chances to be among the next `window`; where there is a Monte Carlo error, that of
-        the k best of each user is at most `max_error`."""
+    ) -> NextItems:
+        """The probabilities to be among the next `window`; where there is a Monte Carlo error, that
+        of the k best of each user is at most `max_error`."""
 
     def by_cluster(
         self, users: Users, k: int, window: int, executor: Executor
     ) -> tuple[Floats, Floats]:
         """``[cluster]`` and ``[cluster, item]``, for one user: how much each cluster counts, and
-        its part in the chances, which add up to those of `chances`."""
+        its part in the probabilities, which add up to those of `probabilities`."""
         if self.n_clusters > 1:
-            return self.cluster_chances(users, k, window, executor)
-        chances = self.chances(users, k, window, MAX_ERROR, executor)
-        return np.ones(1), chances.table(slice(0, 1))[0]
+            return self.cluster_probabilities(users, k, window, executor)
+        probabilities = self.probabilities(users, k, window, MAX_ERROR, executor)
+        return np.ones(1), probabilities.table(slice(0, 1))[0]
 
-    def cluster_chances(
+    def cluster_probabilities(
         self, users: Users, k: int, window: int, executor: Executor
     ) -> tuple[Floats, Floats]:
         """The same where there are several clusters."""
@@ -185,7 +186,8 @@ class Recommender(ABC):
 
     @abstractmethod
     def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """``counts[item, rank - 1]`` of rankings drawn for one user, by the law of `chances`."""
+        """``counts[item, rank - 1]`` of rankings drawn for one user, by the law of
+        `probabilities`."""
 
     def memberships(self, users: Users, executor: Executor) -> Floats:
         """``[user, cluster]``."""

@@ -12,7 +12,7 @@ from ...engines.executors import Threads
 from ...posteriors.personal_fit import Fit, PersonalFit
 from ...preferences import Clicks
 from ...recommendations.explain import REST, reasons_of_one
-from ...recommendations.item_filter import Choice
+from ...recommendations.item_filter import ItemFilter
 from ...recommendations.recommend import best_of_one
 from ...recommendations.recommenders.choose_recommender import recommender_of
 from ...recommendations.recommenders.recommender import Users
@@ -52,7 +52,7 @@ class Question(NamedTuple):
     """What is asked for, whoever asks: how many items, what may be shown, and with reasons?"""
 
     k: int
-    choice: Choice | None = None
+    choice: ItemFilter | None = None
     reasons: bool = False
 
     @property
@@ -164,7 +164,7 @@ class Model:
             raise ServiceError(
                 422, "nothing is left to recommend: exclude and only hide all items of the model"
             )
-        return Question(k, Choice(hidden), reasons)
+        return Question(k, ItemFilter(hidden), reasons)
 
     def clicked(self, names: Sequence[str], times: Sequence[float] | None = None) -> Clicked:
         """Clicks by names, each at the first of its times; without times, the newest is last."""
@@ -260,7 +260,7 @@ class Model:
         return answer
 
     def best(
-        self, clicked: Clicked, k: int, choice: Choice | None = None
+        self, clicked: Clicked, k: int, choice: ItemFilter | None = None
     ) -> tuple[list[int], list[float], list[float] | None]:
         """Items, probabilities, memberships: those of `recommend` and `memberships`."""
         window, (codes, times, row) = self._window(k), clicked

@@ -95,9 +95,9 @@ const which = () => (clusters.length < 2 ? "the consensus" : `the consensus of c
 // One unit a cell; the picture is stretched to the room there is.
 function picture(probabilities, nBins, strongest) {
   const size = { viewBox: `0 0 ${nBins} ${probabilities.length}`, preserveAspectRatio: "none" };
-  const cells = probabilities.flatMap((row, y) => row.flatMap((chance, x) => {
-    if (chance < FAINTEST * strongest) return [];
-    const opacity = Math.sqrt(chance / strongest).toFixed(2); // so that small chances are seen
+  const cells = probabilities.flatMap((row, y) => row.flatMap((probability, x) => {
+    if (probability < FAINTEST * strongest) return [];
+    const opacity = Math.sqrt(probability / strongest).toFixed(2); // so that small probabilities are seen
     return [draw("rect", { x, y, width: 1, height: 1, "fill-opacity": opacity })];
   }));
   const mark = draw("rect", { id: "cursor", width: 1, height: 1, visibility: "hidden" });
@@ -127,10 +127,10 @@ function ranksOf(bin) {
 function point(row, bin) {
   if (!shown) return;
   cursor = [row, bin];
-  const mark = byId("cursor"), chance = shown.probabilities[row][bin];
+  const mark = byId("cursor"), probability = shown.probabilities[row][bin];
   for (const [key, value] of Object.entries({ x: bin, y: row, visibility: "visible" })) mark.setAttribute(key, value);
   byId("readout").replaceChildren(
-    named(shown.items[row].item, 60), `, ${ranksOf(bin)}: `, make("strong", { text: percent(chance) }));
+    named(shown.items[row].item, 60), `, ${ranksOf(bin)}: `, make("strong", { text: percent(probability) }));
   [...byId("heat-names").children].forEach((each, place) => each.classList.toggle("on", place === row));
 }
 
@@ -172,12 +172,12 @@ function fillTable() {
   byId("rows").replaceChildren(...items.map((each, row) => tableRow(each, probabilities[row])));
 }
 
-function tableRow({ item, rank, mean, lowest, highest }, chances) {
-  const likely = chances.indexOf(Math.max(...chances));
+function tableRow({ item, rank, mean, lowest, highest }, probabilities) {
+  const likely = probabilities.indexOf(Math.max(...probabilities));
   return make("tr", {},
     make("td", { class: "number", text: rank }),
     make("th", { scope: "row" }, named(item, 48)),
     make("td", { class: "number", text: Number(mean).toFixed(1) }),
     make("td", { class: "number", text: lowest === highest ? lowest : `${lowest} to ${highest}` }),
-    make("td", { text: `${ranksOf(likely)}, ${percent(chances[likely])}` }));
+    make("td", { text: `${ranksOf(likely)}, ${percent(probabilities[likely])}` }));
 }

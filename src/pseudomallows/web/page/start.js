@@ -14,8 +14,8 @@ const FEWEST = 30; // recommendations of which a share is told
 const N_POPULAR = 3; // items shown where there are no clusters
 const ANSWERS = { yes: "yes", "with care": "care", no: "no" };
 const SEEN = { // by the answer of /check
-  yes: ["yes", "On the clicks since the fit, its chances have come true."],
-  no: ["with care", "Use the order of its recommendations, but not its chances: on the clicks since the fit they did not come true. Learn again (Upload)."],
+  yes: ["yes", "On the clicks since the fit, its probabilities were right."],
+  no: ["with care", "Use the order of its recommendations, but not its probabilities: on the clicks since the fit they were wrong. Learn again (Upload)."],
 };
 
 let told = null; // the model that is shown
@@ -69,7 +69,7 @@ async function tellCheck(model) {
   byId("came-true-picture").hidden = !found.n_users;
   if (!found.n_users) return;
   const top = scaleTop(Math.max(found.stated, found.observed));
-  const rows = [["Stated", found.stated], ["Came true", found.observed]];
+  const rows = [["Stated", found.stated], ["Observed", found.observed]];
   byId("came-true-bars").replaceChildren(...rows.map(([name, share]) => shareRow(name, share, top)));
   byId("came-true-scale").textContent = `Both bars start at 0; a full bar is ${percent(top)}.${surest(found.bins)}`;
 }
@@ -78,7 +78,7 @@ async function tellCheck(model) {
 function surest(bins) {
   const { stated, observed, count: n } = bins.at(-1);
   if (bins.length < 2 || n < FEWEST) return "";
-  return ` Of the ${count(n)} surest ones, ${exact(observed)} came true, where ${exact(stated)} was stated.`;
+  return ` Of the ${count(n)} surest ones, ${exact(observed)} were hits, where ${exact(stated)} was stated.`;
 }
 
 const exact = (share) => `${(100 * share).toFixed(1)}\u00a0%`;

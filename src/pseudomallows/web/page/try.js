@@ -304,7 +304,7 @@ function tellNext(rows) {
   }
   const top = scaleTop(Math.max(...rows.map((each) => each.probability)));
   byId("next-words").textContent =
-    `The chance that it is among the next ${rows.length} ${who === null ? "you" : "this user"} would click. ` +
+    `The probability that it is among the next ${rows.length} ${who === null ? "you" : "this user"} would click. ` +
     `All bars start at 0; a full bar is ${percent(top)}. ` +
     (rows.some((each) => because(each.reasons ?? []).length) ? "Below each: its reasons, for and against, as shares of the total." : "");
   redrawRows(list, rows, top);
@@ -370,7 +370,7 @@ function tellClose(memberships) {
     .sort((one, other) => other.share - one.share)
     .filter(({ share }, place) => place === 0 || (share >= FEWEST && place < MAX_CLOSE));
   byId("close-words").textContent =
-    `The chance, by these clicks, of belonging to each of the ${memberships.length} groups.`;
+    `The probability, by these clicks, of belonging to each of the ${memberships.length} groups.`;
   byId("close").replaceChildren(...sorted.map(closeRow));
 }
 
