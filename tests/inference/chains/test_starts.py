@@ -58,4 +58,5 @@ def test_a_consensus_without_disagreement_is_found_wherever_the_chain_stands(row
             consensus=np.array(present, dtype=np.int32),
             seed=3,
         )
-        assert is_unbounded(cluster) == expected
+        where = (cluster.population, cluster.consensus, cluster.alpha, cluster.seed)
+        assert is_unbounded(*where) == expected
