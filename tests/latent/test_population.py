@@ -3,7 +3,7 @@ import pytest
 
 import pseudomallows as pm
 from pseudomallows.latent.click_population import ClickPopulation
-from pseudomallows.latent.population import finish_draws
+from pseudomallows.latent.population import DrawOrigin, finish_draws
 from pseudomallows.latent.ranking_population import RankingPopulation
 from pseudomallows.paper.clicks import PseudoDraw
 
@@ -31,7 +31,7 @@ DRAWS = {  # how each kind of draw begins, and whether it moves the consensus
     ),
     "paper": (
         lambda consensus, number: PseudoDraw(
-            ClickPopulation(clicks()), consensus, 2.0, 5, number, "uniform"
+            ClickPopulation(clicks()), DrawOrigin(consensus, 2.0, 5, number), "uniform"
         ),
         False,
     ),

@@ -10,7 +10,7 @@ import naive
 import pseudomallows as pm
 from helpers import p_value
 from pseudomallows.latent.click_population import ClickPopulation
-from pseudomallows.latent.population import finish_draws
+from pseudomallows.latent.population import DrawOrigin, finish_draws
 from pseudomallows.paper.clicks import PseudoDraw
 
 
@@ -36,7 +36,7 @@ def counts_of(rows, weights=None, number=1, order="uniform"):
     """``counts[item, rank - 1]`` of one draw of all users."""
     prefs = pm.Preferences.from_clicks(dict(enumerate(rows)), items=range(5), weights=weights)
     population = ClickPopulation(prefs, pm.Threads(1))
-    draw = PseudoDraw(population, CONSENSUS, 2.0, 5, number, order)
+    draw = PseudoDraw(population, DrawOrigin(CONSENSUS, 2.0, 5, number), order)
     (found,) = finish_draws([draw], pm.Threads(1))
     assert found.consensus.tolist() == [2, 5, 1, 3, 4]  # it stays
     return found.tally.counts

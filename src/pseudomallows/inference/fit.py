@@ -145,8 +145,8 @@ def fit(
             wanted = {"n_draws": n_draws, "n_clusters": n_clusters, "distance": own_distance}
             own = fit_personal(prefs, alpha, wanted, options, generator, executor, report)
             if own.settings["options"]["with_consensus"]:
-                how = (alpha, distance, generator, executor, report)
-                own = replace(own, population=_fit_population(prefs, *how))
+                everybody = _fit_population(prefs, alpha, distance, generator, executor, report)
+                own = replace(own, population=everybody)
             result: Fit = own
         else:
             call = Call(prefs, METHODS[method], alpha, generator, executor, report)
@@ -175,15 +175,16 @@ def _fit_population(
     report: Progress,
 ) -> Posterior:
     """The consensus of all users, beside their own: by the matched law, if that is near enough."""
-    how: dict[str, Any] = {"rng": rng, "executor": executor}
-    how["progress"] = report if isinstance(report, Bar) else False  # a caller has heard of the end
+    options: dict[str, Any] = {"rng": rng, "executor": executor}
+    # a caller's own progress has heard of the end already
+    options["progress"] = report if isinstance(report, Bar) else False
     if distance == "footrule":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchedWarning)
-            found = fit(prefs, "matched", alpha, **how)
+            found = fit(prefs, "matched", alpha, **options)
         if found.settings["matched"]["effective_share"] >= LEAST_EFFECTIVE_SHARE:
             return as_posterior(found)
-    found = fit(prefs, "mcmc", alpha, distance=distance, **how)
+    found = fit(prefs, "mcmc", alpha, distance=distance, **options)
     return as_posterior(found)
 
 

@@ -148,8 +148,7 @@ def _learn_again(
     distance = given.pop("distance", posterior.distance)
     wanted = {"n_draws": None, "n_clusters": 1, "distance": distance}
     generator = as_rng(rng)
-    how = (generator, executor, progress)
-    found = fit_personal(prefs, alpha, wanted, given, *how, old=posterior)
+    found = fit_personal(prefs, alpha, wanted, given, generator, executor, progress, old=posterior)
     if posterior.population is not None:
         again = fit_again(posterior.population, prefs, rng=generator, executor=executor)
         found = replace(found, population=as_posterior(again))

@@ -70,18 +70,15 @@ class PseudoLaw:
 class PseudoDraw(Draw):
     """One draw of all latent rankings by Algorithm 4, in the making."""
 
-    def __init__(
-        self,
-        population: Population,
-        consensus: Ranking,
-        alpha: float,
-        seed: int,
-        number: int,
-        order: str,
-    ):
-        self.population, self._consensus = population, consensus
-        rate = alpha / population.n_items
-        self.law = PseudoLaw(orderings_of(consensus), rate, seed, number, ORDERS[order])
+    def __init__(self, population: Population, origin: DrawOrigin, order: str):
+        self.population, self._consensus = population, origin.consensus
+        self.law = PseudoLaw(
+            orderings_of(origin.consensus),
+            origin.alpha / population.n_items,
+            origin.seed,
+            origin.number,
+            ORDERS[order],
+        )
         self._counts = np.zeros((population.n_items, population.n_items), dtype=np.int64)
 
     def add(self, part: Counts) -> None:
@@ -193,10 +190,12 @@ class PseudoChain:
     def _begin_draw(self, group: Group) -> Draw:
         """Algorithm 4, or exact latent rankings."""
         assert group.population is not None
-        how = (group.consensus, group.alpha, group.seed, self.n_sweeps)
         if self._moves.order is None:
-            return group.population.begin_draw(*how)
-        return PseudoDraw(group.population, *how, self._moves.order)
+            return group.population.begin_draw(
+                group.consensus, group.alpha, group.seed, self.n_sweeps
+            )
+        origin = DrawOrigin(group.consensus, group.alpha, group.seed, self.n_sweeps)
+        return PseudoDraw(group.population, origin, self._moves.order)
 
     def _draw_consensus(self, group: Group) -> Ranking:
         """Algorithm 3, or a choice by weight among balanced draws; anything for nobody."""
@@ -214,16 +213,16 @@ class PseudoChain:
         (group,) = self.groups
         population: Any = group.population
         assert group.before is not None
+        origin = DrawOrigin(group.before, group.alpha, group.seed, self.n_sweeps)
         if self._moves.order is None:
-            origin = DrawOrigin(group.before, group.alpha, group.seed, self.n_sweeps)
             return population.latent_of(users, origin)
         known = population.everyone.take(users)
         numbers = np.array([population.row_of(int(user))[1] for user in users], dtype=np.int64)
         counts = np.zeros((population.n_items, population.n_items), dtype=np.int64)
         kept = np.zeros((len(users), population.n_items), dtype=np.int32)
-        how = (group.before, group.alpha, group.seed, self.n_sweeps, self._moves.order)
         rows, weights = ClickRows(known.starts, known.codes), np.maximum(known.weights, 1)
-        PseudoDraw(population, *how).law.draw(rows, numbers, weights, counts, kept)
+        law = PseudoDraw(population, origin, self._moves.order).law
+        law.draw(rows, numbers, weights, counts, kept)
         return kept
 
     def forget(self) -> None:

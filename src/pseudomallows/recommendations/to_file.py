@@ -248,9 +248,11 @@ def _answer_part(
     seen = load_part(source, [str(name) for name in posterior.items.tolist()])
     seen = replace(seen, items=posterior.items)
     threads = Threads(1) if is_alone else executor
-    how = ((asked.k, asked.window), threads, None, asked.choice(posterior, seen.users))
+    choice = asked.choice(posterior, seen.users)
     with open_table(target) as write:
-        for answer in answers_of(posterior, Users(seen, None), *how):
+        for answer in answers_of(
+            posterior, Users(seen, None), (asked.k, asked.window), threads, choice=choice
+        ):
             write_answer(write, answer)
     users = seen.users
     return len(users), (users[0], users[-1]) if len(users) else None

@@ -31,8 +31,8 @@ class LabelledMixture(MatchedMixture):
     first_moves = most_moves = CLUSTER_MOVES
     least_rounds, most_rounds, changes = 1, 5, 0.01
 
-    def __init__(self, *how: Any):
-        super().__init__(*how)
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
         self._users = LabelledUsers(self.population, self.law, self.n_clusters)
         self._has_labels, self._n_after = False, 0  # sweeps after the warmup
         self._is_taken = np.zeros(self.n_clusters, dtype=np.bool_)
@@ -98,8 +98,9 @@ class LabelledMixture(MatchedMixture):
         if not self._has_labels:
             self._users.begin_by(matched, self._next_draw())
             self._has_labels = True
-        how = (self.laws(), self._is_taken, self._next_draw())
-        tallies, self._own_values, n_changes = self._users.relabel(matched, *how)
+        tallies, self._own_values, n_changes = self._users.relabel(
+            matched, self.laws(), self._is_taken, self._next_draw()
+        )
         self._take_tallies(tallies)
         if adapt:
             self._adapt_rounds(n_changes)
@@ -140,8 +141,9 @@ class LabelledMixture(MatchedMixture):
         """Latent rankings of some users, drawn given the state, each in the cluster of its label;
         a user who says nothing has a label by the shares."""
         labels = self._users.gather_labels()
-        how = (self.clusters, self.shares, lambda row: (int(labels[row]), 1, 0))
-        return self._draw_latent(users, *how)
+        return self._draw_latent(
+            users, self.clusters, self.shares, lambda row: (int(labels[row]), 1, 0)
+        )
 
     def _users_to_save(self) -> dict[str, Any]:
         kept: dict[str, Any] = {"labels": self._users.gather_labels(), "n_after": self._n_after}

@@ -120,8 +120,15 @@ class MatchedChains(Chains):
         self._n_clusters, self._rng = plan.case.n_clusters, rng
         method: Any = plan.method  # with a prior of alpha, and a start
         proposals = MatchedProposals(method.move, method.leap, method.n_moves)
-        how = (plan.alpha, proposals, method.alpha_prior, method.share_prior, method.is_exact)
-        self._start = MatchedStart(population, *how, method.distance)
+        self._start = MatchedStart(
+            population,
+            plan.alpha,
+            proposals,
+            prior=method.alpha_prior,
+            share_prior=method.share_prior,
+            is_corrected=method.is_exact,
+            distance=method.distance,
+        )
         self._start_of, self.evidence_shape = method.start_of, self._start.law.evidence_shape
         self._first: MatchedMixture | None = None
 
@@ -140,8 +147,9 @@ class MatchedChains(Chains):
     def make_ready(self, report: Callable[[], None]) -> None:
         """Guess the clusters at whose place all chains begin."""
         if self._n_clusters > 1 and self._first is None:
-            how = (self._n_clusters, self._rng, report)
-            self._first = self._start.clusters(*how, n_finalists=N_FINALISTS)
+            self._first = self._start.clusters(
+                self._n_clusters, self._rng, report, n_finalists=N_FINALISTS
+            )
 
     def start(
         self,

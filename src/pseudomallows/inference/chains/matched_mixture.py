@@ -337,8 +337,16 @@ class MatchedMixture(Clustered[MatchedCluster]):
 
     def moved_to(self, population: Population) -> "MatchedMixture":
         """The same clusters for other users."""
-        how = (self._share_prior, self.is_corrected, self._n_moves, self._rng)
-        new = MatchedMixture(population, self.law, self.clusters, self.shares, *how)
+        new = MatchedMixture(
+            population,
+            self.law,
+            self.clusters,
+            self.shares,
+            share_prior=self._share_prior,
+            is_corrected=self.is_corrected,
+            n_moves=self._n_moves,
+            rng=self._rng,
+        )
         new.draw_tallies()
         return new
 

@@ -109,19 +109,23 @@ class MatchedStart:
     def empty(self, n_clusters: int, rng: np.random.Generator) -> MatchedMixture:
         """A chain that still wants labels, or to be filled from a file."""
         if self._is_corrected and n_clusters > 1:
-            return LabelledMixture(*self._parts(self.population, n_clusters, rng, True))
-        how = (self.population, n_clusters, rng, self._is_corrected)
-        return MatchedMixture(*self._parts(*how))
+            return self._new(LabelledMixture, self.population, n_clusters, rng, True)
+        return self._new(MatchedMixture, self.population, n_clusters, rng, self._is_corrected)
 
     def _mixture(
         self, population: Population, n_clusters: int, rng: np.random.Generator
     ) -> MatchedMixture:
         """Several clusters on the way to a start, without a correction."""
-        return MatchedMixture(*self._parts(population, n_clusters, rng, False))
+        return self._new(MatchedMixture, population, n_clusters, rng, False)
 
-    def _parts(
-        self, population: Population, n_clusters: int, rng: np.random.Generator, is_corrected: bool
-    ) -> tuple[Any, ...]:
+    def _new(
+        self,
+        kind: type[MatchedMixture],
+        population: Population,
+        n_clusters: int,
+        rng: np.random.Generator,
+        is_corrected: bool,
+    ) -> MatchedMixture:
         first = np.arange(1, population.n_items + 1, dtype=np.int32)
         alpha = FIRST_ALPHA if self._alpha is None else self._alpha
         clusters = [
@@ -129,8 +133,16 @@ class MatchedStart:
             for child in rng.spawn(n_clusters)
         ]
         shares = np.full(n_clusters, 1 / n_clusters)
-        how = (shares, self._share_prior, is_corrected, self._proposals.n_moves, rng)
-        return (population, self.law, clusters, *how)
+        return kind(
+            population,
+            self.law,
+            clusters,
+            shares,
+            share_prior=self._share_prior,
+            is_corrected=is_corrected,
+            n_moves=self._proposals.n_moves,
+            rng=rng,
+        )
 
     @property
     def _moves(self) -> int:
@@ -175,8 +187,15 @@ class MatchedStart:
         assert isinstance(some, KendallClicks)  # no other law of clicks is exact
         by_clicks = np.argsort(-np.bincount(some.row_codes, minlength=n_items), kind="stable")
         few = some.of_items(np.sort(by_clicks[:DENSE_ITEMS]))
-        how = (MatchedProposals(), default_prior(DENSE_ITEMS), self._share_prior, False)
-        inner = MatchedStart(few, None, *how, few.distance.name)
+        inner = MatchedStart(
+            few,
+            None,
+            MatchedProposals(),
+            prior=default_prior(DENSE_ITEMS),
+            share_prior=self._share_prior,
+            is_corrected=False,
+            distance=few.distance.name,
+        )
         best = inner._guess_best(few, n_clusters, n_finalists, rng, report)
         self.comparison, self._by_clicks = inner.comparison, by_clicks
         return best
@@ -392,9 +411,15 @@ def start_matched(
     distance: str = "footrule",
 ) -> MatchedMixture:
     """A chain on a law of clicks, without correction, where its clusters are a good guess."""
-    prior = default_prior(population.n_items)
-    how = (alpha, MatchedProposals(), prior, share_prior, False, distance)
-    start = MatchedStart(population, *how)
+    start = MatchedStart(
+        population,
+        alpha,
+        MatchedProposals(),
+        prior=default_prior(population.n_items),
+        share_prior=share_prior,
+        is_corrected=False,
+        distance=distance,
+    )
     if n_clusters == 1:
         return start.one("map", rng)
     return start.clusters(n_clusters, rng, lambda: None)

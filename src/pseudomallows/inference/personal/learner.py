@@ -224,8 +224,7 @@ class Learner:
         if self._why_single is None:
             if self._blend is None:
                 n_best = self._n_best_for(self._options.held_out)
-                how = (self._rng, self._kept, self.say)
-                self._blend = choose_blend(self._products, n_best, *how)
+                self._blend = choose_blend(self._products, n_best, self._rng, self._kept, self.say)
             informative = np.flatnonzero(self.prefs.is_informative)
             self._sample = sample_of(informative, self._rng, n_of_spread(self.prefs.n_items))
         elif self._ridge is None:

@@ -238,9 +238,9 @@ def error_of_mean(probabilities, weights, used, n_clusters):
 
 
 @njit(cache=True, nogil=True)
-def kendall_best_rows(clicks, draws, tables, how, items, probabilities, errors):
+def kendall_best_rows(clicks, draws, tables, rules, items, probabilities, errors):
     """Fill the best unclicked items of each row, their probabilities, and, if `errors` has rows,
-    the standard errors of these. `how` is (n_clusters, is_new, left_out, consensus): see
+    the standard errors of these. `rules` are (n_clusters, is_new, left_out, consensus): see
     `weigh_laws` and `keep_heavy`; of equal probabilities the better rank in the consensus wins.
 
     Down the places of all laws at once (Fagin, Lotem and Naor 2003): an item that no law has up to
@@ -248,7 +248,7 @@ def kendall_best_rows(clicks, draws, tables, how, items, probabilities, errors):
     known are better, or where the tables end.
     """
     rows, laws, found = ClickRows(*clicks), KendallDraws(*draws), NextTables(*tables)
-    n_clusters, is_new, left_out, consensus = how
+    n_clusters, is_new, left_out, consensus = rules
     n_items, n_laws = laws.ranks.shape
     n_top, k = len(laws.tops), items.shape[1]
     weights, all_used, by_law = np.empty(n_laws), np.empty(n_laws, np.int64), np.empty(n_laws)
@@ -298,10 +298,10 @@ def kendall_best_rows(clicks, draws, tables, how, items, probabilities, errors):
 
 
 @njit(cache=True, nogil=True)
-def kendall_some_probabilities(clicks, draws, tables, how, wanted, probabilities, errors):
+def kendall_some_probabilities(clicks, draws, tables, rules, wanted, probabilities, errors):
     """Fill `probabilities[row, item]` of the items that are `wanted` of each row, as
     `kendall_best_rows` finds them, and their standard errors; none of these may be clicked."""
-    n_clusters, is_new, left_out = how
+    n_clusters, is_new, left_out = rules
     n_laws = draws.ranks.shape[1]
     weights, all_used, own = np.empty(n_laws), np.empty(n_laws, np.int64), np.empty(n_laws)
     scratch = np.empty((2, n_laws), np.int32)

@@ -137,8 +137,9 @@ class ExactMeans:
         ahead = Ahead(window, k + MORE_EXACT if max_error > 0 else self.n_items)
 
         def add(drawn: Round, mine: ClickRows, weights: Floats, tally: RunningMeans) -> None:
-            how = (ahead, weights, drawn.walks, drawn.batches)
-            next_ranks_of_laws(mine, drawn.laws, *how, tally.sums)
+            next_ranks_of_laws(
+                mine, drawn.laws, ahead, weights, drawn.walks, drawn.batches, tally.sums
+            )
 
         return self._mean(clicks, known, add, self.n_items, k, max_error)
 
@@ -152,8 +153,9 @@ class ExactMeans:
         trail: list[tuple[Round, Floats, float]] = []
 
         def add(drawn: Round, mine: ClickRows, weights: Floats, tally: RunningMeans) -> None:
-            how = (ahead, weights, drawn.walks, drawn.batches)
-            next_ranks_of_laws(mine, drawn.laws, *how, tally.sums)
+            next_ranks_of_laws(
+                mine, drawn.laws, ahead, weights, drawn.walks, drawn.batches, tally.sums
+            )
             trail.append((drawn, weights, float(tally.heights[0])))
 
         self._mean(clicks, known, add, self.n_items, k, MAX_ERROR)

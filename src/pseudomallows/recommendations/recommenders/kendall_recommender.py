@@ -41,8 +41,6 @@ class KendallRecommender(Recommender):
         self._binomials = np.zeros((1, len(self._alphas)))
         self._lock = threading.Lock()
 
-    # NextItems
-
     def probabilities(
         self, users: Users, k: int, window: int, max_error: float, executor: Executor
     ) -> NextItems:
@@ -51,27 +49,40 @@ class KendallRecommender(Recommender):
 
         def table(part: slice) -> tuple[Floats, None]:
             found = np.empty((part.stop - part.start, self.n_items))
-            how = (tables.log_binomials, window, self.n_clusters, users.is_new)
-            kernels.kendall_probabilities(users.block(part), self.draws, *how, found)
+            kernels.kendall_probabilities(
+                users.block(part),
+                self.draws,
+                tables.log_binomials,
+                window,
+                self.n_clusters,
+                users.is_new,
+                found,
+            )
             return found, None
 
         def fill(part: slice, items: Items, found: Floats, errors: Floats | None) -> None:
             none = np.empty((0, 0)) if errors is None else errors
             given = (tuple(users.block(part)), tuple(self.draws), tuple(tables))
-            how = (self.n_clusters, users.is_new, LEFT_OUT, self.consensus)
-            kernels.kendall_best_rows(*given, how, items, found, none)
+            rules = (self.n_clusters, users.is_new, LEFT_OUT, self.consensus)
+            kernels.kendall_best_rows(*given, rules, items, found, none)
 
         def some(part: slice, wanted: ClickRows) -> tuple[Floats, Floats]:
             found = np.zeros((2, part.stop - part.start, self.n_items))
-            how = (self.n_clusters, users.is_new, LEFT_OUT)
+            rules = (self.n_clusters, users.is_new, LEFT_OUT)
             clicks = users.block(part)
-            kernels.kendall_some_probabilities(clicks, self.draws, tables, how, wanted, *found)
+            kernels.kendall_some_probabilities(clicks, self.draws, tables, rules, wanted, *found)
             return found[0], found[1]
 
         memberships = functools.partial(self.memberships, users, executor)
         is_few = self.n_items <= N_TOP or k <= N_TOP // 2
-        how = (table, memberships, None, fill if is_few else None, some)
-        return NextItems(users, self.consensus, *how)
+        return NextItems(
+            users,
+            self.consensus,
+            table,
+            memberships,
+            fill_with_errors=fill if is_few else None,
+            some=some,
+        )
 
     def cluster_probabilities(
         self, users: Users, k: int, window: int, executor: Executor
