@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 import pseudomallows as pm
-from pseudomallows.recommendations.item_filter import choice_of
+from pseudomallows.recommendations.item_filter import parse_filter
 from pseudomallows.recommendations.recommend import best_of_one
 from pseudomallows.recommendations.recommenders import recommender as probabilities
 
@@ -104,7 +104,7 @@ def test_one_user_gets_the_same_as_many_and_as_a_file(posterior, prefs, tmp_path
     assert not (found.items[::2, 0] == best[::2]).any()
     assert found.items.max() < 12
     for user in (4, 5):
-        own = choice_of(exclude.get(user, []), list(range(12)), posterior.items, [], [])
+        own = parse_filter(exclude.get(user, []), list(range(12)), posterior.items, [], [])
         items, values, _ = best_of_one(posterior, prefs.clicks_of(user), user, 2, own)
         assert items == found.items[user].tolist()
         assert values == found.probabilities[user].tolist()

@@ -8,8 +8,13 @@ from helpers import interpreted
 from pseudomallows.kernels.click_rows import ClickRows
 from pseudomallows.kernels.footrule import next_ranks as kernels
 from pseudomallows.kernels.footrule.latent_clicks import mark_clicks
-from pseudomallows.kernels.footrule.matching import room_for_sums, sum_matchings, walk_weights
-from pseudomallows.kernels.footrule.walks import MAX_GAPS, Laws, make_walks
+from pseudomallows.kernels.footrule.matching import (
+    N_GAPS,
+    room_for_sums,
+    sum_matchings,
+    walk_weights,
+)
+from pseudomallows.kernels.footrule.walks import Laws, make_walks
 
 pytestmark = pytest.mark.kernel
 
@@ -106,7 +111,7 @@ def test_many_items_and_gaps_without_a_table():
     if not hasattr(kernels.next_ranks_of_laws, "py_func"):
         pytest.skip("slow without compilation")
     n_items, n_clicks = 200, 80
-    assert n_clicks > MAX_GAPS
+    assert n_clicks > N_GAPS
     mine = np.arange(120, 200, dtype=np.int32)
     clicks, ranks = ClickRows(np.array([0, n_clicks]), mine), np.arange(1, n_items + 1)
     for rate in (0.0, 0.01, 0.3):
