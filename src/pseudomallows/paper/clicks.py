@@ -46,10 +46,6 @@ class PseudoLaw:
     number: int
     order: int
 
-    def blocks(self, population: Population) -> list[slice]:
-        """The rows, cut into blocks."""
-        return population.count_blocks()
-
     def count(self, population: ClickPopulation, rows: slice) -> Counts:
         """What a block adds."""
         counts = np.zeros((population.n_items, population.n_items), dtype=np.int64)
