@@ -159,3 +159,11 @@ def test_what_cannot_be_counted_is_refused(given, message):
     usual = {"consensus": [[1, 2, 3, 4]], "alpha": 1.0, "k": 1}
     with pytest.raises(ValueError, match=message):
         pm.paper.count_next(prefs, **(usual | given))
+
+
+@pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
+def test_a_fit_says_that_latent_rankings_are_by_algorithm_4():
+    prefs = pm.Preferences.from_clicks({"ann": [0], "bob": [0, 1]}, items=range(4))
+    for method, words in (("pseudo", "Algorithm 4"), ("balanced", "exactly")):
+        posterior = pm.fit(prefs, method, alpha=2, n_draws=20, rng=1)
+        assert words in posterior.settings["latent"]

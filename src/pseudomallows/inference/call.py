@@ -159,6 +159,9 @@ class Call:
         self, run: Run, draws: dict[str, Any], options: dict[str, Any], curve: dict[str, Any]
     ) -> Posterior:
         """The result, with how it was made."""
+        latent = "summed out" if run.plan.is_matched else run.population.how_latent
+        if options.get("order") is not None:
+            latent = "drawn anew in each sweep, by the paper's Algorithm 4"
         settings = {
             "method": self.method.name,
             "distance": run.plan.method.distance,
@@ -166,7 +169,7 @@ class Call:
             "n_users": run.population.n_users,
             "kind": run.plan.case.kind,
             "is_full": run.plan.case.is_full,
-            "latent": "summed out" if run.plan.is_matched else run.population.how_latent,
+            "latent": latent,
             "is_best_proved": run.is_best_proved,
             "options": options,
         }
