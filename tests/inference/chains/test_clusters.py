@@ -106,5 +106,5 @@ def test_a_cluster_without_users_goes_anywhere():
     assert np.abs(np.mean(places, axis=0) - 3.5).max() < 0.2
     assert np.mean(alphas) == pytest.approx(PRIOR[0] / PRIOR[1], rel=0.1)
     fixed = MAKERS["given alpha"](population_of("full"), np.random.default_rng(1))
-    fixed.run_rounds()
+    fixed.draw_from_prior()
     assert fixed.alpha == 0.5

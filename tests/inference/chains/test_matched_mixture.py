@@ -347,7 +347,7 @@ def test_an_empty_cluster_follows_its_prior():
     assert mixture.has_users == [True, False]
     centers, alphas = [], []
     for _ in range(1200):
-        empty.run_rounds()
+        empty.draw_from_prior()
         centers.append(tuple(empty.consensus.tolist()))
         alphas.append(empty.alpha)
     assert p_value(centers, dict.fromkeys(naive.all_rankings(3), 1 / 6)) > 1e-4
