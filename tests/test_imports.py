@@ -48,14 +48,14 @@ OPTIONAL = {  # library: the modules that import it
     "psycopg": {"web.stores.postgres"},
     "pyarrow": {
         "files.arrow.__init__",
-        "files.arrow.names",
+        "files.arrow.name_codes",
         "files.arrow.parquet",
         "files.arrow.parquet_rows",
         "files.arrow.text",
     },
     "shtab": {"cli.parser"},
     "starlette": {"web.app", "web.endpoints", "web.guard", "web.handlers"},
-    "uvicorn": {"web.connections", "web.run"},
+    "uvicorn": {"web.connections", "web.run_service"},
 }
 HEAVY = {*OPTIONAL, "dask", "polars"}
 MODULES = {
@@ -107,8 +107,8 @@ def test_the_room_of_the_paper_stands_apart():
     assert importers == {
         "__init__",
         "inference.alpha",
-        "inference.methods.balanced",
-        "inference.methods.pseudo",
+        "inference.methods.fit_balanced",
+        "inference.methods.fit_pseudo",
     }
 
 

@@ -171,12 +171,12 @@ class Run:
         best = self._best()[order]  # before the draws take that order
         return {
             "consensus": _reordered(self.consensus, order),
-            "alpha": self.alphas[:, :, order],
+            "alpha": np.ascontiguousarray(self.alphas[:, :, order]),
             "weights": weights / weights.sum(),
             "log_posterior": self.log_posterior,
             "best": best,
             "latent": self.latents,
-            "shares": self.shares[:, :, order],
+            "shares": np.ascontiguousarray(self.shares[:, :, order]),
             "chain_memberships": memberships,
             "errors": self.errors,
         }
