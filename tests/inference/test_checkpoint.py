@@ -232,6 +232,7 @@ def fit_longer(**options):
     return fit("exact clusters", n_draws=50, thin=100, **options)
 
 
+@pytest.mark.slow
 def test_an_interrupt_from_the_keyboard_saves_the_state(tmp_path):
     """A real process, long before the first save by time; the next one goes on from there."""
     file, seen = tmp_path / "file", []

@@ -41,7 +41,10 @@ def run(mixture, n_sweeps=15):
     return found
 
 
-@pytest.mark.parametrize("kind", ["full", "partial", "clicks"])
+@pytest.mark.parametrize(
+    "kind",
+    ["full", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("partial", "clicks"))],
+)
 @pytest.mark.parametrize("how", MAKERS)
 def test_one_cluster_alone_moves_as_one_cluster_with_labels_does(how, kind):
     users = population_of(kind)

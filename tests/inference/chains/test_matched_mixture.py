@@ -130,7 +130,10 @@ CHAINS = {
 }
 
 
-@pytest.mark.parametrize("how", CHAINS)
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in CHAINS if name != "default"]
+
+
+@pytest.mark.parametrize("how", ["default", *OTHERS])
 @pytest.mark.parametrize(
     ("rows", "n_items"), [pytest.param(FOUR, 4, marks=pytest.mark.slow), (FIVE, 5)]
 )
@@ -186,6 +189,7 @@ def test_the_corrected_chain_is_exact_where_the_matched_law_is_not():
     assert split_p_value("matched") < 1e-10
 
 
+@pytest.mark.slow
 def test_weights_count_as_users_and_who_says_nothing_changes_nothing():
     rows = (*FOUR[:2], FOUR[0], FOUR[0], *FOUR[2:])
     law = exact_law(rows, 4, GRID, default_prior(4))
@@ -299,6 +303,7 @@ TINY = ((0,), (0, 1), (2,), (1, 2), (0, 2))
 SHORT = {"n_clusters": 2, "n_chains": 2, "n_draws": 400, "thin": 2, "warmup": 50, "rng": 1}
 
 
+@pytest.mark.slow
 def test_clusters_at_a_given_alpha_have_the_exact_posterior():
     posterior = quietly(preferences(SIX, 4), "mcmc", 3.0, share_prior=0.7, **SHORT)
     p_value, error = check_two_clusters(posterior, SIX, 3.0, 0.7)

@@ -83,6 +83,7 @@ def test_progress_is_told_step_by_step_by_the_thread_that_asked():
     assert threads == {threading.current_thread()}
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_all_chains_at_once():
     def interrupt(done, total):
         if done > total - 20:
