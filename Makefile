@@ -32,7 +32,7 @@ test-second: $(READY)
 	$(RUN) -m pytest -q --durations=40 tests src README.md docs $(addprefix --ignore=tests/,inference latent distributions files)
 
 test-kernels: $(READY)
-	NUMBA_DISABLE_JIT=1 $(RUN) -m coverage run -m pytest tests -q -p no:cacheprovider -m "kernel and not slow"
+	NUMBA_DISABLE_JIT=1 $(RUN) -m coverage run --source=src/pseudomallows/kernels -m pytest tests -q -p no:cacheprovider -m "kernel and not slow"
 	$(RUN) -m coverage report --include='src/pseudomallows/kernels/*' --fail-under=98 --show-missing
 
 # The coverage of all that is not compiled, by the whole fast suite; by hand, as it takes a while.

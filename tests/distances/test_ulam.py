@@ -94,6 +94,7 @@ def worst_rhat(**options):
 
 
 @slowly
+@pytest.mark.slow
 def test_a_chain_mixes_by_insertions_and_not_by_swaps():
     assert worst_rhat() <= 1.05
     assert worst_rhat(move="swap") > 1.05

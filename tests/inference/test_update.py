@@ -129,6 +129,7 @@ def test_settings_are_those_of_the_fit():
     assert call_of(more) == "posterior.update(more, n_draws=40, rng=3)"
 
 
+@pytest.mark.slow
 def test_clusters_take_fewer_draws_unless_told_otherwise():
     prefs = data(3, n_users=240)
     with warnings.catch_warnings():

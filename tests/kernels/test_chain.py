@@ -117,7 +117,11 @@ def exact_alpha_mean(rows, shape, rate):
 
 
 @pytest.mark.parametrize(
-    "rows", [[[1, 2, 3], [1, 3, 2], [1, 2, 3]], [[1, 2, 3], [1, 0, 0], [2, 0, 0]]]
+    "rows",
+    [
+        [[1, 2, 3], [1, 3, 2], [1, 2, 3]],
+        pytest.param([[1, 2, 3], [1, 0, 0], [2, 0, 0]], marks=pytest.mark.slow),
+    ],
 )
 def test_sampled_alpha_has_the_exact_posterior_mean(rows):
     prefs = pm.Preferences.from_rankings(rows)

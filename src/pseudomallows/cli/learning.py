@@ -37,7 +37,7 @@ from .shared import check_out, clicks_for, executor_of, progress_of, read_clicks
     "simulate",
     "Simulate users around a consensus, or several. Clicks come out long (user, item), "
     "rankings wide (one column an item).",
-    "clicks --users 500 --items 50 --alpha 5 --out clicks.csv --seed 1",
+    "clicks --users 500 --items 50 --clusters 3 --alpha 5 --out clicks.csv --seed 1",
     option("what", "what the users show", choices=("clicks", "rankings")),
     option("--users", "how many users (500)", count, 500),
     option("--items", "how many items (50)", count, 50),

@@ -254,6 +254,7 @@ def test_users_drawn_from_the_model_are_calibrated_and_their_alphas_recovered():
     assert low == pytest.approx((alphas == 4).mean(), abs=0.06)
 
 
+@pytest.mark.slow
 def test_a_correction_by_later_clicks_helps_and_does_not_hurt():
     """Half of the users show what they click next; the probabilities of the others get better."""
     scores, rankings, clicked, _ = own_population(10_000, 30, np.random.default_rng(2))
