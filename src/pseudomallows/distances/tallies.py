@@ -397,7 +397,10 @@ def best_assignment(costs: NDArray[Any]) -> Ranking:
     """The consensus of the lowest total cost, by linear assignment."""
     from scipy.optimize import linear_sum_assignment
 
-    items, ranks = interruptible(linear_sum_assignment, costs)  # seconds for thousands of items
+    if len(costs) < 1000:  # at most some 0.1 s, too short for a thread that Ctrl-C can leave
+        items, ranks = linear_sum_assignment(costs)
+    else:
+        items, ranks = interruptible(linear_sum_assignment, costs)
     consensus = np.empty(len(costs), dtype=np.int32)
     consensus[items] = ranks + 1
     return consensus

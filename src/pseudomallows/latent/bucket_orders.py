@@ -88,18 +88,23 @@ class BucketPopulation(RankedPopulation):
         """Log probability of all that is known, given consensus and alpha."""
         return self.log_likelihood_by_alpha(consensus)(alpha)
 
+    def log_likelihood(self, consensus: Ranking, alpha: float) -> float:
+        """The same at once: the tally has all rows."""
+        return self.log_likelihood_by_alpha(consensus)(alpha)
+
     def log_likelihood_by_alpha(self, consensus: Ranking) -> Callable[[float], float]:
         """The same as a function of alpha."""
         n_items, n_users, distance = self.n_items, self.n_users, self.known.distance(consensus)
+
+        def full(alpha: float) -> float:
+            log_partition = self.distance.log_partition(n_items, alpha)
+            return -alpha / n_items * distance - n_users * log_partition
+
+        if not len(self._bucket_rows):
+            return full
         weights = self.row_weights[self._bucket_rows]
         counts = np.bincount(self._bucket_sizes, weights, n_items + 1)
-
-        def value(alpha: float) -> float:
-            log_partition = self.distance.log_partition(n_items, alpha)
-            full = -alpha / n_items * distance - n_users * log_partition
-            return float(full + counts @ log_factorials(n_items, alpha)) if len(weights) else full
-
-        return value
+        return lambda alpha: float(full(alpha) + counts @ log_factorials(n_items, alpha))
 
     def redraw(self, known: Rankings, numbers: Counts, origin: DrawOrigin) -> Ranking:
         """Latent rankings: the items of a bucket have a Mallows distribution of their own."""
