@@ -27,7 +27,7 @@ from .inference.alpha import estimate_alpha
 from .inference.choose_clusters import choose_clusters
 from .inference.choose_distance import choose_distance
 from .inference.fit import fit
-from .latent.likelihood import click_log_likelihood, log_likelihood
+from .laws.likelihood import click_log_likelihood, log_likelihood
 from .paper.pseudo import PseudoMallows
 from .paper.search import marginal_divergence
 from .paper.visit_orders import draw_v_ranking, v_rankings

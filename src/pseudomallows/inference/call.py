@@ -19,18 +19,12 @@ from ..posteriors.diagnostics import (
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences
 from ..rankings import check_count
+from ..sampling.checkpoint import Checkpoint, describe_call
 from .alpha import estimate_alpha
-from .checkpoint import Checkpoint, describe_call
 from .choose_clusters import ClustersWarning, check_not_votes, choose_clusters
 from .convergence_warnings import thinning_needed, warn_of_convergence
 from .methods import Case, Method, Plan
 from .methods.fit_mcmc import contradictions_of
-from .run import Run
-
-UNSAVED = (
-    "a chain that keeps latent rankings (of users known in part, by a distance without an exact "
-    "law) cannot be saved in a checkpoint: leave it out"
-)
 
 
 class Call:
@@ -58,17 +52,15 @@ class Call:
         """Plan, run and judge the chains; warn if their draws are doubtful."""
         plan, curve = self.plan(n_draws, n_clusters, options)
         if plan.case.is_contradictory and options.get("errors") is None:
-            found = contradictions_of(self.prefs)
-            if found is not None:
-                warn(ContradictionWarning(*found))
+            contradictions = contradictions_of(self.prefs)
+            if contradictions is not None:
+                warn(ContradictionWarning(*contradictions))
         if checkpoint is not None:
             plan = replace(plan, goes_on=False)
         file = self.open(checkpoint, plan)
         run = self.begin(plan)
-        if file is not None and not run.population.sums_out:
-            raise ValueError(UNSAVED)
-        result, judged = self.until_good(run, file, plan.settings(), curve)
-        warn_of_convergence(result, run.plan, run.population, run.unbounded, judged)
+        result, judged = self.until_good(run, plan, file, curve)
+        warn_of_convergence(result, plan, run.unbounded, judged)
         if file is not None:
             file.remove()
         return result
@@ -98,6 +90,7 @@ class Call:
             self.prefs,
             alpha=self.alpha,
             share_prior=options.get("share_prior", 1.0),
+            alpha_prior=options.get("alpha_prior"),
             rng=self.rng,
             executor=self.executor,
             progress=self.progress,
@@ -124,11 +117,11 @@ class Call:
             return None
         return Checkpoint(checkpoint, describe_call(self.prefs, plan.call(), self.rng))
 
-    def begin(self, plan: Plan) -> Run:
-        """The users, and an estimate of alpha where the method needs one."""
+    def begin(self, plan: Plan) -> Any:
+        """What makes the draws, with an estimate of alpha where the method needs one."""
         rows = (self.prefs, np.arange(self.prefs.n_users))
         rows = self.prefs.one_row_each() if plan.case.has_clusters else rows
-        population = plan.method.population(rows[0], self.executor)
+        law = plan.method.law(rows[0], self.executor)
         if self.alpha is None and not plan.method.samples_alpha and not plan.case.has_clusters:
             distance = plan.method.distance
             by_likelihood = plan.case.is_partial or distance != "footrule"
@@ -138,40 +131,45 @@ class Call:
             )
             plan = replace(plan, alpha=estimate)
             if estimate == 0:
-                warn(AgreementWarning(population.n_users))
-        return Run(*rows, population, plan, self.rng, self.progress)
+                warn(AgreementWarning(law.n_users))
+        return plan.method.make_run(law, *rows, plan, self.rng, self.progress)
 
     def until_good(
-        self, run: Run, file: Checkpoint | None, options: dict[str, Any], curve: dict[str, Any]
+        self, run: Any, plan: Plan, file: Checkpoint | None, curve: dict[str, Any]
     ) -> tuple[Posterior, Convergence | None]:
         """The result of the chains, which go on, if the plan lets them, until the draws are good or
-        at the limit; and what they were found to be then."""
-        found = self.posterior(run, run.run(file), options, curve)
-        if not run.plan.goes_on:
-            return found, None
-        judged = check_convergence(found)
-        while (factor := thinning_needed(judged, run.thinning)) > 1:
-            found = self.posterior(run, run.go_on(factor), options, curve)
-            judged = check_convergence(found)
-        return replace(found, settings=found.settings | {"thinning": run.thinning}), judged
+        at the limit; and what they were found to be then.
 
-    def posterior(
-        self, run: Run, draws: dict[str, Any], options: dict[str, Any], curve: dict[str, Any]
-    ) -> Posterior:
+        Chains of one consensus that disagree may be in different modes: then they are tempered.
+        """
+        run.run(file)
+        result = self.posterior(run, plan, curve)
+        if not plan.goes_on:
+            return result, None
+        judged = check_convergence(result)
+        if run.can_temper and not judged.rhat <= judged.poor_rhat:
+            run.temper()
+            result = self.posterior(run, plan, curve)
+            judged = check_convergence(result)
+        while (factor := thinning_needed(judged, run.thinning)) > 1:
+            run.go_on(factor)
+            result = self.posterior(run, plan, curve)
+            judged = check_convergence(result)
+        return replace(result, settings=result.settings | {"thinning": run.thinning}), judged
+
+    def posterior(self, run: Any, plan: Plan, curve: dict[str, Any]) -> Posterior:
         """The result, with how it was made."""
-        latent = "summed out" if run.plan.is_matched else run.population.how_latent
-        if options.get("order") is not None:
-            latent = "drawn anew in each sweep, by the paper's Algorithm 4"
+        draws = run.results()
         settings = {
             "method": self.method.name,
-            "distance": run.plan.method.distance,
-            "alpha": run.plan.alpha,
-            "n_users": run.population.n_users,
-            "kind": run.plan.case.kind,
-            "is_full": run.plan.case.is_full,
-            "latent": latent,
+            "distance": plan.method.distance,
+            "alpha": run.alpha,
+            "n_users": run.law.n_users,
+            "kind": plan.case.kind,
+            "is_full": plan.case.is_full,
+            "latent": run.how_latent,
             "is_best_proved": run.is_best_proved,
-            "options": options,
+            "options": plan.settings(),
         }
         data = self.prefs.kept()
         if data is not None and data.n_users < self.prefs.n_users:  # on workers, without rows

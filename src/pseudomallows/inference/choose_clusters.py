@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,15 +12,16 @@ from numpy.typing import NDArray
 
 from ..engines.executors import Executor, check_executor
 from ..engines.progress import Progress, shown
-from ..latent.population import Population
-from ..latent.registry import CLICK_LAWS, make_population
+from ..laws.law import Law
+from ..laws.registry import make_law
 from ..markup import card, table
 from ..preferences import Preferences, check_preferences
 from ..rankings import as_rng, check_alpha, check_count
-from .chains.matched_starts import start_matched
-from .chains.mixture import row_log_likelihoods
-from .chains.starts import find_start
+from ..sampling.chain import Chain, Moves
+from ..sampling.priors import default_prior
+from ..sampling.start import replace_moves, start_clusters, start_one
 from .methods.method import above_0
+from .methods.sampler import check_prior
 
 N_FOLDS, N_SNAPSHOTS = 3, 5  # each learns from two thirds; draws over which a likelihood is a mean
 MAX_ROWS = 4000  # more users than these change little, and are left out
@@ -137,6 +137,7 @@ def choose_clusters(
     *,
     alpha: float | None = None,
     share_prior: float = 1.0,
+    alpha_prior: Any = None,
     rng: np.random.Generator | int | None = None,
     executor: Executor | None = None,
     progress: Progress | bool | None = None,
@@ -160,6 +161,8 @@ def choose_clusters(
         Concentration of all clusters; default: each has its own, estimated.
     share_prior : float
         The Dirichlet prior of their shares.
+    alpha_prior : (shape, rate) or "flat", optional
+        The prior of alpha, as in :func:`fit`.
     rng : numpy.random.Generator or seed, optional
         Source of randomness.
     progress : bool or callable, optional
@@ -181,29 +184,34 @@ def choose_clusters(
     alpha = None if alpha is None else check_alpha(alpha)
     check_preferences(prefs)
     check_not_votes(prefs)
-    population = make_population(prefs.one_row_each()[0], executor, distance)
-    if not population.sums_out:
+    law = make_law(prefs.one_row_each()[0], executor, distance)
+    if law.has_latent:
         raise ValueError(
             f"users known in part by {distance} have no exact likelihood by which to choose the "
             "number of clusters: give n_clusters as a number"
         )
-    rows = rng.permutation(population.n_rows)[:MAX_ROWS]
-    weights = np.zeros_like(population.row_weights)
-    weights[rows] = population.row_weights[rows]
-    population, rows = population.gather(weights), np.argsort(np.argsort(rows))
+    rows = rng.permutation(law.n_rows)[:MAX_ROWS]
+    law, rows = law.select(np.sort(rows)), np.argsort(np.argsort(rows))
     most = max(1, min(MAX_CLUSTERS, len(rows) // USERS_EACH))
     if largest is not None:
         most = min(check_count(largest, "largest"), max(1, len(rows) // N_FOLDS))
     folds = np.array_split(rows, N_FOLDS) if len(rows) >= 2 * N_FOLDS else [rows]
-    start: Callable[..., Any] = find_start
-    if prefs.kind == "clicks" and distance in CLICK_LAWS:
-        start = functools.partial(start_matched, distance=distance)
-    start = functools.partial(start, alpha=alpha, share_prior=share_prior, rng=rng)
+    prior = default_prior(law.n_items) if alpha_prior is None else check_prior(alpha_prior, "")
+    moves = Moves(None, 1, None, None if alpha is not None else prior, share_prior, False)
+    moves = replace_moves(moves, law)
+
+    def learn(users: Law, n_clusters: int) -> Chain:
+        if n_clusters == 1:
+            state = start_one(users, alpha, moves, "map", rng)
+        else:
+            state, _ = start_clusters(users, n_clusters, alpha, moves, rng)
+        return Chain(users, state, moves, rng)
+
     tried, scores, to_try = [], [], list(_growing(most))
     with shown(progress, "comparing numbers of clusters") as report:
         for n_clusters in to_try:
             tried.append(n_clusters)
-            parts = [_held_out_scores(population, rows, fold, n_clusters, start) for fold in folds]
+            parts = [_held_out_scores(law, rows, fold, n_clusters, learn) for fold in folds]
             scores.append(np.concatenate(parts))
             report(len(tried), len(to_try))
             means = [score.mean() for score in scores]
@@ -221,26 +229,17 @@ def _growing(most: int) -> Iterator[int]:
 
 
 def _held_out_scores(
-    population: Population,
+    law: Law,
     rows: NDArray[np.int64],
     fold: NDArray[np.int64],
     n_clusters: int,
-    start: Callable[[Population, int], Any],
+    learn: Callable[[Law, int], Chain],
 ) -> NDArray[np.float64]:
     """Log of the mean likelihood of each user of a fold, over clusters learnt from the others."""
     others = np.setdiff1d(rows, fold) if len(fold) < len(rows) else rows
-    mixture = start(_only(population, others), n_clusters)
-    users, logs = _only(population, fold), []
+    chain, users, logs = learn(law.select(others), n_clusters), law.select(fold), []
     for _ in range(N_SNAPSHOTS):
-        mixture.sweep(adapt=True)
-        mixture.sweep(adapt=True)
-        clusters = list(zip(mixture.consensus, mixture.alpha.tolist(), strict=True))
-        values = row_log_likelihoods(users, clusters) + np.log(mixture.shares)
-        logs.append(np.logaddexp.reduce(values, axis=1))
+        chain.sweep(adapt=True)
+        chain.sweep(adapt=True)
+        logs.append(users.scores(chain.state.clusters, chain.state.weights))
     return np.asarray(np.logaddexp.reduce(logs, axis=0) - math.log(N_SNAPSHOTS))
-
-
-def _only(population: Population, rows: NDArray[np.int64]) -> Population:
-    weights = np.zeros_like(population.row_weights)
-    weights[rows] = population.row_weights[rows]
-    return population.select(weights, population.row_numbers)

@@ -16,16 +16,16 @@ from ..distances.tallies import Ranking
 from ..engines.progress import Progress, shown
 from ..kernels.footrule.latent_blocks import draw_latent
 from ..kernels.streams import Streams
-from ..latent.population import Population
-from ..latent.ranking_population import log_likelihoods_of_full, log_likelihoods_of_rankings
-from ..latent.registry import make_population
+from ..laws.blocks import ranking_log_likelihoods
+from ..laws.full import full_log_likelihoods
+from ..laws.law import Clusters, Law
+from ..laws.registry import find_law, make_law
 from ..preferences import Preferences, check_preferences
-from ..rankings import as_rng, rank_randomly
-from .chains.clusters import ExactCluster, Proposals
-from .chains.mixture import Mixture, row_log_likelihoods
-from .chains.starts import start_consensus
+from ..rankings import as_rng
+from ..sampling.chain import Chain, Moves
+from ..sampling.priors import default_prior
+from ..sampling.start import start_one
 from .choose_clusters import N_FOLDS, HeldOutScores
-from .priors import default_prior
 
 MAX_ROWS = 1000  # more users than these change little, and are left out
 WARMUP, N_SNAPSHOTS, THIN = 60, 10, 4  # sweeps of the chain on the other users
@@ -128,10 +128,9 @@ def _names(names: Sequence[str] | None, n_items: int) -> list[str]:
     if names is not None:
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise TypeError(f"names must be a list of distances, got {names!r}")
-        found = [distances.get(name).name for name in names]
-        if not found:
+        if not len(list(names)):
             raise ValueError("names must have at least one distance, got none")
-        return found
+        return [distances.get(name).name for name in names]
     return [name for name, each in distances.DISTANCES.items() if n_items <= each.most_items]
 
 
@@ -143,29 +142,26 @@ def _score_fold(
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Log of the mean likelihood of each user of a fold, and effective sizes behind it."""
-    population = make_population(data.take(np.setdiff1d(rows, fold)), None, name)
+    law = make_law(data.take(np.setdiff1d(rows, fold)), None, name)
     users = data.take(fold)
     logs, sizes = [], []
-    for consensus, alpha in _sample(population, rng):
+    for consensus, alpha in _sample(law, rng):
         values, size = _score(users, consensus, alpha, name, int(rng.integers(2**63)))
         logs.append(values)
         sizes.append(size)
     return np.logaddexp.reduce(logs, axis=0) - math.log(len(logs)), np.median(sizes, axis=0)
 
 
-def _sample(population: Population, rng: np.random.Generator) -> list[tuple[Ranking, float]]:
+def _sample(law: Law, rng: np.random.Generator) -> list[tuple[Ranking, float]]:
     """Draws of consensus and alpha, given some users, by the exact chain."""
-    prior = default_prior(population.n_items)
-    consensus = rank_randomly(population.mean_ranks, rng)
-    if population.is_full:
-        consensus = start_consensus(population, 1.0, rng)
-    proposals = Proposals("swap", 1, 10 * population.n_items)
-    cluster = ExactCluster(population, consensus, 1.0, proposals, prior, rng)
-    chain, draws = Mixture.of_one(cluster), []
+    moves = Moves(n_moves=10 * law.n_items, prior=default_prior(law.n_items))
+    state = start_one(law, None, moves, "map", rng)
+    law.anchor(state.clusters, None)
+    chain, draws = Chain(law, state, moves, rng), []
     for sweep in range(WARMUP + N_SNAPSHOTS * THIN):
         chain.sweep(adapt=sweep < WARMUP)
         if sweep >= WARMUP and (sweep - WARMUP) % THIN == THIN - 1:
-            draws.append((cluster.consensus.copy(), cluster.alpha))
+            draws.append((chain.state.consensus[0], float(chain.state.alpha[0])))
     return draws
 
 
@@ -173,9 +169,9 @@ def _score(
     users: Any, consensus: Ranking, alpha: float, name: str, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Log likelihood of each user, and how many latent rankings it is worth, if estimated."""
-    population = make_population(users, None, name)
-    if population.sums_out:
-        values = row_log_likelihoods(population, [(consensus, alpha)])[:, 0]
+    if find_law(users, name) is not None:
+        law = make_law(users, None, name)
+        values = law.scores(Clusters(consensus[None], np.array([alpha])), np.ones(1))
         return values, np.full(len(values), np.inf)
     return estimate_log_likelihoods(users.rankings, consensus, alpha, name, seed)
 
@@ -194,11 +190,11 @@ def estimate_log_likelihoods(
     away = footrule.between(distance.draw(n_items, alpha, N_PROPOSED, seed), start)
     near = BROADER * alpha_for_distance(footrule, n_items, max(float(away.mean()), 0.5))
     latent = _draw_by_footrule(rankings, consensus, near, seed)
-    logs = log_likelihoods_of_rankings(rankings, consensus, near)
+    logs = ranking_log_likelihoods(rankings, consensus, near, "footrule")
     constant = footrule.log_partition(n_items, near)
     values, sizes = np.empty(len(rankings)), np.empty(len(rankings))
     for row, draws in enumerate(latent):
-        weights = log_likelihoods_of_full(draws, consensus, rate * n_items, distance)
+        weights = full_log_likelihoods(draws, consensus, rate * n_items, distance)
         weights = weights + near / n_items * footrule.between(draws, consensus)
         highest = weights.max()
         shares = np.exp(weights - highest)

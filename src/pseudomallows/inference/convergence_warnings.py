@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._warn import warn
-from ..latent.population import Population
 from ..posteriors.convergence import Convergence, check_convergence, groups_apart
 from ..posteriors.diagnostics import (
     LEAST_EFFECTIVE_SHARE,
@@ -26,7 +25,6 @@ MOST_STRETCH = 8  # times as far apart as at first: where draws that go on until
 def warn_of_convergence(
     posterior: Posterior,
     plan: Plan,
-    population: Population,
     unbounded: NDArray[np.bool_],
     judged: Convergence | None,
 ) -> None:
@@ -38,7 +36,7 @@ def warn_of_convergence(
     if plan.is_markov:
         doubts = _warnings_of_alpha(posterior, unbounded)
         judged = check_convergence(posterior) if judged is None else judged
-        doubts += _warnings_of_chains(posterior, plan, population, judged)
+        doubts += _warnings_of_chains(posterior, plan, judged)
     else:
         doubts = _warnings_of_weights(posterior)
     for doubt in doubts:
@@ -74,20 +72,18 @@ def _warnings_of_alpha(posterior: Posterior, unbounded: NDArray[np.bool_]) -> li
     return [AlphaWarning(clusters, medians, posterior.n_clusters)]
 
 
-def _warnings_of_chains(
-    posterior: Posterior, plan: Plan, population: Population, judged: Convergence
-) -> list[UserWarning]:
+def _warnings_of_chains(posterior: Posterior, plan: Plan, judged: Convergence) -> list[UserWarning]:
     doubts: list[UserWarning] = []
     matched = posterior.settings.get("matched")
     if matched is not None and matched["effective_share"] < LEAST_EFFECTIVE_SHARE:
         doubts.append(MatchedWarning(matched["effective_share"], len(matched["differences"])))
     if contradicts_equal_gaps(posterior.settings):
         doubts.append(VotesWarning(posterior.settings["votes"]["p_value"]))
-    stuck = plan.method.stuck_chains(posterior, population, plan)
-    if stuck or not judged.is_good:
+    if not judged.is_good:
         advice = plan.method.advice(plan.case)
-        found = (judged.rhat, judged.effective_size, stuck, advice)
-        doubts.append(ConvergenceWarning(*found, judged.rhat_limit, judged.size_limit))
+        limits = (judged.rhat_limit, judged.size_limit)
+        figures = (judged.rhat, judged.effective_size, list[int](), advice)
+        doubts.append(ConvergenceWarning(*figures, *limits))
     if groups := groups_apart(posterior):
         doubts.append(UnconnectedWarning(groups))
     return doubts

@@ -16,7 +16,7 @@ from ..engines.executors import Executor, check_executor, is_remote
 from ..engines.progress import Bar, Progress, shown
 from ..files.atomic import check_target
 from ..files.parquet_parts import Parts
-from ..latent.shards import open_parts
+from ..laws.shards import open_parts
 from ..posteriors.diagnostics import LEAST_EFFECTIVE_SHARE, MatchedWarning
 from ..posteriors.personal_fit import MAX_ITEMS, Fit, as_posterior, own_law_for
 from ..posteriors.posterior import Posterior

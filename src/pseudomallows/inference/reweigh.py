@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distributions.scores import weighted_effective_size
-from ..engines.executors import Executor, all_cores, is_remote
-from ..latent.registry import exact_of
+from ..engines.executors import Executor, Threads, all_cores, is_remote
+from ..laws.law import Clusters
+from ..laws.registry import make_law
 from ..posteriors.diagnostics import EFFECTIVE_SIZE_LIMIT
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks
@@ -79,15 +80,15 @@ def _log_likelihoods(
 ) -> NDArray[np.float64]:
     """``[chain, draw]``: log probability of these clicks under each draw."""
     said, shape = prefs.take(prefs.is_informative), posterior.weights.shape
-    exact = exact_of(said, posterior.settings["distance"])
-    if not said.n_users or exact is None:
+    if not said.n_users:
         return np.zeros(shape)
-    rows, law = slice(0, said.n_users), exact.log_likelihoods
+    law = make_law(said, Threads(1), posterior.settings["distance"])
 
     def work(draw: int) -> float:
         place = np.unravel_index(draw, shape)
-        values = law(said, rows, posterior.consensus[place][0], float(posterior.alpha[place][0]))
-        return float(values @ said.weights)
+        return float(
+            law.weigh(Clusters(posterior.consensus[place], posterior.alpha[place]), None)[0]
+        )
 
     run = executor or all_cores()
     return np.array(list(run.map(work, range(posterior.weights.size)))).reshape(shape)

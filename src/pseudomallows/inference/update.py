@@ -10,6 +10,7 @@ import numpy as np
 
 from ..engines.executors import Executor, check_executor
 from ..engines.progress import Progress, no_progress, shown
+from ..laws.registry import find_law
 from ..posteriors.convergence import LEAST_DRAWS
 from ..posteriors.personal_fit import Fit, PersonalFit, as_posterior, check_fit
 from ..posteriors.posterior import Posterior
@@ -19,7 +20,7 @@ from ..rankings import as_rng
 from .call import Call
 from .convergence_warnings import warn_of_convergence
 from .fit import fit, made_by
-from .methods import METHODS, Case
+from .methods import METHODS
 from .methods.fit_personal import fit_personal
 from .methods.method import LastDraw, Plan
 from .reproduce import fit_options
@@ -122,15 +123,16 @@ def fit_again(
     usual_draws, _ = given.pop("n_draws", None), given.pop("n_clusters")
     usual, _ = call.plan(usual_draws, posterior.n_clusters, given)
     plan = _going_on(usual, posterior)
-    run = call.begin(_shortened(plan) if n_draws is None else plan)
+    plan = _shortened(plan) if n_draws is None else plan
+    run = call.begin(plan)
     kept = {"curve": settings["curve"]} if "curve" in settings else {}
-    found, judged = call.until_good(run, None, usual.settings(), kept)
+    newer, judged = call.until_good(run, plan, None, kept)
     # on behalf of whom calls `update`
-    warn_of_convergence(found, run.plan, run.population, run.unbounded, judged)
-    new = found.settings | made_by(rng, started) | updates
+    warn_of_convergence(newer, plan, run.unbounded, judged)
+    new = newer.settings | {"options": usual.settings()} | made_by(rng, started) | updates
     if "thinning" not in settings:  # the number of draws was given for the fit, and stays so
         new.pop("thinning", None)
-    return replace(found, settings=new)
+    return replace(newer, settings=new)
 
 
 def _learn_again(
@@ -162,15 +164,9 @@ def can_go_on(posterior: Fit, prefs: Clicks) -> bool:
     """Can the chains of a posterior go on with these clicks?"""
     if not isinstance(posterior, Posterior) or posterior.method not in METHODS:
         return False
-    case = Case.of(prefs, posterior.n_clusters)
-    settings, known = posterior.settings, METHODS[posterior.method].option_names(case)
-    options = {
-        "augmentation": settings["options"].get("augmentation"),
-        "distance": settings.get("distance", "footrule"),
-    }
-    mine = {name: value for name, value in options.items() if name in known}
-    is_matched = METHODS[posterior.method](**mine).is_matched(case)
-    return is_matched and prefs.items.tolist() == posterior.items.tolist()
+    distance = posterior.settings.get("distance", "footrule")
+    has_law = METHODS[posterior.method].samples_alpha and find_law(prefs, distance) is not None
+    return has_law and prefs.items.tolist() == posterior.items.tolist()
 
 
 def _going_on(usual: Plan, posterior: Posterior) -> Plan:

@@ -3,38 +3,58 @@
 import numpy as np
 from numba import njit
 
-from .streams import start_stream, uniform
+from .chain import accepts
+from .streams import start_user, uniform
+
+# logs behind the best that leave no trace: in a sum, and in a float32
+NO_PROBABILITY, NO_MEMBER = -45.0, -104.0
 
 
 @njit(cache=True, nogil=True)
-def draw_labels(seed, draw, first_users, weights, memberships, counts, log_sums):
-    """Draw the label of every user from the exact memberships.
-
-    `memberships[row, cluster]` holds the log of share times likelihood, and becomes a probability;
-    `log_sums[row]` is the log of their sum. `counts[row, cluster]` are the labels: how many of the
-    `weights[row]` users of a row, numbered from `first_users[row]`, belong to the cluster.
-    """
-    n_clusters = memberships.shape[1]
-    stream = np.empty(1, dtype=np.uint64)
-    for row in range(len(weights)):
-        probabilities, labels = memberships[row], counts[row]
-        highest, total = probabilities[0], 0.0
-        for cluster in range(1, n_clusters):
-            highest = max(highest, probabilities[cluster])
+def draw_labels(streams, logs, labels):
+    """Draw `labels[row]` from `logs[row, cluster]`."""
+    n_clusters = logs.shape[1]
+    stream, probabilities = np.empty(1, dtype=np.uint64), np.empty(n_clusters)
+    for row in range(len(labels)):
+        start_user(streams, row, 0, stream)
+        highest, total = logs[row].max(), 0.0
         for cluster in range(n_clusters):
-            probabilities[cluster] = np.exp(probabilities[cluster] - highest)
+            behind = logs[row, cluster] - highest
+            probabilities[cluster] = np.exp(behind) if behind > NO_PROBABILITY else 0.0
             total += probabilities[cluster]
+        u, label = uniform(stream) * total, 0
+        while label < n_clusters - 1 and u >= probabilities[label]:
+            u -= probabilities[label]
+            label += 1
+        labels[row] = label
+
+
+@njit(cache=True, nogil=True)
+def accept_labels(streams, rows, log_ratios, accepted):
+    """Fill `accepted[place]`: is the label that `rows[place]` has drawn accepted? By the random
+    number of the row's stream after the one that the label was drawn by."""
+    stream = np.empty(1, dtype=np.uint64)
+    for place in range(len(rows)):
+        start_user(streams, rows[place], 0, stream)
+        uniform(stream)
+        accepted[place] = accepts(stream, log_ratios[place])
+
+
+@njit(cache=True, nogil=True)
+def weigh_logs(logs, log_sums, memberships):
+    """Fill `log_sums[row]`, the log of the sum of exp(`logs[row, cluster]`), and
+    `memberships[row, cluster]`, the parts of that sum."""
+    n_clusters = logs.shape[1]
+    parts = np.empty(n_clusters)
+    for row in range(len(logs)):
+        highest, total = logs[row].max(), 0.0
         for cluster in range(n_clusters):
-            probabilities[cluster] /= total
-            labels[cluster] = 0
+            behind = logs[row, cluster] - highest
+            parts[cluster] = np.exp(behind) if behind > NO_MEMBER else 0.0
+            total += parts[cluster]
         log_sums[row] = highest + np.log(total)
-        for user in range(weights[row]):
-            start_stream(seed, draw, first_users[row] + user, stream)
-            u, label = uniform(stream), 0
-            while label < n_clusters - 1 and u >= probabilities[label]:
-                u -= probabilities[label]
-                label += 1
-            labels[label] += 1
+        for cluster in range(n_clusters):
+            memberships[row, cluster] = parts[cluster] / total
 
 
 @njit(cache=True, nogil=True)

@@ -2,7 +2,7 @@
 draws these and the consensus in turn (Algorithm 5), and recommendations by counting (section 3.4).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..distances import price_of
-from ..distances.tallies import Counts, Ranking, RankTally, Tally, rank_tally
-from ..files.saved import Saved
+from ..distances.tallies import Counts, Ranking, RankTally, best_assignment, rank_tally
+from ..engines.progress import Progress
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.groups import draw_users
 from ..kernels.streams import Streams
-from ..latent.click_population import ClickPopulation
-from ..latent.population import Completed, Draw, DrawOrigin, Population, finish_draws
-from ..preferences import Clicks
+from ..laws.full import FullLaw
+from ..laws.law import Clusters, Law
+from ..preferences import Clicks, Preferences
 from ..rankings import (
-    MAX_ALPHA,
     as_rng,
     check_alpha,
     check_count,
@@ -28,12 +27,12 @@ from ..rankings import (
     orderings_of,
     rank_randomly,
 )
+from ..sampling.start import order_like
 from .pseudo import PseudoMallows
 from .visit_orders import ORDERS
 
 Floats = NDArray[np.float64]
 N_CANDIDATES = 20  # among which "balanced" chooses: beside the tally of all users they cost little
-MAX_SWEEPS = 2**50  # nobody can make so many
 
 
 @dataclass(frozen=True)
@@ -46,14 +45,6 @@ class PseudoLaw:
     number: int
     order: int
 
-    def count(self, population: ClickPopulation, rows: slice) -> Counts:
-        """What a block adds."""
-        counts = np.zeros((population.n_items, population.n_items), dtype=np.int64)
-        numbers, weights = population.row_numbers[rows], population.row_weights[rows]
-        nobody = np.empty((0, population.n_items), dtype=np.int32)
-        self.draw(population.clicks_of_rows(rows), numbers, weights, counts, nobody)
-        return counts
-
     def draw(
         self, clicks: ClickRows, numbers: Counts, weights: Counts, counts: Counts, kept: Ranking
     ) -> None:
@@ -61,30 +52,6 @@ class PseudoLaw:
         rows."""
         streams = Streams(self.seed, self.number, numbers, weights)
         draw_users(streams, clicks, self.ordering, self.rate, self.order, counts, kept)
-
-
-class PseudoDraw(Draw):
-    """One draw of all latent rankings by Algorithm 4, in the making."""
-
-    def __init__(self, population: Population, origin: DrawOrigin, order: str):
-        self.population, self._consensus = population, origin.consensus
-        self.law = PseudoLaw(
-            orderings_of(origin.consensus),
-            origin.alpha / population.n_items,
-            origin.seed,
-            origin.number,
-            ORDERS[order],
-        )
-        self._counts = np.zeros((population.n_items, population.n_items), dtype=np.int64)
-
-    def add(self, part: Counts) -> None:
-        """Add the counts of a block."""
-        self._counts += part
-
-    def finish(self) -> Completed:
-        """The tally, once all blocks are added; the consensus stays where it is."""
-        prices = price_of(self.population.distance)
-        return Completed(RankTally(prices, self._counts), self._consensus)
 
 
 @dataclass(frozen=True)
@@ -97,182 +64,215 @@ class PseudoMoves:
     order: str | None = None  # of Algorithm 4; None: latent rankings are drawn exactly
 
 
-@dataclass
-class Group:
-    """The users of one cluster, None if there are none, and where its consensus is."""
-
-    population: Population | None
-    consensus: Ranking
-    alpha: float
-    seed: int
-    tally: Tally | None = None  # of the latest rankings
-    before: Ranking | None = None  # the consensus that these were drawn from
-
-
 class PseudoChain:
     """Algorithm 5: the latent rankings given the consensus, then the consensus given them.
 
     The users of several clusters are divided before, as in the case study of the paper, so that
     each cluster is a chain of its own. Partial rankings have exact latent rankings in place of
     Algorithm 4; full ones need none, and their draws are independent.
-
-    Parameters
-    ----------
-    population : Population
-        All users.
-    groups : list of Group
-        Where each cluster begins.
-    counts, memberships : (n_rows, n_clusters) arrays
-        How many users of a row are in each cluster, and with what probability a user is.
-    moves : PseudoMoves
-        How a sweep moves the groups.
     """
-
-    errors = np.empty(0)  # of comparisons, which there are none of
 
     def __init__(
         self,
-        population: Population,
-        groups: Sequence[Group],
-        counts: Counts,
-        memberships: Floats,
+        law: Law,
+        consensus: Ranking,  # [cluster, item]
+        alpha: Floats,  # [cluster]
+        labels: NDArray[np.int32] | None,  # of the rows; None: one cluster
         moves: PseudoMoves,
         rng: np.random.Generator,
     ):
-        self.population, self.groups, self._moves, self._rng = population, groups, moves, rng
-        self._counts, self.mean_memberships, self.n_sweeps = counts, memberships, 0
+        self.law, self.consensus, self.alpha, self.labels = law, consensus, alpha, labels
+        self._moves, self._rng, self.n_sweeps = moves, rng, 0
+        self.seeds = rng.integers(2**63, size=len(alpha)).tolist()
+        self.before = consensus  # that the latest rankings were drawn from
 
-    @property
-    def shares(self) -> Floats:
-        """``shares[cluster]``: the mean membership."""
-        weights = self.population.row_weights
-        return np.asarray(weights @ self.mean_memberships / weights.sum())
-
-    @property
-    def consensus(self) -> Ranking:
-        """``consensus[cluster, item]``."""
-        return np.stack([group.consensus for group in self.groups])
-
-    @property
-    def alpha(self) -> Floats:
-        """``alpha[cluster]``."""
-        return np.array([group.alpha for group in self.groups])
-
-    @property
-    def evidence(self) -> NDArray[Any]:
-        """``evidence[cluster]`` of the latest rankings (see `Tally`); 0 for an empty cluster."""
-        nothing = np.zeros_like(self.population.known.evidence)
-        tallies = [group.tally for group in self.groups]
-        return np.stack([nothing if tally is None else tally.evidence for tally in tallies])
-
-    def sweep(self, adapt: bool) -> None:
+    def sweep(self) -> None:
         """Latent rankings of all users, then the consensus of each cluster."""
         self.n_sweeps += 1
-        unknown = []
-        for group in self.groups:
-            group.before = group.consensus
-            if group.population is not None and group.population.is_full:
-                group.tally = group.population.known
-            elif group.population is not None:
-                unknown.append(group)
-        draws = [self._begin_draw(group) for group in unknown]
-        for group, found in zip(
-            unknown, finish_draws(draws, self.population.executor), strict=True
-        ):
-            group.tally, group.consensus = found
-        for group in self.groups:
-            group.consensus = self._draw_consensus(group)
+        self.before = self.consensus
+        self.consensus = np.stack([self._draw_consensus(k) for k in range(len(self.alpha))])
 
-    def _begin_draw(self, group: Group) -> Draw:
-        """Algorithm 4, or exact latent rankings."""
-        assert group.population is not None
-        if self._moves.order is None:
-            return group.population.begin_draw(
-                group.consensus, group.alpha, group.seed, self.n_sweeps
-            )
-        origin = DrawOrigin(group.consensus, group.alpha, group.seed, self.n_sweeps)
-        return PseudoDraw(group.population, origin, self._moves.order)
+    def tally(self, cluster: int) -> RankTally:
+        """The tally of the latent rankings of a cluster, drawn anew, or of full ones."""
+        law, prices = self.law, price_of(self.law.distance)
+        if isinstance(law, FullLaw):
+            tallies: Any = law.tallies(self.labels, len(self.alpha))
+            return rank_tally(tallies[cluster].known)
+        where = (self.consensus[cluster], float(self.alpha[cluster]), self.seeds[cluster])
+        order = None if self._moves.order is None else ORDERS[self._moves.order]
+        messages = [
+            (None if self.labels is None else self.labels[rows] == cluster, *where, self.n_sweeps)
+            for rows in law.slices
+        ]
+        tasks = [(rows, order, *each) for rows, each in zip(law.blocks, messages, strict=True)]
+        counts = sum(law.executor.map(_count_latent, tasks))
+        return RankTally(prices, np.asarray(counts))
 
-    def _draw_consensus(self, group: Group) -> Ranking:
+    def _draw_consensus(self, cluster: int) -> Ranking:
         """Algorithm 3, or a choice by weight among balanced draws; anything for nobody."""
-        if group.tally is None:
-            return rank_randomly(np.zeros(self.population.n_items), self._rng)
-        moves, tally = self._moves, rank_tally(group.tally)
-        law = PseudoMallows.from_tally(tally, group.alpha, moves.sigma, moves.balanced)
+        moves, tally = self._moves, self.tally(cluster)
+        if not tally.counts.any():
+            return rank_randomly(np.zeros(self.law.n_items), self._rng)
+        alpha, old = float(self.alpha[cluster]), self.consensus[cluster]
+        law = PseudoMallows.from_tally(tally, alpha, moves.sigma, moves.balanced)
         if moves.weighted:
-            return law.redraw(group.consensus, N_CANDIDATES, self._rng).copy()
+            return law.redraw(old, N_CANDIDATES, self._rng).copy()
         return law.draw(1, self._rng)[0]
 
     def latent_of(self, users: NDArray[np.int64]) -> Ranking:
-        """The latest latent rankings of some users of one cluster: the same streams give the same
-        bits."""
-        (group,) = self.groups
-        population: Any = group.population
-        assert group.before is not None
-        origin = DrawOrigin(group.before, group.alpha, group.seed, self.n_sweeps)
+        """The latest latent rankings of some users of one cluster."""
+        law: Any = self.law
+        clusters = Clusters(self.before, self.alpha)
+        labels, where = np.zeros(len(users), dtype=np.int32), (self.seeds[0], self.n_sweeps)
         if self._moves.order is None:
-            return population.latent_of(users, origin)
-        known = population.everyone.take(users)
-        numbers = np.array([population.row_of(int(user))[1] for user in users], dtype=np.int64)
-        counts = np.zeros((population.n_items, population.n_items), dtype=np.int64)
-        kept = np.zeros((len(users), population.n_items), dtype=np.int32)
-        rows, weights = ClickRows(known.starts, known.codes), np.maximum(known.weights, 1)
-        law = PseudoDraw(population, origin, self._moves.order).law
-        law.draw(rows, numbers, weights, counts, kept)
+            return law.draw_latent(users, labels, clusters, *where)
+        known, kept = law.everyone.take(users), np.zeros((len(users), law.n_items), dtype=np.int32)
+        counts = np.zeros((law.n_items, law.n_items), dtype=np.int64)
+        rows, ones = ClickRows(known.starts, known.codes), np.ones(len(users), dtype=np.int64)
+        rate, order = float(self.alpha[0]) / law.n_items, ORDERS[self._moves.order]
+        drawn = PseudoLaw(orderings_of(self.before[0]), rate, *where, order)
+        drawn.draw(rows, users, ones, counts, kept)
         return kept
 
-    def forget(self) -> None:
-        """Nothing: the memberships are those of the start."""
 
-    def log_posterior(self) -> float:
-        """Not known."""
-        return float("nan")
+def _count_latent(task: Any) -> Counts:
+    """``counts[item, rank - 1]`` of latent rankings of the users of a block: by Algorithm 4 in this
+    order of visits, or exact ones."""
+    rows, order, is_mine, consensus, alpha, seed, number = task
+    weights = rows.weights if is_mine is None else rows.weights * is_mine
+    if order is None:
+        return rows.count_latent(consensus, alpha, seed, number, weights)
+    n_items = len(consensus)
+    counts = np.zeros((n_items, n_items), dtype=np.int64)
+    nobody = np.empty((0, n_items), dtype=np.int32)
+    law = PseudoLaw(orderings_of(consensus), alpha / n_items, seed, number, order)
+    law.draw(rows.clicks, rows.numbers, weights, counts, nobody)
+    return counts
 
-    def difference(self) -> float:
-        """Exact minus approximate log likelihood: none is used here."""
-        return 0.0
 
-    def to_save(self) -> dict[str, Any]:
-        """What a checkpoint keeps between two sweeps."""
+class PseudoRun:
+    """A fit by Pseudo-Mallows: independent draws of full rankings, else chains of Algorithm 5."""
+
+    thinning, can_temper = 1, False
+    is_markov: bool
+    kept_rows: NDArray[np.int64]
+    n_chains: int
+    n_draws: int
+    warmup: int
+    thin: int
+    alpha: float | None
+    n_clusters: int
+    divide: Callable[[np.random.Generator], tuple[Any, Floats]]  # a state, and mean memberships
+
+    def __init__(
+        self,
+        law: Law,
+        prefs: Preferences,
+        owners: NDArray[np.int64],
+        moves: PseudoMoves,
+        rng: np.random.Generator,
+        progress: Progress,
+    ):
+        self.law, self.prefs, self._moves = law, prefs, moves
+        self.rng, self._progress = rng, progress
+        self.last_rows = np.searchsorted(owners, np.arange(owners[-1] + 1), "right") - 1
+
+    @property
+    def how_latent(self) -> str:
+        """How latent rankings were drawn, for the report."""
+        if isinstance(self.law, FullLaw):
+            return self.law.how_latent
+        by_paper = self._moves.order is not None
+        return f"drawn anew in each sweep, {'by Algorithm 4' if by_paper else 'exactly'}"
+
+    @property
+    def is_best_proved(self) -> bool:
+        """Is the likeliest consensus known?"""
+        return self.n_clusters == 1 and isinstance(self.law, FullLaw)
+
+    @property
+    def unbounded(self) -> NDArray[np.bool_]:
+        """Alpha is not sampled."""
+        return np.zeros((self.n_chains, self.n_clusters), dtype=np.bool_)
+
+    def checks(self) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+    def run(self, file: Any = None) -> None:
+        """Fill the arrays."""
+        n_items, shape = self.law.n_items, (self.n_chains, self.n_draws)
+        self.consensus = np.empty((*shape, self.n_clusters, n_items), dtype=np.int32)
+        self.alphas, self.log_weights = np.empty((*shape, self.n_clusters)), np.zeros(shape)
+        self.latent = np.zeros((*shape, len(self.kept_rows), n_items), dtype=np.int32)
+        self.memberships = np.ones((self.n_chains, self.prefs.n_users, self.n_clusters), np.float32)
+        self.costs = np.zeros((self.n_clusters, n_items, n_items))
+        self._reference: Floats | None = None
+        for chain, child in enumerate(self.rng.spawn(self.n_chains)):
+            if self.is_markov:
+                self._run_chain(chain, child)
+            else:
+                self._draw_all(chain, child)
+
+    def _draw_all(self, chain: int, rng: np.random.Generator) -> None:
+        """All draws of full rankings at once (Algorithm 3, or balanced)."""
+        assert self.alpha is not None
+        tallies: Any = self.law.tallies(None, 1)
+        moves, tally = self._moves, rank_tally(tallies[0].known)
+        law = PseudoMallows.from_tally(tally, self.alpha, moves.sigma, moves.balanced)
+        draws = law.draw_weighted(self.n_draws, rng)
+        self.consensus[chain, :, 0], self.alphas[chain] = draws.rankings, self.alpha
+        self.log_weights[chain] = draws.log_weights if moves.weighted else 0.0
+        self.costs[0] += tally.costs * self.n_draws
+        self._progress(chain + 1, self.n_chains)
+
+    def _begin(self, chain: int, rng: np.random.Generator) -> PseudoChain:
+        """One cluster begins at the ranking of the mean ranks."""
+        if self.n_clusters == 1:
+            consensus, alpha = rank_randomly(self.law.mean_ranks, rng)[None], np.array([self.alpha])
+            return PseudoChain(self.law, consensus, alpha, None, self._moves, rng)
+        state, memberships = self.divide(rng)
+        order = np.arange(self.n_clusters)
+        if self._reference is not None:
+            order = order_like(self._reference, memberships)
+        memberships = memberships[:, order]
+        self._reference = memberships if self._reference is None else self._reference
+        self.memberships[chain] = memberships.mean(axis=0)  # of users who say nothing
+        self.memberships[chain, self.prefs.is_informative] = memberships
+        labels = np.argsort(order).astype(np.int32)[state.labels]
+        where = (state.consensus[order], state.alpha[order], labels)
+        return PseudoChain(self.law, *where, self._moves, rng)
+
+    def _run_chain(self, number: int, rng: np.random.Generator) -> None:
+        chain, n_sweeps = self._begin(number, rng), self.warmup + self.n_draws * self.thin
+        for sweep in range(n_sweeps):
+            chain.sweep()
+            draw, left = divmod(sweep + 1 - self.warmup, self.thin)
+            if draw > 0 and left == 0:
+                place = (number, draw - 1)
+                self.consensus[place], self.alphas[place] = chain.consensus, chain.alpha
+                if len(self.kept_rows):
+                    self.latent[place] = chain.latent_of(self.last_rows[self.kept_rows])
+            self._progress(number * n_sweeps + sweep + 1, self.n_chains * n_sweeps)
+        self.costs += np.stack([chain.tally(k).costs for k in range(self.n_clusters)])
+
+    def results(self) -> dict[str, NDArray[Any]]:
+        """The arrays of a posterior, the largest cluster first."""
+        order = np.argsort(-self.memberships.sum(axis=(0, 1), dtype=np.float64), kind="stable")
+        weights = np.exp(self.log_weights - self.log_weights.max())
+        shares = self.memberships[:, self.prefs.is_informative].mean(axis=1, dtype=np.float64)
+        shape = (self.n_chains, self.n_draws, self.n_clusters)
         return {
-            "consensus": self.consensus,
-            "alpha": self.alpha,
-            "seeds": np.array([group.seed for group in self.groups]),
-            "counts": self._counts,
-            "memberships": self.mean_memberships,
-            "n_sweeps": self.n_sweeps,
-            "rng": self._rng.bit_generator.state,
+            "consensus": np.ascontiguousarray(self.consensus[:, :, order]),
+            "alpha": np.ascontiguousarray(self.alphas[:, :, order]),
+            "weights": weights / weights.sum(),
+            "log_posterior": np.full(shape[:2], np.nan),
+            "best": np.stack([best_assignment(costs) for costs in self.costs[order]]),
+            "latent": self.latent,
+            "shares": np.ascontiguousarray(np.broadcast_to(shares[:, None, order], shape)),
+            "chain_memberships": self.memberships[:, self.last_rows][:, :, order],
+            "errors": np.zeros((0, 0, 0)),
         }
-
-    def resume(self, saved: Saved) -> None:
-        """Go on from there."""
-        shape, n_items = self._counts.shape, self.population.n_items
-        consensus = saved.rankings("consensus", (shape[1], n_items))
-        alpha = saved.array("alpha", np.float64, shape[1:])
-        saved.check_range("alpha", alpha, 0.0, MAX_ALPHA)
-        seeds = saved.array("seeds", np.int64, shape[1:])
-        saved.check_range("seeds", seeds, 0, 2**63 - 1)
-        self.mean_memberships = saved.array("memberships", np.float64, shape)
-        saved.check_shares("memberships", self.mean_memberships)
-        counts, weights = saved.array("counts", np.int64, shape), self.population.row_weights
-        saved.check_range("counts", counts, 0, weights.max())
-        if (counts.sum(axis=1) != weights).any():
-            saved.refuse("counts", "must have as many users as the data")
-        self.n_sweeps = saved.count("n_sweeps", 0, MAX_SWEEPS)
-        self._counts, self._rng = counts, saved.generator("rng")
-        self.groups = make_groups(self.population, counts, consensus, alpha, seeds)
-
-
-def make_groups(
-    population: Population, counts: Counts, consensus: Ranking, alpha: Floats, seeds: Counts
-) -> list[Group]:
-    """The groups of users that are divided in this way; all of them are one group as they are."""
-    n_clusters = counts.shape[1]
-    parts: list[Population | None] = [population]
-    if n_clusters > 1:
-        parts = population.share_out(counts, [population] * n_clusters)
-    states = zip(parts, consensus, alpha.tolist(), seeds.tolist(), strict=True)
-    return [Group(part, center.copy(), value, seed) for part, center, value, seed in states]
 
 
 def count_next(
@@ -323,8 +323,8 @@ def count_next(
     rows, n_clicks = slice_clicks(clicks, slice(0, clicks.n_users)), clicks.n_clicks[:, None]
     counts = np.zeros((clicks.n_items, clicks.n_items), dtype=np.int64)
     ranks = np.zeros((clicks.n_users, clicks.n_items), dtype=np.int32)
-    found = np.zeros(ranks.shape)
+    hits = np.zeros(ranks.shape)
     for number, ordering in enumerate(orderings_of(draws)):
         PseudoLaw(ordering, rate, seed, number, visits).draw(rows, numbers, ones, counts, ranks)
-        found += (ranks > n_clicks) & (ranks <= n_clicks + k)
-    return found / len(draws)
+        hits += (ranks > n_clicks) & (ranks <= n_clicks + k)
+    return hits / len(draws)

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..distances.distance import find_root
 from ..distances.footrule import FOOTRULE
 from ..distributions.mallows import Mallows
-from ..latent.population import Population
+from ..laws.full import FullLaw
+from ..laws.law import Law
 from ..preferences import Clicks, SizeTable
 from ..rankings import as_rng
 
@@ -50,19 +51,19 @@ def _squared_norm(n_items: int) -> float:
     return n_items * (n_items + 1) * (2 * n_items + 1) / 6
 
 
-def alpha_by_similarity(population: Population) -> float:
+def alpha_by_similarity(law: Law) -> float:
     """The alpha of full rankings that are as similar; infinite, if all are the same."""
-    if not population.is_full:
+    if not isinstance(law, FullLaw) or law.has_ties:
         raise ValueError(
             "method='similarity' needs full rankings or clicks, and some rankings are partial: use "
             "method='likelihood'"
         )
-    if population.n_users < 2:
+    if law.n_users < 2:
         return math.inf
-    similarity = mean_similarity(population.mean_ranks * population.n_users, population.n_users)
+    similarity = mean_similarity(law.mean_ranks * law.n_users, law.n_users)
     if similarity > 1 - 1e-12:
         return math.inf
-    return find_root(lambda alpha: expected_similarity(population.n_items, alpha) - similarity)
+    return find_root(lambda alpha: expected_similarity(law.n_items, alpha) - similarity)
 
 
 def expected_click_similarity(n_items: int, alpha: float, n_clicks: ArrayLike) -> float:

@@ -11,7 +11,7 @@ from ..distances import DISTANCES
 from ..distances.tallies import MOVES
 from ..files.archive import WrongFileError
 from ..kernels.footrule.own_orders import N_FEATURES
-from ..latent.own_laws import OWN_LAWS
+from ..laws.own_laws import OWN_LAWS
 from ..preferences import KINDS
 from ..rankings import MAX_ALPHA
 from .names import AUGMENTATIONS, CALIBRATIONS, ERROR_MODELS, GAPS, METHODS, ORDERS, STARTS

@@ -22,7 +22,7 @@ from ..engines.memory import DENSE_ITEMS
 from ..kernels.click_rows import ClickRows, slice_clicks
 from ..kernels.footrule.own_orders import add_up_to, weigh_alphas
 from ..kernels.items.top_items import add_weight_rows, fill_rankings, rank_clicks
-from ..latent.own_laws import OWN_LAWS, OwnLaw
+from ..laws.own_laws import OWN_LAWS, OwnLaw
 from ..markup import bar, card, table
 from ..preferences import Clicks, Preferences
 from ..rankings import orderings_of

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from ...latent.own_laws import OWN_LAWS
+from ...laws.own_laws import OWN_LAWS
 from ...preferences import Clicks, Preferences
 from ..personal.blend import MIN_SCORED, scorable
 from .fit_balanced import Balanced

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from ... import distances
 from ...engines.executors import Executor, Threads
 from ...files.later import read_later
-from ...latent.own_laws import OWN_LAWS
-from ...latent.population import check_informative
-from ...latent.shards import ShardedClicks
+from ...laws.law import check_informative
+from ...laws.own_laws import OWN_LAWS
+from ...laws.shards import ShardedClicks
 from ...posteriors.names import CALIBRATIONS
 from ...posteriors.personal_fit import MAX_ITEMS, PersonalFit
 from ...preferences import Clicks, Preferences

@@ -1,7 +1,6 @@
 """Method "pseudo": the Pseudo-Mallows distribution of the paper, fast and approximate."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,18 +9,20 @@ from numpy.typing import NDArray
 
 from ... import distances
 from ...distances import price_of
-from ...distances.tallies import Ranking, rank_tally
-from ...latent.population import Population
-from ...paper.clicks import PseudoChain, PseudoMoves, make_groups
-from ...paper.pseudo import PseudoMallows
+from ...engines.progress import Progress
+from ...laws.law import Law
+from ...paper.clicks import PseudoMoves, PseudoRun
 from ...paper.visit_orders import ORDERS
 from ...posteriors.diagnostics import SLOW_ADVICE
-from ...rankings import check_number, rank_randomly
-from ..chains.clustered import Chains, Earlier
-from ..chains.starts import PREPARATION, is_unbounded, prepare
+from ...preferences import Preferences
+from ...rankings import check_number
+from ...sampling.chain import Chain, Moves, fresh_steps
+from ...sampling.priors import default_prior
+from ...sampling.start import replace_moves, start_clusters
 from .method import Case, Method, Plan, clicks_only, one_of, option
 
 N_DIVISIONS = 10  # exact memberships are averaged: their mean has a third of the spread of one
+N_SETTLING = 20  # sweeps before that
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,93 +44,48 @@ class PseudoMethod(Method):
     def moves(self, case: Case) -> PseudoMoves:
         """How a chain moves."""
 
-    def draw_all(
-        self, population: Population, plan: Plan, rng: np.random.Generator
-    ) -> tuple[Ranking, NDArray[np.float64]]:
-        """All draws of full rankings at once (Algorithm 3, or balanced)."""
-        assert plan.alpha is not None
-        moves, tally = self.moves(plan.case), rank_tally(population.known)
-        law = PseudoMallows.from_tally(tally, plan.alpha, moves.sigma, moves.balanced)
-        draws = law.draw_weighted(plan.n_draws, rng)
-        return draws.rankings, draws.log_weights if moves.weighted else np.zeros(plan.n_draws)
+    def make_run(
+        self,
+        law: Law,
+        prefs: Preferences,
+        owners: NDArray[np.int64],
+        plan: Plan,
+        rng: np.random.Generator,
+        progress: Progress,
+    ) -> PseudoRun:
+        """Independent draws of full rankings, or chains of Algorithm 5; the users of several
+        clusters are divided before, as in the paper's case study, by a short exact run."""
+        run = PseudoRun(law, prefs, owners, self.moves(plan.case), rng, progress)
+        run.is_markov, run.kept_rows = plan.is_markov, plan.kept_rows
+        run.n_chains, run.n_draws = self.n_chains, plan.n_draws
+        run.warmup, run.thin = plan.warmup, plan.thin
+        run.alpha, run.n_clusters = plan.alpha, plan.case.n_clusters
+        if plan.case.has_clusters:
+            run.divide = lambda child: self._divide(law, plan, child)
+        return run
+
+    def _divide(
+        self, law: Law, plan: Plan, rng: np.random.Generator
+    ) -> tuple[Any, NDArray[np.float64]]:
+        """A state with labels, and the mean memberships of a short run."""
+        prior = default_prior(law.n_items) if plan.alpha is None else None
+        moves = Moves(prior=prior, weight_prior=plan.method.share_prior, is_corrected=False)
+        moves = replace_moves(moves, law)
+        n_clusters = plan.case.n_clusters
+        state, _ = start_clusters(law, n_clusters, plan.alpha, moves, rng)
+        chain, alphas = Chain(law, fresh_steps(state, law, moves), moves, rng), []
+        memberships = np.zeros((law.n_rows, n_clusters))
+        for sweep in range(N_SETTLING + N_DIVISIONS):
+            chain.sweep(adapt=sweep < N_SETTLING)
+            if sweep >= N_SETTLING:
+                alphas.append(chain.state.alpha)
+                memberships += chain.memberships()[0] / N_DIVISIONS
+        return chain.state._replace(alpha=np.mean(alphas, axis=0)), memberships
 
     @staticmethod
     def is_for(case: Case) -> bool:
         """Rankings and clicks."""
         return not case.has_pairs
-
-    def chains(self, population: Population, plan: Plan) -> "PseudoChains":
-        """Those of the paper."""
-        return PseudoChains(population, plan, self.moves(plan.case))
-
-
-class PseudoChains(Chains):
-    """Chains of Algorithm 5, the users of several clusters divided before, as in the paper's case
-    study, by a short run of the exact mixture."""
-
-    def __init__(self, population: Population, plan: Plan, moves: PseudoMoves):
-        self._population, self._plan, self._moves = population, plan, moves
-        self.preparation = PREPARATION + N_DIVISIONS if plan.case.has_clusters else 0
-        self.evidence_shape = population.known.evidence.shape
-
-    def start(
-        self,
-        number: int,
-        earlier: Earlier | None,
-        rng: np.random.Generator,
-        report: Callable[[], None],
-    ) -> PseudoChain:
-        """A chain at its start: one cluster at the ranking of the mean ranks."""
-        plan, n_clusters = self._plan, self._plan.case.n_clusters
-        population = self._population.for_chain()
-        if n_clusters == 1:
-            consensus = rank_randomly(population.mean_ranks, rng)[None]
-            alpha = np.array([plan.alpha], dtype=np.float64)
-            return self._chain(population, consensus, alpha, rng)
-        start = prepare(population, n_clusters, plan.alpha, plan.method.share_prior, rng, report)
-        start.begin(None if earlier is None else earlier.memberships)
-        start.refresh_every = 1
-        for _ in range(N_DIVISIONS):
-            start.sweep(adapt=False)
-            report()
-        divided = (start.counts, start.mean_memberships)
-        return self._chain(population, start.consensus, start.alpha, rng, *divided)
-
-    def _chain(
-        self,
-        population: Population,
-        consensus: Ranking,
-        alpha: NDArray[np.float64],
-        rng: np.random.Generator,
-        counts: NDArray[np.int64] | None = None,
-        memberships: NDArray[np.float64] | None = None,
-    ) -> PseudoChain:
-        """Without `counts`, all users are in the first cluster."""
-        shape = (population.n_rows, len(alpha))
-        if counts is None or memberships is None:
-            counts, memberships = np.zeros(shape, dtype=np.int64), np.zeros(shape)
-            counts[:, 0], memberships[:, 0] = population.row_weights, 1.0
-        seeds = rng.integers(2**63, size=len(alpha))
-        groups = make_groups(population, counts, consensus, alpha, seeds)
-        return PseudoChain(population, groups, counts, memberships, self._moves, rng)
-
-    def empty(self) -> PseudoChain:
-        """One to be filled from a file."""
-        number, n_items = self._plan.case.n_clusters, self._population.n_items
-        first = np.tile(np.arange(1, n_items + 1, dtype=np.int32), (number, 1))
-        return self._chain(self._population, first, np.ones(number), np.random.default_rng(0))
-
-    def best_of(self, evidence: NDArray[Any], draw: Ranking) -> Ranking:
-        """The consensus that is best by the mean evidence of a cluster."""
-        return self._population.best_of(evidence)
-
-    def unbounded(self, chain: PseudoChain) -> list[bool]:
-        """Does nothing in the data bound the alpha of each cluster?"""
-        return [
-            each.population is None
-            or is_unbounded(each.population, each.consensus, each.alpha, each.seed)
-            for each in chain.groups
-        ]
 
 
 @dataclass(frozen=True, kw_only=True)

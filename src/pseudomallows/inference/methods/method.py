@@ -11,16 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import distances
-from ...distances.tallies import Ranking
 from ...engines.executors import Executor
 from ...engines.memory import as_size, available_memory
-from ...latent.population import Population
-from ...latent.registry import make_population
+from ...engines.progress import Progress
+from ...laws.law import Law
+from ...laws.registry import make_law
 from ...posteriors.diagnostics import ADVICE, CLUSTER_ADVICE
-from ...posteriors.posterior import Posterior
 from ...preferences import Preferences, rows_of_users
 from ...rankings import check_count, check_name, check_number
-from ..chains.clustered import Chains
 
 
 @dataclass(frozen=True)
@@ -247,28 +245,21 @@ class Method(Options, ABC):
         """Are the draws of a chain, or independent?"""
         return chains_only(case)
 
-    def is_matched(self, case: Case) -> bool:
-        """Do the chains run on the matched law of clicks?"""
-        return False
+    def law(self, prefs: Preferences, executor: Executor | None) -> Law:
+        """The law of the users, as this method needs it."""
+        return make_law(prefs, executor, self.distance)
 
-    def population(self, prefs: Preferences, executor: Executor | None) -> Population:
-        """The users as this method needs them."""
-        return make_population(prefs, executor, self.distance)
-
-    def draw_all(
-        self, population: Population, plan: "Plan", rng: np.random.Generator
-    ) -> tuple[Ranking, NDArray[np.float64]]:
-        """All draws at once, where they are independent, and their log weights, 0 for equal
-        ones."""
+    def make_run(
+        self,
+        law: Law,
+        prefs: Preferences,
+        owners: NDArray[np.int64],
+        plan: "Plan",
+        rng: np.random.Generator,
+        progress: Progress,
+    ) -> Any:
+        """What makes the draws."""
         raise NotImplementedError
-
-    def chains(self, population: Population, plan: "Plan") -> Chains | None:
-        """Chains of the method's own, if it has some."""
-        return None
-
-    def stuck_chains(self, posterior: Posterior, population: Population, plan: "Plan") -> list[int]:
-        """Chains that cannot have found the bulk of the posterior, where that is known."""
-        return []
 
     def advice(self, case: Case) -> str:
         """What to do about chains that do not agree."""
@@ -285,7 +276,7 @@ MOST_WORK = 5 * 10**9  # sweeps x items^2 of a fit, at 20 to 40 ns: two or three
 class LastDraw(NamedTuple):
     """A draw of a chain: ``consensus[cluster, item]``, ``alpha[cluster]``, ``shares[cluster]``."""
 
-    consensus: Ranking
+    consensus: NDArray[np.int32]
     alpha: NDArray[np.float64]
     shares: NDArray[np.float64]
 
@@ -344,11 +335,6 @@ class Plan:
     def is_markov(self) -> bool:
         """Are the draws of a chain, or independent?"""
         return self.method.is_markov(self.case)
-
-    @property
-    def is_matched(self) -> bool:
-        """Do the chains run on a law of clicks that adds up over items?"""
-        return self.method.is_matched(self.case)
 
     def settings(self) -> dict[str, Any]:
         """For the settings of a posterior."""

@@ -3,16 +3,26 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...distances.tallies import MOVES
-from ...posteriors.names import STARTS
-from ..priors import FLAT, Prior, default_prior
-from .method import Case, Method, above_0, clusters_only, count, one_of, option
+import numpy as np
+from numpy.typing import NDArray
 
+from ...distances.tallies import MOVES
+from ...engines.progress import Progress
+from ...laws.law import Law
+from ...posteriors.names import STARTS
+from ...preferences import Preferences
+from ...sampling.chain import Moves
+from ...sampling.priors import FLAT, AlphaPrior, default_prior
+from ...sampling.run import Lengths, Run
+from .method import Case, Method, Plan, above_0, count, one_of, option
+
+LEAST_DRAWS, ROOM = 10, 2**29  # draws of a chain, and bytes of all, of a huge catalogue
 N_MOVES = 10  # in a sweep, for each item
+BLOCK_DISTANCES, CLICK_DISTANCES = ("footrule", "hamming"), ("footrule", "kendall")
 USUAL_MOVES = {"cayley": ("swap", 30), "ulam": ("insert", 3)}  # and numbers, by what they cost
 
 
-def _check_prior(prior: Any, name: str) -> Prior:
+def check_prior(prior: Any, name: str) -> AlphaPrior:
     if isinstance(prior, str) and prior == "flat":
         return FLAT
     try:
@@ -21,7 +31,7 @@ def _check_prior(prior: Any, name: str) -> Prior:
         raise TypeError(
             f'alpha_prior must be (shape, rate) of a gamma, or "flat", got {prior!r}'
         ) from None
-    return above_0(shape, "alpha_prior shape"), above_0(rate, "alpha_prior rate")
+    return AlphaPrior(above_0(shape, "alpha_prior shape"), above_0(rate, "alpha_prior rate"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,12 +44,13 @@ class Sampler(Method):
     warmup: int | None = option(
         None,
         "Sweeps thrown away at the start of a chain; default half of n_draws * thin, at least 100 "
-        "(with clusters a fifth, at least 50; for clicks a quarter, at least 20).",
+        "(with clusters a fifth, at least 50; where latent rankings are summed out a quarter, at "
+        "least 20).",
         check=count(0),
     )
     thin: int | None = option(
         None,
-        "Sweeps for each draw that is kept; default 1 for full rankings and for clicks, else 5.",
+        "Sweeps for each draw that is kept; default 1, and 5 where a chain keeps latent rankings.",
         check=count(),
     )
     move: str | None = option(
@@ -53,25 +64,24 @@ class Sampler(Method):
     )
     n_moves: int | None = option(
         None,
-        "Proposals in a sweep; default 10 n_items (30 n_items by Cayley's distance, 3 n_items by "
-        "Ulam's), and for clicks by the footrule as many as the warmup finds best "
-        "between two corrections, at most 200 n_items; of each of several clusters at most 40 "
-        "n_items, between which labels are drawn anew (method='matched': 2 to 10 "
-        "rounds, of 40 n_items in all or 10 each).",
+        "Proposals for each cluster in a sweep; default 10 n_items (30 n_items by Cayley's "
+        "distance, 3 n_items by Ulam's), and by the footrule where something is not known as many "
+        "as the warmup finds best between two corrections, at most 200 n_items.",
         check=count(),
     )
-    refresh: int | None = option(
+    temperatures: int | None = option(
         None,
-        "Sweeps between two draws of the users' labels and of the shares of the clusters; default "
-        "1 for full rankings, else 5.",
-        clusters_only,
-        count(),
+        "Replicas of each chain on flatter and flatter posteriors, with which it exchanges states "
+        "(parallel tempering), for one cluster without latent rankings; default: none, unless "
+        "chains end in different modes.",
+        lambda case: not case.has_clusters,
+        count(2),
     )
     alpha_prior: Any = option(
         None,
         "Gamma prior of alpha, (shape, rate). The default, (2, 2 / n_items + 1 / 20), has a mean "
         'of n_items for few items and of 40 for many; "flat" is (1, 0.001), nearly flat.',
-        check=_check_prior,
+        check=check_prior,
     )
     start: str = option(
         "dispersed",
@@ -84,13 +94,6 @@ class Sampler(Method):
 
     def other_defaults(self, case: Case, n_sweeps: int) -> dict[str, Any]:
         """Proposals and prior by the number of items."""
-        refresh = self.default_refresh(case) if self.refresh is None else self.refresh
-        if self.refresh is not None and refresh > n_sweeps:
-            raise ValueError(
-                f"refresh must be at most the {n_sweeps} sweeps after the warmup, got {refresh}"
-            )
-        if self.is_matched(case) and self.refresh is not None:
-            raise ValueError("refresh: the labels of clusters of clicks are drawn in every round")
         if self.move == "insert" and self.distance != "ulam":
             raise ValueError(
                 f"move='insert' is for distance='ulam' only, got distance={self.distance!r}: use "
@@ -108,8 +111,53 @@ class Sampler(Method):
             "leap": min(leap, case.n_items - 1),
             "n_moves": n_moves,
             "alpha_prior": prior,
-            "refresh": min(refresh, n_sweeps),
         }
+
+    def is_matched(self, case: Case) -> bool:
+        """Are the proposals as many as the law finds best?"""
+        return self.sums_out(case) and not case.is_full
+
+    def sums_out(self, case: Case) -> bool:
+        """Is what is not known summed out, so that a sweep is worth a draw?"""
+        if case.has_clicks:
+            return self.distance in CLICK_DISTANCES
+        return case.is_full or (case.is_partial and self.distance in BLOCK_DISTANCES)
+
+    def make_run(
+        self,
+        law: Law,
+        prefs: Preferences,
+        owners: NDArray[np.int64],
+        plan: Plan,
+        rng: np.random.Generator,
+        progress: Progress,
+    ) -> Run:
+        """The chains."""
+        if self.temperatures is not None and law.has_latent:
+            raise ValueError(
+                "temperatures: chains that keep latent rankings have no replicas: leave it out"
+            )
+        prior = self.alpha_prior if plan.alpha is None else None
+        weights = float(self.share_prior)
+        leap, is_exact = int(self.leap or 1), self.is_exact
+        moves = Moves(self.move, leap, self.n_moves, prior, weights, is_exact)
+        lengths = Lengths(self.n_chains, plan.n_draws, plan.warmup, plan.thin)
+        return Run(
+            law,
+            prefs,
+            owners,
+            plan.case.n_clusters,
+            plan.alpha,
+            moves,
+            lengths,
+            rng,
+            progress,
+            kept_rows=plan.kept_rows,
+            starts=self.start_of,
+            last_states=plan.last_draws,
+            is_checked=self.is_checked and not law.is_exact,
+            temperatures=self.temperatures,
+        )
 
     def start_of(self, number: int) -> str:
         """Where the chain of this number begins: "map", "random" or "elsewhere"."""
@@ -122,18 +170,22 @@ class Sampler(Method):
         return True
 
     def default_thin(self, case: Case) -> int:
-        """A sweep on the matched law is worth a draw."""
-        return 1 if self.is_matched(case) else super().default_thin(case)
+        """Latent rankings that a chain keeps move slowly."""
+        return 1 if self.sums_out(case) else 5
 
     def default_warmup(self, case: Case, n_sweeps: int) -> int:
-        """The matched law is a good start."""
+        """The additive law is a good start."""
         quarter = max(20, n_sweeps // 4)
-        return quarter if self.is_matched(case) else super().default_warmup(case, n_sweeps)
+        is_quick = self.sums_out(case) and not case.is_full
+        return quarter if is_quick else super().default_warmup(case, n_sweeps)
 
-    def default_refresh(self, case: Case) -> int:
-        """Sweeps between two draws of the labels, which are cheap by the matched law."""
-        is_cheap = case.is_full or not case.has_clusters or self.is_matched(case)
-        return 1 if is_cheap else 5
+    def default_draws(self, case: Case) -> int:
+        """Draws are nearly independent where proposals are as many as the law finds best; of a huge
+        catalogue only as many as have room."""
+        if not self.is_matched(case):
+            return 200
+        of_one = 4 * case.n_items * case.n_clusters * self.n_chains
+        return min(100, max(LEAST_DRAWS, ROOM // of_one))
 
     def settings(self, case: Case) -> dict[str, Any]:
         """The options as plain values."""

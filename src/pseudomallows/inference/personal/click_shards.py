@@ -21,8 +21,7 @@ from ...kernels.items.item_products import (
     drop_products,
     list_users,
 )
-from ...latent.click_population import ClickPopulation
-from ...latent.shards import ShardedClicks, join_clicks
+from ...laws.shards import Shard, ShardedClicks, join_rows
 from ...preferences import Clicks
 from .next_clicks import sum_first_clicks
 
@@ -65,8 +64,8 @@ class RemoteClicks(Clicks):
     @classmethod
     def of_parts(cls, clicks: ShardedClicks) -> Self:
         """Those of a log in parts, which the workers have read."""
-        population, executor = clicks.population, clicks.population.remote
-        shards = [executor.submit(_clicks_of, shard) for shard in population.shards]
+        executor = clicks.shards.executor
+        shards = [executor.submit(_clicks_of, shard) for shard in clicks.shards.futures]
         sizes = [np.empty(0, dtype=np.int64), *executor.map(_n_clicks, shards)]
         starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
         edges = np.cumsum([0, *map(len, sizes[1:])]).tolist()
@@ -118,7 +117,7 @@ class RemoteClicks(Clicks):
                 self.shards, self._cuts, itertools.pairwise(cuts.tolist()), strict=True
             )
         ]
-        found = join_clicks(list(self.executor.map(_take, tasks)))
+        found = join_rows(list(self.executor.map(_take, tasks)))
         back = np.empty(len(order), dtype=np.int64)
         back[order] = np.arange(len(order))
         return replace(found.take(back), users=self.users[chosen], items=self.items)
@@ -173,8 +172,8 @@ def _same(clicks: Clicks) -> Clicks:
     return clicks
 
 
-def _clicks_of(population: ClickPopulation) -> Clicks:
-    return population.clicks
+def _clicks_of(shard: Shard) -> Clicks:
+    return shard.clicks
 
 
 def _n_clicks(clicks: Clicks) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.executors import BLOCK, Executor, at_hand, blocks
-from ...latent.own_laws import OWN_LAWS
+from ...laws.own_laws import OWN_LAWS
 from ...posteriors.corrections import Correction
 from ...posteriors.item_scores import ItemScores
 from ...posteriors.personal_fit import MAX_ITEMS, PersonalFit, PersonalModel, Undated

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.executors import Executor, blocks
-from ...latent.own_laws import draw_ranks_of
+from ...laws.own_laws import draw_ranks_of
 from ...posteriors.posterior import Posterior, common_consensus
 from .exact_means import ExactMeans
 from .recommender import Floats, NextItems, Recommender, Users

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...engines.executors import all_cores
 from ...kernels.footrule.own_orders import GridProbabilities
-from ...latent.own_laws import OwnLaw
+from ...laws.own_laws import OwnLaw
 
 FINE = 8  # binary digits of a size that tell tables apart
 

@@ -1,1 +1,0 @@
-"""Markov chains: clusters of users, how they move, and where they start."""

@@ -1,1 +1,0 @@
-"""Users who are known in part: their likelihood, and draws of what is not known."""

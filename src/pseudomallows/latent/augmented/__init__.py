@@ -1,1 +1,0 @@
-"""Users whose latent full rankings are drawn: comparisons, votes, distances without a sum."""

@@ -1,1 +1,0 @@
-"""Clicks without latent rankings: the matched law, additive over items; the exact one beside."""

@@ -1,0 +1,624 @@
+"""Users who say of some items that they share some ranks, no more: rankings with gaps, top-k lists,
+ties, clicks.
+
+The probability of a user's blocks is a permanent: a sum over all rankings that agree with them,
+exact in time items^2 (METHOD 4, `kernels.footrule.matching`). Nearly the same, and additive over
+items, is, for an item of consensus rank x in a block of m ranks,
+
+    g(x) = log beta(x) + log(1 - beta(x)),    beta(x) = P(an item of rank x is in the block) / m,
+
+plus a constant: the Bethe approximation of a permanent read backwards (Vontobel 2013; Chertkov and
+Yedidia 2013), with beta from the exact rank probabilities. The constant of a block is
+
+    log m! - m * (sum over x of log(1 - beta(x))).
+
+A chain moves on these costs, which need no visit to the users, and is made exact by one correction
+(a surrogate transition: Liu 2001). `anchor` lets the two agree at one consensus for every alpha.
+"""
+
+import functools
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import distances
+from ..distances import Distance, PriceDistance
+from ..distances.tallies import MOVES, best_assignment
+from ..engines.executors import Executor
+from ..kernels import blocks as kernels
+from ..kernels.block_sums import draw_hamming_latent, hamming_log_likelihoods
+from ..kernels.chain import move_consensus
+from ..kernels.click_rows import ClickRows, slice_clicks
+from ..kernels.footrule.click_likelihood import own_log_likelihoods
+from ..kernels.footrule.latent_blocks import draw_latent, log_likelihoods
+from ..kernels.footrule.latent_clicks import draw_click_users
+from ..kernels.footrule.walks import Laws, Walks, make_walks
+from ..kernels.streams import Streams
+from ..preferences import Clicks, Rankings
+from ..preferences.ties import block_sizes
+from .full import in_order_of
+from .law import (
+    Clusters,
+    Counts,
+    Curve,
+    Floats,
+    Labels,
+    Law,
+    Ranking,
+    Rows,
+    Tally,
+    check_informative,
+    cut_rows,
+    principal_components,
+)
+
+STEP = 0.1  # of log alpha between two tables: a cubic between four of them errs by 1e-6
+POINTS = (-1, 0, 1, 2)  # tables around an alpha, from which the one of an alpha is read
+LOWEST = 0.003  # alpha below which all rankings are as good as equally likely
+SHARPEST = 8.0  # alpha / n_items from which logs are linear in it: what is left is exp(-16)
+NEVER = 1e-300  # a probability below any that a float has
+
+
+class BlockTables(NamedTuple):
+    """``log_weights[block, item, cluster]``, and the ``offset[cluster]`` of each user."""
+
+    log_weights: Floats
+    offset: Floats
+
+
+class BlockTally(Tally):
+    """``counts[block, item]`` users have an item in a block."""
+
+    def __init__(self, law: "BlockLaw", counts: Counts, n_users: int):
+        self.law, self.counts, self.n_users = law, counts, n_users
+        self._weights = np.ascontiguousarray(counts.T, dtype=np.float64)
+        self._costs: dict[float, Floats] = {}
+
+    def curve(self, consensus: Ranking) -> Curve:
+        """The additive log likelihood under a consensus, as a function of alpha."""
+        law, values, consensus = self.law, dict[float, float](), consensus.copy()
+
+        def at(grid: float) -> float:
+            if grid not in values:
+                total = kernels.sum_weights(self.counts, consensus, law.table(grid))
+                values[grid] = total + self.n_users * law.offset(grid)
+            return values[grid]
+
+        return lambda alpha: sum(factor * at(grid) for grid, factor in law.terms(alpha))
+
+    def costs(self, alpha: float) -> Floats:
+        """``costs[item, rank - 1]``: minus the log weight, over all users, of that choice."""
+        if alpha not in self._costs:
+            table = self.law.log_weights(alpha)
+            self._costs = {alpha: -(self._weights @ table)}
+        return self._costs[alpha]
+
+    def move(
+        self,
+        stream: NDArray[np.uint64],
+        alpha: float,
+        n_moves: int,
+        consensus: Ranking,
+        *,
+        beta: float = 1.0,
+        move: str | None = None,
+        leap: int = 1,
+    ) -> None:
+        """Swaps on the costs."""
+        move_consensus(
+            stream, self.costs(alpha), beta, MOVES[move or "swap"], leap, n_moves, consensus
+        )
+
+    def best(self, alpha: float) -> Ranking:
+        """The likeliest consensus by the additive law, by linear assignment."""
+        return best_assignment(self.costs(alpha))
+
+    def evidence(self, alpha: float) -> Floats:
+        """The costs."""
+        return self.costs(alpha)
+
+
+class BlockLaw(Law):
+    """Blocks by the footrule, or by Hamming's distance: tables of the additive law for any alpha,
+    read between those of a grid of log alpha."""
+
+    is_exact = False
+    how_latent = "summed out"
+
+    def __init__(
+        self,
+        n_items: int,
+        distance: Distance,
+        blocks: Sequence[Any],
+        weights: Sequence[Counts],
+        executor: Executor | None,
+    ):
+        super().__init__(n_items, distance, blocks, weights, executor)
+        self._tables: dict[float, Floats] = {}
+        self._offsets: dict[float, float] = {}
+        self._anchor: tuple[Clusters, Labels | None, list[Any]] | None = None
+        self._lock = threading.RLock()
+        self._latest: tuple[float, Floats] | None = None
+
+    def make_table(self, alpha: float) -> Floats:
+        """``log_weights[block, rank - 1]`` of the additive law at an alpha."""
+        raise NotImplementedError
+
+    def terms(self, alpha: float) -> list[tuple[float, float]]:
+        """Alphas of the grid, and with which factors their tables sum to that of an alpha."""
+        sharp = SHARPEST * self.n_items
+        if alpha <= LOWEST:
+            return [(LOWEST, 1.0)]
+        if alpha >= sharp:
+            extra = (alpha - sharp) / self.n_items
+            return [(sharp, 1.0 + extra), (sharp - self.n_items, -extra)]
+        place = math.log(alpha) / STEP
+        first = math.floor(place + 1e-9)
+        if place - first < 1e-9:
+            return [(math.exp(first * STEP), 1.0)]
+        return [
+            (math.exp((first + point) * STEP), factor)
+            for point, factor in zip(POINTS, lagrange(place - first), strict=True)
+        ]
+
+    def table(self, grid: float) -> Floats:
+        """The table at an alpha of the grid, made when it is asked for."""
+        table = self._tables.get(grid)
+        if table is None:
+            with self._lock:
+                table = self._tables.get(grid)
+                if table is None:
+                    table = self._tables[grid] = self.make_table(grid)
+        return table
+
+    def log_weights(self, alpha: float) -> Floats:
+        """``[block, rank - 1]`` at any alpha."""
+        latest = self._latest
+        if latest is not None and latest[0] == alpha:
+            return latest[1]
+        table = sum(factor * self.table(grid) for grid, factor in self.terms(alpha))
+        self._latest = alpha, np.asarray(table)
+        return np.asarray(table)
+
+    def anchor(self, clusters: Clusters, labels: Labels | None) -> None:
+        """Let the additive law agree with the exact one, over all users, at these clusters."""
+        self._anchor, self._offsets = None, {}
+        self._anchor = (clusters, labels, self.tallies(labels, clusters.n_clusters))
+
+    def offset(self, grid: float) -> float:
+        """Exact minus additive log likelihood at the anchor, a user, at an alpha of the grid."""
+        if self._anchor is None:
+            return 0.0
+        offset = self._offsets.get(grid)
+        if offset is None:
+            with self._lock:
+                offset = self._offsets.get(grid)
+                if offset is None:
+                    offset = self._offsets[grid] = self._find_offset(grid)
+        return offset
+
+    def _find_offset(self, grid: float) -> float:
+        assert self._anchor is not None
+        clusters, labels, tallies = self._anchor
+        there = clusters._replace(alpha=np.full(clusters.n_clusters, grid))
+        table = self.table(grid)
+        additive = sum(
+            kernels.sum_weights(tally.counts, consensus, table)
+            for tally, consensus in zip(tallies, clusters.consensus, strict=True)
+        )
+        return (float(self.weigh(there, labels).sum()) - float(additive)) / self.n_users
+
+    def tables(self, clusters: Clusters) -> BlockTables:
+        """The additive law of each cluster, by item."""
+        weights = np.stack(
+            [
+                self.log_weights(alpha)[:, consensus - 1]
+                for consensus, alpha in zip(
+                    clusters.consensus, clusters.alpha.tolist(), strict=True
+                )
+            ],
+            axis=2,
+        )
+        offsets = [
+            sum(factor * self.offset(grid) for grid, factor in self.terms(alpha))
+            for alpha in clusters.alpha.tolist()
+        ]
+        return BlockTables(weights, np.array(offsets))
+
+    @property
+    def evidence_shape(self) -> tuple[int, ...]:
+        """That of the costs."""
+        return self.n_items, self.n_items
+
+    def best_of(self, evidence: Floats, draws: Ranking) -> Ranking:
+        """By linear assignment."""
+        return best_assignment(evidence)
+
+    def tally(self, counts: Counts, n_users: int) -> BlockTally:
+        """The tally of some users."""
+        return BlockTally(self, counts, n_users)
+
+
+@functools.lru_cache(maxsize=1024)
+def lagrange(place: float) -> tuple[float, ...]:
+    """With which factors values at `POINTS` give that at a place between 0 and 1.
+
+    >>> [round(factor, 4) for factor in lagrange(0.5)]
+    [-0.0625, 0.5625, 0.5625, -0.0625]
+    """
+    return tuple(
+        math.prod((place - other) / (point - other) for other in POINTS if other != point)
+        for point in POINTS
+    )
+
+
+def block_logs(sums: Floats, others: Floats, sizes: Counts) -> Floats:
+    """``[block, rank - 1]``: g(x) and the block's constant, a part with each of its items.
+
+    ``sums[block, rank - 1]`` is P(an item of this rank has a rank in the block), `others` one minus
+    that, to all digits.
+    """
+    from scipy.special import gammaln
+
+    m = sizes[:, None].astype(np.float64)
+    log_rest = np.log(np.maximum((m - 1 + others) / m, NEVER))
+    constants = gammaln(m + 1) / m - log_rest.sum(axis=1, keepdims=True)
+    return np.asarray(np.log(np.maximum(sums / m, NEVER)) + log_rest + constants)
+
+
+# Rankings
+
+
+class BlockRows(Rows):
+    """Some rows of rankings; ``blocks[row, item]`` is the number of the item's block."""
+
+    def __init__(
+        self,
+        rankings: Ranking,
+        blocks: Ranking,
+        weights: Counts,
+        numbers: Counts,
+        distance: str,
+    ):
+        self.rankings, self.item_blocks, self.distance = rankings, blocks, distance
+        self.weights, self.numbers = weights, numbers
+
+    def log_likelihoods(self, tables: BlockTables) -> Floats:
+        """``logs[row, cluster]`` by the additive law."""
+        logs = np.tile(tables.offset, (self.n_rows, 1))
+        kernels.add_block_logs(self.item_blocks, tables.log_weights, logs)
+        return logs
+
+    def exact(self, tables: Clusters, rows: Counts, labels: Labels) -> Floats:
+        """Exact log likelihood of some rows, each in the cluster of its label."""
+        values = np.empty(len(rows))
+        for label in np.unique(labels).tolist():
+            mine = labels == label
+            chosen = self.rankings if len(rows) == mine.sum() == self.n_rows else None
+            rankings = self.rankings[rows[mine]] if chosen is None else chosen
+            consensus, alpha = tables.consensus[label], float(tables.alpha[label])
+            values[mine] = ranking_log_likelihoods(rankings, consensus, alpha, self.distance)
+        return values
+
+    def count(self, labels: Labels, shape: tuple[int, ...]) -> Counts:
+        """``counts[cluster, block, item]``."""
+        counts = np.zeros(shape, dtype=np.int64)
+        kernels.count_blocks(self.item_blocks, labels, self.weights, counts)
+        return counts
+
+    def count_latent(
+        self, consensus: Ranking, alpha: float, seed: int, number: int, weights: Counts
+    ) -> Counts:
+        """``counts[item, rank - 1]`` of latent rankings, drawn exactly, one of each user."""
+        n_items = len(consensus)
+        counts = np.zeros((2, n_items, n_items), dtype=np.int64)
+        streams = Streams(seed, number, self.numbers, weights)
+        nobody, partners = np.empty((0, n_items), dtype=np.int32), np.full(n_items, -1)
+        rate = alpha / n_items
+        draw_latent(streams, self.rankings, consensus, rate, partners, counts, nobody)
+        for rank in range(1, n_items + 1):  # known ranks, which nothing is drawn for
+            alone = (self.rankings == rank) & (block_sizes(self.rankings) == 1)
+            counts[0, :, rank - 1] += weights @ alone
+        return counts[0]
+
+
+class RankedBlocks(BlockLaw):
+    """Rankings with gaps, top-k lists and ties; full rows among them are exact."""
+
+    def __init__(
+        self, prefs: Rankings, executor: Executor | None = None, distance: Distance | None = None
+    ):
+        check_informative(prefs.is_informative)
+        distance = distances.FOOTRULE if distance is None else distance
+        self.everyone, self.informative = prefs, prefs.take(prefs.is_informative)
+        rankings, weights = self.informative.rankings, self.informative.weights
+        numbers = np.cumsum(weights) - weights
+        is_full = self.informative.is_row_full
+        self._masks, item_blocks = number_blocks(rankings, is_full)
+        self._n_full = prefs.n_items if is_full.any() else 0
+        cut = cut_rows(len(weights))
+        blocks = [
+            BlockRows(rankings[c], item_blocks[c], weights[c], numbers[c], distance.name)
+            for c in cut
+        ]
+        super().__init__(prefs.n_items, distance, blocks, [weights[c] for c in cut], executor)
+
+    @property
+    def count_shape(self) -> tuple[int, ...]:
+        """Blocks, items."""
+        return self._masks.shape
+
+    @property
+    def mean_ranks(self) -> Floats:
+        """Mean rank of each item."""
+        return self.informative.mean_ranks()
+
+    def features(self, n_features: int) -> Floats:
+        """Principal components of the ranks, unknown ones as the mean of what they may be."""
+        filled = self.informative.filled_ranks()
+        return principal_components(filled - filled.mean(axis=0), n_features)
+
+    def select(self, rows: Counts) -> Self:
+        """The law of some rows."""
+        return type(self)(self.informative.take(rows), self.executor, self.distance)
+
+    def rankings_of(self, rows: Counts, order: Floats) -> Ranking:
+        """What some rows say, completed by `order`."""
+        return in_order_of(self.informative.rankings[rows], order)
+
+    def make_table(self, alpha: float) -> Floats:
+        """First the ranks of rows that are full, which are exact; then the blocks of the others."""
+        n_items, distance = self.n_items, self.distance
+        assert isinstance(distance, PriceDistance)
+        constant = distance.log_partition(n_items, alpha) / n_items
+        full = -alpha / n_items * distance.prices(n_items)[: self._n_full] - constant
+        masks = self._masks[self._n_full :].astype(np.float64)
+        probabilities = distance.rank_probabilities(n_items, alpha)
+        sizes = masks.sum(axis=1).astype(np.int64)
+        logs = block_logs(masks @ probabilities.T, (1 - masks) @ probabilities.T, sizes)
+        return np.concatenate([full, logs])
+
+    def exact_tables(self, clusters: Clusters) -> Clusters:
+        """The clusters as they are; their partition functions are remembered."""
+        for alpha in clusters.alpha.tolist():
+            self.distance.log_partition(self.n_items, alpha)
+        return clusters
+
+    def draw_latent(
+        self, users: Counts, labels: Labels, clusters: Clusters, seed: int, number: int
+    ) -> Ranking:
+        """Drawn exactly."""
+        known = self.everyone.rankings[users]
+        latent, n_items = known.copy(), self.n_items
+        for label in np.unique(labels).tolist():
+            mine = np.flatnonzero(labels == label)
+            rankings, drawn = known[mine], known[mine].copy()
+            streams = Streams(seed, number, users[mine], np.ones(len(mine), dtype=np.int64))
+            consensus, rate = clusters.consensus[label], float(clusters.alpha[label]) / n_items
+            if self.distance.name == "hamming":
+                draw_hamming_latent(streams, rankings, consensus, rate, drawn)
+            else:
+                counts = np.zeros((2, n_items, n_items), dtype=np.int64)
+                partners = np.full(n_items, -1)
+                draw_latent(streams, rankings, consensus, rate, partners, counts, drawn)
+            latent[mine] = drawn
+        return latent
+
+
+def ranking_log_likelihoods(
+    rankings: Ranking, consensus: Ranking, alpha: float, distance: str
+) -> Floats:
+    """Log probability of each row of rankings, full, partial or tied; exact."""
+    values, n_items = np.empty(len(rankings)), len(consensus)
+    log_partition = distances.get(distance).log_partition(n_items, alpha)
+    kernel = hamming_log_likelihoods if distance == "hamming" else log_likelihoods
+    kernel(rankings, consensus, alpha / n_items, log_partition, values)
+    return values
+
+
+def number_blocks(
+    rankings: Ranking, is_full: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], Ranking]:
+    """``masks[block, rank - 1]``, the ranks of each block, and ``blocks[row, item]``.
+
+    If some rows are full, the first blocks, as many as there are items, are their ranks.
+
+    >>> masks, blocks = number_blocks(np.array([[1, 0, 0], [1, 2, 3]]), np.array([False, True]))
+    >>> masks[3:].astype(int).tolist(), blocks.tolist()
+    ([[1, 0, 0], [0, 1, 1]], [[3, 4, 4], [0, 1, 2]])
+    """
+    n_items = rankings.shape[1]
+    sizes, blocks = block_sizes(rankings), (rankings - 1).astype(np.int32)
+    is_tie = (rankings > 0) & ~is_full[:, None]
+    keys = rankings.astype(np.int64) * (n_items + 1) + sizes
+    known, places = np.unique(keys[is_tie], return_inverse=True)
+    n_full = n_items if is_full.any() else 0
+    blocks[is_tie] = n_full + places
+    firsts, lengths = np.divmod(known, n_items + 1)
+    ranks = np.arange(1, n_items + 1)
+    ties = (ranks >= firsts[:, None]) & (ranks < (firsts + lengths)[:, None])
+    # items without a rank share what is left: the ranks of no tie of their row
+    rows = np.flatnonzero((rankings == 0).any(axis=1))
+    edges = np.zeros((len(rows), n_items + 2), dtype=np.int64)
+    places, items = np.nonzero(rankings[rows])
+    ranks = rankings[rows][places, items]
+    np.add.at(edges, (places, ranks), 1)
+    np.add.at(edges, (places, ranks + sizes[rows][places, items]), -1)
+    taken = np.cumsum(edges, axis=1)[:, 1 : n_items + 1] > 0
+    left, owners = np.unique(~taken, axis=0, return_inverse=True)
+    missing = rankings[rows] == 0
+    owned = np.broadcast_to(owners.reshape(-1, 1), missing.shape)
+    blocks[rows] = np.where(missing, n_full + len(ties) + owned, blocks[rows])
+    full = np.eye(n_items, dtype=np.bool_)[:n_full]
+    return np.concatenate([full, ties, left.reshape(-1, n_items)]), blocks
+
+
+# Clicks
+
+
+class ClickBlockRows(Rows):
+    """Some rows of clicks; ``size_places[row]`` is the number of the block of clicked items."""
+
+    def __init__(self, clicks: ClickRows, sizes: Counts, weights: Counts, numbers: Counts):
+        self.clicks, self.weights, self.numbers = clicks, weights, numbers
+        self.size_places = np.searchsorted(sizes, np.diff(clicks.starts))
+
+    def log_likelihoods(self, tables: BlockTables) -> Floats:
+        """``logs[row, cluster]`` by the additive law."""
+        logs = np.tile(tables.offset, (self.n_rows, 1))
+        kernels.add_click_logs(self.clicks, self.size_places, tables.log_weights, logs)
+        return logs
+
+    def exact(self, tables: "ClickTables", rows: Counts, labels: Labels) -> Floats:
+        """Exact log likelihood of some rows, each in the cluster of its label."""
+        values, order = np.empty(len(rows)), np.argsort(labels, kind="stable")
+        laws = Laws(tables.consensus, np.arange(len(tables.consensus)))
+        pairs = (rows[order], labels[order])
+        own_log_likelihoods(self.clicks, *pairs, laws, tables.walks, values)
+        result = np.empty_like(values)
+        result[order] = values
+        return result
+
+    def count(self, labels: Labels, shape: tuple[int, ...]) -> Counts:
+        """``counts[cluster, size, item]`` of clicks."""
+        counts = np.zeros(shape, dtype=np.int64)
+        kernels.count_clicks(self.clicks, self.size_places, labels, self.weights, counts)
+        return counts
+
+    def count_latent(
+        self, consensus: Ranking, alpha: float, seed: int, number: int, weights: Counts
+    ) -> Counts:
+        """``counts[item, rank - 1]`` of latent rankings, drawn exactly, one of each user."""
+        n_items = len(consensus)
+        counts = np.zeros((2, n_items, n_items), dtype=np.int64)
+        streams = Streams(seed, number, self.numbers, weights)
+        nobody, partners = np.empty((0, n_items), dtype=np.int32), np.full(n_items, -1)
+        rate = alpha / n_items
+        draw_click_users(streams, self.clicks, consensus, rate, partners, counts, nobody)
+        return counts[0]
+
+
+class ClickTables(NamedTuple):
+    """The exact law of clusters of clicks: what the sums along the items share."""
+
+    consensus: Ranking
+    walks: Walks
+
+
+class ClickBlocks(BlockLaw):
+    """Clicks by the footrule: the clicked items share the first ranks, the others the rest.
+
+    A user is listed by the clicked items alone: the sum of the others' weights over all items is
+    the same for every consensus.
+    """
+
+    def __init__(
+        self,
+        prefs: Clicks,
+        executor: Executor | None = None,
+        sizes: Counts | None = None,
+    ):
+        check_informative(prefs.is_informative)
+        is_informative = prefs.is_informative
+        self.everyone = prefs
+        self.informative = prefs if is_informative.all() else prefs.take(is_informative)
+        weights = self.informative.weights
+        self.sizes = np.unique(self.informative.n_clicks) if sizes is None else sizes
+        numbers = np.cumsum(weights) - weights
+        cut = cut_rows(len(weights))
+        blocks = [
+            ClickBlockRows(slice_clicks(self.informative, c), self.sizes, weights[c], numbers[c])
+            for c in cut
+        ]
+        super().__init__(
+            prefs.n_items, distances.FOOTRULE, blocks, [weights[c] for c in cut], executor
+        )
+
+    @property
+    def count_shape(self) -> tuple[int, ...]:
+        """Numbers of clicks, items."""
+        return len(self.sizes), self.n_items
+
+    @functools.cached_property
+    def mean_ranks(self) -> Floats:
+        """Most clicked, rank 1."""
+        return -self.informative.item_counts().astype(np.float64)
+
+    def features(self, n_features: int) -> Floats:
+        """Leading axes of the clicks, each user's scaled to length 1."""
+        return click_features(self.informative, n_features)
+
+    def select(self, rows: Counts) -> Self:
+        """The law of some rows, with tables for the same numbers of clicks."""
+        return type(self)(self.informative.take(rows), self.executor, self.sizes)
+
+    def rankings_of(self, rows: Counts, order: Floats) -> Ranking:
+        """Clicked items first, both parts by `order`."""
+        return click_rankings(self.informative.take(rows), order)
+
+    def make_table(self, alpha: float) -> Floats:
+        """``log_weights[size, rank - 1]`` of a clicked item against one that is not."""
+        n_items, sizes = self.n_items, self.sizes
+        probabilities = distances.FOOTRULE.rank_probabilities(n_items, alpha)
+        first = np.cumsum(probabilities, axis=1)[:, sizes - 1].T
+        rest = np.cumsum(probabilities[:, ::-1], axis=1)[:, ::-1][:, sizes].T
+        clicked = block_logs(first, rest, sizes)
+        others = block_logs(rest, first, n_items - sizes)
+        return np.asarray(clicked - others + (others.sum(axis=1) / sizes)[:, None])
+
+    def exact_tables(self, clusters: Clusters) -> ClickTables:
+        """What the sums along the items share."""
+        return ClickTables(
+            clusters.consensus, make_walks(clusters.alpha / self.n_items, self.n_items)
+        )
+
+    def draw_latent(
+        self, users: Counts, labels: Labels, clusters: Clusters, seed: int, number: int
+    ) -> Ranking:
+        """Drawn exactly."""
+        known, n_items = self.everyone.take(users), self.n_items
+        latent = np.empty((len(users), n_items), dtype=np.int32)
+        for label in np.unique(labels).tolist():
+            mine = np.flatnonzero(labels == label)
+            chosen = known.take(mine)
+            rows = ClickRows(chosen.starts, chosen.codes)
+            drawn = np.zeros((len(mine), n_items), dtype=np.int32)
+            counts = np.zeros((2, n_items, n_items), dtype=np.int64)
+            streams = Streams(seed, number, users[mine], np.ones(len(mine), dtype=np.int64))
+            consensus, rate = clusters.consensus[label], float(clusters.alpha[label]) / n_items
+            partners = np.full(n_items, -1)
+            draw_click_users(streams, rows, consensus, rate, partners, counts, drawn)
+            latent[mine] = drawn
+        return latent
+
+
+def click_features(clicks: Clicks, n_features: int) -> Floats:
+    """Leading axes of clicks, each user's scaled to length 1."""
+    from scipy.sparse import csr_array
+
+    sizes = clicks.n_clicks
+    values = np.repeat(1 / np.sqrt(sizes), sizes)
+    shape = (clicks.n_users, clicks.n_items)
+    return principal_components(
+        csr_array((values, clicks.codes, clicks.starts), shape=shape), n_features
+    )
+
+
+def click_rankings(clicks: Clicks, order: Floats) -> Ranking:
+    """Full rankings of users of clicks: the clicked items first, both parts by `order`.
+
+    >>> from pseudomallows import Preferences
+    >>> click_rankings(Preferences.from_clicks([[0, 0, 1], [1, 0, 1]]), np.array([2.0, 3.0, 1.0]))
+    array([[2, 3, 1],
+           [2, 3, 1]], dtype=int32)
+    """
+    rankings = np.empty((clicks.n_users, clicks.n_items), dtype=np.int32)
+    for row, ranking in enumerate(rankings):
+        is_last = np.ones(clicks.n_items, dtype=np.bool_)
+        is_last[clicks.codes[clicks.starts[row] : clicks.starts[row + 1]]] = False
+        ranking[np.lexsort((order, is_last))] = np.arange(1, clicks.n_items + 1)
+    return rankings

@@ -1,0 +1,429 @@
+"""What a chain asks of its users, whatever their data and the distance.
+
+A *law* says how probable what one user told us is, given a consensus and alpha. The users of a fit
+are blocks of rows: slices of arrays at hand, or futures on Dask workers. Every pass over them is
+``executor.map(task, blocks)`` and a sum, so the answer has the same bits on any number of threads,
+blocks and workers. A *tally* is all that one cluster needs to know of its users.
+"""
+
+import functools
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..distances import Distance
+from ..engines.executors import Executor, Threads, is_alone
+from ..engines.memory import DENSE_ITEMS
+from ..kernels import labels as kernels
+from ..kernels.streams import Streams
+from ..preferences import Preferences
+from ..rankings import check_ranking
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Ranking = NDArray[np.int32]
+Labels = NDArray[np.int32]
+Curve = Callable[[float], float]  # the log likelihood of users under one consensus, by alpha
+
+N_BLOCKS = 8  # of rows: two cores end at the same time, and little is lost on tasks
+LEAST_ROWS = 256  # of a block: fewer are not worth a task
+FAR = 15.0  # a cluster so far below the best, by the additive law, adds nothing: 1e-7 of a user
+UNITS, LOWEST_VALUE = 2**30, 2.0**27  # of sums of log probabilities, and of one user's
+
+
+class Clusters(NamedTuple):
+    """``consensus[cluster, item]`` and ``alpha[cluster]``."""
+
+    consensus: Ranking
+    alpha: Floats
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return len(self.alpha)
+
+
+class Tally(ABC):
+    """What a cluster needs to know of its users."""
+
+    n_users: int
+    is_proved = False  # is `best` sure to be the likeliest consensus?
+
+    @abstractmethod
+    def curve(self, consensus: Ranking) -> Curve:
+        """The log likelihood under a consensus, as a function of alpha."""
+
+    @abstractmethod
+    def move(
+        self,
+        stream: NDArray[np.uint64],
+        alpha: float,
+        n_moves: int,
+        consensus: Ranking,
+        *,
+        beta: float = 1.0,
+        move: str | None = None,
+        leap: int = 1,
+    ) -> None:
+        """Move a consensus in place by Metropolis proposals that leave the posterior at this alpha
+        as it is, the likelihood raised to the power `beta`."""
+
+    @abstractmethod
+    def best(self, alpha: float) -> Ranking:
+        """The likeliest consensus at an alpha, or a good one."""
+
+    @abstractmethod
+    def evidence(self, alpha: float) -> NDArray[Any]:
+        """Numbers whose mean over draws says which consensus is best; empty where there are
+        none."""
+
+
+class Rows(ABC):
+    """A block of users, at hand or on a worker."""
+
+    weights: Counts  # a row of weight w stands for w users
+    numbers: Counts  # of the first user of each row: streams of random numbers go by these
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.weights)
+
+    @abstractmethod
+    def log_likelihoods(self, tables: Any) -> Floats:
+        """``logs[row, cluster]`` by the tables of `Law.tables`: exact, or additive."""
+
+    def exact(self, tables: Any, rows: Counts, labels: Labels) -> Floats:
+        """Exact log likelihood of some rows, each in the cluster of its label."""
+        return np.asarray(self.log_likelihoods(tables)[rows, labels])
+
+    def count(self, labels: Labels, shape: tuple[int, ...]) -> Counts:
+        """What the tally of each cluster adds up."""
+        raise TypeError("the tallies of these users are made where they are")
+
+
+class Law(ABC):
+    """How probable what the users told us is, given a consensus and alpha."""
+
+    is_exact: ClassVar[bool] = True  # are the tallies? If not, the chain corrects by `weigh`
+    has_latent: ClassVar[bool] = False  # are there latent rankings in the state of a chain?
+    how_latent = "summed out by a closed form"  # for the report
+    n_moves: int | None = None  # of a sweep, where the law knows better than the options
+
+    def __init__(
+        self,
+        n_items: int,
+        distance: Distance,
+        blocks: Sequence[Any],
+        weights: Sequence[Counts],
+        executor: Executor | None,
+    ):
+        self.n_items, self.distance = n_items, distance
+        self.blocks, self.row_weights = list(blocks), np.concatenate(weights)
+        edges = np.cumsum([0, *map(len, weights)]).tolist()
+        self.slices = [slice(*pair) for pair in itertools.pairwise(edges)]
+        self.executor: Executor = Threads() if executor is None else executor
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, all of which say something."""
+        return len(self.row_weights)
+
+    @functools.cached_property
+    def n_users(self) -> int:
+        """Number of users."""
+        return int(self.row_weights.sum())
+
+    # What each law says
+
+    @property
+    @abstractmethod
+    def mean_ranks(self) -> Floats:
+        """Mean rank of each item, or any numbers that rank the items likewise."""
+
+    @abstractmethod
+    def features(self, n_features: int) -> Floats:
+        """Coordinates of each row in which like-minded users are near each other."""
+
+    @abstractmethod
+    def select(self, rows: Counts) -> Any:
+        """The law of some rows, at hand."""
+
+    @abstractmethod
+    def rankings_of(self, rows: Counts, order: Floats) -> Ranking:
+        """Full rankings that agree with what some rows say, what they leave open by `order`."""
+
+    @abstractmethod
+    def tables(self, clusters: Clusters) -> Any:
+        """What `Rows.log_likelihoods` needs of the clusters."""
+
+    def exact_tables(self, clusters: Clusters) -> Any:
+        """What `Rows.exact` needs of them."""
+        return self.tables(clusters)
+
+    @abstractmethod
+    def tally(self, counts: Counts, n_users: int) -> Tally:
+        """The tally of some users."""
+
+    @property
+    def evidence_shape(self) -> tuple[int, ...]:
+        """The shape of a tally's evidence; by default that of the distance."""
+        return self.distance.tally(self.n_items).evidence.shape
+
+    def best_of(self, evidence: Floats, draws: Ranking) -> Ranking:
+        """The consensus that is best by the mean evidence of some draws, ``draws[draw, item]``; the
+        commonest draw where there is none."""
+        if not evidence.size:
+            return most_frequent(draws)
+        return self.distance.tally(self.n_items).best_of(evidence)
+
+    def anchor(self, clusters: Clusters, labels: Labels | None) -> None:  # noqa: B027
+        """Let the additive law agree with the exact one at these clusters, for every alpha."""
+
+    def draw_latent(
+        self, users: Counts, labels: Labels, clusters: Clusters, seed: int, number: int
+    ) -> Ranking:
+        """Latent rankings of some users of the data, each given the cluster of its label."""
+        raise TypeError("latent rankings are not kept on workers")
+
+    def notes(self) -> dict[str, Any]:
+        """For the settings of a posterior: what is worth knowing of how the users were treated."""
+        return {}
+
+    # Passes over the users
+
+    @property
+    def count_shape(self) -> tuple[int, ...]:
+        """The shape of the numbers that a cluster's tally adds up."""
+        raise NotImplementedError
+
+    def tallies(
+        self, labels: Labels | None, n_clusters: int, before: Sequence[Tally] = ()
+    ) -> list[Tally]:
+        """The tally of each cluster; `before`, those of other labels, from which most may stay."""
+        shape = (n_clusters, *self.count_shape)
+        messages = [(self._labels_of(rows, labels), shape) for rows in self.slices]
+        parts = self._map(_count, messages)
+        counts = functools.reduce(np.add, parts)
+        sizes = self.cluster_sizes(labels, n_clusters)
+        return [self.tally(mine, int(size)) for mine, size in zip(counts, sizes, strict=True)]
+
+    def cluster_sizes(self, labels: Labels | None, n_clusters: int) -> Counts:
+        """Number of users of each cluster."""
+        if labels is None:
+            return np.array([self.n_users])
+        return np.bincount(labels, self.row_weights, n_clusters).astype(np.int64)
+
+    def weigh(self, clusters: Clusters, labels: Labels | None) -> Floats:
+        """``values[cluster]``: exact log likelihood of the users of each cluster."""
+        tables = self.exact_tables(clusters)
+        n_clusters = clusters.n_clusters
+        messages = [(tables, self._labels_of(rows, labels), n_clusters) for rows in self.slices]
+        sums = self._map(_weigh, messages)
+        return np.array([sum(each) / UNITS for each in zip(*sums, strict=True)])
+
+    def relabel(
+        self,
+        clusters: Clusters,
+        weights: Floats,
+        labels: Labels,
+        seed: int,
+        number: int,
+        corrected: bool,
+    ) -> Labels:
+        """New labels, given the clusters: drawn by the additive law and, if that is corrected,
+        accepted by the exact one."""
+        exact = self.exact_tables(clusters) if corrected else None
+        shared = (self.tables(clusters), exact, log_of(weights), seed, number)
+        messages = [(labels[rows], *shared) for rows in self.slices]
+        return np.concatenate(self._map(_relabel, messages))
+
+    def nearest(self, clusters: Clusters, weights: Floats) -> Labels:
+        """The likeliest label of each row, by the additive law."""
+        messages = [(self.tables(clusters), log_of(weights))] * len(self.blocks)
+        return np.concatenate(self._map(_nearest, messages))
+
+    def memberships(
+        self, clusters: Clusters, weights: Floats, corrected: bool
+    ) -> tuple[NDArray[np.float32], float]:
+        """``memberships[row, cluster]`` and the log likelihood of all users, the labels summed out,
+        by the additive law or, corrected, by the exact one."""
+        exact = self.exact_tables(clusters) if corrected else None
+        message = (self.tables(clusters), exact, log_of(weights))
+        parts, sums = zip(*self._map(_memberships, [message] * len(self.blocks)), strict=True)
+        return np.concatenate(parts), sum(sums) / UNITS
+
+    def scores(self, clusters: Clusters, weights: Floats) -> Floats:
+        """``[row]``: exact log likelihood of a row, the label summed out."""
+        message = (self.exact_tables(clusters), log_of(weights))
+        return np.concatenate(self._map(_scores, [message] * len(self.blocks)))
+
+    def _map(self, task: Callable[[Any], Any], messages: Sequence[tuple[Any, ...]]) -> list[Any]:
+        pairs = zip(self.blocks, messages, strict=True)
+        return list(self.executor.map(task, [(block, *message) for block, message in pairs]))
+
+    @staticmethod
+    def _labels_of(rows: slice, labels: Labels | None) -> Labels | None:
+        return None if labels is None else labels[rows]
+
+
+def log_of(weights: Floats) -> Floats:
+    """Logs, finite also where a cluster has no weight."""
+    return np.log(np.maximum(weights, 1e-300))
+
+
+def cut_rows(n_rows: int) -> list[slice]:
+    """Blocks of rows at hand. The answers never depend on them."""
+    least = 16 * LEAST_ROWS if is_alone() else LEAST_ROWS
+    size = max(least, -(-n_rows // N_BLOCKS))
+    return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
+
+
+# The tasks: what a block of rows does in a pass
+
+
+def _all_labels(rows: Rows, labels: Labels | None) -> Labels:
+    return np.zeros(rows.n_rows, dtype=np.int32) if labels is None else labels
+
+
+def _count(task: Any) -> Counts:
+    rows, labels, shape = task
+    return rows.count(_all_labels(rows, labels), shape)
+
+
+def _weigh(task: Any) -> list[int]:
+    rows, tables, labels, n_clusters = task
+    labels = _all_labels(rows, labels)
+    values = rows.exact(tables, np.arange(rows.n_rows), labels)
+    return exact_sums(values, rows.weights, labels, n_clusters)
+
+
+def _relabel(task: Any) -> Labels:
+    rows, labels, tables, exact, log_weights, seed, number = task
+    logs, new = rows.log_likelihoods(tables), np.empty(rows.n_rows, dtype=np.int32)
+    streams = Streams(seed, number, rows.numbers, rows.weights)
+    kernels.draw_labels(streams, logs + log_weights, new)
+    if exact is None:
+        return new
+    changed = np.flatnonzero(new != labels)  # an independence proposal, accepted one by one
+    before, after = labels[changed], new[changed]
+    log_ratios = rows.exact(exact, changed, after) - logs[changed, after]
+    log_ratios -= rows.exact(exact, changed, before) - logs[changed, before]
+    accepted = np.empty(len(changed), dtype=np.bool_)
+    kernels.accept_labels(streams, changed, log_ratios, accepted)
+    new[changed[~accepted]] = before[~accepted]
+    return new
+
+
+def _nearest(task: Any) -> Labels:
+    rows, tables, log_weights = task
+    return (rows.log_likelihoods(tables) + log_weights).argmax(axis=1).astype(np.int32)
+
+
+def _memberships(task: Any) -> tuple[NDArray[np.float32], int]:
+    rows, tables, exact, log_weights = task
+    logs = rows.log_likelihoods(tables) + log_weights
+    if exact is not None:  # only clusters that may count by the additive law
+        places, clusters = np.nonzero(logs > logs.max(axis=1, keepdims=True) - FAR)
+        values = rows.exact(exact, places, clusters.astype(np.int32)) + log_weights[clusters]
+        logs = np.full(logs.shape, -np.inf)
+        logs[places, clusters] = values
+    log_sums, memberships = np.empty(len(logs)), np.empty(logs.shape, dtype=np.float32)
+    kernels.weigh_logs(logs, log_sums, memberships)
+    return memberships, exact_sum(log_sums, rows.weights)
+
+
+def _scores(task: Any) -> Floats:
+    rows, exact, log_weights = task
+    everyone = np.arange(rows.n_rows)
+    logs = [
+        rows.exact(exact, everyone, np.full(rows.n_rows, cluster, dtype=np.int32))
+        for cluster in range(len(log_weights))
+    ]
+    return np.asarray(np.logaddexp.reduce(np.stack(logs, axis=1) + log_weights, axis=1))
+
+
+# Sums with the same bits however the rows are cut
+
+
+def exact_sum(values: Floats, weights: Counts) -> int:
+    """The weighted sum of log probabilities in units of 2^-30: however the rows are cut, the sums
+    of the parts add up to the same bits.
+
+    >>> exact_sum(np.array([-0.5, -2.0]), np.array([2, 1])) / UNITS
+    -3.0
+    """
+    high, low = _in_units(values, weights)
+    return (int(high.sum()) << 24) + int(low.sum())
+
+
+def exact_sums(values: Floats, weights: Counts, labels: Labels, n_labels: int) -> list[int]:
+    """The same for the rows of each label.
+
+    >>> values, weights = np.array([-0.5, -2.0, -1.0]), np.array([2, 1, 1])
+    >>> [each / UNITS for each in exact_sums(values, weights, np.array([2, 0, 2]), 3)]
+    [-2.0, 0.0, -2.0]
+    """
+    sums = np.zeros((2, n_labels), dtype=np.int64)
+    for mine, part in zip(sums, _in_units(values, weights), strict=True):
+        np.add.at(mine, labels, part)
+    return [(high << 24) + low for high, low in sums.T.tolist()]
+
+
+def _in_units(values: Floats, weights: Counts) -> tuple[Counts, Counts]:
+    """High and low parts of weighted values: with a total weight of 10^9 no sum overflows."""
+    whole = np.rint(np.maximum(values, -LOWEST_VALUE) * UNITS).astype(np.int64)
+    return weights * (whole >> 24), weights * (whole & (2**24 - 1))
+
+
+# What several laws share
+
+
+def principal_components(rows: Any, n_components: int) -> Floats:
+    """Rows (an array, centred, or a sparse matrix) along their axes of largest spread."""
+    if rows.shape[1] > DENSE_ITEMS // 8 and hasattr(rows, "toarray"):  # dense axes take items^3
+        from scipy.sparse.linalg import svds
+
+        n_axes = min(n_components, min(rows.shape) - 1)
+        left, values, _ = svds(rows, n_axes, v0=np.ones(min(rows.shape)))
+        components = np.zeros((rows.shape[0], n_components))
+        components[:, :n_axes] = (left * values)[:, ::-1]
+        return components
+    products = rows.T @ rows
+    products = products.toarray() if hasattr(products, "toarray") else products
+    from scipy.linalg import eigh
+
+    n_axes = len(products)
+    _, axes = eigh(products, subset_by_index=[max(n_axes - n_components, 0), n_axes - 1])
+    return np.asarray(rows @ axes[:, ::-1])
+
+
+def check_informative(informative: NDArray[np.bool_]) -> None:
+    """Refuse data that say nothing at all."""
+    if not informative.any():
+        raise ValueError(
+            "no informative rows: give at least one row with a rank, or with some items clicked "
+            "and others not, and a weight above 0"
+        )
+
+
+def check_consensus(consensus: ArrayLike, prefs: Preferences) -> Ranking:
+    """Return a consensus of the items of `prefs`, or say what is wrong with it."""
+    center = check_ranking(consensus, "consensus")
+    if len(center) != prefs.n_items:
+        raise ValueError(f"consensus must have {prefs.n_items} items, got {len(center)}")
+    return center
+
+
+def most_frequent(draws: Ranking) -> Ranking:
+    """The ranking that comes up most often among ``draws[draw, item]``.
+
+    >>> most_frequent(np.array([[1, 2], [2, 1], [2, 1]], dtype=np.int32))
+    array([2, 1], dtype=int32)
+    """
+    rankings, counts = np.unique(draws, axis=0, return_counts=True)
+    return np.asarray(rankings[counts.argmax()])

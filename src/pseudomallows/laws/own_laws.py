@@ -1,0 +1,207 @@
+"""Users with a consensus of their own each: the law of their clicks at each alpha of a grid, by the
+distance. The footrule's needs walks over the items; Kendall's is a closed form, with no table of
+the size of items times items, nor of users times items.
+
+What a user clicks next follows the Mallows law of the unclicked items alone. By Kendall's distance
+that is exact; by the footrule it leaves out where the clicked items lie between them.
+"""
+
+import functools
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.click_rows import ClickRows
+from ..kernels.footrule.latent_clicks import draw_click_users
+from ..kernels.footrule.next_ranks import Ahead, next_ranks_of_laws
+from ..kernels.footrule.own_orders import personal_log_likelihoods
+from ..kernels.footrule.walks import Laws, Walks, make_walks
+from ..kernels.kendall.click_sums import draw_kendall_users, kendall_log_likelihoods
+from ..kernels.kendall.next_items import fill_far_probabilities, fill_place_probabilities
+from ..kernels.streams import Streams
+from ..rankings import orderings_of
+from .clicks_kendall import far_places, log_binomials
+
+N_NEAR = 512  # places whose probabilities are tabulated one by one by Kendall's distance
+GRID_RATIO = 1.9  # of an alpha to the next
+LEAST_ALPHA, MOST_ALPHA = 0.75, 64.0  # of the grid
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Ranking = NDArray[np.int32]
+
+
+class OwnLaw(ABC):
+    """The law of users whose consensus is their own, for a grid of alphas."""
+
+    name: ClassVar[str]
+
+    def __init__(self, n_items: int, alphas: Floats):
+        self.n_items, self.alphas = n_items, alphas
+
+    @staticmethod
+    @abstractmethod
+    def grid(n_items: int) -> Floats:
+        """The alphas that are tried."""
+
+    @abstractmethod
+    def log_likelihoods(self, clicks: ClickRows, rankings: Ranking) -> Floats:
+        """``values[row, g]``: exact log probability of a user's clicks at each alpha."""
+
+    @abstractmethod
+    def places(self, window: int) -> tuple[int, Counts]:
+        """How many places have a probability each, and the places further down where it is
+        known."""
+
+    @abstractmethod
+    def next_probabilities(self, window: int, size: int) -> tuple[Floats, Floats]:
+        """``near[g, place]`` among `size` unclicked items, to be among the next `window`; and
+        ``far[g, number]``, the logs at the places further down."""
+
+    @abstractmethod
+    def count_ranks(
+        self, codes: Ranking, ranks: Ranking, weights: Floats, n_draws: int, rng: Any
+    ) -> Counts:
+        """``counts[item, rank - 1]`` of rankings drawn for one user, who clicked `codes` and has
+        the consensus `ranks`; ``weights[g]`` are the user's shares of the alphas."""
+
+
+class FootruleLaw(OwnLaw):
+    """By the footrule."""
+
+    name = "footrule"
+
+    @staticmethod
+    def grid(n_items: int) -> Floats:
+        """The same eight for all numbers of items."""
+        return np.geomspace(LEAST_ALPHA, MOST_ALPHA, 8)
+
+    @functools.cached_property
+    def walks(self) -> Walks:
+        """What the walks of each alpha share."""
+        return make_walks(self.alphas / self.n_items, self.n_items)
+
+    def log_likelihoods(self, clicks: ClickRows, rankings: Ranking) -> Floats:
+        """``values[row, g]``."""
+        values = np.empty((len(rankings), len(self.alphas)))
+        personal_log_likelihoods(clicks, rankings, self.walks, values)
+        return values
+
+    def places(self, window: int) -> tuple[int, Counts]:
+        """All of them."""
+        return self.n_items, np.empty(0, dtype=np.int64)
+
+    def next_probabilities(self, window: int, size: int) -> tuple[Floats, Floats]:
+        """By the walk of `size` items."""
+        rates, sums = self.alphas / self.n_items, np.zeros((len(self.alphas), 1, size))
+        none = ClickRows(np.zeros(2, np.int64), np.empty(0, np.int32))
+        ranks, numbers = np.arange(1, size + 1, dtype=np.int32), np.arange(len(rates))
+        laws = Laws(np.tile(ranks, (len(rates), 1)), numbers)
+        ahead, ones = Ahead(min(window, size), size), np.ones((1, len(rates)))
+        next_ranks_of_laws(none, laws, ahead, ones, make_walks(rates, size), numbers, sums)
+        return np.pad(sums[:, 0], ((0, 0), (0, self.n_items - size))), np.empty((len(rates), 0))
+
+    def count_ranks(
+        self, codes: Ranking, ranks: Ranking, weights: Floats, n_draws: int, rng: Any
+    ) -> Counts:
+        """Clicked items and others, each in the order of the consensus."""
+        ordering, none = np.argsort(ranks), np.empty(0, dtype=np.int32)
+        is_clicked = np.isin(ordering, codes)
+        counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
+        for group, first in ((is_clicked, 0), (~is_clicked, len(codes))):
+            size = int(group.sum())
+            if size:
+                own = np.tile(np.arange(1, size + 1, dtype=np.int32), (len(weights), 1))
+                mixture = (own, self.alphas / self.n_items, weights)
+                drawn = draw_ranks_of(none, *mixture, n_draws, rng)
+                counts[ordering[group], first : first + size] = drawn
+        return counts
+
+
+class OwnKendallLaw(OwnLaw):
+    """By Kendall's distance, in closed form."""
+
+    name = "kendall"
+
+    def __init__(self, n_items: int, alphas: Floats):
+        super().__init__(n_items, alphas)
+        self._binomials = np.zeros((1, len(alphas)))
+
+    @staticmethod
+    def grid(n_items: int) -> Floats:
+        """Up to the alpha at which the next click is the best item left by odds of 6 to 1: an alpha
+        costs next to nothing here, and those of a large catalogue may be large."""
+        most = max(MOST_ALPHA, 2.0 * n_items)
+        number = 1 + int(np.ceil(np.log(most / LEAST_ALPHA) / np.log(GRID_RATIO)))
+        return np.geomspace(LEAST_ALPHA, most, number)
+
+    def log_likelihoods(self, clicks: ClickRows, rankings: Ranking) -> Floats:
+        """``values[row, g]``."""
+        values = np.empty((len(rankings), len(self.alphas)))
+        logs = self._log_binomials(int(np.diff(clicks.starts).max(initial=0)))
+        rates = self.alphas / self.n_items
+        kendall_log_likelihoods(clicks, rankings, rates, logs, values)
+        return values
+
+    def _log_binomials(self, largest: int) -> Floats:
+        """``[size, g]`` for so many clicks at least."""
+        found = self._binomials
+        if len(found) <= largest:
+            columns = [log_binomials(self.n_items, alpha, largest) for alpha in self.alphas]
+            found = self._binomials = np.ascontiguousarray(np.stack(columns, axis=1))
+        return found
+
+    def places(self, window: int) -> tuple[int, Counts]:
+        """The first ones, then ever fewer."""
+        n_near = min(self.n_items, max(N_NEAR, 4 * window))
+        return n_near, far_places(n_near, self.n_items)
+
+    def next_probabilities(self, window: int, size: int) -> tuple[Floats, Floats]:
+        """Place by place from the end of the window, and one by one further down."""
+        n_near, places = self.places(window)
+        near = np.empty((len(self.alphas), n_near))
+        far = np.empty((len(self.alphas), len(places)))
+        for g, rate in enumerate((self.alphas / self.n_items).tolist()):
+            fill_place_probabilities(rate, size, window, near[g])
+            fill_far_probabilities(rate, size, window, places, far[g])
+        return near, far
+
+    def count_ranks(
+        self, codes: Ranking, ranks: Ranking, weights: Floats, n_draws: int, rng: Any
+    ) -> Counts:
+        """From the exact law."""
+        numbers, user = rng.multinomial(n_draws, weights), np.zeros(1, dtype=np.int64)
+        counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
+        seed, none = int(rng.integers(2**63)), np.empty((0, 0), dtype=np.int32)
+        clicks = ClickRows(np.array([0, len(codes)]), codes)
+        for g in np.flatnonzero(numbers).tolist():
+            streams = Streams(seed, g, user, numbers[g : g + 1])
+            law = (orderings_of(ranks), self.alphas[g] / self.n_items)
+            draw_kendall_users(streams, clicks, *law, counts, none)
+        return counts
+
+
+OWN_LAWS: dict[str, type[OwnLaw]] = {"footrule": FootruleLaw, "kendall": OwnKendallLaw}
+
+
+def draw_ranks_of(
+    codes: NDArray[np.int32],
+    ranks: NDArray[np.int32],
+    rates: Floats,
+    weights: Floats,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """``counts[item, rank - 1]`` of rankings of one user who clicked `codes`, drawn exactly from a
+    mixture: part g has consensus ``ranks[g]``, ``rates[g]``, alpha over n_items, and a weight."""
+    n_items = ranks.shape[1]
+    counts = np.zeros((2, n_items, n_items), dtype=np.int64)
+    numbers, user = rng.multinomial(n_draws, weights), np.zeros(1, dtype=np.int64)
+    seed, none = int(rng.integers(2**63)), np.empty((0, n_items), dtype=np.int32)
+    partners, clicks = np.full(n_items, -1), ClickRows(np.array([0, len(codes)]), codes)
+    for g in np.flatnonzero(numbers).tolist():
+        streams = Streams(seed, g, user, numbers[g : g + 1])
+        draw_click_users(streams, clicks, ranks[g], rates[g], partners, counts, none)
+    return np.asarray(counts[0])

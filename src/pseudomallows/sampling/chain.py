@@ -1,0 +1,305 @@
+"""One chain for every law: latent rankings, consensus and alpha of each cluster, labels, weights.
+
+A state is arrays and nothing else, so that saving, resuming, going on with more users and tempering
+need no code of their own. A sweep moves each cluster on its tally, which costs no visit to the
+users. Where the tally's law is not the exact one, the whole step of a cluster is accepted by how
+much more the exact likelihood changed than the additive one (a surrogate transition: Liu 2001). For
+that the step must be reversible: alpha moves before the consensus or after it, by a coin.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..distances.tallies import Counts, Ranking
+from ..engines.executors import at_hand
+from ..kernels.streams import CHAIN, start_stream
+from ..laws.law import Clusters, Floats, Labels, Law, Tally, log_of
+from ..rankings import MAX_ALPHA, rank_randomly
+from .priors import LOWEST_ALPHA, AlphaPrior
+
+TARGET_ACCEPTANCE = 0.44  # of the random walk of alpha, best in one dimension (Roberts et al. 1997)
+N_ALPHA_STEPS = 10  # in a sweep; one looks at a curve, not at the users
+CORRECTIONS_TARGET = 0.6  # of the corrections are to be accepted, unless no step can be longer
+FIRST_MOVES, LEAST_MOVES, MOST_MOVES = 100.0, 1.0, 200.0  # of each item before a correction
+
+
+class State(NamedTuple):
+    """Where a chain is. Nothing else moves."""
+
+    consensus: Ranking  # [cluster, item]
+    alpha: Floats  # [cluster]
+    weights: Floats  # [cluster], shares of the users
+    labels: Labels  # [row]; empty with one cluster
+    latent: Ranking  # [row, item]; no rows where nothing is latent
+    errors: Floats  # how often comparisons are wrong; empty where none can be
+    log_steps: Floats  # [cluster], of the random walk of log alpha
+    log_moves: Floats  # [1], of the proposals before a correction
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return len(self.alpha)
+
+    @property
+    def clusters(self) -> Clusters:
+        """The consensuses and alphas."""
+        return Clusters(self.consensus, self.alpha)
+
+    @property
+    def labels_or_none(self) -> Labels | None:
+        """The labels, or None with one cluster."""
+        return self.labels if self.n_clusters > 1 else None
+
+
+@dataclass(frozen=True)
+class Moves:
+    """How a chain moves, and its priors."""
+
+    move: str | None = None
+    leap: int = 1
+    n_moves: int | None = None  # of each cluster in a sweep; None: as many as the law finds best
+    prior: AlphaPrior | None = None  # None: alpha is given
+    weight_prior: float = 1.0
+    is_corrected: bool = True  # or does the chain stay on the additive law, where it has one?
+
+
+def new_state(
+    law: Law, clusters: Clusters, weights: Floats, labels: Labels | None, moves: Moves
+) -> State:
+    """A state with these clusters."""
+    n_clusters, errors = clusters.n_clusters, np.empty(0)
+    latent = np.empty((0, law.n_items), dtype=np.int32)
+    if law.has_latent:
+        augmented: Any = law
+        latent = augmented.first_latent(clusters, labels)
+        errors = augmented.errors.first_values()
+    n_moves = moves.n_moves or law.n_moves or FIRST_MOVES * law.n_items
+    return State(
+        clusters.consensus,
+        clusters.alpha,
+        weights,
+        np.empty(0, dtype=np.int32) if labels is None else labels,
+        latent,
+        errors,
+        np.full(n_clusters, math.log(0.1)),
+        np.array([math.log(n_moves)]),
+    )
+
+
+class Chain:
+    """A state that moves. With `beta` below 1 the likelihood is raised to that power: a flatter
+    posterior, on which chains cross from one mode to another."""
+
+    def __init__(
+        self, law: Law, state: State, moves: Moves, rng: np.random.Generator, beta: float = 1.0
+    ):
+        self.law, self.state, self.moves, self.rng, self.beta = law, state, moves, rng, beta
+        self.corrects = moves.is_corrected and not law.is_exact
+        self.seed, self.n_sweeps = int(rng.integers(2**63)), 0
+        self._forget()
+
+    def _forget(self) -> None:
+        """Nothing is known of the state but itself."""
+        augmented: Any = self.law
+        has_latent = self.law.has_latent
+        self.given: Law = augmented.given(self.state.latent) if has_latent else self.law
+        self._tallies: list[Tally] | None = None
+        self._exact: Floats | None = None  # log likelihood of the users of each cluster
+
+    def go_to(self, state: State) -> None:
+        """Go on from another state."""
+        self.state = state
+        self._forget()
+
+    @property
+    def tallies(self) -> list[Tally]:
+        """What each cluster knows of its users."""
+        if self._tallies is None:
+            state = self.state
+            self._tallies = self.given.tallies(state.labels_or_none, state.n_clusters)
+        return self._tallies
+
+    @property
+    def exact(self) -> Floats:
+        """``[cluster]``: the log likelihood of its users, exact unless the chain stays on the
+        additive law; of latent rankings, where there are any."""
+        if self._exact is None:
+            state = self.state
+            if not self.corrects:
+                self._exact = curves_at(self.tallies, state.clusters)
+            else:
+                self._exact = self.law.weigh(state.clusters, state.labels_or_none)
+        return self._exact
+
+    # The sweep
+
+    def sweep(self, adapt: bool) -> None:
+        """One sweep; step sizes are adapted during the warmup only."""
+        self.n_sweeps += 1
+        if self.law.has_latent:
+            self._complete()
+        self._move_clusters(adapt)
+        if self.state.n_clusters > 1:
+            self._draw_labels(adapt)
+
+    def _complete(self) -> None:
+        """Errors given the latent rankings, then these given the clusters, and both together."""
+        law: Any = self.law
+        state = self.state
+        errors = law.move_errors(state.errors, state.latent, self.rng)
+        where = (state.clusters, state.labels_or_none, state.latent, errors)
+        latent, consensus = law.complete(*where, self.seed, self.n_sweeps)
+        self.go_to(state._replace(latent=latent, consensus=consensus, errors=errors))
+
+    def _move_clusters(self, adapt: bool) -> None:
+        """Consensus and alpha of each cluster, given its users."""
+        state, tallies, n_clusters = self.state, self.tallies, self.state.n_clusters
+        n_steps = N_ALPHA_STEPS if n_clusters == 1 else N_ALPHA_STEPS // 2
+        noise = self.rng.standard_normal((n_clusters, n_steps))
+        uniforms = self.rng.random((n_clusters, n_steps + 1))
+        before = None if not self.corrects else (self.exact, curves_at(tallies, state.clusters))
+        n_moves = round(math.exp(state.log_moves[0]))
+
+        def move(cluster: int) -> tuple[Ranking, float, float]:
+            return self._move_cluster(cluster, n_moves, noise[cluster], uniforms[cluster], adapt)
+
+        used = [cluster for cluster in range(n_clusters) if tallies[cluster].n_users]
+        moved = dict(zip(used, at_hand(self.law.executor).map(move, used), strict=True))
+        for cluster in range(n_clusters):
+            if cluster not in moved:  # nobody is in it
+                moved[cluster] = self._draw_from_prior(cluster)
+        consensus, alpha, steps = zip(*(moved[k] for k in range(n_clusters)), strict=True)
+        self.state = state._replace(
+            consensus=np.stack(consensus), alpha=np.array(alpha), log_steps=np.array(steps)
+        )
+        self._exact = None
+        if before is not None:
+            self._correct(state, *before, adapt)
+
+    def _move_cluster(
+        self, cluster: int, n_moves: int, noise: Floats, uniforms: Floats, adapt: bool
+    ) -> tuple[Ranking, float, float]:
+        """Consensus, alpha and the step of its random walk, after the move of one cluster."""
+        state, moves, tally = self.state, self.moves, self.tallies[cluster]
+        consensus, alpha = state.consensus[cluster].copy(), float(state.alpha[cluster])
+        step, is_alpha_first = float(state.log_steps[cluster]), uniforms[-1] < 0.5
+        if is_alpha_first:
+            alpha, step = self._step_alpha(tally, consensus, alpha, step, noise, uniforms, adapt)
+        if self.beta == 0.0:
+            consensus = rank_randomly(np.zeros(len(consensus)), self.rng)
+        else:
+            stream = np.empty(1, dtype=np.uint64)
+            start_stream(self.seed, self.n_sweeps, CHAIN + cluster, stream)
+            where = (stream, alpha, n_moves, consensus)
+            tally.move(*where, beta=self.beta, move=moves.move, leap=moves.leap)
+        if not is_alpha_first:
+            alpha, step = self._step_alpha(tally, consensus, alpha, step, noise, uniforms, adapt)
+        return consensus, alpha, step
+
+    def _step_alpha(
+        self,
+        tally: Tally,
+        consensus: Ranking,
+        alpha: float,
+        log_step: float,
+        noise: Floats,
+        uniforms: Floats,
+        adapt: bool,
+    ) -> tuple[float, float]:
+        """A random walk on log alpha."""
+        prior = self.moves.prior
+        if prior is None:
+            return alpha, log_step
+        if self.beta == 0.0:
+            return prior.draw(self.rng), log_step
+        curve = tally.curve(consensus)
+        here = self.beta * curve(alpha) + prior.log_density(alpha) + math.log(alpha)
+        for normal, uniform in zip(noise.tolist(), uniforms.tolist(), strict=False):
+            new = alpha * math.exp(min(max(math.exp(log_step) * normal, -50.0), 50.0))
+            accepted = False
+            if LOWEST_ALPHA <= new <= MAX_ALPHA:
+                there = self.beta * curve(new) + prior.log_density(new) + math.log(new)
+                accepted = math.log1p(-uniform) < there - here
+            if accepted:
+                alpha, here = new, there
+            if adapt:
+                log_step += (accepted - TARGET_ACCEPTANCE) / math.sqrt(1 + self.n_sweeps)
+        return alpha, min(max(log_step, -20.0), 20.0)
+
+    def _draw_from_prior(self, cluster: int) -> tuple[Ranking, float, float]:
+        """A move without any users: the consensus anywhere, alpha by its prior."""
+        state, prior = self.state, self.moves.prior
+        alpha = float(state.alpha[cluster]) if prior is None else prior.draw(self.rng)
+        consensus = rank_randomly(np.zeros(self.law.n_items), self.rng)
+        return consensus, alpha, float(state.log_steps[cluster])
+
+    def _correct(self, old: State, exact: Floats, additive: Floats, adapt: bool) -> None:
+        """Keep the step of each cluster, or undo it, by the exact likelihood of its users."""
+        after = curves_at(self.tallies, self.state.clusters)
+        log_ratios = self.beta * (self.exact - exact - (after - additive))
+        kept = np.log1p(-self.rng.random(old.n_clusters)) <= log_ratios
+        self._exact = np.where(kept, self.exact, exact)
+        self.state = self.state._replace(
+            consensus=np.where(kept[:, None], self.state.consensus, old.consensus),
+            alpha=np.where(kept, self.state.alpha, old.alpha),
+        )
+        if adapt and self.moves.n_moves is None:
+            used = [bool(tally.n_users) for tally in self.tallies]
+            accepted = float(np.exp(np.minimum(log_ratios, 0.0))[used].mean())
+            rise = 2 * (accepted - CORRECTIONS_TARGET) / math.sqrt(1 + self.n_sweeps)
+            limits = np.log(np.array([LEAST_MOVES, MOST_MOVES]) * self.law.n_items)
+            log_moves = np.clip(self.state.log_moves + rise, *limits)
+            self.state = self.state._replace(log_moves=log_moves)
+
+    def _draw_labels(self, adapt: bool) -> None:
+        """Labels given the clusters, then weights given the labels."""
+        state, before = self.state, self.tallies
+        where = (state.clusters, state.weights, state.labels)
+        labels = self.given.relabel(*where, self.seed, self.n_sweeps, self.corrects)
+        self._tallies = self.given.tallies(labels, state.n_clusters, before)
+        sizes = np.array([tally.n_users for tally in self._tallies])
+        weights = self.rng.dirichlet(self.moves.weight_prior + sizes)
+        self.state, self._exact = state._replace(labels=labels, weights=weights), None
+        if adapt and not sizes.all():
+            self._begin_empty(np.flatnonzero(sizes == 0))
+
+    def _begin_empty(self, empty: Counts) -> None:
+        """During the warmup, let an empty cluster begin anew at the ranking of somebody."""
+        state = self.state
+        consensus, alpha, weights = state.consensus.copy(), state.alpha.copy(), state.weights
+        people = self.rng.choice(self.law.n_rows, len(empty))
+        consensus[empty] = self.given.rankings_of(people, self.law.mean_ranks)
+        if self.moves.prior is not None:
+            alpha[empty] = np.median(np.delete(state.alpha, empty))
+        weights = np.maximum(weights, 1 / state.n_clusters)
+        weights = weights / weights.sum()
+        self.state = state._replace(consensus=consensus, alpha=alpha, weights=weights)
+
+    # What a draw is
+
+    def log_prior(self) -> float:
+        """Log prior density of alphas and weights, up to a constant."""
+        state, prior = self.state, self.moves.prior
+        value = (self.moves.weight_prior - 1) * float(log_of(state.weights).sum())
+        if prior is not None:
+            value += sum(prior.log_density(alpha) for alpha in state.alpha.tolist())
+        return value
+
+    def memberships(self) -> tuple[Any, float]:
+        """``memberships[row, cluster]`` and the log likelihood with the labels summed out."""
+        return self.given.memberships(self.state.clusters, self.state.weights, self.corrects)
+
+
+def curves_at(tallies: list[Tally], clusters: Clusters) -> Floats:
+    """``[cluster]``: the log likelihood of its users by the tallies."""
+    pairs = zip(tallies, clusters.consensus, clusters.alpha.tolist(), strict=True)
+    return np.array([tally.curve(consensus)(alpha) for tally, consensus, alpha in pairs])
+
+
+def fresh_steps(state: State, law: Law, moves: Moves) -> State:
+    """A state from a start, with step sizes to be adapted anew."""
+    fresh = new_state(law, state.clusters, state.weights, state.labels_or_none, moves)
+    return fresh._replace(latent=state.latent, errors=state.errors)

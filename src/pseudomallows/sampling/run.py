@@ -1,0 +1,464 @@
+"""The chains of a fit: they fill the arrays of a posterior, from the start or from a checkpoint."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..distributions.scores import weighted_effective_size
+from ..engines.executors import StoppedError, Threads, run_together
+from ..engines.progress import Progress
+from ..files.saved import Saved
+from ..laws.law import Clusters, Counts, Law, Ranking
+from ..preferences import Preferences
+from ..rankings import MAX_ALPHA
+from .chain import Chain, Moves, State, fresh_steps, new_state
+from .checkpoint import Checkpoint
+from .start import Comparison, n_steps, order_like, start_clusters, start_one, unbounded
+from .temper import TemperedChain, log_evidence, powers
+
+N_CHECKS = 3  # draws of each chain on which the additive law is compared with the exact one
+ROOM = 2**26  # bytes, 64 MB, of a chain that may run beside others: some of them fit anywhere
+
+
+class Lengths:
+    """How long the chains of a run are."""
+
+    def __init__(self, n_chains: int, n_draws: int, warmup: int, thin: int):
+        self.n_chains, self.n_draws, self.warmup, self.thin = n_chains, n_draws, warmup, thin
+
+    @property
+    def n_sweeps(self) -> int:
+        """Sweeps of each chain."""
+        return self.warmup + self.n_draws * self.thin
+
+
+class Run:
+    """One fit: arrays, filled by its chains."""
+
+    def __init__(
+        self,
+        law: Law,
+        prefs: Preferences,  # whose informative rows are those of the law
+        owners: Counts,  # the row of the data behind each row of `prefs`
+        n_clusters: int,
+        alpha: float | None,
+        moves: Moves,
+        lengths: Lengths,
+        rng: np.random.Generator,
+        progress: Progress,
+        *,
+        kept_rows: Counts,
+        starts: Callable[[int], str],
+        last_states: Sequence[tuple[Any, Any, Any]] = (),  # of chains that go on
+        is_checked: bool = False,  # compare the additive law with the exact one on some draws
+        temperatures: int | None = None,
+    ):
+        self.law, self.prefs, self.moves, self.lengths = law, prefs, moves, lengths
+        self.n_clusters, self.alpha, self._starts = n_clusters, alpha, starts
+        self._last_states, self._is_checked = last_states, is_checked
+        # of several rows for one row of the data, the last; they have the same memberships
+        self.last_rows = np.searchsorted(owners, np.arange(owners[-1] + 1), "right") - 1
+        self.kept_users = self.last_rows[kept_rows]
+        self.rng, self._progress = rng, progress
+        shape = (lengths.n_chains, lengths.n_draws)
+        n_values = len(law.errors.first_values()) if hasattr(law, "errors") else 0
+        self.arrays: dict[str, NDArray[Any]] = {
+            "consensus": np.empty((*shape, n_clusters, law.n_items), dtype=np.int32),
+            "alpha": np.full((*shape, n_clusters), np.nan if alpha is None else alpha),
+            "shares": np.ones((*shape, n_clusters)),
+            "log_posterior": np.full(shape, np.nan),
+            "latent": np.zeros((*shape, len(kept_rows), law.n_items), dtype=np.int32),
+            "memberships": np.zeros((shape[0], law.n_rows, n_clusters), dtype=np.float32),
+            "errors": np.zeros((*shape, n_values)),
+            "unbounded": np.zeros((shape[0], n_clusters), dtype=np.bool_),
+            "differences": np.full((shape[0], N_CHECKS), np.nan),
+            "evidence": np.zeros((shape[0], n_clusters, *law.evidence_shape)),  # sums over draws
+        }
+        self._warmup, self._thin = lengths.warmup, lengths.thin
+        *self._rngs, self._shared = rng.spawn(shape[0] + 1)
+        self._start: State | None = None
+        self.comparison: Comparison | None = None
+        self._reference: NDArray[np.float32] | None = None
+        self.betas = np.ones(1)
+        if temperatures is not None:
+            self._temper(temperatures)
+        self._n_done = self._n_before = 0  # steps that are done, and those of earlier rounds
+        self._chains: list[Chain | None] = [None] * shape[0]
+        self._latest: dict[str, Any] | None = None  # after the last sweep, for a checkpoint
+        self._lock = threading.Lock()  # of what chains side by side have in common
+        self._has_others, self._is_well = False, True  # are there any, and shall they go on?
+        self.thinning = 1  # how much further apart the draws are than was planned
+
+    @property
+    def how_latent(self) -> str:
+        """What becomes of what is not known, for the report."""
+        return self.law.how_latent
+
+    @property
+    def can_temper(self) -> bool:
+        """Can the chains have replicas, and have none yet?"""
+        is_simple = self.n_clusters == 1 and not self.law.has_latent and self.law.n_moves is None
+        is_votes = hasattr(self.law, "has_free_gaps") and self.law.has_free_gaps
+        return is_simple and not is_votes and len(self.betas) == 1 and not self._last_states
+
+    # Running
+
+    def run(self, file: Checkpoint | None = None) -> None:
+        """Fill the arrays; from where they were saved, if they were.
+
+        However it ends before its end, the state after the last sweep is saved on the way out.
+        """
+        self._prepare()
+        if file is None and self._is_together:
+            self._run_together(self._begin)
+            return
+        saved = None if file is None else self._load(file)
+        first, chain, sweep = saved or (0, None, 0)
+        try:
+            for number in range(first, self.lengths.n_chains):
+                begun = chain if number == first and chain is not None else self._begin(number)
+                self._run_chain(number, begun, sweep if number == first else 0, file)
+        except BaseException:
+            if file is not None and self._latest is not None:
+                file.save(self._latest)
+            raise
+
+    def go_on(self, factor: int) -> None:
+        """All draws anew, so many times further apart; the chains go on from where they are, so
+        that what was drawn before is a warmup."""
+        self._n_before += self.lengths.n_chains * self._n_sweeps
+        self.thinning, self._thin, self._warmup = self.thinning * factor, self._thin * factor, 0
+        self._again(lambda number: self._chain_of(number))
+
+    def temper(self) -> None:
+        """All draws anew, by chains with replicas on flatter posteriors."""
+        self._n_before += self.lengths.n_chains * self._n_sweeps
+        self._temper(None)
+        self._warmup = self.lengths.warmup
+        states = [self._chain_of(number).state for number in range(self.lengths.n_chains)]
+        self._again(lambda number: self._new_chain(states[number], self._rngs[number].spawn(1)[0]))
+
+    def _temper(self, number: int | None) -> None:
+        betas = powers(self.law, self.moves, self._shared.spawn(1)[0])
+        if number is not None:
+            betas = np.append(np.geomspace(1.0, betas[-2], max(number - 1, 1)), 0.0)
+        self.betas = betas
+
+    def _again(self, begin: Callable[[int], Chain]) -> None:
+        if self._is_together:
+            self._run_together(begin)
+            return
+        for number in range(self.lengths.n_chains):
+            self._run_chain(number, begin(number), 0, None)
+
+    def _chain_of(self, number: int) -> Chain:
+        chain = self._chains[number]
+        assert chain is not None
+        return chain
+
+    @property
+    def _n_sweeps(self) -> int:
+        return self._warmup + self.lengths.n_draws * self._thin
+
+    @property
+    def _is_together(self) -> bool:
+        """Do the chains run side by side? They do if there are cores and room for them."""
+        executor = self.law.executor
+        if not isinstance(executor, Threads) or executor.n_threads == 1:
+            return False
+        of_rows = self.law.n_rows * (24 * self.n_clusters + 8 * self._latent_size)
+        return self.lengths.n_chains > 1 and of_rows <= ROOM
+
+    @property
+    def _latent_size(self) -> int:
+        return self.law.n_items if self.law.has_latent else 0
+
+    def _run_together(self, begin: Callable[[int], Chain]) -> None:
+        """All chains, each on one thread; progress is told by this one."""
+        executor, n_seen = self.law.executor, self._n_done
+        assert isinstance(executor, Threads)
+
+        def watch(is_well: bool) -> None:
+            nonlocal n_seen
+            self._is_well = is_well
+            while is_well and n_seen < self._n_done:
+                n_seen += 1
+                self._progress(n_seen, self._total)
+
+        def run_one(number: int) -> None:
+            self._run_chain(number, begin(number), 0, None)
+
+        self._has_others = True
+        run_together(run_one, self.lengths.n_chains, executor.n_threads, watch)
+        self._has_others = False
+
+    @property
+    def _total(self) -> int:
+        """Steps of the whole fit."""
+        sweeps = self.lengths.n_chains * self._n_sweeps
+        return sweeps + self._n_before + n_steps(0 if self._last_states else self.n_clusters)
+
+    def _report(self) -> None:
+        """One step is done."""
+        with self._lock:
+            self._n_done += 1
+        if not self._has_others:
+            self._progress(self._n_done, self._total)
+        elif not self._is_well:
+            raise StoppedError
+
+    # Starts
+
+    def _prepare(self) -> None:
+        """What all chains share: the best start of clusters, and where the laws agree."""
+        law = self.law
+        if self._last_states:
+            first = self._go_on_from(0)
+        elif self.n_clusters > 1:
+            first, self.comparison = start_clusters(
+                law, self.n_clusters, self.alpha, self.moves, self._shared, self._report
+            )
+        elif law.is_exact:
+            return
+        else:
+            first = start_one(law, self.alpha, self.moves, "map", self._shared)
+        law.anchor(first.clusters, first.labels_or_none)
+        self._start = first
+        if self.n_clusters > 1:
+            where = (first.clusters, first.weights, False)
+            self._reference = self._given(first).memberships(*where)[0]
+
+    def _given(self, state: State) -> Law:
+        law: Any = self.law
+        return law.given(state.latent) if law.has_latent else law
+
+    def _go_on_from(self, number: int) -> State:
+        consensus, alpha, weights = self._last_states[number]
+        clusters = Clusters(consensus, alpha)
+        labels = None if self.n_clusters == 1 else self.law.nearest(clusters, weights)
+        return new_state(self.law, clusters, weights, labels, self.moves)
+
+    def _begin(self, number: int) -> Chain:
+        """The chain of this number at its start."""
+        rng = self._rngs[number]
+        if self._last_states:
+            state = self._go_on_from(number)
+        elif self.n_clusters > 1:
+            assert self._start is not None
+            state = fresh_steps(self._start, self.law, self.moves)
+        else:
+            state = start_one(self.law, self.alpha, self.moves, self._starts(number), rng)
+        return self._new_chain(state, rng)
+
+    def _new_chain(self, state: State, rng: np.random.Generator) -> Chain:
+        if len(self.betas) > 1:
+            return TemperedChain(self.law, state, self.moves, rng, self.betas)
+        return Chain(self.law, state, self.moves, rng)
+
+    # One chain
+
+    def _run_chain(self, number: int, chain: Chain, first: int, file: Checkpoint | None) -> None:
+        """Sweeps of a chain, and the draws that are kept."""
+        self._chains[number] = chain
+        if first <= self._warmup:
+            self.arrays["memberships"][number] = 0.0
+            self.arrays["evidence"][number] = 0.0
+        for sweep in range(first, self._n_sweeps):
+            chain.sweep(adapt=sweep < self._warmup)
+            done, left = divmod(sweep + 1 - self._warmup, self._thin)
+            if done > 0 and left == 0:
+                self._keep_draw(number, done - 1, chain)
+            self._report()
+            if file is not None:
+                self._latest = self._to_save(number, sweep + 1, chain)
+                file.save_if_due(self._latest)
+        if self.alpha is None:
+            self.arrays["unbounded"][number] = unbounded(chain)
+
+    def _keep_draw(self, number: int, draw: int, chain: Chain) -> None:
+        state, arrays, place = chain.state, self.arrays, (number, draw)
+        if self.n_clusters == 1:
+            order, log_likelihood = np.zeros(1, dtype=np.int64), float(chain.exact[0])
+        else:
+            memberships, log_likelihood = chain.memberships()
+            sums = arrays["memberships"][number]
+            assert self._reference is not None
+            order = order_like(self._reference + sums, memberships)
+            sums += memberships[:, order]
+        arrays["consensus"][place] = state.consensus[order]
+        arrays["alpha"][place], arrays["shares"][place] = state.alpha[order], state.weights[order]
+        arrays["log_posterior"][place] = log_likelihood + chain.log_prior()
+        evidence = np.stack(
+            [t.evidence(a) for t, a in zip(chain.tallies, state.alpha.tolist(), strict=True)]
+        )[order]
+        arrays["evidence"][number] += evidence
+        if arrays["errors"].size:
+            arrays["errors"][place] = state.errors
+        if len(self.kept_users):
+            arrays["latent"][place] = self._latent_of(chain)
+        check, left = divmod(draw + 1, max(1, self.lengths.n_draws // N_CHECKS))
+        if self._is_checked and left == 0 and check <= N_CHECKS:
+            where = (state.clusters, state.weights)
+            exact, additive = (chain.given.memberships(*where, each)[1] for each in (True, False))
+            arrays["differences"][number, check - 1] = exact - additive
+
+    def _latent_of(self, chain: Chain) -> Ranking:
+        """Latent rankings of the users that are kept, each in the cluster of its label; a user who
+        says nothing has a label by the weights."""
+        state, law = chain.state, chain.law
+        if law.has_latent:
+            augmented: Any = law
+            where = (state.labels_or_none, state.latent, state.clusters, chain.rng)
+            return augmented.latent_of(self.kept_users, *where)
+        labels = np.zeros(len(self.kept_users), dtype=np.int32)
+        if self.n_clusters > 1:
+            says = self.prefs.is_informative
+            rows = (np.cumsum(says) - 1)[self.kept_users]
+            drawn = chain.rng.choice(self.n_clusters, len(rows), p=state.weights)
+            labels = np.where(says[self.kept_users], state.labels[rows], drawn).astype(np.int32)
+        return law.draw_latent(self.kept_users, labels, state.clusters, chain.seed, chain.n_sweeps)
+
+    # Results
+
+    def results(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the posterior, the largest cluster first."""
+        arrays, n_draws = self.arrays, self.lengths.n_draws
+        memberships = self._all_memberships() / (n_draws if self.n_clusters > 1 else 1)
+        order = np.argsort(-memberships.sum(axis=(0, 1), dtype=np.float64), kind="stable")
+        best = self._best()[order]  # before the draws take that order
+        consensus = arrays["consensus"]
+        if (np.diff(order) < 0).any():  # in place, since there may be room for one only
+            for draw in consensus.reshape(-1, *consensus.shape[2:]):
+                draw[:] = draw[order]
+        self.unbounded = arrays["unbounded"][:, order]
+        errors = arrays["errors"]
+        return {
+            "consensus": consensus,
+            "alpha": np.ascontiguousarray(arrays["alpha"][:, :, order]),
+            "weights": np.full(arrays["log_posterior"].shape, 1 / arrays["log_posterior"].size),
+            "log_posterior": arrays["log_posterior"],
+            "best": best,
+            "latent": arrays["latent"],
+            "shares": np.ascontiguousarray(arrays["shares"][:, :, order]),
+            "chain_memberships": memberships[:, self.last_rows][:, :, order],
+            "errors": errors if errors.shape[2] else np.zeros((0, 0, 0)),
+        }
+
+    def _all_memberships(self) -> NDArray[np.float32]:
+        """``[chain, row, cluster]``, sums; those of rows that say nothing are the shares."""
+        shape = (self.lengths.n_chains, self.prefs.n_users, self.n_clusters)
+        if self.n_clusters == 1:
+            return np.ones(shape, dtype=np.float32)
+        sums = np.empty(shape, dtype=np.float32)
+        sums[:] = self.arrays["shares"].sum(axis=1)[:, None]
+        sums[:, self.prefs.is_informative] = self.arrays["memberships"]
+        return sums
+
+    def _best(self) -> Ranking:
+        """``best[cluster, item]``: the likeliest consensus by what the users said in all draws."""
+        evidence = self.arrays["evidence"].sum(axis=0) / self.arrays["log_posterior"].size
+        draws = self.arrays["consensus"]
+        if not evidence.size and self.n_clusters == 1 and not self.law.has_latent:
+            return self._chain_of(0).tallies[0].best(float(self.arrays["alpha"].mean()))[None]
+        return np.stack(
+            [
+                self.law.best_of(evidence[k], draws[:, :, k].reshape(-1, self.law.n_items))
+                for k in range(self.n_clusters)
+            ]
+        )
+
+    @property
+    def is_best_proved(self) -> bool:
+        """Is `best` sure to be the most likely consensus?"""
+        if self.n_clusters > 1 or not self.law.is_exact or self.law.has_latent:
+            return False
+        return self._chain_of(0).tallies[0].is_proved
+
+    def checks(self) -> dict[str, Any]:
+        """For the settings of a posterior: what is worth knowing of how it was made."""
+        checks: dict[str, Any] = self.law.notes()
+        differences = self.arrays["differences"]
+        known = differences[np.isfinite(differences)]
+        if len(known):
+            share = weighted_effective_size(np.exp(known - known.max())) / len(known)
+            checks["matched"] = {"differences": known.tolist(), "effective_share": share}
+        if self.comparison is not None:
+            checks["starts"] = self.comparison._asdict()
+        if len(self.betas) > 1:
+            chains: list[Any] = list(self._chains)
+            values = [np.array(chain.log_likelihoods[-self._n_kept :]) for chain in chains]
+            value, error = log_evidence(self.betas, values)
+            checks["tempered"] = {
+                "powers": self.betas.tolist(),
+                "log_evidence": value,
+                "log_evidence_error": error,
+            }
+        return checks
+
+    @property
+    def _n_kept(self) -> int:
+        return self.lengths.n_draws * self._thin
+
+    # Checkpoints: a saved state, and the arrays that are filled so far
+
+    def _to_save(self, number: int, sweep: int, chain: Chain) -> dict[str, Any]:
+        """What a checkpoint keeps after a sweep; sums that the next one changes are copied."""
+        filled = dict(self.arrays)
+        for name in ("memberships", "evidence"):
+            filled[name] = self.arrays[name].copy()
+        return {
+            "chain": number,
+            "sweep": sweep,
+            "filled": filled,
+            "state": chain.state._asdict(),
+            "rng": chain.rng.bit_generator.state,
+        }
+
+    def _load(self, file: Checkpoint) -> tuple[int, Chain, int] | None:
+        saved = file.load()
+        if saved is None:
+            return None
+        with file.refuse_damage():
+            number = saved.count("chain", 0, self.lengths.n_chains - 1)
+            sweep = saved.count("sweep", 1, self.lengths.n_sweeps)
+            self._fill(saved.part("filled"), number, sweep)
+            chain = self._begin(number)  # for its seed; then all that moves is taken from the file
+            chain.state = self._saved_state(saved.part("state"), chain.state)
+            chain.rng, chain.n_sweeps = saved.generator("rng"), sweep
+            chain.go_to(chain.state)
+            saved.check_all_used()
+        self._n_done = number * self.lengths.n_sweeps + sweep
+        return number, chain, sweep
+
+    def _fill(self, saved: Saved, number: int, sweep: int) -> None:
+        """Take the arrays from a file; what is not drawn yet is never looked at."""
+        drawn = np.zeros(self.arrays["log_posterior"].shape, dtype=bool)
+        drawn[:number] = True
+        drawn[number, : max(0, sweep - self._warmup) // self._thin] = True
+        for name, mine in self.arrays.items():
+            self.arrays[name] = saved.array(name, mine.dtype, mine.shape)
+        saved.check_rankings("consensus", self.arrays["consensus"][drawn])
+        saved.check_range("alpha", self.arrays["alpha"][drawn], 0, MAX_ALPHA)
+        saved.check_shares("shares", self.arrays["shares"][drawn])
+        saved.check_range("memberships", self.arrays["memberships"], 0, self.lengths.n_draws + 1)
+        if np.isinf(self.arrays["log_posterior"][drawn]).any():
+            saved.refuse("log_posterior", "must be finite")
+        if self.arrays["latent"].size:
+            saved.check_rankings("latent", self.arrays["latent"][drawn])
+
+    def _saved_state(self, saved: Saved, like: State) -> State:
+        arrays = {
+            name: saved.array(name, mine.dtype, mine.shape) for name, mine in like._asdict().items()
+        }
+        saved.check_rankings("consensus", arrays["consensus"])
+        saved.check_range("alpha", arrays["alpha"], 0, MAX_ALPHA)
+        saved.check_shares("weights", arrays["weights"])
+        saved.check_range("labels", arrays["labels"], 0, self.n_clusters - 1)
+        saved.check_range("log_steps", arrays["log_steps"], -700, 700)
+        saved.check_range("log_moves", arrays["log_moves"], 0, 700)
+        if len(arrays["latent"]):
+            saved.check_rankings("latent", arrays["latent"])
+        return State(**arrays)

@@ -1,0 +1,375 @@
+"""Where chains begin.
+
+One consensus: the best by the tally, and places that chains from random rankings find elsewhere, so
+that R-hat can see a second mode (Gelman and Rubin 1992: begin at overdispersed points). Clusters:
+many short runs, of which the best few go on; all chains begin at the best, as modes of a mixture
+are tens of log units apart and chains do not cross between them (METHOD 18).
+"""
+
+import math
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..distances.tallies import Counts
+from ..distributions.scores import rand_index
+from ..kernels.streams import CENTRE, start_stream
+from ..laws.law import Clusters, Curve, Floats, Labels, Law, Tally
+from ..rankings import rank_randomly
+from .chain import Chain, Moves, State, new_state
+from .priors import AlphaPrior
+
+FIRST_ALPHA = 5.0
+N_CLIMBS = 3  # between the best consensus and the best alpha
+CLIMB = 0.5  # of log alpha, in a search for the best
+LOWEST_START, HIGHEST_START = 1e-2, 1e4  # of alpha, between which the search is
+N_TRIES, TRY_MOVES = 64, 100  # random starts of one consensus, and their moves for each item
+RARE = 1000  # a mode of this density less is none; a draw of n_items numbers is n_items / 2 below
+SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall in log likelihood
+
+START_ROWS, START_ROWS_EACH = 1000, 150  # rows for the short runs: in all, and for each cluster
+WORK = 3e7  # rows x items x clusters of all short runs: a second or two
+LEAST_RUNS, MOST_RUNS = 8, 60  # short runs, half of them from k-means at the least number
+RUN_SWEEPS, LAST_SWEEPS = 25, 60  # of a short run, and of one that goes on
+N_FINALISTS = 4  # that go on
+ROUND_MOVES = 10  # for each item in a sweep on the way
+MOST_SPLITS, N_FAILURES, LEAST_SPLIT = 40, 4, 10  # splits, failures in a row, users of a cluster
+SPLIT_SWEEPS = 5  # after a split
+SETTLE_SWEEPS = 30  # of the best, with all rows
+SAME = 0.9  # of the users in the same clusters: the same mode
+_filters = threading.Lock()  # what is done about warnings is the same for all threads
+
+
+# One consensus
+
+
+def best_place(tally: Tally, alpha: float | None, prior: AlphaPrior | None) -> Clusters:
+    """The best consensus and alpha that climbing finds."""
+    value = FIRST_ALPHA if alpha is None else alpha
+    consensus = tally.best(value)
+    for _ in range(N_CLIMBS if alpha is None and prior is not None else 0):
+        assert prior is not None
+        value = best_on_grid(_posterior(tally.curve(consensus), prior), value)
+        consensus = tally.best(value)
+    return Clusters(consensus[None], np.array([value]))
+
+
+def _posterior(curve: Curve, prior: AlphaPrior) -> Curve:
+    return lambda alpha: curve(alpha) + prior.log_density(alpha)
+
+
+def start_one(
+    law: Law, alpha: float | None, moves: Moves, start: str, rng: np.random.Generator
+) -> State:
+    """One cluster: at the best place, at a "random" one, or "elsewhere"."""
+    if law.has_latent or start == "random":
+        ranks = np.zeros(law.n_items) if start != "map" else law.mean_ranks
+        consensus = rank_randomly(ranks, rng)[None]
+        first = Clusters(consensus, np.array([1.0 if alpha is None else alpha]))
+        return new_state(law, first, np.ones(1), None, moves)
+    (tally,) = law.tallies(None, 1)
+    best = best_place(tally, alpha, moves.prior)
+    if start == "elsewhere":
+        best = elsewhere(tally, best, law.n_items, rng)
+    return new_state(law, best, np.ones(1), None, moves)
+
+
+def elsewhere(tally: Tally, best: Clusters, n_items: int, rng: np.random.Generator) -> Clusters:
+    """The place furthest from the best among those that moves from random rankings lead to.
+
+    One counts if its density is near enough to that of the best to be a draw from a mode that
+    matters; where none is, since the way from a random ranking is long, it is the best.
+    """
+    center, alpha = best.consensus[0], float(best.alpha[0])
+    least = tally.curve(center)(alpha) - math.log(RARE) - n_items / 2
+    seed, stream = int(rng.integers(2**63)), np.empty(1, dtype=np.uint64)
+    furthest, most = center, -1
+    for number in range(N_TRIES):
+        consensus = rank_randomly(np.zeros(n_items), rng)
+        start_stream(seed, number, CENTRE, stream)
+        tally.move(stream, alpha, TRY_MOVES * n_items, consensus)
+        away = int(np.abs(consensus - center).sum())
+        if away > most and tally.curve(consensus)(alpha) >= least:
+            furthest, most = consensus, away
+    return Clusters(furthest[None], best.alpha)
+
+
+def best_on_grid(value: Callable[[float], float], alpha: float) -> float:
+    """Where a function of alpha with one top is highest, to a tenth of a step or so.
+
+    >>> round(best_on_grid(lambda alpha: -((math.log(alpha) - 2) ** 2), 1.0), 6) == round(
+    ...     math.exp(2), 6
+    ... )
+    True
+    """
+    place = round(math.log(alpha) / CLIMB)
+    known: dict[int, float] = {}
+
+    def at(near: int) -> float:
+        if near not in known:
+            known[near] = value(math.exp(near * CLIMB))
+        return known[near]
+
+    lowest, highest = (round(math.log(end) / CLIMB) for end in (LOWEST_START, HIGHEST_START))
+    while place < highest and at(place + 1) > at(place):
+        place += 1
+    while place > lowest and at(place - 1) > at(place):
+        place -= 1
+    bend = at(place - 1) - 2 * at(place) + at(place + 1)
+    step = (at(place - 1) - at(place + 1)) / (2 * bend) if bend < 0 else 0.0
+    return math.exp((place + min(max(step, -1.0), 1.0)) * CLIMB)
+
+
+def unbounded(chain: Chain) -> list[bool]:
+    """``[cluster]``: does nothing in the data bound its alpha from above?
+
+    That is so if some consensus leaves no user in disagreement: then the likelihood does not fall
+    from the present alpha to infinity. An additive law says where it is worth while to ask the
+    exact one.
+    """
+    if chain.law.has_latent:
+        return [False] * chain.state.n_clusters
+    state, law, tallies = chain.state, chain.law, chain.tallies
+    sharp = np.maximum(SHARP * law.n_items, 10 * state.alpha)
+    best = np.stack([tally.best(alpha) for tally, alpha in zip(tallies, sharp, strict=True)])
+    present = [t.curve(c)(a) for t, c, a in zip(tallies, *state.clusters, strict=True)]
+    then = [t.curve(c)(a) for t, c, a in zip(tallies, best, sharp, strict=True)]
+    is_near = np.array(then) >= np.array(present) - FALL  # also of a cluster without users
+    if law.is_exact or not is_near.any():
+        return is_near.tolist()
+    labels = state.labels_or_none
+    gained = law.weigh(Clusters(best, sharp), labels) - law.weigh(state.clusters, labels)
+    return (is_near & (gained >= -FALL)).tolist()
+
+
+# Clusters
+
+
+class Comparison(NamedTuple):
+    """The best start against the next: how much higher its log likelihood is, the adjusted Rand
+    index of the two, and the share of users that they divide the same way."""
+
+    gap: float
+    rand_index: float
+    same_users: float
+    n_starts: int
+
+
+class _Run(NamedTuple):
+    """A chain on some of the rows, and how likely it makes them."""
+
+    chain: Chain
+    value: float
+
+
+def start_clusters(
+    law: Law,
+    n_clusters: int,
+    alpha: float | None,
+    moves: Moves,
+    rng: np.random.Generator,
+    report: Callable[[], None] = lambda: None,
+) -> tuple[State, Comparison]:
+    """The best of many short runs on some of the rows goes on with all rows."""
+    some = some_rows(law, n_clusters, rng)
+    on_the_way = replace_moves(moves, some)
+    n_runs = int(np.clip(WORK / (some.n_rows * some.n_items * n_clusters), LEAST_RUNS, MOST_RUNS))
+    n_means = LEAST_RUNS // 2
+    features = some.features(min(n_clusters, some.n_items - 1))
+    first = FIRST_ALPHA if alpha is None else alpha
+
+    def run(task: tuple[int, np.random.Generator]) -> _Run:
+        number, child = task
+        if number < n_means:
+            labels = k_means(features, n_clusters, child)
+        else:
+            labels = near_people(some, n_clusters, child)
+        chain = begin(some, labels, n_clusters, first, on_the_way, child)
+        return _run(chain, RUN_SWEEPS)
+
+    runs = []
+    for each in some.executor.map(run, list(enumerate(rng.spawn(n_runs)))):
+        runs.append(each)
+        report()
+    runs.sort(key=lambda each: -each.value)
+
+    def improve(task: tuple[_Run, np.random.Generator]) -> _Run:
+        finalist, child = task
+        return _run(split_clusters(finalist, some, child).chain, LAST_SWEEPS)
+
+    tasks = list(zip(runs[:N_FINALISTS], rng.spawn(N_FINALISTS), strict=True))
+    finalists = []
+    for each in some.executor.map(improve, tasks):
+        finalists.append(each)
+        report()
+    finalists.sort(key=lambda each: -each.value)
+    best = finalists[0].chain
+    comparison = compare_runs(finalists, n_runs)
+    if some is law:
+        return best.state, comparison
+    weights, clusters = best.state.weights, best.state.clusters
+    labels = law.nearest(clusters, weights)
+    whole = Chain(law, new_state(law, clusters, weights, labels, on_the_way), on_the_way, rng)
+    for _ in range(SETTLE_SWEEPS):
+        whole.sweep(adapt=True)
+        report()
+    return whole.state, comparison
+
+
+def n_steps(n_clusters: int) -> int:
+    """How often `start_clusters` reports, at most."""
+    return 0 if n_clusters == 1 else MOST_RUNS + N_FINALISTS + SETTLE_SWEEPS
+
+
+def replace_moves(moves: Moves, law: Law) -> Moves:
+    """Moves of short runs: on the additive law, with few proposals in a sweep."""
+    n_moves = law.n_moves // 2 if law.n_moves else ROUND_MOVES * law.n_items
+    return Moves(moves.move, moves.leap, max(1, n_moves), moves.prior, moves.weight_prior, False)
+
+
+def some_rows(law: Law, n_clusters: int, rng: np.random.Generator) -> Law:
+    """Rows enough to find the clusters from, at hand."""
+    n_rows = max(START_ROWS, START_ROWS_EACH * n_clusters)
+    if law.n_rows <= n_rows and not hasattr(law, "shards"):
+        return law
+    return law.select(np.sort(rng.choice(law.n_rows, min(n_rows, law.n_rows), replace=False)))
+
+
+def begin(
+    law: Law, labels: Labels, n_clusters: int, alpha: float, moves: Moves, rng: np.random.Generator
+) -> Chain:
+    """A chain whose clusters are the best for these labels."""
+    orders = np.tile(rank_randomly(law.mean_ranks, rng), (n_clusters, 1))
+    clusters = Clusters(orders, np.full(n_clusters, alpha))
+    weights = np.full(n_clusters, 1 / n_clusters)
+    chain = Chain(law, new_state(law, clusters, weights, labels, moves), moves, rng)
+    climb(chain, range(n_clusters))
+    return chain
+
+
+def climb(chain: Chain, clusters: Any) -> None:
+    """The best consensus and alpha of some clusters, given their users."""
+    consensus, alpha = chain.state.consensus.copy(), chain.state.alpha.copy()
+    prior = chain.moves.prior
+    for cluster in clusters:
+        tally = chain.tallies[cluster]
+        if tally.n_users:
+            given = float(alpha[cluster]) if prior is None else None
+            best = best_place(tally, given, prior)
+            consensus[cluster], alpha[cluster] = best.consensus[0], best.alpha[0]
+    state = chain.state._replace(consensus=consensus, alpha=alpha)
+    chain.state, chain._exact = state, None
+
+
+def k_means(features: Floats, n_clusters: int, rng: np.random.Generator) -> Labels:
+    """Labels by k-means."""
+    from scipy.cluster.vq import kmeans2
+
+    with _filters, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of empty clusters, which the chain fills
+        labels = kmeans2(features, n_clusters, minit="++", iter=20, seed=rng)[1]
+    return np.asarray(labels, dtype=np.int32)
+
+
+def near_people(law: Law, n_clusters: int, rng: np.random.Generator) -> Labels:
+    """Labels by the nearest of the rankings of some people."""
+    people = rng.choice(law.n_rows, n_clusters, replace=False)
+    centers = law.rankings_of(people, law.mean_ranks + 1e-9 * rng.random(law.n_items))
+    clusters = Clusters(centers, np.full(n_clusters, FIRST_ALPHA))
+    given: Any = law
+    if law.has_latent:
+        given = given.given(law.rankings_of(np.arange(law.n_rows), law.mean_ranks))
+    return given.nearest(clusters, np.full(n_clusters, 1 / n_clusters))
+
+
+def _run(chain: Chain, n_sweeps: int) -> _Run:
+    """So many sweeps; the value is a mean over the last third."""
+    values = []
+    for sweep in range(n_sweeps):
+        chain.sweep(adapt=True)
+        if sweep >= n_sweeps - max(1, n_sweeps // 5):
+            values.append(chain.memberships()[1])
+    return _Run(chain, float(np.mean(values)))
+
+
+def split_clusters(run: _Run, law: Law, rng: np.random.Generator) -> _Run:
+    """Split clusters, those of the least agreement first, and dissolve the smallest one for each:
+    where two were taken for one, and one for two, sweeps alone would never mend it."""
+    chain, value = run
+    n_failures, tried = 0, set[int]()
+    if chain.state.n_clusters < 2 or law.has_latent:
+        return run
+    for _ in range(MOST_SPLITS):
+        before = chain.state
+        sizes = np.bincount(before.labels, minlength=before.n_clusters)
+        smallest = int(sizes.argmin())
+        left = [
+            number
+            for number in np.argsort(before.alpha, kind="stable").tolist()
+            if sizes[number] >= LEAST_SPLIT and number != smallest and number not in tried
+        ]
+        if not left or n_failures == N_FAILURES:
+            break
+        labels = split_labels(before.labels, left[0], smallest, law, rng)
+        chain.go_to(before._replace(labels=labels))
+        climb(chain, (left[0], smallest))
+        new = _run(chain, SPLIT_SWEEPS)
+        if new.value > value:
+            n_failures, tried, value = 0, set(), new.value
+        else:
+            chain.go_to(before)
+            n_failures += 1
+            tried.add(left[0])
+    return _Run(chain, value)
+
+
+def split_labels(
+    labels: Labels, split: int, smallest: int, law: Law, rng: np.random.Generator
+) -> Labels:
+    """Labels with one cluster in two, and the users of the smallest one elsewhere."""
+    rows = np.flatnonzero(labels == split)
+    features = law.select(rows).features(2)
+    new, orphaned = labels.copy(), np.flatnonzero(labels == smallest)
+    new[orphaned] = rng.choice(np.setdiff1d(np.unique(labels), [smallest]), len(orphaned))
+    new[rows[k_means(features, 2, rng) == 1]] = smallest
+    return new
+
+
+def compare_runs(runs: list[_Run], n_starts: int) -> Comparison:
+    """The best run against the next that divides the users in another way, or against the last."""
+    labels = runs[0].chain.state.labels
+    for other in runs[1:]:
+        same = same_users(labels, other.chain.state.labels)
+        if same < SAME:
+            break
+    else:
+        other, same = runs[-1], 1.0 if len(runs) == 1 else same
+    index = rand_index(labels.astype(np.int64), other.chain.state.labels.astype(np.int64))
+    return Comparison(runs[0].value - other.value, index, same, n_starts)
+
+
+def same_users(labels: Labels, others: Labels) -> float:
+    """The share of users that two divisions treat alike."""
+    from scipy.optimize import linear_sum_assignment
+
+    n_clusters = int(max(labels.max(), others.max())) + 1
+    counts: Counts = np.zeros((n_clusters, n_clusters), dtype=np.int64)
+    np.add.at(counts, (labels, others), 1)
+    return float(counts[linear_sum_assignment(-counts)].sum() / len(labels))
+
+
+def order_like(reference: Any, memberships: Any) -> Counts:
+    """The order of the clusters of ``memberships[row, cluster]`` that agrees best with those of a
+    reference.
+
+    >>> reference = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> order_like(reference, 1 - reference)
+    array([1, 0])
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    overlaps = reference.T @ memberships
+    return np.asarray(linear_sum_assignment(-overlaps)[1])
