@@ -35,6 +35,17 @@ def sum_weights(counts, consensus, table):
 
 
 @njit(cache=True, nogil=True)
+def fill_costs(counts, table, costs):
+    """Take `counts[block, item]` times `table[block, rank - 1]` off `costs[item, rank - 1]`."""
+    for block in range(counts.shape[0]):
+        for item in range(counts.shape[1]):
+            count = counts[block, item]
+            if count:
+                for rank in range(costs.shape[1]):
+                    costs[item, rank] -= count * table[block, rank]
+
+
+@njit(cache=True, nogil=True)
 def add_block_logs(blocks, log_weights, logs):
     """Add to `logs[row, cluster]` the `log_weights[block, item, cluster]` of the row's items."""
     for row in range(len(logs)):

@@ -57,7 +57,6 @@ from .law import (
 )
 
 STEP = 0.1  # of log alpha between two tables: a cubic between four of them errs by 1e-6
-POINTS = (-1, 0, 1, 2)  # tables around an alpha, from which the one of an alpha is read
 LOWEST = 0.003  # alpha below which all rankings are as good as equally likely
 SHARPEST = 8.0  # alpha / n_items from which logs are linear in it: what is left is exp(-16)
 NEVER = 1e-300  # a probability below any that a float has
@@ -75,14 +74,13 @@ class BlockTally(Tally):
 
     def __init__(self, law: "BlockLaw", counts: Counts, n_users: int):
         self.law, self.counts, self.n_users = law, counts, n_users
-        self._weights = np.ascontiguousarray(counts.T, dtype=np.float64)
         self._costs: dict[float, Floats] = {}
 
     def curve(self, consensus: Ranking) -> Curve:
         """The additive log likelihood under a consensus, as a function of alpha."""
-        law, values, consensus = self.law, dict[float, float](), consensus.copy()
+        law, values, consensus = self.law, dict[int, float](), consensus.copy()
 
-        def at(grid: float) -> float:
+        def at(grid: int) -> float:
             if grid not in values:
                 total = kernels.sum_weights(self.counts, consensus, law.table(grid))
                 values[grid] = total + self.n_users * law.offset(grid)
@@ -93,8 +91,9 @@ class BlockTally(Tally):
     def costs(self, alpha: float) -> Floats:
         """``costs[item, rank - 1]``: minus the log weight, over all users, of that choice."""
         if alpha not in self._costs:
-            table = self.law.log_weights(alpha)
-            self._costs = {alpha: -(self._weights @ table)}
+            costs = np.zeros((self.law.n_items, self.law.n_items))
+            kernels.fill_costs(self.counts, self.law.log_weights(alpha), costs)
+            self._costs = {alpha: costs}
         return self._costs[alpha]
 
     def move(
@@ -138,8 +137,8 @@ class BlockLaw(Law):
         executor: Executor | None,
     ):
         super().__init__(n_items, distance, blocks, weights, executor)
-        self._tables: dict[float, Floats] = {}
-        self._offsets: dict[float, float] = {}
+        self._tables: dict[int, Floats] = {}
+        self._offsets: dict[int, float] = {}
         self._anchor: tuple[Clusters, Labels | None, list[Any]] | None = None
         self._lock = threading.RLock()
         self._latest: tuple[float, Floats] | None = None
@@ -148,31 +147,28 @@ class BlockLaw(Law):
         """``log_weights[block, rank - 1]`` of the additive law at an alpha."""
         raise NotImplementedError
 
-    def terms(self, alpha: float) -> list[tuple[float, float]]:
-        """Alphas of the grid, and with which factors their tables sum to that of an alpha."""
-        sharp = SHARPEST * self.n_items
+    def terms(self, alpha: float) -> list[tuple[int, float]]:
+        """Places of the grid, whose alphas are exp(STEP * place), and with which factors their
+        tables sum to that of an alpha."""
         if alpha <= LOWEST:
-            return [(LOWEST, 1.0)]
-        if alpha >= sharp:
-            extra = (alpha - sharp) / self.n_items
-            return [(sharp, 1.0 + extra), (sharp - self.n_items, -extra)]
+            return [(math.ceil(math.log(LOWEST) / STEP), 1.0)]
+        if alpha >= SHARPEST * self.n_items:
+            last = math.ceil(math.log(SHARPEST * self.n_items) / STEP)
+            low, high = math.exp(STEP * (last - 1)), math.exp(STEP * last)
+            extra = (alpha - high) / (high - low)
+            return [(last, 1.0 + extra), (last - 1, -extra)]
         place = math.log(alpha) / STEP
-        first = math.floor(place + 1e-9)
-        if place - first < 1e-9:
-            return [(math.exp(first * STEP), 1.0)]
-        return [
-            (math.exp((first + point) * STEP), factor)
-            for point, factor in zip(POINTS, lagrange(place - first), strict=True)
-        ]
+        first = math.floor(place)
+        return [(first - 1 + k, factor) for k, factor in enumerate(lagrange(place - first))]
 
-    def table(self, grid: float) -> Floats:
-        """The table at an alpha of the grid, made when it is asked for."""
+    def table(self, grid: int) -> Floats:
+        """The table at a place of the grid, made when it is asked for."""
         table = self._tables.get(grid)
         if table is None:
             with self._lock:
                 table = self._tables.get(grid)
                 if table is None:
-                    table = self._tables[grid] = self.make_table(grid)
+                    table = self._tables[grid] = self.make_table(math.exp(STEP * grid))
         return table
 
     def log_weights(self, alpha: float) -> Floats:
@@ -189,8 +185,8 @@ class BlockLaw(Law):
         self._anchor, self._offsets = None, {}
         self._anchor = (clusters, labels, self.tallies(labels, clusters.n_clusters))
 
-    def offset(self, grid: float) -> float:
-        """Exact minus additive log likelihood at the anchor, a user, at an alpha of the grid."""
+    def offset(self, grid: int) -> float:
+        """Exact minus additive log likelihood at the anchor, a user, at a place of the grid."""
         if self._anchor is None:
             return 0.0
         offset = self._offsets.get(grid)
@@ -201,10 +197,10 @@ class BlockLaw(Law):
                     offset = self._offsets[grid] = self._find_offset(grid)
         return offset
 
-    def _find_offset(self, grid: float) -> float:
+    def _find_offset(self, grid: int) -> float:
         assert self._anchor is not None
         clusters, labels, tallies = self._anchor
-        there = clusters._replace(alpha=np.full(clusters.n_clusters, grid))
+        there = clusters._replace(alpha=np.full(clusters.n_clusters, math.exp(STEP * grid)))
         table = self.table(grid)
         additive = sum(
             kernels.sum_weights(tally.counts, consensus, table)
@@ -243,16 +239,18 @@ class BlockLaw(Law):
         return BlockTally(self, counts, n_users)
 
 
-@functools.lru_cache(maxsize=1024)
-def lagrange(place: float) -> tuple[float, ...]:
-    """With which factors values at `POINTS` give that at a place between 0 and 1.
+def lagrange(x: float) -> tuple[float, float, float, float]:
+    """With which factors values at -1, 0, 1 and 2 give that at x, between 0 and 1.
 
-    >>> [round(factor, 4) for factor in lagrange(0.5)]
-    [-0.0625, 0.5625, 0.5625, -0.0625]
+    >>> lagrange(0.5)
+    (-0.0625, 0.5625, 0.5625, -0.0625)
     """
-    return tuple(
-        math.prod((place - other) / (point - other) for other in POINTS if other != point)
-        for point in POINTS
+    below, above, far = x + 1, x - 1, x - 2
+    return (
+        -x * above * far / 6,
+        below * above * far / 2,
+        -below * x * far / 2,
+        below * x * above / 6,
     )
 
 

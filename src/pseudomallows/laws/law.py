@@ -218,6 +218,13 @@ class Law(ABC):
             return np.array([self.n_users])
         return np.bincount(labels, self.row_weights, n_clusters).astype(np.int64)
 
+    def weigh_rows(self, clusters: Clusters, labels: Labels) -> Floats:
+        """``values[row]``: exact log likelihood of each row in the cluster of its label."""
+        tables = self.exact_tables(clusters)
+        return np.concatenate(
+            self._map(_weigh_rows, [(tables, labels[rows]) for rows in self.slices])
+        )
+
     def weigh(self, clusters: Clusters, labels: Labels | None) -> Floats:
         """``values[cluster]``: exact log likelihood of the users of each cluster."""
         tables = self.exact_tables(clusters)
@@ -231,16 +238,19 @@ class Law(ABC):
         clusters: Clusters,
         weights: Floats,
         labels: Labels,
+        values: Floats | None,
         seed: int,
         number: int,
-        corrected: bool,
-    ) -> Labels:
-        """New labels, given the clusters: drawn by the additive law and, if that is corrected,
-        accepted by the exact one."""
-        exact = self.exact_tables(clusters) if corrected else None
+    ) -> tuple[Labels, Floats | None]:
+        """New labels, given the clusters: drawn by the additive law and, given the exact `values`
+        of the rows under their labels, accepted by the exact one; with the new values."""
+        exact = None if values is None else self.exact_tables(clusters)
         shared = (self.tables(clusters), exact, log_of(weights), seed, number)
-        messages = [(labels[rows], *shared) for rows in self.slices]
-        return np.concatenate(self._map(_relabel, messages))
+        known = [None if values is None else values[rows] for rows in self.slices]
+        pairs = zip(self.slices, known, strict=True)
+        parts = self._map(_relabel, [(labels[rows], mine, *shared) for rows, mine in pairs])
+        new, new_values = zip(*parts, strict=True)
+        return np.concatenate(new), None if values is None else np.concatenate(new_values)
 
     def nearest(self, clusters: Clusters, weights: Floats) -> Labels:
         """The likeliest label of each row, by the additive law."""
@@ -302,21 +312,28 @@ def _weigh(task: Any) -> list[int]:
     return exact_sums(values, rows.weights, labels, n_clusters)
 
 
-def _relabel(task: Any) -> Labels:
-    rows, labels, tables, exact, log_weights, seed, number = task
+def _weigh_rows(task: Any) -> Floats:
+    rows, tables, labels = task
+    return rows.exact(tables, np.arange(rows.n_rows), labels)
+
+
+def _relabel(task: Any) -> tuple[Labels, Floats | None]:
+    rows, labels, values, tables, exact, log_weights, seed, number = task
     logs, new = rows.log_likelihoods(tables), np.empty(rows.n_rows, dtype=np.int32)
     streams = Streams(seed, number, rows.numbers, rows.weights)
     kernels.draw_labels(streams, logs + log_weights, new)
     if exact is None:
-        return new
+        return new, None
     changed = np.flatnonzero(new != labels)  # an independence proposal, accepted one by one
     before, after = labels[changed], new[changed]
-    log_ratios = rows.exact(exact, changed, after) - logs[changed, after]
-    log_ratios -= rows.exact(exact, changed, before) - logs[changed, before]
+    proposed = rows.exact(exact, changed, after)
+    log_ratios = proposed - logs[changed, after] - (values[changed] - logs[changed, before])
     accepted = np.empty(len(changed), dtype=np.bool_)
     kernels.accept_labels(streams, changed, log_ratios, accepted)
     new[changed[~accepted]] = before[~accepted]
-    return new
+    values = values.copy()
+    values[changed[accepted]] = proposed[accepted]
+    return new, values
 
 
 def _nearest(task: Any) -> Labels:

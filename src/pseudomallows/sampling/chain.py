@@ -24,6 +24,7 @@ TARGET_ACCEPTANCE = 0.44  # of the random walk of alpha, best in one dimension (
 N_ALPHA_STEPS = 10  # in a sweep; one looks at a curve, not at the users
 CORRECTIONS_TARGET = 0.6  # of the corrections are to be accepted, unless no step can be longer
 FIRST_MOVES, LEAST_MOVES, MOST_MOVES = 100.0, 1.0, 200.0  # of each item before a correction
+CLUSTER_MOVES = 40.0  # at most, of clusters, whose labels change meanwhile
 
 
 class State(NamedTuple):
@@ -76,7 +77,8 @@ def new_state(
         augmented: Any = law
         latent = augmented.first_latent(clusters, labels)
         errors = augmented.errors.first_values()
-    n_moves = moves.n_moves or law.n_moves or FIRST_MOVES * law.n_items
+    usual = FIRST_MOVES if n_clusters == 1 else CLUSTER_MOVES
+    n_moves = moves.n_moves or law.n_moves or usual * law.n_items
     return State(
         clusters.consensus,
         clusters.alpha,
@@ -108,6 +110,7 @@ class Chain:
         self.given: Law = augmented.given(self.state.latent) if has_latent else self.law
         self._tallies: list[Tally] | None = None
         self._exact: Floats | None = None  # log likelihood of the users of each cluster
+        self._values: Floats | None = None  # of each row, where several clusters are corrected
 
     def go_to(self, state: State) -> None:
         """Go on from another state."""
@@ -130,9 +133,20 @@ class Chain:
             state = self.state
             if not self.corrects:
                 self._exact = curves_at(self.tallies, state.clusters)
+            elif state.n_clusters == 1:
+                self._exact = self.law.weigh(state.clusters, None)
             else:
-                self._exact = self.law.weigh(state.clusters, state.labels_or_none)
+                sums: Any = np.bincount(state.labels, self.values, state.n_clusters)
+                self._exact = sums
+        assert self._exact is not None
         return self._exact
+
+    @property
+    def values(self) -> Floats:
+        """``[row]``: the exact log likelihood of each row in the cluster of its label."""
+        if self._values is None:
+            self._values = self.law.weigh_rows(self.state.clusters, self.state.labels)
+        return self._values
 
     # The sweep
 
@@ -160,7 +174,7 @@ class Chain:
         n_steps = N_ALPHA_STEPS if n_clusters == 1 else N_ALPHA_STEPS // 2
         noise = self.rng.standard_normal((n_clusters, n_steps))
         uniforms = self.rng.random((n_clusters, n_steps + 1))
-        before = None if not self.corrects else (self.exact, curves_at(tallies, state.clusters))
+        exact, values = (self.exact, self._values) if self.corrects else (None, None)
         n_moves = round(math.exp(state.log_moves[0]))
 
         def move(cluster: int) -> tuple[Ranking, float, float]:
@@ -175,9 +189,9 @@ class Chain:
         self.state = state._replace(
             consensus=np.stack(consensus), alpha=np.array(alpha), log_steps=np.array(steps)
         )
-        self._exact = None
-        if before is not None:
-            self._correct(state, *before, adapt)
+        self._exact = self._values = None
+        if exact is not None:
+            self._correct(state, exact, values, adapt)
 
     def _move_cluster(
         self, cluster: int, n_moves: int, noise: Floats, uniforms: Floats, adapt: bool
@@ -236,12 +250,15 @@ class Chain:
         consensus = rank_randomly(np.zeros(self.law.n_items), self.rng)
         return consensus, alpha, float(state.log_steps[cluster])
 
-    def _correct(self, old: State, exact: Floats, additive: Floats, adapt: bool) -> None:
+    def _correct(self, old: State, exact: Floats, values: Floats | None, adapt: bool) -> None:
         """Keep the step of each cluster, or undo it, by the exact likelihood of its users."""
-        after = curves_at(self.tallies, self.state.clusters)
-        log_ratios = self.beta * (self.exact - exact - (after - additive))
+        additive = curves_at(self.tallies, self.state.clusters)
+        additive -= curves_at(self.tallies, old.clusters)
+        log_ratios = self.beta * (self.exact - exact - additive)
         kept = np.log1p(-self.rng.random(old.n_clusters)) <= log_ratios
         self._exact = np.where(kept, self.exact, exact)
+        if values is not None:
+            self._values = np.where(kept[old.labels], self.values, values)
         self.state = self.state._replace(
             consensus=np.where(kept[:, None], self.state.consensus, old.consensus),
             alpha=np.where(kept, self.state.alpha, old.alpha),
@@ -250,7 +267,8 @@ class Chain:
             used = [bool(tally.n_users) for tally in self.tallies]
             accepted = float(np.exp(np.minimum(log_ratios, 0.0))[used].mean())
             rise = 2 * (accepted - CORRECTIONS_TARGET) / math.sqrt(1 + self.n_sweeps)
-            limits = np.log(np.array([LEAST_MOVES, MOST_MOVES]) * self.law.n_items)
+            most = MOST_MOVES if old.n_clusters == 1 else CLUSTER_MOVES
+            limits = np.log(np.array([LEAST_MOVES, most]) * self.law.n_items)
             log_moves = np.clip(self.state.log_moves + rise, *limits)
             self.state = self.state._replace(log_moves=log_moves)
 
@@ -258,11 +276,13 @@ class Chain:
         """Labels given the clusters, then weights given the labels."""
         state, before = self.state, self.tallies
         where = (state.clusters, state.weights, state.labels)
-        labels = self.given.relabel(*where, self.seed, self.n_sweeps, self.corrects)
+        values = self.values if self.corrects else None
+        labels, values = self.given.relabel(*where, values, self.seed, self.n_sweeps)
         self._tallies = self.given.tallies(labels, state.n_clusters, before)
         sizes = np.array([tally.n_users for tally in self._tallies])
         weights = self.rng.dirichlet(self.moves.weight_prior + sizes)
-        self.state, self._exact = state._replace(labels=labels, weights=weights), None
+        self.state = state._replace(labels=labels, weights=weights)
+        self._exact, self._values = None, values
         if adapt and not sizes.all():
             self._begin_empty(np.flatnonzero(sizes == 0))
 
@@ -277,6 +297,7 @@ class Chain:
         weights = np.maximum(weights, 1 / state.n_clusters)
         weights = weights / weights.sum()
         self.state = state._replace(consensus=consensus, alpha=alpha, weights=weights)
+        self._exact = self._values = None
 
     # What a draw is
 
@@ -288,9 +309,10 @@ class Chain:
             value += sum(prior.log_density(alpha) for alpha in state.alpha.tolist())
         return value
 
-    def memberships(self) -> tuple[Any, float]:
+    def memberships(self, exact: bool = True) -> tuple[Any, float]:
         """``memberships[row, cluster]`` and the log likelihood with the labels summed out."""
-        return self.given.memberships(self.state.clusters, self.state.weights, self.corrects)
+        where = (self.state.clusters, self.state.weights)
+        return self.given.memberships(*where, self.corrects and exact)
 
 
 def curves_at(tallies: list[Tally], clusters: Clusters) -> Floats:

@@ -19,7 +19,9 @@ from .checkpoint import Checkpoint
 from .start import Comparison, n_steps, order_like, start_clusters, start_one, unbounded
 from .temper import TemperedChain, log_evidence, powers
 
+KEEP_EVERY = 5  # draws for one whose exact memberships are kept, which take as long as several
 N_CHECKS = 3  # draws of each chain on which the additive law is compared with the exact one
+TEMPERED_THIN = 5  # sweeps of tempered chains for one of others: modes exchange now and then
 ROOM = 2**26  # bytes, 64 MB, of a chain that may run beside others: some of them fit anywhere
 
 
@@ -137,7 +139,7 @@ class Run:
         """All draws anew, by chains with replicas on flatter posteriors."""
         self._n_before += self.lengths.n_chains * self._n_sweeps
         self._temper(None)
-        self._warmup = self.lengths.warmup
+        self._warmup, self._thin = self.lengths.warmup, TEMPERED_THIN * self._thin
         states = [self._chain_of(number).state for number in range(self.lengths.n_chains)]
         self._again(lambda number: self._new_chain(states[number], self._rngs[number].spawn(1)[0]))
 
@@ -283,11 +285,15 @@ class Run:
         if self.n_clusters == 1:
             order, log_likelihood = np.zeros(1, dtype=np.int64), float(chain.exact[0])
         else:
-            memberships, log_likelihood = chain.memberships()
+            is_kept = not chain.corrects or draw % KEEP_EVERY == 0
+            memberships, log_likelihood = chain.memberships(is_kept)
             sums = arrays["memberships"][number]
             assert self._reference is not None
             order = order_like(self._reference + sums, memberships)
-            sums += memberships[:, order]
+            if is_kept:
+                sums += memberships[:, order]
+            else:
+                log_likelihood = np.nan
         arrays["consensus"][place] = state.consensus[order]
         arrays["alpha"][place], arrays["shares"][place] = state.alpha[order], state.weights[order]
         arrays["log_posterior"][place] = log_likelihood + chain.log_prior()
@@ -325,8 +331,8 @@ class Run:
 
     def results(self) -> dict[str, NDArray[Any]]:
         """The arrays of the posterior, the largest cluster first."""
-        arrays, n_draws = self.arrays, self.lengths.n_draws
-        memberships = self._all_memberships() / (n_draws if self.n_clusters > 1 else 1)
+        arrays = self.arrays
+        memberships = self._all_memberships()
         order = np.argsort(-memberships.sum(axis=(0, 1), dtype=np.float64), kind="stable")
         best = self._best()[order]  # before the draws take that order
         consensus = arrays["consensus"]
@@ -348,14 +354,14 @@ class Run:
         }
 
     def _all_memberships(self) -> NDArray[np.float32]:
-        """``[chain, row, cluster]``, sums; those of rows that say nothing are the shares."""
+        """``[chain, row, cluster]``; those of rows that say nothing are the shares."""
         shape = (self.lengths.n_chains, self.prefs.n_users, self.n_clusters)
-        if self.n_clusters == 1:
-            return np.ones(shape, dtype=np.float32)
-        sums = np.empty(shape, dtype=np.float32)
-        sums[:] = self.arrays["shares"].sum(axis=1)[:, None]
-        sums[:, self.prefs.is_informative] = self.arrays["memberships"]
-        return sums
+        memberships = np.ones(shape, dtype=np.float32)
+        if self.n_clusters > 1:
+            sums = self.arrays["memberships"]
+            memberships[:] = self.arrays["shares"].mean(axis=1)[:, None]
+            memberships[:, self.prefs.is_informative] = sums / sums.sum(axis=2, keepdims=True)
+        return memberships
 
     def _best(self) -> Ranking:
         """``best[cluster, item]``: the likeliest consensus by what the users said in all draws."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..distances.tallies import Counts
 from ..distributions.scores import rand_index
+from ..kernels.labels import fill_overlaps
 from ..kernels.streams import CENTRE, start_stream
 from ..laws.law import Clusters, Curve, Floats, Labels, Law, Tally
 from ..rankings import rank_randomly
@@ -31,7 +32,7 @@ RARE = 1000  # a mode of this density less is none; a draw of n_items numbers is
 SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall in log likelihood
 
 START_ROWS, START_ROWS_EACH = 1000, 150  # rows for the short runs: in all, and for each cluster
-WORK = 3e7  # rows x items x clusters of all short runs: a second or two
+WORK = 4e6  # rows x items x clusters of all short runs: a second or so
 LEAST_RUNS, MOST_RUNS = 8, 60  # short runs, half of them from k-means at the least number
 RUN_SWEEPS, LAST_SWEEPS = 25, 60  # of a short run, and of one that goes on
 N_FINALISTS = 4  # that go on
@@ -39,7 +40,7 @@ ROUND_MOVES = 10  # for each item in a sweep on the way
 MOST_SPLITS, N_FAILURES, LEAST_SPLIT = 40, 4, 10  # splits, failures in a row, users of a cluster
 SPLIT_SWEEPS = 5  # after a split
 SETTLE_SWEEPS = 30  # of the best, with all rows
-SAME = 0.9  # of the users in the same clusters: the same mode
+SAME = 0.95  # of the users in the same clusters: the same mode
 _filters = threading.Lock()  # what is done about warnings is the same for all threads
 
 
@@ -152,7 +153,7 @@ class Comparison(NamedTuple):
     """The best start against the next: how much higher its log likelihood is, the adjusted Rand
     index of the two, and the share of users that they divide the same way."""
 
-    gap: float
+    gap: float | None
     rand_index: float
     same_users: float
     n_starts: int
@@ -194,34 +195,42 @@ def start_clusters(
     for each in some.executor.map(run, list(enumerate(rng.spawn(n_runs)))):
         runs.append(each)
         report()
-    runs.sort(key=lambda each: -each.value)
+    runs = distinct_runs(runs)[:N_FINALISTS]
 
     def improve(task: tuple[_Run, np.random.Generator]) -> _Run:
         finalist, child = task
         return _run(split_clusters(finalist, some, child).chain, LAST_SWEEPS)
 
-    tasks = list(zip(runs[:N_FINALISTS], rng.spawn(N_FINALISTS), strict=True))
+    tasks = list(zip(runs, rng.spawn(len(runs)), strict=True))
     finalists = []
     for each in some.executor.map(improve, tasks):
         finalists.append(each)
         report()
-    finalists.sort(key=lambda each: -each.value)
-    best = finalists[0].chain
-    comparison = compare_runs(finalists, n_runs)
-    if some is law:
-        return best.state, comparison
-    weights, clusters = best.state.weights, best.state.clusters
-    labels = law.nearest(clusters, weights)
-    whole = Chain(law, new_state(law, clusters, weights, labels, on_the_way), on_the_way, rng)
-    for _ in range(SETTLE_SWEEPS):
-        whole.sweep(adapt=True)
-        report()
-    return whole.state, comparison
+    finalists = distinct_runs(finalists)
+    if some is not law:  # what is best for some rows need not be so for all
+        children = rng.spawn(len(finalists))
+        settled = [
+            settle(law, each.chain.state, on_the_way, child, report)
+            for each, child in zip(finalists, children, strict=True)
+        ]
+        finalists = distinct_runs(settled)
+    return finalists[0].chain.state, compare_runs(finalists, n_runs)
+
+
+def settle(
+    law: Law, state: State, moves: Moves, rng: np.random.Generator, report: Callable[[], None]
+) -> _Run:
+    """A run on some rows goes on with all rows."""
+    labels = law.nearest(state.clusters, state.weights)
+    first = new_state(law, state.clusters, state.weights, labels, moves)
+    run = _run(Chain(law, first, moves, rng), SETTLE_SWEEPS)
+    report()
+    return run
 
 
 def n_steps(n_clusters: int) -> int:
     """How often `start_clusters` reports, at most."""
-    return 0 if n_clusters == 1 else MOST_RUNS + N_FINALISTS + SETTLE_SWEEPS
+    return 0 if n_clusters == 1 else MOST_RUNS + 2 * N_FINALISTS
 
 
 def replace_moves(moves: Moves, law: Law) -> Moves:
@@ -261,7 +270,7 @@ def climb(chain: Chain, clusters: Any) -> None:
             best = best_place(tally, given, prior)
             consensus[cluster], alpha[cluster] = best.consensus[0], best.alpha[0]
     state = chain.state._replace(consensus=consensus, alpha=alpha)
-    chain.state, chain._exact = state, None
+    chain.go_to(state)
 
 
 def k_means(features: Floats, n_clusters: int, rng: np.random.Generator) -> Labels:
@@ -338,17 +347,28 @@ def split_labels(
     return new
 
 
+def distinct_runs(runs: list[_Run]) -> list[_Run]:
+    """The runs by their values, of those in the same mode the best alone."""
+    kept: list[_Run] = []
+    for run in sorted(runs, key=lambda each: -each.value):
+        if all(same_users(likeliest(run), likeliest(other)) < SAME for other in kept):
+            kept.append(run)
+    return kept
+
+
+def likeliest(run: _Run) -> Labels:
+    """The likeliest label of each row."""
+    chain = run.chain
+    return chain.given.nearest(chain.state.clusters, chain.state.weights)
+
+
 def compare_runs(runs: list[_Run], n_starts: int) -> Comparison:
-    """The best run against the next that divides the users in another way, or against the last."""
-    labels = runs[0].chain.state.labels
-    for other in runs[1:]:
-        same = same_users(labels, other.chain.state.labels)
-        if same < SAME:
-            break
-    else:
-        other, same = runs[-1], 1.0 if len(runs) == 1 else same
-    index = rand_index(labels.astype(np.int64), other.chain.state.labels.astype(np.int64))
-    return Comparison(runs[0].value - other.value, index, same, n_starts)
+    """The best run against the next, in another mode; no gap if there is none."""
+    if len(runs) == 1:
+        return Comparison(None, 1.0, 1.0, n_starts)
+    best, other = (likeliest(run) for run in runs[:2])
+    index = rand_index(best.astype(np.int64), other.astype(np.int64))
+    return Comparison(runs[0].value - runs[1].value, index, same_users(best, other), n_starts)
 
 
 def same_users(labels: Labels, others: Labels) -> float:
@@ -371,5 +391,6 @@ def order_like(reference: Any, memberships: Any) -> Counts:
     """
     from scipy.optimize import linear_sum_assignment
 
-    overlaps = reference.T @ memberships
+    overlaps = np.empty((memberships.shape[1], memberships.shape[1]))
+    fill_overlaps(reference, memberships, overlaps)
     return np.asarray(linear_sum_assignment(-overlaps)[1])
