@@ -25,6 +25,8 @@ from .methods.sampler import check_prior
 
 N_FOLDS, N_SNAPSHOTS = 3, 5  # each learns from two thirds; draws over which a likelihood is a mean
 MAX_ROWS = 4000  # more users than these change little, and are left out
+LITTLE = 0.05  # of the gain of all clusters over one; at half of it sushi-like data take two more
+FEW_USERS = 500  # with whom a better number may not be told from sampling variation
 USERS_EACH, MAX_CLUSTERS = 10, 40  # a consensus of fewer users is mostly noise
 
 
@@ -70,6 +72,28 @@ class ClusterCurve(HeldOutScores):
     largest: int = MAX_CLUSTERS  # that would have been tried
 
     @property
+    def to_predict(self) -> int:
+        """The smallest number of clusters within two standard errors of the best, which describes
+        unseen users well."""
+        near = self.means.max() - self.means <= 2 * self.errors
+        return int(self.n_clusters[near.argmax()])
+
+    @property
+    def to_describe(self) -> int:
+        """The smallest number beyond which a further cluster gains little: less than a twentieth of
+        what all clusters together gain over one. At most `to_predict`."""
+        last = int(np.flatnonzero(self.n_clusters == self.to_predict)[0])
+        means, numbers = np.maximum.accumulate(self.means[: last + 1]), self.n_clusters[: last + 1]
+        gains = np.diff(means) / np.diff(numbers)
+        matters = np.flatnonzero(gains >= LITTLE * (means[-1] - means[0]))
+        return int(numbers[matters[-1] + 1]) if len(matters) and last else 1
+
+    @property
+    def chosen(self) -> int:
+        """That of ``n_clusters="auto"``: `to_describe`."""
+        return self.to_describe
+
+    @property
     def doubt(self) -> str:
         """Why the number may be another one, in words; empty if there is no doubt."""
         n_users, best = self.scores.shape[1], int(self.n_clusters[self.means.argmax()])
@@ -82,34 +106,39 @@ class ClusterCurve(HeldOutScores):
                 "choose_clusters"
             )
         is_last = best == self.n_clusters[-1] and best + max(1, best // 4) > self.largest
-        if is_last:
+        if is_last and self.to_describe == best:
             return (
                 f"the best number, {best}, is the largest that was tried, so more may be better: "
                 f"give a larger `largest` than {self.largest} to choose_clusters"
             )
+        if best > self.to_predict and n_users < FEW_USERS:
+            return (
+                f"{best} clusters describe unseen users better than {self.to_predict}, but with "
+                f"{n_users} users the difference is within two standard errors: look at both"
+            )
         return ""
-
-    @property
-    def chosen(self) -> int:
-        """The smallest number of clusters within two standard errors of the best."""
-        near = self.means.max() - self.means <= 2 * self.errors
-        return int(self.n_clusters[near.argmax()])
 
     def __repr__(self) -> str:
         pairs = zip(self.n_clusters.tolist(), self.means.tolist(), strict=True)
         listed = ", ".join(f"{number}: {mean:.2f}" for number, mean in pairs)
         doubt = f"; {self.doubt}" if self.doubt else ""
-        return f"ClusterCurve({self.chosen} clusters chosen; mean scores {listed}{doubt})"
+        words = f"{self.to_describe} clusters to describe, {self.to_predict} to predict"
+        return f"ClusterCurve({words}; mean scores {listed}{doubt})"
 
     def _repr_html_(self) -> str:
         """For a notebook: the score of each number of clusters, and which is chosen."""
         columns = (self.n_clusters.tolist(), self.means.tolist(), self.errors.tolist())
         rows = [
-            (number, f"{mean:.3f}", f"{error:.3f}", "chosen" if number == self.chosen else "")
+            (number, f"{mean:.3f}", f"{error:.3f}", self._use(number))
             for number, mean, error in zip(*columns, strict=True)
         ]
         head = ["clusters", "log likelihood of an unseen user", "error against the best", ""]
-        return card("ClusterCurve", f"{self.chosen} chosen", table(head, rows))
+        words = f"{self.to_describe} to describe, {self.to_predict} to predict"
+        return card("ClusterCurve", words, table(head, rows))
+
+    def _use(self, number: int) -> str:
+        uses = {"to describe": self.to_describe, "to predict": self.to_predict}
+        return ", ".join(use for use, mine in uses.items() if mine == number)
 
     def as_settings(self) -> dict[str, Any]:
         """For the settings of a posterior, and for plots."""
@@ -118,6 +147,7 @@ class ClusterCurve(HeldOutScores):
             "means": self.means.tolist(),
             "errors": self.errors.tolist(),
             "chosen": self.chosen,
+            "to_predict": self.to_predict,
         }
 
 
@@ -146,8 +176,10 @@ def choose_clusters(
     """Choose the number of clusters by the exact likelihood of users held out.
 
     The users are cut into three parts; for each number of clusters the mixture is learnt from two
-    of them and scored on the third. The number chosen is the smallest within two standard errors
-    of the best, where the error is that of the difference, user by user. The numbers grow by ever
+    of them and scored on the third. To predict, take the smallest number within two standard errors
+    of the best (`to_predict`), where the error is that of the difference, user by user; to
+    describe, the smallest beyond which a further cluster gains little (`to_describe`), which is
+    what ``n_clusters="auto"`` takes. The numbers grow by ever
     larger steps until two in a row are no better than the best so far. If the best is the largest
     that was tried, or nothing was compared, the result says so (`doubt`).
 

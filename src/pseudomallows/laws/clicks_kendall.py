@@ -2,6 +2,7 @@
 `kernels.kendall.click_sums`. Nothing here is of the size of items times items."""
 
 import functools
+from dataclasses import replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -152,6 +153,19 @@ class KendallClicks(Law):
     def select(self, rows: Counts) -> Self:
         """The law of some rows."""
         return type(self)(self.informative.take(rows), self.executor, self.sizes)
+
+    def of_items(self, items: Counts) -> "KendallClicks":
+        """The clicks on these items alone, of the rows that have some and not all."""
+        places = np.full(self.n_items, -1, dtype=np.int32)
+        places[items] = np.arange(len(items))
+        clicks = self.informative
+        codes = places[clicks.codes]
+        starts = np.concatenate([[0], np.cumsum(codes >= 0)])[clicks.starts]
+        kept = replace(
+            clicks, items=clicks.items[items], starts=starts, codes=codes[codes >= 0], times=None
+        )
+        sizes = np.diff(starts)
+        return KendallClicks(kept.take((sizes > 0) & (sizes < len(items))), self.executor)
 
     def rankings_of(self, rows: Counts, order: Floats) -> Ranking:
         """Clicked items first, both parts by `order`."""

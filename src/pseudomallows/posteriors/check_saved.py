@@ -14,7 +14,7 @@ from ..kernels.footrule.own_orders import N_FEATURES
 from ..laws.own_laws import OWN_LAWS
 from ..preferences import KINDS
 from ..rankings import MAX_ALPHA
-from .names import AUGMENTATIONS, CALIBRATIONS, ERROR_MODELS, GAPS, METHODS, ORDERS, STARTS
+from .names import CALIBRATIONS, ERROR_MODELS, GAPS, METHODS, ORDERS, STARTS
 from .personal_fit import FIRST_WINDOWS
 from .recency import UNITS
 
@@ -41,11 +41,10 @@ FLAGS = (  # among the options
     "given_scores",
     "with_consensus",
 )
-STARTS_FIELDS = ("n_starts", "gap", "rand_index", "same_users")  # of starts that are compared
-LEAST = {"n_draws": 1, "n_chains": 1, "n_clusters": 1, "warmup": 0, "thin": 1, "refresh": 1}
-LEAST |= {"leap": 1, "n_moves": 1, "n_alpha_moves": 1}
+STARTS_FIELDS = ("n_starts", "rand_index", "same_users")  # of starts that are compared
+LEAST = {"n_draws": 1, "n_chains": 1, "n_clusters": 1, "warmup": 0, "thin": 1}
+LEAST |= {"leap": 1, "n_moves": 1, "temperatures": 2}
 NAMED = {  # options that are names, and these names
-    "augmentation": AUGMENTATIONS,
     "move": tuple(MOVES),
     "start": STARTS,
     "errors": ERROR_MODELS,
@@ -199,6 +198,9 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "starts": not _has_numbers(settings.get("starts"), STARTS_FIELDS),
         "votes": not _has_numbers(settings.get("votes"), ("p_value",)),
         "matched": not _has_numbers(settings.get("matched"), ("effective_share",)),
+        "tempered": not _has_numbers(
+            settings.get("tempered"), ("log_evidence", "log_evidence_error")
+        ),
         "order": options.get("order") not in (None, *ORDERS),
         "keep_latent": not isinstance(kept, list)
         or not all(_is_count(row) and row < n_users for row in kept),
@@ -228,7 +230,7 @@ def check_options(options: dict[str, Any], n_clusters: int) -> None:
     wrong = {
         name: not _is_count(value := options.get(name, least)) or value < least
         for name, least in LEAST.items()
-        if name != "n_moves" or options.get(name) is not None  # None: found in the warmup
+        if name not in ("n_moves", "temperatures") or options.get(name) is not None  # by the data
     }
     wrong |= {name: not isinstance(options.get(name, ""), str) for name in NAMED}
     wrong |= {

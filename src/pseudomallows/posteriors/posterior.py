@@ -165,6 +165,29 @@ class Posterior:
         return first if self.errors.shape[2] == 1 else 1 / (1 + np.exp(first))
 
     @property
+    def log_evidence(self) -> float:
+        """Log probability of the data, with consensus and alpha summed out; `log_evidence_error`
+        is its standard error. Differences between two fits of the same data are log Bayes factors.
+
+        Tempered chains estimate it: those of ``fit(..., temperatures=10)``, and those that a fit
+        tempers by itself.
+        """
+        return self._tempered("log_evidence")
+
+    @property
+    def log_evidence_error(self) -> float:
+        """The standard error of `log_evidence`, from how the chains differ."""
+        return self._tempered("log_evidence_error")
+
+    def _tempered(self, name: str) -> float:
+        if "tempered" not in self.settings:
+            raise ValueError(
+                f"{name} comes from tempered chains, which this fit has none of: fit again with "
+                "temperatures=10"
+            )
+        return float(self.settings["tempered"][name])
+
+    @property
     def memberships(self) -> NDArray[np.float64]:
         """``memberships[user, cluster]``: probability that a user belongs to a cluster.
 

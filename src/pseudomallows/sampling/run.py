@@ -392,7 +392,8 @@ class Run:
             share = weighted_effective_size(np.exp(known - known.max())) / len(known)
             checks["matched"] = {"differences": known.tolist(), "effective_share": share}
         if self.comparison is not None:
-            checks["starts"] = self.comparison._asdict()
+            known = {k: v for k, v in self.comparison._asdict().items() if v is not None}
+            checks["starts"] = known
         if len(self.betas) > 1:
             chains: list[Any] = list(self._chains)
             values = [np.array(chain.log_likelihoods[-self._n_kept :]) for chain in chains]

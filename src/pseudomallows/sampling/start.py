@@ -10,18 +10,20 @@ import math
 import threading
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..distances.tallies import Counts
 from ..distributions.scores import rand_index
+from ..engines.memory import DENSE_ITEMS
 from ..kernels.labels import fill_overlaps
 from ..kernels.streams import CENTRE, start_stream
 from ..laws.law import Clusters, Curve, Floats, Labels, Law, Tally
 from ..rankings import rank_randomly
 from .chain import Chain, Moves, State, new_state
-from .priors import AlphaPrior
+from .priors import AlphaPrior, default_prior
 
 FIRST_ALPHA = 5.0
 N_CLIMBS = 3  # between the best consensus and the best alpha
@@ -32,6 +34,7 @@ RARE = 1000  # a mode of this density less is none; a draw of n_items numbers is
 SHARP, FALL = 50.0, 2.0  # alpha / n_items that is as good as infinite; a fall in log likelihood
 
 START_ROWS, START_ROWS_EACH = 1000, 150  # rows for the short runs: in all, and for each cluster
+POPULAR_ROWS = 6  # times as many rows of a large catalogue, where each has few popular items
 WORK = 4e6  # rows x items x clusters of all short runs: a second or so
 LEAST_RUNS, MOST_RUNS = 8, 60  # short runs, half of them from k-means at the least number
 RUN_SWEEPS, LAST_SWEEPS = 25, 60  # of a short run, and of one that goes on
@@ -175,6 +178,8 @@ def start_clusters(
     report: Callable[[], None] = lambda: None,
 ) -> tuple[State, Comparison]:
     """The best of many short runs on some of the rows goes on with all rows."""
+    if law.n_items > DENSE_ITEMS:
+        return start_by_popular_items(law, n_clusters, alpha, moves, rng, report)
     some = some_rows(law, n_clusters, rng)
     on_the_way = replace_moves(moves, some)
     n_runs = int(np.clip(WORK / (some.n_rows * some.n_items * n_clusters), LEAST_RUNS, MOST_RUNS))
@@ -217,6 +222,34 @@ def start_clusters(
     return finalists[0].chain.state, compare_runs(finalists, n_runs)
 
 
+def start_by_popular_items(
+    law: Law,
+    n_clusters: int,
+    alpha: float | None,
+    moves: Moves,
+    rng: np.random.Generator,
+    report: Callable[[], None],
+) -> tuple[State, Comparison]:
+    """Clusters of a large catalogue, by its most clicked items.
+
+    An item that one user clicked tells nothing of the clusters, yet it would stand far higher in
+    that user's cluster than in any other, and hold the user there.
+    """
+    n_items, by_clicks = law.n_items, np.argsort(law.mean_ranks, kind="stable")
+    popular = np.sort(by_clicks[:DENSE_ITEMS])
+    some: Any = some_rows(law, POPULAR_ROWS * n_clusters, rng)
+    inner = replace(moves, prior=default_prior(DENSE_ITEMS), n_moves=None)
+    few, comparison = start_clusters(some.of_items(popular), n_clusters, None, inner, rng, report)
+    consensus = np.empty((n_clusters, n_items), dtype=np.int32)
+    consensus[:, by_clicks] = np.arange(1, n_items + 1)
+    consensus[:, popular] = few.consensus
+    rate = float(few.weights @ few.alpha) / DENSE_ITEMS  # one: the other items tell nothing
+    labels = law.nearest(Clusters(consensus, np.full(n_clusters, rate * n_items)), few.weights)
+    first = FIRST_ALPHA if alpha is None else alpha
+    chain = begin(law, labels, n_clusters, first, replace_moves(moves, law), rng)
+    return _run(chain, SETTLE_SWEEPS // 3).chain.state, comparison
+
+
 def settle(
     law: Law, state: State, moves: Moves, rng: np.random.Generator, report: Callable[[], None]
 ) -> _Run:
@@ -236,7 +269,7 @@ def n_steps(n_clusters: int) -> int:
 def replace_moves(moves: Moves, law: Law) -> Moves:
     """Moves of short runs: on the additive law, with few proposals in a sweep."""
     n_moves = law.n_moves // 2 if law.n_moves else ROUND_MOVES * law.n_items
-    return Moves(moves.move, moves.leap, max(1, n_moves), moves.prior, moves.weight_prior, False)
+    return replace(moves, n_moves=max(1, n_moves), is_corrected=False)
 
 
 def some_rows(law: Law, n_clusters: int, rng: np.random.Generator) -> Law:
