@@ -1,11 +1,12 @@
 """Clusters of rankings: do all chains and all seeds end at the same, best mode?
 
-5,000 people and 10 items, from eight overlapping clusters of unequal size and alpha, as in surveys
-of food, fitted with each of `--clusters` by `--seeds` seeds. The columns: mean log likelihood of
-the likeliest chain; how far behind the last chain is; how many chains are as good as the best of
-all seeds; the worst R-hat and effective size; verdict; CPU seconds.
+5,000 people and 10 items, from eight overlapping clusters of unequal size and alpha (their log
+likelihood is near that of the sushi data), fitted with each of `--clusters` by `--seeds` seeds.
+The columns: mean log likelihood of the likeliest chain; how far behind the last chain is; how many
+chains are as good as the best of all seeds; the worst R-hat and effective size; verdict; CPU
+seconds.
 
-Takes an hour; `--clusters 2,4 --seeds 2` a few minutes.
+Takes three minutes.
 """
 
 import warnings
@@ -16,7 +17,7 @@ from scipy.special import logsumexp
 import pseudomallows as pm
 from timing import answer, arguments, cpu_seconds, print_table
 
-ALPHAS = [6.0, 5.5, 5.0, 4.5, 4.0, 3.5, 3.0, 2.5]
+ALPHAS = [4.0, 3.5, 3.5, 3.0, 3.0, 2.5, 2.0, 1.5]
 SHARES = np.array([20, 18, 15, 13, 12, 10, 7, 5]) / 100
 N_ITEMS, CENTERS_ALPHA = 10, 3.0
 SAME_MODE = 3.0  # chains of one mode differ by less in their mean log likelihood
@@ -31,7 +32,7 @@ def overlapping_clusters(n_users, seed):
     return np.concatenate([pm.Mallows(center, a).draw(n, rng) for center, a, n in laws])
 
 
-def chain_log_likelihoods(posterior, prefs, n_states=10):
+def chain_log_likelihoods(posterior, prefs, n_states=25):
     """Mean log likelihood of each chain, over some of its draws."""
     places = np.linspace(0, posterior.alpha.shape[1] - 1, n_states).astype(int)
     values = np.empty((len(posterior.alpha), n_states))
