@@ -87,7 +87,10 @@ def main():
         run_case(*kinds, *sizes, options.seed)
         return
     cases = [(kind, size) for size in sizes for kind in CASES.get(size, KINDS) if kind in kinds]
-    rows = [in_a_process(*case, options.seed, options.limit) for case in cases]
+    rows = []
+    for case in cases:
+        rows.append(in_a_process(*case, options.seed, options.limit))
+        print(*rows[-1], sep="  ", file=sys.stderr)  # at once, since others may take long
     header = ["case", "CPU s", "R-hat", "effective size", "verdict", f"CPU s to {WANTED}"]
     print_table(header, rows)
 
