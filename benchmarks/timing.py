@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 Name = TypeVar("Name", bound=Hashable)
+Result = TypeVar("Result")
 
 
 def best_of(function: Callable[[], Any], repeats: int) -> float:
@@ -28,6 +29,22 @@ def seconds_of(function: Callable[[], Any]) -> float:
     started = time.perf_counter()
     function()
     return time.perf_counter() - started
+
+
+def cpu_seconds(work: Callable[[], Result]) -> tuple[float, Result]:
+    """CPU seconds of one call, all threads together, and what it returns."""
+    started = time.process_time()
+    result = work()
+    return time.process_time() - started, result
+
+
+def answer(posterior: Any) -> str:
+    """The verdict on a fit: "yes", "with care" or "no"."""
+    if hasattr(posterior, "verdict"):
+        return str(posterior.verdict().answer)
+    from pseudomallows.posteriors.verdict import judge  # versions before 0.3
+
+    return judge(posterior).answer
 
 
 def words(seconds: float) -> str:

@@ -9,22 +9,15 @@ of nearly one size may come in another order, so they are paired by their users 
 Takes about fifteen minutes; `--cases 1` takes (a) alone.
 """
 
-import time
 import warnings
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 import pseudomallows as pm
-from timing import arguments, print_table, words
+from timing import arguments, cpu_seconds, print_table, words
 
 CASES = {"(a)": (2801, 200, [10.0]), "(b)": (7872, 200, [10.0] * 17)}
-
-
-def cpu_seconds(work):
-    started = time.process_time()
-    found = work()
-    return time.process_time() - started, found
 
 
 def paired(one, other):

@@ -14,7 +14,9 @@ import pseudomallows as pm
 from pseudomallows.distances import DISTANCES
 from pseudomallows.recommendations.next_pairs import entropy, place_probabilities
 
+module = sys.modules["pseudomallows.recommendations.next_pairs"]
 RANKINGS = [[1, 2, 3, 4], [1, 2, 4, 3], [2, 1, 3, 4], [1, 3, 2, 4]]
+LONG_TAILS = [("footrule", 5), ("spearman", 4)]  # of alpha: so many people agree, and one does not
 
 
 def posterior_of(distance="kendall", n_draws=30, alpha=None, **options):
@@ -79,9 +81,65 @@ def test_other_distances_are_near_enumeration():
         assert np.allclose(found[pair], values, atol=0.03)
 
 
+def exact_gains(rankings, distance):
+    """Information of each pair, by sums over all consensuses and a fine grid of alpha."""
+    laws = {}  # {(consensus, alpha): (posterior weight, {ranking: probability})}
+    for alpha in np.arange(0.1, 40, 0.2).tolist():
+        prior = alpha * math.exp(-alpha * (2 / 4 + 1 / 20))
+        for consensus in naive.all_rankings(4):
+            law = naive.mallows(consensus, alpha, distance)
+            weight = prior * math.prod(law[tuple(ranking)] for ranking in rankings)
+            laws[consensus, alpha] = weight, law
+    total, gains = math.fsum(weight for weight, _ in laws.values()), {}
+    for i, j in itertools.combinations(range(4), 2):
+        mean = noise = 0.0
+        for weight, law in laws.values():
+            probability = min(math.fsum(p for r, p in law.items() if r[i] < r[j]), 1.0)
+            mean += weight / total * probability
+            noise += weight / total * bits(probability)
+        gains[i, j] = bits(mean) - noise
+    return gains
+
+
+def stated_and_exact(distance, n_agree):
+    rankings = n_agree * [[1, 2, 3, 4]] + [[2, 1, 3, 4]]
+    prefs = pm.Preferences.from_rankings(rankings, items=list("abcd"))
+    posterior = pm.fit(prefs, "mcmc", n_draws=2000, rng=1, distance=distance)
+    stated = {pair: gain for pair, (_, gain) in found_information(posterior).items()}
+    return stated, exact_gains(rankings, distance)
+
+
+def largest_error(stated, exact):
+    return max(abs(stated[pair] - exact[pair]) for pair in exact)
+
+
+@pytest.mark.parametrize(("distance", "n_agree"), LONG_TAILS)
+def test_few_people_get_the_pair_that_tells_most(distance, n_agree):
+    stated, exact = stated_and_exact(distance, n_agree)
+    assert largest_error(stated, exact) < 0.003
+    assert max(stated, key=stated.get) == max(exact, key=exact.get)
+    assert min(stated, key=stated.get) == min(exact, key=exact.get)
+
+
+@pytest.mark.parametrize(("distance", "n_agree"), LONG_TAILS)
+def test_five_alphas_between_the_smallest_and_the_largest_are_caught(
+    distance, n_agree, monkeypatch
+):
+    def tables(law, n_items, alphas, rng):
+        grid = np.linspace(alphas.min(), alphas.max(), 5)
+        made = [place_probabilities(law, n_items, alpha, 4000, rng.integers(99)) for alpha in grid]
+        columns = np.reshape(made, (5, -1)).T
+        return lambda alpha: np.reshape([np.interp(alpha, grid, c) for c in columns], (4, 4))
+
+    monkeypatch.setattr(module, "_tables", tables)
+    stated, exact = stated_and_exact(distance, n_agree)
+    assert largest_error(stated, exact) > 0.015
+    assert max(stated, key=stated.get) != max(exact, key=exact.get)
+
+
 @pytest.mark.parametrize("name", sorted(DISTANCES))
 def test_probabilities_of_places_are_sums_over_all_rankings(name):
-    table = place_probabilities(pm.distances.get(name), 4, 2.0, seed=3)
+    table = place_probabilities(pm.distances.get(name), 4, 2.0, 4000, seed=3)
     for i, j in itertools.permutations(range(4), 2):
         exact = naive.pair_likelihood([(i, j)], (1, 2, 3, 4), 2.0, name)
         assert abs(table[i, j] - exact) < 4 * math.sqrt(exact * (1 - exact) / 4000)
@@ -142,7 +200,6 @@ def test_clusters_have_pairs_of_their_own():
 def test_many_draws_are_thinned_evenly(monkeypatch):
     posterior = posterior_of(n_draws=300)
     all_draws = found_information(posterior)
-    module = sys.modules["pseudomallows.recommendations.next_pairs"]
     monkeypatch.setattr(module, "MOST_CELLS", 6 * 200)
     for pair, values in found_information(posterior).items():
         assert np.allclose(values, all_draws[pair], atol=0.05)
