@@ -64,15 +64,15 @@ class Layout:
         """
         if not isinstance(self.columns, Mapping):
             return list(names)
-        found = {what: self._place(names, what) for what in self.columns}
-        if len(set(found.values())) < len(found):
+        places = {what: self._place(names, what) for what in self.columns}
+        if len(set(places.values())) < len(places):
             raise ValueError(f"columns names one column twice: {dict(self.columns)}")
         new = list(names)
-        for role in found:
+        for role in places:
             for place, name in enumerate(new):
                 if word(name) == ROLES[role]:
                     new[place] = f"{name} (another)"
-        for role, place in found.items():
+        for role, place in places.items():
             new[place] = ROLES[role]
         return new
 
