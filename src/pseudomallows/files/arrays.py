@@ -64,9 +64,9 @@ def sparse_matrix(arrays: Arrays) -> Any:
             f"a sparse matrix must have as many rows as columns and numbers, got {len(rows)}, "
             f"{len(columns)} and {len(data)}"
         )
-    for name, found, length in (("row", rows, n_rows), ("column", columns, n_columns)):
-        if len(found) and not 0 <= found.min() <= found.max() < length:
-            wrong = found[(found < 0) | (found >= length)][0]
+    for name, indices, length in (("row", rows, n_rows), ("column", columns, n_columns)):
+        if len(indices) and not 0 <= indices.min() <= indices.max() < length:
+            wrong = indices[(indices < 0) | (indices >= length)][0]
             raise ValueError(f"{name} {wrong} of a sparse matrix is not in 0..{length - 1}")
     return coo_array((data, (rows, columns)), shape=(n_rows, n_columns))
 
@@ -97,10 +97,10 @@ def _compressed(arrays: Arrays, n_rows: int) -> tuple[NDArray[np.int64], NDArray
 
 
 def _whole(arrays: Arrays, name: str) -> NDArray[np.int64]:
-    found = _column(arrays, name)
-    if found.dtype.kind not in "iu":
-        raise TypeError(f"{name!r} of a sparse matrix must be whole numbers, got {found.dtype}")
-    return found.astype(np.int64)
+    numbers = _column(arrays, name)
+    if numbers.dtype.kind not in "iu":
+        raise TypeError(f"{name!r} of a sparse matrix must be whole numbers, got {numbers.dtype}")
+    return numbers.astype(np.int64)
 
 
 def _column(arrays: Arrays, name: str) -> NDArray[Any]:

@@ -198,19 +198,19 @@ class ClickPairs:
 
     def times(self) -> NDArray[np.float64] | None:
         """The times of all rows, in their order, None if there are none; they are then forgotten.
-        A column that cannot be read is told of."""
+        A warning says if the column cannot be read."""
         stored, self._times = self._times, np.empty(0)
         if self.time is None:
             return None
         stored.resize(self._size, refcheck=False)
         try:
-            found = self.time.finish(stored)
+            times = self.time.finish(stored)
         except TimeError as error:
             raise self.source.error(None, str(error), str(self.time.name)) from None
         if not self.time.is_open:
             message = f"{self.source.name}: {self.time.said()}"
             warn(ColumnWarning(message))
-        return found
+        return times
 
     @property
     def n_kept(self) -> int:
@@ -277,8 +277,8 @@ def clicks_of(pairs: ClickPairs) -> Clicks:
         items = _as_given(source, codes, items)
     if source.may_be_one_item and len(items) == 1:
         starts, columns = rows_of_pairs(rows, codes, len(users), 1)
-        found = Clicks(check_weights(None, len(users)), users, items, starts, columns)
-        return replace(found, times=first_times(rows, codes, times, found))
+        clicks = Clicks(check_weights(None, len(users)), users, items, starts, columns)
+        return replace(clicks, times=first_times(rows, codes, times, clicks))
     try:
         return clicks_of_pairs(rows, codes, None, users, items, times)
     except ValueError as error:
@@ -320,7 +320,7 @@ def _high_ratings(
         return None
     try:
         return source.layout.is_high([cells[columns.rating] for _, cells in block])
-    except ValueError:  # it is found again, with its line
+    except ValueError:  # which line is it?
         for line, cells in block:
             try:
                 source.layout.is_high([cells[columns.rating]])

@@ -199,12 +199,12 @@ def _checked_encoding(source: Source, given: str | None) -> str:
     _refuse_other_formats(source)
     is_utf16 = source.head[:2] in (b"\xff\xfe", b"\xfe\xff")
     encoding = given or ("utf-16" if is_utf16 else "utf-8-sig")
-    found = _find_no_text(source, encoding)
-    if found is None:
+    no_text = _find_no_text(source, encoding)
+    if no_text is None:
         return encoding
     if source.ending == ".pm":
         raise source.error(None, DAMAGED)
-    line, problem, is_plain_before = found
+    line, problem, is_plain_before = no_text
     may_be_windows = given is None and not is_utf16 and is_plain_before
     if may_be_windows and _find_no_text(source, WINDOWS) is None:
         message = f"it is read as {WINDOWS}, the encoding of Windows; if it has another, give it"

@@ -122,11 +122,11 @@ def add_times(reader: TimeColumn, column: Any) -> NDArray[np.float64]:
             return seconds_of(_filled(column.cast(pa.timestamp("us"), safe=False)))
         return _filled(column.cast(pa.float64(), safe=False)).astype(np.float64)
     if pa.types.is_string(column.type) and reader.form in ("", "number"):
-        found = _as_numbers(column)
-        if found is not None:
+        times = _as_numbers(column)
+        if times is not None:
             if not reader.form:
                 reader.begin(column[0].as_py(), "number")
-            return found
+            return times
     if _holds_no_times(column.type):
         known = pc.drop_null(column)
         if len(known):
@@ -163,10 +163,10 @@ def _filled(column: Any) -> NDArray[Any]:
 def _as_numbers(column: Any) -> NDArray[np.float64] | None:
     """Times as text that are all numbers; None if one of them is not, or is empty."""
     try:
-        found = np.asarray(column.cast(pa.float64()))
+        numbers = np.asarray(column.cast(pa.float64()))
     except pa.ArrowInvalid:
         return None
-    return found if len(found) and np.isfinite(found).all() else None
+    return numbers if len(numbers) and np.isfinite(numbers).all() else None
 
 
 @contextmanager
