@@ -75,8 +75,8 @@ class Corrector:
                 f"got {len(chosen)} such users"
             )
         windows, places = windows_for(later.n_clicks), places_in_time(later, self._rng)
-        found = Later(chosen, later.starts, later.codes, places, windows)
-        return self._correct(model, prefs, found)
+        observed = Later(chosen, later.starts, later.codes, places, windows)
+        return self._correct(model, prefs, observed)
 
     def _correct(self, model: PersonalModel, shown: Clicks, later: Later) -> Correction:
         """Learn from what came later."""
@@ -145,10 +145,10 @@ def hits_at(later: Later, items: NDArray[np.int64], window: int, n_items: int) -
     """``probabilities[row, place]`` that ``items[row, place]`` was among the next `window`."""
     places = np.empty(len(later.codes), dtype=np.int64)
     find_places(ClickRows(later.starts, later.codes), items, n_items, places)
-    found, is_there = np.zeros(items.shape), places >= 0
+    probabilities, is_there = np.zeros(items.shape), places >= 0
     owners = np.repeat(np.arange(len(items)), later.n_clicks)
-    found[owners[is_there], places[is_there]] = later.is_hit(window)[is_there]
-    return found
+    probabilities[owners[is_there], places[is_there]] = later.is_hit(window)[is_there]
+    return probabilities
 
 
 def thin_places(
@@ -176,11 +176,11 @@ def learn_correction(parts: list[Cases], marks: Floats) -> Correction:
     centres, spread = centres_of(parts)
     used = spread > LEAST_SPREAD
     scaled = [scale_features(part, used, centres, spread) for part in parts]
-    found = _fit_coefficients(scaled, used, centres[used], spread[used])
+    slopes = _fit_coefficients(scaled, used, centres[used], spread[used])
     coefficients = np.zeros(len(used) + 1)
-    coefficients[:-1][used] = found[:-1] / spread[used]
-    coefficients[-1] = found[-1] - coefficients[:-1] @ centres
-    scale = np.concatenate([part.features @ found for part in scaled])
+    coefficients[:-1][used] = slopes[:-1] / spread[used]
+    coefficients[-1] = slopes[-1] - coefficients[:-1] @ centres
+    scale = np.concatenate([part.features @ slopes for part in scaled])
     targets, weights = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("targets", "weights")
     )

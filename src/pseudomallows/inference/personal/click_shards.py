@@ -108,8 +108,8 @@ class RemoteClicks(Clicks):
 
     def take(self, rows: ArrayLike) -> Clicks:
         """Some of the rows, by number or by mask, brought here."""
-        given = np.asarray(rows)
-        chosen = np.flatnonzero(given) if given.dtype == bool else given.astype(np.int64)
+        wanted = np.asarray(rows)
+        chosen = np.flatnonzero(wanted) if wanted.dtype == bool else wanted.astype(np.int64)
         order = np.argsort(chosen, kind="stable")
         cuts = np.searchsorted(chosen[order], self.edges)
         tasks = [
@@ -118,10 +118,10 @@ class RemoteClicks(Clicks):
                 self.shards, self._cuts, itertools.pairwise(cuts.tolist()), strict=True
             )
         ]
-        found = join_clicks(list(self.executor.map(_take, tasks)))
+        sorted_rows = join_clicks(list(self.executor.map(_take, tasks)))
         back = np.empty(len(order), dtype=np.int64)
         back[order] = np.arange(len(order))
-        return replace(found.take(back), users=self.users[chosen], items=self.items)
+        return replace(sorted_rows.take(back), users=self.users[chosen], items=self.items)
 
     def item_counts(self) -> NDArray[np.int64]:
         """How many people have clicked each item."""

@@ -148,15 +148,15 @@ def usual_calibration(clicks: Clicks) -> str:
 def split_inside(clicks: Clicks, how: str, rng: np.random.Generator) -> Split | None:
     """The clicks to learn from, and those to learn a correction from; None for too few users."""
     if how == "cut":
-        found = split_at(clicks, time_of_share(clicks, CUT_SHARE))
+        split = split_at(clicks, time_of_share(clicks, CUT_SHARE))
     else:
         numbers = draw_numbers(clicks.n_clicks, rng)
         numbers[_spared(numbers, most_users(MAX_HELD_OUT, clicks.n_items), rng)] = 0
-        found = hide_numbers(clicks, numbers, how == "last", rng)
-    if how == "random":  # what is hidden by chance did not come later
-        found = Split(found.shown, replace(found.hidden, times=None))
-    is_judged = (found.hidden.n_clicks > 0) & (found.shown.n_clicks > 0)
-    return found if is_judged.sum() >= MIN_USERS else None
+        split = hide_numbers(clicks, numbers, how == "last", rng)
+    if how == "random":  # what is hidden at random did not come later
+        split = Split(split.shown, replace(split.hidden, times=None))
+    is_observed = (split.hidden.n_clicks > 0) & (split.shown.n_clicks > 0)
+    return split if is_observed.sum() >= MIN_USERS else None
 
 
 def _spared(numbers: NDArray[np.int64], most: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -194,20 +194,20 @@ def choose_recency(
     seen, wanted = shown.take(rows[chosen]), later.take(chosen)
     assert shown.times is not None
     units = ("clicks", "days") if are_dates(shown.times) else ("clicks",)
-    found = [None, *(Recency(length, unit) for unit in units for length in HALF_LIVES[unit])]
+    choices = [None, *(Recency(length, unit) for unit in units for length in HALF_LIVES[unit])]
     if len(chosen) < MIN_USERS:
         return None
     recalls = np.stack(
-        [_recall(replace(model, recency=each), seen, wanted, n_best) for each in found]
+        [_recall(replace(model, recency=each), seen, wanted, n_best) for each in choices]
     )
     means = recalls.mean(axis=1)
     behind = recalls[means.argmax()] - recalls
     near = behind.mean(axis=1) <= behind.std(axis=1, ddof=1) / np.sqrt(len(chosen))
     if near[0]:
         return None
-    of_clicks = np.array([each is not None and each.unit == "clicks" for each in found])
-    able = near & of_clicks if (near & of_clicks).any() else near
-    return found[int(np.where(able, means, -1.0).argmax())]
+    of_clicks = np.array([each is not None and each.unit == "clicks" for each in choices])
+    eligible = near & of_clicks if (near & of_clicks).any() else near
+    return choices[int(np.where(eligible, means, -1.0).argmax())]
 
 
 def _recall(model: PersonalModel, seen: Clicks, wanted: Clicks, n_best: int) -> NDArray[np.float64]:
