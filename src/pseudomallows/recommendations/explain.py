@@ -180,9 +180,9 @@ def explain(
     --------
     >>> from pseudomallows import Preferences, fit
     >>> log = {i: ["tea", "milk"] if i % 3 else ["ale", "rum", "tea"] for i in range(30)}
-    >>> found = explain(fit(Preferences.from_clicks(log), "personal", rng=1),
-    ...                 item="milk", clicks=["tea"], k=1)
-    >>> found.kinds[0], found.names[0], bool(abs(found.amounts.sum() - found.value) < 1e-12)
+    >>> posterior = fit(Preferences.from_clicks(log), "personal", rng=1)
+    >>> why = explain(posterior, item="milk", clicks=["tea"], k=1)
+    >>> why.kinds[0], why.names[0], bool(abs(why.amounts.sum() - why.value) < 1e-12)
     ('click', 'tea', True)
     """
     check_fit(posterior)

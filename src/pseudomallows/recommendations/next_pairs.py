@@ -109,8 +109,8 @@ def next_pairs(
     >>> from pseudomallows import Preferences, fit
     >>> prefs = Preferences.from_rankings([[1, 2, 3], [1, 2, 3], [1, 3, 2]], items=["a", "b", "c"])
     >>> posterior = fit(prefs, "mcmc", alpha=6, distance="kendall", rng=1)
-    >>> found = next_pairs(posterior, n=1)
-    >>> found.items.tolist(), found.others.tolist()
+    >>> pairs = next_pairs(posterior, n=1)
+    >>> pairs.items.tolist(), pairs.others.tolist()
     (['b'], ['c'])
     """
     if not isinstance(posterior, Posterior):
@@ -125,14 +125,14 @@ def next_pairs(
     else:
         probabilities, noise = _of_consensus(posterior, cluster, as_rng(rng))
     one, other = np.triu_indices(posterior.n_items, 1)
-    told = np.maximum(entropy(probabilities) - noise, 0.0)
-    best = np.argsort(-told, kind="stable")[:n_pairs]
+    gains = np.maximum(entropy(probabilities) - noise, 0.0)
+    best = np.argsort(-gains, kind="stable")[:n_pairs]
     is_first = probabilities[best] >= 0.5
     return NextPairs(
         posterior.items[np.where(is_first, one[best], other[best])],
         posterior.items[np.where(is_first, other[best], one[best])],
         np.where(is_first, probabilities[best], 1 - probabilities[best]),
-        told[best],
+        gains[best],
     )
 
 

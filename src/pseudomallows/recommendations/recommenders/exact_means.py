@@ -252,9 +252,9 @@ class ExactMeans:
             return logs
         logs.fill(-np.inf)
         numbers, rows = np.nonzero(np.tile(wanted.T, (logs.shape[1] // self.n_clusters, 1)))
-        found = np.empty(len(rows))
-        own_log_likelihoods(clicks, rows, numbers, drawn.laws, drawn.walks, found)
-        logs[rows, numbers] = found + drawn.log_weights[numbers]
+        likelihoods = np.empty(len(rows))
+        own_log_likelihoods(clicks, rows, numbers, drawn.laws, drawn.walks, likelihoods)
+        logs[rows, numbers] = likelihoods + drawn.log_weights[numbers]
         if not is_new:
             by_draw = logs.reshape(len(logs), -1, self.n_clusters)
             all_clusters = np.logaddexp.reduce(by_draw, axis=2, keepdims=True)

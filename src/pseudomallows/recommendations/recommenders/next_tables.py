@@ -36,8 +36,8 @@ def _step(size: int) -> int:
 
 def sizes_like(size: int, n_items: int) -> list[int]:
     """The sizes that a table serves."""
-    found = range(max(1, size - _step(size)), size + 1)
-    return [each for each in found if shared_size(each, n_items) == size]
+    below = range(max(1, size - _step(size)), size + 1)
+    return [each for each in below if shared_size(each, n_items) == size]
 
 
 class GridTables:
@@ -52,9 +52,9 @@ class GridTables:
         """The probabilities, under the Mallows law of the unclicked items, to take one of the first
         `window` ranks. The tables of these sizes are made, if they are missing."""
         wanted = {size for size in sizes if size}
-        found = self._made.get(window) or self._nothing(window)
-        if all(found.lines[size] >= 0 for size in wanted):  # waits for no other thread
-            return found
+        tables = self._made.get(window) or self._nothing(window)
+        if all(tables.lines[size] >= 0 for size in wanted):  # waits for no other thread
+            return tables
         with self._lock:
             lines, probabilities, places, far = self._made.get(window) or self._nothing(window)
             missing = sorted({shared_size(n, self.n_items) for n in wanted if lines[n] < 0})
@@ -69,8 +69,8 @@ class GridTables:
 
     def has(self, window: int, size: int) -> bool:
         """Is the table for so many unseen items made?"""
-        found = self._made.get(window)
-        return size == 0 or (found is not None and bool(found.lines[size] >= 0))
+        tables = self._made.get(window)
+        return size == 0 or (tables is not None and bool(tables.lines[size] >= 0))
 
     def drop(self, window: int) -> None:
         """Forget the tables of a window."""
