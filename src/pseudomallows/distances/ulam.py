@@ -20,7 +20,7 @@ N_DRAWS = 40_000  # for the ranks of more items: a standard error of 0.0025 at m
 class Ulam(Distance):
     """Exact up to 60 items: shapes of tableaux are counted, and there are a million of them.
 
-    The distance itself is found for any number of items.
+    The distance itself is computed for any number of items.
     """
 
     name = "ulam"

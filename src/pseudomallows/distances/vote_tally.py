@@ -57,22 +57,22 @@ class VoteTally(WinsTally):
         from scipy.optimize import minimize_scalar
 
         by_gap = self.votes_by_gap(consensus)
-        found = minimize_scalar(
+        least = minimize_scalar(
             lambda log_rate: -log_likelihood_of_gaps(by_gap, math.exp(log_rate)),
             bounds=(math.log(LEAST_LAM), math.log(MOST_LAM)),
             method="bounded",
             options={"xatol": 1e-4},
         )
-        return math.exp(found.x)
+        return math.exp(least.x)
 
     def best(self) -> Ranking:
-        """The likeliest consensus, or a good one."""
-        return self.found.copy()
+        """A copy of :attr:`likeliest`."""
+        return self.likeliest.copy()
 
     @functools.cached_property
-    def found(self) -> Ranking:
-        """It: from the order of strengths (Bradley and Terry), items move where they are best, at
-        the best alpha, until none moves."""
+    def likeliest(self) -> Ranking:
+        """The likeliest consensus, or a good one: from the order of strengths (Bradley and Terry),
+        items move where they are best, at the best alpha, until none moves."""
         consensus = ranked(fit_strengths(self.counts * HALF).strengths)
         reach = min(REACH, self.n_items)
         for _ in range(N_ROUNDS):
