@@ -40,7 +40,7 @@ def largest_rhats(draws, parts, n_parts, largest):
             ranks[draw] = draws[draw, item] - mean
             spreads[draw] = abs(ranks[draw])
         for deal in range(len(parts)):
-            found = max(
+            squared = max(
                 squared_rhat(ranks, parts[deal], sums), squared_rhat(spreads, parts[deal], sums)
             )
-            largest[deal] = max(largest[deal], np.sqrt(found))
+            largest[deal] = max(largest[deal], np.sqrt(squared))
