@@ -40,7 +40,7 @@ def readable(text: object) -> str:
     letters = [letter for letter in name if letter.isalpha()]
     if len(letters) < LEAST_SENTENCE or name != name.upper() or name == name.lower():
         return name
-    small = LONE_LETTER.sub(lambda found: found[0].upper(), name.lower())
+    small = LONE_LETTER.sub(lambda match: match[0].upper(), name.lower())
     first = next(place for place, letter in enumerate(small) if letter.isalpha())
     if small[first - 1 : first].isdigit():  # "3D", "50's"
         return small

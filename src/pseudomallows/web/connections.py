@@ -79,14 +79,14 @@ def client_of(address: str) -> str:
     ('10.0.0.7', '2001:db8::/64', '10.0.0.7')
     """
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return address[:100]
-    if found.version == 4:
+    if parsed.version == 4:
         return address
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.ip_network((int(found), 64), strict=False))
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((int(parsed), 64), strict=False))
 
 
 def is_in(client: str, networks: Sequence[Network]) -> bool:

@@ -152,7 +152,7 @@ def _read_headers(scope: Message) -> dict[bytes, bytes]:
 
 
 def admit(request: Request, endpoint: Endpoint, service: Service) -> Request:
-    """The request, for the handler of the address that was found: if it may ask, and with a limit
+    """The request, for the handler of its address: if it may ask, and with a limit
     to its body."""
     if _is_late(request.scope) and not endpoint.is_vital:
         raise ServiceError(503, "too many connections: close some, or try again later", RETRY)
