@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from ..engines.memory import as_size, available_memory
 from .archive import open_archive
 
-BYTES_EACH = 64  # that a user or an item takes, at the least
-EMPTY = 1_000_000  # rows and columns that may be without any number, or 100 for each number
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -32,12 +30,12 @@ def sparse_matrix(arrays: Arrays) -> Any:
         raise ValueError(f"the shape of a sparse matrix must be two numbers, got {shape.tolist()}")
     n_rows, n_columns = (int(length) for length in shape)
     available = available_memory()
-    if available is not None and BYTES_EACH * (n_rows + n_columns) > available:
+    if available is not None and 64 * (n_rows + n_columns) > available:  # 64 bytes for each name
         raise ValueError(
             f"a sparse matrix of {n_rows} x {n_columns} does not fit into memory "
             f"({as_size(available)} are available)"
         )
-    most = max(EMPTY, 100 * len(_column(arrays, "data")))
+    most = max(1_000_000, 100 * len(_column(arrays, "data")))  # some seconds' work, or real data
     if n_rows + n_columns > most:
         raise ValueError(
             f"a sparse matrix of {n_rows} x {n_columns} with {len(arrays['data'])} numbers is "

@@ -13,6 +13,7 @@ from .._warn import warn
 from ..engines.memory import as_size, available_memory
 from ..preferences import Clicks, ColumnWarning, DroppedRowsWarning, check_weights
 from ..preferences.inputs.from_clicks import (
+    STEP,
     clicks_of_pairs,
     first_times,
     rows_of_pairs,
@@ -33,9 +34,8 @@ from .csv_files import Row, check_header, full_rows
 from .source import Source, TooLargeError
 
 NO_NAME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None"))
-MOST_VALUES = 100_000  # of a rating or a count that are told apart
+MOST_VALUES = 100_000  # of a rating or a count: with more, the column holds prices or times
 BLOCK = 1 << 10  # rows of text at a time: few, so that they stay in the cache of the processor
-STEP = 1 << 20  # codes that are changed at a time
 Codes = NDArray[np.int32]
 
 

@@ -25,7 +25,6 @@ from .ranking_tables import read_long_rankings, read_orderings, read_wide
 from .source import Source, decode, open_source, open_text, refuse_model
 
 LARGE = 4_000_000  # bytes of text from which pyarrow, if it is there, is worth its start
-PACKED = 4  # times that gzip makes such text smaller, or so
 
 
 def read(
@@ -246,7 +245,8 @@ def _read_text(
 
 def _read_large(source: Source, is_said: bool, is_checked: bool) -> ClickPairs | None:
     """Pairs of a large table of clicks, by pyarrow; None if it is small, or no plain table."""
-    if source.size * (PACKED if source.is_packed else 1) < LARGE:
+    # gzip packs such text some four times
+    if source.size * (4 if source.is_packed else 1) < LARGE:
         return None
     try:
         from .arrow import read_csv_pairs

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..rankings import check_count
 from .blocks import Clicks
-from .inputs.times import times_of_column
+from .inputs.times import DAY, times_of_column
 
 TIMES = "name a column of the data time, timestamp, date or datetime, or give columns={'time': ...}"
 SCATTER = np.uint64(0x9E3779B97F4A7C15)  # times this, modulo 2**64, neighbours are far apart
@@ -213,7 +213,7 @@ def time_in_words(time: float) -> str:
     if not DATES[0] <= time < DATES[1]:
         return f"{time:.15g}"
     moment = dt.datetime.fromtimestamp(time, dt.UTC)
-    return f"{moment:%Y-%m-%d}" if time % 86_400 == 0 else f"{moment:%Y-%m-%d %H:%M}"
+    return f"{moment:%Y-%m-%d}" if time % DAY == 0 else f"{moment:%Y-%m-%d %H:%M}"
 
 
 def _has_more(prefs: Clicks, hide: int, users: NDArray[np.bool_] | None) -> NDArray[np.bool_]:

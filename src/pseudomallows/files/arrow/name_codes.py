@@ -14,7 +14,7 @@ from ...preferences.inputs.times import TimeColumn, TimeError, seconds_of
 from ..long_tables import NO_NAME, ClickPairs, Codes, SuspectColumn
 from ..source import Source
 
-WAITING = 1 << 17  # names of blocks that are joined at a time, at the least
+WAITING = 1 << 17  # names that wait to be joined: joining goes through all, so it must be rare
 MISSING = pa.array(sorted(NO_NAME))
 
 

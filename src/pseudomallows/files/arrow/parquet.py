@@ -35,8 +35,7 @@ from .name_codes import (
     lean_memory,
 )
 
-BATCH = 1 << 15  # rows that are read at a time
-MOST = 1 << 26  # rows that room is made for before they are seen
+BATCH = 1 << 15  # rows that are read at a time: half or twice as many took longer
 
 
 def parquet_header(source: Source) -> tuple[list[str], int]:
@@ -80,7 +79,8 @@ def read_parquet_pairs(
     time = None
     if with_times and names:
         time = time_reader(source, names, find_columns(source, (1, names)))
-    pairs = ArrowPairs(source, min(max(n_rows, 1), MOST), time)
+    # what a file claims to have is believed up to 1 GB of codes and times
+    pairs = ArrowPairs(source, min(max(n_rows, 1), 1 << 26), time)
     judged: list[SuspectColumn] | None = None
     with lean_memory():
         for part in _parts(source):

@@ -36,7 +36,7 @@ from .headers import (
 from .layout import USUAL, Layout
 from .times import times_of_column
 
-STEP = 1 << 20  # pairs that are looked up at a time
+STEP = 1 << 20  # rows of a long table at a time: what they take meanwhile, 8 MB, is little
 PAIRS = (
     "for pairs of user and item give a data frame or a dict with the columns 'user' and 'item', or "
     "a dict {user: [item, ...]}"

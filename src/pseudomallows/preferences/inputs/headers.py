@@ -38,7 +38,7 @@ NO_CLICK |= {"remove", "removed", "delete", "deleted", "return", "returned", "re
 NO_CLICK |= {"cancel", "cancelled", "canceled", "down", "downvote", "dislike", "disliked", "unlike"}
 NO_CLICK |= {"skip", "skipped", "dismiss", "dismissed", "reject", "rejected", "ignored", "hide"}
 NO_CLICK |= {"no", "negative", "bad", "hate"}
-MOST_WORDS = 20  # different ones in a column that says what was done; names are more
+MOST_WORDS = 20  # in a column that says what was done (view, cart, purchase); names are more
 TRUTH = {"true": 1, "false": 0}
 YES, NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 MARKS, HUMP, NO_LETTERS = map(re.compile, (r"[\s_-]", r"(?<=[a-z\d])(?=[A-Z])", r"[\W_]+"))

@@ -22,7 +22,7 @@ SLASHED = re.compile(
     r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})(?:[ T]+(\d{1,2}):(\d\d)(?::(\d\d))?(?: ?([AaPp])[Mm])?)?",
     re.ASCII,
 )
-DAY = 86_400
+DAY = 86_400  # seconds
 WORDS = {"number": "a number", "date": "a date like 2024-05-31", "slashed": "a date like 5/31/2024"}
 ADVICE = "write all times as numbers, or all as dates like 2024-05-31 or 2024-05-31 09:00"
 Seconds = NDArray[np.float64]
