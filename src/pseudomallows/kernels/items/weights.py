@@ -3,11 +3,8 @@
 import numpy as np
 from numba import njit
 
-MAX_SWEEPS = 1000
-FIRST_ITEMS = 64  # that a regression begins with, and lets in at a time
-FEW_SWEEPS = 4  # of a descent while others wait to be let in
-LANES = 32  # numbers that a loop takes at a time
-TENDERNESS = 3.0  # ranks over which the value of a hit falls from most of it to little
+MAX_SWEEPS = 1000  # of a descent, which ends by its tolerance long before
+LANES = 32  # numbers that a loop takes at a time: four registers of eight
 
 
 @njit(cache=True, nogil=True)
@@ -164,7 +161,7 @@ def nonnegative_rows(products, ridge, lasso, tolerance, first, solved):
         while True:
             left[:] = products[target] - dtype.type(lasso)
             take_rows(products, chosen[:size], mine, left)
-            n_old, room = size, max(FIRST_ITEMS, size // 2)
+            n_old, room = size, max(64, size // 2)
             size, n_eligible = admit(left, shares, room, bars, chosen, n_old)
             if is_done and size == n_old:
                 break
@@ -172,7 +169,7 @@ def nonnegative_rows(products, ridge, lasso, tolerance, first, solved):
             fill_pairs(products, chosen[:size], n_known, inner)
             near[: padded(size)] = 0.0
             near[:size] = left[chosen[:size]]
-            n_sweeps = FEW_SWEEPS if n_eligible > room else MAX_SWEEPS
+            n_sweeps = 4 if n_eligible > room else MAX_SWEEPS  # few while others wait to be let in
             is_done = descend(inner, law, n_sweeps, near[: padded(size)], mine[:size])
             n_known = size
             if (mine[:size] == 0.0).sum() > size // 4:
@@ -199,4 +196,4 @@ def value_of_steps(starts, ahead, more, steps, k, values):
                 n_above += lead > 0
                 n_level += lead == 0
             rank = n_above + 0.5 * (n_level - 1)  # the hidden item is level with itself
-            values[s, case] = 1.0 / (1.0 + np.exp((rank + 0.5 - k) / TENDERNESS))
+            values[s, case] = 1.0 / (1.0 + np.exp((rank + 0.5 - k) / 3.0))

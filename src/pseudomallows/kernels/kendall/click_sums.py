@@ -18,12 +18,10 @@ from ..click_rows import clicks_of
 from ..streams import below, start_user, uniform
 from .inversions import draw_jump, take_nth
 
-FLAT = 1e-200  # rate from which q is as good as 1
+FLAT = 1e-200  # rate up to which q = exp(-rate) is 1: products of such rates would be 0
 N_SWAPS = 64  # differences in clicks whose probabilities are tabulated: most pairs are closer
-HEAD, HEAD_ROUNDS = 8192, 10  # first places, where few items are alike; rounds that take no time
-SURE = (
-    40.0  # log odds that leave nothing to probability: exp(-40) is below the resolution of a draw
-)
+HEAD = 8192  # first places, where few items have as many clicks as another
+SURE = 40.0  # log odds that leave nothing to probability: exp(-40) < 2^-53, the step of a draw
 
 
 @njit(cache=True, nogil=True)
@@ -111,7 +109,7 @@ def mix_consensus(stream, counts, rate, n_passes, consensus):
         clicks[consensus[item] - 1] = counts[item]
     mix_numbers(stream, rate, n_passes, clicks)
     if n_items > HEAD:
-        mix_numbers(stream, rate, HEAD_ROUNDS * n_scales(HEAD), clicks[:HEAD])
+        mix_numbers(stream, rate, 10 * n_scales(HEAD), clicks[:HEAD])
     if counts.max() > n_items:  # a table of all numbers would be longer than the catalogue
         levels = np.unique(counts)
         counts, clicks = np.searchsorted(levels, counts), np.searchsorted(levels, clicks)

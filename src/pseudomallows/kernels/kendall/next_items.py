@@ -22,8 +22,7 @@ from ..click_rows import ClickRows, clicks_of
 from ..look_up import insert_best
 from .click_sums import FLAT
 
-RATIO = 1.04  # of two places further down at which the probability is known
-LEAST_PROBABILITY = 1e-300  # whose logarithm is a number
+RATIO = 1.04  # of two places further down at which the probability is tabulated
 
 
 class KendallDraws(NamedTuple):
@@ -125,9 +124,8 @@ def fill_far_probabilities(rate, size, window, places, far):
         if place <= before:  # nobody asks for it
             far[number] = far[number - 1]
             continue
-        far[number] = np.log(
-            max(next_probability(rate, size, window, place, scratch), LEAST_PROBABILITY)
-        )
+        probability = next_probability(rate, size, window, place, scratch)
+        far[number] = np.log(max(probability, 1e-300))
         if number > 0 and place < places[number]:
             slope = (far[number] - far[number - 1]) / (place - before)
             far[number] = far[number - 1] + slope * (places[number] - before)

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-NEVER = -1e9  # log probability of what cannot be; sums with it stay numbers
+NEVER = -1e9  # log probability of what cannot be: unlike -inf, its differences are numbers
 
 
 class Statements(NamedTuple):

@@ -18,8 +18,8 @@ from ..distances.ulam_loops import longest_rise
 from ..streams import start_user, uniform
 from .statements import ErrorLaw, told_by_exchange
 
-PRICED, KENDALL, CAYLEY, ULAM = 0, 1, 2, 3
-SURE = 300.0  # log odds beyond which products of odds may not be numbers
+PRICED, KENDALL, CAYLEY, ULAM = range(4)
+SURE = 300.0  # log odds: exp(2 SURE), a product of two odds, is still a number
 
 
 class SwapLaw(NamedTuple):
