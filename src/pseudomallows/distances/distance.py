@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..kernels.costs import count_ranks
 from .tallies import Counts, RankTally, Tally
 
-N_ALPHAS = 64  # whose partition functions are remembered: a chain asks for the same ones again
-
 
 class Distance(ABC):
     """A right-invariant distance between rankings, in whole numbers, never normalised."""
@@ -40,7 +38,7 @@ class Distance(ABC):
     def make_partition(self, n_items: int, alpha: float) -> tuple[float, float]:
         """`log_partition` and `expected`."""
 
-    @functools.lru_cache(maxsize=N_ALPHAS)  # noqa: B019 - there is one object of each distance
+    @functools.lru_cache(maxsize=64)  # noqa: B019 - there is one object of each distance
     def partition(self, n_items: int, alpha: float) -> tuple[float, float]:
         """The same, made once for the same alpha."""
         log_sum, mean = self.make_partition(n_items, alpha)
