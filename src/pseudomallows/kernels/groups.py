@@ -174,10 +174,10 @@ def split_by_clicks(ordering, clicked, clicked_items, other_items):
 
 
 @njit(cache=True, nogil=True)
-def draw_users(streams, clicks, ordering, rate, order, counts, kept):
+def draw_users(streams, clicks, ordering, rate, order, counts, latent):
     """Draw the latent ranking of every user by the paper's law and add it to `counts`.
 
-    `kept[row]` is the ranking of the last user of a row, if `kept` has rows at all.
+    `latent[row]` is the ranking of the last user of a row, if `latent` has rows at all.
     """
     n_items, weights = len(ordering), streams.weights
     leaps = leap_tables(n_items, rate)
@@ -196,6 +196,6 @@ def draw_users(streams, clicks, ordering, rate, order, counts, kept):
                 draw_group(stream, size, order, leaps, scratch, ranks)
                 for place in range(size):
                     counts[groups[group, place], ranks[place] + shift] += 1
-                    if len(kept):
-                        kept[row, groups[group, place]] = ranks[place] + shift + 1
+                    if len(latent):
+                        latent[row, groups[group, place]] = ranks[place] + shift + 1
         clicked[clicks_of(clicks, row)] = False

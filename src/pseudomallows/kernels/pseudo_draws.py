@@ -92,7 +92,7 @@ def draw_consensuses(seed, log_weights, visit_orders, consensus, log_probabiliti
 def log_probability_of(log_weights, visit_order, consensus):
     """Log probability of a consensus, given the visit order (equation 7 of the paper)."""
     n_items = len(visit_order)
-    free, slots = np.arange(n_items), np.arange(n_items)  # slots[rank]: where in `free` it stands
+    free, slots = np.arange(n_items), np.arange(n_items)  # slots[rank]: where in `free` it is
     weights = np.empty(n_items)
     log_probability = 0.0
     for step in range(n_items):

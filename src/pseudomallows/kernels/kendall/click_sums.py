@@ -186,11 +186,11 @@ def swap_probability(log_odds):
 
 
 @njit(cache=True, nogil=True)
-def draw_kendall_users(streams, clicks, ordering, rate, counts, kept):
+def draw_kendall_users(streams, clicks, ordering, rate, counts, latent):
     """Draw the latent ranking of every user, given the clicks.
 
-    `counts[item, rank - 1]`, if it has items, counts those of all users; `kept[row]` is the ranking
-    of the last user of a row, if `kept` has rows.
+    `counts[item, rank - 1]`, if it has items, counts those of all users; `latent[row]` is the
+    ranking of the last user of a row, if `latent` has rows.
     """
     n_items, weights = len(ordering), streams.weights
     clicked, tree = np.zeros(n_items, np.bool_), np.empty(n_items + 1, np.int64)
@@ -216,5 +216,5 @@ def draw_kendall_users(streams, clicks, ordering, rate, counts, kept):
                     item = groups[group, take_nth(tree, size, passed)]
                     if len(counts):
                         counts[item, shift + rank] += 1
-                    if len(kept):
-                        kept[row, item] = shift + rank + 1
+                    if len(latent):
+                        latent[row, item] = shift + rank + 1
