@@ -21,7 +21,7 @@ from ...posteriors.item_scores import ItemScores
 from ...posteriors.personal_fit import MAX_ITEMS
 from ...preferences import Clicks
 from ...preferences.splits import take_random
-from .next_clicks import MAX_SCORED, clicks_of_rows
+from .next_clicks import MAX_SCORED, MIN_USERS, clicks_of_rows
 from .parts import Part, Popularity, Regression, part_named, pool_for
 from .products import AllProducts, Products
 
@@ -29,10 +29,8 @@ N_ROUNDS = 6  # of the greedy search, each of which changes one weight
 SPLITS = ((400, 5, 2500), (MAX_ITEMS, 1, 5000), (math.inf, 1, 2500))  # items: splits, users
 ALL_PLACES, N_PLACES = 1000, 100  # with more items, so many of the best by each part are ranked
 MAX_CELLS = 1_000_000  # of a table of scores, 8 MB
-N_TASKS = 8  # of users whose scores are made
-STEPS = (0.1, 0.2, 0.4, 0.8)  # what is added to a part, in units of the sum of the weights
 LEAST_SPREAD = 128  # users behind the spread of scores, with very many items
-MIN_SCORED, MIN_ITEMS = 50, 10  # with fewer, hidden clicks cannot tell blends apart
+MIN_SCORED, MIN_ITEMS = MIN_USERS, 10  # with fewer, hidden clicks cannot tell blends apart
 MOST_IMPORTANCE, SMOOTHING = 3.0, 5  # of a user, so that no few users decide; and users added to
 # the counts, so that the importance at rare numbers of clicks is about 1
 Floats = NDArray[np.float64]
@@ -183,7 +181,7 @@ def moments_of(scorers: list[ItemScores], seen: Clicks, executor: Executor) -> M
 def tasks_of(seen: Clicks) -> list[list[slice]]:
     """Blocks of users, some for each task: a task uses the memory of its scores again."""
     rows = blocks(seen.n_users, _n_rows(seen.n_items))
-    return [rows[part] for part in blocks(len(rows), max(1, -(-len(rows) // N_TASKS)))]
+    return [rows[part] for part in blocks(len(rows), max(1, -(-len(rows) // 8)))]
 
 
 def tables_of(
@@ -436,7 +434,7 @@ class WeightSearch:
         ahead, total = self._ahead(now.weights), now.weights.sum()
 
         def best_of_part(part: int) -> ScoredWeights:
-            steps = [total * share for share in STEPS]
+            steps = [total * share for share in (0.1, 0.2, 0.4, 0.8)]
             if now.weights[part] > 0:
                 steps.append(-now.weights[part] / 2)
             return max(self._score_steps(ahead, now.weights, part, steps), key=self.mean)

@@ -26,7 +26,6 @@ from ...latent.shards import ShardedClicks, join_clicks
 from ...preferences import Clicks
 from .next_clicks import sum_first_clicks
 
-SHARDS_EACH = 2  # for each worker, of clicks that are sent to them
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -47,7 +46,7 @@ class RemoteClicks(Clicks):
     @classmethod
     def send(cls, clicks: Clicks, executor: RemoteExecutor) -> Self:
         """Clicks that are at hand, sent within tasks, so that they can be sent again."""
-        n_shards = max(1, min(SHARDS_EACH * executor.n_workers, clicks.n_users))
+        n_shards = max(1, min(2 * executor.n_workers, clicks.n_users))
         edges = np.linspace(0, clicks.n_users, n_shards + 1).astype(int).tolist()
         plain = Clicks(
             clicks.weights,

@@ -38,10 +38,7 @@ if TYPE_CHECKING:
 
 USUAL_BEST = 10  # recommendations that the scores are made for, as `recommend` gives
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
-DEFAULT_RIDGE, N_SPLITS = 0.3, 6
-MOST_GROWTH = 1.25  # of the clicks, up to which an update keeps the blend
-N_STEPS = 100  # of EM for the distribution of alpha
-LEAST_ALPHA_SHARE = 0.01  # of an alpha in the population, for it to stay in the grid
+DEFAULT_RIDGE = 0.3  # one of these, near the middle
 Floats = NDArray[np.float64]
 
 
@@ -81,7 +78,7 @@ class Learner:
         blend, n_chosen = Blend.from_settings(options), options.get("n_chosen")
         if blend is None or not isinstance(n_chosen, int):
             return
-        if len(self.prefs.codes) > MOST_GROWTH * n_chosen or self.prefs.n_items != old.n_items:
+        if len(self.prefs.codes) > 1.25 * n_chosen or self.prefs.n_items != old.n_items:
             return
         self._blend, self._n_chosen = blend, n_chosen
         if not self._is_large and isinstance(old.item_weights, np.ndarray):
@@ -169,7 +166,7 @@ class Learner:
     def _with_alphas(self, model: PersonalModel, shown: Clicks) -> PersonalModel:
         """With the distribution of alpha; alphas that hardly anybody has are left out."""
         shares = _alpha_distribution(model, shown, self._rng, self._executor)
-        used = shares > LEAST_ALPHA_SHARE
+        used = shares > 0.01
         alphas, shares = model.alphas[used], shares[used] / shares[used].sum()
         return replace(model, alphas=alphas, alpha_shares=shares)
 
@@ -238,7 +235,7 @@ class Learner:
         if not (prefs.n_clicks > hide).any():
             return DEFAULT_RIDGE
         hits_of_splits = []
-        for _ in range(N_SPLITS):
+        for _ in range(6):
             shown, hidden = hide_clicks(prefs, hide, self._rng)
             scored = np.flatnonzero(hidden.any(axis=1))
             products = make_products(shown, self._executor)
@@ -302,7 +299,7 @@ def _alpha_distribution(
     likelihoods = np.exp(values - values.max(axis=1, keepdims=True))
     shares = np.full(len(model.alphas), 1 / len(model.alphas))
     weights = seen.weights / seen.weights.sum()
-    for _ in range(N_STEPS):
+    for _ in range(100):  # of EM
         own = likelihoods * shares
         shares = weights @ (own / own.sum(axis=1, keepdims=True))
     return np.asarray(shares)

@@ -32,15 +32,14 @@ from ...posteriors.personal_fit import MAX_ITEMS, clicks_matrix
 from ...preferences import Clicks
 from .click_shards import RemoteClicks, click_lists
 
-TOLERANCE, ROUGH = 1e-4, 3e-4  # of the weights of a regression in a blend; with clicks hidden
+TOLERANCE = 1e-4  # of the weights of a regression in a blend; three times that with clicks hidden
 N_TARGETS = 32  # regressions in a task of a thread
 MAX_FACTORS = 32
-DENSE_EIGEN = 400  # items up to which all eigenvectors are as fast as some
-N_SPARE, N_TURNS, N_MORE_TURNS = 16, 12, 4  # of a search for eigenvectors; turns from a start near
+DENSE_EIGEN = 400  # items up to which all eigenvectors are as fast as some: of 800 they take twice
+N_TURNS = 12  # of a search for eigenvectors; a third of them from a start near
 N_HEAD = 6144  # often clicked items, whose pairs have a table in any catalogue
 N_NEAR, N_LEAST_NEAR = 150, 20  # items that one is regressed on; at least, with few clicks
 NEAR_TOLERANCE, LEAST_WEIGHT = 1e-3, 1e-3  # of weights on near items; what is less is not kept
-MOST_BITS, EXACT_BITS = 40, 52  # after the point, of what a user counts; of sums that are exact
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -74,7 +73,7 @@ class Products(ABC):
     def shares(self, power: float) -> Floats:
         """What each user counts, as a multiple of so small a power of 2 that all sums over users
         are exact: the same bits in any order, on threads and on workers."""
-        bits = max(min(EXACT_BITS - math.ceil(math.log2(self.n_people + 1)), MOST_BITS), 0)
+        bits = max(min(52 - math.ceil(math.log2(self.n_people + 1)), 40), 0)  # of 52 in a double
         shares = self.whole.weights * np.maximum(self.whole.n_clicks, 1.0) ** -power
         return np.asarray(np.ldexp(np.rint(np.ldexp(shares, bits)), -bits))
 
@@ -199,7 +198,7 @@ class AllProducts(Products):
         solved = np.zeros_like(table)
         if start is not None and start.weights is not None:
             solved[:] = start.weights.T
-        tolerance = TOLERANCE if self.is_whole else ROUGH
+        tolerance = TOLERANCE if self.is_whole else 3 * TOLERANCE
         law = (max(ridge * unit, 1e-6), lasso * unit, tolerance)
         solve_regressions(table, law, solved, self.executor)
         return ItemScores(np.ascontiguousarray(solved.T))
@@ -271,8 +270,8 @@ def subspace(apply: Any, n_items: int, start: Any = None) -> Floats:
     turns of applying it and making them orthogonal (Halko, Martinsson, Tropp 2011)."""
     from scipy.linalg import eigh
 
-    width = min(MAX_FACTORS + N_SPARE, n_items)
-    vectors, n_turns = start, N_MORE_TURNS
+    width = min(MAX_FACTORS + 16, n_items)  # more than are wanted, so that these are exact soon
+    vectors, n_turns = start, N_TURNS // 3
     if start is None or start.shape != (n_items, width):
         vectors, n_turns = np.random.default_rng(0).standard_normal((n_items, width)), N_TURNS
     for _ in range(n_turns):
@@ -363,8 +362,8 @@ class NearProducts(Products):
                 np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(size, np.int64)
             )
             near_rows(self._lists, shares, head, norms, law, targets[part], rows)
-            kept = np.arange(shape[1]) < rows.sizes[:, None]
-            return rows.sizes, rows.items[kept], rows.weights[kept]
+            is_filled = np.arange(shape[1]) < rows.sizes[:, None]
+            return rows.sizes, rows.items[is_filled], rows.weights[is_filled]
 
         solved = list(self.executor.map(solve, blocks(len(targets), 4 * N_TARGETS)))
         by_target = self._packed(targets, solved)
