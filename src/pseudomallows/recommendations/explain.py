@@ -29,7 +29,6 @@ CLICK, POPULARITY, GIVEN, REST, CLUSTER, RANK = KINDS = (
     "cluster",
     "rank",
 )
-NEGLIGIBLE = 1e-5  # of a score: what is left after all reasons is a rounding error
 ONE_USER, ONE = slice(0, 1), Threads(1)
 N_SPOKEN = 3  # reasons on each side that are put into words
 
@@ -254,7 +253,7 @@ def _personal_reasons(fit: PersonalFit, users: Users, items: NDArray[np.int64]) 
         parts.append(fit.bias[None, items])
     amounts = np.concatenate(parts)
     rest = scores - amounts.sum(axis=0)
-    if np.abs(rest).max() > NEGLIGIBLE * max(np.abs(amounts).max(), np.abs(scores).max()):
+    if np.abs(rest).max() > 1e-5 * max(np.abs(amounts).max(), np.abs(scores).max()):  # not rounding
         kinds.append(REST)
         names.append("everything else")
         amounts = np.concatenate([amounts, rest])

@@ -21,9 +21,7 @@ from ..preferences.frames import make_frame
 from ..rankings import as_rng, check_count
 
 Floats = NDArray[np.float64]
-MOST_CELLS = 10**8  # of draws times pairs; of more draws, some are taken, evenly
-N_ALPHAS, N_DRAWS = 5, 4000  # of a table of places, and draws behind it
-MOST_SHOWN = 10  # rows of the words
+MOST_CELLS = 10**8  # of draws times pairs, 100 MB; of more draws, some are taken, evenly
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +51,7 @@ class NextPairs:
         lines = [
             f"  {row['item']} or {row['other']}? {row['probability']:.0%} to "
             f"{row['other_probability']:.0%}, {row['information']:.3f} bits"
-            for row in self.rows()[:MOST_SHOWN]
+            for row in self.rows()[:10]
         ]
         left = len(self) - len(lines)
         more = [f"  ... and {left} more"] if left else []
@@ -196,7 +194,7 @@ def _tables(
         places = np.arange(n_items)
         gaps = n_items - 1 + places[None, :] - places[:, None]
         return lambda alpha: np.exp(log_probabilities(n_items, alpha / n_items))[gaps]
-    grid = np.unique(np.linspace(alphas.min(), alphas.max(), N_ALPHAS))
+    grid = np.unique(np.linspace(alphas.min(), alphas.max(), 5))
     made = [
         place_probabilities(law, n_items, alpha, int(rng.integers(2**63)))
         for alpha in grid.tolist()
@@ -215,7 +213,7 @@ def _tables(
 def place_probabilities(law: Distance, n_items: int, alpha: float, seed: int) -> Floats:
     """``[place, other]``: probability that the item at one place of the consensus is preferred to
     that at the other, from draws; the same from the other end, as it is by every distance."""
-    draws = law.draw(n_items, alpha, N_DRAWS, seed)
+    draws = law.draw(n_items, alpha, 4000, seed)
     table = np.stack([(draws[:, [place]] < draws).mean(axis=0) for place in range(n_items)])
     table = (table + table[::-1, ::-1].T) / 2
     np.fill_diagonal(table, 0.5)

@@ -24,7 +24,7 @@ from ...rankings import orderings_of
 from .exact_means import logs_of
 from .recommender import Floats, Items, NextItems, Recommender, Users
 
-MOST_LAWS, MOST_BYTES = 1024, 2**29  # clusters of draws that are averaged, and of their ranks
+MOST_LAWS = 1024  # clusters of draws that are averaged: the standard error is at most 0.5 / 32
 # places whose probabilities are tabulated one by one, and down to which the best are sought
 N_TOP = 512
 LEFT_OUT = 1e-4  # of a user's weights, at most: clusters and draws that count for nearly nothing
@@ -213,7 +213,7 @@ class KendallRecommender(Recommender):
 def some_draws(posterior: Posterior) -> tuple[KendallDraws, Floats]:
     """Draws of a posterior, evenly spread, as kernels read them; and their alphas."""
     n_chains, n_draws, n_clusters, n_items = posterior.consensus.shape
-    most = min(MOST_LAWS, MOST_BYTES // (4 * n_items)) // (n_clusters * n_chains)
+    most = min(MOST_LAWS, 2**29 // (4 * n_items)) // (n_clusters * n_chains)
     number = min(n_draws, max(1, most))
     chosen = np.linspace(0, n_draws - 1, number).round().astype(np.int64)
     n_laws = n_chains * number * n_clusters

@@ -15,8 +15,6 @@ from ...engines.executors import all_cores
 from ...kernels.footrule.own_orders import GridProbabilities
 from ...latent.own_laws import OwnLaw
 
-FINE = 8  # binary digits of a size that tell tables apart
-
 
 def shared_size(size: int, n_items: int) -> int:
     """The size whose table serves a size too: itself up to 256, then one at most 1/128 larger, by
@@ -31,7 +29,7 @@ def shared_size(size: int, n_items: int) -> int:
 
 def _step(size: int) -> int:
     """From one table to the next: a power of 2, so that sizes never change their table."""
-    return 1 << max((size - 1).bit_length() - FINE, 0)
+    return 1 << max((size - 1).bit_length() - 8, 0)
 
 
 def sizes_like(size: int, n_items: int) -> list[int]:

@@ -25,7 +25,6 @@ from ...preferences import Clicks
 from .next_tables import GridTables
 from .recommender import NextItems, Recommender, Users
 
-N_TOP = 64  # places of each user that are looked at with very many items, or 4 times the window
 Floats = NDArray[np.float64]
 
 
@@ -48,7 +47,7 @@ class OwnOrder(NamedTuple):
 
 def n_top(window: int) -> int:
     """How many places have a probability worth a look."""
-    return max(N_TOP, 4 * window)
+    return max(64, 4 * window)
 
 
 class PersonalProbabilities:

@@ -14,7 +14,7 @@ from ...preferences import Clicks
 from ..item_filter import ItemFilter
 
 MOST_FEW = 256  # items that a quick way is asked for, those that are hidden included
-MAX_ERROR = 0.005  # of a recommended probability, unless told otherwise
+MAX_ERROR = 0.005  # of a recommended probability, unless another is asked for
 Floats = NDArray[np.float64]
 Items = NDArray[np.int64]
 
