@@ -41,7 +41,7 @@ Codes = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Columns:
-    """Where, in a long table, user, item, rank and time stand; those that are missing at -1."""
+    """The columns of user, item, rank and time in a long table; -1 for those that are missing."""
 
     user: int
     item: int
@@ -66,7 +66,7 @@ def find_columns(source: Source, header: Row, needs_rank: bool = False) -> Colum
         raise source.error(line, str(error)) from None
 
 
-def judged_columns(source: Source, names: list[str], is_said: bool) -> list["SuspectColumn"]:
+def suspect_columns(source: Source, names: list[str], is_said: bool) -> list["SuspectColumn"]:
     """The column that may tell which rows are no clicks, by its name; if there is none, those that
     may by their values.
 
@@ -157,9 +157,9 @@ class ClickPairs:
             for known, names in zip(self._known, (users, items), strict=True)
         )
         is_whole = (owners >= 0) & (codes >= 0)
-        kept = is_whole if is_high is None else is_whole & is_high
-        self.n_low += int(is_whole.sum() - kept.sum())
-        self.store(owners[kept], codes[kept], None if times is None else times[kept])
+        is_click = is_whole if is_high is None else is_whole & is_high
+        self.n_low += int(is_whole.sum() - is_click.sum())
+        self.store(owners[is_click], codes[is_click], None if times is None else times[is_click])
         return self.count(is_whole)
 
     def count(self, is_whole: NDArray[np.bool_]) -> int:
@@ -335,7 +335,7 @@ def _high_ratings(
 def read_clicks(source: Source, header: Row, rows: Iterable[Row], is_said: bool) -> ClickPairs:
     """Pairs from rows of text, a block at a time."""
     columns = find_columns(source, header)
-    judged = judged_columns(source, header[1], is_said)
+    suspects = suspect_columns(source, header[1], is_said)
     time = time_reader(source, header[1], columns)
     pairs = ClickPairs(source, time=time)
     whole = full_rows(source, header, rows)
@@ -352,11 +352,11 @@ def read_clicks(source: Source, header: Row, rows: Iterable[Row], is_said: bool)
         first = pairs.add(users, (cells[columns.item] for _, cells in block), times, is_high)
         if first >= 0:
             pairs.first_dropped = f"line {block[first][0]}"
-        for column in judged:
+        for column in suspects:
             if column.is_open:
                 column.add(Counter(cells[column.place] for _, cells in block).items())
     if not pairs.n_rows:
         raise source.error(None, "there is a header, but no line after it")
-    for column in judged:
+    for column in suspects:
         column.warn()
     return pairs

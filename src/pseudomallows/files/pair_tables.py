@@ -36,7 +36,7 @@ def pair_kind(source: Source, kind: str | None, names: list[str]) -> str | None:
 
 
 def find_places(source: Source, header: Row, kind: str) -> dict[str, int]:
-    """Where the columns of such a table stand, by what they are."""
+    """The columns of such a table, by what they are."""
     check_header(source, header)
     try:
         columns = FINDERS[kind](header[1])

@@ -1,4 +1,4 @@
-"""Splits: clicks to learn from, and clicks to judge by, at random or by time; and their core.
+"""Splits: clicks to learn from, and clicks to evaluate by, at random or by time; and their core.
 
 All of them are sparse, and keep users and items: a user without clicks on one side is there too.
 """
@@ -130,8 +130,8 @@ def keep_core(prefs: Clicks, min_clicks: int) -> Clicks:
         )
     users, items = np.flatnonzero(of_users), np.flatnonzero(of_items)
     new_codes = (np.cumsum(of_items > 0) - 1).astype(np.int32)
-    kept = prefs.choose(is_kept).take(users)
-    return replace(kept, items=prefs.items[items], codes=new_codes[kept.codes])
+    core = prefs.choose(is_kept).take(users)
+    return replace(core, items=prefs.items[items], codes=new_codes[core.codes])
 
 
 def keep_first(prefs: Clicks, most: int) -> Clicks:

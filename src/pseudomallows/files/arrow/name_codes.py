@@ -98,11 +98,11 @@ def is_missing(column: Any) -> NDArray[np.bool_]:
     return np.asarray(is_none[np.asarray(column.indices)])
 
 
-def count_values(judged: SuspectColumn, column: Any) -> None:
+def count_values(suspect: SuspectColumn, column: Any) -> None:
     """Add the values of a block, as codes and values, to what is counted."""
     values = column.dictionary.to_pylist()
     counts = np.bincount(column.indices, minlength=len(values)).tolist()
-    judged.add(zip(values, counts, strict=True))
+    suspect.add(zip(values, counts, strict=True))
 
 
 def add_times(reader: TimeColumn, column: Any) -> NDArray[np.float64]:

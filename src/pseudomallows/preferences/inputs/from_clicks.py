@@ -266,7 +266,7 @@ def _clicks_of_columns(
         raise ValueError(f"clicks needs columns of users and items, but has {error}") from None
     is_high = table.is_high()
     if is_high is None:
-        _warn_of_judging(table)
+        _warn_of_suspect_columns(table)
     when = _column_of_times(table) if times is None else None
     owners, clicked = _column(table.column(user), "user"), _column(table.column(item), "item")
     if times is not None:
@@ -281,7 +281,7 @@ def _clicks_of_columns(
     return clicks_of_pairs(rows, codes, weights, user_names, item_names, when)
 
 
-def _warn_of_judging(table: LongTable) -> None:
+def _warn_of_suspect_columns(table: LongTable) -> None:
     """Tell of columns that may say which rows are no clicks; that they are clicks is said."""
     place, kind = judging_column(table.names)
     others = [(other, "number") for other in other_columns(table.names, EVENT)]
@@ -293,7 +293,7 @@ def _warn_of_judging(table: LongTable) -> None:
 
 
 def _column_of_times(table: LongTable) -> NDArray[np.float64] | None:
-    """The times of a table, if it has a column for them; one that cannot be read is told of."""
+    """The times of a table, if it has a column for them; a warning says if it cannot be read."""
     place = time_column(table.names)
     if place < 0:
         return None

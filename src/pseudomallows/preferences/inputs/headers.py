@@ -87,7 +87,7 @@ def is_long_clicks(names: Sequence[Hashable]) -> bool:
 
 
 def find_column(names: Sequence[Hashable], what: str) -> int:
-    """Where the column of "user", "item" or "rank" stands; a column of that very name comes first.
+    """The column of "user", "item" or "rank"; a column of that very name comes first.
 
     >>> find_column(["movieId", "rating", "userId"], "user")
     2
@@ -112,7 +112,7 @@ def only_column(names: Sequence[Hashable], known: Collection[str], what: str) ->
 
 
 def time_column(names: Sequence[Hashable]) -> int:
-    """Where the column of times stands, -1 for none.
+    """The column of times, -1 for none.
 
     >>> time_column(["user", "item", "InvoiceDate"]), time_column(["user", "item", "watch time"])
     (2, -1)

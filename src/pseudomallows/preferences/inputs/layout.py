@@ -90,7 +90,7 @@ class Layout:
         raise ValueError(f"columns: there is no column {wanted!r} for the {what} among {shown}")
 
     def rating_column(self, names: Sequence[Hashable]) -> int:
-        """Where the ratings stand that `min_rating` is about; -1 if nothing is asked of them."""
+        """The column of ratings that `min_rating` is about; -1 if nothing is asked of them."""
         if self.min_rating is None:
             return -1
         for place, name in enumerate(names):

@@ -32,7 +32,7 @@ def is_pairs(names: Sequence[Hashable]) -> bool:
 
 
 def find_pair_columns(names: Sequence[Hashable]) -> dict[str, int]:
-    """Where the columns of comparisons stand, by what they are: "better" and "worse", or "one",
+    """The columns of comparisons, by what they are: "better" and "worse", or "one",
     "other" and the "winner" of them; "user" and "count" if there are such.
 
     >>> find_pair_columns(["user", "model_a", "model_b", "winner"])
@@ -160,7 +160,7 @@ def is_impressions(names: Sequence[Hashable]) -> bool:
 def find_impression_columns(
     names: Sequence[Hashable], slate: Hashable | None = None
 ) -> dict[str, int]:
-    """Where the columns of impressions stand, by what they are; "slate" only if there is one.
+    """The columns of impressions, by what they are; "slate" only if there is one.
     Without a column of users, a session is a user, or any other slate.
 
     >>> find_impression_columns(["session", "item", "label", "user"])
