@@ -34,7 +34,7 @@ N_HIDDEN = 10  # purchases of each customer, as in the paper's case study
     option("--seed", "the same seed gives the same result (1)", seed, 1),
 )
 def demo(options: argparse.Namespace) -> int:
-    """Learn from the shipped purchases, judge by hidden ones, write everything a user would."""
+    """Learn from the shipped purchases, evaluate by hidden ones, write everything a user would."""
     started = time.perf_counter()
     check_report()
     folder = Path(options.out)
