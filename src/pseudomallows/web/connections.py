@@ -187,7 +187,7 @@ class _H11(Connection):
 
 
 class _HttpTools(Connection):
-    """With httptools, which would read a head, or what stands around the chunks of a body, of any
+    """With httptools, which would read a head, or what is around the chunks of a body, of any
     length: `_n_extra` counts the bytes of a request that are not of its body. Requests that come
     while others wait are read up to a limit; with the answer of the last one the connection ends.
     """

@@ -1,4 +1,4 @@
-"""What stands before the routes: who may ask, how much, how often; and how errors are told."""
+"""What comes before the routes: who may ask, how much, how often; and how errors are answered."""
 
 import asyncio
 import hmac

@@ -34,7 +34,7 @@ SPARE_FILES = 200  # of the process, besides connections: the store, the model, 
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How to serve a model, as `pseudomallows serve` is told; checked at once."""
+    """How to serve a model, by the options of `pseudomallows serve`; checked at once."""
 
     host: str = "127.0.0.1"
     port: int = 8000

@@ -160,8 +160,8 @@ def _options(posterior: Fit, method: str | None, clusters: int | str | None) -> 
         if clusters is not None:
             raise ValueError("method 'personal' has no clusters: leave them out")
     elif clusters is not None and clusters != options.get("n_clusters"):
-        kept = ("method", "rng", "n_draws", "distance")
-        options = {key: options[key] for key in kept if key in options}
+        of_all_methods = ("method", "rng", "n_draws", "distance")
+        options = {key: options[key] for key in of_all_methods if key in options}
         options["n_clusters"] = clusters
     return options
 

@@ -185,7 +185,7 @@ class AsyncStore:
         return batch
 
     def _store_batch(self, batch: list[NewClicks]) -> dict[str, list[str]]:
-        waited_for = [task for task in batch if not task.future.done()]  # others were told no
+        waited_for = [task for task in batch if not task.future.done()]  # others had an error
         clicks = list(itertools.chain.from_iterable(task.clicks for task in waited_for))
         if len(waited_for) > 1:
             # sorted: two processes take the rows in the same order, and never wait in a circle
