@@ -138,7 +138,7 @@ def symmetric_shares(draws: NDArray[np.int32]) -> NDArray[np.float64]:
 
 
 def alpha_for_distance(distance: Distance, n_items: int, mean: float) -> float:
-    """The alpha whose expected distance is `mean`; infinite for 0, 0 beyond that of chance."""
+    """The alpha whose expected distance is `mean`; infinite for 0, and 0 beyond that of alpha 0."""
     if mean <= 0:
         return math.inf
     return find_root(lambda alpha: mean - distance.expected(n_items, alpha))

@@ -106,7 +106,7 @@ class Table(NamedTuple):
 
 def _partition(n_items: int, alpha: float) -> tuple[float, float, float]:
     """The log partition function, the mean distance, and how far off the first may be."""
-    rate, squares = alpha / n_items, n_items * (n_items**2 - 1)  # the mean by chance is a sixth
+    rate, squares = alpha / n_items, n_items * (n_items**2 - 1)  # the mean at alpha = 0 is a sixth
     if n_items <= 12:  # the sum over 4,096 sets is so fast that it needs no table
         table = np.empty((n_items, n_items))
         kernels.spearman_marginals(n_items, rate, table)
@@ -151,7 +151,7 @@ def log_sum(n_items: int, rate: float) -> tuple[float, float]:
     some = log_sum if base <= MOST_SUMMED else smooth_log_sum
     values, errors = np.array([some(base - k, rate) for k in range(4)]).T
     growth, n_more = -np.diff(values), n_items - base
-    error = errors[0] + n_more * np.abs(np.diff(growth)).max()  # one alone may be small by chance
+    error = errors[0] + n_more * np.abs(np.diff(growth)).max()  # one alone may happen to be small
     return float(values[0] + n_more * growth[0]), float(error)
 
 
