@@ -25,14 +25,14 @@ from .next_clicks import MAX_SCORED, MIN_USERS, clicks_of_rows
 from .parts import Part, Popularity, Regression, part_named, pool_for
 from .products import AllProducts, Products
 
-N_ROUNDS = 6  # of the greedy search, each of which changes one weight
+N_ROUNDS = 6  # of the greedy search, a change of one weight each; on retail 3 and 12 did as well
 SPLITS = ((400, 5, 2500), (MAX_ITEMS, 1, 5000), (math.inf, 1, 2500))  # items: splits, users
 ALL_PLACES, N_PLACES = 1000, 100  # with more items, so many of the best by each part are ranked
 MAX_CELLS = 1_000_000  # of a table of scores, 8 MB
 LEAST_SPREAD = 128  # users behind the spread of scores, with very many items
 MIN_SCORED, MIN_ITEMS = MIN_USERS, 10  # with fewer, hidden clicks cannot tell blends apart
-MOST_IMPORTANCE, SMOOTHING = 3.0, 5  # of a user, so that no few users decide; and users added to
-# the counts, so that the importance at rare numbers of clicks is about 1
+MOST_IMPORTANCE, SMOOTHING = 3.0, 5  # of a user, so that no few users decide (1.5 and 6 did as well
+# on retail); and users added to the counts, so that it is about 1 at rare numbers of clicks
 Floats = NDArray[np.float64]
 Leads = NDArray[np.float32]
 Say = Callable[[str], None]
