@@ -143,7 +143,7 @@ def scan_free(stream, place, n_free, free, powers):
     """Draw among the free ranks by their weights; where these could vanish, by those relative to
     the nearest rank."""
     nearest = 0
-    if powers[-1] < 1e-200:  # squares of smaller ones are 0
+    if powers[-1] < 1e-200:  # the farthest ranks weigh next to nothing
         nearest = abs(free[0] - place)
         for slot in range(1, n_free):
             nearest = min(nearest, abs(free[slot] - place))

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-MAX_SWEEPS = 1000  # of a descent, which ends by its tolerance long before
+MAX_SWEEPS = 1000  # of a descent, so that it ends: usually its tolerance ends it
 LANES = 32  # numbers that a loop takes at a time: four registers of eight
 
 

@@ -18,7 +18,7 @@ from ..click_rows import clicks_of
 from ..streams import below, start_user, uniform
 from .inversions import draw_jump, take_nth
 
-FLAT = 1e-200  # rate up to which q = exp(-rate) is 1: products of such rates would be 0
+FLAT = 1e-200  # rate up to which q = exp(-rate) counts as 1
 N_SWAPS = 64  # differences in clicks whose probabilities are tabulated: most pairs are closer
 HEAD = 8192  # first places, where few items have as many clicks as another
 SURE = 40.0  # log odds that leave nothing to probability: exp(-40) < 2^-53, the step of a draw
