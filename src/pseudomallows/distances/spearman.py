@@ -28,9 +28,9 @@ MOST_SUMMED = 20  # items whose sum goes over their million sets; each item more
 MOST_ITEMS = 1000  # whose table takes some 40 seconds; it grows with their cube
 BASES = (14, 15, 16, 17)  # items of which the series is taken: its error is that of its last term
 REACH = 40.0  # rate n^2 beyond which the ends do not see each other; in tests 20 is enough
-SMALLEST = 0.01  # rate n^2 below which mean and variance are enough, to 1e-7
+SMALLEST = 0.01  # rate n^2 below which mean and variance are enough: to 1e-10 with 20 items
 SHARPEST = 5.0  # rate above which only exchanges of neighbours count: others weigh exp(-30)
-STEP = 0.15  # of log rate in the table, for an interpolation error that is below all others
+STEP = 0.15  # of log rate in the table: the spline is then within the error below
 INTERPOLATION_ERROR = 1e-7  # of the spline at these steps
 N_SWEEPS = 100  # proposals for a draw, for each item: with 16 items, ten are enough
 

@@ -49,7 +49,7 @@ def fit_strengths(wins: Floats) -> Strengths:
     """
     n_items, votes = len(wins), wins + wins.T
     strengths, won = np.zeros(n_items), wins.sum(axis=1)
-    for _ in range(50):  # Newton's steps; some ten are enough
+    for _ in range(50):  # Newton's steps; 100 items of 8 in spread took 13
         probabilities = _probabilities(strengths)
         slope = won - (votes * probabilities).sum(axis=1) - strengths / PRIOR_VARIANCE
         bend = (
