@@ -35,7 +35,7 @@ def sparse_matrix(arrays: Arrays) -> Any:
             f"a sparse matrix of {n_rows} x {n_columns} does not fit into memory "
             f"({as_size(available)} are available)"
         )
-    most = max(1_000_000, 100 * len(_column(arrays, "data")))  # some seconds' work, or real data
+    most = max(1_000_000, 100 * len(_column(arrays, "data")))  # more are nearly all empty
     if n_rows + n_columns > most:
         raise ValueError(
             f"a sparse matrix of {n_rows} x {n_columns} with {len(arrays['data'])} numbers is "

@@ -16,7 +16,7 @@ from .types import MAX_HEAD, ErrorAnswer, encode
 MAX_CONNECTIONS = 1000  # a few MB in all, and within the open files that most systems grant
 MAX_OF_CLIENT = 100  # of them, so that ten clients are needed to shut others out
 ROOM = 50  # for connections beyond that, which may ask for vital addresses and get a 503 otherwise
-WAIT_SECONDS = 15.0  # for a request to come whole: a page over a slow telephone line takes some
+WAIT_SECONDS = 15.0  # for a request to come whole
 TAKE_SECONDS = 60.0  # for a client to take any bytes of its answer: the system holds many of them
 LOOK_SECONDS = 1.0  # between two looks at a connection: little beside the seconds above
 
