@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 
 MARK = "#2f7fb3"  # of bars and dots, on light and on dark
 LONGEST = 80  # characters of a name
-TOPS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)  # round ends of the axes of `calibration`
 LEFT, TOP, SIDE = 46, 10, 264  # the square of `calibration`, in units of its drawing
 Points = Sequence[tuple[float, float, float, float]]  # stated, observed, error, count
 
@@ -91,7 +90,8 @@ def calibration(points: Points) -> dict[str, list[tuple[float, ...]]]:
     `ticks` are (share, x, y), `dots` are (x, y, low, high, radius).
     """
     reach = max(max(stated, observed) for stated, observed, _, _ in points)
-    end = next((top for top in TOPS if reach <= 0.95 * top), 1.0)
+    tops = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)  # round ends of the axes
+    end = next((top for top in tops if reach <= 0.95 * top), 1.0)
     most = max(count for *_, count in points)
 
     def right(share: float) -> float:

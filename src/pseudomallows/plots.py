@@ -37,7 +37,6 @@ STYLE: Any = {  # of every figure that is made here
     "font.size": 10,
     "legend.frameon": False,
 }
-DPI = 200  # of a file: sharp in print at half the size
 MAX_NAMES = 60  # beyond this, names of items would overlap, and are left out
 
 
@@ -209,7 +208,7 @@ def save(drawn: "Axes | Figure", path: str | os.PathLike[str]) -> None:
     figure = drawn if isinstance(drawn, Figure) else cast(Figure, drawn.figure)
     more = {"Date": None} if str(path).endswith("svg") else None  # the same figure, the same file
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "pseudomallows"}):
-        figure.savefig(path, dpi=DPI, metadata=more)
+        figure.savefig(path, dpi=200, metadata=more)
 
 
 def rank_histograms(

@@ -45,7 +45,7 @@ def test_reading_prints_nothing_and_the_kind_can_be_asked_for(put, capsys):
         ("user,item\na,b,c\n", "line 2: there are 3 cells"),
         ('user,item\na,b\n"c,d\n', "line 3: a quote is opened, but not closed"),
         ("user,item,item\na,b,c\n", "line 1: the header has 'item' twice"),
-        ("user,product,movie\na,b,c\n", "line 1: 2 columns for the item"),
+        ("user,product,movie\na,b,c\n", "line 1: 2 columns for 'item'"),
         ("user,a,b\nx,1,2\ny,2,z\n", "line 3, column 'b': wanted a number, got 'z'"),
         ("user,a,b\nx,1,2\ny,2,0_1\n", "line 3, column 'b': wanted a number, got '0_1'"),
         ("user,item\na,b\0\n", "line 2: there is a zero byte"),

@@ -23,8 +23,6 @@ from .shared import check_report, progress_of, say
 
 METHOD = "personal"  # an order for each customer
 N_HIDDEN = 10  # purchases of each customer, as in the paper's case study
-MIN_PURCHASES = 13  # so that some are left to learn from
-MAX_NAMED = 3  # purchases of the customer in the example
 
 
 @command(
@@ -36,13 +34,13 @@ MAX_NAMED = 3  # purchases of the customer in the example
     option("--seed", "the same seed gives the same result (1)", seed, 1),
 )
 def demo(options: argparse.Namespace) -> int:
-    """Learn from the shipped purchases, judge by hidden ones, write everything a user would."""
+    """Learn from the shipped purchases, evaluate by hidden ones, write everything a user would."""
     started = time.perf_counter()
     check_report()
     folder = Path(options.out)
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"cannot write into {folder}: it is a file")
-    prefs = datasets.online_retail(min_purchases=MIN_PURCHASES)
+    prefs = datasets.online_retail(min_purchases=N_HIDDEN + 3)  # some are left to learn from
     print(
         f"A gift shop: {prefs.n_users:,} customers, its {prefs.n_items} most bought products, "
         f"{len(prefs.codes):,} purchases (UCI Online Retail)."
@@ -78,7 +76,7 @@ def _print_learnt(posterior: Fit) -> None:
 
     print("\nWhat was learnt: an order of the products for each customer. For example,")
     (example,) = make_examples(posterior, 1)
-    bought = [readable(name) for name in example["clicked"][:MAX_NAMED]]
+    bought = [readable(name) for name in example["clicked"][:3]]
     n_more = len(example["clicked"]) - len(bought) + example["n_more"]
     print(f"customer {example['user']} bought {', '.join(bought)} and {n_more} more. Next:")
     for item, probability, reasons in example["next"]:

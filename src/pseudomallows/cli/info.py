@@ -122,11 +122,11 @@ def _about_personal(fitted: PersonalFit) -> dict[str, Any]:
 
 def _about_draws(posterior: Posterior) -> dict[str, Any]:
     n_chains, n_draws = posterior.consensus.shape[:2]
-    judged = check_convergence(posterior)
+    convergence = check_convergence(posterior)
     return {
         "clusters": posterior.n_clusters,
         "alpha": ", ".join(f"{a:.3g}" for a in posterior.alpha.mean(axis=(0, 1))),
         "draws": f"{n_chains} chains of {n_draws}",
-        "worst R-hat": round(judged.rhat, 3),
-        "least effective size": round(judged.effective_size, 1),
+        "worst R-hat": round(convergence.rhat, 3),
+        "least effective size": round(convergence.effective_size, 1),
     }

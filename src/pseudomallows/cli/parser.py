@@ -16,8 +16,8 @@ from ..engines.progress import compiling_said
 from .arguments import command, option
 from .asking import consensus, explain_item, pairs_to_compare, recommend_file, similar
 from .demo import demo
+from .evaluating import check_file, evaluate_file, report_file
 from .info import info
-from .judging import check_file, evaluate_file, report_file
 from .learning import compare_distances, fit_file, simulate, split_file, update_file
 from .prepare import prepare
 from .serving import serve_model

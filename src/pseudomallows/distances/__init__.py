@@ -64,8 +64,8 @@ def distance_between(
     >>> distance_between([[1, 2, 3], [2, 3, 1]], [1, 2, 3], "hamming")
     array([0, 3])
     """
-    found = get(name).between(*check_pair(ranking, other))
-    return int(found[0]) if np.ndim(ranking) == np.ndim(other) == 1 else found
+    distances = get(name).between(*check_pair(ranking, other))
+    return int(distances[0]) if np.ndim(ranking) == np.ndim(other) == 1 else distances
 
 
 def get_price(name: str) -> PriceDistance:

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..kernels.costs import count_ranks
 from .tallies import Counts, RankTally, Tally
 
-N_ALPHAS = 64  # whose partition functions are remembered: a chain asks for the same ones again
-
 
 class Distance(ABC):
     """A right-invariant distance between rankings, in whole numbers, never normalised."""
@@ -40,7 +38,7 @@ class Distance(ABC):
     def make_partition(self, n_items: int, alpha: float) -> tuple[float, float]:
         """`log_partition` and `expected`."""
 
-    @functools.lru_cache(maxsize=N_ALPHAS)  # noqa: B019 - there is one object of each distance
+    @functools.lru_cache(maxsize=64)  # noqa: B019 - there is one object of each distance
     def partition(self, n_items: int, alpha: float) -> tuple[float, float]:
         """The same, made once for the same alpha."""
         log_sum, mean = self.make_partition(n_items, alpha)
@@ -140,7 +138,7 @@ def symmetric_shares(draws: NDArray[np.int32]) -> NDArray[np.float64]:
 
 
 def alpha_for_distance(distance: Distance, n_items: int, mean: float) -> float:
-    """The alpha whose expected distance is `mean`; infinite for 0, 0 beyond that of chance."""
+    """The alpha whose expected distance is `mean`; infinite for 0, and 0 beyond that of alpha 0."""
     if mean <= 0:
         return math.inf
     return find_root(lambda alpha: mean - distance.expected(n_items, alpha))

@@ -24,18 +24,15 @@ from ..kernels.distances import spearman_loops as kernels
 from .distance import PriceDistance, symmetric_shares
 from .tallies import Counts
 
-MOST_SUMMED = 20  # items whose sum over sets, a million, is made
-FEW = 12  # items whose sum, over 4,096 sets, is so fast that it needs no table
+MOST_SUMMED = 20  # items whose sum goes over their million sets; each item more doubles them
 MOST_ITEMS = 1000  # whose table takes some 40 seconds; it grows with their cube
-BASES = (14, 15, 16, 17)  # items of which the series is taken
-REACH = 40.0  # rate n^2 beyond which the ends do not see each other
-SMALLEST = 0.01  # rate n^2 below which two moments say all
-SHARPEST = 5.0  # rate above which only exchanges of neighbours count
-STEP = 0.15  # of log rate in the table
+BASES = (14, 15, 16, 17)  # items of which the series is taken: its error is that of its last term
+REACH = 40.0  # rate n^2 beyond which the ends do not see each other; in tests 20 is enough
+SMALLEST = 0.01  # rate n^2 below which mean and variance are enough: to 1e-10 with 20 items
+SHARPEST = 5.0  # rate above which only exchanges of neighbours count: others weigh exp(-30)
+STEP = 0.15  # of log rate in the table: the spline is then within the error below
 INTERPOLATION_ERROR = 1e-7  # of the spline at these steps
-MOST_ROUNDS = 100  # of balancing; some 40 are enough
-N_SWEEPS = 100  # proposals for a draw, for each item, from a start that is near the law
-N_DRAWS = 10_000  # for the ranks of more items: a standard error of 0.005 at most
+N_SWEEPS = 100  # proposals for a draw, for each item: with 16 items, ten are enough
 
 
 class Spearman(PriceDistance):
@@ -80,7 +77,7 @@ class Spearman(PriceDistance):
             probabilities = np.empty((n_items, n_items))
             kernels.spearman_marginals(n_items, alpha / n_items, probabilities)
             return probabilities
-        return symmetric_shares(self.draw(n_items, alpha, N_DRAWS, seed=0))
+        return symmetric_shares(self.draw(n_items, alpha, 10_000, seed=0))
 
     def prices(self, n_items: int) -> Counts:
         """``prices[rank - 1, other - 1]``: what an item adds to the distance."""
@@ -109,8 +106,8 @@ class Table(NamedTuple):
 
 def _partition(n_items: int, alpha: float) -> tuple[float, float, float]:
     """The log partition function, the mean distance, and how far off the first may be."""
-    rate, squares = alpha / n_items, n_items * (n_items**2 - 1)  # the mean by chance is a sixth
-    if n_items <= FEW:
+    rate, squares = alpha / n_items, n_items * (n_items**2 - 1)  # the mean at alpha = 0 is a sixth
+    if n_items <= 12:  # the sum over 4,096 sets is so fast that it needs no table
         table = np.empty((n_items, n_items))
         kernels.spearman_marginals(n_items, rate, table)
         log_sum = float(kernels.spearman_sum(n_items, rate))
@@ -154,7 +151,7 @@ def log_sum(n_items: int, rate: float) -> tuple[float, float]:
     some = log_sum if base <= MOST_SUMMED else smooth_log_sum
     values, errors = np.array([some(base - k, rate) for k in range(4)]).T
     growth, n_more = -np.diff(values), n_items - base
-    error = errors[0] + n_more * np.abs(np.diff(growth)).max()  # one alone may be small by chance
+    error = errors[0] + n_more * np.abs(np.diff(growth)).max()  # one alone may happen to be small
     return float(values[0] + n_more * growth[0]), float(error)
 
 
@@ -180,7 +177,7 @@ def mccullagh(n_items: int, rate: float) -> float:
     root of det(I - B B + 1 / n).
     """
     weights, x = kernels.square_weights(n_items, rate), np.ones(n_items)
-    kernels.balance_squares(weights, MOST_ROUNDS, x)
+    kernels.balance_squares(weights, 100, x)  # some 40 rounds are enough
     balanced = weights * x[:, None] * x
     matrix = np.eye(n_items) - balanced @ balanced + 1 / n_items
     log_uniform = math.lgamma(n_items + 1) - n_items * math.log(n_items)

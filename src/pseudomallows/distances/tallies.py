@@ -34,10 +34,9 @@ if TYPE_CHECKING:
 MOVES = {"swap": SWAP, "leap_and_shift": LEAP_AND_SHIFT, "insert": INSERT}
 Counts = NDArray[np.int64]
 Ranking = NDArray[np.int32]
-MOST_SUBSET_ITEMS = 15  # whose best order by pairs is found through all sets of them: 32,768
-MOST_LISTED_ITEMS = 7  # whose best order by a list is found through all orders: 5,040
-N_STARTS = 20  # commonest rankings, whose distances are compared for a start: it takes no time
-MADE_OF_COUNTS = ("costs", "margins", "votes", "found")  # what users who are added make stale
+MOST_SUBSET_ITEMS = 15  # whose best order by pairs is sought through all sets of them: 32,768
+MOST_LISTED_ITEMS = 7  # whose best order by a list is sought through all orders: 5,040
+MADE_OF_COUNTS = ("costs", "margins", "votes", "likeliest")  # what users who are added make stale
 
 
 class Tally(ABC):
@@ -338,7 +337,7 @@ class ListTally(Tally):
         if self.is_proved:
             best_of_all(self._users, consensus)
             return consensus
-        common = self.rankings[np.argsort(-self.counts, kind="stable")[:N_STARTS]]
+        common = self.rankings[np.argsort(-self.counts, kind="stable")[:20]]
         counts = np.zeros((self.n_items, self.n_items), dtype=np.int64)
         count_ranks(self.rankings, self.counts, counts)
         starts = [consensus, best_assignment(-counts), *common]

@@ -14,13 +14,12 @@ from .tallies import ListTally
 
 MOST_ITEMS = 60  # whose shapes are counted: 966,467
 MOST_ENUMERATED = 10  # items whose rankings, 3.6 million, are gone through once
-N_DRAWS = 40_000  # for the ranks of more items: a standard error of 0.0025 at most
 
 
 class Ulam(Distance):
     """Exact up to 60 items: shapes of tableaux are counted, and there are a million of them.
 
-    The distance itself is found for any number of items.
+    The distance itself is computed for any number of items.
     """
 
     name = "ulam"
@@ -50,7 +49,7 @@ class Ulam(Distance):
             counts = _ranks_by_distance(n_items)
             weights = np.exp(-alpha / n_items * np.arange(n_items))
             return np.asarray(np.tensordot(weights, counts, 1) / (weights @ counts[:, 0].sum(1)))
-        draws = self.draw(n_items, alpha, N_DRAWS, seed=0)
+        draws = self.draw(n_items, alpha, 40_000, seed=0)  # standard error: at most 0.0025
         return symmetric_shares(draws)
 
     def tally(self, n_items: int) -> ListTally:

@@ -14,9 +14,6 @@ from ..kernels.kendall.inversions import order_by_rank
 from .strengths import fit_strengths, ranked
 from .tallies import Counts, Ranking, WinsTally
 
-REACH = 30  # places that an item may move at once towards a good consensus: time goes with it
-N_ROUNDS = 4  # of a better consensus and a better alpha, in turn
-LEAST_LAM, MOST_LAM = 1e-6, 50.0  # between which the best one is looked for
 HALF = 0.5  # of a vote: the unit of the counts
 
 
@@ -57,25 +54,25 @@ class VoteTally(WinsTally):
         from scipy.optimize import minimize_scalar
 
         by_gap = self.votes_by_gap(consensus)
-        found = minimize_scalar(
+        least = minimize_scalar(
             lambda log_rate: -log_likelihood_of_gaps(by_gap, math.exp(log_rate)),
-            bounds=(math.log(LEAST_LAM), math.log(MOST_LAM)),
+            bounds=(math.log(1e-6), math.log(50.0)),  # from coin tosses to certain votes
             method="bounded",
             options={"xatol": 1e-4},
         )
-        return math.exp(found.x)
+        return math.exp(least.x)
 
     def best(self) -> Ranking:
-        """The likeliest consensus, or a good one."""
-        return self.found.copy()
+        """A copy of :attr:`likeliest`."""
+        return self.likeliest.copy()
 
     @functools.cached_property
-    def found(self) -> Ranking:
-        """It: from the order of strengths (Bradley and Terry), items move where they are best, at
-        the best alpha, until none moves."""
+    def likeliest(self) -> Ranking:
+        """The likeliest consensus, or a good one: from the order of strengths (Bradley and Terry),
+        items move where they are best, at the best alpha, until none moves."""
         consensus = ranked(fit_strengths(self.counts * HALF).strengths)
-        reach = min(REACH, self.n_items)
-        for _ in range(N_ROUNDS):
+        reach = min(30, self.n_items)  # that an item may move at once: the time grows with it
+        for _ in range(4):
             rate = self.best_rate(consensus)
             if not kernels.improve_by_leaps(self.votes, rate, reach, consensus):
                 break

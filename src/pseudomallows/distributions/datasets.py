@@ -57,22 +57,22 @@ def online_retail(n_items: int | None = 200, min_purchases: int = 1) -> Clicks:
     least = check_count(min_purchases, "min_purchases", 0)
     customers, titles, cells, times = _read_purchases()
     rows, columns = np.divmod(cells, len(titles))
-    kept = _most_bought(columns, titles, n_items)
-    chosen = np.isin(columns, kept)
+    products = _most_bought(columns, titles, n_items)
+    chosen = np.isin(columns, products)
     n_bought = np.bincount(rows[chosen], minlength=len(customers))
     if n_bought.max() < least:
         raise ValueError(
-            f"no customer has min_purchases = {least} of these {len(kept)} products; the most is "
-            f"{n_bought.max()}: lower min_purchases or raise n_items"
+            f"no customer has min_purchases = {least} of these {len(products)} products; the most "
+            f"is {n_bought.max()}: lower min_purchases or raise n_items"
         )
     enough = n_bought >= least
     chosen &= enough[rows]
     return Clicks(
         np.ones(int(enough.sum()), dtype=np.int64),
         customers[enough].astype(object),
-        titles[kept],
+        titles[products],
         np.concatenate([[0], np.cumsum(n_bought[enough])]).astype(np.int64),
-        np.searchsorted(kept, columns[chosen]).astype(np.int32),
+        np.searchsorted(products, columns[chosen]).astype(np.int32),
         times=times[chosen],
     )
 

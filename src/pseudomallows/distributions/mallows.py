@@ -142,7 +142,7 @@ def maximum_likelihood_alpha(
     """The alpha under which the rankings are most likely, given the consensus.
 
     It makes the expected distance equal to the mean distance of the rankings: infinite if all of
-    them equal the consensus, 0 if they are no closer to it than chance.
+    them equal the consensus, 0 if they are no closer to it than uniform ones.
 
     >>> consensus = np.arange(1, 11)
     >>> rankings = Mallows(consensus, alpha=3).draw(5000, rng=1)

@@ -25,10 +25,8 @@ from .executors import WorkersError
 
 T = TypeVar("T")
 R = TypeVar("R")
-PATIENCE = 30.0  # seconds to wait for a scheduler, and for a worker if there is none
-SILENCE = 30.0  # seconds that a scheduler may take to answer
-GLANCE = 1.0  # seconds between two looks at the workers, while they work
-FAREWELL = 10.0  # seconds to part from the workers
+PATIENCE = 30.0  # seconds for a scheduler, or a worker if there is none: Dask's own timeout
+SILENCE = 30.0  # seconds that a scheduler may take to answer: the same
 GONE = (CommClosedError, FutureCancelledError, FuturesCancelledError, TimeoutError)
 
 
@@ -149,7 +147,7 @@ class DaskExecutor:
         task = asyncio.run_coroutine_threadsafe(answer, self.client.loop.asyncio_loop)
         seen = time.monotonic()
         try:
-            while not wait([task], GLANCE).done:
+            while not wait([task], 1.0).done:
                 self._check_scheduler()
                 if self._n_threads():
                     seen = time.monotonic()
@@ -194,7 +192,7 @@ class DaskExecutor:
         stays open."""
         if self._is_own:
             with suppress(TimeoutError):  # of a scheduler that is frozen
-                self.client.close(timeout=FAREWELL)
+                self.client.close(timeout=10.0)
         if self._local is not None:
             self._local.close()
 

@@ -11,7 +11,6 @@ from typing import Any, Protocol, TypeGuard, TypeVar
 from ..rankings import check_count
 
 BLOCK = 256  # users in a block; results never depend on it
-WATCH = 0.05  # seconds between two looks at what threads have done
 
 _here = threading.local()  # `is_alone`: one of several threads at work, which takes no others
 
@@ -105,7 +104,7 @@ def run_together(
         left = {pool.submit(task, number) for number in range(n_tasks)}
         try:
             while left:
-                done, left = wait(left, WATCH)
+                done, left = wait(left, 0.05)
                 for each in done:
                     each.result()
                 watch(True)

@@ -13,9 +13,7 @@ from typing import Any
 from numba.core import event
 
 Progress = Callable[[int, int], None]
-QUIET = 2.0  # seconds without a word: who waits no longer than that wonders about nothing
 WIDTH = 20  # characters of the bar, so that with words and time it fits into 80
-SECONDS = 0.1  # between two looks: no eye sees more
 COMPILING = "compiling, once (`pseudomallows prepare` compiles it all)"
 
 
@@ -42,7 +40,7 @@ def shown(progress: Progress | bool | None, title: str) -> Iterator[Progress]:
             )
         yield progress
     elif progress or (progress is None and is_watched()):
-        bar = Bar(title, 0.0 if progress else QUIET)
+        bar = Bar(title, 0.0 if progress else 2.0)  # who waits no longer wonders about nothing
         try:
             with tell_when_compiling(lambda: bar.say(COMPILING)):
                 yield bar
@@ -120,7 +118,7 @@ class Bar:
             self._first = now, done  # of this part of the work, without compiling
         if done >= total:  # warnings may follow, on a line of their own
             self.show("")
-        elif now - self._looked >= SECONDS:
+        elif now - self._looked >= 0.1:  # no eye sees more
             self._looked, n_full = now, WIDTH * done // total
             since, before = self._first
             left = (now - since) * (total - done) / max(done - before, 1)

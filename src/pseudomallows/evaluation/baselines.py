@@ -64,10 +64,10 @@ def _choose_ridge(shown: Clicks, k: int, rng: np.random.Generator) -> float:
     hits = np.zeros(len(RIDGES), dtype=np.int64)
     for _ in range(N_SPLITS):
         inner, hidden = hide_random(shown, 1, rng)
-        judged = np.flatnonzero(hidden.n_clicks)
-        if len(judged) > MOST_USERS:
-            judged = np.sort(rng.choice(judged, MOST_USERS, replace=False))
-        seen, wanted = inner.take(judged), hidden.take(judged).codes[:, None]
+        users = np.flatnonzero(hidden.n_clicks)
+        if len(users) > MOST_USERS:
+            users = np.sort(rng.choice(users, MOST_USERS, replace=False))
+        seen, wanted = inner.take(users), hidden.take(users).codes[:, None]
         products = AllProducts(inner, Threads(1)).of(0.0)
         for place, ridge in enumerate(RIDGES):
             weights = ease_weights(products, ridge)

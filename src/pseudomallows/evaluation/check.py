@@ -20,8 +20,7 @@ LARGEST_WINDOW = 30  # later clicks of a user that are looked at: no correction 
 LEAST_USERS = 30  # to say anything: the usual least number for a normal interval of a mean
 TOLERANCE = 0.01  # an error of the mean that nobody minds, of probabilities of 0.2 or more
 RELATIVE_FROM = 0.2  # below, tolerances shrink in proportion: 5 % of the mean, 25 % in a bin
-NORMAL_95 = 1.96
-BIN_TOLERANCE, N_ERRORS, LEAST_SHARE = 0.05, 4, 0.02  # of a bin, to be clearly wrong: ten bins
+BIN_TOLERANCE = 0.05  # an error of one bin that nobody minds, likewise
 # are looked at, of dependent recommendations, so four standard errors and not two
 
 
@@ -66,7 +65,7 @@ class Check:
     @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of observed minus stated."""
-        gap, width = self.observed - self.stated, NORMAL_95 * self.error
+        gap, width = self.observed - self.stated, 1.96 * self.error
         return gap - width, gap + width
 
     def figures(self) -> dict[str, Any]:
@@ -105,9 +104,11 @@ class Check:
         bins = self.calibration
         gaps = np.abs(bins.observed - bins.stated)
         spread = np.maximum(bins.observed, 0.01) * np.maximum(1 - bins.observed, 0.01)
-        is_clear = gaps > N_ERRORS * np.sqrt(spread / bins.counts)
+        is_clear = gaps > 4 * np.sqrt(
+            spread / bins.counts
+        )  # in any of ten bins, once in 1,500 times
         is_clear &= gaps > BIN_TOLERANCE * np.minimum(1.0, bins.stated / RELATIVE_FROM)
-        is_clear &= bins.counts >= LEAST_SHARE * self.n_recommendations
+        is_clear &= bins.counts >= 0.02 * self.n_recommendations
         if not is_clear.any():
             return None
         worst = int(np.where(is_clear, gaps, 0.0).argmax())

@@ -34,8 +34,6 @@ from .figures import Evaluation, Judged, calibrate, hits_of, scores_of
 
 ALWAYS = ("alpha", "progress", "checkpoint")  # arguments of `fit` that say nothing of the method
 SPLITS = ("random", "last", "time")
-SHARE = 0.2  # of the clicks, hidden by a split in time: the usual fifth
-USUAL_HIDE = 10  # as in the paper's case study
 
 
 def evaluate(
@@ -134,8 +132,8 @@ def _choose(prefs: Clicks, options: dict[str, Any]) -> tuple[str, dict[str, Any]
     if method != "personal":
         return method, options
     plain = {name: value for name, value in chosen.items() if name != "with_consensus"}
-    kept = (*ALWAYS, "distance")
-    return method, {name: options[name] for name in kept if name in options} | plain
+    names = (*ALWAYS, "distance")
+    return method, {name: options[name] for name in names if name in options} | plain
 
 
 def _score(
@@ -234,7 +232,7 @@ def _by_hiding(
     prefs: Clicks, hide: int | None, k: int | None, split: str, rng: np.random.Generator
 ) -> Trial:
     """Right is what was hidden, so many clicks of each user who has more."""
-    hide = USUAL_HIDE if hide is None else hide
+    hide = 10 if hide is None else hide  # as in the paper's case study
     parts = (hide_random if split == "random" else hide_last)(prefs, hide, rng)
     if split == "random":  # what is hidden at random did not come later
         parts = Split(parts.shown, replace(parts.hidden, times=None))
@@ -251,7 +249,7 @@ def _by_time(prefs: Clicks, at: Any, share: float | None, k: int | None) -> Tria
     """Right is all that came later than a time."""
     if at is not None and share is not None:
         raise ValueError("give the time of the split by at or by share, not by both")
-    time = as_time(at) if at is not None else time_of_share(prefs, share or SHARE)
+    time = as_time(at) if at is not None else time_of_share(prefs, share or 0.2)
     parts, when = split_at(prefs, time), time_in_words(time)
     before, after = parts.shown.n_clicks > 0, parts.hidden.n_clicks > 0
     reasons = {

@@ -20,11 +20,8 @@ HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
-RATIO = 1100  # no member can be packed more tightly than this
-LARGE, TIMES = (
-    20_000_000,
-    200,
-)  # bytes of text packed so tightly are no data: tables pack 3 to 100 times
+LARGE = 20_000_000  # bytes of text that may be packed as tightly as they like: they fit anywhere
+TIMES = 200  # that more text may be packed: tables pack 3 to 100 times, one letter 1,000 times
 START = b"PK\x03\x04"
 
 
@@ -78,7 +75,8 @@ class Archive:
         needed, available = 0, available_memory()
         for info in opened.infolist():
             needed += info.file_size
-            if info.file_size > RATIO * info.compress_size + 1000:
+            # deflate packs at most 1,032 times
+            if info.file_size > 1100 * info.compress_size + 1000:
                 raise WrongFileError(
                     f"is damaged: {info.filename} claims {as_size(info.file_size)}"
                 )

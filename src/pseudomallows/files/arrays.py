@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from ..engines.memory import as_size, available_memory
 from .archive import open_archive
 
-BYTES_EACH = 64  # that a user or an item takes, at the least
-EMPTY = 1_000_000  # rows and columns that may be without any number, or 100 for each number
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -32,12 +30,12 @@ def sparse_matrix(arrays: Arrays) -> Any:
         raise ValueError(f"the shape of a sparse matrix must be two numbers, got {shape.tolist()}")
     n_rows, n_columns = (int(length) for length in shape)
     available = available_memory()
-    if available is not None and BYTES_EACH * (n_rows + n_columns) > available:
+    if available is not None and 64 * (n_rows + n_columns) > available:  # 64 bytes for each name
         raise ValueError(
             f"a sparse matrix of {n_rows} x {n_columns} does not fit into memory "
             f"({as_size(available)} are available)"
         )
-    most = max(EMPTY, 100 * len(_column(arrays, "data")))
+    most = max(1_000_000, 100 * len(_column(arrays, "data")))  # more are nearly all empty
     if n_rows + n_columns > most:
         raise ValueError(
             f"a sparse matrix of {n_rows} x {n_columns} with {len(arrays['data'])} numbers is "
@@ -64,9 +62,9 @@ def sparse_matrix(arrays: Arrays) -> Any:
             f"a sparse matrix must have as many rows as columns and numbers, got {len(rows)}, "
             f"{len(columns)} and {len(data)}"
         )
-    for name, found, length in (("row", rows, n_rows), ("column", columns, n_columns)):
-        if len(found) and not 0 <= found.min() <= found.max() < length:
-            wrong = found[(found < 0) | (found >= length)][0]
+    for name, indices, length in (("row", rows, n_rows), ("column", columns, n_columns)):
+        if len(indices) and not 0 <= indices.min() <= indices.max() < length:
+            wrong = indices[(indices < 0) | (indices >= length)][0]
             raise ValueError(f"{name} {wrong} of a sparse matrix is not in 0..{length - 1}")
     return coo_array((data, (rows, columns)), shape=(n_rows, n_columns))
 
@@ -97,10 +95,10 @@ def _compressed(arrays: Arrays, n_rows: int) -> tuple[NDArray[np.int64], NDArray
 
 
 def _whole(arrays: Arrays, name: str) -> NDArray[np.int64]:
-    found = _column(arrays, name)
-    if found.dtype.kind not in "iu":
-        raise TypeError(f"{name!r} of a sparse matrix must be whole numbers, got {found.dtype}")
-    return found.astype(np.int64)
+    numbers = _column(arrays, name)
+    if numbers.dtype.kind not in "iu":
+        raise TypeError(f"{name!r} of a sparse matrix must be whole numbers, got {numbers.dtype}")
+    return numbers.astype(np.int64)
 
 
 def _column(arrays: Arrays, name: str) -> NDArray[Any]:

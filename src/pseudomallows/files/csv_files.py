@@ -14,7 +14,6 @@ from .source import Source
 
 DELIMITERS = ",;\t|"
 COLONS, UNIT = "::", "\x1f"  # of several characters, one takes the place
-MAX_CELL = 1_000_000  # characters; one that is longer is an open quote
 MAX_COLUMNS = 1_000_000  # their names alone take some 15 seconds
 END = "endofthefile"  # a last line of our own: if it comes out as it went in, no quote is open
 COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
@@ -51,7 +50,7 @@ def find_delimiter(source: Source, first: list[str]) -> str:
 
 
 def _split(source: Source, lines: Iterator[str], delimiter: str) -> Iterator[Row]:
-    csv.field_size_limit(MAX_CELL)
+    csv.field_size_limit(1_000_000)  # a longer cell is an open quote
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     line, last = 1, (0, [""])
     try:

@@ -81,9 +81,9 @@ def _ranks_or_clicks(source: Source, table: Table, body: list[list[str]]) -> str
     if values <= {0.0, 1.0, None}:
         return "wide-clicks"
     for (line, _), row in zip(table[1:], body, strict=True):
-        found = [value for cell in row if (value := _value(cell)) is not None]
-        known = sorted(value for value in found if value)
-        if len(known) < len(found) and known != list(range(1, len(known) + 1)):
+        numbers = [value for cell in row if (value := _value(cell)) is not None]
+        known = sorted(value for value in numbers if value)
+        if len(known) < len(numbers) and known != list(range(1, len(known) + 1)):
             raise source.error(
                 line,
                 "these numbers, some of them 0, may be counts: say which by kind='wide-clicks', or "
@@ -129,8 +129,8 @@ def user_column(header: list[str], rows: Sequence[Row]) -> int:
 
 def _is_user_word(name: str) -> bool:
     """Whether a first column of this name is that of the users."""
-    found = word(name)
-    return found in ("", "id", "name", "nr", "no", "row", "index") or found.endswith("id")
+    header = word(name)
+    return header in ("", "id", "name", "nr", "no", "row", "index") or header.endswith("id")
 
 
 def has_pairs(table: Table) -> bool:

@@ -10,17 +10,17 @@ from ..preferences import Clicks
 from .read import read_as
 
 
-def read_later(given: Any, prefs: Clicks) -> Any:
+def read_later(clicks: Any, prefs: Clicks) -> Any:
     """Clicks of a file, if a path is given; anything else stays what it is.
 
     Names in files are text: those that are numbers in `prefs` become so here, too.
     """
-    if not isinstance(given, str | os.PathLike):
-        return given
-    found, _ = read_as(given, "clicks", may_be_one_item=True)
+    if not isinstance(clicks, str | os.PathLike):
+        return clicks
+    later, _ = read_as(clicks, "clicks", may_be_one_item=True)
     users, items = (name_like(names) for names in (prefs.users, prefs.items))
-    return found.rename(
-        users=[users(name) for name in found.users], items=[items(name) for name in found.items]
+    return later.rename(
+        users=[users(name) for name in later.users], items=[items(name) for name in later.items]
     )
 
 

@@ -13,6 +13,7 @@ from .._warn import warn
 from ..engines.memory import as_size, available_memory
 from ..preferences import Clicks, ColumnWarning, DroppedRowsWarning, check_weights
 from ..preferences.inputs.from_clicks import (
+    STEP,
     clicks_of_pairs,
     first_times,
     rows_of_pairs,
@@ -33,15 +34,14 @@ from .csv_files import Row, check_header, full_rows
 from .source import Source, TooLargeError
 
 NO_NAME = frozenset(("", "NA", "<NA>", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None"))
-MOST_VALUES = 100_000  # of a rating or a count that are told apart
+MOST_VALUES = 100_000  # of a rating or a count: with more, the column holds prices or times
 BLOCK = 1 << 10  # rows of text at a time: few, so that they stay in the cache of the processor
-STEP = 1 << 20  # codes that are changed at a time
 Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Where, in a long table, user, item, rank and time stand; those that are missing at -1."""
+    """The columns of user, item, rank and time in a long table; -1 for those that are missing."""
 
     user: int
     item: int
@@ -66,7 +66,7 @@ def find_columns(source: Source, header: Row, needs_rank: bool = False) -> Colum
         raise source.error(line, str(error)) from None
 
 
-def judged_columns(source: Source, names: list[str], is_said: bool) -> list["SuspectColumn"]:
+def suspect_columns(source: Source, names: list[str], is_said: bool) -> list["SuspectColumn"]:
     """The column that may tell which rows are no clicks, by its name; if there is none, those that
     may by their values.
 
@@ -157,9 +157,9 @@ class ClickPairs:
             for known, names in zip(self._known, (users, items), strict=True)
         )
         is_whole = (owners >= 0) & (codes >= 0)
-        kept = is_whole if is_high is None else is_whole & is_high
-        self.n_low += int(is_whole.sum() - kept.sum())
-        self.store(owners[kept], codes[kept], None if times is None else times[kept])
+        is_click = is_whole if is_high is None else is_whole & is_high
+        self.n_low += int(is_whole.sum() - is_click.sum())
+        self.store(owners[is_click], codes[is_click], None if times is None else times[is_click])
         return self.count(is_whole)
 
     def count(self, is_whole: NDArray[np.bool_]) -> int:
@@ -198,19 +198,19 @@ class ClickPairs:
 
     def times(self) -> NDArray[np.float64] | None:
         """The times of all rows, in their order, None if there are none; they are then forgotten.
-        A column that cannot be read is told of."""
+        A warning says if the column cannot be read."""
         stored, self._times = self._times, np.empty(0)
         if self.time is None:
             return None
         stored.resize(self._size, refcheck=False)
         try:
-            found = self.time.finish(stored)
+            times = self.time.finish(stored)
         except TimeError as error:
             raise self.source.error(None, str(error), str(self.time.name)) from None
         if not self.time.is_open:
             message = f"{self.source.name}: {self.time.said()}"
             warn(ColumnWarning(message))
-        return found
+        return times
 
     @property
     def n_kept(self) -> int:
@@ -277,8 +277,8 @@ def clicks_of(pairs: ClickPairs) -> Clicks:
         items = _as_given(source, codes, items)
     if source.may_be_one_item and len(items) == 1:
         starts, columns = rows_of_pairs(rows, codes, len(users), 1)
-        found = Clicks(check_weights(None, len(users)), users, items, starts, columns)
-        return replace(found, times=first_times(rows, codes, times, found))
+        clicks = Clicks(check_weights(None, len(users)), users, items, starts, columns)
+        return replace(clicks, times=first_times(rows, codes, times, clicks))
     try:
         return clicks_of_pairs(rows, codes, None, users, items, times)
     except ValueError as error:
@@ -320,7 +320,7 @@ def _high_ratings(
         return None
     try:
         return source.layout.is_high([cells[columns.rating] for _, cells in block])
-    except ValueError:  # it is found again, with its line
+    except ValueError:  # which line is it?
         for line, cells in block:
             try:
                 source.layout.is_high([cells[columns.rating]])
@@ -335,7 +335,7 @@ def _high_ratings(
 def read_clicks(source: Source, header: Row, rows: Iterable[Row], is_said: bool) -> ClickPairs:
     """Pairs from rows of text, a block at a time."""
     columns = find_columns(source, header)
-    judged = judged_columns(source, header[1], is_said)
+    suspects = suspect_columns(source, header[1], is_said)
     time = time_reader(source, header[1], columns)
     pairs = ClickPairs(source, time=time)
     whole = full_rows(source, header, rows)
@@ -352,11 +352,11 @@ def read_clicks(source: Source, header: Row, rows: Iterable[Row], is_said: bool)
         first = pairs.add(users, (cells[columns.item] for _, cells in block), times, is_high)
         if first >= 0:
             pairs.first_dropped = f"line {block[first][0]}"
-        for column in judged:
+        for column in suspects:
             if column.is_open:
                 column.add(Counter(cells[column.place] for _, cells in block).items())
     if not pairs.n_rows:
         raise source.error(None, "there is a header, but no line after it")
-    for column in judged:
+    for column in suspects:
         column.warn()
     return pairs

@@ -36,13 +36,13 @@ def pair_kind(source: Source, kind: str | None, names: list[str]) -> str | None:
 
 
 def find_places(source: Source, header: Row, kind: str) -> dict[str, int]:
-    """Where the columns of such a table stand, by what they are."""
+    """The columns of such a table, by what they are."""
     check_header(source, header)
     try:
-        found = FINDERS[kind](header[1])
+        columns = FINDERS[kind](header[1])
         if kind == "pairs":
-            check_voters(header[1], found)
-        return found
+            check_voters(header[1], columns)
+        return columns
     except ValueError as error:
         raise source.error(header[0], str(error)) from None
 

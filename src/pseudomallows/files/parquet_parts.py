@@ -46,17 +46,17 @@ class Parts:
             folder = Path(source)
             if not folder.is_dir():
                 raise FileNotFoundError(f"parts must be a folder of Parquet files, got {folder}")
-            found = [path for path in sorted(folder.glob("*.parquet")) if path.name[0] not in "._"]
-            if not found:
+            paths = [path for path in sorted(folder.glob("*.parquet")) if path.name[0] not in "._"]
+            if not paths:
                 raise FileNotFoundError(f"no *.parquet in {folder}")
         else:
-            found = [Path(path) for path in source]
-            if not found:
+            paths = [Path(path) for path in source]
+            if not paths:
                 raise ValueError("parts must be one file or more, got none")
-        names = [path.name for path in found]
+        names = [path.name for path in paths]
         if len(set(names)) < len(names):
             raise ValueError("the files of parts must have different names")
-        self.paths = [str(path.resolve()) for path in found]
+        self.paths = [str(path.resolve()) for path in paths]
         if isinstance(items, str):
             raise TypeError(f"items must be a list of names, got {items!r}")
         self.items = None if items is None else [str(name) for name in items]

@@ -61,12 +61,12 @@ def read_matching(source: Source, text: str, kind: str | None) -> Pairs:
 
 
 def _edge(source: Source, number: int, line: str, labels: dict[int, str]) -> tuple[str, str, int]:
-    found = re.fullmatch(r"(\d{1,18})\s*,\s*(\d{1,18})\s*,\s*(\d{1,18})(?:\.0*)?", line, re.A)
-    if found is None:
+    match = re.fullmatch(r"(\d{1,18})\s*,\s*(\d{1,18})\s*,\s*(\d{1,18})(?:\.0*)?", line, re.A)
+    if match is None:
         raise source.error(
             number, f"wanted 'item, item, weight' in whole numbers, got {line[:60]!r}"
         )
-    one, other, weight = map(int, found.groups())
+    one, other, weight = map(int, match.groups())
     for item in (one, other):
         if item not in labels:
             raise source.error(number, f"item {item} has no name in the header")
@@ -82,11 +82,11 @@ def _split(source: Source, text: str) -> tuple[dict[int, str], list[tuple[int, s
     for number, raw in enumerate(io.StringIO(text, newline=None), 1):  # no list of lines
         line = raw.strip()
         if line.startswith("#"):
-            found = re.fullmatch(r"#\s*ALTERNATIVE NAME (\d+)\s*:\s*(.*)", line, re.IGNORECASE)
-            if found:
-                if int(found[1]) in names:
-                    raise source.error(number, f"item {found[1]} is named twice")
-                names[int(found[1])] = found[2].strip() or found[1]
+            match = re.fullmatch(r"#\s*ALTERNATIVE NAME (\d+)\s*:\s*(.*)", line, re.IGNORECASE)
+            if match:
+                if int(match[1]) in names:
+                    raise source.error(number, f"item {match[1]} is named twice")
+                names[int(match[1])] = match[2].strip() or match[1]
         elif line:
             lines.append((number, line))
     if not names:
@@ -97,13 +97,13 @@ def _split(source: Source, text: str) -> tuple[dict[int, str], list[tuple[int, s
     return _different(names), lines
 
 
-def _check_number(source: Source, text: str, what: str, found: int) -> None:
+def _check_number(source: Source, text: str, what: str, number: int) -> None:
     """Refuse a file that has not what its header announces, as one that was cut."""
     wanted = re.search(rf"^#\s*NUMBER {what}\s*:\s*(\d{{1,18}})\s*$", text, re.I | re.M | re.A)
-    if wanted and int(wanted[1]) != found:
-        cut = ": the file seems to be cut" if int(wanted[1]) > found else ""
+    if wanted and int(wanted[1]) != number:
+        cut = ": the file seems to be cut" if int(wanted[1]) > number else ""
         raise source.error(
-            None, f"{wanted[1]} {what.lower()} are announced, but there are {found}{cut}"
+            None, f"{wanted[1]} {what.lower()} are announced, but there are {number}{cut}"
         )
 
 

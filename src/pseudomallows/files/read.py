@@ -25,7 +25,6 @@ from .ranking_tables import read_long_rankings, read_orderings, read_wide
 from .source import Source, decode, open_source, open_text, refuse_model
 
 LARGE = 4_000_000  # bytes of text from which pyarrow, if it is there, is worth its start
-PACKED = 4  # times that gzip makes such text smaller, or so
 
 
 def read(
@@ -123,7 +122,7 @@ def read_as(
     may_be_one_item: bool = False,
     layout: Layout = USUAL,
 ) -> tuple[Rankings | Clicks | Pairs, str]:
-    """The same, and what the file was read as, for those who like to be told.
+    """As :func:`read`, with a sentence that says what the file was read as.
 
     Long clicks that are added to others may be on one item only.
     """
@@ -139,27 +138,27 @@ def read_as(
     _check_layout(source)
     if source.is_blank:
         raise source.error(None, "the file is empty")
-    found: Rankings | Clicks | Pairs
+    prefs: Rankings | Clicks | Pairs
     if source.ending in (*PREFLIB, MATCHING):
-        found, said = _read_preflib(source, kind, encoding, ties, rng), "a PrefLib file"
+        prefs, said = _read_preflib(source, kind, encoding, ties, rng), "a PrefLib file"
     elif source.ending == ".npz":
-        found, said = _read_arrays(source, kind), "NumPy arrays"
+        prefs, said = _read_arrays(source, kind), "NumPy arrays"
     elif source.ending in (".parquet", ".pq"):
-        found, said = _read_parquet(source, kind)
+        prefs, said = _read_parquet(source, kind)
     else:
-        found, said = _read_text(source, kind, encoding)
-    if isinstance(found, Clicks):
-        found = _finish_clicks(source, found, {"kind": kind, "encoding": encoding})
-    elif layout.call().keys() - {"sep", "header"} and not _names_users(layout, found):
+        prefs, said = _read_text(source, kind, encoding)
+    if isinstance(prefs, Clicks):
+        prefs = _finish_clicks(source, prefs, {"kind": kind, "encoding": encoding})
+    elif layout.call().keys() - {"sep", "header"} and not _names_users(layout, prefs):
         raise source.error(None, f"columns, min_rating and min_clicks are for clicks, not {said}")
     notes = f" ({'; '.join(source.notes)})" if source.notes else ""
-    return found, f"{source.name}: read as {said}{notes}: {found}"
+    return prefs, f"{source.name}: read as {said}{notes}: {prefs}"
 
 
-def _names_users(layout: Layout, found: Rankings | Pairs) -> bool:
+def _names_users(layout: Layout, prefs: Rankings | Pairs) -> bool:
     """Is the column of users all that was said of a table of comparisons?"""
     has_columns = layout.call().keys() <= {"sep", "header", "columns"}
-    return has_columns and isinstance(found, Pairs) and set(layout.columns or ()) == {"user"}
+    return has_columns and isinstance(prefs, Pairs) and set(layout.columns or ()) == {"user"}
 
 
 def _check_layout(source: Source) -> None:
@@ -172,31 +171,32 @@ def _check_layout(source: Source) -> None:
         raise source.error(None, "columns and min_rating are for long tables, not for arrays")
 
 
-def _finish_clicks(source: Source, found: Clicks, how: dict[str, str | None]) -> Clicks:
-    """The clicks with enough of them, and how they were read."""
-    layout, before = source.layout, found
+def _finish_clicks(source: Source, clicks: Clicks, options: dict[str, str | None]) -> Clicks:
+    """The clicks of users and items with enough of them, and the call that reads them again."""
+    layout = source.layout
     if layout.min_clicks is not None:
         if source.items is not None:
             raise ValueError("min_clicks chooses the items: leave out items")
         try:
-            found = keep_core(found, layout.min_clicks)
+            core = keep_core(clicks, layout.min_clicks)
         except ValueError as error:
             raise source.error(None, str(error)) from None
-        lost = before.n_users - found.n_users, before.n_items - found.n_items
+        lost = clicks.n_users - core.n_users, clicks.n_items - core.n_items
+        clicks = core
         source.notes.append(
             f"{lost[0]:,} users and {lost[1]:,} items with fewer than {layout.min_clicks} clicks "
             "left out"
         )
-    if found.times is not None:
-        known = found.times[~np.isnan(found.times)]
+    if clicks.times is not None:
+        known = clicks.times[~np.isnan(clicks.times)]
         source.notes.append(
             f"times from {time_in_words(known.min())} to {time_in_words(known.max())}"
         )
-    call = {name: value for name, value in how.items() if value is not None} | layout.call()
+    call = {name: value for name, value in options.items() if value is not None} | layout.call()
     if not call:
-        return found
-    given = ", ".join(f"{name}={value!r}" for name, value in call.items())
-    return replace(found, reading=f"pm.read(path, {given})")
+        return clicks
+    arguments = ", ".join(f"{name}={value!r}" for name, value in call.items())
+    return replace(clicks, reading=f"pm.read(path, {arguments})")
 
 
 def _read_preflib(
@@ -245,7 +245,8 @@ def _read_text(
 
 def _read_large(source: Source, is_said: bool, is_checked: bool) -> ClickPairs | None:
     """Pairs of a large table of clicks, by pyarrow; None if it is small, or no plain table."""
-    if source.size * (PACKED if source.is_packed else 1) < LARGE:
+    # gzip packs such text some four times
+    if source.size * (4 if source.is_packed else 1) < LARGE:
         return None
     try:
         from .arrow import read_csv_pairs

@@ -74,39 +74,39 @@ class Saved:
         if path not in self._arrays:
             self.refuse(name, "is missing")
         self._used.add(path)
-        found = self._arrays[path]
-        if found.dtype != np.dtype(dtype) or found.shape != shape:
+        saved = self._arrays[path]
+        if saved.dtype != np.dtype(dtype) or saved.shape != shape:
             self.refuse(name, f"must be {np.dtype(dtype)} of shape {shape}")
-        return found
+        return saved
 
     def rankings(self, name: str, shape: tuple[int, ...]) -> NDArray[np.int32]:
         """Rankings on the last axis."""
-        found = self.array(name, np.int32, shape)
-        self.check_rankings(name, found)
-        return found
+        ranks = self.array(name, np.int32, shape)
+        self.check_rankings(name, ranks)
+        return ranks
 
-    def check_rankings(self, name: str, found: NDArray[Any]) -> None:
+    def check_rankings(self, name: str, array: NDArray[Any]) -> None:
         """Refuse what is not a ranking on the last axis."""
-        if not (np.sort(found, axis=-1) == np.arange(1, found.shape[-1] + 1)).all():
+        if not (np.sort(array, axis=-1) == np.arange(1, array.shape[-1] + 1)).all():
             self.refuse(name, "must be made of rankings")
 
-    def check_shares(self, name: str, found: NDArray[Any], total: float = 1.0) -> None:
+    def check_shares(self, name: str, array: NDArray[Any], total: float = 1.0) -> None:
         """Refuse what is not a probability on the last axis."""
         with np.errstate(invalid="ignore"):
-            fits = (found >= 0).all() and (abs(found.sum(axis=-1) - total) <= 1e-3 * total).all()
+            fits = (array >= 0).all() and (abs(array.sum(axis=-1) - total) <= 1e-3 * total).all()
         if not fits:
             self.refuse(name, f"must be shares that sum to {total:g}")
 
-    def check_range(self, name: str, found: NDArray[Any], least: float, most: float) -> None:
+    def check_range(self, name: str, array: NDArray[Any], least: float, most: float) -> None:
         """Refuse numbers that are not between these, both included, and NaN."""
-        if not ((found >= least) & (found <= most)).all():
+        if not ((array >= least) & (array <= most)).all():
             self.refuse(name, f"must be numbers in {least:g}..{most:g}")
 
     def part(self, name: str) -> "Saved":
         """A part with values of its own."""
-        found = Saved(self._value(name), self._arrays, f"{self._path}/{name}")
-        self._parts.append(found)
-        return found
+        inner = Saved(self._value(name), self._arrays, f"{self._path}/{name}")
+        self._parts.append(inner)
+        return inner
 
     def parts(self, name: str, number: int) -> list["Saved"]:
         """So many parts."""
@@ -114,9 +114,9 @@ class Saved:
         if not isinstance(values, list) or len(values) != number:
             self.refuse(name, f"must have {number} parts")
         paths = [f"{self._path}/{name}/{place}" for place in range(number)]
-        found = [Saved(each, self._arrays, path) for each, path in zip(values, paths, strict=True)]
-        self._parts += found
-        return found
+        inner = [Saved(each, self._arrays, path) for each, path in zip(values, paths, strict=True)]
+        self._parts += inner
+        return inner
 
     def check_all_used(self) -> None:
         """Refuse values that nobody asked for: they are of another fit, or of a forger."""

@@ -21,8 +21,7 @@ from ..preferences.inputs.layout import USUAL, Layout
 from .archive import LARGE, TIMES, is_bomb
 from .atomic import check_path
 
-HEAD = 1 << 16  # bytes that tell the format of a file
-BLOCK = 1 << 20  # bytes of text that are checked at a time
+HEAD = 1 << 16  # bytes that show the format of a file: a header and some rows
 WINDOWS = "cp1252"
 MAX_LINE = 20_000_000  # characters: a million names of items, or numbers, of 20 each
 PACKERS = {rb"BZh[1-9]1AY&SY": "bzip2", rb"\xfd7zXZ": "xz", rb"\x28\xb5/\xfd": "Zstandard"}
@@ -199,12 +198,12 @@ def _checked_encoding(source: Source, given: str | None) -> str:
     _refuse_other_formats(source)
     is_utf16 = source.head[:2] in (b"\xff\xfe", b"\xfe\xff")
     encoding = given or ("utf-16" if is_utf16 else "utf-8-sig")
-    found = _find_no_text(source, encoding)
-    if found is None:
+    no_text = _find_no_text(source, encoding)
+    if no_text is None:
         return encoding
     if source.ending == ".pm":
         raise source.error(None, DAMAGED)
-    line, problem, is_plain_before = found
+    line, problem, is_plain_before = no_text
     may_be_windows = given is None and not is_utf16 and is_plain_before
     if may_be_windows and _find_no_text(source, WINDOWS) is None:
         message = f"it is read as {WINDOWS}, the encoding of Windows; if it has another, give it"
@@ -226,7 +225,7 @@ def _find_no_text(source: Source, encoding: str) -> tuple[int, str, bool] | None
     line, length, is_plain, block = 1, 0, True, b"-"
     with source.open() as stream:
         while block:
-            block = stream.read(BLOCK)
+            block = stream.read(1 << 20)
             try:
                 text = decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:

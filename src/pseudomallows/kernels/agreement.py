@@ -3,8 +3,6 @@
 import numpy as np
 from numba import njit
 
-ROUNDING = 1.0 / 12.0  # variance of what is lost when a rank is a whole number
-
 
 @njit(cache=True, nogil=True)
 def squared_rhat(values, parts, sums):
@@ -23,7 +21,8 @@ def squared_rhat(values, parts, sums):
     for part in range(n_parts):
         between += (sums[part] - total / n_parts) ** 2 / length
     within = max(squares - total * total / n_draws - between, 0.0) / (n_draws - n_parts)
-    return (between / (n_parts - 1) / (within + ROUNDING) + length - 1.0) / length
+    within += 1.0 / 12.0  # the variance of what is lost when a rank is a whole number (Sheppard)
+    return (between / (n_parts - 1) / within + length - 1.0) / length
 
 
 @njit(cache=True, nogil=True)
@@ -40,7 +39,7 @@ def largest_rhats(draws, parts, n_parts, largest):
             ranks[draw] = draws[draw, item] - mean
             spreads[draw] = abs(ranks[draw])
         for deal in range(len(parts)):
-            found = max(
+            squared = max(
                 squared_rhat(ranks, parts[deal], sums), squared_rhat(spreads, parts[deal], sums)
             )
-            largest[deal] = max(largest[deal], np.sqrt(found))
+            largest[deal] = max(largest[deal], np.sqrt(squared))

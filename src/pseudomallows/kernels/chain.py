@@ -9,7 +9,7 @@ from numba import njit
 
 from .streams import below, uniform
 
-SWAP, LEAP_AND_SHIFT, INSERT = 0, 1, 2
+SWAP, LEAP_AND_SHIFT, INSERT = range(3)
 
 
 @njit(cache=True, nogil=True)

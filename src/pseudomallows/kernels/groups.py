@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from .click_rows import clicks_of
 from .streams import STEP, below, mix, start_user, uniform
 
-UNIFORM, V, TOP_BOTTOM = 0, 1, 2  # orders in which the places are visited
+UNIFORM, V, TOP_BOTTOM = range(3)  # orders in which the places are visited
 SCAN, TRIES = 24, 16  # scan the free ranks when so few are left, or after so many tries
-N_LEAPS = 128  # drawn at once
-TINY = 1e-200
 FULL, LOW_32, SHIFT_32 = np.uint64(2**32), np.uint64(2**32 - 1), np.uint64(32)
 
 
@@ -110,7 +108,12 @@ def draw_group(stream, size, order, leaps, scratch, ranks):
     free rank in `free`, else -1, as it is beyond the ends, where a leap may lead too.
     """
     powers, thresholds, cells = leaps
-    visit, free, slots, drawn = scratch[0], scratch[1], scratch[2], scratch[3, :N_LEAPS]
+    visit, free, slots, drawn = (
+        scratch[0],
+        scratch[1],
+        scratch[2],
+        scratch[3, :128],
+    )  # leaps at once
     first, n_used = len(slots) // 3, len(drawn)
     draw_visits(stream, order, size, visit)
     for place in range(size):
@@ -140,7 +143,7 @@ def scan_free(stream, place, n_free, free, powers):
     """Draw among the free ranks by their weights; where these could vanish, by those relative to
     the nearest rank."""
     nearest = 0
-    if powers[-1] < TINY:
+    if powers[-1] < 1e-200:  # the farthest ranks weigh next to nothing
         nearest = abs(free[0] - place)
         for slot in range(1, n_free):
             nearest = min(nearest, abs(free[slot] - place))
@@ -171,10 +174,10 @@ def split_by_clicks(ordering, clicked, clicked_items, other_items):
 
 
 @njit(cache=True, nogil=True)
-def draw_users(streams, clicks, ordering, rate, order, counts, kept):
+def draw_users(streams, clicks, ordering, rate, order, counts, latent):
     """Draw the latent ranking of every user by the paper's law and add it to `counts`.
 
-    `kept[row]` is the ranking of the last user of a row, if `kept` has rows at all.
+    `latent[row]` is the ranking of the last user of a row, if `latent` has rows at all.
     """
     n_items, weights = len(ordering), streams.weights
     leaps = leap_tables(n_items, rate)
@@ -193,6 +196,6 @@ def draw_users(streams, clicks, ordering, rate, order, counts, kept):
                 draw_group(stream, size, order, leaps, scratch, ranks)
                 for place in range(size):
                     counts[groups[group, place], ranks[place] + shift] += 1
-                    if len(kept):
-                        kept[row, groups[group, place]] = ranks[place] + shift + 1
+                    if len(latent):
+                        latent[row, groups[group, place]] = ranks[place] + shift + 1
         clicked[clicks_of(clicks, row)] = False

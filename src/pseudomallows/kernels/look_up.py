@@ -8,7 +8,7 @@ from .click_rows import clicks_of
 
 @njit(cache=True, nogil=True)
 def insert_best(item, probability, consensus, n_found, keys, items, probabilities):
-    """Put an item among the best found so far, if it belongs there; return how many there are.
+    """Put an item among the best so far, if it belongs there; return how many there are.
 
     NextItems that agree to 12 digits are tied, and the better rank in the consensus wins.
     """

@@ -13,14 +13,6 @@ from numba import njit
 from .chain import accepts
 from .streams import start_user, uniform
 
-MAX_ROUNDS = 500  # some ten are enough, a few more where hardly anything is left to probability
-TOLERANCE = 1e-10  # of log odds
-BAND, LEAST_BAND = 9.0, 10  # in standard deviations of the sum, and at least: 1e-16 lies beyond
-NO_PROBABILITY, NO_MEMBER = (
-    -45.0,
-    -104.0,
-)  # logs behind the best that leave no trace in sums, in float32
-
 
 @njit(cache=True, nogil=True)
 def fill_probabilities(log_weights, size, theta, probabilities):
@@ -97,14 +89,14 @@ def match_weights(wanted, size, log_binomial, log_weights):
     probabilities, residuals = np.empty(n_items), np.empty(n_items)
     firsts = np.empty(n_items + 1, dtype=np.int64)
     theta, worst = 0.0, np.inf
-    for _ in range(MAX_ROUNDS):
+    for _ in range(500):  # some ten are enough, more where hardly anything is left to probability
         theta = fill_probabilities(log_weights, size, theta, probabilities)
         variance, squares = 0.0, 0.0
         for item in range(n_items):
             each = probabilities[item] * (1.0 - probabilities[item])
             variance += each
             squares += each * each
-        reach = int(BAND * np.sqrt(variance)) + LEAST_BAND
+        reach = int(9.0 * np.sqrt(variance)) + 10  # 1e-16 of the sum lies beyond
         mean = 0.0
         for item in range(n_items):
             firsts[item] = int(mean) - reach
@@ -118,7 +110,7 @@ def match_weights(wanted, size, log_binomial, log_weights):
         log_sum = np.log(ends[0, -firsts[0]]) - size * theta
         for item in range(n_items):
             log_sum += np.logaddexp(0.0, log_weights[item] + theta)
-        if worst < TOLERANCE:
+        if worst < 1e-10:
             break
         # As if all pairs of items were alike: then one step is enough, even of two items alone.
         n_equal = max(2.0, variance * variance / squares)
@@ -228,7 +220,7 @@ def weigh_logs(logs, log_sums, memberships):
         highest, total = logs[row].max(), 0.0
         for cluster in range(n_clusters):
             behind = logs[row, cluster] - highest
-            parts[cluster] = np.exp(behind) if behind > NO_MEMBER else 0.0
+            parts[cluster] = np.exp(behind) if behind > -104.0 else 0.0  # 0 in float32
             total += parts[cluster]
         log_sums[row] = highest + np.log(total)
         for cluster in range(n_clusters):
@@ -245,7 +237,7 @@ def draw_matched_labels(streams, logs, labels):
         highest, total = logs[row].max(), 0.0
         for cluster in range(n_clusters):
             behind = logs[row, cluster] - highest
-            probabilities[cluster] = np.exp(behind) if behind > NO_PROBABILITY else 0.0
+            probabilities[cluster] = np.exp(behind) if behind > -45.0 else 0.0  # below 2^-53
             total += probabilities[cluster]
         u, label = uniform(stream) * total, 0
         while label < n_clusters - 1 and u >= probabilities[label]:

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from .streams import start_stream, uniform
 
-SMALL = 1e-200  # a sum of exponentials below this has lost its digits
-
 
 class RankWeights(NamedTuple):
     """`logs[item, rank - 1]` are log weights, `table[item, rank - 1]` their exponentials with the
@@ -40,7 +38,7 @@ def draw_consensus(stream, rank_weights, visit_order, free, weights, consensus):
         for slot in range(n_free):
             weights[slot] = table[item, free[slot]]
             total += weights[slot]
-        if total < SMALL:  # the likely ranks are gone
+        if total < 1e-200:  # the likely ranks are gone, and the others near underflow
             highest, total = weigh_free(log_weights[item], free, n_free, weights)
         u = uniform(stream) * total
         slot = 0
@@ -94,7 +92,7 @@ def draw_consensuses(seed, log_weights, visit_orders, consensus, log_probabiliti
 def log_probability_of(log_weights, visit_order, consensus):
     """Log probability of a consensus, given the visit order (equation 7 of the paper)."""
     n_items = len(visit_order)
-    free, slots = np.arange(n_items), np.arange(n_items)  # slots[rank]: where in `free` it stands
+    free, slots = np.arange(n_items), np.arange(n_items)  # slots[rank]: where in `free` it is
     weights = np.empty(n_items)
     log_probability = 0.0
     for step in range(n_items):

@@ -14,7 +14,6 @@ STEP = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)
 SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = (np.uint64(bits) for bits in (30, 27, 31, 11))
-UNIT = 2.0**-53
 CENTRE, CHAIN = 2**62, 2**62 + 1  # numbers that no user has: streams of the consensus
 
 
@@ -54,7 +53,7 @@ def start_user(streams, row, user, stream):
 def uniform(stream):
     """Draw a number in [0, 1)."""
     stream[0] += STEP
-    return np.float64(mix(stream[0]) >> SHIFT_11) * UNIT
+    return np.float64(mix(stream[0]) >> SHIFT_11) * 2.0**-53
 
 
 @njit(cache=True, nogil=True)

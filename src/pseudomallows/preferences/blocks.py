@@ -337,7 +337,7 @@ class Clicks(Preferences):
 
 
 def stack_starts(parts: Sequence[Any]) -> NDArray[np.int64]:
-    """Where the rows of parts begin that stand one after the other."""
+    """Where the rows of each part begin, one after the other."""
     sizes = np.concatenate([np.diff(part.starts) for part in parts])
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..rankings import as_array, numeric_table
 
-MAX_WEIGHT = 1e9  # in all; costs of as many users still fit into 64 bits
+MAX_WEIGHT = 1e9  # in all: with up to 96,000 items, squared ranks times this fit into 64 bits
 
 
 def index_of(rows: ArrayLike) -> NDArray[Any]:

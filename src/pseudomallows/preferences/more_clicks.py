@@ -1,5 +1,5 @@
 """Clicks from elsewhere, in any form, brought to the users and items of a fit: later ones, by which
-it is judged or corrected, and more of them, to learn from."""
+it is evaluated or corrected, and more of them, to learn from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -97,7 +97,7 @@ def _as_clicks(clicks: Any, prefs: Clicks, what: str) -> Clicks:
 
 
 def _codes(names: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each name stands among those that are known, -1 for a stranger."""
+    """The code of each name among those that are known, -1 for a stranger."""
     codes = {name: code for code, name in enumerate(known.tolist())}
     return np.array([codes.get(name, -1) for name in names.tolist()], dtype=np.int64)
 

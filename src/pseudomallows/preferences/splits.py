@@ -1,4 +1,4 @@
-"""Splits: clicks to learn from, and clicks to judge by, at random or by time; and their core.
+"""Splits: clicks to learn from, and clicks to evaluate by, at random or by time; and their core.
 
 All of them are sparse, and keep users and items: a user without clicks on one side is there too.
 """
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..rankings import check_count
 from .blocks import Clicks
-from .inputs.times import times_of_column
+from .inputs.times import DAY, times_of_column
 
 TIMES = "name a column of the data time, timestamp, date or datetime, or give columns={'time': ...}"
 SCATTER = np.uint64(0x9E3779B97F4A7C15)  # times this, modulo 2**64, neighbours are far apart
@@ -130,8 +130,8 @@ def keep_core(prefs: Clicks, min_clicks: int) -> Clicks:
         )
     users, items = np.flatnonzero(of_users), np.flatnonzero(of_items)
     new_codes = (np.cumsum(of_items > 0) - 1).astype(np.int32)
-    kept = prefs.choose(is_kept).take(users)
-    return replace(kept, items=prefs.items[items], codes=new_codes[kept.codes])
+    core = prefs.choose(is_kept).take(users)
+    return replace(core, items=prefs.items[items], codes=new_codes[core.codes])
 
 
 def keep_first(prefs: Clicks, most: int) -> Clicks:
@@ -213,7 +213,7 @@ def time_in_words(time: float) -> str:
     if not DATES[0] <= time < DATES[1]:
         return f"{time:.15g}"
     moment = dt.datetime.fromtimestamp(time, dt.UTC)
-    return f"{moment:%Y-%m-%d}" if time % 86_400 == 0 else f"{moment:%Y-%m-%d %H:%M}"
+    return f"{moment:%Y-%m-%d}" if time % DAY == 0 else f"{moment:%Y-%m-%d %H:%M}"
 
 
 def _has_more(prefs: Clicks, hide: int, users: NDArray[np.bool_] | None) -> NDArray[np.bool_]:

@@ -29,7 +29,6 @@ CLICK, POPULARITY, GIVEN, REST, CLUSTER, RANK = KINDS = (
     "cluster",
     "rank",
 )
-NEGLIGIBLE = 1e-5  # of a score: what is left after all reasons is a rounding error
 ONE_USER, ONE = slice(0, 1), Threads(1)
 N_SPOKEN = 3  # reasons on each side that are put into words
 
@@ -180,9 +179,9 @@ def explain(
     --------
     >>> from pseudomallows import Preferences, fit
     >>> log = {i: ["tea", "milk"] if i % 3 else ["ale", "rum", "tea"] for i in range(30)}
-    >>> found = explain(fit(Preferences.from_clicks(log), "personal", rng=1),
-    ...                 item="milk", clicks=["tea"], k=1)
-    >>> found.kinds[0], found.names[0], bool(abs(found.amounts.sum() - found.value) < 1e-12)
+    >>> posterior = fit(Preferences.from_clicks(log), "personal", rng=1)
+    >>> why = explain(posterior, item="milk", clicks=["tea"], k=1)
+    >>> why.kinds[0], why.names[0], bool(abs(why.amounts.sum() - why.value) < 1e-12)
     ('click', 'tea', True)
     """
     check_fit(posterior)
@@ -254,7 +253,7 @@ def _personal_reasons(fit: PersonalFit, users: Users, items: NDArray[np.int64]) 
         parts.append(fit.bias[None, items])
     amounts = np.concatenate(parts)
     rest = scores - amounts.sum(axis=0)
-    if np.abs(rest).max() > NEGLIGIBLE * max(np.abs(amounts).max(), np.abs(scores).max()):
+    if np.abs(rest).max() > 1e-5 * max(np.abs(amounts).max(), np.abs(scores).max()):  # not rounding
         kinds.append(REST)
         names.append("everything else")
         amounts = np.concatenate([amounts, rest])

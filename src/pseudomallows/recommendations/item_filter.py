@@ -19,7 +19,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class UserItems:
-    """Items of each user, by code; `has_filter[user]` says of whom something was told."""
+    """Items of each user, by code; `has_filter[user]` says who has such a list."""
 
     rows: ClickRows
     has_filter: Bools
@@ -27,10 +27,10 @@ class UserItems:
     def mask(self, part: slice, n_items: int) -> Bools:
         """``[row, item]``: is it one of the user's?"""
         starts, codes = slice_clicks(self.rows, part)
-        found = np.zeros((len(starts) - 1, n_items), dtype=bool)
-        owners = np.repeat(np.arange(len(found)), np.diff(starts))
-        found[owners, codes[starts[0] : starts[-1]]] = True
-        return found
+        is_own = np.zeros((len(starts) - 1, n_items), dtype=bool)
+        owners = np.repeat(np.arange(len(is_own)), np.diff(starts))
+        is_own[owners, codes[starts[0] : starts[-1]]] = True
+        return is_own
 
     def take(self, part: slice) -> "UserItems":
         """Those of some users."""
@@ -51,14 +51,14 @@ class ItemFilter:
     def mask(self, part: slice) -> Bools:
         """``[row, item]``: is the item hidden from that user?"""
         n_items = len(self.hidden)
-        found = np.zeros((part.stop - part.start, n_items), dtype=bool)
-        found |= self.hidden
+        is_hidden = np.zeros((part.stop - part.start, n_items), dtype=bool)
+        is_hidden |= self.hidden
         if self.excluded is not None:
-            found |= self.excluded.mask(part, n_items)
+            is_hidden |= self.excluded.mask(part, n_items)
         if self.allowed is not None:
-            told = self.allowed.has_filter[part, None]
-            found |= told & ~self.allowed.mask(part, n_items)
-        return found
+            has_filter = self.allowed.has_filter[part, None]
+            is_hidden |= has_filter & ~self.allowed.mask(part, n_items)
+        return is_hidden
 
     def take(self, part: slice) -> "ItemFilter":
         """That of some users."""
@@ -104,29 +104,30 @@ class Given:
         self._items, self._users, self._known = items, users, known
         self._codes = {name: code for code, name in enumerate(items.tolist())}
 
-    def read(self, given: Any, what: str) -> Bools | UserItems:
+    def read(self, items: Any, what: str) -> Bools | UserItems:
         """``[item]`` for all users, or the items of each."""
-        if isinstance(given, Clicks):
-            return self._of_clicks(given, what)
-        if hasattr(given, "tocsr"):
-            return self._of_matrix(given.tocsr(), what)
-        if hasattr(given, "columns"):
+        if isinstance(items, Clicks):
+            return self._of_clicks(items, what)
+        if hasattr(items, "tocsr"):
+            return self._of_matrix(items.tocsr(), what)
+        if hasattr(items, "columns"):
             raise TypeError(f"{what} is a data frame: {FORMS}")
-        if isinstance(given, Mapping):
-            return self._of_dict(given, what)
-        if isinstance(given, np.ndarray) and given.ndim == 2:
+        if isinstance(items, Mapping):
+            return self._of_dict(items, what)
+        if isinstance(items, np.ndarray) and items.ndim == 2:
             from scipy.sparse import csr_array
 
-            return self._of_matrix(csr_array(given), what)
-        found = np.zeros(len(self._items), dtype=bool)
-        if isinstance(given, np.ndarray) and given.dtype == bool:
-            if given.shape != found.shape:
+            return self._of_matrix(csr_array(items), what)
+        is_chosen = np.zeros(len(self._items), dtype=bool)
+        if isinstance(items, np.ndarray) and items.dtype == bool:
+            if items.shape != is_chosen.shape:
                 raise ValueError(
-                    f"{what} must have a value for each of {len(found)} items, got {given.shape}"
+                    f"{what} must have a value for each of {len(is_chosen)} items, got "
+                    f"{items.shape}"
                 )
-            return given
-        found[self._codes_of(given, what)] = True
-        return found
+            return items
+        is_chosen[self._codes_of(items, what)] = True
+        return is_chosen
 
     def _codes_of(self, given: Any, what: str) -> list[int]:
         """Codes of items; one name alone is one item."""

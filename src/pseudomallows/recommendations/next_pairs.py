@@ -25,7 +25,6 @@ MOST_CELLS = 10**8  # of draws times pairs; of more draws, some are taken, evenl
 N_ALPHAS = 9  # with a table each: half as many double the error, twice as many gain little
 FEWEST_DRAWS, MOST_DRAWS = 2000, 20_000  # of a table; 20,000 are off by 0.003 bits, 4,000 by 0.008
 TABLE_CELLS = 4 * 10**7  # of draws times cells of a table, which takes about 0.1 seconds
-MOST_SHOWN = 10  # rows of the words
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +54,7 @@ class NextPairs:
         lines = [
             f"  {row['item']} or {row['other']}? {row['probability']:.0%} to "
             f"{row['other_probability']:.0%}, {row['information']:.3f} bits"
-            for row in self.rows()[:MOST_SHOWN]
+            for row in self.rows()[:10]
         ]
         left = len(self) - len(lines)
         more = [f"  ... and {left} more"] if left else []
@@ -112,8 +111,8 @@ def next_pairs(
     >>> from pseudomallows import Preferences, fit
     >>> prefs = Preferences.from_rankings([[1, 2, 3], [1, 2, 3], [1, 3, 2]], items=["a", "b", "c"])
     >>> posterior = fit(prefs, "mcmc", alpha=6, distance="kendall", rng=1)
-    >>> found = next_pairs(posterior, n=1)
-    >>> found.items.tolist(), found.others.tolist()
+    >>> pairs = next_pairs(posterior, n=1)
+    >>> pairs.items.tolist(), pairs.others.tolist()
     (['b'], ['c'])
     """
     if not isinstance(posterior, Posterior):
@@ -128,14 +127,14 @@ def next_pairs(
     else:
         probabilities, noise = _of_consensus(posterior, cluster, as_rng(rng))
     one, other = np.triu_indices(posterior.n_items, 1)
-    told = np.maximum(entropy(probabilities) - noise, 0.0)
-    best = np.argsort(-told, kind="stable")[:n_pairs]
+    gains = np.maximum(entropy(probabilities) - noise, 0.0)
+    best = np.argsort(-gains, kind="stable")[:n_pairs]
     is_first = probabilities[best] >= 0.5
     return NextPairs(
         posterior.items[np.where(is_first, one[best], other[best])],
         posterior.items[np.where(is_first, other[best], one[best])],
         np.where(is_first, probabilities[best], 1 - probabilities[best]),
-        told[best],
+        gains[best],
     )
 
 

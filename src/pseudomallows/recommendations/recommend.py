@@ -21,7 +21,7 @@ from .recommenders.recommender import MAX_ERROR, Floats, NextItems, Users
 from .users import check_posterior, clicks_of_one, needs_latent, new_users, users_of
 
 COLUMNS = ("user", "place", "item", "probability")  # of the table, wherever it is written
-DIGITS = 6  # of a probability in a file
+DIGITS = 6  # of a probability in a file: far below their error
 N_SHOWN = 5  # users in a notebook
 ONE, ONE_USER = Threads(1), slice(0, 1)
 

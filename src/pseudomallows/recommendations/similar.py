@@ -17,7 +17,6 @@ from .recommenders.choose_recommender import recommender_of
 from .recommenders.recommender import Floats, Users
 from .users import code_of_item, needs_latent, one_user
 
-N_MEAN = 4096  # users, evenly spread, whose mean score is that of an average user
 BLOCK_CELLS = 1 << 22  # scores that are made at a time
 
 
@@ -189,7 +188,8 @@ def _like_user(fit: PersonalFit, one: Users) -> Floats:
     """``[user]``: the cosine of scores, less those of the average user."""
     known = fit.clicks
     assert known is not None
-    every = np.arange(0, known.n_users, -(-known.n_users // N_MEAN))
+    # of 4,096 users, evenly spread: their mean is known to 1/64 of a standard deviation
+    every = np.arange(0, known.n_users, -(-known.n_users // 4096))
     mean = fit.scores_for(known.take(every), slice(0, len(every)), every).mean(axis=0)
     mine = fit.scores_for(one.clicks, slice(0, 1), one.rows)[0] - mean
     mine /= max(float(np.sqrt(mine @ mine)), 1e-300)

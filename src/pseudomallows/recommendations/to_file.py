@@ -23,7 +23,6 @@ from .recommenders.recommender import MAX_ERROR, Users
 from .users import check_posterior, users_of
 
 ROWS = 1 << 14  # users of a block in a file
-SENT_ROWS = 1 << 8  # users of a block that is sent: the reader waits for the first
 Answered = tuple[int, tuple[str, str] | None]
 
 
@@ -114,7 +113,9 @@ def csv_blocks(
     known = check_posterior(posterior)  # of a fit of parts without users
     users = Users(known, np.arange(known.n_users))
     sizes = check_sizes(k, None, posterior.n_items)
-    for answer in answers_of(posterior, users, sizes, executor, SENT_ROWS):
+    for answer in answers_of(
+        posterior, users, sizes, executor, 256
+    ):  # the reader waits for the first
         write_answer(write, answer)
         yield stream.getvalue()
         stream.seek(0)
@@ -173,7 +174,9 @@ def _check_for_parts(exclude: Any, only: Any, posterior: Fit) -> tuple[Any, Any]
                 "or a dict {user: [item, ...]}"
             )
     asked = FileQuestion(1, 1, exclude, only)
-    asked.choice(posterior, np.empty(0, dtype=object))  # unknown items are told before the work
+    asked.choice(
+        posterior, np.empty(0, dtype=object)
+    )  # an error for unknown items, before the work
     return exclude, only
 
 
@@ -209,7 +212,7 @@ def _answer_parts(
 
 
 def _results(count: Callable[[Any], Answered], parts: list[Any]) -> Iterator[Answered]:
-    """The counts as they come; an error of one part is told once the others are written."""
+    """The counts as they come; an error of one part is raised once the others are written."""
     first = None
     for part in parts:
         try:

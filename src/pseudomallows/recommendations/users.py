@@ -73,11 +73,11 @@ def new_users(posterior: Fit, clicks: Any) -> Clicks:
         return clicks
     is_dict = isinstance(clicks, Mapping) and not hasattr(clicks, "tocsr")
     if not is_dict or len(clicks) != 1:
-        found = Preferences.from_clicks(clicks, items=items.tolist())
-        if is_dict and found.times is None and found.users.tolist() == list(clicks):
+        new = Preferences.from_clicks(clicks, items=items.tolist())
+        if is_dict and new.times is None and new.users.tolist() == list(clicks):
             lists, item_codes = list(clicks.values()), recommender_of(posterior).item_codes
-            return replace(found, times=_places_in_lists(found, lists, item_codes))
-        return found
+            return replace(new, times=_places_in_lists(new, lists, item_codes))
+        return new
     # one user, as a service asks: the same, without the work that pays for many users only
     ((user, listed),) = clicks.items()
     if isinstance(listed, str) or not isinstance(listed, Iterable):
@@ -86,8 +86,8 @@ def new_users(posterior: Fit, clicks: Any) -> Clicks:
     codes = [item_codes.get(name, -1) for name in names]
     if -1 in codes:
         check_known(np.array(codes), names, "item")
-    found = clicks_of_one(np.array(sorted(set(codes)), dtype=np.int32), items, user)
-    return replace(found, times=_places_in_lists(found, [listed], item_codes))
+    new = clicks_of_one(np.array(sorted(set(codes)), dtype=np.int32), items, user)
+    return replace(new, times=_places_in_lists(new, [listed], item_codes))
 
 
 def _places_in_lists(
@@ -123,10 +123,10 @@ def one_user(posterior: Fit, user: Any, clicks: Any) -> Users:
         raise ValueError("give a user of the fit, or the clicks of a new one (clicks=)")
     if clicks is None:
         return users_of(posterior, [user])
-    found = users_of(posterior, None, _as_new(clicks, user))
-    if found.clicks.n_users != 1:
-        raise ValueError(f"give the clicks of one user, got {found.clicks.n_users}")
-    return found
+    users = users_of(posterior, None, _as_new(clicks, user))
+    if users.clicks.n_users != 1:
+        raise ValueError(f"give the clicks of one user, got {users.clicks.n_users}")
+    return users
 
 
 def _as_new(clicks: Any, user: Any) -> Any:

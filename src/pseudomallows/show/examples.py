@@ -12,11 +12,7 @@ from ..recommendations.recommend import recommend
 from ..recommendations.users import needs_latent
 
 # an example fits on a phone's screen
-N_NEXT = 3  # recommendations of an example
 MAX_CLICKED = 6  # clicks of an example that are named
-MAX_REASONS = 2  # clicks that speak for a recommendation
-LEAST_REASON = 0.1  # of what speaks for it; less is not worth a word
-N_SAMPLE = 200  # users behind the mean probabilities: known to a few points by them
 Figures = dict[str, Any]  # what the template asks for, by name
 
 
@@ -28,7 +24,7 @@ def make_examples(posterior: Fit, n_examples: int) -> list[Figures]:
     rows = _spread(clicks, n_examples)
     if not rows:
         return []
-    best = recommend(posterior, N_NEXT, users=posterior.users[rows].tolist())
+    best = recommend(posterior, 3, users=posterior.users[rows].tolist())
     lists = zip(rows, best.items.tolist(), best.probabilities.tolist(), strict=True)
     return [_example(posterior, clicks, *each) for each in lists]
 
@@ -36,7 +32,7 @@ def make_examples(posterior: Fit, n_examples: int) -> list[Figures]:
 def mean_probabilities(posterior: Fit, k: int = 5) -> list[float]:
     """Mean probability of the first, second, ... recommendation, over some users taken evenly."""
     clicks = posterior.clicks
-    rows = [] if clicks is None else _spread(clicks, N_SAMPLE)
+    rows = [] if clicks is None else _spread(clicks, 200)  # known to 3 points by them
     if not rows:
         return []
     best = recommend(posterior, min(k, posterior.n_items), users=posterior.users[rows].tolist())
@@ -83,8 +79,8 @@ def _reasons(posterior: Fit, clicked: NDArray[np.int32], items: list[int]) -> li
     reasons = []
     for item in items:
         worth = np.maximum(worths[:, item], 0)
-        best = np.argsort(-worth, kind="stable")[:MAX_REASONS]
-        best = best[worth[best] > LEAST_REASON * worth.sum()]
+        best = np.argsort(-worth, kind="stable")[:2]
+        best = best[worth[best] > 0.1 * worth.sum()]  # less is not worth a word
         reasons.append(posterior.items[clicked[best]].tolist())
     return reasons
 

@@ -11,7 +11,6 @@ except ModuleNotFoundError as error:  # pragma: no cover
     ) from None
 
 JOINERS = "\u200c\u200d"  # without a width of their own; emoji and some scripts need them
-LEAST_SENTENCE = 6  # letters: fewer in capitals may be a code
 LONE_LETTER = re.compile(r"\b[a-z](?=-)")  # of "T-light"
 LONGEST_NAME = 400  # characters of a name, even where it is given in full
 
@@ -38,9 +37,10 @@ def readable(text: object) -> str:
     """
     name = str(text)[: LONGEST_NAME + 1]
     letters = [letter for letter in name if letter.isalpha()]
-    if len(letters) < LEAST_SENTENCE or name != name.upper() or name == name.lower():
+    is_code = len(letters) < 6
+    if is_code or name != name.upper() or name == name.lower():
         return name
-    small = LONE_LETTER.sub(lambda found: found[0].upper(), name.lower())
+    small = LONE_LETTER.sub(lambda match: match[0].upper(), name.lower())
     first = next(place for place, letter in enumerate(small) if letter.isalpha())
     if small[first - 1 : first].isdigit():  # "3D", "50's"
         return small

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_CELLS = 60  # of a row of ranks: more are too narrow to see on a phone
-FAINTEST = 0.002  # of the strongest colour: a fainter cell is not seen
 
 
 class Heat(NamedTuple):
@@ -30,9 +29,10 @@ def heat(probabilities: NDArray[np.float64], last: int) -> Heat:
     cells, size = in_cells(probabilities, last)
     strongest, n_cells = float(cells.max()), cells.shape[1]
     strengths = np.sqrt(cells / strongest)  # so that small probabilities are seen
+    is_seen = cells >= 0.002 * strongest  # a fainter cell is white on any screen
     rows = [
-        [(cell / n_cells, float(row[cell])) for cell in np.flatnonzero(row**2 >= FAINTEST).tolist()]
-        for row in strengths
+        [(cell / n_cells, float(row[cell])) for cell in np.flatnonzero(seen).tolist()]
+        for row, seen in zip(strengths, is_seen, strict=True)
     ]
     width = n_cells * size
     return Heat(rows, 1 / n_cells, width, size, _marks(last, width), strongest)

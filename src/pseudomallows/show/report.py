@@ -28,13 +28,8 @@ from .pictures import heat, pair_cells
 
 ENDS = (0.025, 0.975)  # of the 95 % intervals
 MAX_SHOWN = 40  # items in a picture; the others are in the table of all items
-N_OPEN, N_OPEN_EACH = 12, 5  # of these, seen at once: of one consensus, of each cluster
-MAX_PAIRS = 15  # items in the table of who comes before whom
-MAX_LISTED = 2000  # items in that table
-N_RANKS_OFF = 10**5  # ranks behind a mean distance from the consensus
-N_FIRST = 2  # items named as the favourites of a cluster
-MAX_LEADERS = 3  # items that may come first, as named in the headline
-N_APART = 3  # items that tell a cluster from the others
+N_OPEN = 5  # of these, seen at once of each cluster
+MAX_LISTED = 2000  # items in that table, some 200 KB
 CALIBRATION_WORDS = {
     "last": "The probabilities were corrected by hiding the last clicks of some users: they are "
     "about what comes next.",
@@ -98,7 +93,7 @@ def report(
         title=title,
         command=command,
         version=__version__,
-        n_first=N_FIRST,
+        n_first=2,
         max_shown=MAX_SHOWN,
         max_listed=MAX_LISTED,
     )
@@ -162,7 +157,7 @@ def _personal(fit: PersonalFit) -> Figures:
     """What a personal fit shows."""
     parts = fit.settings.get("options", {}).get("parts", [])
     population = getattr(fit, "population", None)  # the consensus of all, if it was asked for
-    shared = None if population is None else _clusters(population)[0] | {"n_open": N_OPEN_EACH}
+    shared = None if population is None else _clusters(population)[0] | {"n_open": N_OPEN}
     shown = {"popular": _popular(fit), "parts": parts, "probabilities": mean_probabilities(fit)}
     shown["shared"] = shared
     calibration = fit.settings.get("options", {}).get("calibration")
@@ -186,12 +181,12 @@ def _consensus(posterior: Posterior) -> Figures:
 def _leaders(cluster: Figures) -> list[Any]:
     """The items that may come first, by their intervals; none if they are too many to name."""
     leaders = [row["item"] for row in cluster["rows"] if row["lowest"] == 1]
-    return leaders if len(leaders) <= MAX_LEADERS else []
+    return leaders if len(leaders) <= 3 else []
 
 
 def _pairs(posterior: Posterior, cluster: Figures) -> Figures:
     """Who comes before whom, for the first items of the largest cluster."""
-    codes = orderings_of(posterior.point_consensus())[:MAX_PAIRS]
+    codes = orderings_of(posterior.point_consensus())[:15]
     table = posterior.pair_probabilities()[np.ix_(codes, codes)]
     rows = zip(cluster["rows"], pair_cells(table), strict=False)
     return {"rows": list(rows), "n_shown": len(codes)}
@@ -224,7 +219,7 @@ def _clusters(posterior: Posterior) -> list[Figures]:
                 "means": means[number],
                 "heat": picture,
                 "shown": list(zip(rows, picture.rows, strict=True)),
-                "n_open": N_OPEN if n_clusters == 1 else N_OPEN_EACH,
+                "n_open": 12 if n_clusters == 1 else N_OPEN,
                 "apart": _apart(posterior, number, means, shares) if n_clusters > 1 else [],
             }
             | _agreement(posterior, number)
@@ -255,7 +250,7 @@ def _agreement(posterior: Posterior, cluster: int) -> Figures:
         off = Mallows(center, alpha).expected_distance() / posterior.n_items
     else:  # of some draws: sums over so many items hardly vary
         law = Mallows(center, alpha, posterior.settings["distance"])
-        n_draws = max(3, N_RANKS_OFF // posterior.n_items)
+        n_draws = max(3, 10**5 // posterior.n_items)
         off = float(np.abs(law.draw(n_draws, rng=0) - center).mean())
     return {"alpha": alpha, "alpha_low": low, "alpha_high": high, "places_off": off}
 
@@ -275,7 +270,7 @@ def _apart(
     gaps = theirs - means[number]
     return [
         (posterior.items[code], float(means[number, code]), float(theirs[code]))
-        for code in np.argsort(-gaps, kind="stable")[:N_APART]
+        for code in np.argsort(-gaps, kind="stable")[:3]
         if gaps[code] > 0
     ]
 

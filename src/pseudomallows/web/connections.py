@@ -15,13 +15,10 @@ from .types import MAX_HEAD, ErrorAnswer, encode
 
 MAX_CONNECTIONS = 1000  # a few MB in all, and within the open files that most systems grant
 MAX_OF_CLIENT = 100  # of them, so that ten clients are needed to shut others out
-ROOM = 50  # for connections beyond that, which may ask for vital addresses and are told to wait
+ROOM = 50  # for connections beyond that, which may ask for vital addresses and get a 503 otherwise
 WAIT_SECONDS = 15.0  # for a request to come whole
-LATE_SECONDS = 2.0  # the same, for connections beyond the limit: they hold the last places
-TAKE_SECONDS = 60.0  # for a client to take any bytes of its answer; what the kernel holds is long
-LOOK_SECONDS = 1.0  # between two looks at a connection
-MAX_PIPELINED = 10  # requests that wait behind one that is answered: browsers send none
-MAX_UNREAD = 2**19  # bytes of them for h11, which keeps them as they came: two reads of asyncio
+TAKE_SECONDS = 60.0  # for a client to take any bytes of its answer: the system holds many of them
+LOOK_SECONDS = 1.0  # between two looks at a connection: little beside the seconds above
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -79,14 +76,14 @@ def client_of(address: str) -> str:
     ('10.0.0.7', '2001:db8::/64', '10.0.0.7')
     """
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return address[:100]
-    if found.version == 4:
+    if parsed.version == 4:
         return address
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.ip_network((int(found), 64), strict=False))
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((int(parsed), 64), strict=False))
 
 
 def is_in(client: str, networks: Sequence[Network]) -> bool:
@@ -150,7 +147,8 @@ class Connection(asyncio.Protocol):
             self._taken, self._n_left = now, n_left
         if self.cycle is not self._request or self._is_answering():
             self._asked, self._request = now, self.cycle
-        patience = LATE_SECONDS if self._state["is_late"] else WAIT_SECONDS
+        # beyond the limit, connections hold the last room there is
+        patience = 2.0 if self._state["is_late"] else WAIT_SECONDS
         if now - self._taken > TAKE_SECONDS:
             self.transport.abort()
         elif now - self._asked > patience:
@@ -184,12 +182,12 @@ class _H11(Connection):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if len(self.conn.trailing_data[0]) > MAX_UNREAD:
+        if len(self.conn.trailing_data[0]) > 2**19:  # two reads of asyncio
             self.refuse(503, "too many requests at once: wait for the answers")
 
 
 class _HttpTools(Connection):
-    """With httptools, which would read a head, or what stands around the chunks of a body, of any
+    """With httptools, which would read a head, or what is around the chunks of a body, of any
     length: `_n_extra` counts the bytes of a request that are not of its body. Requests that come
     while others wait are read up to a limit; with the answer of the last one the connection ends.
     """
@@ -200,7 +198,7 @@ class _HttpTools(Connection):
     _is_full = _has_head = False
 
     def on_message_begin(self) -> None:
-        if len(self.pipeline) >= MAX_PIPELINED:
+        if len(self.pipeline) >= 10:  # browsers send none before they have the answer
             self._is_full, self.cycle.keep_alive = True, False
             raise ValueError  # the parser reads no further
         self._n_extra, self._has_head = 0, False

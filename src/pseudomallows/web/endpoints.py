@@ -154,5 +154,5 @@ def endpoint(
 
 
 def endpoints_in(module: ModuleType) -> list[Endpoint]:
-    """All endpoints of a module, in the order in which they stand."""
+    """All endpoints of a module, in the order of its source."""
     return [value for value in vars(module).values() if isinstance(value, Endpoint)]

@@ -1,4 +1,4 @@
-"""What stands before the routes: who may ask, how much, how often; and how errors are told."""
+"""What comes before the routes: who may ask, how much, how often; and how errors are answered."""
 
 import asyncio
 import hmac
@@ -41,7 +41,6 @@ RAW_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items(
 WORDS = {404: "there is nothing at this address", 405: "this address does not take this method"}
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 ONCE = frozenset((b"host", b"origin", b"authorization", b"content-length"))  # they decide
-FILE_SECONDS = 10  # times as long as for another body
 
 
 class Guard:
@@ -152,7 +151,7 @@ def _read_headers(scope: Message) -> dict[bytes, bytes]:
 
 
 def admit(request: Request, endpoint: Endpoint, service: Service) -> Request:
-    """The request, for the handler of the address that was found: if it may ask, and with a limit
+    """The request, for the handler of its address: if it may ask, and with a limit
     to its body."""
     if _is_late(request.scope) and not endpoint.is_vital:
         raise ServiceError(503, "too many connections: close some, or try again later", RETRY)
@@ -197,7 +196,7 @@ class _Body:
     def __init__(self, request: Request, endpoint: Endpoint, service: Service):
         limits, takes_file = service.limits, endpoint.takes_file
         self.most = limits.upload if takes_file else limits.body
-        self.seconds = limits.seconds * (FILE_SECONDS if takes_file else 1)
+        self.seconds = limits.seconds * (10 if takes_file else 1)
         self._receive, self._size, self._has_all = request.receive, 0, False
         self._deadline = asyncio.get_running_loop().time() + self.seconds
         length = request.headers.get("content-length", "0")

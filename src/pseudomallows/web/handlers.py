@@ -14,7 +14,6 @@ from .errors import ServiceError
 from .models.model import Wanted
 from .service import Service
 from .types import (
-    MAX_K,
     MAX_LISTED,
     MAX_ROWS,
     BatchAnswer,
@@ -45,7 +44,7 @@ REPORT_POLICY = (  # the report has its own styles inside, and no scripts
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
 )
 STAYS = "a model that has learned from these clicks knows them until the next refit"
-K = Whole("k", 10, 1, MAX_K)
+K = Whole("k", 10, 1, MAX_LISTED)
 CLUSTER = Whole("cluster", 0, 0, 10**6)  # which there are is for the model to say
 EXCLUDE, ONLY, REASONS = Texts("exclude"), Texts("only"), YesOrNo("reasons", False)
 MISSING = {"X-Stored-Clicks": "missing"}

@@ -3,6 +3,7 @@
 import bisect
 from collections import defaultdict
 
+# Seconds: 1, 2.5 and 5 times powers of ten, as Prometheus has them.
 EDGES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 

@@ -30,7 +30,6 @@ EXAMPLES: dict[str, Any] = {  # of what is asked, by its type or media type
     "RefitRequest": {"clusters": None, "method": None},
     "text/csv": "user,item\nanna,tea\nben,tea",
 }
-ALWAYS = (400, 408, 413, 429, 431, 503)  # the guard may answer so to any request
 
 
 def describe(endpoints: list[Endpoint]) -> dict[str, Any]:
@@ -68,7 +67,8 @@ def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
         "parameters": _parameters(endpoint),
         "responses": {str(endpoint.status): _content(endpoint.answers, schemas, "the answer")},
     }
-    errors = {*ALWAYS, *endpoint.errors, *((401,) if endpoint.writes else ())}
+    errors = {400, 408, 413, 429, 431, 503}  # the guard may answer so to any request
+    errors |= {*endpoint.errors, *((401,) if endpoint.writes else ())}
     errors |= {422} if endpoint.query or endpoint.asks is not None else set()
     for status in sorted(errors):
         operation["responses"][str(status)] = _content(ErrorAnswer, schemas, ERRORS[status])

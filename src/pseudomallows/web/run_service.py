@@ -13,7 +13,15 @@ from pathlib import Path
 import uvicorn
 
 from .app import app_of
-from .connections import MAX_CONNECTIONS, MAX_OF_CLIENT, ROOM, Connections, Network, make_protocol
+from .connections import (
+    MAX_CONNECTIONS,
+    MAX_OF_CLIENT,
+    ROOM,
+    WAIT_SECONDS,
+    Connections,
+    Network,
+    make_protocol,
+)
 from .guard import LOOPBACK, Guard
 from .jobs.uploads import DEFAULT_LIMITS, UploadLimits
 from .service import Limits, Service
@@ -21,15 +29,12 @@ from .types import MAX_HEAD
 
 log = logging.getLogger("pseudomallows")
 MIN_TOKEN = 16  # characters: with a limited rate, nobody guesses so many
-PUBLIC_RATE = 100.0  # requests a second from a client on another machine: more than a person makes
 SPARE_FILES = 200  # of the process, besides connections: the store, the model, pipes to jobs
-KEEP_SECONDS = 15  # for a connection without requests; that of `connections` for a first request
-END_SECONDS = 5  # for answers under way, when the service is asked to end
 
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How to serve a model, as `pseudomallows serve` is told; checked at once."""
+    """How to serve a model, by the options of `pseudomallows serve`; checked at once."""
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -72,7 +77,7 @@ class ServeOptions:
         """Of what clients send."""
         rate = self.rate
         if rate is None:
-            rate = 0.0 if self.is_local else PUBLIC_RATE
+            rate = 0.0 if self.is_local else 100.0  # a second: more than a person makes
         return Limits(rate=rate, uploads=UploadLimits(*self.uploads))
 
 
@@ -149,8 +154,8 @@ def make_config(
         server_header=False,
         proxy_headers=bool(connections.proxies),
         forwarded_allow_ips=[str(network) for network in connections.proxies],
-        timeout_keep_alive=KEEP_SECONDS,
-        timeout_graceful_shutdown=END_SECONDS,
+        timeout_keep_alive=int(WAIT_SECONDS),
+        timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=MAX_HEAD,
     )
 

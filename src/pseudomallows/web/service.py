@@ -261,8 +261,8 @@ class Service:
 
     async def once(self, summary: Summary, name: Hashable, make: Callable[[], T]) -> T:
         """What a model says of itself: made as slow work, then kept and given at once."""
-        kept: T | None = summary.made.get(name)
-        return await self.slow(make) if kept is None else kept
+        made: T | None = summary.made.get(name)
+        return await self.slow(make) if made is None else made
 
     async def recommend(
         self, names: Sequence[str], times: Sequence[float] | None, asked: Wanted
@@ -332,11 +332,11 @@ class Service:
             except ServiceError as error:
                 rows[place] = encode(BatchRow(user.id, error=error.words))
                 continue
-            kept = model.answers.get(asked.key(clicked))
-            if kept is None:
+            cached = model.answers.get(asked.key(clicked))
+            if cached is None:
                 open_[place] = (clicked, asked)
             else:
-                rows[place] = _with_id(user.id, kept)
+                rows[place] = _with_id(user.id, cached)
         if open_:
             work = list(open_.values())
             answers = await self.slow(lambda: [model.answer(*each) for each in work])
@@ -372,9 +372,9 @@ class Service:
         """The answer of /check, kept until the model or the store changes."""
         changes = await self.changes()
         async with self._checking:  # who waited takes what was made meanwhile
-            model, kept = self.model, self._checked
-            if kept is not None and kept[1].model == model.number and kept[0] >= changes:
-                return kept[1]
+            model, checked = self.model, self._checked
+            if checked is not None and checked[1].model == model.number and checked[0] >= changes:
+                return checked[1]
             changes = await self.changes()
             answer = await self.slow(lambda: check_model(model, self.store.blocking))
             self._checked = changes, answer

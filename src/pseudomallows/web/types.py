@@ -11,17 +11,17 @@ from ..preferences.inputs.times import times_of_column
 from ..recommendations.explain import KINDS
 from .errors import ServiceError
 
-MAX_K, MAX_CLICKS = 1000, 10_000  # of one request: what they cost grows with both
+MAX_LISTED = 1000  # items of an answer, rows of a list, users of a batch: some 100 KB
+MAX_CLICKS = 10_000  # of one user in a request: what an answer costs grows with them
 MAX_NAME = 300  # letters; a user and an item, of 4 bytes a letter, fit into an index of PostgreSQL
 MAX_HEAD = 16_384  # bytes of the head of a request; browsers send less than half of it
-MAX_LISTED = 1000  # rows of a list
-MAX_BATCH, MAX_ROWS = 1000, 100_000  # users of a batch, and items that all of them ask for
+MAX_ROWS = 100_000  # items that all users of a batch ask for: some 10 MB
 encode = Encoder().encode  # JSON; made once, as it is asked for with each answer
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 Names = Annotated[list[Name], Meta(max_length=MAX_CLICKS)]
 Times = Annotated[list[float | str], Meta(max_length=MAX_CLICKS)]
 Number = Annotated[int, Meta(ge=0)]
-HowMany = Annotated[int, Meta(ge=1, le=MAX_K)]
+HowMany = Annotated[int, Meta(ge=1, le=MAX_LISTED)]
 if TYPE_CHECKING:  # a type checker takes literals only
     MethodName = str
 else:
@@ -56,7 +56,7 @@ class BatchUser(Struct, forbid_unknown_fields=True):
 class BatchRequest(Struct, forbid_unknown_fields=True):
     """Several users at once."""
 
-    users: Annotated[list[BatchUser], Meta(min_length=1, max_length=MAX_BATCH)]
+    users: Annotated[list[BatchUser], Meta(min_length=1, max_length=MAX_LISTED)]
 
 
 class ClicksRequest(Struct, forbid_unknown_fields=True):

@@ -14,16 +14,16 @@ from pseudomallows.engines.executors import Threads
 from pseudomallows.inference.personal import blend as module
 from pseudomallows.inference.personal.blend import (
     Blend,
-    Found,
     HiddenClicks,
+    ScoredWeights,
     WeightSearch,
     choose_blend,
     hide_and_score,
+    importance,
     moments_of,
     sample_of,
     scorable,
     splits_for,
-    stand_for,
     start_of,
 )
 from pseudomallows.inference.personal.next_clicks import seen_table
@@ -87,7 +87,7 @@ def test_items_that_are_behind_by_every_part_change_no_value():
     people = np.ones(40)
     for weights in ([1.0, 0, 0], [0.2, 0.5, 0.3], [0, 0.9, 0.1]):
         one, two = (
-            WeightSearch([each], people, 3, Threads(1)).judge(np.array(weights)).values
+            WeightSearch([each], people, 3, Threads(1)).score(np.array(weights)).values
             for each in (cases, fewer)
         )
         assert (one == two).all()
@@ -128,7 +128,7 @@ def test_the_objective_is_the_mean_over_people_of_the_mean_over_splits():
     scores = (0.5 * cases.leads[0] + 0.25 * cases.leads[2]).reshape(200, 12)
     values = [plain_value(row, hidden[case, 0], [], 3) for case, row in enumerate(scores.tolist())]
     by_users = np.reshape(values, (5, 40)).mean(axis=0)
-    found = search.judge(weights)
+    found = search.score(weights)
     assert found.values == pytest.approx(by_users, abs=1e-12)
     assert search.mean(found) == pytest.approx(np.average(by_users, weights=people))
 
@@ -136,7 +136,7 @@ def test_the_objective_is_the_mean_over_people_of_the_mean_over_splits():
 def test_every_round_is_better_than_the_one_before_and_a_blend_than_its_parts():
     cases, _ = tiny_cases()
     search = WeightSearch([cases], np.ones(40, dtype=np.int64), 3, Threads(2))
-    found = search.found()
+    found = search.search()
     means = [search.mean(one) for one in found]
     assert [one.n_parts for one in found[:3]] == [1, 1, 1]
     assert means[3] == max(means[:3])
@@ -144,7 +144,7 @@ def test_every_round_is_better_than_the_one_before_and_a_blend_than_its_parts():
     assert len(found) <= 4 + module.N_ROUNDS
     assert found[-1].n_parts == 3
     for one in found:
-        assert one.values == pytest.approx(search.judge(one.weights).values, abs=0.05)
+        assert one.values == pytest.approx(search.score(one.weights).values, abs=0.05)
 
 
 def test_the_simplest_within_one_standard_error_is_taken():
@@ -160,7 +160,7 @@ def test_the_simplest_within_one_standard_error_is_taken():
         weights = np.zeros(4)
         weights[place : place + n_parts] = 1.0
         wobble = rng.permutation(np.repeat([-0.1, 0.1], 20))
-        return Found(weights, base + gain + wobble)
+        return ScoredWeights(weights, base + gain + wobble)
 
     first, second, two, three = found(1, 0.0), found(1, 0.001, 1), found(2, 0.01), found(3, 0.012)
     assert search.simplest([first, second, two, three]) is first
@@ -176,17 +176,17 @@ def test_who_is_left_with_fewer_clicks_stands_for_those_who_have_as_many():
     sizes = np.repeat([0, 2, 3, 4, 8], [5, 60, 40, 20, 1])
     rows = {user: list(range(size)) for user, size in enumerate(sizes.tolist())}
     prefs = pm.Preferences.from_clicks(rows, items=range(8))
-    found = stand_for(prefs)
+    found = importance(prefs)
     assert found[sizes == 3] == pytest.approx(np.full(40, (60 + 5) / (40 + 5)))
     assert found[sizes == 4] == pytest.approx(np.full(20, (40 + 5) / (20 + 5)))
     assert (found[(sizes == 0) | (sizes == 2) | (sizes == 8)] == 0).all()
-    twice = stand_for(replace(prefs, weights=2 * prefs.weights))
+    twice = importance(replace(prefs, weights=2 * prefs.weights))
     assert twice[sizes == 3] == pytest.approx(np.full(40, 2 * (120 + 5) / (80 + 5)))
     rows = {user: [0] if user < 90 else [0, 1] for user in range(99)}
     few = pm.Preferences.from_clicks(rows, items=range(5))
-    assert stand_for(few).max() == module.MAX_STANDS
+    assert importance(few).max() == module.MOST_IMPORTANCE
     alike = prefs.take(sizes == 3)  # nobody has fewer clicks, so all stand for themselves
-    assert (stand_for(alike) == 1).all()
+    assert (importance(alike) == 1).all()
 
 
 def test_a_part_is_worth_what_is_lost_without_it():
@@ -196,16 +196,16 @@ def test_a_part_is_worth_what_is_lost_without_it():
         pool_for(12)[:2],
     )
     pool = [*pool, Popularity()]
-    both = search.judge(np.array([2.0, 1.0, 0.0]))
+    both = search.score(np.array([2.0, 1.0, 0.0]))
     found = search.describe(pool, both)
     assert found.parts == tuple(pool[:2])
     assert found.weights == pytest.approx((2 / 3, 1 / 3))
-    alone = search.judge(np.array([0.0, 1.0, 0.0]))
+    alone = search.score(np.array([0.0, 1.0, 0.0]))
     assert found.worths[0] == pytest.approx(search.mean(both) - search.mean(alone))
     difference = both.values - alone.values
     assert found.errors[0] == pytest.approx(difference.std() / math.sqrt(40))
     single = search.describe(pool, alone)
-    popular = search.judge(np.array([0.0, 0.0, 1.0]))
+    popular = search.score(np.array([0.0, 0.0, 1.0]))
     assert single.worths == pytest.approx((search.mean(alone) - search.mean(popular),))
     assert search.describe(pool, popular).worths == (0.0,)
 

@@ -91,7 +91,7 @@ def test_an_exchange_and_a_leap_change_what_is_said_as_by_definition(model):
         expected = log_probability([pairs], 0, swapped, model) - log_probability(
             [pairs], 0, ranks, model
         )
-        found = statements.told_by_exchange(said, 0, errors, ranks, one, other)
+        found = statements.log_ratio_of_exchange(said, 0, errors, ranks, one, other)
         assert found == pytest.approx(expected, abs=1e-12)
         here, there = one + 1, other + 1
         holders = np.argsort(ranks)
@@ -99,7 +99,7 @@ def test_an_exchange_and_a_leap_change_what_is_said_as_by_definition(model):
         expected = log_probability([pairs], 0, leapt, model) - log_probability(
             [pairs], 0, ranks, model
         )
-        found = statements.told_by_leap(said, 0, errors, ranks, holders, here, there)
+        found = statements.log_ratio_of_leap(said, 0, errors, ranks, holders, here, there)
         assert found == pytest.approx(expected, abs=1e-12)
 
 

@@ -52,7 +52,7 @@ def test_a_dict_of_columns_is_checked_as_a_frame_is():
         pm.Preferences.from_clicks({"user": [1, 2, 3], "item": [1, 2]})
     with pytest.raises(ValueError, match="row 1 has no item; 1 rows"):
         pm.Preferences.from_clicks({"user": [1, 2], "item": ["a", None]})
-    with pytest.raises(ValueError, match="2 columns for the item"):
+    with pytest.raises(ValueError, match="2 columns for 'item'"):
         pm.Preferences.from_clicks({"user": [1, 2], "movie": [1, 2], "track": [1, 2]})
 
 
@@ -177,7 +177,7 @@ def test_names_may_hold_users_and_items_without_clicks():
         (
             pd.DataFrame({"who": [1], "item": [2]}),
             {},
-            "has no column for the user: name one of who, item 'user'",
+            "has no column for 'user': name one of who, item 'user'",
         ),
         (pd.DataFrame({"user": ["a", None], "item": ["x", "y"]}), {}, "row 1 has no user; 1 rows"),
         (pl.DataFrame({"user": ["a"], "item": [None]}), {}, "row 0 has no item"),

@@ -22,8 +22,8 @@ def test_a_column_is_known_by_many_names(names, what, place):
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (["who", "item"], "no column for the user: name one of who, item 'user'"),
-        (["customer", "visitor", "item"], "2 columns for the user"),
+        (["who", "item"], "no column for 'user': name one of who, item 'user'"),
+        (["customer", "visitor", "item"], "2 columns for 'user'"),
     ],
 )
 def test_a_column_that_is_missing_or_there_twice_is_told(names, words):

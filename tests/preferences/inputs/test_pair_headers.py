@@ -107,7 +107,7 @@ def test_the_column_of_slates_may_have_any_name():
     ("names", "words"),
     [
         (["user", "item"], "no column for 'clicked'"),
-        (["user", "clicked"], "no column for the item"),
+        (["user", "clicked"], "no column for 'item'"),
         (["item", "clicked"], "no column for 'user'"),
         (["judge", "voter", "item", "clicked"], "2 columns for 'user'"),
     ],

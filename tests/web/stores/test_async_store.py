@@ -22,7 +22,7 @@ def test_many_large_requests_are_not_one_large_commit(tmp_path):
     asyncio.run(write_all())
     behind.close()
     assert sum(sizes) == 90_000
-    assert max(sizes) <= async_store.MAX_PAIRS + 3000
+    assert max(sizes) <= 23_000
     store.close()
 
 

@@ -4,7 +4,7 @@ The modules of this folder alone import pyarrow.
 """
 
 try:
-    import pyarrow  # noqa: F401  # first, so that who has none is told how to get it
+    import pyarrow  # noqa: F401  # first, for an error that says how to get it
 except ModuleNotFoundError as error:  # pragma: no cover
     raise ModuleNotFoundError(
         "Parquet files need pyarrow: pip install 'pseudomallows[files]'", name=error.name

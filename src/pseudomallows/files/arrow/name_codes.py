@@ -14,7 +14,7 @@ from ...preferences.inputs.times import TimeColumn, TimeError, seconds_of
 from ..long_tables import NO_NAME, ClickPairs, Codes, SuspectColumn
 from ..source import Source
 
-WAITING = 1 << 17  # names of blocks that are joined at a time, at the least
+WAITING = 1 << 17  # names that wait to be joined: joining goes through all, so it must be rare
 MISSING = pa.array(sorted(NO_NAME))
 
 
@@ -98,11 +98,11 @@ def is_missing(column: Any) -> NDArray[np.bool_]:
     return np.asarray(is_none[np.asarray(column.indices)])
 
 
-def count_values(judged: SuspectColumn, column: Any) -> None:
+def count_values(suspect: SuspectColumn, column: Any) -> None:
     """Add the values of a block, as codes and values, to what is counted."""
     values = column.dictionary.to_pylist()
     counts = np.bincount(column.indices, minlength=len(values)).tolist()
-    judged.add(zip(values, counts, strict=True))
+    suspect.add(zip(values, counts, strict=True))
 
 
 def add_times(reader: TimeColumn, column: Any) -> NDArray[np.float64]:
@@ -122,11 +122,11 @@ def add_times(reader: TimeColumn, column: Any) -> NDArray[np.float64]:
             return seconds_of(_filled(column.cast(pa.timestamp("us"), safe=False)))
         return _filled(column.cast(pa.float64(), safe=False)).astype(np.float64)
     if pa.types.is_string(column.type) and reader.form in ("", "number"):
-        found = _as_numbers(column)
-        if found is not None:
+        times = _as_numbers(column)
+        if times is not None:
             if not reader.form:
                 reader.begin(column[0].as_py(), "number")
-            return found
+            return times
     if _holds_no_times(column.type):
         known = pc.drop_null(column)
         if len(known):
@@ -163,10 +163,10 @@ def _filled(column: Any) -> NDArray[Any]:
 def _as_numbers(column: Any) -> NDArray[np.float64] | None:
     """Times as text that are all numbers; None if one of them is not, or is empty."""
     try:
-        found = np.asarray(column.cast(pa.float64()))
+        numbers = np.asarray(column.cast(pa.float64()))
     except pa.ArrowInvalid:
         return None
-    return found if len(found) and np.isfinite(found).all() else None
+    return numbers if len(numbers) and np.isfinite(numbers).all() else None
 
 
 @contextmanager

@@ -20,8 +20,8 @@ from ..long_tables import (
     Part,
     SuspectColumn,
     find_columns,
-    judged_columns,
     part_of,
+    suspect_columns,
     time_reader,
 )
 from ..pair_tables import CodedBlocks
@@ -35,8 +35,7 @@ from .name_codes import (
     lean_memory,
 )
 
-BATCH = 1 << 15  # rows that are read at a time
-MOST = 1 << 26  # rows that room is made for before they are seen
+BATCH = 1 << 15  # rows that are read at a time: from a quarter to four times took the same time
 
 
 def parquet_header(source: Source) -> tuple[list[str], int]:
@@ -80,29 +79,30 @@ def read_parquet_pairs(
     time = None
     if with_times and names:
         time = time_reader(source, names, find_columns(source, (1, names)))
-    pairs = ArrowPairs(source, min(max(n_rows, 1), MOST), time)
-    judged: list[SuspectColumn] | None = None
+    # what a file claims to have is believed up to 1 GB of codes and times
+    pairs = ArrowPairs(source, min(max(n_rows, 1), 1 << 26), time)
+    suspects: list[SuspectColumn] | None = None
     with lean_memory():
         for part in _parts(source):
             with _open(part) as file:
                 header = (1, _columns_of(part, file))
-                if judged is None:
-                    judged = judged_columns(source, header[1], is_said)
-                _add_file(pairs, judged, part, file, header)
-    for column in judged or ():
+                if suspects is None:
+                    suspects = suspect_columns(source, header[1], is_said)
+                _add_file(pairs, suspects, part, file, header)
+    for column in suspects or ():
         column.warn()
     return pairs
 
 
 def _add_file(
-    pairs: ArrowPairs, judged: list[SuspectColumn], part: Source, file: Any, header: Row
+    pairs: ArrowPairs, suspects: list[SuspectColumn], part: Source, file: Any, header: Row
 ) -> None:
     schema, columns = file.schema_arrow, find_columns(part, header)
     names = [schema.names[place] for place in (columns.user, columns.item)]
     own = dict(zip(header[1], schema.names, strict=True))  # names in the file, by those here
     watched = [
         column
-        for column in judged
+        for column in suspects
         if column.is_open
         and header[1].count(column.name) == 1
         and not pa.types.is_nested(schema.field(own[column.name]).type)

@@ -21,7 +21,7 @@ from ..long_tables import (
     Columns,
     SuspectColumn,
     find_columns,
-    judged_columns,
+    suspect_columns,
     time_reader,
 )
 from ..source import HEAD, Source, TooLargeError, open_text
@@ -53,19 +53,22 @@ def read_csv_pairs(
         may_be_shown = not (is_said or is_checked or source.may_be_one_item)
         if may_be_shown and is_impressions(header[1]):
             return None
-        judged = judged_columns(source, header[1], is_said)
+        suspects = suspect_columns(source, header[1], is_said)
         pairs = ArrowPairs(source, time=time_reader(source, header[1], columns))
         text = PlainText(stream, delimiter, len(header[1]))
         try:
-            for batch in _csv_batches(text, header, columns, judged):
-                _add_batch(pairs, judged, batch, columns)
+            for batch in _csv_batches(text, header, columns, suspects):
+                _add_batch(pairs, suspects, batch, columns)
         except TooLargeError:
             raise
-        except (pa.ArrowInvalid, ValueError):  # of times or ratings, too: lines are told elsewhere
+        except (
+            pa.ArrowInvalid,
+            ValueError,
+        ):  # of times or ratings, too: the plain reader names the line
             return None
     if not text.is_plain or not pairs.n_rows:
         return None
-    for column in judged:
+    for column in suspects:
         column.warn()
     if pairs.n_dropped:
         pairs.first_dropped = f"line {_first_without_a_name(source, columns)}"
@@ -82,7 +85,7 @@ def _plain_header(source: Source, first: bytes) -> tuple[str, Row, Columns] | No
         number, names = next(read_rows(source, iter([line])), (1, []))
         header = number, source.names(names)
         columns = find_columns(source, header)
-    except ValueError:  # it is told after all that comes before it, such as bytes that are no text
+    except ValueError:  # errors that come before it, such as bytes that are no text, go first
         return None
     delimiter = find_delimiter(source, [line])
     is_plain = len(delimiter) == 1 and source.layout.header is not False
@@ -124,12 +127,12 @@ class PlainText:
 
 
 def _csv_batches(
-    text: PlainText, header: Row, columns: Columns, judged: list[SuspectColumn]
+    text: PlainText, header: Row, columns: Columns, suspects: list[SuspectColumn]
 ) -> Iterator[Any]:
-    """The rows of a table, as text; user, item and what is judged as codes and names."""
+    """The rows of a table, as text; user, item and suspect columns as codes and names."""
     names = [str(place) for place in range(len(header[1]))]
     types = dict.fromkeys(names, pa.string())
-    for place in (columns.user, columns.item, *(column.place for column in judged)):
+    for place in (columns.user, columns.item, *(column.place for column in suspects)):
         types[str(place)] = pa.dictionary(pa.int32(), pa.string())
     reader = pcsv.open_csv(
         text,
@@ -149,7 +152,7 @@ def _csv_batches(
 
 
 def _add_batch(
-    pairs: ArrowPairs, judged: list[SuspectColumn], batch: Any, columns: Columns
+    pairs: ArrowPairs, suspects: list[SuspectColumn], batch: Any, columns: Columns
 ) -> None:
     users, items = (_trimmed(batch.column(place)) for place in (columns.user, columns.item))
     is_whole = ~(is_missing(users) | is_missing(items))
@@ -161,7 +164,7 @@ def _add_batch(
     if columns.rating >= 0:
         is_high = high_ratings(pairs.source.layout, batch.column(columns.rating))
     pairs.add_block(users, items, is_whole, times, is_high)
-    for column in judged:
+    for column in suspects:
         if column.is_open:
             count_values(column, _trimmed(batch.column(column.place)))
 

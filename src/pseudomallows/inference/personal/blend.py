@@ -21,20 +21,18 @@ from ...posteriors.item_scores import ItemScores
 from ...posteriors.personal_fit import MAX_ITEMS
 from ...preferences import Clicks
 from ...preferences.splits import take_random
-from .next_clicks import MAX_SCORED, clicks_of_rows
+from .next_clicks import MAX_SCORED, MIN_USERS, clicks_of_rows
 from .parts import Part, Popularity, Regression, part_named, pool_for
 from .products import AllProducts, Products
 
-N_ROUNDS = 6  # of the greedy search, each of which changes one weight
+N_ROUNDS = 6  # of the greedy search, a change of one weight each; on retail 3 and 12 did as well
 SPLITS = ((400, 5, 2500), (MAX_ITEMS, 1, 5000), (math.inf, 1, 2500))  # items: splits, users
-ALL_PLACES, N_PLACES = 1000, 100  # with more items, so many of the best by each part are judged
+ALL_PLACES, N_PLACES = 1000, 100  # with more items, so many of the best by each part are ranked
 MAX_CELLS = 1_000_000  # of a table of scores, 8 MB
-N_TASKS = 8  # of users whose scores are made
-STEPS = (0.1, 0.2, 0.4, 0.8)  # what is added to a part, in units of the sum of the weights
 LEAST_SPREAD = 128  # users behind the spread of scores, with very many items
-MIN_SCORED, MIN_ITEMS = 50, 10  # with fewer, hidden clicks cannot tell blends apart
-MAX_STANDS, SMOOTHING = 3.0, 5  # people that a judged user stands for, so that no few users decide;
-# and users added to the counts, so that rare numbers of clicks stand for about one
+MIN_SCORED, MIN_ITEMS = MIN_USERS, 10  # with fewer, hidden clicks cannot tell blends apart
+MOST_IMPORTANCE, SMOOTHING = 3.0, 5  # of a user, so that no few users decide (1.5 and 6 did as well
+# on retail); and users added to the counts, so that it is about 1 at rare numbers of clicks
 Floats = NDArray[np.float64]
 Leads = NDArray[np.float32]
 Say = Callable[[str], None]
@@ -60,12 +58,12 @@ class Blend:
 
     def settings(self) -> list[dict[str, Any]]:
         """For the settings of a fit, the largest weight first."""
-        rows = zip(self.parts, self.weights, self.worths, self.errors, strict=True)
-        found = [
+        parts = zip(self.parts, self.weights, self.worths, self.errors, strict=True)
+        rows = [
             {"part": part.name, "weight": weight, "worth": worth, "error": error}
-            for part, weight, worth, error in rows
+            for part, weight, worth, error in parts
         ]
-        return sorted(found, key=lambda row: -float(row["weight"]))
+        return sorted(rows, key=lambda row: -float(row["weight"]))
 
     @classmethod
     def from_settings(cls, options: dict[str, Any]) -> "Blend | None":
@@ -84,26 +82,26 @@ class Blend:
         return cls(known, numbers[0], objective, *numbers[1:])
 
     def learn(
-        self, products: Products, sample: NDArray[np.int64], kept: dict[Part, ItemScores]
+        self, products: Products, sample: NDArray[np.int64], starts: dict[Part, ItemScores]
     ) -> ItemScores:
         """One score, from all clicks of these products; spreads are those of a `sample` of users.
 
         The blend is scaled to the spread of the popularity, which is in shares of the users.
-        `kept` has parts learnt from similar clicks, to begin with; those of all clicks go there.
+        `starts` has parts learnt from similar clicks, to begin with; those of all clicks go there.
         """
-        found = []
+        learnt_parts = []
         for part in self.parts:
-            learnt = products.learn(part, kept.get(part))
+            learnt = products.learn(part, starts.get(part))
             if products.is_whole:
-                kept[part] = learnt
-            found.append(learnt)
+                starts[part] = learnt
+            learnt_parts.append(learnt)
         seen = products.clicks.take(sample)
-        moments = moments_of([*found, products.learn(Popularity())], seen, products.executor)
-        alone = np.eye(len(found) + 1)
+        moments = moments_of([*learnt_parts, products.learn(Popularity())], seen, products.executor)
+        alone = np.eye(len(learnt_parts) + 1)
         shares = np.array([*self.weights, 0.0])
         shares /= [moments.spread(one) for one in alone]
         shares *= moments.spread(alone[-1]) / moments.spread(shares)
-        return add_up(list(zip(shares.tolist(), found, strict=False)), products)
+        return add_up(list(zip(shares.tolist(), learnt_parts, strict=False)), products)
 
 
 def add_up(parts: list[tuple[float, ItemScores]], products: Products) -> ItemScores:
@@ -157,8 +155,8 @@ class Moments(NamedTuple):
         for one, table in enumerate(tables):
             sums[one] = table.sum(axis=1).sum(dtype=np.float64)
             for other in range(0 if is_joint else one, one + 1):
-                found = np.einsum("ri,ri->r", table, tables[other]).sum(dtype=np.float64)
-                products[one, other] = products[other, one] = found
+                by_user = np.einsum("ri,ri->r", table, tables[other])
+                products[one, other] = products[other, one] = by_user.sum(dtype=np.float64)
         n_clicks = int(clicks.starts[-1] - clicks.starts[0])
         return cls(n_users * n_items - n_clicks, sums, products)
 
@@ -173,10 +171,8 @@ def moments_of(scorers: list[ItemScores], seen: Clicks, executor: Executor) -> M
     """The moments of all users and parts."""
 
     def work(task: list[slice]) -> list[Moments]:
-        found = []
-        for clicks, tables in tables_of(scorers, seen, task):
-            found.append(Moments.of(clicks, tables, True))
-        return found
+        blocks = tables_of(scorers, seen, task)
+        return [Moments.of(clicks, tables, True) for clicks, tables in blocks]
 
     parts = executor.map(work, tasks_of(seen))
     return Moments.joined([moments for part in parts for moments in part])
@@ -185,7 +181,7 @@ def moments_of(scorers: list[ItemScores], seen: Clicks, executor: Executor) -> M
 def tasks_of(seen: Clicks) -> list[list[slice]]:
     """Blocks of users, some for each task: a task uses the memory of its scores again."""
     rows = blocks(seen.n_users, _n_rows(seen.n_items))
-    return [rows[part] for part in blocks(len(rows), max(1, -(-len(rows) // N_TASKS)))]
+    return [rows[part] for part in blocks(len(rows), max(1, -(-len(rows) // 8)))]
 
 
 def tables_of(
@@ -241,35 +237,35 @@ def choose_blend(
     products: Products,
     n_best: int,
     rng: np.random.Generator,
-    kept: dict[Part, ItemScores],
+    starts: dict[Part, ItemScores],
     say: Say = silent,
 ) -> Blend:
-    """The simplest blend within one standard error of the best that a greedy search has found.
+    """The simplest blend within one standard error of the best that a greedy search has tried.
 
     The objective is the mean of 1 / (1 + exp((rank + 1/2 - n_best) / 3)), where the rank, from 0,
-    is that of a hidden click among the unseen items. `kept` is filled with the parts of the last
-    split; `say` is told what is being done.
+    is that of a hidden click among the unseen items. `starts` is filled with the parts of the last
+    split; `say` gets words for what is being done.
     """
     clicks, pool = products.whole, pool_for(products.n_items)
     users = sample_of(scorable(clicks), rng, splits_for(clicks.n_items)[1])
-    cases = hide_and_score(pool, products, users, rng, kept, say)
+    cases = hide_and_score(pool, products, users, rng, starts, say)
     say("weighing the parts of the scores")
-    search = WeightSearch(cases, stand_for(clicks)[users], n_best, products.executor)
-    return search.describe(pool, search.simplest(search.found()))
+    search = WeightSearch(cases, importance(clicks)[users], n_best, products.executor)
+    return search.describe(pool, search.simplest(search.search()))
 
 
-def stand_for(clicks: Clicks) -> Floats:
-    """How many people each user stands for, when one click of each is hidden.
+def importance(clicks: Clicks) -> Floats:
+    """Importance weights of the users, when one click of each is hidden.
 
-    A user with c clicks is judged with c - 1, and a fit will serve users with the clicks of this
-    log: so who is left with c - 1 clicks stands for those who have as many. Without it, users with
-    the fewest clicks would be judged with fewer than anybody has.
+    A user with c clicks is scored with c - 1, and a fit will serve users with the clicks of this
+    log: so who is left with c - 1 clicks represents those who have as many. Without it, users with
+    the fewest clicks would be scored with fewer than anybody has.
     """
     sizes, people = clicks.n_clicks, clicks.weights * clicks.is_informative
     counts = np.bincount(sizes, people)
     least = np.flatnonzero(counts)[0]
     before = np.where(sizes > least, counts[np.maximum(sizes - 1, 0)] + SMOOTHING, 0)
-    shares = np.minimum(before / (counts[sizes] + SMOOTHING), MAX_STANDS)
+    shares = np.minimum(before / (counts[sizes] + SMOOTHING), MOST_IMPORTANCE)
     is_fair = bool((people * shares)[scorable(clicks)].any())
     return np.asarray(people * shares if is_fair else people, dtype=np.float64)
 
@@ -293,7 +289,7 @@ class HiddenClicks(NamedTuple):
 
 
 def splits_for(n_items: int) -> tuple[int, int]:
-    """How often clicks are hidden, and of how many users they are judged: what a split costs grows
+    """How often clicks are hidden, and of how many users: what a split costs grows
     with the items, and what it tells does not."""
     return next((number, users) for most, number, users in SPLITS if n_items <= most)
 
@@ -303,7 +299,7 @@ def hide_and_score(
     products: Products,
     users: NDArray[np.int64],
     rng: np.random.Generator,
-    kept: dict[Part, ItemScores] | None = None,
+    starts: dict[Part, ItemScores] | None = None,
     say: Say = silent,
 ) -> list[HiddenClicks]:
     """Hide one click of each user, some times, and score these users by what is left. The cases
@@ -313,26 +309,26 @@ def hide_and_score(
     many items for it, clicks of the scored users alone are hidden, so that most weights of the
     whole log stay.
     """
-    kept, (n_splits, _) = {} if kept is None else kept, splits_for(products.n_items)
-    found: list[HiddenClicks] = []
+    starts, (n_splits, _) = {} if starts is None else starts, splits_for(products.n_items)
+    cases: list[HiddenClicks] = []
     whole, has_table = products.whole, isinstance(products, AllProducts)
-    judged, places = whole.take(users), clicks_of_rows(whole.starts, users)
+    scored, places = whole.take(users), clicks_of_rows(whole.starts, users)
     is_scored = np.isin(np.arange(whole.n_users), users)
     if not has_table:
         say("learning the scores from all clicks")
-        kept |= {part: products.learn(part) for part in pool if isinstance(part, Regression)}
+        starts |= {part: products.learn(part) for part in pool if isinstance(part, Regression)}
     for split in range(n_splits):
         taken = take_random(whole, 1, rng, None if has_table else is_scored)
         left, is_hidden = products.without(taken), taken[places]
         scorers: list[ItemScores] = []
         for part in pool:
             say(f"split {split + 1} of {n_splits}: {part.name}")
-            scorers.append(left.learn(part, kept.get(part) or start_of(part, pool, scorers)))
+            scorers.append(left.learn(part, starts.get(part) or start_of(part, pool, scorers)))
         if has_table:
-            kept |= dict(zip(pool, scorers, strict=True))
-        seen, target = judged.choose(~is_hidden), judged.codes[is_hidden].astype(np.int64)
-        found += score_cases(scorers, seen, target, products.executor)
-    return found
+            starts |= dict(zip(pool, scorers, strict=True))
+        seen, target = scored.choose(~is_hidden), scored.codes[is_hidden].astype(np.int64)
+        cases += score_cases(scorers, seen, target, products.executor)
+    return cases
 
 
 def start_of(part: Part, pool: Sequence[Part], learnt: list[ItemScores]) -> ItemScores | None:
@@ -360,9 +356,9 @@ def score_cases(
             cases.append(cases_of(clicks, tables, target[rows], room))
         return moments, cases
 
-    found = list(executor.map(work, tasks_of(seen)))
-    moments = Moments.joined([each for part in found for each in part[0]])
-    cases = [each for part in found for each in part[1]]
+    results = list(executor.map(work, tasks_of(seen)))
+    moments = Moments.joined([each for part in results for each in part[0]])
+    cases = [each for part in results for each in part[1]]
     units = [1 / moments.spread(one) for one in np.eye(len(scorers))]
     for each in cases:
         each.leads[:] *= np.array(units, np.float32)[:, None]
@@ -395,7 +391,7 @@ def best_places(clicks: ClickRows, tables: Leads, hidden: NDArray[np.int64]) -> 
     return places
 
 
-class Found(NamedTuple):
+class ScoredWeights(NamedTuple):
     """``weights[part]``, and the mean value of each user's hidden clicks by them."""
 
     weights: Floats
@@ -417,51 +413,51 @@ class WeightSearch:
         self._people: Floats = people / people.sum()
         self._n_parts = len(cases[0].leads)
 
-    def found(self) -> list[Found]:
+    def search(self) -> list[ScoredWeights]:
         """Each part alone, then the best one with more and more rounds: each adds some weight to
         one part, or halves it, as long as that helps."""
         nothing = np.zeros(self._n_parts)
         level = self._ahead(nothing)
         singles = [
-            self._judge_steps(level, nothing, part, [1.0])[0] for part in range(self._n_parts)
+            self._score_steps(level, nothing, part, [1.0])[0] for part in range(self._n_parts)
         ]
-        found = [*singles, max(singles, key=self.mean)]
+        tried = [*singles, max(singles, key=self.mean)]
         for _ in range(N_ROUNDS):
-            better = self._best_step(found[-1])
-            if self.mean(better) <= self.mean(found[-1]):
+            better = self._best_step(tried[-1])
+            if self.mean(better) <= self.mean(tried[-1]):
                 break
-            found.append(better)
-        return found
+            tried.append(better)
+        return tried
 
-    def _best_step(self, now: Found) -> Found:
+    def _best_step(self, now: ScoredWeights) -> ScoredWeights:
         """The best change of one weight."""
         ahead, total = self._ahead(now.weights), now.weights.sum()
 
-        def judge(part: int) -> Found:
-            steps = [total * share for share in STEPS]
+        def best_of_part(part: int) -> ScoredWeights:
+            steps = [total * share for share in (0.1, 0.2, 0.4, 0.8)]
             if now.weights[part] > 0:
                 steps.append(-now.weights[part] / 2)
-            return max(self._judge_steps(ahead, now.weights, part, steps), key=self.mean)
+            return max(self._score_steps(ahead, now.weights, part, steps), key=self.mean)
 
-        return max(self._executor.map(judge, range(self._n_parts)), key=self.mean)
+        return max(self._executor.map(best_of_part, range(self._n_parts)), key=self.mean)
 
-    def judge(self, weights: Floats) -> Found:
+    def score(self, weights: Floats) -> ScoredWeights:
         """The values by these weights."""
-        return self._judge_steps(self._ahead(weights), weights, 0, [0.0])[0]
+        return self._score_steps(self._ahead(weights), weights, 0, [0.0])[0]
 
     def _ahead(self, weights: Floats) -> list[Leads]:
         """How far items are ahead by these weights, of each of the cases."""
-        found = []
+        by_cases = []
         for cases in self._cases:
             ahead = np.zeros(cases.leads.shape[1], np.float32)
             for part in np.flatnonzero(weights):
                 ahead += np.float32(weights[part]) * cases.leads[part]
-            found.append(ahead)
-        return found
+            by_cases.append(ahead)
+        return by_cases
 
-    def _judge_steps(
+    def _score_steps(
         self, ahead: list[Leads], weights: Floats, part: int, steps: list[float]
-    ) -> list[Found]:
+    ) -> list[ScoredWeights]:
         """What becomes of the values when each of the steps is added to one part."""
         sizes, parts = np.array(steps, dtype=np.float32), []
         for cases, mine in zip(self._cases, ahead, strict=True):
@@ -473,38 +469,39 @@ class WeightSearch:
         of_users = values.reshape(len(steps), -1, len(self._people)).mean(axis=1)
         unit = np.eye(len(weights))[part]
         return [
-            Found(weights + step * unit, row) for step, row in zip(steps, of_users, strict=True)
+            ScoredWeights(weights + step * unit, row)
+            for step, row in zip(steps, of_users, strict=True)
         ]
 
-    def mean(self, found: Found) -> float:
+    def mean(self, scored: ScoredWeights) -> float:
         """The objective: mean over people."""
-        return float(self._people @ found.values)
+        return float(self._people @ scored.values)
 
-    def error(self, one: Found, other: Found) -> float:
+    def error(self, one: ScoredWeights, other: ScoredWeights) -> float:
         """Standard error of the difference of two objectives, paired by users."""
         difference = one.values - other.values
         away = difference - self._people @ difference
         return float(np.sqrt((self._people**2) @ (away**2)))
 
-    def simplest(self, found: list[Found]) -> Found:
+    def simplest(self, tried: list[ScoredWeights]) -> ScoredWeights:
         """Of what is within one standard error of the best: the first part alone if it is, else
         the one of the fewest parts, and the best of these."""
-        best = max(found, key=self.mean)
-        near = [one for one in found if self.mean(best) - self.mean(one) <= self.error(best, one)]
-        first = [one for one in near if one is found[0]]
+        best = max(tried, key=self.mean)
+        near = [one for one in tried if self.mean(best) - self.mean(one) <= self.error(best, one)]
+        first = [one for one in near if one is tried[0]]
         return first[0] if first else min(near, key=lambda one: (one.n_parts, -self.mean(one)))
 
-    def describe(self, pool: Sequence[Part], found: Found) -> Blend:
+    def describe(self, pool: Sequence[Part], best: ScoredWeights) -> Blend:
         """The blend, with what each of its parts is worth."""
-        used = np.flatnonzero(found.weights)
-        weights, worths, errors = found.weights / found.weights.sum(), [], []
+        used = np.flatnonzero(best.weights)
+        weights, worths, errors = best.weights / best.weights.sum(), [], []
         for part in used.tolist():
             rest = np.where(np.arange(len(weights)) == part, 0.0, weights)
             if len(used) == 1:  # then popularity, the last of the pool, is all that is left
                 rest[-1] = 1.0
-            without = self.judge(rest)
-            worths.append(self.mean(found) - self.mean(without))
-            errors.append(self.error(found, without))
+            without = self.score(rest)
+            worths.append(self.mean(best) - self.mean(without))
+            errors.append(self.error(best, without))
         parts = tuple(pool[part] for part in used.tolist())
         chosen = tuple(weights[used].tolist())
-        return Blend(parts, chosen, self.mean(found), tuple(worths), tuple(errors))
+        return Blend(parts, chosen, self.mean(best), tuple(worths), tuple(errors))

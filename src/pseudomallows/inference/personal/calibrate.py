@@ -25,14 +25,7 @@ from .next_clicks import (
     windows_for,
 )
 
-N_KNOTS, MIN_HITS = 20, 100  # knots of a map, at most; hits for each, at least
-PULL = 5.0  # cases by which a map is drawn to the identity at each knot
-N_NEAR, N_FAR = 20, 20  # places beyond two windows that are all cases; of the rest, so many are
-OF_PLACE, LEAST_SLOPE = slice(5, 8), 1e-3  # a better place is always better, by so much at least
-LEAST_SPREAD = 1e-6  # of a feature that says something: one window has no slope, one alpha neither
-REACH = 2  # a correction holds for windows up to so many times the largest that was learnt
-MAX_STEPS, MAX_HALVINGS, LEAST_GAIN = 50, 20, 1e-4  # of the search for coefficients
-N_AT_A_TIME = 2048  # cases whose likelihoods are summed
+PULL = 5.0  # cases by which a map is drawn to the identity at each knot: one in 20 or fewer
 Floats = NDArray[np.float64]
 
 
@@ -75,8 +68,8 @@ class Corrector:
                 f"got {len(chosen)} such users"
             )
         windows, places = windows_for(later.n_clicks), places_in_time(later, self._rng)
-        found = Later(chosen, later.starts, later.codes, places, windows)
-        return self._correct(model, prefs, found)
+        observed = Later(chosen, later.starts, later.codes, places, windows)
+        return self._correct(model, prefs, observed)
 
     def _correct(self, model: PersonalModel, shown: Clicks, later: Later) -> Correction:
         """Learn from what came later."""
@@ -145,10 +138,10 @@ def hits_at(later: Later, items: NDArray[np.int64], window: int, n_items: int) -
     """``probabilities[row, place]`` that ``items[row, place]`` was among the next `window`."""
     places = np.empty(len(later.codes), dtype=np.int64)
     find_places(ClickRows(later.starts, later.codes), items, n_items, places)
-    found, is_there = np.zeros(items.shape), places >= 0
+    probabilities, is_there = np.zeros(items.shape), places >= 0
     owners = np.repeat(np.arange(len(items)), later.n_clicks)
-    found[owners[is_there], places[is_there]] = later.is_hit(window)[is_there]
-    return found
+    probabilities[owners[is_there], places[is_there]] = later.is_hit(window)[is_there]
+    return probabilities
 
 
 def thin_places(
@@ -160,9 +153,9 @@ def thin_places(
     stand for all. ``is_hit[row, place]`` is of the unseen items in the order of each user, the
     first ``n_unseen[row]`` places.
     """
-    first = 2 * window + N_NEAR
+    first = 2 * window + 20  # up to there all places are cases; of the rest 20 are
     rows, places, weights = (np.empty(is_hit.size, dtype) for dtype in (np.int64, np.int64, float))
-    size = choose_cases(is_hit, n_unseen, (first, N_FAR), rows, places, weights)
+    size = choose_cases(is_hit, n_unseen, (first, 20), rows, places, weights)
     return rows[:size], places[:size], weights[:size]
 
 
@@ -174,19 +167,19 @@ def learn_correction(parts: list[Cases], marks: Floats) -> Correction:
     near.
     """
     centres, spread = centres_of(parts)
-    used = spread > LEAST_SPREAD
+    used = spread > 1e-6  # with one window or one alpha, a feature has no spread
     scaled = [scale_features(part, used, centres, spread) for part in parts]
-    found = _fit_coefficients(scaled, used, centres[used], spread[used])
+    slopes = _fit_coefficients(scaled, used, centres[used], spread[used])
     coefficients = np.zeros(len(used) + 1)
-    coefficients[:-1][used] = found[:-1] / spread[used]
-    coefficients[-1] = found[-1] - coefficients[:-1] @ centres
-    scale = np.concatenate([part.features @ found for part in scaled])
+    coefficients[:-1][used] = slopes[:-1] / spread[used]
+    coefficients[-1] = slopes[-1] - coefficients[:-1] @ centres
+    scale = np.concatenate([part.features @ slopes for part in scaled])
     targets, weights = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("targets", "weights")
     )
     knots, values = learn_map(scale, targets, weights)
     numbers = (coefficients, marks, knots, values, rising_slopes(knots, values))
-    return Correction(*numbers, largest=REACH * int(marks[4]))
+    return Correction(*numbers, largest=2 * int(marks[4]))
 
 
 def centres_of(parts: list[Cases]) -> tuple[Floats, Floats]:
@@ -211,7 +204,7 @@ def _fit_coefficients(
     identity = np.append((np.flatnonzero(used) == 0) * spread, 0.0)  # the odds as they are
     identity[-1] = identity[0] / spread[0] * centres[0]
     least = np.zeros(len(used))
-    least[OF_PLACE] = LEAST_SLOPE
+    least[5:8] = 1e-3  # a better place is always better
     return fit_logistic(parts, identity, np.append(least[used] * spread, -np.inf))
 
 
@@ -224,14 +217,14 @@ def fit_logistic(parts: list[Cases], centre: Floats, lows: Floats) -> Floats:
     pull = np.append(np.ones(len(centre) - 1), 1e-9)
     values = np.maximum(centre, lows)
     best, slope, curve = losses_of(parts, centre, pull, values)
-    for _ in range(MAX_STEPS):
+    for _ in range(50):
         root = np.linalg.cholesky(curve).T
         wanted = root @ values - solve_triangular(root, slope, trans="T")
         step = lsq_linear(root, wanted, (lows, np.inf), method="bvls").x - values
-        if -(slope + curve @ step / 2) @ step < LEAST_GAIN:  # near the end, as good as the gain
+        if -(slope + curve @ step / 2) @ step < 1e-4:  # near the end, as good as the gain
             values = values + step
             break
-        for _ in range(MAX_HALVINGS):
+        for _ in range(20):
             reached, next_slope, next_curve = losses_of(parts, centre, pull, values + step)
             if reached <= best:
                 break
@@ -250,7 +243,7 @@ def losses_of(
     loss = float(0.5 * pull @ (values - centre) ** 2)
     slope, curve = pull * (values - centre), np.diag(pull)
     for part in parts:
-        for rows in blocks(len(part.targets), N_AT_A_TIME):
+        for rows in blocks(len(part.targets), 2048):
             features, targets, weights = part.features[rows], part.targets[rows], part.weights[rows]
             scale = features @ values
             odds = np.exp(-np.abs(scale))
@@ -273,7 +266,7 @@ def learn_map(scale: Floats, targets: Floats, weights: Floats) -> tuple[Floats, 
     order = np.argsort(scale, kind="stable")
     scale, targets, weights = scale[order], targets[order], weights[order]
     n_hits = np.cumsum(targets * weights)
-    n_knots = int(min(N_KNOTS, max(n_hits[-1] // MIN_HITS, 1)))
+    n_knots = int(min(20, max(n_hits[-1] // 100, 1)))  # of 100 hits each, known to 10 %
     edges = np.searchsorted(n_hits, np.linspace(0, n_hits[-1], n_knots + 1)[1:-1], "right")
     starts = np.unique(np.append(0, edges[edges < len(scale)]))
     said = 1 / (1 + np.exp(-scale))

@@ -25,7 +25,6 @@ from ...laws.shards import Shard, ShardedClicks, join_rows
 from ...preferences import Clicks
 from .next_clicks import sum_first_clicks
 
-SHARDS_EACH = 2  # for each worker, of clicks that are sent to them
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -46,7 +45,7 @@ class RemoteClicks(Clicks):
     @classmethod
     def send(cls, clicks: Clicks, executor: RemoteExecutor) -> Self:
         """Clicks that are at hand, sent within tasks, so that they can be sent again."""
-        n_shards = max(1, min(SHARDS_EACH * executor.n_workers, clicks.n_users))
+        n_shards = max(1, min(2 * executor.n_workers, clicks.n_users))
         edges = np.linspace(0, clicks.n_users, n_shards + 1).astype(int).tolist()
         plain = Clicks(
             clicks.weights,
@@ -107,8 +106,8 @@ class RemoteClicks(Clicks):
 
     def take(self, rows: ArrayLike) -> Clicks:
         """Some of the rows, by number or by mask, brought here."""
-        given = np.asarray(rows)
-        chosen = np.flatnonzero(given) if given.dtype == bool else given.astype(np.int64)
+        wanted = np.asarray(rows)
+        chosen = np.flatnonzero(wanted) if wanted.dtype == bool else wanted.astype(np.int64)
         order = np.argsort(chosen, kind="stable")
         cuts = np.searchsorted(chosen[order], self.edges)
         tasks = [
@@ -117,10 +116,10 @@ class RemoteClicks(Clicks):
                 self.shards, self._cuts, itertools.pairwise(cuts.tolist()), strict=True
             )
         ]
-        found = join_rows(list(self.executor.map(_take, tasks)))
+        sorted_rows = join_rows(list(self.executor.map(_take, tasks)))
         back = np.empty(len(order), dtype=np.int64)
         back[order] = np.arange(len(order))
-        return replace(found.take(back), users=self.users[chosen], items=self.items)
+        return replace(sorted_rows.take(back), users=self.users[chosen], items=self.items)
 
     def item_counts(self) -> NDArray[np.int64]:
         """How many people have clicked each item."""

@@ -38,10 +38,7 @@ if TYPE_CHECKING:
 
 USUAL_BEST = 10  # recommendations that the scores are made for, as `recommend` gives
 RIDGES = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0)  # in units of the mean number of clicks of an item
-DEFAULT_RIDGE, N_SPLITS = 0.3, 6
-MOST_GROWTH = 1.25  # of the clicks, up to which an update keeps the blend
-N_STEPS = 100  # of EM for the distribution of alpha
-LEAST_ALPHA_SHARE = 0.01  # of an alpha in the population, for it to stay in the grid
+DEFAULT_RIDGE = 0.3  # one of these, near the middle
 Floats = NDArray[np.float64]
 
 
@@ -81,7 +78,7 @@ class Learner:
         blend, n_chosen = Blend.from_settings(options), options.get("n_chosen")
         if blend is None or not isinstance(n_chosen, int):
             return
-        if len(self.prefs.codes) > MOST_GROWTH * n_chosen or self.prefs.n_items != old.n_items:
+        if len(self.prefs.codes) > 1.25 * n_chosen or self.prefs.n_items != old.n_items:
             return
         self._blend, self._n_chosen = blend, n_chosen
         if not self._is_large and isinstance(old.item_weights, np.ndarray):
@@ -108,17 +105,17 @@ class Learner:
     def scores_settings(self) -> dict[str, Any]:
         """How the scores were made."""
         recency = self._law["recency"]
-        found: dict[str, Any] = {} if recency is None else {"recency": asdict(recency)}
+        settings: dict[str, Any] = {} if recency is None else {"recency": asdict(recency)}
         if self._scores is not None:
             return {"ridge": None}
         if self._blend is None:
-            return found | {"ridge": self._ridge, "parts": [], "single": self._why_single}
-        found |= {
+            return settings | {"ridge": self._ridge, "parts": [], "single": self._why_single}
+        settings |= {
             "objective": self._blend.objective,
             "n_best": self._n_best_for(self._options.held_out),
         }
-        found |= {"n_chosen": self._n_chosen, "ridge": None}
-        return found | {"parts": self._blend.settings()}
+        settings |= {"n_chosen": self._n_chosen, "ridge": None}
+        return settings | {"parts": self._blend.settings()}
 
     def _n_best_for(self, later: Clicks | None) -> int:
         """For how many recommendations the scores are made: as many as come later."""
@@ -169,7 +166,7 @@ class Learner:
     def _with_alphas(self, model: PersonalModel, shown: Clicks) -> PersonalModel:
         """With the distribution of alpha; alphas that hardly anybody has are left out."""
         shares = _alpha_distribution(model, shown, self._rng, self._executor)
-        used = shares > LEAST_ALPHA_SHARE
+        used = shares > 0.01
         alphas, shares = model.alphas[used], shares[used] / shares[used].sum()
         return replace(model, alphas=alphas, alpha_shares=shares)
 
@@ -212,8 +209,8 @@ class Learner:
     def _model(self, clicks: Clicks, **learnt: Any) -> PersonalModel:
         popularity = clicks.item_counts() / max(int(clicks.weights.sum()), 1)
         ties = np.lexsort((self._tie_breaks, -popularity))
-        found = {"item_weights": np.empty((0, 0))} | learnt | self._law
-        return PersonalModel(popularity=popularity, ties=ties, first=np.empty((0, 0)), **found)
+        fields = {"item_weights": np.empty((0, 0))} | learnt | self._law
+        return PersonalModel(popularity=popularity, ties=ties, first=np.empty((0, 0)), **fields)
 
     def choose_scores(self) -> None:
         """A blend, or the ridge of a single regression; nothing, if the scores are given."""
@@ -231,28 +228,28 @@ class Learner:
             self._ridge = DEFAULT_RIDGE if self._is_large else self._choose_ridge()
 
     def _choose_ridge(self) -> float:
-        """The ridge with most hits on inner splits: one or two clicks of each user hidden, and
-        found again among the best ten. Of those within the error of the best, the most usual."""
+        """The ridge with most hits on inner splits: one or two clicks of each user are hidden,
+        and one among the best ten is a hit. Of those within its error, the most usual one."""
         prefs = self.prefs
         hide = 2 if np.median(prefs.n_clicks[prefs.is_informative]) >= 6 else 1
         if not (prefs.n_clicks > hide).any():
             return DEFAULT_RIDGE
-        found = []
-        for _ in range(N_SPLITS):
+        hits_of_splits = []
+        for _ in range(6):
             shown, hidden = hide_clicks(prefs, hide, self._rng)
-            judged = np.flatnonzero(hidden.any(axis=1))
+            scored = np.flatnonzero(hidden.any(axis=1))
             products = make_products(shown, self._executor)
             blank = self._model(shown)
-            judge = functools.partial(
-                self._judge_ridge, blank, products, shown.take(judged), hidden[judged]
+            hits_of = functools.partial(
+                self._ridge_hits, blank, products, shown.take(scored), hidden[scored]
             )
-            found.append(np.array(list(self._executor.map(judge, RIDGES))))
-        hits = np.concatenate(found, axis=1)  # [ridge, user of a split]
+            hits_of_splits.append(np.array(list(self._executor.map(hits_of, RIDGES))))
+        hits = np.concatenate(hits_of_splits, axis=1)  # [ridge, user of a split]
         behind = hits[hits.sum(axis=1).argmax()] - hits
         near = behind.sum(axis=1) <= np.sqrt((behind.astype(np.float64) ** 2).sum(axis=1))
         return min(np.array(RIDGES)[near].tolist(), key=lambda r: abs(math.log(r / DEFAULT_RIDGE)))
 
-    def _judge_ridge(
+    def _ridge_hits(
         self,
         blank: PersonalModel,
         products: Products,
@@ -302,7 +299,7 @@ def _alpha_distribution(
     likelihoods = np.exp(values - values.max(axis=1, keepdims=True))
     shares = np.full(len(model.alphas), 1 / len(model.alphas))
     weights = seen.weights / seen.weights.sum()
-    for _ in range(N_STEPS):
+    for _ in range(100):  # of EM
         own = likelihoods * shares
         shares = weights @ (own / own.sum(axis=1, keepdims=True))
     return np.asarray(shares)

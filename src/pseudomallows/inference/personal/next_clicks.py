@@ -15,14 +15,10 @@ from ...preferences.splits import Split, hide_numbers, split_at, time_of_share
 
 WINDOWS = (1, 2, 4, 7, 10, 20, 30)  # numbers of next items for which what is observed is looked at
 MIN_USERS, MAX_HELD_OUT = 50, 10_000  # behind a correction; behind the distribution of alpha too
-MAX_PAIRS, LEAST_USERS = 2_000_000, 500  # users x items behind a correction; users at least
-LEAST_OF_LARGE = 2000  # the same with very many items
 HALF_LIVES = {"clicks": (3.0, 10.0, 30.0), "days": (7.0, 30.0, 180.0)}
 MAX_SCORED = 2500  # users behind one choice or figure: a share is then known to 0.01
 NUMBERS = np.array([1, 3, 10, 30])  # of a user's clicks that may be hidden
-FEW, LEFT = 1 / 3, np.array([1, 2, 3, 5, 8])  # share of these who keep only so many clicks
-HIDDEN_USERS, LEAST_HIDDEN = 1 / 3, 500  # share of the users from whom clicks are hidden
-CUT_SHARE = 0.2  # of all clicks
+LEFT = np.array([1, 2, 3, 5, 8])  # clicks that a third of these users keep
 Floats = NDArray[np.float64]
 
 
@@ -63,7 +59,7 @@ class Later(NamedTuple):
 
 
 def places_in_time(clicks: Clicks, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The place of each click among those of its user in time, from 0; ties by chance, those
+    """The place of each click among those of its user in time, from 0; ties at random, those
     without a time last; -1 if there are no times."""
     if clicks.times is None:
         return np.full(len(clicks.codes), -1)
@@ -110,7 +106,7 @@ def first_clicks(sums: Floats) -> Floats:
 
 
 def windows_for(n_later: NDArray[np.int64]) -> list[int]:
-    """The windows to look at: 1, 3, 10 and so on, and the largest for which there are users
+    """The windows to look at: 1, 2, 4 and so on, and the largest for which there are users
     enough with so many clicks."""
     largest = min(int(np.sort(n_later)[-MIN_USERS]), WINDOWS[-1])
     return [*(window for window in WINDOWS if window < largest), largest]
@@ -125,8 +121,8 @@ def clicks_of_rows(starts: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArra
 
 def most_users(most: int, n_items: int) -> int:
     """So many users, or fewer with many items: each then has more to tell."""
-    least = LEAST_USERS if n_items <= MAX_ITEMS else LEAST_OF_LARGE
-    return min(most, max(MAX_PAIRS // n_items, least))
+    least = 500 if n_items <= MAX_ITEMS else 2000  # there only the first places are looked at
+    return min(most, max(2_000_000 // n_items, least))  # users x items, some seconds' work
 
 
 def seen_table(seen: Clicks, rows: slice) -> NDArray[np.bool_]:
@@ -148,23 +144,23 @@ def usual_calibration(clicks: Clicks) -> str:
 def split_inside(clicks: Clicks, how: str, rng: np.random.Generator) -> Split | None:
     """The clicks to learn from, and those to learn a correction from; None for too few users."""
     if how == "cut":
-        found = split_at(clicks, time_of_share(clicks, CUT_SHARE))
+        split = split_at(clicks, time_of_share(clicks, 0.2))
     else:
         numbers = draw_numbers(clicks.n_clicks, rng)
         numbers[_spared(numbers, most_users(MAX_HELD_OUT, clicks.n_items), rng)] = 0
-        found = hide_numbers(clicks, numbers, how == "last", rng)
-    if how == "random":  # what is hidden by chance did not come later
-        found = Split(found.shown, replace(found.hidden, times=None))
-    is_judged = (found.hidden.n_clicks > 0) & (found.shown.n_clicks > 0)
-    return found if is_judged.sum() >= MIN_USERS else None
+        split = hide_numbers(clicks, numbers, how == "last", rng)
+    if how == "random":  # what is hidden at random did not come later
+        split = Split(split.shown, replace(split.hidden, times=None))
+    is_observed = (split.hidden.n_clicks > 0) & (split.shown.n_clicks > 0)
+    return split if is_observed.sum() >= MIN_USERS else None
 
 
 def _spared(numbers: NDArray[np.int64], most: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """The users from whom nothing is hidden, so that scores are learnt from nearly all clicks: no
     more than `most` are needed."""
-    able = np.flatnonzero(numbers)
-    n_hidden = max(int(len(able) * HIDDEN_USERS), min(LEAST_HIDDEN, len(able)))
-    return rng.permutation(able)[min(n_hidden, most) :]
+    eligible = np.flatnonzero(numbers)
+    n_hidden = max(len(eligible) // 3, min(500, len(eligible)))
+    return rng.permutation(eligible)[min(n_hidden, most) :]
 
 
 def draw_numbers(n_clicks: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -177,7 +173,7 @@ def draw_numbers(n_clicks: NDArray[np.int64], rng: np.random.Generator) -> NDArr
     choices = np.searchsorted(NUMBERS, 2 * n_clicks // 3, "right")
     numbers = NUMBERS[rng.integers(np.maximum(choices, 1))]
     left = LEFT[rng.integers(np.maximum(np.searchsorted(LEFT, n_clicks), 1))]
-    numbers = np.where(rng.random(len(n_clicks)) < FEW, n_clicks - left, numbers)
+    numbers = np.where(rng.random(len(n_clicks)) < 1 / 3, n_clicks - left, numbers)
     return np.where(choices > 0, numbers, 0)
 
 
@@ -194,20 +190,20 @@ def choose_recency(
     seen, wanted = shown.take(rows[chosen]), later.take(chosen)
     assert shown.times is not None
     units = ("clicks", "days") if are_dates(shown.times) else ("clicks",)
-    found = [None, *(Recency(length, unit) for unit in units for length in HALF_LIVES[unit])]
+    choices = [None, *(Recency(length, unit) for unit in units for length in HALF_LIVES[unit])]
     if len(chosen) < MIN_USERS:
         return None
     recalls = np.stack(
-        [_recall(replace(model, recency=each), seen, wanted, n_best) for each in found]
+        [_recall(replace(model, recency=each), seen, wanted, n_best) for each in choices]
     )
     means = recalls.mean(axis=1)
     behind = recalls[means.argmax()] - recalls
     near = behind.mean(axis=1) <= behind.std(axis=1, ddof=1) / np.sqrt(len(chosen))
     if near[0]:
         return None
-    of_clicks = np.array([each is not None and each.unit == "clicks" for each in found])
-    able = near & of_clicks if (near & of_clicks).any() else near
-    return found[int(np.where(able, means, -1.0).argmax())]
+    of_clicks = np.array([each is not None and each.unit == "clicks" for each in choices])
+    eligible = near & of_clicks if (near & of_clicks).any() else near
+    return choices[int(np.where(eligible, means, -1.0).argmax())]
 
 
 def _recall(model: PersonalModel, seen: Clicks, wanted: Clicks, n_best: int) -> NDArray[np.float64]:

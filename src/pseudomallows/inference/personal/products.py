@@ -32,15 +32,14 @@ from ...posteriors.personal_fit import MAX_ITEMS, clicks_matrix
 from ...preferences import Clicks
 from .click_shards import RemoteClicks, click_lists
 
-TOLERANCE, ROUGH = 1e-4, 3e-4  # of the weights of a regression in a blend; with clicks hidden
+TOLERANCE = 1e-4  # of the weights of a regression in a blend; three times that with clicks hidden
 N_TARGETS = 32  # regressions in a task of a thread
-MAX_FACTORS = 32
-DENSE_EIGEN = 400  # items up to which all eigenvectors are as fast as some
-N_SPARE, N_TURNS, N_MORE_TURNS = 16, 12, 4  # of a search for eigenvectors; turns from a start near
+MAX_FACTORS = 32  # the most that a part of `pool_for` asks for
+DENSE_EIGEN = 400  # items up to which all eigenvectors are as fast as some: of 800 they take twice
+N_TURNS = 12  # of a search for eigenvectors, a third from a start near; 6 and 24 did as well
 N_HEAD = 6144  # often clicked items, whose pairs have a table in any catalogue
 N_NEAR, N_LEAST_NEAR = 150, 20  # items that one is regressed on; at least, with few clicks
 NEAR_TOLERANCE, LEAST_WEIGHT = 1e-3, 1e-3  # of weights on near items; what is less is not kept
-MOST_BITS, EXACT_BITS = 40, 52  # after the point, of what a user counts; of sums that are exact
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -74,7 +73,7 @@ class Products(ABC):
     def shares(self, power: float) -> Floats:
         """What each user counts, as a multiple of so small a power of 2 that all sums over users
         are exact: the same bits in any order, on threads and on workers."""
-        bits = max(min(EXACT_BITS - math.ceil(math.log2(self.n_people + 1)), MOST_BITS), 0)
+        bits = max(min(52 - math.ceil(math.log2(self.n_people + 1)), 40), 0)  # of 52 in a double
         shares = self.whole.weights * np.maximum(self.whole.n_clicks, 1.0) ** -power
         return np.asarray(np.ldexp(np.rint(np.ldexp(shares, bits)), -bits))
 
@@ -151,9 +150,9 @@ class AllProducts(Products):
 
     def without(self, taken: Mask) -> "AllProducts":
         """From the table of all clicks, less what is taken."""
-        found = AllProducts(self.whole, self.executor, self, taken)
-        found.near_vectors = self.near_vectors
-        return found
+        products = AllProducts(self.whole, self.executor, self, taken)
+        products.near_vectors = self.near_vectors
+        return products
 
     def of(self, power: float) -> Floats:
         """How often people clicked both of two items, each person times clicks^-power."""
@@ -199,7 +198,7 @@ class AllProducts(Products):
         solved = np.zeros_like(table)
         if start is not None and start.weights is not None:
             solved[:] = start.weights.T
-        tolerance = TOLERANCE if self.is_whole else ROUGH
+        tolerance = TOLERANCE if self.is_whole else 3 * TOLERANCE
         law = (max(ridge * unit, 1e-6), lasso * unit, tolerance)
         solve_regressions(table, law, solved, self.executor)
         return ItemScores(np.ascontiguousarray(solved.T))
@@ -220,9 +219,9 @@ class AllProducts(Products):
         scaled = scales[:, None] * table
         scaled *= scales
         start = self.near_vectors.get(key)
-        found = first_eigenvectors(scaled, start)
-        self.near_vectors[key] = found
-        return found[:, :MAX_FACTORS]
+        vectors = first_eigenvectors(scaled, start)
+        self.near_vectors[key] = vectors
+        return vectors[:, :MAX_FACTORS]
 
 
 def start_from(weights: Floats, products: Products, power: float, ridge: float) -> ItemScores:
@@ -248,8 +247,8 @@ def inverse_of(matrix: NDArray[Any], penalty: Floats) -> NDArray[Any]:
     root, info = potrf(whole, lower=True, clean=False, overwrite_a=True)  # by columns
     if info != 0:  # pragma: no cover  # so small a penalty that single precision does not do
         return np.linalg.inv(matrix.astype(np.float64) + np.diag(penalty))
-    found, _ = potri(root, lower=True, overwrite_c=True)
-    turned = np.ascontiguousarray(found.T)  # by rows: the half above the diagonal is filled
+    inverse, _ = potri(root, lower=True, overwrite_c=True)
+    turned = np.ascontiguousarray(inverse.T)  # by rows: the half above the diagonal is filled
     mirror_rows(turned)
     return turned
 
@@ -271,15 +270,15 @@ def subspace(apply: Any, n_items: int, start: Any = None) -> Floats:
     turns of applying it and making them orthogonal (Halko, Martinsson, Tropp 2011)."""
     from scipy.linalg import eigh
 
-    width = min(MAX_FACTORS + N_SPARE, n_items)
-    found, n_turns = start, N_MORE_TURNS
+    width = min(MAX_FACTORS + 16, n_items)  # more than are wanted, so that these are exact soon
+    vectors, n_turns = start, N_TURNS // 3
     if start is None or start.shape != (n_items, width):
-        found, n_turns = np.random.default_rng(0).standard_normal((n_items, width)), N_TURNS
+        vectors, n_turns = np.random.default_rng(0).standard_normal((n_items, width)), N_TURNS
     for _ in range(n_turns):
-        found = orthogonal(apply(np.asarray(found, dtype=np.float32)))
-    moved = np.asarray(apply(found.astype(np.float32)), dtype=np.float64)
-    inner = found.T @ moved
-    return np.asarray(found @ eigh((inner + inner.T) / 2)[1][:, ::-1])
+        vectors = orthogonal(apply(np.asarray(vectors, dtype=np.float32)))
+    moved = np.asarray(apply(vectors.astype(np.float32)), dtype=np.float64)
+    inner = vectors.T @ moved
+    return np.asarray(vectors @ eigh((inner + inner.T) / 2)[1][:, ::-1])
 
 
 def orthogonal(vectors: NDArray[Any]) -> Floats:
@@ -319,15 +318,15 @@ class NearProducts(Products):
 
     def without(self, taken: Mask) -> "NearProducts":
         """From the lists of what is left."""
-        found = NearProducts(self.whole, self.executor, taken)
-        found.near_vectors = self.near_vectors
-        return found
+        products = NearProducts(self.whole, self.executor, taken)
+        products.near_vectors = self.near_vectors
+        return products
 
     def norms(self, power: float) -> Floats:
         """What the users of each item count."""
         owners = np.repeat(self.shares(power), self.clicks.n_clicks)
-        found = np.bincount(self.clicks.codes, weights=owners, minlength=self.n_items)
-        return np.asarray(found, dtype=np.float64)
+        sums = np.bincount(self.clicks.codes, weights=owners, minlength=self.n_items)
+        return np.asarray(sums, dtype=np.float64)
 
     def _head(self, power: float) -> Head:
         """Large, and used once: not kept."""
@@ -363,22 +362,22 @@ class NearProducts(Products):
                 np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(size, np.int64)
             )
             near_rows(self._lists, shares, head, norms, law, targets[part], rows)
-            kept = np.arange(shape[1]) < rows.sizes[:, None]
-            return rows.sizes, rows.items[kept], rows.weights[kept]
+            is_filled = np.arange(shape[1]) < rows.sizes[:, None]
+            return rows.sizes, rows.items[is_filled], rows.weights[is_filled]
 
-        found = list(self.executor.map(solve, blocks(len(targets), 4 * N_TARGETS)))
-        by_target = self._packed(targets, found)
+        solved = list(self.executor.map(solve, blocks(len(targets), 4 * N_TARGETS)))
+        by_target = self._packed(targets, solved)
         if is_near and start is not None:
             is_old = np.ones(self.n_items, dtype=bool)
             is_old[targets] = False
             by_target = by_target + _rows_kept(start.weights.T.tocsr(), is_old)
         return ItemScores(by_target.T.tocsr())
 
-    def _packed(self, targets: NDArray[np.int64], found: list[tuple[Any, Any, Any]]) -> Any:
+    def _packed(self, targets: NDArray[np.int64], solved: list[tuple[Any, Any, Any]]) -> Any:
         """The weights of each target in its row of a sparse array."""
         from scipy.sparse import csr_array
 
-        sizes, items, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        sizes, items, weights = (np.concatenate(parts) for parts in zip(*solved, strict=True))
         all_sizes = np.zeros(self.n_items, dtype=np.int64)
         all_sizes[targets] = sizes
         starts = np.concatenate([[0], np.cumsum(all_sizes)])
@@ -391,11 +390,11 @@ class NearProducts(Products):
         values = np.repeat(shares, self.clicks.n_clicks) * scales[self.clicks.codes]
         scaled.data = values.astype(np.float32)
         turned = scaled.T.tocsr()
-        found = subspace(
+        eigenvectors = subspace(
             lambda vectors: turned @ (scaled @ vectors), self.n_items, self.near_vectors.get(key)
         )
-        self.near_vectors[key] = found
-        return found[:, :MAX_FACTORS]
+        self.near_vectors[key] = eigenvectors
+        return eigenvectors[:, :MAX_FACTORS]
 
 
 def _rows_kept(matrix: Any, is_kept: Mask) -> Any:
@@ -403,6 +402,6 @@ def _rows_kept(matrix: Any, is_kept: Mask) -> Any:
     from scipy.sparse import csr_array
 
     sizes = np.diff(matrix.indptr)
-    kept = np.repeat(is_kept, sizes)
+    is_entry = np.repeat(is_kept, sizes)
     starts = np.concatenate([[0], np.cumsum(np.where(is_kept, sizes, 0))])
-    return csr_array((matrix.data[kept], matrix.indices[kept], starts), shape=matrix.shape)
+    return csr_array((matrix.data[is_entry], matrix.indices[is_entry], starts), shape=matrix.shape)

@@ -5,7 +5,7 @@ the longest rise of lower ranks before the place and that of higher ranks behind
 `base`. So one way there and one back tell the distance of every place, and the place is drawn by
 its exact probabilities given the order of the others: nothing is rejected.
 
-Rises are counted on bits, for up to 62 items: see `grow`. The users stand in blocks, in which each
+Rises are counted on bits, for up to 62 items: see `grow`. The users are in blocks, in which each
 item has a line of ranks: a step is one short loop over a line, which compiles to wide instructions.
 """
 
@@ -20,7 +20,7 @@ from ..kendall.inversions import order_by_rank
 from ..streams import below, uniform
 from .ulam_loops import ONE, grow
 
-BLOCK = 128  # users at most
+BLOCK = 128  # users at most: their ranks of 100 items, 50 KB, stay near the processor
 
 
 class Blocks(NamedTuple):

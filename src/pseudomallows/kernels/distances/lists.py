@@ -14,7 +14,7 @@ from ..kendall.inversions import order_by_rank
 from .cayley_loops import count_cycles
 from .ulam_loops import longest_rise, next_permutation
 
-CAYLEY, ULAM = 0, 1
+CAYLEY, ULAM = range(2)
 
 
 class RankingList(NamedTuple):

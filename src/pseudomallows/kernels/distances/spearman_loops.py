@@ -58,11 +58,11 @@ def sum_first_items(weights, most, sums):
 @njit(cache=True, nogil=True)
 def mirror(used, n_items):
     """The ranks not in use, counted from the other end."""
-    found = 0
+    mirrored = 0
     for rank in range(n_items):
         if not used >> rank & 1:
-            found |= 1 << (n_items - 1 - rank)
-    return found
+            mirrored |= 1 << (n_items - 1 - rank)
+    return mirrored
 
 
 @njit(cache=True, nogil=True)

@@ -14,7 +14,7 @@ from ..kendall.inversions import order_by_rank
 from ..streams import below, start_stream, uniform
 
 ONE = np.int64(1)
-MOST_BITS = 62  # items whose ranks are bits of a whole number
+MOST_BITS = 62  # items whose ranks are bits of a whole number: 64 less the sign and a carry
 
 
 @njit(cache=True, nogil=True)

@@ -1,4 +1,4 @@
-"""Compiled loops for the footrule, all by one walk along the ranks.
+"""Compiled loops for the footrule, all by one dynamic programme: a walk along the ranks.
 
 A ranking is a matching of items with ranks, and its weight is exp(-rate * distance), rate being
 alpha / n_items. Put the items on a line at their places in the consensus, 1 to n, and the ranks at

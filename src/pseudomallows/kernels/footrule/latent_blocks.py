@@ -60,7 +60,7 @@ def is_open(rank, size):
 def mark_places(ranks, sizes, rank, consensus, places):
     """Mark, by consensus rank, the items of this rank, and the ranks that they share.
 
-    Returns the first place where anything stands, and the end; for items without a rank, all.
+    Returns the first place where anything is, and the end; for items without a rank, all.
     """
     first, end = (rank - 1, rank - 1 + sizes[rank]) if rank else (0, len(places))
     for place in range(len(places)):
@@ -108,12 +108,12 @@ def log_likelihoods(rankings, consensus, rate, log_partition, values):
 
 
 @njit(cache=True, nogil=True)
-def draw_latent(streams, rankings, consensus, rate, partners, counts, kept):
+def draw_latent(streams, rankings, consensus, rate, partners, counts, latent):
     """Draw the latent ranking of every user and add its unknown part to `counts[0]`.
 
     `counts[1]` counts, in the same way, the users for whom the item's partner may have the same
-    ranks: both tie, or both have none. `kept[row]` is the ranking of the last user of a row, if
-    `kept` has rows at all.
+    ranks: both tie, or both have none. `latent[row]` is the ranking of the last user of a row, if
+    `latent` has rows at all.
     """
     n_items, weights = len(consensus), streams.weights
     walk, sums = walk_weights(rate, n_items), room_for_sums(n_items, n_items + 1)
@@ -126,8 +126,8 @@ def draw_latent(streams, rankings, consensus, rate, partners, counts, kept):
     for row in range(len(rankings)):
         ranks = rankings[row]
         n_ranks = find_ties(ranks, consensus, sizes, places)
-        if len(kept) and weights[row]:
-            kept[row] = ranks
+        if len(latent) and weights[row]:
+            latent[row] = ranks
         for done in range(0, weights[row], AT_ONCE):
             n_users = min(AT_ONCE, weights[row] - done)
             for user in range(n_users):
@@ -148,10 +148,10 @@ def draw_latent(streams, rankings, consensus, rate, partners, counts, kept):
                             everyone[item, got] += 1
                             if partners[item] >= 0 and ranks[partners[item]] == rank:
                                 shared[item, got] += 1
-                if len(kept):  # `drawn` is that of the last user
+                if len(latent):  # `drawn` is that of the last user
                     for place in range(first, end):
                         if places[place] & ITEM:
-                            kept[row, ordering[place]] = drawn[place - first] + first
+                            latent[row, ordering[place]] = drawn[place - first] + first
 
 
 @njit(cache=True, nogil=True)

@@ -24,11 +24,11 @@ def mark_clicks(mine, consensus, places, others):
 
 
 @njit(cache=True, nogil=True)
-def draw_click_users(streams, clicks, consensus, rate, partners, counts, kept):
+def draw_click_users(streams, clicks, consensus, rate, partners, counts, latent):
     """Draw the latent ranking of every user exactly and add it to `counts[0]`.
 
     `counts[1]` counts, in the same way, the users whose clicks do not tell the item from its
-    partner. `kept[row]` is the ranking of the last user of a row, if `kept` has rows at all.
+    partner. `latent[row]` is the ranking of the last user of a row, if `latent` has rows at all.
     """
     n_items, weights = len(consensus), streams.weights
     walk = walk_weights(rate, n_items)
@@ -59,6 +59,6 @@ def draw_click_users(streams, clicks, consensus, rate, partners, counts, kept):
                 partner = partners[item]
                 if partner >= 0 and clicked[item] == clicked[partner]:
                     shared[item, rank - 1] += 1
-                if len(kept):
-                    kept[row, item] = rank
+                if len(latent):
+                    latent[row, item] = rank
         clicked[mine] = False

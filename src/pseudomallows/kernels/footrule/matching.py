@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 
 from ..streams import below, start_stream, uniform
 
-ITEM, RANK, BOTH = 1, 2, 3  # what stands at a place; 0 is nothing
-RESCALE = 16  # every so many places a row of the table is scaled to unit sum
+ITEM, RANK, BOTH = range(1, 4)  # what is at a place; 0 is nothing
+# A row is scaled to unit sum every so many places. One place multiplies it by a few times n_items
+# at most, and (10^5)^16 is far from the largest number.
+RESCALE = 16
 # Weights below this count as 0. Smaller ones would lose their digits (and round up instead of dying
 # out), and the sums over ten thousand items would come out too large.
 TINY = 1e-290
-N_GAPS = 64  # whose steps are tabulated
-NEGLIGIBLE = 1e-18  # part of the sum that goes through a state
+N_GAPS = 64  # whose steps are tabulated: most users have fewer clicks; others take longer
+NEGLIGIBLE = 1e-18  # part of a sum: below half of its last digit, 2^-53, even a hundred times
 
 
 class MatchingFactors(NamedTuple):

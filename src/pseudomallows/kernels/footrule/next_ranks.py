@@ -29,9 +29,10 @@ from .walks import (
     walk_at,
 )
 
-FAR = 3.0  # from the end of the line, in units of 1 / rate: there probabilities fall off evenly
-N_BEHIND = 6  # items behind the window that are walked to at least
-N_RATIOS = 3  # steps to the ratio of probabilities that fall off
+# Behind the items that are exact, probabilities fall off evenly: from so many items behind the
+# window, if that is so far from the last item, in units of 1 / rate. The largest error of 150 items
+# was 0.004; with 3 or 12 items behind it was 0.006 or 0.002, and with FAR = 1.5 it was 0.01.
+N_BEHIND, FAR = 6, 3.0
 
 
 class Ahead(NamedTuple):
@@ -214,7 +215,7 @@ def fall_off(met, n_clicks, first, left, probability, room):
     part of the one before, which had a `probability`. What clicks would have is shared out too."""
     places, probabilities, n_items = room.back.places, room.probabilities, len(room.probabilities)
     clicked = 0.0
-    for _ in range(N_RATIOS):
+    for _ in range(3):  # steps to a fixed point
         ratio = (left + probability * clicked) / max(
             left + probability * clicked + probability, TINY
         )

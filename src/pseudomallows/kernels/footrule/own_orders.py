@@ -95,7 +95,7 @@ def smooth_map(x, knots, values, slopes):
 @njit(cache=True, nogil=True)
 def add_up_to(total, odds):
     """Replace log odds by probabilities whose sum is `total`, or their number if that is less: one
-    number is added to all of them, found by Newton's steps between bounds that close in."""
+    number is added to all of them, by Newton's steps between bounds that close in."""
     if len(odds) <= total:
         odds[:] = 1.0
         return

@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 
 from .matching import N_GAPS, NEGLIGIBLE, RESCALE, gap_decay, largest_state, square_roots
 
-DECAY, BESIDE = 0, 1  # rows of `base`
+DECAY, BESIDE = range(2)  # rows of `base`
 STAY, LOW, TAKE = range(3)  # rows of `steps`
 BELOW, ABOVE, BOTH_SIDES = range(3)  # from which states a step comes
 TAIL_BYTES = 2**23  # of the tails of all laws, above which they are kept for some places only
-FAINT = 1e-100  # part of state 0 in a tail: with less, sums that begin there may lose their digits
 
 
 class Laws(NamedTuple):
@@ -243,7 +242,7 @@ def sum_back(n_clicks, n_first, last, walk, room):
     if n_clicks > 0:
         last = max(max(last, places[n_clicks - 1] + 1), n_clicks)
     line = -(-last // stride)
-    if tails[line, 1] < FAINT:
+    if tails[line, 1] < 1e-100:  # sums that begin there may lose their digits
         line = len(tails) - 1
     p, log_sum = min(line * stride, len(widths) - 1), logs[line]
     sums[p & mask] = tails[line]

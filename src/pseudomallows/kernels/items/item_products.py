@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-SQUARE = 32  # of a table, which is turned at a time
+SQUARE = 32  # whose two tiles, of 8 KB each, fit into the processor's first cache
 
 
 class ClickLists(NamedTuple):

@@ -16,11 +16,11 @@ def clear_clicks(clicks, scores):
 
 
 @njit(cache=True, nogil=True)
-def fill_ahead(tables, row, hidden, is_out, kept):
+def fill_ahead(tables, row, hidden, is_out, ahead):
     """Fill the items that are not out, and are level with the hidden one or ahead of it in some
     table, in rising order; how many there are."""
     n_parts, _, n_items = tables.shape
-    best, n_kept = np.full(n_items, -1.0, dtype=tables.dtype), 0
+    best, n_ahead = np.full(n_items, -1.0, dtype=tables.dtype), 0
     for part in range(n_parts):
         scores = tables[part, row]
         least = scores[hidden]
@@ -28,9 +28,9 @@ def fill_ahead(tables, row, hidden, is_out, kept):
             best[item] = max(best[item], scores[item] - least)
     for item in range(n_items):
         if best[item] >= 0.0 and not is_out[item]:
-            kept[n_kept] = item
-            n_kept += 1
-    return n_kept
+            ahead[n_ahead] = item
+            n_ahead += 1
+    return n_ahead
 
 
 @njit(cache=True, nogil=True)
@@ -42,7 +42,7 @@ def fill_leads(clicks, tables, hidden, places, sizes, leads):
     what was clicked. If there are `places[row]`, only these items count; -1 is none.
     """
     n_items, filled = tables.shape[2], 0
-    kept, is_out = np.empty(n_items, dtype=np.int64), np.zeros(n_items, dtype=np.bool_)
+    ahead, is_out = np.empty(n_items, dtype=np.int64), np.zeros(n_items, dtype=np.bool_)
     for row in range(len(hidden)):
         if places.shape[1] > 0:
             is_out[:] = True
@@ -51,14 +51,14 @@ def fill_leads(clicks, tables, hidden, places, sizes, leads):
                     is_out[item] = False
         for item in clicks_of(clicks, row):
             is_out[item] = True
-        n_kept = fill_ahead(tables, row, hidden[row], is_out, kept)
+        n_ahead = fill_ahead(tables, row, hidden[row], is_out, ahead)
         for part in range(len(tables)):
-            scores, mine = tables[part, row], leads[part, filled : filled + n_kept]
+            scores, mine = tables[part, row], leads[part, filled : filled + n_ahead]
             least = scores[hidden[row]]
-            for place in range(n_kept):
-                mine[place] = scores[kept[place]] - least
-        sizes[row] = n_kept
-        filled += n_kept
+            for place in range(n_ahead):
+                mine[place] = scores[ahead[place]] - least
+        sizes[row] = n_ahead
+        filled += n_ahead
         for item in clicks_of(clicks, row):
             is_out[item] = False
     return filled

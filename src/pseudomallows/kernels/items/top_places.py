@@ -28,7 +28,7 @@ def fill_unclicked(clicks, rankings, items):
 
 @njit(cache=True, nogil=True)
 def find_places(clicks, items, n_items, places):
-    """Fill `places`, one for each click: where the item stands in `items[row]`, -1 if nowhere."""
+    """Fill `places`, one for each click: where the item is in `items[row]`, -1 if nowhere."""
     where, filled = np.full(n_items, -1, dtype=np.int64), 0
     for row in range(len(items)):
         for place in range(items.shape[1]):

@@ -3,11 +3,8 @@
 import numpy as np
 from numba import njit
 
-MAX_SWEEPS = 1000
-FIRST_ITEMS = 64  # that a regression begins with, and lets in at a time
-FEW_SWEEPS = 4  # of a descent while others wait to be let in
-LANES = 32  # numbers that a loop takes at a time
-TENDERNESS = 3.0  # ranks over which the value of a hit falls from most of it to little
+MAX_SWEEPS = 1000  # of a descent, so that it ends: usually its tolerance ends it
+LANES = 32  # numbers that a loop takes at a time: four registers of eight
 
 
 @njit(cache=True, nogil=True)
@@ -29,7 +26,7 @@ def descend(inner, law, n_sweeps, left, weights):
     sweeps; whether the last one changed no weight by more than the tolerance.
 
     `left` is linear - inner w, and stays so. `left` and the rows of `inner` are `padded`. The steps
-    of four weights are found one after the other, and taken from all of `left` together.
+    of four weights are computed one after the other, and taken from all of `left` together.
     """
     size, dtype = len(weights), inner.dtype
     ridge, tolerance, n_fours = dtype.type(law[0]), law[1], size // 4 * 4
@@ -119,21 +116,21 @@ def admit(left, shares, room, bars, chosen, size):
     An item gains if what is `left` of it is above its bar, and then by its share of the square. The
     bars of those that are in are out of reach.
     """
-    gains, least, n_able = np.empty(len(left), dtype=left.dtype), left.dtype.type(0.0), 0
+    gains, least, n_eligible = np.empty(len(left), dtype=left.dtype), left.dtype.type(0.0), 0
     for item in range(len(left)):
         gains[item] = left[item] * left[item] * shares[item] if left[item] > bars[item] else least
     for item in range(len(left)):
-        n_able += gains[item] > least
-    if n_able == 0:
+        n_eligible += gains[item] > least
+    if n_eligible == 0:
         return size, 0
-    if n_able > room:
+    if n_eligible > room:
         least = np.partition(gains, len(gains) - room - 1)[len(gains) - room - 1]
     for item in range(len(left)):
         if gains[item] > least:
             bars[item] = np.inf
             chosen[size] = item
             size += 1
-    return size, n_able
+    return size, n_eligible
 
 
 @njit(cache=True, nogil=True)
@@ -155,24 +152,24 @@ def nonnegative_rows(products, ridge, lasso, tolerance, first, solved):
     for row in range(len(solved)):
         target, weights, is_done, n_known = first + row, solved[row], False, 0
         weights[target] = 0.0
-        found = np.flatnonzero(weights)
-        size = len(found)
-        chosen[:size], mine[:size] = found, weights[found]
+        nonzero = np.flatnonzero(weights)
+        size = len(nonzero)
+        chosen[:size], mine[:size] = nonzero, weights[nonzero]
         bars[:] = bar
-        bars[found] = np.inf
+        bars[nonzero] = np.inf
         bars[target] = np.inf
         while True:
             left[:] = products[target] - dtype.type(lasso)
             take_rows(products, chosen[:size], mine, left)
-            n_old, room = size, max(FIRST_ITEMS, size // 2)
-            size, n_able = admit(left, shares, room, bars, chosen, n_old)
+            n_old, room = size, max(64, size // 2)
+            size, n_eligible = admit(left, shares, room, bars, chosen, n_old)
             if is_done and size == n_old:
                 break
             mine[n_old:size] = 0.0
             fill_pairs(products, chosen[:size], n_known, inner)
             near[: padded(size)] = 0.0
             near[:size] = left[chosen[:size]]
-            n_sweeps = FEW_SWEEPS if n_able > room else MAX_SWEEPS
+            n_sweeps = 4 if n_eligible > room else MAX_SWEEPS  # few while others wait to be let in
             is_done = descend(inner, law, n_sweeps, near[: padded(size)], mine[:size])
             n_known = size
             if (mine[:size] == 0.0).sum() > size // 4:
@@ -199,4 +196,4 @@ def value_of_steps(starts, ahead, more, steps, k, values):
                 n_above += lead > 0
                 n_level += lead == 0
             rank = n_above + 0.5 * (n_level - 1)  # the hidden item is level with itself
-            values[s, case] = 1.0 / (1.0 + np.exp((rank + 0.5 - k) / TENDERNESS))
+            values[s, case] = 1.0 / (1.0 + np.exp((rank + 0.5 - k) / 3.0))

@@ -18,12 +18,10 @@ from ..click_rows import clicks_of
 from ..streams import below, start_user, uniform
 from .inversions import draw_jump, take_nth
 
-FLAT = 1e-200  # rate from which q is as good as 1
+FLAT = 1e-200  # rate up to which q = exp(-rate) counts as 1
 N_SWAPS = 64  # differences in clicks whose probabilities are tabulated: most pairs are closer
-HEAD, HEAD_ROUNDS = 8192, 10  # first places, where few items are alike; rounds that take no time
-SURE = (
-    40.0  # log odds that leave nothing to probability: exp(-40) is below the resolution of a draw
-)
+HEAD = 8192  # first places, where few items have as many clicks as another
+SURE = 40.0  # log odds that leave nothing to probability: exp(-40) < 2^-53, the step of a draw
 
 
 @njit(cache=True, nogil=True)
@@ -111,7 +109,7 @@ def mix_consensus(stream, counts, rate, n_passes, consensus):
         clicks[consensus[item] - 1] = counts[item]
     mix_numbers(stream, rate, n_passes, clicks)
     if n_items > HEAD:
-        mix_numbers(stream, rate, HEAD_ROUNDS * n_scales(HEAD), clicks[:HEAD])
+        mix_numbers(stream, rate, 10 * n_scales(HEAD), clicks[:HEAD])
     if counts.max() > n_items:  # a table of all numbers would be longer than the catalogue
         levels = np.unique(counts)
         counts, clicks = np.searchsorted(levels, counts), np.searchsorted(levels, clicks)
@@ -188,11 +186,11 @@ def swap_probability(log_odds):
 
 
 @njit(cache=True, nogil=True)
-def draw_kendall_users(streams, clicks, ordering, rate, counts, kept):
+def draw_kendall_users(streams, clicks, ordering, rate, counts, latent):
     """Draw the latent ranking of every user, given the clicks.
 
-    `counts[item, rank - 1]`, if it has items, counts those of all users; `kept[row]` is the ranking
-    of the last user of a row, if `kept` has rows.
+    `counts[item, rank - 1]`, if it has items, counts those of all users; `latent[row]` is the
+    ranking of the last user of a row, if `latent` has rows.
     """
     n_items, weights = len(ordering), streams.weights
     clicked, tree = np.zeros(n_items, np.bool_), np.empty(n_items + 1, np.int64)
@@ -218,5 +216,5 @@ def draw_kendall_users(streams, clicks, ordering, rate, counts, kept):
                     item = groups[group, take_nth(tree, size, passed)]
                     if len(counts):
                         counts[item, shift + rank] += 1
-                    if len(kept):
-                        kept[row, item] = shift + rank + 1
+                    if len(latent):
+                        latent[row, item] = shift + rank + 1

@@ -11,8 +11,7 @@ from numba import njit
 
 from ..streams import start_stream, uniform
 
-NEGLIGIBLE = 1e-18  # part of a sum
-LARGE = 1e200  # for a product whose logarithm is wanted
+LARGE = 1e200  # for a product whose logarithm is wanted: times n_items it is still a number
 
 
 @njit(cache=True, nogil=True)
@@ -190,13 +189,13 @@ def kendall_rank_probabilities(n_items, rate, probabilities):
             for up in range(t, item):
                 term *= term_ratio(quanta, powers, item, others, gap, up)
                 total += term
-                if term < NEGLIGIBLE * total:
+                if term < 1e-18 * total:  # below its last digit
                     break
             term = 1.0
             for down in range(t - 1, -1, -1):
                 term /= term_ratio(quanta, powers, item, others, gap, down)
                 total += term
-                if term < NEGLIGIBLE * total:
+                if term < 1e-18 * total:
                     break
             log_largest = -rate * ((k + 1.0) * (t + 1.0) - 1.0)
             log_largest += log_factorials[item] - log_factorials[t] - log_factorials[item - t]

@@ -22,8 +22,7 @@ from ..click_rows import ClickRows, clicks_of
 from ..look_up import insert_best
 from .click_sums import FLAT
 
-RATIO = 1.04  # of two places further down at which the probability is known
-LEAST_PROBABILITY = 1e-300  # whose logarithm is a number
+RATIO = 1.04  # of two places further down at which the probability is tabulated
 
 
 class KendallDraws(NamedTuple):
@@ -125,9 +124,8 @@ def fill_far_probabilities(rate, size, window, places, far):
         if place <= before:  # nobody asks for it
             far[number] = far[number - 1]
             continue
-        far[number] = np.log(
-            max(next_probability(rate, size, window, place, scratch), LEAST_PROBABILITY)
-        )
+        probability = next_probability(rate, size, window, place, scratch)
+        far[number] = np.log(max(probability, 1e-300))
         if number > 0 and place < places[number]:
             slope = (far[number] - far[number - 1]) / (place - before)
             far[number] = far[number - 1] + slope * (places[number] - before)
@@ -247,7 +245,7 @@ def kendall_best_rows(clicks, draws, tables, rules, items, probabilities, errors
     some place has at most the mean probability of that place, so the search ends when the k best
     known are better, or where the tables end.
     """
-    rows, laws, found = ClickRows(*clicks), KendallDraws(*draws), NextTables(*tables)
+    rows, laws, next_tables = ClickRows(*clicks), KendallDraws(*draws), NextTables(*tables)
     n_clusters, is_new, left_out, consensus = rules
     n_items, n_laws = laws.ranks.shape
     n_top, k = len(laws.tops), items.shape[1]
@@ -259,9 +257,9 @@ def kendall_best_rows(clicks, draws, tables, rules, items, probabilities, errors
         size = n_items - len(mine)
         if size == 0:
             continue
-        weigh_laws(mine, laws, found.log_binomials, n_clusters, is_new, weights)
+        weigh_laws(mine, laws, next_tables.log_binomials, n_clusters, is_new, weights)
         used = all_used[: keep_heavy(weights, left_out, all_used)]
-        line, n_used, n_found = found.lines[len(mine)], len(used), 0
+        line, n_used, n_best = next_tables.lines[len(mine)], len(used), 0
         theirs = np.empty((len(mine), n_used), np.int32)
         for j in range(len(mine)):
             seen[mine[j]] = -2 - row  # clicked
@@ -269,11 +267,11 @@ def kendall_best_rows(clicks, draws, tables, rules, items, probabilities, errors
             for i in range(n_used):
                 theirs[j, i] = ranks[used[i]]
         at[:n_used] = 0
-        for depth in range(min(n_top, found.probabilities.shape[1], size)):
-            ceiling, here = 0.0, found.probabilities[line, depth]
+        for depth in range(min(n_top, next_tables.probabilities.shape[1], size)):
+            ceiling, here = 0.0, next_tables.probabilities[line, depth]
             for i in range(n_used):
                 ceiling += weights[used[i]] * here[used[i]]
-            if n_found == k and np.rint(ceiling * 1e12) < keys[k - 1]:
+            if n_best == k and np.rint(ceiling * 1e12) < keys[k - 1]:
                 break
             for i in range(n_used):
                 while at[i] < n_top and seen[laws.tops[at[i], used[i]]] == -2 - row:
@@ -285,15 +283,15 @@ def kendall_best_rows(clicks, draws, tables, rules, items, probabilities, errors
                 if seen[item] != row:
                     seen[item] = row
                     own = laws.ranks[item]
-                    fill_own_probabilities(own, theirs, used, found, line, scratch, by_law)
+                    fill_own_probabilities(own, theirs, used, next_tables, line, scratch, by_law)
                     probability = 0.0
                     for h in range(n_used):
                         probability += weights[used[h]] * by_law[h]
                     best = (keys, items[row], probabilities[row])
-                    n_found = insert_best(item, probability, consensus, n_found, *best)
-        for number in range(n_found if len(errors) else 0):
+                    n_best = insert_best(item, probability, consensus, n_best, *best)
+        for number in range(n_best if len(errors) else 0):
             own = laws.ranks[items[row, number]]
-            fill_own_probabilities(own, theirs, used, found, line, scratch, by_law)
+            fill_own_probabilities(own, theirs, used, next_tables, line, scratch, by_law)
             errors[row, number] = error_of_mean(by_law, weights, used, n_clusters)
 
 

@@ -15,7 +15,7 @@ from ..chain import accepts, choose_pair, shift_places
 from ..distances.cayley_loops import count_cycles
 from ..distances.ulam_loops import longest_rise
 from ..streams import below, start_user, uniform
-from .statements import free_places, told_by_leap
+from .statements import free_places, log_ratio_of_leap
 from .swaps import CAYLEY, KENDALL, PRICED, ULAM, Seating
 
 
@@ -74,7 +74,7 @@ def leap_item(stream, said, row, law, state, ways, away):
     here, there = ways
     ranks, holders, words = state.ranks, state.holders, 0.0
     if not law.errors.is_strict:
-        words = told_by_leap(said, row, law.errors, ranks, holders, here, there)
+        words = log_ratio_of_leap(said, row, law.errors, ranks, holders, here, there)
     if law.swaps.kind == PRICED or law.swaps.kind == KENDALL:
         if accepts(stream, words - law.swaps.rate * change_by_leap(law.swaps, state, here, there)):
             shift_places(here - 1, there - 1, ranks, holders)

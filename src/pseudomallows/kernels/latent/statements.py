@@ -1,6 +1,6 @@
 """What users say of pairs of items, "this rather than that", and how likely it is.
 
-Given a user's ranking, a statement is right, if the better item stands before the other, or wrong.
+Given a user's ranking, a statement is right, if the better item is before the other, or wrong.
 `right[apart]` and `wrong[apart]` are the log probabilities of both, for items so many places apart.
 """
 
@@ -10,13 +10,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-NEVER = -1e9  # log probability of what cannot be; sums with it stay numbers
+NEVER = -1e9  # log probability of what cannot be: unlike -inf, its differences are numbers
 
 
 class Statements(NamedTuple):
-    """What the user of a row says of an item stands from `starts[row] + firsts[row, item]` to
+    """What the user of a row says of an item is from `starts[row] + firsts[row, item]` to
     `starts[row] + firsts[row, item + 1]`: the other item, how often the item was the better one,
-    and how often the worse one. Each pair stands twice, once with each of its items. Without any
+    and how often the worse one. Each pair is there twice, once with each of its items. Without any
     statement at all, `starts` and `firsts` are empty."""
 
     starts: NDArray[np.int64]
@@ -45,7 +45,7 @@ def log_probability(errors, here, there, wins, losses):
 
 
 @njit(cache=True, nogil=True)
-def told_by_exchange(said, row, errors, ranks, one, other):
+def log_ratio_of_exchange(said, row, errors, ranks, one, other):
     """How the log probability of what a user says changes if two items exchange their ranks."""
     start, change = said.starts[row], 0.0
     for item, partner in ((one, other), (other, one)):
@@ -75,7 +75,7 @@ def free_places(said, row, ranks, item):
 
 @njit(cache=True, nogil=True)
 def rank_after(rank, here, there):
-    """Where an item of this rank stands after the one at `here` has leapt to `there`."""
+    """The rank of an item after the one at `here` has leapt to `there`."""
     if rank == here:
         return there
     if here < rank <= there:
@@ -84,7 +84,7 @@ def rank_after(rank, here, there):
 
 
 @njit(cache=True, nogil=True)
-def told_by_leap(said, row, errors, ranks, holders, here, there):
+def log_ratio_of_leap(said, row, errors, ranks, holders, here, there):
     """How the log probability of what a user says changes if the item at rank `here` leaps to
     `there`, and those between shift by one; `holders[rank - 1]` has the rank now."""
     start, change, side = said.starts[row], 0.0, 1 if there > here else -1

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from ..chain import accepts, choose_pair, exchange_places
 from ..distances.ulam_loops import longest_rise
 from ..streams import start_user, uniform
-from .statements import ErrorLaw, told_by_exchange
+from .statements import ErrorLaw, log_ratio_of_exchange
 
-PRICED, KENDALL, CAYLEY, ULAM = 0, 1, 2, 3
-SURE = 300.0  # log odds beyond which products of odds may not be numbers
+PRICED, KENDALL, CAYLEY, ULAM = range(4)
+SURE = 300.0  # log odds: exp(2 SURE), a product of two odds, is still a number
 
 
 class SwapLaw(NamedTuple):
@@ -172,8 +172,8 @@ def swap_together(stream, rankings, said, laws, n_moves, latent, consensus):
             if speaks(said, row):
                 partners[row] = one, other
                 changes[row] = change_around(law, ranks, ordering, low, high, seating, rise)
-                told = told_by_exchange(said, row, laws.errors, ranks, one, other)
-                log_ratio += weigh_both(-law.rate * changes[row], told, odds[row])
+                exchanged = log_ratio_of_exchange(said, row, laws.errors, ranks, one, other)
+                log_ratio += weigh_both(-law.rate * changes[row], exchanged, odds[row])
                 continue
             partners[row] = find_partners(law, rankings[row], ranks, low, high, one, other)
             changes[row] = 0
@@ -203,20 +203,20 @@ def speaks(said, row):
 
 
 @njit(cache=True, nogil=True)
-def weigh_both(moved, told, odds):
+def weigh_both(moved, exchanged, odds):
     """Log of how much likelier a user's two rankings, r and s, become together if the consensus
     moves; `odds` of s against r are filled. `moved` is how the log probability of r changes with
-    the consensus, and `told` that of what the user says from r to s. The consensus at its new place
-    is as far from s as it is from r at the old one."""
-    if told == 0.0:  # r and s change places
+    the consensus, and `exchanged` that of what the user says from r to s. The consensus at its
+    new place is as far from s as it is from r at the old one."""
+    if exchanged == 0.0:  # r and s change places
         odds[0] = np.exp(min(max(moved, -SURE), SURE))
         odds[1] = 1.0 / odds[0]
         return 0.0
-    if told < -SURE or told > SURE or moved < -SURE or moved > SURE:
-        odds[0] = np.exp(min(max(told + moved, -SURE), SURE))
-        odds[1] = np.exp(min(max(told - moved, -SURE), SURE))
-        return log_sum(moved, told) - log_sum(0.0, moved + told)
-    of_move, of_words = np.exp(moved), np.exp(told)
+    if exchanged < -SURE or exchanged > SURE or moved < -SURE or moved > SURE:
+        odds[0] = np.exp(min(max(exchanged + moved, -SURE), SURE))
+        odds[1] = np.exp(min(max(exchanged - moved, -SURE), SURE))
+        return log_sum(moved, exchanged) - log_sum(0.0, moved + exchanged)
+    of_move, of_words = np.exp(moved), np.exp(exchanged)
     odds[0], odds[1] = of_words * of_move, of_words / of_move
     return np.log((of_move + of_words) / (1.0 + odds[0]))
 

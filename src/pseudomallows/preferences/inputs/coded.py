@@ -87,11 +87,11 @@ def coded_table(
     for column in names if isinstance(table, Mapping) else ():
         if isinstance(table[column], str) or not isinstance(table[column], Iterable):
             raise TypeError(f"{name}[{column!r}] must be a column, got {table[column]!r}")
-    found = {what: names[place] for what, place in find_columns(names).items()}
-    twice = [column for column in found.values() if names.count(column) > 1]
+    column_of = {what: names[place] for what, place in find_columns(names).items()}
+    twice = [column for column in column_of.values() if names.count(column) > 1]
     if twice:
         raise ValueError(f"{name} has two columns {twice[0]!r}: keep one of them")
-    columns = {what: coded(table[column]) for what, column in found.items()}
+    columns = {what: coded(table[column]) for what, column in column_of.items()}
     lengths = {len(column.codes) for column in columns.values()}
     if len(lengths) > 1:
         raise ValueError(f"{name} must have columns of equal length, got {sorted(lengths)}")
@@ -112,8 +112,8 @@ def coded(column: Any) -> Coded:
     if values.dtype.kind in "mM":
         values = values.astype(str)
     if values.dtype.kind in "biufUS":
-        found, codes = np.unique(values, return_inverse=True)
-        names = found.tolist()
+        distinct, codes = np.unique(values, return_inverse=True)
+        names = distinct.tolist()
     else:
         known: dict[Any, int] = {}
         try:

@@ -36,7 +36,7 @@ from .headers import (
 from .layout import USUAL, Layout
 from .times import times_of_column
 
-STEP = 1 << 20  # pairs that are looked up at a time
+STEP = 1 << 20  # rows of a long table at a time: what they take meanwhile, 8 MB, is little
 PAIRS = (
     "for pairs of user and item give a data frame or a dict with the columns 'user' and 'item', or "
     "a dict {user: [item, ...]}"
@@ -142,14 +142,14 @@ def _clicks_of_matrix(
                 clicks.check_format(full_check=True)
             except ValueError as error:
                 raise ValueError(f"clicks is a sparse matrix that is damaged: {error}") from None
-        found = clicks.tocoo()
-        if found.ndim != 2:
-            raise ValueError(f"clicks must be a table of users and items, got {found.ndim} axes")
-        _check_counts(found.data, None)
-        kept = found.data > 0  # before repeats are added up, which could overflow
-        rows, columns, shape = found.row[kept], found.col[kept], found.shape
-        when = _given_times(times, len(kept), "number that the sparse matrix stores")
-        when = None if when is None else when[kept]
+        matrix = clicks.tocoo()
+        if matrix.ndim != 2:
+            raise ValueError(f"clicks must be a table of users and items, got {matrix.ndim} axes")
+        _check_counts(matrix.data, None)
+        is_click = matrix.data > 0  # before repeats are added up, which could overflow
+        rows, columns, shape = matrix.row[is_click], matrix.col[is_click], matrix.shape
+        when = _given_times(times, len(is_click), "number that the sparse matrix stores")
+        when = None if when is None else when[is_click]
     else:
         table = as_array(clicks, "clicks")
         if table.dtype != bool:
@@ -179,10 +179,10 @@ def _given_times(times: Any, count: int, what: str) -> NDArray[np.float64] | Non
     """Times that were given beside the clicks, so many."""
     if times is None:
         return None
-    found, _ = times_of_column(times, "times", is_named=True)
+    seconds, _ = times_of_column(times, "times", is_named=True)
     if len(times) != count:
         raise ValueError(f"times must have one for each {what} ({count}), got {len(times)}")
-    return None if found is None else np.asarray(found)
+    return None if seconds is None else np.asarray(seconds)
 
 
 def _refuse_pairs_of_names(clicks: Any, table: NDArray[Any]) -> None:
@@ -224,18 +224,18 @@ def first_times(
     rows: NDArray[Any],
     columns: NDArray[Any],
     times: NDArray[np.float64] | None,
-    found: Clicks,
+    clicks: Clicks,
 ) -> NDArray[np.float64] | None:
-    """The first of the times of each click that was found in these pairs, NaN if it has none; None
-    if no click has one."""
+    """The earliest time of each of `clicks` among these pairs, NaN if it has none; None if no click
+    has one."""
     if times is None or np.isnan(times).all():
         return None
-    cells = found.owners * found.n_items + found.codes
+    cells = clicks.owners * clicks.n_items + clicks.codes
     first = np.full(len(cells), np.nan)
     for start in range(0, len(rows), STEP):
         block = slice(start, start + STEP)
-        wanted = rows[block].astype(np.int64) * found.n_items + columns[block]
-        order = np.argsort(wanted)  # those that follow each other are found several times faster
+        wanted = rows[block].astype(np.int64) * clicks.n_items + columns[block]
+        order = np.argsort(wanted)  # sorted, they are looked up several times faster
         np.fmin.at(first, np.searchsorted(cells, wanted[order]), times[block][order])
     return first
 
@@ -266,7 +266,7 @@ def _clicks_of_columns(
         raise ValueError(f"clicks needs columns of users and items, but has {error}") from None
     is_high = table.is_high()
     if is_high is None:
-        _warn_of_judging(table)
+        _warn_of_suspect_columns(table)
     when = _column_of_times(table) if times is None else None
     owners, clicked = _column(table.column(user), "user"), _column(table.column(item), "item")
     if times is not None:
@@ -281,7 +281,7 @@ def _clicks_of_columns(
     return clicks_of_pairs(rows, codes, weights, user_names, item_names, when)
 
 
-def _warn_of_judging(table: LongTable) -> None:
+def _warn_of_suspect_columns(table: LongTable) -> None:
     """Tell of columns that may say which rows are no clicks; that they are clicks is said."""
     place, kind = judging_column(table.names)
     others = [(other, "number") for other in other_columns(table.names, EVENT)]
@@ -293,18 +293,18 @@ def _warn_of_judging(table: LongTable) -> None:
 
 
 def _column_of_times(table: LongTable) -> NDArray[np.float64] | None:
-    """The times of a table, if it has a column for them; one that cannot be read is told of."""
+    """The times of a table, if it has a column for them; a warning says if it cannot be read."""
     place = time_column(table.names)
     if place < 0:
         return None
     is_named = table.layout.has_columns and "time" in (table.layout.columns or ())
     try:
-        found, said = times_of_column(table.column(place), table.own[place], is_named)
+        seconds, said = times_of_column(table.column(place), table.own[place], is_named)
     except ValueError as error:
         raise ValueError(f"clicks: {error}") from None
     if said:
         warn(ColumnWarning(f"clicks: {said}"))
-    return None if found is None else np.asarray(found)
+    return None if seconds is None else np.asarray(seconds)
 
 
 def _value_counts(column: Any) -> dict[Any, int]:
@@ -314,8 +314,8 @@ def _value_counts(column: Any) -> dict[Any, int]:
     if values.dtype.kind in "mM":  # times
         return {}
     try:
-        found, counts = np.unique(values.astype(np.float64), return_counts=True)
-        return dict(zip(found.tolist(), counts.tolist(), strict=True))
+        distinct, counts = np.unique(values.astype(np.float64), return_counts=True)
+        return dict(zip(distinct.tolist(), counts.tolist(), strict=True))
     except (TypeError, ValueError):
         if len({str(value) for value in values[:1000]}) > MOST_WORDS:
             return {}
@@ -388,8 +388,8 @@ def clicks_of_pairs(
     n_users, n_items = len(user_names), len(item_names)
     check_n_items(n_items)
     starts, columns = rows_of_pairs(rows, codes, n_users, n_items)
-    found = Clicks(check_weights(weights, n_users), user_names, item_names, starts, columns)
-    return found if times is None else replace(found, times=first_times(rows, codes, times, found))
+    clicks = Clicks(check_weights(weights, n_users), user_names, item_names, starts, columns)
+    return replace(clicks, times=first_times(rows, codes, times, clicks))
 
 
 def _column(column: Any, what: str) -> NDArray[Any]:
@@ -415,12 +415,12 @@ def _encode(
     """Codes of names, and the names they stand for."""
     if names is None:
         try:
-            found, codes = np.unique(values, return_inverse=True)
+            distinct, codes = np.unique(values, return_inverse=True)
         except TypeError:  # numbers and text together
-            found = object_array(list(dict.fromkeys(values.tolist())))
-            order = {name: code for code, name in enumerate(found.tolist())}
+            distinct = object_array(list(dict.fromkeys(values.tolist())))
+            order = {name: code for code, name in enumerate(distinct.tolist())}
             codes = np.array([order[name] for name in values.tolist()])
-        return codes.astype(np.int64), object_array(found.tolist())
+        return codes.astype(np.int64), object_array(distinct.tolist())
     listed = check_names(names, None, what + "s")
     lookup = {name: code for code, name in enumerate(listed.tolist())}
     codes = np.array([lookup.get(name, -1) for name in values.tolist()], dtype=np.int64)

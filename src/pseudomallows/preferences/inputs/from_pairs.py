@@ -41,15 +41,15 @@ def pairs_of_anything(pairs: Any, weights: ArrayLike | None, users: Names, items
 def _columns_of(names: list[Hashable], sides: list[Hashable]) -> dict[str, int]:
     """The columns of comparisons; the names of the two sides are added to `sides`."""
     try:
-        found = find_pair_columns(names)
+        columns = find_pair_columns(names)
     except ValueError as error:
         raise ValueError(
             "pairs needs columns better and worse (or two sides, such as model_a and model_b, and "
             f"winner), but has {error}"
         ) from None
-    check_voters(names, found)
-    sides += [names[found[what]] for what in ("one", "other") if what in found]
-    return found
+    check_voters(names, columns)
+    sides += [names[columns[what]] for what in ("one", "other") if what in columns]
+    return columns
 
 
 def _table_of_rows(pairs: Any) -> CodedTable:

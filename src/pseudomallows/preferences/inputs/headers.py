@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from typing import Any
 
 USER = {"user", "users", "userid", "customer", "customerid", "visitor", "visitorid", "session"}
@@ -38,7 +38,7 @@ NO_CLICK |= {"remove", "removed", "delete", "deleted", "return", "returned", "re
 NO_CLICK |= {"cancel", "cancelled", "canceled", "down", "downvote", "dislike", "disliked", "unlike"}
 NO_CLICK |= {"skip", "skipped", "dismiss", "dismissed", "reject", "rejected", "ignored", "hide"}
 NO_CLICK |= {"no", "negative", "bad", "hate"}
-MOST_WORDS = 20  # different ones in a column that says what was done; names are more
+MOST_WORDS = 20  # in a column that says what was done (view, cart, purchase); names are more
 TRUTH = {"true": 1, "false": 0}
 YES, NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 MARKS, HUMP, NO_LETTERS = map(re.compile, (r"[\s_-]", r"(?<=[a-z\d])(?=[A-Z])", r"[\W_]+"))
@@ -87,7 +87,7 @@ def is_long_clicks(names: Sequence[Hashable]) -> bool:
 
 
 def find_column(names: Sequence[Hashable], what: str) -> int:
-    """Where the column of "user", "item" or "rank" stands; a column of that very name comes first.
+    """The column of "user", "item" or "rank"; a column of that very name comes first.
 
     >>> find_column(["movieId", "rating", "userId"], "user")
     2
@@ -96,17 +96,23 @@ def find_column(names: Sequence[Hashable], what: str) -> int:
     words = [word(name) for name in names]
     if what == "rank" and not set(words) & RANK:
         known = POSITION if set(words) & POSITION else ORDER
-    found = [place for place, name in enumerate(words) if name in known]
-    found = [place for place in found if words[place] == what] or found
-    if len(found) != 1:
-        problem = "no column" if not found else f"{len(found)} columns"
+    return only_column(names, known, what)
+
+
+def only_column(names: Sequence[Hashable], known: Collection[str], what: str) -> int:
+    """The one column with a name in `known`; one that is named `what` comes first."""
+    words = [word(name) for name in names]
+    columns = [column for column, name in enumerate(words) if name in known]
+    columns = [column for column in columns if words[column] == what] or columns
+    if len(columns) != 1:
+        problem = "no column" if not columns else f"{len(columns)} columns"
         shown = ", ".join(str(name) for name in names[:8])
-        raise ValueError(f"{problem} for the {what}: name one of {shown} {what!r}")
-    return found[0]
+        raise ValueError(f"{problem} for {what!r}: name one of {shown} {what!r}")
+    return columns[0]
 
 
 def time_column(names: Sequence[Hashable]) -> int:
-    """Where the column of times stands, -1 for none.
+    """The column of times, -1 for none.
 
     >>> time_column(["user", "item", "InvoiceDate"]), time_column(["user", "item", "watch time"])
     (2, -1)
@@ -125,10 +131,10 @@ def place_of(name: Hashable) -> int | None:
     >>> [place_of(name) for name in ("rank10", "3rd", "Second choice", "tea")]
     [10, 3, 2, None]
     """
-    found = PLACE.fullmatch(str(name).strip())
-    if found is None:
+    match = PLACE.fullmatch(str(name).strip())
+    if match is None:
         return None
-    return int(found["number"]) if found["number"] else ORDINALS.index(found["word"].lower()) + 1
+    return int(match["number"]) if match["number"] else ORDINALS.index(match["word"].lower()) + 1
 
 
 def are_places(names: Sequence[Hashable]) -> bool:
@@ -194,8 +200,8 @@ def judging_column(names: Sequence[Hashable]) -> tuple[int, str]:
                 return place, kind
     others = [(place, parts(names[place])) for place in other_columns(names)]
     for kind in ("count", "rating", "position", "clicked"):  # a click count is a count
-        for place, found in others:
-            if found & kinds[kind]:
+        for place, words_of_name in others:
+            if words_of_name & kinds[kind]:
                 return place, kind
     return -1, ""
 
@@ -207,13 +213,13 @@ def other_columns(names: Sequence[Hashable], but: Set[str] = frozenset()) -> lis
     >>> other_columns(["user", "item", "click_time", "unitPrice", "x"])
     [4]
     """
-    found = []
+    columns = []
     for place, name in enumerate(names):
         if word(name) not in NAMES:
-            mine = parts(name)
-            if mine & but or not (mine & QUIET or word(name) in QUIET):
-                found.append(place)
-    return found
+            words = parts(name)
+            if words & but or not (words & QUIET or word(name) in QUIET):
+                columns.append(place)
+    return columns
 
 
 def doubt_about(name: Hashable, kind: str, counts: Mapping[Any, int]) -> str:
@@ -317,10 +323,10 @@ def as_number(value: Any) -> float | None:
 
 
 def _numbers(counts: Mapping[Any, int]) -> dict[float, int]:
-    """The same by number; what is no number is left out."""
-    found: dict[float, int] = {}
+    """Counts by number; values that are no numbers are left out."""
+    by_number: dict[float, int] = {}
     for value, n in counts.items():
         number = as_number(value)
         if number is not None and math.isfinite(number):
-            found[number] = found.get(number, 0) + n
-    return found
+            by_number[number] = by_number.get(number, 0) + n
+    return by_number

@@ -12,7 +12,7 @@ from .coded import Coded, CodedTable, coded_table, is_table, join_names
 from .headers import NO, YES
 from .pair_headers import find_impression_columns
 
-MOST_PAIRS = 50_000_000  # that impressions may make; so many take some 8 GB
+MOST_PAIRS = 50_000_000  # that impressions may make: at some 160 bytes each, 8 GB
 Names = Sequence[Hashable] | None
 
 

@@ -64,15 +64,15 @@ class Layout:
         """
         if not isinstance(self.columns, Mapping):
             return list(names)
-        found = {what: self._place(names, what) for what in self.columns}
-        if len(set(found.values())) < len(found):
+        places = {what: self._place(names, what) for what in self.columns}
+        if len(set(places.values())) < len(places):
             raise ValueError(f"columns names one column twice: {dict(self.columns)}")
         new = list(names)
-        for role in found:
+        for role in places:
             for place, name in enumerate(new):
                 if word(name) == ROLES[role]:
                     new[place] = f"{name} (another)"
-        for role, place in found.items():
+        for role, place in places.items():
             new[place] = ROLES[role]
         return new
 
@@ -90,7 +90,7 @@ class Layout:
         raise ValueError(f"columns: there is no column {wanted!r} for the {what} among {shown}")
 
     def rating_column(self, names: Sequence[Hashable]) -> int:
-        """Where the ratings stand that `min_rating` is about; -1 if nothing is asked of them."""
+        """The column of ratings that `min_rating` is about; -1 if nothing is asked of them."""
         if self.min_rating is None:
             return -1
         for place, name in enumerate(names):

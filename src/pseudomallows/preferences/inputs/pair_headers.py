@@ -1,9 +1,9 @@
 """Headers of comparisons and impressions: what the names of the columns of a table say."""
 
 import re
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
-from .headers import ITEM, RANK, USER, are_places, find_column, is_long, parts, word
+from .headers import ITEM, RANK, USER, are_places, find_column, is_long, only_column, parts, word
 
 BETTER = {"better", "winner", "topitem", "preferred", "chosen"}
 BETTER |= {"betteritem", "winneritem", "preferreditem", "chosenitem"}
@@ -32,7 +32,7 @@ def is_pairs(names: Sequence[Hashable]) -> bool:
 
 
 def find_pair_columns(names: Sequence[Hashable]) -> dict[str, int]:
-    """Where the columns of comparisons stand, by what they are: "better" and "worse", or "one",
+    """The columns of comparisons, by what they are: "better" and "worse", or "one",
     "other" and the "winner" of them; "user" and "count" if there are such.
 
     >>> find_pair_columns(["user", "model_a", "model_b", "winner"])
@@ -43,41 +43,32 @@ def find_pair_columns(names: Sequence[Hashable]) -> dict[str, int]:
     words = [word(name) for name in names]
     if not any(name in WORSE for name in words) and (sides := _sides(words)):
         one, other = _the_items(names, sides)
-        found = {"one": one, "other": other, "winner": _only(names, WINNER, "winner")}
+        columns = {"one": one, "other": other, "winner": only_column(names, WINNER, "winner")}
     else:
-        found = {"better": _only(names, BETTER, "better"), "worse": _only(names, WORSE, "worse")}
+        columns = {
+            "better": only_column(names, BETTER, "better"),
+            "worse": only_column(names, WORSE, "worse"),
+        }
     for what, known in (("user", USER), ("count", TIMES)):
         if any(name in known for name in words):
-            found[what] = _only(names, known, what)
-    return found
+            columns[what] = only_column(names, known, what)
+    return columns
 
 
-def check_voters(names: Sequence[Hashable], found: dict[str, int]) -> None:
+def check_voters(names: Sequence[Hashable], columns: dict[str, int]) -> None:
     """Refuse votes, two sides and a winner, beside a column that may be of users: with users each
     has a ranking of their own, which is another model. Only "user" is clear."""
-    if "winner" not in found or "user" not in found:
+    if "winner" not in columns or "user" not in columns:
         return
-    name = names[found["user"]]
+    name = names[columns["user"]]
     if word(name) in ("user", "users", "userid"):
         return
-    votes = ", ".join(str(names[found[what]]) for what in ("one", "other", "winner"))
+    votes = ", ".join(str(names[columns[what]]) for what in ("one", "other", "winner"))
     raise ValueError(
         f"beside the votes ({votes}) there is a column {str(name)!r}. If each {name} has a ranking "
         f"of their own, name that column 'user', or read the file with columns={{'user': {name!r}}}"
         "; if each row is one vote, drop the column, or use .as_votes() on the result"
     )
-
-
-def _only(names: Sequence[Hashable], known: Collection[str], what: str) -> int:
-    """The one column of these names; one of the very name comes first."""
-    words = [word(name) for name in names]
-    found = [place for place, name in enumerate(words) if name in known]
-    found = [place for place in found if words[place] == what] or found
-    if len(found) != 1:
-        problem = "no column" if not found else f"{len(found)} columns"
-        shown = ", ".join(str(name) for name in names[:8])
-        raise ValueError(f"{problem} for {what!r}: name one of {shown} {what!r}")
-    return found[0]
 
 
 def _sides(words: list[str]) -> list[tuple[int, int]]:
@@ -94,14 +85,14 @@ def _sides(words: list[str]) -> list[tuple[int, int]]:
 def _the_items(names: Sequence[Hashable], sides: list[tuple[int, int]]) -> tuple[int, int]:
     """Of several pairs of columns, that of the items, by name."""
     named = [(one, other) for one, other in sides if _stem(names[one], names[other]) in SIDED]
-    found = sides if len(sides) == 1 else named
-    if len(found) != 1:
+    pairs = sides if len(sides) == 1 else named
+    if len(pairs) != 1:
         shown = ", ".join(str(name) for name in names[:8])
         raise ValueError(
             f"{len(sides)} pairs of columns may be compared: name two of {shown} "
             "'item_a' and 'item_b'"
         )
-    return found[0]
+    return pairs[0]
 
 
 def _stem(one: Hashable, other: Hashable) -> str:
@@ -169,7 +160,7 @@ def is_impressions(names: Sequence[Hashable]) -> bool:
 def find_impression_columns(
     names: Sequence[Hashable], slate: Hashable | None = None
 ) -> dict[str, int]:
-    """Where the columns of impressions stand, by what they are; "slate" only if there is one.
+    """The columns of impressions, by what they are; "slate" only if there is one.
     Without a column of users, a session is a user, or any other slate.
 
     >>> find_impression_columns(["session", "item", "label", "user"])
@@ -182,8 +173,8 @@ def find_impression_columns(
     shown = [words.index(name) for name in slates if name in words]
     others = ["" if name in slates else name for name in words]
     is_named = any(name in USER for name in others) or not shown
-    found = {"user": _only(others, USER, "user") if is_named else shown.pop()}
-    found["item"] = find_column(names, "item")
+    columns = {"user": only_column(others, USER, "user") if is_named else shown.pop()}
+    columns["item"] = find_column(names, "item")
     clicked = [words.index(name) for name in CLICKED if name in words]
-    found["clicked"] = clicked[0] if clicked else _only(names, CLICKED, "clicked")
-    return found | ({"slate": shown[0]} if shown else {})
+    columns["clicked"] = clicked[0] if clicked else only_column(names, CLICKED, "clicked")
+    return columns | ({"slate": shown[0]} if shown else {})

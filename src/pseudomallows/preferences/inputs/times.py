@@ -22,7 +22,7 @@ SLASHED = re.compile(
     r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})(?:[ T]+(\d{1,2}):(\d\d)(?::(\d\d))?(?: ?([AaPp])[Mm])?)?",
     re.ASCII,
 )
-DAY = 86_400
+DAY = 86_400  # seconds
 WORDS = {"number": "a number", "date": "a date like 2024-05-31", "slashed": "a date like 5/31/2024"}
 ADVICE = "write all times as numbers, or all as dates like 2024-05-31 or 2024-05-31 09:00"
 Seconds = NDArray[np.float64]
@@ -86,10 +86,9 @@ class TimeColumn:
 
     def _parse(self, values: list[str], places: list[int]) -> Seconds:
         parse = {"number": _number, "date": _iso, "slashed": self._slashed}[self.form]
-        whole = {"number": _all_numbers, "date": _all_iso}.get(self.form)
-        found = None if whole is None else whole(values)
-        if found is not None:
-            return found
+        parse_all = {"number": _all_numbers, "date": _all_iso}.get(self.form)
+        if parse_all is not None and (all_times := parse_all(values)) is not None:
+            return all_times
         times = np.empty(len(values))
         for at, value in enumerate(values):
             second = parse(value)
@@ -100,15 +99,15 @@ class TimeColumn:
 
     def _slashed(self, value: str) -> float | None:
         """A whole number that holds both readings of such a date."""
-        found = SLASHED.fullmatch(value)
-        if found is None:
+        match = SLASHED.fullmatch(value)
+        if match is None:
             return None
-        parts = int(found[1]), int(found[3])
-        clock = _clock(found)
+        parts = int(match[1]), int(match[3])
+        clock = _clock(match)
         if clock is None or not (min(parts) >= 1 and max(parts) <= 31):
             return None
         self._most = [max(most, part) for most, part in zip(self._most, parts, strict=True)]
-        return float(((int(found[4]) * 100 + parts[0]) * 100 + parts[1]) * DAY + clock)
+        return float(((int(match[4]) * 100 + parts[0]) * 100 + parts[1]) * DAY + clock)
 
     def finish(self, times: Seconds) -> Seconds | None:
         """The times of all blocks, None if they are not read; a TimeError at -1 says why dates with
@@ -175,12 +174,12 @@ def _number(value: str) -> float | None:
 
 def _iso(value: str) -> float | None:
     """Seconds since 1970; a date without a time zone is of UTC."""
-    found = ISO.fullmatch(value)
-    if found is None:
+    match = ISO.fullmatch(value)
+    if match is None:
         return None
-    text = value if found["zone"] is None else value.replace(" UTC", "Z").replace("UTC", "Z")
-    if found["zone"] is not None and found["zone"].startswith(" "):
-        text = text[: found.start("zone")] + text[found.start("zone") :].strip()
+    text = value if match["zone"] is None else value.replace(" UTC", "Z").replace("UTC", "Z")
+    if match["zone"] is not None and match["zone"].startswith(" "):
+        text = text[: match.start("zone")] + text[match.start("zone") :].strip()
     try:
         return _seconds(dt.datetime.fromisoformat(text))
     except ValueError:
@@ -193,28 +192,28 @@ def _seconds(value: dt.datetime) -> float:
     return (past // dt.timedelta(microseconds=1)) / 1e6
 
 
-def _clock(found: re.Match[str]) -> int | None:
+def _clock(match: re.Match[str]) -> int | None:
     """Seconds since midnight of a date with slashes; None if there is no such time."""
-    hour, minute, second = (int(found[group] or 0) for group in (5, 6, 7))
-    if found[8]:
+    hour, minute, second = (int(match[group] or 0) for group in (5, 6, 7))
+    if match[8]:
         if not 1 <= hour <= 12:
             return None
-        hour = hour % 12 + 12 * (found[8] in "pP")
+        hour = hour % 12 + 12 * (match[8] in "pP")
     return (hour * 60 + minute) * 60 + second if hour < 24 and max(minute, second) < 60 else None
 
 
 def _all_numbers(values: list[str]) -> Seconds | None:
     try:
-        found = np.array(values, dtype=np.float64)
+        times = np.array(values, dtype=np.float64)
     except ValueError:
         return None
-    return found if np.isfinite(found).all() else None
+    return times if np.isfinite(times).all() else None
 
 
 def _all_iso(values: list[str]) -> Seconds | None:
     """Dates without a time zone at once; None if one of them is something else."""
     matches = (ISO.fullmatch(value) for value in values)
-    if not all(found is not None and found["zone"] is None for found in matches):
+    if not all(match is not None and match["zone"] is None for match in matches):
         return None
     try:
         return seconds_of(np.array(values, dtype="datetime64[us]"))
@@ -241,12 +240,11 @@ def times_of_column(column: Any, name: Hashable, is_named: bool = False) -> tupl
     warn of."""
     reader = TimeColumn(name, is_named)
     try:
-        times = _times_of_values(_values(column), reader)
-        found = reader.finish(times)
+        times = reader.finish(_times_of_values(_values(column), reader))
     except TimeError as error:
         row = f"row {error.place}, " if error.place >= 0 else ""
         raise ValueError(f"{row}column {str(name)!r}: {error}") from None
-    return found, "" if reader.is_open else reader.said()
+    return times, "" if reader.is_open else reader.said()
 
 
 def _values(column: Any) -> NDArray[Any]:

@@ -14,8 +14,8 @@ _made: WeakKeyDictionary[Fit, Recommender] = WeakKeyDictionary()
 
 def recommender_of(posterior: Fit) -> Recommender:
     """What recommendations need of a posterior, made once and kept as long as it."""
-    kept = _made.get(posterior)
-    return _made.setdefault(posterior, _make(posterior)) if kept is None else kept
+    made = _made.get(posterior)
+    return _made.setdefault(posterior, _make(posterior)) if made is None else made
 
 
 def _make(posterior: Fit) -> Recommender:

@@ -25,18 +25,11 @@ from ...kernels.footrule.walks import Laws, Walks, make_walks
 from ...posteriors.posterior import Posterior
 from .recommender import MAX_ERROR, Floats
 
-LEAST_DRAWS, LEAST_BATCHES = 3.0, 3.0  # that must carry the weight for batches to tell an error
-SURE_DRAWS = 6.0  # the spread of fewer is known badly: their error must be half as large
-N_BATCHES = 8  # over all chains, from whose spread the error is known
-# In the first round, over all chains. Half as many may all be alike by chance: errors of small fits
+# In the first round, over all chains. Half as many may happen to be all alike: errors of small fits
 # were then twice those stated; with twice as many they were no smaller.
 FIRST_DRAWS = 16
-LEAST_WEIGHT = 1e-3  # of the mean: what weighs less is left out, unless no error is allowed
-ROUND_BYTES, KEPT_BYTES = 2**25, 2**27  # of what the walks of draws share: of a round, of all kept
 LEAST_MEMBERSHIP = 1e-5  # of a user in a cluster: less adds nothing that the error would show
 MORE_EXACT = 10  # unclicked items of a consensus, besides k, that have no approximate probability
-LOWEST = -1e300  # log of a weight, if no draw so far has any
-MIXTURE_DRAWS = 256  # behind the rankings drawn for one user
 
 Add = Callable[["Round", ClickRows, Floats, "RunningMeans"], None]
 
@@ -75,7 +68,7 @@ class RunningMeans:
     def of_nothing(n_batches: int, n_rows: int, n_values: int) -> "RunningMeans":
         """Before the first draw."""
         sums, totals = np.zeros((n_batches, n_rows, n_values)), np.zeros((n_batches, n_rows))
-        return RunningMeans(sums, totals, np.zeros(n_rows), np.full(n_rows, LOWEST))
+        return RunningMeans(sums, totals, np.zeros(n_rows), np.full(n_rows, -1e300))
 
     def weigh(self, logs: Floats) -> Floats:
         """``weights[row, g]`` of more draws; a draw may suit a user far better than all before."""
@@ -101,8 +94,8 @@ class RunningMeans:
         means, errors, worst = np.empty(shape), np.empty(shape), np.empty(len(self.squares))
         fill_batch_means(self.sums, self.totals, min(k, shape[1]), means, errors, worst)
         total, n_batches = effective_number(self.totals)
-        few = (total**2 < LEAST_DRAWS * self.squares) | (n_batches < LEAST_BATCHES)
-        worst[total**2 < SURE_DRAWS * self.squares] *= 2
+        few = (total**2 < 3 * self.squares) | (n_batches < 3)  # by their effective size
+        worst[total**2 < 6 * self.squares] *= 2
         if few.any():
             careful = careful_errors(means, errors, self.totals, self.squares)
             errors[few], worst[few] = careful[few], np.inf
@@ -110,8 +103,8 @@ class RunningMeans:
 
     def take(self, rows: NDArray[np.bool_]) -> "RunningMeans":
         """That of some rows."""
-        kept = self.squares[rows], self.heights[rows]
-        return RunningMeans(self.sums[:, rows], self.totals[:, rows], *kept)
+        own = self.squares[rows], self.heights[rows]
+        return RunningMeans(self.sums[:, rows], self.totals[:, rows], *own)
 
 
 class ExactMeans:
@@ -121,7 +114,7 @@ class ExactMeans:
         self._consensus, self._alpha = posterior.consensus, posterior.alpha
         self._weights = posterior.weights[:, :, None] * posterior.shares
         self.n_chains, self.n_draws, self.n_clusters, self.n_items = posterior.consensus.shape
-        self._segments = max(1, min(N_BATCHES // self.n_chains, self.n_draws))
+        self._segments = max(1, min(8 // self.n_chains, self.n_draws))  # 8 batches of all chains
         self.n_batches = self.n_chains * self._segments
         self._rounds: list[Round] = []
         self._kept_bytes, self._lock = 0, threading.Lock()
@@ -188,7 +181,7 @@ class ExactMeans:
             rounds.append(drawn)
             log_weights.append(self._log_weights(clicks, is_new, drawn, wanted))
             n_draws += len(drawn.alphas) // self.n_clusters
-            if n_draws >= MIXTURE_DRAWS:
+            if n_draws >= 256:
                 break
         logs = np.concatenate(log_weights, axis=1)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
@@ -221,7 +214,7 @@ class ExactMeans:
         for drawn in self._all_rounds():
             weights = tally.weigh(self._log_weights(clicks, is_new, drawn, wanted))
             if max_error > 0:
-                weights[weights < LEAST_WEIGHT * weights.mean(axis=1, keepdims=True)] = 0.0
+                weights[weights < 1e-3 * weights.mean(axis=1, keepdims=True)] = 0.0
                 wanted = wanted & self._has_members(weights) if is_new else wanted
             add(drawn, clicks, weights, tally)
             tally.count(weights, drawn.batches, self.n_clusters)
@@ -252,9 +245,9 @@ class ExactMeans:
             return logs
         logs.fill(-np.inf)
         numbers, rows = np.nonzero(np.tile(wanted.T, (logs.shape[1] // self.n_clusters, 1)))
-        found = np.empty(len(rows))
-        own_log_likelihoods(clicks, rows, numbers, drawn.laws, drawn.walks, found)
-        logs[rows, numbers] = found + drawn.log_weights[numbers]
+        likelihoods = np.empty(len(rows))
+        own_log_likelihoods(clicks, rows, numbers, drawn.laws, drawn.walks, likelihoods)
+        logs[rows, numbers] = likelihoods + drawn.log_weights[numbers]
         if not is_new:
             by_draw = logs.reshape(len(logs), -1, self.n_clusters)
             all_clusters = np.logaddexp.reduce(by_draw, axis=2, keepdims=True)
@@ -280,7 +273,7 @@ class ExactMeans:
         """Draws of each chain in a round, whose walks must have room."""
         flattest = make_walks(np.array([self._alpha.min() / self.n_items]), self.n_items)
         of_a_draw = flattest.tails.nbytes * self.n_clusters * self.n_chains
-        return max(1, ROUND_BYTES // of_a_draw)
+        return max(1, 2**25 // of_a_draw)
 
     def _make_round(self, draws: NDArray[np.int64]) -> Round:
         segments = draws * self._segments // self.n_draws
@@ -291,7 +284,7 @@ class ExactMeans:
         of_laws = np.repeat(batches.reshape(-1), self.n_clusters)
         laws = Laws(ranks, numbers.reshape(-1))
         walks = None
-        if self._kept_bytes < KEPT_BYTES:
+        if self._kept_bytes < 2**27:
             walks = make_walks(rates, self.n_items)
             self._kept_bytes += walks.tails.nbytes
         return Round(
@@ -322,8 +315,8 @@ def take_rows(clicks: ClickRows, chosen: NDArray[np.bool_]) -> ClickRows:
         return clicks
     starts, codes = clicks
     sizes = np.diff(starts)
-    kept = codes[starts[0] : starts[-1]][np.repeat(chosen, sizes)]
-    return ClickRows(np.append(0, np.cumsum(sizes[chosen])), kept)
+    chosen_codes = codes[starts[0] : starts[-1]][np.repeat(chosen, sizes)]
+    return ClickRows(np.append(0, np.cumsum(sizes[chosen])), chosen_codes)
 
 
 def logs_of(weights: Floats) -> Floats:

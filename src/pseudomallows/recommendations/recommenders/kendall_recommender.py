@@ -24,7 +24,7 @@ from ...rankings import orderings_of
 from .exact_means import logs_of
 from .recommender import Floats, Items, NextItems, Recommender, Users
 
-MOST_LAWS, MOST_BYTES = 1024, 2**29  # clusters of draws that are averaged, and of their ranks
+MOST_LAWS = 1024  # clusters of draws that are averaged: the standard error is at most 0.5 / 32
 # places whose probabilities are tabulated one by one, and down to which the best are sought
 N_TOP = 512
 LEFT_OUT = 1e-4  # of a user's weights, at most: clusters and draws that count for nearly nothing
@@ -48,7 +48,7 @@ class KendallRecommender(Recommender):
         tables = self._tables(window, np.unique(users.clicks.n_clicks))
 
         def table(part: slice) -> tuple[Floats, None]:
-            found = np.empty((part.stop - part.start, self.n_items))
+            by_item = np.empty((part.stop - part.start, self.n_items))
             kernels.kendall_probabilities(
                 users.block(part),
                 self.draws,
@@ -56,22 +56,24 @@ class KendallRecommender(Recommender):
                 window,
                 self.n_clusters,
                 users.is_new,
-                found,
+                by_item,
             )
-            return found, None
+            return by_item, None
 
-        def fill(part: slice, items: Items, found: Floats, errors: Floats | None) -> None:
+        def fill(part: slice, items: Items, best: Floats, errors: Floats | None) -> None:
             none = np.empty((0, 0)) if errors is None else errors
-            given = (tuple(users.block(part)), tuple(self.draws), tuple(tables))
+            arrays = (tuple(users.block(part)), tuple(self.draws), tuple(tables))
             rules = (self.n_clusters, users.is_new, LEFT_OUT, self.consensus)
-            kernels.kendall_best_rows(*given, rules, items, found, none)
+            kernels.kendall_best_rows(*arrays, rules, items, best, none)
 
         def some(part: slice, wanted: ClickRows) -> tuple[Floats, Floats]:
-            found = np.zeros((2, part.stop - part.start, self.n_items))
+            means, errors = np.zeros((2, part.stop - part.start, self.n_items))
             rules = (self.n_clusters, users.is_new, LEFT_OUT)
             clicks = users.block(part)
-            kernels.kendall_some_probabilities(clicks, self.draws, tables, rules, wanted, *found)
-            return found[0], found[1]
+            kernels.kendall_some_probabilities(
+                clicks, self.draws, tables, rules, wanted, means, errors
+            )
+            return means, errors
 
         memberships = functools.partial(self.memberships, users, executor)
         is_few = self.n_items <= N_TOP or k <= N_TOP // 2
@@ -90,7 +92,8 @@ class KendallRecommender(Recommender):
         """The probabilities by the laws of each cluster, which take turns."""
         clicks = users.block(slice(0, 1))
         weights, logs = self._weights(clicks, users.is_new)[0], self._binomials
-        shares, found = np.zeros(self.n_clusters), np.zeros((self.n_clusters, 1, self.n_items))
+        shares = np.zeros(self.n_clusters)
+        probabilities = np.zeros((self.n_clusters, 1, self.n_items))
         for cluster in range(self.n_clusters):
             own = slice(cluster, None, self.n_clusters)
             shares[cluster] = weights[own].sum()
@@ -98,30 +101,32 @@ class KendallRecommender(Recommender):
                 ranks, tops = (np.ascontiguousarray(part[:, own]) for part in self.draws[:2])
                 own_logs = np.maximum(logs_of(weights[own]), -1e300)
                 mine = KendallDraws(ranks, tops, self.draws.rates[own].copy(), own_logs)
-                kernels.kendall_probabilities(clicks, mine, logs, window, 1, False, found[cluster])
-        return shares, shares[:, None] * found[:, 0]
+                kernels.kendall_probabilities(
+                    clicks, mine, logs, window, 1, False, probabilities[cluster]
+                )
+        return shares, shares[:, None] * probabilities[:, 0]
 
     def _weights(self, clicks: ClickRows, is_new: bool) -> Floats:
         """``weights[row, g]``."""
         n_rows = len(clicks.starts) - 1
-        found = np.empty((n_rows, len(self._alphas)))
+        weights = np.empty((n_rows, len(self._alphas)))
         logs = self._log_binomials(int(np.diff(clicks.starts).max(initial=0)))
         for row in range(n_rows):
             mine = clicks.codes[clicks.starts[row] : clicks.starts[row + 1]]
-            kernels.weigh_laws(mine, self.draws, logs, self.n_clusters, is_new, found[row])
-        return found
+            kernels.weigh_laws(mine, self.draws, logs, self.n_clusters, is_new, weights[row])
+        return weights
 
     def new_memberships(self, users: Users, executor: Executor) -> Floats:
         """By the exact probability of the clicks under each draw and cluster."""
         logs = self._log_binomials(int(users.clicks.n_clicks.max(initial=0)))
-        found = np.empty((users.clicks.n_users, self.n_clusters))
+        memberships = np.empty((users.clicks.n_users, self.n_clusters))
 
         def work(part: slice) -> None:
             mine = (users.block(part), self.draws, logs, self.n_clusters)
-            kernels.kendall_memberships(*mine, found[part])
+            kernels.kendall_memberships(*mine, memberships[part])
 
         list(executor.map(work, blocks(users.clicks.n_users)))
-        return found
+        return memberships
 
     def draw_ranks(self, users: Users, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """``counts[item, rank - 1]`` of rankings drawn for one user."""
@@ -148,9 +153,9 @@ class KendallRecommender(Recommender):
 
     def _tables(self, window: int, sizes: NDArray[np.int64]) -> NextTables:
         """The tables for users with so many clicks; one serves all of them, and all later calls."""
-        found = self._made.get(window)
-        if found is not None and (found.lines[sizes] >= 0).all():  # waits for no other thread
-            return found
+        tables = self._made.get(window)
+        if tables is not None and (tables.lines[sizes] >= 0).all():  # waits for no other thread
+            return tables
         with self._lock:
             before = self._made.get(window) or self._nothing(window)
             missing = sizes[before.lines[sizes] < 0]
@@ -193,8 +198,8 @@ class KendallRecommender(Recommender):
 
     def is_ready(self, n_clicks: int, window: int) -> bool:
         """Are they made?"""
-        found = self._made.get(window)
-        return found is not None and bool(found.lines[n_clicks] >= 0)
+        tables = self._made.get(window)
+        return tables is not None and bool(tables.lines[n_clicks] >= 0)
 
     def table_bytes(self) -> int:
         """Memory of the tables."""
@@ -208,7 +213,7 @@ class KendallRecommender(Recommender):
 def some_draws(posterior: Posterior) -> tuple[KendallDraws, Floats]:
     """Draws of a posterior, evenly spread, as kernels read them; and their alphas."""
     n_chains, n_draws, n_clusters, n_items = posterior.consensus.shape
-    most = min(MOST_LAWS, MOST_BYTES // (4 * n_items)) // (n_clusters * n_chains)
+    most = min(MOST_LAWS, 2**29 // (4 * n_items)) // (n_clusters * n_chains)
     number = min(n_draws, max(1, most))
     chosen = np.linspace(0, n_draws - 1, number).round().astype(np.int64)
     n_laws = n_chains * number * n_clusters

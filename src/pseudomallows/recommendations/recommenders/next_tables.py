@@ -15,8 +15,6 @@ from ...engines.executors import all_cores
 from ...kernels.footrule.own_orders import GridProbabilities
 from ...laws.own_laws import OwnLaw
 
-FINE = 8  # binary digits of a size that tell tables apart
-
 
 def shared_size(size: int, n_items: int) -> int:
     """The size whose table serves a size too: itself up to 256, then one at most 1/128 larger, by
@@ -31,13 +29,13 @@ def shared_size(size: int, n_items: int) -> int:
 
 def _step(size: int) -> int:
     """From one table to the next: a power of 2, so that sizes never change their table."""
-    return 1 << max((size - 1).bit_length() - FINE, 0)
+    return 1 << max((size - 1).bit_length() - 8, 0)
 
 
 def sizes_like(size: int, n_items: int) -> list[int]:
     """The sizes that a table serves."""
-    found = range(max(1, size - _step(size)), size + 1)
-    return [each for each in found if shared_size(each, n_items) == size]
+    below = range(max(1, size - _step(size)), size + 1)
+    return [each for each in below if shared_size(each, n_items) == size]
 
 
 class GridTables:
@@ -52,9 +50,9 @@ class GridTables:
         """The probabilities, under the Mallows law of the unclicked items, to take one of the first
         `window` ranks. The tables of these sizes are made, if they are missing."""
         wanted = {size for size in sizes if size}
-        found = self._made.get(window) or self._nothing(window)
-        if all(found.lines[size] >= 0 for size in wanted):  # waits for no other thread
-            return found
+        tables = self._made.get(window) or self._nothing(window)
+        if all(tables.lines[size] >= 0 for size in wanted):  # waits for no other thread
+            return tables
         with self._lock:
             lines, probabilities, places, far = self._made.get(window) or self._nothing(window)
             missing = sorted({shared_size(n, self.n_items) for n in wanted if lines[n] < 0})
@@ -69,8 +67,8 @@ class GridTables:
 
     def has(self, window: int, size: int) -> bool:
         """Is the table for so many unseen items made?"""
-        found = self._made.get(window)
-        return size == 0 or (found is not None and bool(found.lines[size] >= 0))
+        tables = self._made.get(window)
+        return size == 0 or (tables is not None and bool(tables.lines[size] >= 0))
 
     def drop(self, window: int) -> None:
         """Forget the tables of a window."""

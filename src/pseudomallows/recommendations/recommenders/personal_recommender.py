@@ -25,7 +25,6 @@ from ...preferences import Clicks
 from .next_tables import GridTables
 from .recommender import NextItems, Recommender, Users
 
-N_TOP = 64  # places of each user that are looked at with very many items, or 4 times the window
 Floats = NDArray[np.float64]
 
 
@@ -48,7 +47,7 @@ class OwnOrder(NamedTuple):
 
 def n_top(window: int) -> int:
     """How many places have a probability worth a look."""
-    return max(N_TOP, 4 * window)
+    return max(64, 4 * window)
 
 
 class PersonalProbabilities:
@@ -78,13 +77,13 @@ class PersonalProbabilities:
         `tables` come from `prepare`; `users` are the rows of given scores that belong to `seen`.
         """
         order = self.order(seen, rows, self.model.n_items, users)
-        found = np.zeros((len(order.items), self.model.n_items + 1))  # the last is of no item
-        np.put_along_axis(found, order.items, self._corrected(tables, order, window), axis=1)
-        found = found[:, :-1]
+        by_item = np.zeros((len(order.items), self.model.n_items + 1))  # the last is of no item
+        np.put_along_axis(by_item, order.items, self._corrected(tables, order, window), axis=1)
+        by_item = by_item[:, :-1]
         is_new = order.sizes == self.model.n_items
         if is_new.any() and not self.model.is_given:
-            found[is_new] = self.model.first_probabilities(window)
-        return found
+            by_item[is_new] = self.model.first_probabilities(window)
+        return by_item
 
     def order(
         self, seen: Clicks, rows: slice, n_places: int, users: NDArray[np.int64] | None = None
@@ -123,11 +122,11 @@ class PersonalProbabilities:
         """Fill items and probabilities of the best, from the first places."""
         n_places = min(max(n_top(window), best[0].shape[1]), self.model.n_items)
         order = self.order(seen, rows, n_places)
-        found = self._corrected(tables, order, window)
+        probabilities = self._corrected(tables, order, window)
         is_new = order.sizes == self.model.n_items
         if is_new.any():
-            found[is_new] = self.model.first_probabilities(window)[order.items[is_new]]
-        fill_from_places(order.items, found, *best)
+            probabilities[is_new] = self.model.first_probabilities(window)[order.items[is_new]]
+        fill_from_places(order.items, probabilities, *best)
 
     def _corrected(self, tables: GridProbabilities, order: OwnOrder, window: int) -> Floats:
         """``probabilities[row, place]`` of what is observed."""
@@ -140,10 +139,14 @@ class PersonalProbabilities:
 
     @cached_property
     def _arrays(self) -> CorrectionArrays:
-        found = self.model.correction
-        assert found is not None
+        correction = self.model.correction
+        assert correction is not None
         return CorrectionArrays(
-            found.coefficients, found.marks, found.knots, found.values, found.slopes
+            correction.coefficients,
+            correction.marks,
+            correction.knots,
+            correction.values,
+            correction.slopes,
         )
 
 

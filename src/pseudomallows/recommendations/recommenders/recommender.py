@@ -14,7 +14,7 @@ from ...preferences import Clicks
 from ..item_filter import ItemFilter
 
 MOST_FEW = 256  # items that a quick way is asked for, those that are hidden included
-MAX_ERROR = 0.005  # of a recommended probability, unless told otherwise
+MAX_ERROR = 0.005  # of a recommended probability, unless another is asked for
 Floats = NDArray[np.float64]
 Items = NDArray[np.int64]
 
@@ -111,18 +111,18 @@ class NextItems(NamedTuple):
         """Find so many more that enough are left without the hidden ones."""
         n_rows, k = best[0].shape
         items = np.full((n_rows, wanted), -1, dtype=np.int64)
-        found, found_errors = np.full((2, n_rows, wanted), np.nan)
-        self.fill_best(part, items, found, found_errors)
+        probabilities, errors = np.full((2, n_rows, wanted), np.nan)
+        self.fill_best(part, items, probabilities, errors)
         is_out = np.take_along_axis(hidden, np.maximum(items, 0), axis=1) | (items < 0)
         first = np.argsort(is_out, axis=1, kind="stable")[:, :k]
         is_in = ~np.take_along_axis(is_out, first, axis=1)
-        for target, more in zip(best, (items, found, found_errors), strict=True):
+        for target, more in zip(best, (items, probabilities, errors), strict=True):
             mine = np.take_along_axis(more, first, axis=1)
             target[:, : first.shape[1]][is_in] = mine[is_in]
 
 
 def _fill_errors(items: Items, table: Floats | None, errors: Floats | None) -> None:
-    """Fill the errors of the items that were found, where they are known."""
+    """Fill the errors of the best items, where they are known."""
     if errors is not None and table is not None:
         is_filled = items >= 0
         errors[is_filled] = np.take_along_axis(table, np.maximum(items, 0), axis=1)[is_filled]
@@ -132,9 +132,9 @@ def _with_clicks(hidden: NDArray[np.bool_], clicks: ClickRows) -> NDArray[np.boo
     """What is hidden or clicked."""
     starts, codes = clicks
     owners = np.repeat(np.arange(len(hidden)), np.diff(starts))
-    found = hidden.copy()
-    found[owners, codes[starts[0] : starts[-1]]] = True
-    return found
+    is_out = hidden.copy()
+    is_out[owners, codes[starts[0] : starts[-1]]] = True
+    return is_out
 
 
 def _as_rows(mask: NDArray[np.bool_]) -> ClickRows:

@@ -38,14 +38,13 @@ from ..stores.open import open_store
 from ..stores.store import Click
 from .uploads import UploadLimits, read_upload, store_parts
 
-NICENESS = 5  # of 19: requests go first, and the job still gets what they leave
 MEMORY = 2 * 10**9  # bytes for a file: twenty times the largest that the service takes
 FIRST_TO_END = "1000"  # the most: if memory is short, Linux ends this process, not the service
 
 
 def main(job: str) -> int:
     """Do the job, "refit" or "upload"."""
-    os.nice(NICENESS)
+    os.nice(5)  # of 19: requests go first, and the job still gets what they leave
     return {"refit": refit_and_save, "upload": take_upload}[job](read_line())
 
 
@@ -161,8 +160,8 @@ def _options(posterior: Fit, method: str | None, clusters: int | str | None) -> 
         if clusters is not None:
             raise ValueError("method 'personal' has no clusters: leave them out")
     elif clusters is not None and clusters != options.get("n_clusters"):
-        kept = ("method", "rng", "n_draws", "distance")
-        options = {key: options[key] for key in kept if key in options}
+        of_all_methods = ("method", "rng", "n_draws", "distance")
+        options = {key: options[key] for key in of_all_methods if key in options}
         options["n_clusters"] = clusters
     return options
 

@@ -16,7 +16,6 @@ from ..errors import ServiceError
 from ..types import JobAnswer
 
 log = logging.getLogger("pseudomallows")
-MAX_REMEMBERED = 100  # jobs; a client that asks later gets 404
 PATIENCE = 3.0  # seconds to end when asked to, before it is made to
 Saved = Callable[[int], Awaitable[None]]
 
@@ -100,7 +99,7 @@ class Refits:
     def _forget(self) -> None:
         """Drop the oldest jobs that have ended."""
         ended = [name for name, job in self.jobs.items() if job.state != "running"]
-        for name in ended[: max(0, len(self.jobs) - MAX_REMEMBERED)]:
+        for name in ended[: max(0, len(self.jobs) - 100)]:  # a client that asks later gets 404
             del self.jobs[name]
 
     async def _watch(self, job: Refit) -> None:

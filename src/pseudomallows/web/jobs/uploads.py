@@ -24,17 +24,12 @@ from ..stores.store import Pair, Store
 from ..types import check_name
 
 log = logging.getLogger("pseudomallows")
-MAX_UPLOADS = 4  # under way at once, those that wait included: each may fill the disk with 100 MB
 SMALL = 500_000  # bytes that are read here, in less time than a process takes to start
 TAKE_SECONDS = 1800.0  # to take in one upload; ten million rows take a few minutes
 STALE_SECONDS = 60.0  # without any progress: an upload that nobody finishes; parts take far less
 CLEAN_SECONDS = 5.0  # between two looks for uploads to clear away
-PAUSE = 0.05  # seconds between two steps of clearing away, for posted clicks
 PART = 5_000  # clicks of one commit: so short that posted clicks get in between
-MAX_PAUSE = 0.1  # seconds after a part; as long as the part took, but a slow disk is not waited for
-BLOCK = 1 << 20  # bytes read at a time to count lines
 SHOWN = (ColumnWarning, DroppedRowsWarning, EncodingWarning)  # warnings that the client gets
-MAX_SHOWN, MAX_WORDS = 10, 500  # warnings, and letters of each: an answer stays short
 
 
 class UploadLimits(NamedTuple):
@@ -97,7 +92,7 @@ class Uploads:
     @contextlib.contextmanager
     def place(self) -> Iterator[Path]:
         """Room for one more upload, from its first byte to its last click: an empty file."""
-        if len(self._under_way) >= MAX_UPLOADS:
+        if len(self._under_way) >= 4:  # each may fill the disk with 100 MB
             raise ServiceError(503, "too many uploads are under way: try again", RETRY)
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -224,7 +219,7 @@ class Uploads:
                 for upload in await self.store.ask(self._to_clean, pool=self._cleaner):
                     step = partial(Store.clean, upload=upload)
                     while await self.store.ask(step, pool=self._cleaner):
-                        await asyncio.sleep(PAUSE)
+                        await asyncio.sleep(0.05)  # posted clicks get in between
                 await self.store.ask(lambda store: store.scrub(), pool=self._cleaner)
             await asyncio.sleep(CLEAN_SECONDS)
 
@@ -297,7 +292,7 @@ def read_upload(path: Path, limits: UploadLimits, known: Collection[str]) -> Upl
         for name in names:
             check_name(name, what)
     shown = [str(one.message) for one in caught if issubclass(one.category, SHOWN)]
-    words = [text.replace(str(path), "the file")[:MAX_WORDS] for text in shown[:MAX_SHOWN]]
+    words = [text.replace(str(path), "the file")[:500] for text in shown[:10]]  # a short answer
     return UploadClicks(clicks, users, items, words)
 
 
@@ -308,7 +303,7 @@ def _count_rows(path: Path) -> int:
         if stream.read(2) == b"\x1f\x8b":  # unpacked, it might be of any size
             raise ServiceError(422, "the file must be text, and this is packed (gzip): unpack it")
         stream.seek(0)
-        while block := stream.read(BLOCK):
+        while block := stream.read(1 << 20):
             n_lines, last = n_lines + block.count(b"\n"), block[-1:]
     return max(0, n_lines + (last != b"\n") - 1)
 
@@ -328,7 +323,8 @@ def store_parts(store: Store, upload: int, clicks: UploadClicks) -> None:
     for part, times in _parts(clicks):
         started = time.monotonic()
         store.add_part(upload, part, times)
-        time.sleep(min(time.monotonic() - started, MAX_PAUSE))
+        # as long as the part took, but a slow disk is not waited for
+        time.sleep(min(time.monotonic() - started, 0.1))
 
 
 def _parts(clicks: UploadClicks) -> Iterator[tuple[list[Pair], list[float] | None]]:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from ...recommendations.recommenders.recommender import Recommender
 
 ANSWER_BYTES = 32 * 2**20  # of all answers: some 40,000 of ten items
-OVERHEAD = 200  # bytes of Python's objects around an answer and its key
 TABLE_BYTES = 512 * 2**20  # of all windows: clients may ask for 1,000 of them
 
 Key = tuple[Hashable, ...]  # all that an answer depends on, each for itself
@@ -42,7 +41,8 @@ class AnswerCache:
 
 def _size(key: Key, answer: bytes) -> int:
     """Bytes that an answer takes."""
-    return len(answer) + sum(len(part) for part in key if isinstance(part, bytes)) + OVERHEAD
+    # 200 bytes for Python's objects around an answer and its key
+    return len(answer) + sum(len(part) for part in key if isinstance(part, bytes)) + 200
 
 
 class Windows:

@@ -24,10 +24,7 @@ from .caches import AnswerCache, Key, Windows
 from .summary import Summary
 
 WINDOW = 10  # the k of most requests: its tables are made before the first request, and stay
-PREPARE_SECONDS = 5.0  # for tables before the port opens; the others follow behind
-QUICK_SECONDS, QUICK_CLICKS = 0.005, 50  # what takes more is left to a thread: others would wait
 ONE = Threads(1)  # the other cores are for requests
-N_REASONS = 5  # of an item: an answer stays short; what is left is summed up
 
 
 class Clicked(NamedTuple):
@@ -98,7 +95,7 @@ class Model:
 
     # Making ready
 
-    def prepare(self, seconds: float = PREPARE_SECONDS) -> list[int]:
+    def prepare(self, seconds: float = 5.0) -> list[int]:
         """Compile, make tables for that long, and measure; what is left to make: sizes."""
         left = self._sizes_at_hand()
         deadline = time.perf_counter() + seconds
@@ -213,7 +210,7 @@ class Model:
         """The answer as JSON, or None if it would take long."""
         key, window, n_clicks = asked.key(clicked), self._window(asked.k), len(clicked.codes)
         answer = self.answers.get(key)
-        is_short = asked.is_plain and clicked.row is None and n_clicks <= QUICK_CLICKS
+        is_short = asked.is_plain and clicked.row is None and n_clicks <= 50
         if answer is None and window in self._quick and is_short:
             with self._windows.using(window):
                 if self._recommender.is_ready(n_clicks, window):
@@ -248,7 +245,7 @@ class Model:
         for amounts, total in zip(all_reasons.amounts.T, totals.tolist(), strict=True):
             numbers = amounts.tolist()
             order = np.argsort(-np.abs(amounts), kind="stable")
-            first = order if len(order) <= N_REASONS + 1 else order[:N_REASONS]
+            first = order if len(order) <= 6 else order[:5]  # what is left is summed up
             mine = [
                 Reason(kinds[i], str(names[i]), numbers[i], numbers[i] / total)
                 for i in first.tolist()
@@ -270,7 +267,7 @@ class Model:
             best = best_of_one(self.posterior, codes, row, window, choice, times)
             if choice is not None:  # says nothing about plain questions
                 return best
-            if time.thread_time() - started > QUICK_SECONDS:
+            if time.thread_time() - started > 0.005:  # meanwhile, others would wait
                 self._quick.discard(window)
             elif is_ready and len(codes) < self.posterior.n_items:
                 self._quick.add(window)

@@ -23,8 +23,6 @@ from ..types import (
     encode,
 )
 
-MAX_ROWS, MAX_BINS = 100, 50  # items and bins of ranks of a consensus: as many as the page can show
-N_BEST = 3  # items by which a cluster is known
 T = TypeVar("T")
 
 
@@ -88,12 +86,12 @@ class Summary:
 
     def _make_consensus(self, posterior: Posterior, cluster: int) -> ConsensusAnswer:
         """The best items, and the probabilities of their ranks in bins of equal width."""
-        rows = posterior.summary(cluster, first=MAX_ROWS)
+        rows = posterior.summary(cluster, first=100)
         items = [ConsensusItem(**(row | {"item": str(row["item"])})) for row in rows]
         code_of = {name: code for code, name in enumerate(self.item_names)}
         codes = np.array([code_of[item.item] for item in items])
         n_items = posterior.n_items
-        width = -(-n_items // MAX_BINS)
+        width = -(-n_items // 50)  # bins, and 100 items: as many as the page can show
         edges = list(range(0, n_items, width))
         shares = posterior.shares_of_ranks(codes, n_items, cluster)
         binned = np.add.reduceat(shares, edges, axis=1).round(6)
@@ -115,7 +113,7 @@ class Summary:
         rows = []
         for cluster in range(posterior.n_clusters):
             ranks = posterior.point_consensus(cluster=cluster)
-            codes = np.flatnonzero(ranks <= N_BEST)
+            codes = np.flatnonzero(ranks <= 3)
             best = [self.item_names[code] for code in codes[np.argsort(ranks[codes])].tolist()]
             figures = weights[cluster], sizes[cluster], alphas[cluster]
             rows.append(ClusterRow(cluster, *figures, best))

@@ -15,8 +15,6 @@ from ..errors import RETRY, ServiceError, StoreError
 from .store import Store, T
 
 log = logging.getLogger("pseudomallows")
-MAX_BATCH, MAX_PAIRS = 500, 20_000  # requests and clicks of one commit: none takes long
-MAX_WAITING = 10_000  # requests; some seconds of work, and no more memory than that
 PATIENCE = 10.0  # seconds for an answer of the store
 BRIEF = 1.0  # seconds, for one that is known to be broken: requests do not pile up
 CHECK_SECONDS = 2.0  # between two looks at the store: so old may the answer of /healthz be
@@ -84,7 +82,7 @@ class AsyncStore:
         if times is None:
             now = time.time()
             times = [now + 1e-6 * place for place in range(len(items))]
-        if self._queue.qsize() >= MAX_WAITING:
+        if self._queue.qsize() >= 10_000:  # some seconds of work
             raise ServiceError(503, "too many clicks are waiting for the store: try again", RETRY)
         task = NewClicks(user, items, times)
         self._queue.put(task)
@@ -174,7 +172,7 @@ class AsyncStore:
         if first is None:
             return None
         batch, n_pairs = [first], len(first.clicks)
-        while len(batch) < MAX_BATCH and n_pairs < MAX_PAIRS:
+        while len(batch) < 500 and n_pairs < 20_000:  # so no commit takes long
             try:
                 task = self._queue.get_nowait()
             except queue.Empty:
@@ -187,7 +185,7 @@ class AsyncStore:
         return batch
 
     def _store_batch(self, batch: list[NewClicks]) -> dict[str, list[str]]:
-        waited_for = [task for task in batch if not task.future.done()]  # others were told no
+        waited_for = [task for task in batch if not task.future.done()]  # others had an error
         clicks = list(itertools.chain.from_iterable(task.clicks for task in waited_for))
         if len(waited_for) > 1:
             # sorted: two processes take the rows in the same order, and never wait in a circle

@@ -12,10 +12,7 @@ from typing import Any
 from ..errors import ServiceError, StoreError
 from .store import EACH_ONCE, Click, Run, Store, T
 
-LOCK = 7_305_011  # any number; held while tables are made, uploads finished or removed
-SERVER_SECONDS = 4.0  # for a statement, as the server counts
 CLIENT_SECONDS = 6.0  # as we count, if the server is frozen; less than the service waits for it
-LOOK_SECONDS = 0.5  # between two looks for a statement that is late
 NAMES = {  # how PostgreSQL says what the statements of `store` leave open
     "clicks": "pseudomallows_clicks",
     "uploads": "pseudomallows_uploads",
@@ -67,7 +64,7 @@ class PostgresStore(Store):
 
     def _watch(self) -> None:
         """Cut the line to a server that does not answer: a frozen one keeps no limits itself."""
-        while not self._closed.wait(LOOK_SECONDS):
+        while not self._closed.wait(0.5):
             for line in (self._writer, self._reader):
                 line.cut_if_late()
 
@@ -85,7 +82,7 @@ class PostgresStore(Store):
         return [users]
 
     def _alone(self, run: Run) -> None:
-        run("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+        run("SELECT pg_advisory_xact_lock(7305011)")  # any number
 
     def _write(self, work: Callable[[Run], T]) -> T:
         with self._known_problems(), self._writer.transaction() as run:
@@ -170,7 +167,7 @@ class _Line:
             reason = "PostgreSQL cannot be reached"
             raise StoreError(AGAIN, reason, detail=f"({_first_line(error)})") from None
         self._connection.execute("SET synchronous_commit = on")
-        self._connection.execute(f"SET statement_timeout = {int(1000 * SERVER_SECONDS)}")
+        self._connection.execute("SET statement_timeout = '4s'")  # sooner than CLIENT_SECONDS
 
     def _execute(self, text: str, values: Sequence[Any] = ()) -> Any:
         return self._connection.execute(text.format(**NAMES), values)

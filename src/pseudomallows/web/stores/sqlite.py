@@ -128,7 +128,7 @@ class SqliteStore(Store):
     # The file itself
 
     def _files_now(self) -> list[tuple[int, int]]:
-        """Which files stand at the path of the store and of its log."""
+        """Which files are at the path of the store and of its log."""
         files = [os.stat(path) for path in (self._path, f"{self._path}-wal")]
         return [(file.st_dev, file.st_ino) for file in files]
 

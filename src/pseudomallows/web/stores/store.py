@@ -22,9 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..errors import RETRY, ServiceError
 
 SCHEMA = 3  # 0.1 had `clicks` alone, 0.2 had none of ADDED
-LAST = 2**63 - 1  # more than any number of a click
-PAGE = 5_000  # rows read at a time: little memory, few round trips
-CLEANED = 5_000  # rows removed at a time: posted clicks wait for one such commit at most
+PAGE = 5_000  # rows read or removed at a time: few round trips, and posted clicks hardly wait
 COLUMNS = {
     "clicks": ("number", "{user}", "item", "time"),
     "uploads": ("id", "began", "stage", "users", "items", "clicks", "after"),
@@ -194,7 +192,7 @@ class Store(ABC):
     def newest_clicks(self, most: int) -> Iterator[list[Pair]]:
         """At most so many clicks, a page at a time, others get in between: the posted ones, newest
         first, then those of the newest upload, and so on."""
-        text, before = "number, {user}, item FROM {clicks} WHERE number < %s", LAST
+        text, before = "number, {user}, item FROM {clicks} WHERE number < %s", 2**63 - 1
         while page := self._page(text, "number DESC", (before,), most):
             most, before = most - len(page), page[-1][0]
             yield [(user, item) for _, user, item in page]
@@ -364,7 +362,7 @@ class Store(ABC):
             text = "SELECT 1 FROM {uploads} WHERE id = %s AND stage = 'deleted'"
             if run(text, (upload,)).fetchone() is None:
                 return False
-            if run(REMOVE_SOME, (upload, upload, CLEANED)).rowcount:
+            if run(REMOVE_SOME, (upload, upload, PAGE)).rowcount:
                 return True
             run("DELETE FROM {uploads} WHERE id = %s", (upload,))
             return False

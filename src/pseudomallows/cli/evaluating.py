@@ -1,4 +1,4 @@
-"""Commands that judge a model: evaluate, check, report."""
+"""Commands that evaluate a model: evaluate, check, report."""
 
 import argparse
 from dataclasses import asdict
