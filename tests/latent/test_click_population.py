@@ -18,7 +18,7 @@ CONSENSUS = np.array([2, 5, 1, 3, 4], dtype=np.int32)
 
 def quietly(*arguments, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         return pm.fit(*arguments, **options)
 
 

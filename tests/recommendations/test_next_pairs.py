@@ -20,7 +20,7 @@ RANKINGS = [[1, 2, 3, 4], [1, 2, 4, 3], [2, 1, 3, 4], [1, 3, 2, 4]]
 def posterior_of(distance="kendall", n_draws=30, alpha=None, **options):
     prefs = pm.Preferences.from_rankings(RANKINGS, items=list("abcd"))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         return pm.fit(
             prefs, "mcmc", alpha, n_draws, rng=1, distance=distance, n_chains=2, **options
         )

@@ -1,4 +1,4 @@
-"""A call of `fit` for draws: plan, run, judge."""
+"""A call of `fit` for draws: plan, run, check."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ import numpy as np
 from .._warn import warn
 from ..engines.executors import Executor, is_remote
 from ..engines.progress import Progress
-from ..posteriors.convergence import Convergence, check_convergence
-from ..posteriors.diagnostics import (
-    AgreementWarning,
+from ..posteriors.diagnose import (
     ContradictionWarning,
+    contradiction_check,
+    describe_contradictions,
+    diagnose,
+    thinning_needed,
+    warn_of,
 )
+from ..posteriors.model_check import check_model
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences
 from ..rankings import check_count
 from .alpha import estimate_alpha
 from .checkpoint import Checkpoint, describe_call
-from .choose_clusters import ClustersWarning, check_not_votes, choose_clusters
-from .convergence_warnings import thinning_needed, warn_of_convergence
+from .choose_clusters import check_not_votes, choose_clusters
 from .methods import Case, Method, Plan
 from .methods.fit_mcmc import contradictions_of
 from .run import Run
@@ -55,20 +58,22 @@ class Call:
         options: dict[str, Any],
         checkpoint: str | os.PathLike[str] | None,
     ) -> Posterior:
-        """Plan, run and judge the chains; warn if their draws are doubtful."""
+        """Plan, run and check the chains; warn if their draws are doubtful."""
         plan, curve = self.plan(n_draws, n_clusters, options)
         if plan.case.is_contradictory and options.get("errors") is None:
             found = contradictions_of(self.prefs)
             if found is not None:
-                warn(ContradictionWarning(*found))
+                words = describe_contradictions(*found)
+                figures = dict(zip(("n_users", "n_all", "user", "cycle"), found, strict=True))
+                warn(ContradictionWarning(contradiction_check(words, figures)))
+                curve |= {"contradictions": words}
         if checkpoint is not None:
             plan = replace(plan, goes_on=False)
         file = self.open(checkpoint, plan)
         run = self.begin(plan)
         if file is not None and not run.population.sums_out:
             raise ValueError(UNSAVED)
-        result, judged = self.until_good(run, file, plan.settings(), curve)
-        warn_of_convergence(result, run.plan, run.population, run.unbounded, judged)
+        result = self.until_good(run, file, plan.settings(), curve)
         if file is not None:
             file.remove()
         return result
@@ -103,8 +108,6 @@ class Call:
             progress=self.progress,
             distance=options["distance"],
         )
-        if curve.doubt:
-            warn(ClustersWarning(f"n_clusters='auto': {curve.doubt}"))
         return curve.chosen, {"curve": curve.as_settings()}
 
     def _check_either(self, n_draws: int | None, options: dict[str, Any]) -> None:
@@ -137,23 +140,35 @@ class Call:
                 self.prefs, how, rng=self.rng, executor=self.executor, distance=distance
             )
             plan = replace(plan, alpha=estimate)
-            if estimate == 0:
-                warn(AgreementWarning(population.n_users))
         return Run(*rows, population, plan, self.rng, self.progress)
 
     def until_good(
         self, run: Run, file: Checkpoint | None, options: dict[str, Any], curve: dict[str, Any]
-    ) -> tuple[Posterior, Convergence | None]:
+    ) -> Posterior:
         """The result of the chains, which go on, if the plan lets them, until the draws are good or
-        at the limit; and what they were found to be then."""
+        at the limit; checked, with a warning of each check that is not passed."""
         found = self.posterior(run, run.run(file), options, curve)
-        if not run.plan.goes_on:
-            return found, None
-        judged = check_convergence(found)
-        while (factor := thinning_needed(judged, run.thinning)) > 1:
-            found = self.posterior(run, run.go_on(factor), options, curve)
-            judged = check_convergence(found)
-        return replace(found, settings=found.settings | {"thinning": run.thinning}), judged
+        noted: dict[str, Any] = {}
+        if run.plan.goes_on:
+            while (factor := thinning_needed(found, run.thinning)) > 1:
+                found = self.posterior(run, run.go_on(factor), options, curve)
+            noted["thinning"] = run.thinning
+        return self.checked(found, run, noted)
+
+    def checked(self, found: Posterior, run: Run, noted: dict[str, Any]) -> Posterior:
+        """The result with what its checks need to know, and with their answers, which are warned
+        of."""
+        if run.plan.is_markov:
+            is_unbounded = run.unbounded.mean(axis=0) >= 0.5  # by half of the chains
+            noted["unbounded"] = np.flatnonzero(is_unbounded).tolist()
+            noted["stuck"] = run.plan.method.stuck_chains(found, run.population, run.plan)
+        if run.plan.method.samples_alpha and self.alpha is None and not noted["stuck"]:
+            noted["model_check"] = check_model(self.prefs, found)
+        found = replace(found, settings=found.settings | noted)
+        checks = diagnose(found)
+        warn_of([check for check in checks if check.warning is not ContradictionWarning])
+        rows = [check.row() for check in checks]
+        return replace(found, settings=found.settings | {"checks": rows})
 
     def posterior(
         self, run: Run, draws: dict[str, Any], options: dict[str, Any], curve: dict[str, Any]

@@ -28,11 +28,6 @@ MAX_ROWS = 4000  # more users than these change little, and are left out
 USERS_EACH, MAX_CLUSTERS = 10, 40  # a consensus of fewer users is mostly noise
 
 
-class ClustersWarning(UserWarning):
-    """The number of clusters was not really chosen: nothing was compared, or the best number was
-    the largest that was tried."""
-
-
 class HeldOutScores:
     """How well each of several models describes unseen users: ``scores[model, user]``, the log
     likelihood of a user under a model learnt from other users."""
@@ -118,6 +113,7 @@ class ClusterCurve(HeldOutScores):
             "means": self.means.tolist(),
             "errors": self.errors.tolist(),
             "chosen": self.chosen,
+            "doubt": self.doubt,
         }
 
 

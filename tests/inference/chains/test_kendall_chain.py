@@ -32,8 +32,7 @@ def preferences(rows, n_items, weights=None):
 
 def quietly(*arguments, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        warnings.simplefilter("ignore", pm.diagnostics.AlphaWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         return pm.fit(*arguments, method="mcmc", distance="kendall", **options)
 
 

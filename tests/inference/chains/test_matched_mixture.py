@@ -31,8 +31,7 @@ SPLIT = ((0, 4),) * 5 + ((1,),) * 6 + ((0, 1, 2, 3),) * 5 + ((1, 2, 3),) * 5  # 
 
 def quietly(*arguments, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        warnings.simplefilter("ignore", pm.diagnostics.AlphaWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         return pm.fit(*arguments, **options)
 
 
@@ -428,6 +427,7 @@ def test_nested_clicks_do_not_bound_alpha(method):
 def quietly_but_for_alpha(*arguments, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.ModelWarning)
         return pm.fit(*arguments, **options)
 
 

@@ -25,10 +25,7 @@ ALPHAS, SHARES = (1.0, 4.0, 9.0), (0.5, 0.2, 0.3)
 
 def quietly(*args, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        warnings.simplefilter(
-            "ignore", pm.diagnostics.AlphaWarning
-        )  # of few users, or clusters too many
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         usual = {"method": "pseudo"} if len(args) == 1 else {}
         return pm.fit(*args, **usual | options)
 
@@ -274,7 +271,7 @@ def test_probabilities_are_calibrated():
     options = {"n_clusters": 3, "n_chains": 2, "n_draws": 50, "rng": 1}
     prefs, truth = clicked().preferences, clicked().rankings
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)  # so few draws
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)  # so few draws
         found = pm.evaluate(prefs, k=3, method="mcmc", truth=truth, **options)
     assert found.calibration.error <= 0.03
     assert found.accuracy > found.popularity + 5 * found.accuracy_error
@@ -591,7 +588,7 @@ def test_clusters_of_rankings_know_their_users(tmp_path):
 def test_hidden_clicks_are_found_better_with_clusters():
     data = pm.simulate_clicks(400, 30, [10, 10, 10], 10, min_clicks=6, rng=1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         one, three = (
             pm.evaluate(
                 data.preferences, method="pseudo", hide=3, k=3, n_clusters=k, n_draws=50, rng=1

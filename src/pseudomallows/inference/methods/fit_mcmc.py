@@ -12,7 +12,7 @@ from ...latent.augmented.error_rates import MODELS, THETA_PRIOR
 from ...latent.augmented.votes import VotePopulation
 from ...latent.population import Population
 from ...latent.registry import CLICK_LAWS, make_population
-from ...posteriors.diagnostics import describe_contradictions
+from ...posteriors.diagnose import describe_contradictions
 from ...posteriors.names import AUGMENTATIONS, ERROR_MODELS, GAPS
 from ...posteriors.posterior import Posterior
 from ...preferences import Preferences

@@ -15,7 +15,6 @@ from ...latent.population import Population
 from ...paper.clicks import PseudoChain, PseudoMoves, make_groups
 from ...paper.pseudo import PseudoMallows
 from ...paper.visit_orders import ORDERS
-from ...posteriors.diagnostics import SLOW_ADVICE
 from ...rankings import check_number, rank_randomly
 from ..chains.clustered import Chains, Earlier
 from ..chains.starts import PREPARATION, is_unbounded, prepare
@@ -184,10 +183,6 @@ class Pseudo(PseudoMethod):
         assert self.sigma is not None
         order = self.order if case.has_clicks else None
         return PseudoMoves(sigma=self.sigma, order=order)
-
-    def advice(self, case: Case) -> str:
-        """Algorithm 5 is slow by its nature."""
-        return SLOW_ADVICE if case.has_clicks else super().advice(case)
 
     def settings(self, case: Case) -> dict[str, Any]:
         """The options as plain values; `order` is that of the law of the latent rankings."""

@@ -16,7 +16,6 @@ from ...engines.executors import Executor
 from ...engines.memory import as_size, available_memory
 from ...latent.population import Population
 from ...latent.registry import make_population
-from ...posteriors.diagnostics import ADVICE, CLUSTER_ADVICE
 from ...posteriors.posterior import Posterior
 from ...preferences import Preferences, rows_of_users
 from ...rankings import check_count, check_name, check_number
@@ -269,10 +268,6 @@ class Method(Options, ABC):
     def stuck_chains(self, posterior: Posterior, population: Population, plan: "Plan") -> list[int]:
         """Chains that cannot have found the bulk of the posterior, where that is known."""
         return []
-
-    def advice(self, case: Case) -> str:
-        """What to do about chains that do not agree."""
-        return CLUSTER_ADVICE if case.has_clusters else ADVICE
 
     def settings(self, case: Case) -> dict[str, Any]:
         """The options as plain values."""
