@@ -346,7 +346,7 @@ def test_evaluate_splits_by_time_and_says_who_is_judged(ratings, capsys):
     )
 
 
-@pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.FitWarning")
 def test_a_fit_remembers_how_its_file_was_read(ratings, capsys):
     how = ["--no-header", "--columns", "user=0,item=1,time=3", "--min-clicks", 5, "--sep", "::"]
     assert (

@@ -9,7 +9,6 @@ import pytest
 
 import pseudomallows as pm
 from clihelp import run
-from pseudomallows.posteriors.verdict import judge
 
 
 def test_the_demo(here, capsys, monkeypatch):
@@ -38,7 +37,7 @@ def test_clusters_of_the_purchases_converge():
     found = [posterior.diagnostics(cluster) for cluster in range(posterior.n_clusters)]
     assert max(each.worst_rhat for each in found) <= 1.05
     assert min(each.least_effective_size for each in found) >= 100
-    assert judge(posterior).answer == "yes"
+    assert posterior.verdict().answer == "yes"
 
 
 def test_a_demo_that_cannot_write_says_so(here, capsys):

@@ -12,7 +12,9 @@ def test_info(clicks, model, capsys):
     assert run("info", model, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["holds"], found["method"], found["seed"]) == ("model", "mcmc", 1)
-    assert found["worst R-hat"] < 1.05
+    assert found["trusted"].startswith(("yes: ", "with care: ", "no: "))
+    assert re.fullmatch(r"yes: 1\.\d{3} \(want 1\.\d{3} or less\)", found["largest R-hat"])
+    assert "want 200 or more" in found["effective number of draws"]
 
 
 def test_info_of_rankings_shows_the_first_user(here, capsys):

@@ -90,7 +90,7 @@ def test_an_exact_method_has_the_posterior_of_the_distance(cubes, method):
 
 @pytest.mark.parametrize("method", ["pseudo", "balanced", "mcmc"])
 @pytest.mark.parametrize("n_clusters", [1, 2])
-@pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.FitWarning")
 @pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.AlphaWarning")
 def test_alpha_is_that_of_the_distance(cubes, method, n_clusters):
     centers = ([2, 1, 3, 4], [3, 4, 2, 1])[:n_clusters]

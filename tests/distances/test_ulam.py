@@ -88,7 +88,7 @@ def worst_rhat(**options):
     """Of a fit of users who differ by small steps, where exchanges get stuck."""
     prefs = pm.simulate_rankings(20, 20, 6.0, rng=1).preferences
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         posterior = pm.fit(prefs, "mcmc", distance="ulam", rng=1, **options)
     return posterior.diagnostics().worst_rhat
 

@@ -61,7 +61,7 @@ def test_the_public_distance_is_the_footrule_and_checks():
 
 
 @each
-@pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.FitWarning")
 def test_full_rankings_are_fitted_by_every_distance(name):
     """Against the exact posterior of a few rankings, and that of another distance fails."""
     rankings = [[1, 2, 3, 4], [2, 1, 3, 4], [1, 4, 2, 3], [2, 3, 4, 1]]
@@ -74,7 +74,7 @@ def test_full_rankings_are_fitted_by_every_distance(name):
 
 
 @each
-@pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.FitWarning")
 def test_two_clusters_are_found_by_every_distance(name):
     alpha = {"spearman": 1.0, "footrule": 8.0, "kendall": 14.0, "hamming": 14.0}
     alpha = alpha.get(name, 28.0)

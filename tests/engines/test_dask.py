@@ -67,8 +67,7 @@ def make_clicks(n_users=120, n_items=8):
 
 def fit(prefs, kind, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        warnings.simplefilter("ignore", pm.diagnostics.AlphaWarning)  # of one cluster too many
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         given = {"method": "pseudo"} | FITS[kind] | options
         return pm.fit(prefs, rng=3, **given)
 
@@ -248,7 +247,7 @@ def test_the_number_of_workers_leaves_no_trace(cluster, client, parts, kind, n_w
 def test_another_seed_gives_other_bits(dask):
     """The comparisons can fail."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         other = pm.fit(make_clicks(), rng=4, executor=dask, **FITS["sampled"])
     assert not np.array_equal(other.consensus, wanted("sampled").consensus)
 
@@ -308,7 +307,7 @@ def test_items_in_any_order(dask, parts):
 def test_the_number_of_clusters_is_chosen(dask, parts):
     options = {"alpha": 5, "n_clusters": "auto", "n_draws": 3, "rng": 1}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         here = pm.fit(make_clicks(), **options)
         for prefs in (make_clicks(), parts[2]):
             there = pm.fit(prefs, executor=dask, **options)

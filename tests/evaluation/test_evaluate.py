@@ -11,7 +11,7 @@ from pseudomallows.evaluation.figures import calibrate
 
 def quietly(*arguments, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         return pm.evaluate(*arguments, **options)
 
 

@@ -179,7 +179,7 @@ def test_users_of_the_pseudo_mallows_visit_items_in_uniform_order():
     short = {"n_draws": 1000, "warmup": 10, "n_chains": 1, "thin": 1, "sigma": 0.0}
     far = {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         for order in ("uniform", "v", "top_bottom"):
             fit = pm.fit(data.preferences, "pseudo", 6.0, order=order, rng=SEED, **short)
             far[order] = np.abs(share_of_ranks(fit.consensus[0, :, 0]) - own).sum()

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.posteriors.verdict import judge
 
 
 def votes(groups, n_votes=60, across=()):
@@ -24,7 +23,7 @@ def test_votes_on_groups_that_never_met_are_named_and_not_trusted():
         fit = pm.fit(prefs, rng=1)
     assert "'a', 'b', 'c', ... (4 items); 'w', 'x', 'y', ... (4 items)" in str(caught[0].message)
     assert caught[0].message.groups == prefs.groups()
-    verdict = judge(fit)
+    verdict = fit.verdict()
     assert verdict.answer == "with care"
     assert "2 groups" in verdict.words
 
@@ -32,7 +31,7 @@ def test_votes_on_groups_that_never_met_are_named_and_not_trusted():
 def test_one_vote_across_joins_the_groups():
     prefs = pm.Preferences.from_pairs(votes(["abcd", "wxyz"], across=[("d", "w")]))
     assert len(prefs.groups()) == 1
-    assert judge(pm.fit(prefs, rng=1)).answer == "yes"
+    assert pm.fit(prefs, rng=1).verdict().answer == "yes"
 
 
 def test_users_may_join_groups_and_those_with_weight_0_do_not():
@@ -42,13 +41,13 @@ def test_users_may_join_groups_and_those_with_weight_0_do_not():
     assert apart.groups() == [["a", "b", "c"], ["x", "y"]]
     with pytest.warns(pm.diagnostics.UnconnectedWarning, match="2 groups"):
         fit = pm.fit(apart, alpha=2.0, rng=1)
-    assert judge(fit).answer != "yes"
+    assert fit.verdict().answer != "yes"
 
 
 def test_a_saved_fit_still_knows_its_groups(tmp_path):
     with pytest.warns(pm.diagnostics.UnconnectedWarning):
         pm.fit(pm.Preferences.from_pairs(votes(["ab", "yz"])), rng=1).save(tmp_path / "fit.pm")
-    assert judge(pm.load(tmp_path / "fit.pm")).answer == "with care"
+    assert pm.load(tmp_path / "fit.pm").verdict().answer == "with care"
 
 
 def test_free_gaps_are_called_by_their_own_name():
@@ -72,9 +71,10 @@ def test_the_warning_and_the_verdict_state_one_limit():
     prefs = pm.simulate_rankings(20, 30, 1.0, rng=1).preferences
     with pytest.warns(pm.ConvergenceWarning) as caught:
         fit = pm.fit(prefs, n_draws=10, warmup=5, n_moves=3, rng=1)
-    wanted = judge(fit).checks[1][2]
-    assert wanted == "10 or more"
-    assert f"want {wanted}" in str(caught[0].message)
+    mixing, size, *_ = fit.verdict().checks
+    assert size.wanted == "200 or more"
+    assert str(mixing) == str(caught[0].message.check) == str(caught[0].message)
+    assert caught[0].message.size_limit == size.limit
 
 
 def test_a_long_cycle_is_shown_in_part():

@@ -56,7 +56,7 @@ def by_hand(prefs, method, rng):
 def test_a_fit_of_one_cluster_is_its_chains_sweep_by_sweep(method, kind):
     prefs = preferences(kind)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         posterior = pm.fit(
             prefs, method, ALPHA, n_draws=N_DRAWS, rng=7, **options_of(prefs, method)
         )
@@ -104,7 +104,7 @@ def test_the_best_of_each_cluster_is_its_own(name):
     rows = [law.draw(size, rng=size) for law, size in zip(laws, sizes, strict=True)]
     prefs = pm.Preferences.from_rankings(np.concatenate(rows))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         how = {"distance": name, "n_clusters": 3, "n_draws": 60, "rng": 1}
         posterior = pm.fit(prefs, "mcmc", **how)
     for cluster in range(3):
@@ -126,8 +126,8 @@ def test_chains_go_on_until_their_draws_are_good():
     long = slow_chain()  # without a warning, which would be an error here
     assert long.consensus.shape == short.consensus.shape
     assert long.settings["thinning"] > 1
-    assert long.diagnostics().worst_rhat <= 1.05
-    assert long.diagnostics().checked_effective_size >= 50
+    assert long.verdict().answer == "yes"
+    assert long.diagnostics().least_effective_size >= 200
     assert "thinning" not in short.settings
     assert call_of(long).endswith("n_clusters=1, n_moves=4, rng=2)")
 

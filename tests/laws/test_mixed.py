@@ -8,7 +8,7 @@ import pytest
 import naive
 import pseudomallows as pm
 
-pytestmark = pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.FitWarning")
 ITEMS = ["a", "b", "c", "d"]
 RANKED = [[1, 2, 0, 0], [2, 1, 4, 3]]
 CLICKED = [[0, 1, 1, 0], [1, 0, 0, 0]]

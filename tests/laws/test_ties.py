@@ -221,7 +221,7 @@ def test_a_long_run_agrees_with_the_exact_posterior():
 
 @pytest.mark.parametrize("method", ["pseudo", "balanced", "mcmc"])
 @pytest.mark.parametrize("n_clusters", [1, 2])
-@pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.FitWarning")
 def test_every_method_fits_ties(method, n_clusters):
     truth = pm.simulate_rankings(60, 8, [5.0] * n_clusters, rng=1)
     rankings = truth.rankings

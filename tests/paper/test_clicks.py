@@ -16,7 +16,7 @@ from pseudomallows.paper.clicks import PseudoDraw
 
 def quietly(*arguments, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         return pm.fit(*arguments, **options)
 
 
@@ -161,7 +161,7 @@ def test_what_cannot_be_counted_is_refused(given, message):
         pm.paper.count_next(prefs, **(usual | given))
 
 
-@pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.FitWarning")
 def test_a_fit_says_that_latent_rankings_are_by_algorithm_4():
     prefs = pm.Preferences.from_clicks({"ann": [0], "bob": [0, 1]}, items=range(4))
     for method, words in (("pseudo", "Algorithm 4"), ("balanced", "exactly")):

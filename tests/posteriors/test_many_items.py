@@ -61,9 +61,6 @@ def test_diagnostics_in_blocks_are_those_of_all_at_once(monkeypatch):
 
 def test_of_many_items_some_are_enough_to_judge_by(monkeypatch):
     found = made(30, n_draws=60)
-    for place in (diagnostics, posterior):
-        monkeypatch.setattr(place, "DENSE_ITEMS", 10)
-    some, all_items = found.diagnostics(some=True), found.diagnostics()
-    assert len(some.rank_rhat) == 10
-    assert some.checked_effective_size <= np.median(some.rank_effective_size)
-    assert all_items.checked_effective_size > all_items.least_effective_size
+    monkeypatch.setattr(posterior, "DENSE_ITEMS", 10)
+    assert len(found.diagnostics(some=True).rank_rhat) == 10
+    assert len(found.diagnostics().rank_rhat) == 30

@@ -87,7 +87,7 @@ def test_times_count_in_the_digest_and_clicks_without_have_the_old_one(prefs):
     assert len({bare.digest(), timed.digest(), other.digest()}) == 3
 
 
-@pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.FitWarning")
 def test_a_saved_fit_keeps_the_times(prefs, tmp_path):
     posterior = pm.fit(prefs, method="matched", alpha=2.0, n_draws=5, rng=1)
     posterior.save(tmp_path / "model.pm")

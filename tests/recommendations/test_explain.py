@@ -45,7 +45,7 @@ def personal(prefs):
 
 @pytest.fixture(scope="module", params=sorted(FITS))
 def posterior(request, prefs):
-    with warnings.catch_warnings(action="ignore", category=pm.ConvergenceWarning):
+    with warnings.catch_warnings(action="ignore", category=pm.diagnostics.FitWarning):
         return pm.fit(prefs, rng=1, **FITS[request.param])
 
 

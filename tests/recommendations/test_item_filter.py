@@ -29,7 +29,7 @@ def prefs():
 
 @pytest.fixture(scope="module", params=sorted(FITS))
 def posterior(request, prefs):
-    with warnings.catch_warnings(action="ignore", category=pm.ConvergenceWarning):
+    with warnings.catch_warnings(action="ignore", category=pm.diagnostics.FitWarning):
         return pm.fit(prefs, rng=1, **FITS[request.param])
 
 

@@ -7,7 +7,7 @@ import naive
 import pseudomallows as pm
 from pseudomallows.recommendations import user_intervals
 
-pytestmark = pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.FitWarning")
 ITEMS = ["ale", "gin", "rum", "tea"]
 SAID = {"ann": [("tea", "ale"), ("ale", "rum")], "bob": [("tea", "gin")], "cem": [("gin", "rum")]}
 PARTIAL = [[1, 0, 0, 2], [0, 0, 0, 1], [2, 0, 0, 1], [0, 0, 0, 0]]

@@ -22,7 +22,7 @@ LONG_TAILS = [("footrule", 5), ("spearman", 4)]  # of alpha: so many people agre
 def posterior_of(distance="kendall", n_draws=30, alpha=None, **options):
     prefs = pm.Preferences.from_rankings(RANKINGS, items=list("abcd"))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         return pm.fit(
             prefs, "mcmc", alpha, n_draws, rng=1, distance=distance, n_chains=2, **options
         )

@@ -17,7 +17,7 @@ from pseudomallows.recommendations.users import users_of
 
 def quietly(*arguments, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         return pm.fit(*arguments, **options)
 
 

@@ -27,7 +27,7 @@ def personal(prefs):
 
 @pytest.fixture(scope="module")
 def clusters(prefs):
-    with warnings.catch_warnings(action="ignore", category=pm.ConvergenceWarning):
+    with warnings.catch_warnings(action="ignore", category=pm.diagnostics.FitWarning):
         return pm.fit(prefs, "mcmc", 8.0, 40, n_clusters=2, n_chains=1, rng=1)
 
 
@@ -90,7 +90,7 @@ def test_tables_have_names(personal):
 
 
 def test_one_consensus_does_not_say_what_is_alike(prefs, personal):
-    with warnings.catch_warnings(action="ignore", category=pm.ConvergenceWarning):
+    with warnings.catch_warnings(action="ignore", category=pm.diagnostics.FitWarning):
         posterior = pm.fit(prefs, "pseudo", alpha=3.0, n_draws=5, rng=1)
     for what, ask in (("items", pm.similar_items), ("users", pm.similar_users)):
         name = "tea" if what == "items" else "both"

@@ -34,7 +34,7 @@ def make_clicks():
 @functools.cache
 def model(kind="pseudo"):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         return pm.fit(make_clicks(), rng=1, **KINDS[kind])
 
 

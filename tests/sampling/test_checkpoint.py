@@ -69,8 +69,7 @@ def data(kind):
 def fit(kind, **options):
     name, given = FITS[kind]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        warnings.simplefilter("ignore", pm.diagnostics.AlphaWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         return pm.fit(data(name), **({"method": "pseudo", "rng": 3} | given | options))
 
 

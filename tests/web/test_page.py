@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.posteriors.diagnostics import ConvergenceWarning
+from pseudomallows.posteriors.diagnose import FitWarning
 from pseudomallows.show.page import plain, readable
 
 PAGE = Path(pm.__file__).parent / "web" / "page"
@@ -70,7 +70,7 @@ def save_model(folder, clicks, **options):
     prefs = pm.Preferences.from_clicks(clicks)
     path = folder / "model.pm"
     given = {"method": "pseudo", "alpha": 5.0, "n_draws": 60, "rng": 1} | options
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # few draws
+    with warnings.catch_warnings(action="ignore", category=FitWarning):  # few draws
         pm.fit(prefs, **given).save(path)
     return path
 

@@ -9,7 +9,6 @@ import numpy as np
 from ..files.kinds import KINDS
 from ..files.read import read_as
 from ..files.write import as_text
-from ..posteriors.convergence import check_convergence
 from ..posteriors.personal_fit import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
 from ..posteriors.save import load
@@ -102,6 +101,7 @@ def _about_model(fitted: Fit) -> dict[str, Any]:
         "users": len(fitted.users) or f"{settings.get('n_users', 0)}, who are not kept",
         "items": fitted.n_items,
         **(_about_personal(fitted) if isinstance(fitted, PersonalFit) else _about_draws(fitted)),
+        **_checks(fitted),
         "seed": settings.get("seed"),
         "version": settings.get("version"),
         "seconds": settings.get("seconds"),
@@ -122,11 +122,18 @@ def _about_personal(fitted: PersonalFit) -> dict[str, Any]:
 
 def _about_draws(posterior: Posterior) -> dict[str, Any]:
     n_chains, n_draws = posterior.consensus.shape[:2]
-    convergence = check_convergence(posterior)
     return {
         "clusters": posterior.n_clusters,
         "alpha": ", ".join(f"{a:.3g}" for a in posterior.alpha.mean(axis=(0, 1))),
         "draws": f"{n_chains} chains of {n_draws}",
-        "worst R-hat": round(convergence.rhat, 3),
-        "least effective size": round(convergence.effective_size, 1),
     }
+
+
+def _checks(fitted: Fit) -> dict[str, str]:
+    """The verdict, and what each check has found."""
+    verdict = fitted.verdict()
+    rows = {"trusted": f"{verdict.answer}: {verdict.words} {verdict.advice}".rstrip()}
+    for check in verdict.checks:
+        wanted = f" (want {check.wanted})" if check.wanted else ""
+        rows[check.name] = f"{check.answer}: {check.found}{wanted}"
+    return rows

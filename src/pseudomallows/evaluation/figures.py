@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..markup import Markup, bar, card, reliability, table
-from ..posteriors.personal_fit import Fit
-from ..posteriors.verdict import Verdict, judge_hits
+from ..posteriors.diagnose import Check, Verdict
+from ..posteriors.personal_fit import GOOD_CALIBRATION, Fit
 from ..preferences import Clicks
 from ..recommendations.recommend import Recommendations
 from .baselines import BASELINES
+
+POOR_CALIBRATION = 0.1  # ten points mislead
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,9 +204,12 @@ class Evaluation:
     @property
     def verdict(self) -> Verdict:
         """Whether to trust the recommendations and their probabilities: answer, words, advice."""
-        table, accuracy = self.calibration, (self.accuracy, self.accuracy_error)
+        table = self.calibration
         stated = float(np.average(table.stated, weights=table.counts))
-        return judge_hits(self.judged.by, stated, table.error, accuracy, self.popularity)
+        hits = check_hits(self.accuracy, self.accuracy_error, self.popularity)
+        return Verdict.of(
+            [hits, check_calibration(self.judged.by, self.accuracy, stated, table.error)]
+        )
 
     def __repr__(self) -> str:
         rivals = [f"{name} {each.accuracy.value:.1%}" for name, each in self.baselines.items()]
@@ -244,3 +249,34 @@ class Evaluation:
         words = f"of {self.n_users:,} users. {self.verdict.answer}: {self.verdict.words}"
         picture = reliability(self.calibration.points())
         return card("Evaluation", words, table(["items", "right"], rows), picture)
+
+
+def check_hits(hits: float, hits_error: float, popularity: float) -> Check:
+    """Is the share of hits, with its standard error, above that of the most clicked items?"""
+    name = "hits of the recommendations"
+    if hits > popularity:
+        return Check(name, hits, popularity, "yes", "", is_least=True, form=".1%")
+    is_below = hits + hits_error < popularity  # by more than one standard error
+    how = "Below popularity" if is_below else "No better than popularity"
+    words = f"{how}, which had {popularity:.1%} hits."
+    advice = "Recommend the most clicked items, or learn from more clicks."
+    answer = "no" if is_below else "with care"
+    return Check(name, hits, popularity, answer, words, advice, is_least=True, form=".1%")
+
+
+def check_calibration(clicks: str, hits: float, stated: float, error: float) -> Check:
+    """Do the stated probabilities agree with what was observed? `clicks` says which were hidden,
+    `stated` is the mean probability, `error` the calibration error."""
+    answer = "no" if error > POOR_CALIBRATION else "with care"
+    answer = "yes" if error <= GOOD_CALIBRATION else answer
+    meaning = "they mean what they say"
+    meaning = meaning if answer == "yes" else "trust the order, not the probabilities"
+    words = (
+        f"The fit that pm.fit gives, judged on {clicks}, hidden from it: {hits:.1%} of its "
+        f"recommendations were hits, {stated:.1%} were stated, and probabilities are off by "
+        f"{100 * error:.1f} points on average: {meaning}."
+    )
+    advice = "Give later clicks as held_out; they correct the probabilities."
+    advice = "" if answer == "yes" else advice
+    figures = ("calibration error", error, GOOD_CALIBRATION, answer)
+    return Check(*figures, words, advice, is_note=True, form=".3f")

@@ -1,6 +1,7 @@
 """From preferences to a posterior."""
 
-from .choose_clusters import ClusterCurve, ClustersWarning, choose_clusters
+from ..posteriors.diagnose import ClustersWarning
+from .choose_clusters import ClusterCurve, choose_clusters
 from .choose_distance import DistanceScores, choose_distance
 from .fit import fit
 from .fit_scores import fit_scores

@@ -1,4 +1,4 @@
-"""A call of `fit` for draws: plan, run, judge."""
+"""A call of `fit` for draws: plan, run, check."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ import numpy as np
 from .._warn import warn
 from ..engines.executors import Executor, is_remote
 from ..engines.progress import Progress
-from ..posteriors.convergence import Convergence, check_convergence
-from ..posteriors.diagnostics import (
-    AgreementWarning,
+from ..posteriors.diagnose import (
     ContradictionWarning,
+    contradiction_check,
+    describe_contradictions,
+    diagnose,
+    is_apart,
+    thinning_needed,
+    warn_of,
 )
+from ..posteriors.model_check import check_model
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences
 from ..rankings import check_count
 from ..sampling.checkpoint import Checkpoint, describe_call
 from .alpha import estimate_alpha
-from .choose_clusters import ClustersWarning, check_not_votes, choose_clusters
-from .convergence_warnings import thinning_needed, warn_of_convergence
+from .choose_clusters import check_not_votes, choose_clusters
 from .methods import Case, Method, Plan
 from .methods.fit_mcmc import contradictions_of
 
@@ -49,18 +53,22 @@ class Call:
         options: dict[str, Any],
         checkpoint: str | os.PathLike[str] | None,
     ) -> Posterior:
-        """Plan, run and judge the chains; warn if their draws are doubtful."""
+        """Plan, run and check the chains; warn if their draws are doubtful."""
         plan, curve = self.plan(n_draws, n_clusters, options)
         if plan.case.is_contradictory and options.get("errors") is None:
             contradictions = contradictions_of(self.prefs)
             if contradictions is not None:
-                warn(ContradictionWarning(*contradictions))
+                words = describe_contradictions(*contradictions)
+                figures = dict(
+                    zip(("n_users", "n_all", "user", "cycle"), contradictions, strict=True)
+                )
+                warn(ContradictionWarning(contradiction_check(words, figures)))
+                curve |= {"contradictions": words}
         if checkpoint is not None:
             plan = replace(plan, goes_on=False)
         file = self.open(checkpoint, plan)
         run = self.begin(plan)
-        result, judged = self.until_good(run, plan, file, curve)
-        warn_of_convergence(result, plan, run.unbounded, judged)
+        result = self.until_good(run, plan, file, curve)
         if file is not None:
             file.remove()
         return result
@@ -96,8 +104,6 @@ class Call:
             progress=self.progress,
             distance=options["distance"],
         )
-        if curve.doubt:
-            warn(ClustersWarning(f"n_clusters='auto': {curve.doubt}"))
         return curve.chosen, {"curve": curve.as_settings()}
 
     def _check_either(self, n_draws: int | None, options: dict[str, Any]) -> None:
@@ -130,32 +136,42 @@ class Call:
                 self.prefs, how, rng=self.rng, executor=self.executor, distance=distance
             )
             plan = replace(plan, alpha=estimate)
-            if estimate == 0:
-                warn(AgreementWarning(law.n_users))
         return plan.method.make_run(law, *rows, plan, self.rng, self.progress)
 
     def until_good(
         self, run: Any, plan: Plan, file: Checkpoint | None, curve: dict[str, Any]
-    ) -> tuple[Posterior, Convergence | None]:
+    ) -> Posterior:
         """The result of the chains, which go on, if the plan lets them, until the draws are good or
-        at the limit; and what they were found to be then.
+        at the limit; checked, with a warning of each check that is not passed.
 
         Chains of one consensus that disagree may be in different modes: then they are tempered.
         """
         run.run(file)
-        result = self.posterior(run, plan, curve)
-        if not plan.goes_on:
-            return result, None
-        judged = check_convergence(result)
-        if run.can_temper and not judged.rhat <= judged.poor_rhat:
-            run.temper()
-            result = self.posterior(run, plan, curve)
-            judged = check_convergence(result)
-        while (factor := thinning_needed(judged, run.thinning)) > 1:
-            run.go_on(factor)
-            result = self.posterior(run, plan, curve)
-            judged = check_convergence(result)
-        return replace(result, settings=result.settings | {"thinning": run.thinning}), judged
+        result, noted = self.posterior(run, plan, curve), dict[str, Any]()
+        if plan.goes_on:
+            if run.can_temper and is_apart(result):
+                run.temper()
+                result = self.posterior(run, plan, curve)
+            while (factor := thinning_needed(result, run.thinning)) > 1:
+                run.go_on(factor)
+                result = self.posterior(run, plan, curve)
+            noted["thinning"] = run.thinning
+        return self.checked(result, run, plan, noted)
+
+    def checked(self, result: Posterior, run: Any, plan: Plan, noted: dict[str, Any]) -> Posterior:
+        """The result with what its checks need to know, and with their answers, which are warned
+        of."""
+        if plan.is_markov:
+            is_unbounded = run.unbounded.mean(axis=0) >= 0.5  # by half of the chains
+            noted["unbounded"] = np.flatnonzero(is_unbounded).tolist()
+            noted["stuck"] = run.stuck()
+        if plan.method.samples_alpha and self.alpha is None and not noted["stuck"]:
+            noted["model_check"] = check_model(self.prefs, result)
+        result = replace(result, settings=result.settings | noted)
+        checks = diagnose(result)
+        warn_of([check for check in checks if check.warning is not ContradictionWarning])
+        rows = [check.row() for check in checks]
+        return replace(result, settings=result.settings | {"checks": rows})
 
     def posterior(self, run: Any, plan: Plan, curve: dict[str, Any]) -> Posterior:
         """The result, with how it was made."""

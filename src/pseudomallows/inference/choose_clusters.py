@@ -30,11 +30,6 @@ FEW_USERS = 500  # with whom a better number may not be told from sampling varia
 USERS_EACH, MAX_CLUSTERS = 10, 40  # a consensus of fewer users is mostly noise
 
 
-class ClustersWarning(UserWarning):
-    """The number of clusters was not really chosen: nothing was compared, or the best number was
-    the largest that was tried."""
-
-
 class HeldOutScores:
     """How well each of several models describes unseen users: ``scores[model, user]``, the log
     likelihood of a user under a model learnt from other users."""
@@ -148,6 +143,7 @@ class ClusterCurve(HeldOutScores):
             "errors": self.errors.tolist(),
             "chosen": self.chosen,
             "to_predict": self.to_predict,
+            "doubt": self.doubt,
         }
 
 

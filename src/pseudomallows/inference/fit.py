@@ -17,7 +17,7 @@ from ..engines.progress import Bar, Progress, shown
 from ..files.atomic import check_target
 from ..files.parquet_parts import Parts
 from ..laws.shards import open_parts
-from ..posteriors.diagnostics import LEAST_EFFECTIVE_SHARE, MatchedWarning
+from ..posteriors.diagnose import LEAST_EFFECTIVE_SHARE, MatchedWarning, ModelWarning
 from ..posteriors.personal_fit import MAX_ITEMS, Fit, as_posterior, own_law_for
 from ..posteriors.posterior import Posterior
 from ..preferences import Preferences, check_preferences
@@ -65,9 +65,9 @@ def fit(
         cluster), and "mcmc" samples it along with the consensus.
     n_draws : int, optional
         Draws kept from each chain, by default 200 (4,000 weighted ones for "balanced" on full
-        rankings with one cluster). If the chains of "mcmc" or "matched" do not agree yet, they
-        run longer, with draws up to 8 times further apart, unless `warmup`, `thin` or
-        `checkpoint` is given.
+        rankings with one cluster). If the chains of "mcmc" or "matched" do not agree yet,
+        or their draws are worth fewer than 200 independent ones, they run longer, with draws up
+        to 16 times further apart, unless `warmup`, `thin` or `checkpoint` is given.
     n_clusters : int or "auto"
         Groups of users, each with its own consensus and alpha. "auto": as many as describe
         unseen users well, see :func:`choose_clusters`.
@@ -114,6 +114,8 @@ def fit(
         The users agree no more than by chance, so alpha is estimated as 0.
     AlphaWarning
         The data set no upper limit on the alpha of a cluster, so that its prior decides.
+    ModelWarning
+        People do not share one order: look for groups.
     BalanceWarning
         The balancing of the weights stopped early.
 
@@ -178,14 +180,16 @@ def _fit_population(
     options: dict[str, Any] = {"rng": rng, "executor": executor}
     # a caller's own progress has heard of the end already
     options["progress"] = report if isinstance(report, Bar) else False
-    if distance == "footrule":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", MatchedWarning)
-            found = fit(prefs, "matched", alpha, **options)
-        if found.settings["matched"]["effective_share"] >= LEAST_EFFECTIVE_SHARE:
-            return as_posterior(found)
-    found = fit(prefs, "mcmc", alpha, distance=distance, **options)
-    return as_posterior(found)
+    with warnings.catch_warnings():
+        # each user has an order of their own, so nobody needs a common one: its verdict tells
+        warnings.simplefilter("ignore", ModelWarning)
+        if distance == "footrule":
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", MatchedWarning)
+                found = fit(prefs, "matched", alpha, **options)
+            if found.settings["matched"]["effective_share"] >= LEAST_EFFECTIVE_SHARE:
+                return as_posterior(found)
+        return as_posterior(fit(prefs, "mcmc", alpha, distance=distance, **options))
 
 
 def made_by(rng: Any, started: float) -> dict[str, Any]:

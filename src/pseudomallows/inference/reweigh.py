@@ -9,7 +9,7 @@ from ..distributions.scores import weighted_effective_size
 from ..engines.executors import Executor, Threads, all_cores, is_remote
 from ..laws.law import Clusters
 from ..laws.registry import make_law
-from ..posteriors.diagnostics import EFFECTIVE_SIZE_LIMIT
+from ..posteriors.diagnose import GOOD_SIZE, effective_size
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks
 
@@ -45,8 +45,7 @@ def reweigh(posterior: Posterior, prefs: Clicks, executor: Executor | None) -> P
         users=prefs.users,
         chain_memberships=np.ones((len(weights), prefs.n_users, 1), np.float32),
     )
-    size = found.diagnostics(some=True).checked_effective_size
-    if share < LEAST_SHARE or size < min(EFFECTIVE_SIZE_LIMIT, weights.size / 4):
+    if share < LEAST_SHARE or effective_size(found) < min(GOOD_SIZE, weights.size / 2):
         return None
     n_people = int(prefs.weights[prefs.is_informative].sum())
     told = {"n_users": n_people, "reweighed": {"effective_share": float(share)}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -11,14 +12,13 @@ import numpy as np
 from ..engines.executors import Executor, check_executor
 from ..engines.progress import Progress, no_progress, shown
 from ..laws.registry import find_law
-from ..posteriors.convergence import LEAST_DRAWS
+from ..posteriors.diagnose import ModelWarning
 from ..posteriors.personal_fit import Fit, PersonalFit, as_posterior, check_fit
 from ..posteriors.posterior import Posterior
 from ..preferences import Clicks
 from ..preferences.more_clicks import join_clicks
 from ..rankings import as_rng
 from .call import Call
-from .convergence_warnings import warn_of_convergence
 from .fit import fit, made_by
 from .methods import METHODS
 from .methods.fit_personal import fit_personal
@@ -61,10 +61,8 @@ def update(
         it clicks with names (``users=``). Items must be those of the fit: a new item changes the
         law of all others and needs a new fit.
     n_draws : int, optional
-        Draws kept from each chain; default as many as before, and of several clusters no more than
-        make 100 in all, so that an update takes a small part of the time of a fit. The Monte Carlo
-        error of a mean is then about a tenth of the posterior's standard deviation. If the draws
-        have not settled, the chains go on.
+        Draws kept from each chain; default as many as before. If the chains of a default fit are
+        too short, they go on, as in :func:`fit`.
     rng, progress, executor : optional
         As for :func:`fit`. Give another seed than that of the fit.
 
@@ -123,12 +121,9 @@ def fit_again(
     usual_draws, _ = given.pop("n_draws", None), given.pop("n_clusters")
     usual, _ = call.plan(usual_draws, posterior.n_clusters, given)
     plan = _going_on(usual, posterior)
-    plan = _shortened(plan) if n_draws is None else plan
     run = call.begin(plan)
     kept = {"curve": settings["curve"]} if "curve" in settings else {}
-    newer, judged = call.until_good(run, plan, None, kept)
-    # on behalf of whom calls `update`
-    warn_of_convergence(newer, plan, run.unbounded, judged)
+    newer = call.until_good(run, plan, None, kept)
     new = newer.settings | {"options": usual.settings()} | made_by(rng, started) | updates
     if "thinning" not in settings:  # the number of draws was given for the fit, and stays so
         new.pop("thinning", None)
@@ -152,7 +147,9 @@ def _learn_again(
     generator = as_rng(rng)
     found = fit_personal(prefs, alpha, wanted, given, generator, executor, progress, old=posterior)
     if posterior.population is not None:
-        again = fit_again(posterior.population, prefs, rng=generator, executor=executor)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ModelWarning)  # its verdict tells, as after a fit
+            again = fit_again(posterior.population, prefs, rng=generator, executor=executor)
         found = replace(found, population=as_posterior(again))
     numbers = [each.settings["options"].get("n_chosen") for each in (posterior, found)]
     is_kept = numbers[0] is not None and numbers[0] == numbers[1]
@@ -175,15 +172,6 @@ def _going_on(usual: Plan, posterior: Posterior) -> Plan:
     chains = zip(posterior.consensus, posterior.alpha, posterior.shares, strict=True)
     last_draws = [LastDraw(*(draws[-1] for draws in chain)) for chain in chains]
     return replace(usual, method=method, last_draws=last_draws)
-
-
-def _shortened(plan: Plan) -> Plan:
-    """Of several clusters the draws are most of the time, and each is nearly independent of the
-    next: fewer do, as long as they are good."""
-    n_draws = -(-LEAST_DRAWS // plan.method.n_chains)
-    if not plan.case.has_clusters or plan.n_draws <= n_draws:
-        return plan
-    return replace(plan, n_draws=n_draws, goes_on=True)
 
 
 def _kept_clicks(posterior: Fit) -> Clicks:

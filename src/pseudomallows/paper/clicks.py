@@ -195,6 +195,10 @@ class PseudoRun:
         """Alpha is not sampled."""
         return np.zeros((self.n_chains, self.n_clusters), dtype=np.bool_)
 
+    def stuck(self) -> list[int]:
+        """None: there is no exact posterior to compare with."""
+        return []
+
     def checks(self) -> dict[str, Any]:
         """Nothing."""
         return {}

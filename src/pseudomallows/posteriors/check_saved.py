@@ -201,6 +201,10 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "tempered": not _has_numbers(
             settings.get("tempered"), ("log_evidence", "log_evidence_error")
         ),
+        "model_check": not _has_numbers(settings.get("model_check"), ("split", "z")),
+        "unbounded": not _are_counts(settings.get("unbounded", [])),
+        "stuck": not _are_counts(settings.get("stuck", [])),
+        "contradictions": not isinstance(settings.get("contradictions", ""), str),
         "order": options.get("order") not in (None, *ORDERS),
         "keep_latent": not isinstance(kept, list)
         or not all(_is_count(row) and row < n_users for row in kept),
@@ -216,6 +220,10 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         raise WrongFileError(
             f"has damaged settings: {name} is {options.get(name, settings.get(name))!r}"
         )
+
+
+def _are_counts(value: Any) -> bool:
+    return isinstance(value, list) and all(_is_count(each) for each in value)
 
 
 def _has_numbers(value: Any, names: Iterable[str]) -> bool:
@@ -293,6 +301,8 @@ def _are_parts(value: Any) -> bool:
 def _is_curve(curve: Any) -> bool:
     """The curve of `choose_clusters`."""
     if not isinstance(curve, dict) or not _is_count(curve.get("chosen")):
+        return False
+    if not isinstance(curve.get("doubt", ""), str):
         return False
     columns = [curve.get(name) for name in ("n_clusters", "means", "errors")]
     return all(

@@ -27,6 +27,7 @@ from ..markup import bar, card, table
 from ..preferences import Clicks, Preferences
 from ..rankings import orderings_of
 from .corrections import Correction
+from .diagnose import Check, Verdict
 from .item_scores import ItemScores, no_factors
 from .posterior import Posterior
 from .recency import Recency
@@ -35,6 +36,7 @@ FOOTRULE_ITEMS = 500  # beyond, the law of each user is Kendall's, whose sums ha
 MAX_ITEMS = DENSE_ITEMS
 FIRST_WINDOWS = (1, 3, 10)  # numbers of first clicks whose distribution is kept
 N_SHOWN = 5  # items in a notebook
+GOOD_CALIBRATION = 0.03  # three points are near enough
 Floats = NDArray[np.float64]
 
 
@@ -343,6 +345,18 @@ class PersonalFit(PersonalModel):
             for place, item in enumerate(self.ties.tolist())
         ]
 
+    def verdict(self) -> Verdict:
+        """Whether to trust its probabilities: `answer`, `words`, `advice` and `checks`.
+
+        A fit cannot say so by itself; :func:`evaluate` can. The consensus of all users has a
+        verdict of its own, ``fit.population.verdict()``, on which recommendations do not depend.
+        """
+        words = "Nobody has checked yet how its probabilities compare with what is observed."
+        advice = "Measure it with pm.evaluate, which hides some clicks and counts."
+        return Verdict.of(
+            [Check("calibration error", np.nan, GOOD_CALIBRATION, "with care", words, advice)]
+        )
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fit to a file, whole or not at all; see :func:`pseudomallows.load`."""
         from .save import save
@@ -383,6 +397,8 @@ INSTEAD = {
     "latent": _DRAWS,
     "order": _DRAWS,
     "diagnostics": _DRAWS,
+    "all_diagnostics": _DRAWS,
+    "equal_draws": _DRAWS,
     "effective_size": _DRAWS,
     "to_arviz": _DRAWS,
 }  # what a posterior has: what to ask a personal fit instead

@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distributions.scores import share_of_ranks
+from ..engines.executors import all_cores
 from ..engines.memory import DENSE_ITEMS, check_table
 from ..markup import Markup, card, interval, table
 from ..preferences import Clicks, Preferences
 from ..preferences.frames import make_frame
 from ..rankings import check_name, orderings_of
 from . import intervals
+from .diagnose import Verdict, diagnose
 from .diagnostics import Diagnostics, weighted_effective_size
 
 KINDS = ("cp", "map", "mean")
@@ -312,11 +314,21 @@ class Posterior:
         items at most, evenly spread, which is enough to judge the chains by."""
         self.check_cluster(cluster)
         ranks = self.consensus[:, :, cluster]
-        is_sample = some and self.n_items > DENSE_ITEMS
-        if is_sample:
+        if some and self.n_items > DENSE_ITEMS:
             ranks = ranks[:, :, np.linspace(0, self.n_items - 1, DENSE_ITEMS).astype(np.int64)]
         scale = self.effective_size / self.weights.size
-        return Diagnostics.of(ranks, self.alpha[:, :, cluster], scale, is_sample)
+        return Diagnostics.of(ranks, self.alpha[:, :, cluster], scale)
+
+    @cached_property
+    def all_diagnostics(self) -> list[Diagnostics]:
+        """Those of each cluster, of 4,000 items at most."""
+        clusters = range(self.n_clusters)
+        return list(all_cores().map(lambda each: self.diagnostics(each, some=True), clusters))
+
+    def verdict(self) -> Verdict:
+        """Whether to trust this fit: `answer` ("yes", "with care" or "no"), `words` (what that
+        means for its numbers), `advice` (what to do), and `checks`, the list behind it."""
+        return Verdict.of(diagnose(self))
 
     def to_frame(self, cluster: int = 0, probability: float = 0.95) -> Any:
         """A pandas frame, best item first: item, rank, lowest and highest rank, mean rank."""
@@ -348,7 +360,7 @@ class Posterior:
 
         save(self, path)
 
-    def _equal_draws(self) -> NDArray[np.int64]:
+    def equal_draws(self) -> NDArray[np.int64]:
         """Numbers of draws, each as often as its weight says (systematic resampling)."""
         n_draws = self.weights.size
         if np.ptp(self.weights) == 0:
@@ -369,7 +381,7 @@ class Posterior:
                 f"to_arviz needs {error.name}: pip install 'pseudomallows[arviz]'", name=error.name
             ) from None
 
-        chosen = self._equal_draws()
+        chosen = self.equal_draws()
         arrays: dict[str, NDArray[Any]] = {"consensus": self.consensus, "alpha": self.alpha}
         if self.n_clusters > 1:
             arrays["shares"] = self.shares

@@ -171,7 +171,8 @@ class Chain:
     def _move_clusters(self, adapt: bool) -> None:
         """Consensus and alpha of each cluster, given its users."""
         state, tallies, n_clusters = self.state, self.tallies, self.state.n_clusters
-        n_steps = N_ALPHA_STEPS if n_clusters == 1 else N_ALPHA_STEPS // 2
+        is_alone = n_clusters == 1 and self.beta == 1.0
+        n_steps = N_ALPHA_STEPS if is_alone else N_ALPHA_STEPS // 2
         noise = self.rng.standard_normal((n_clusters, n_steps))
         uniforms = self.rng.random((n_clusters, n_steps + 1))
         exact, values = (self.exact, self._values) if self.corrects else (None, None)

@@ -1,5 +1,6 @@
 """The chains of a fit: they fill the arrays of a posterior, from the start or from a checkpoint."""
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from ..preferences import Preferences
 from ..rankings import MAX_ALPHA
 from .chain import Chain, Moves, State, fresh_steps, new_state
 from .checkpoint import Checkpoint
-from .start import Comparison, n_steps, order_like, start_clusters, start_one, unbounded
+from .start import Comparison, best_place, n_steps, order_like, start_clusters, start_one, unbounded
 from .temper import TemperedChain, log_evidence, powers
 
 KEEP_EVERY = 5  # draws for one whose exact memberships are kept, which take as long as several
@@ -382,6 +383,23 @@ class Run:
         if self.n_clusters > 1 or not self.law.is_exact or self.law.has_latent:
             return False
         return self._chain_of(0).tallies[0].is_proved
+
+    def stuck(self) -> list[int]:
+        """Chains whose draws cannot be typical, against the best place that is known.
+
+        The mean gap between the mode and a draw is at most the entropy, so at most log n! for the
+        consensus; a chain whose mean gap is larger has not found the bulk of the posterior.
+        """
+        has_free_gaps = getattr(self.law, "has_free_gaps", False)
+        if self.n_clusters > 1 or not self.law.is_exact or self.law.has_latent or has_free_gaps:
+            return []
+        prior, tally = self.moves.prior, self._chain_of(0).tallies[0]
+        best = best_place(tally, self.alpha, prior)
+        alpha = float(best.alpha[0])
+        value = tally.curve(best.consensus[0])(alpha)
+        value += 0.0 if prior is None else prior.log_density(alpha)
+        limit = value - math.lgamma(self.law.n_items + 1) - 10
+        return np.flatnonzero(self.arrays["log_posterior"].mean(axis=1) < limit).tolist()
 
     def checks(self) -> dict[str, Any]:
         """For the settings of a posterior: what is worth knowing of how it was made."""

@@ -21,7 +21,6 @@ from ..inference.reproduce import call_of
 from ..markup import reliability
 from ..posteriors.personal_fit import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
-from ..posteriors.verdict import judge
 from ..rankings import check_count, orderings_of
 from .examples import Figures, make_examples, mean_probabilities
 from .pictures import heat, pair_cells
@@ -117,6 +116,7 @@ def _figures(posterior: Fit, evaluation: Evaluation | None, n_examples: int) -> 
     settings = posterior.settings
     method = str(settings.get("method", "unknown"))
     points = [] if evaluation is None else evaluation.calibration.points()
+    is_measured = evaluation is not None and isinstance(posterior, PersonalFit)
     return {
         "fit": posterior,
         "settings": settings,
@@ -126,7 +126,7 @@ def _figures(posterior: Fit, evaluation: Evaluation | None, n_examples: int) -> 
         "method": method,
         "method_words": ALL_METHODS[method].words if method in ALL_METHODS else method,
         "data_facts": _data_facts(posterior),
-        "verdict": judge(posterior, None if evaluation is None else evaluation.verdict),
+        "verdict": evaluation.verdict if evaluation and is_measured else posterior.verdict(),
         "evaluation": evaluation,
         "points": points,
         "picture": reliability(points, "23rem") if points else None,

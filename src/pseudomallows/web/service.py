@@ -27,6 +27,7 @@ from .types import (
     BatchRow,
     BatchUser,
     CheckAnswer,
+    DiagnosisRow,
     ModelAnswer,
     check_name,
     encode,
@@ -348,8 +349,8 @@ class Service:
     async def about(self) -> ModelAnswer:
         """The answer of /model."""
         model, settings = self.model, self.model.posterior.settings
-        answer, why = await self.once(model.summary, "verdict", model.summary.verdict)
-        trusted: Any = answer
+        verdict = await self.once(model.summary, "verdict", model.summary.verdict)
+        trusted: Any = verdict.answer
         return ModelAnswer(
             version=str(settings.get("version", __version__)),
             method=str(settings.get("method")),
@@ -360,7 +361,8 @@ class Service:
             n_clicks=len(model.clicks.codes),
             alpha=model.summary.alphas(),
             trusted=trusted,
-            why=why,
+            why=f"{verdict.words} {verdict.advice}".strip(),
+            checks=[DiagnosisRow(**check.row()) for check in verdict.checks],
             seed=settings.get("seed"),
             has_token=self.token is not None,
             updates=settings.get("updates", 0),

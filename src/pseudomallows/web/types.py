@@ -170,6 +170,18 @@ class ItemsAnswer(Struct):
     items: list[ItemRow]
 
 
+class DiagnosisRow(Struct):
+    """One check of a fit: what was found and wanted, the answer (yes, with care, no), what it means
+    and what to do."""
+
+    check: str
+    found: str
+    wanted: str
+    answer: str
+    words: str
+    advice: str
+
+
 class ModelAnswer(Struct):
     """What is served."""
 
@@ -183,6 +195,7 @@ class ModelAnswer(Struct):
     alpha: list[float]
     trusted: Literal["yes", "with care", "no"]
     why: str
+    checks: list[DiagnosisRow]
     seed: int | None
     has_token: bool
     updates: int  # refits since the last fit anew, by which its chains went on

@@ -36,8 +36,7 @@ def data():
 
 def quietly(prefs, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        warnings.simplefilter("ignore", pm.diagnostics.AlphaWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         return pm.fit(prefs, **{"rng": 3} | SHORT | options)
 
 

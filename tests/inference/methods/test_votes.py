@@ -13,7 +13,6 @@ import naive
 import pseudomallows as pm
 from helpers import p_value
 from pseudomallows.inference.priors import default_prior, log_density
-from pseudomallows.posteriors.verdict import judge
 from simulated_votes import bradley_terry, simulate, votes_of_wins
 
 WINS = np.array([[0, 3, 2, 4], [1, 0, 3, 2], [1, 1, 0, 2], [0, 1, 2, 0]])
@@ -22,8 +21,7 @@ GRID = np.exp(np.arange(math.log(1e-3), math.log(300.0), 0.05))
 
 def quietly(prefs, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
-        warnings.simplefilter("ignore", pm.diagnostics.AlphaWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         warnings.simplefilter("ignore", pm.diagnostics.VotesWarning)
         return pm.fit(prefs, "mcmc", distance="kendall", **options)
 
@@ -83,7 +81,7 @@ def test_fits_of_votes_settle_and_say_how():
     votes = posterior.settings["votes"]
     assert votes["gaps"] == "equal"
     assert votes["ties"] == "half a win for each"
-    assert judge(posterior).answer == "yes"
+    assert posterior.verdict().answer == "yes"
     low, high = np.percentile(posterior.alpha, [0.5, 99.5])
     assert low < 5.0 < high
     assert naive.kendall(posterior.point_consensus().tolist(), list(range(1, 11))) <= 4
@@ -126,9 +124,9 @@ def test_votes_that_contradict_equal_gaps_have_wider_intervals_and_a_verdict():
     widths = [np.diff(each.intervals(), axis=1).mean() + 1 for each in (free, equal)]
     assert widths[0] > 1.1 * widths[1]
     assert free.settings["votes"]["widened"] > 1.1
-    assert "own size" in judge(free).words
-    assert judge(free).answer == "yes"
-    assert judge(equal).answer == "with care"
+    assert "own size" in free.verdict().words
+    assert free.verdict().answer == "yes"
+    assert equal.verdict().answer == "with care"
     assert (free.point_consensus("map") == np.argsort(np.argsort(-strengths_of(free))) + 1).all()
 
 

@@ -247,7 +247,7 @@ def test_threads_change_nothing_and_weights_count_as_users():
         assert np.array_equal(found[0].errors, other.errors)
 
 
-@pytest.mark.filterwarnings("ignore::pseudomallows.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.FitWarning")
 def test_clusters_of_people_who_compare_are_found():
     rng = np.random.default_rng(2)
     rankings = np.concatenate(

@@ -202,6 +202,7 @@ def test_gaps_are_told_from_buckets():
     assert closed.tolist() == [[2, 1, 2, 4], [1, 1, 3, 3]]
 
 
+@pytest.mark.filterwarnings("ignore::pseudomallows.diagnostics.ModelWarning")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("n_clusters", [1, 2])
 def test_threads_change_nothing_and_weights_count_as_users(name, n_clusters):

@@ -152,7 +152,7 @@ def test_errors_are_those_of_fits_with_other_seeds():
         found, errors = [], []
         for seed in range(40):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", pm.ConvergenceWarning)
+                warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
                 posterior = pm.fit(prefs, "mcmc", 3.0, n_draws=n_draws, n_chains=2, rng=seed)
             answer = pm.recommend(posterior, 4, window=1, users=[0], max_error=0)
             order = np.argsort(answer.items[0, :3])
@@ -232,7 +232,7 @@ def test_stated_probabilities_come_true(alpha):
     """Calibration on simulated clicks, with the true next three of each user."""
     data = pm.simulate_clicks(500, 50, alpha, 5, rng=3)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         posterior = pm.fit(data.preferences, "mcmc", n_draws=100, n_chains=2, warmup=100, rng=1)
     found = pm.recommend(posterior, 3)
     n_clicks = data.preferences.n_clicks[:, None]

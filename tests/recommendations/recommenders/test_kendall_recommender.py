@@ -220,7 +220,7 @@ def test_probabilities_come_true(n_clusters):
     rankings = np.stack([laws[label].draw(1, rng)[0] for label in labels])
     sizes = rng.integers(2, 10, n_users)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConvergenceWarning)
+        warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
         prefs = pm.Preferences.from_clicks(rankings <= sizes[:, None])
         posterior = pm.fit(prefs, "mcmc", distance="kendall", n_clusters=n_clusters, rng=1)
     found = pm.recommend(posterior, k)

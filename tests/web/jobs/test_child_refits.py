@@ -95,7 +95,7 @@ def test_chains_go_on_where_they_can(tmp_path, capsys, request_of, how):
     if how == "update":
         more = {"zoe": ["item 1", "item 2"], "user 1": ["item 5"]}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pm.ConvergenceWarning)
+            warnings.simplefilter("ignore", pm.diagnostics.FitWarning)
             expected = posterior.update(more, rng=2)
         assert np.array_equal(found.consensus, expected.consensus)
         found.save(tmp_path / "m2.pm")

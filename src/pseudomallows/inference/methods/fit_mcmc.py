@@ -7,7 +7,7 @@ from ...engines.executors import Executor
 from ...laws.error_rates import MODELS, THETA_PRIOR
 from ...laws.law import Law
 from ...laws.registry import make_law
-from ...posteriors.diagnostics import describe_contradictions
+from ...posteriors.diagnose import describe_contradictions
 from ...posteriors.names import ERROR_MODELS, GAPS
 from ...preferences import Preferences
 from .method import Case, above_0, one_of, option, pairs_only

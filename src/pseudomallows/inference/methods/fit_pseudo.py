@@ -13,7 +13,6 @@ from ...engines.progress import Progress
 from ...laws.law import Law
 from ...paper.clicks import PseudoMoves, PseudoRun
 from ...paper.visit_orders import ORDERS
-from ...posteriors.diagnostics import SLOW_ADVICE
 from ...preferences import Preferences
 from ...rankings import check_number
 from ...sampling.chain import Chain, Moves, fresh_steps
@@ -140,10 +139,6 @@ class Pseudo(PseudoMethod):
         assert self.sigma is not None
         order = self.order if case.has_clicks else None
         return PseudoMoves(sigma=self.sigma, order=order)
-
-    def advice(self, case: Case) -> str:
-        """Algorithm 5 is slow by its nature."""
-        return SLOW_ADVICE if case.has_clicks else super().advice(case)
 
     def settings(self, case: Case) -> dict[str, Any]:
         """The options as plain values; `order` is that of the law of the latent rankings."""

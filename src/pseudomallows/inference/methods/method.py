@@ -16,7 +16,6 @@ from ...engines.memory import as_size, available_memory
 from ...engines.progress import Progress
 from ...laws.law import Law
 from ...laws.registry import make_law
-from ...posteriors.diagnostics import ADVICE, CLUSTER_ADVICE
 from ...preferences import Preferences, rows_of_users
 from ...rankings import check_count, check_name, check_number
 
@@ -260,10 +259,6 @@ class Method(Options, ABC):
     ) -> Any:
         """What makes the draws."""
         raise NotImplementedError
-
-    def advice(self, case: Case) -> str:
-        """What to do about chains that do not agree."""
-        return CLUSTER_ADVICE if case.has_clusters else ADVICE
 
     def settings(self, case: Case) -> dict[str, Any]:
         """The options as plain values."""

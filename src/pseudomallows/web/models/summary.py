@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...posteriors.diagnose import Verdict
 from ...posteriors.personal_fit import Fit, PersonalFit
 from ...posteriors.posterior import Posterior
-from ...posteriors.verdict import judge
 from ...preferences import Clicks
 from ..errors import ServiceError
 from ..types import (
@@ -48,14 +48,9 @@ class Summary:
         made: T = self.made[name]
         return made
 
-    def verdict(self) -> tuple[str, str]:
+    def verdict(self) -> Verdict:
         """Can it be trusted, and why."""
-
-        def make() -> tuple[str, str]:
-            verdict = judge(self.posterior)
-            return verdict.answer, f"{verdict.words} {verdict.advice}".strip()
-
-        return self._once("verdict", make)
+        return self._once("verdict", self.posterior.verdict)
 
     def alphas(self) -> list[float]:
         """Mean concentration of each cluster."""
