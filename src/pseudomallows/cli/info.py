@@ -10,6 +10,7 @@ from ..files.kinds import KINDS
 from ..files.read import read_as
 from ..files.write import as_text
 from ..posteriors.convergence import check_convergence
+from ..posteriors.diagnostics import describe_tempering
 from ..posteriors.personal_fit import Fit, PersonalFit
 from ..posteriors.posterior import Posterior
 from ..posteriors.save import load
@@ -122,11 +123,12 @@ def _about_personal(fitted: PersonalFit) -> dict[str, Any]:
 
 def _about_draws(posterior: Posterior) -> dict[str, Any]:
     n_chains, n_draws = posterior.consensus.shape[:2]
-    judged = check_convergence(posterior)
+    judged, tempering = check_convergence(posterior), describe_tempering(posterior.settings)
     return {
         "clusters": posterior.n_clusters,
         "alpha": ", ".join(f"{a:.3g}" for a in posterior.alpha.mean(axis=(0, 1))),
         "draws": f"{n_chains} chains of {n_draws}",
         "worst R-hat": round(judged.rhat, 3),
         "least effective size": round(judged.effective_size, 1),
+        **({"tempering": tempering} if tempering else {}),
     }

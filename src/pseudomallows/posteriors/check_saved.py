@@ -14,7 +14,7 @@ from ..kernels.footrule.own_orders import N_FEATURES
 from ..laws.own_laws import OWN_LAWS
 from ..preferences import KINDS
 from ..rankings import MAX_ALPHA
-from .names import AUGMENTATIONS, CALIBRATIONS, ERROR_MODELS, GAPS, METHODS, ORDERS, STARTS
+from .names import CALIBRATIONS, ERROR_MODELS, GAPS, METHODS, ORDERS, STARTS
 from .personal_fit import FIRST_WINDOWS
 from .recency import UNITS
 
@@ -42,10 +42,11 @@ FLAGS = (  # among the options
     "with_consensus",
 )
 STARTS_FIELDS = ("n_starts", "gap", "rand_index", "same_users")  # of starts that are compared
-LEAST = {"n_draws": 1, "n_chains": 1, "n_clusters": 1, "warmup": 0, "thin": 1, "refresh": 1}
-LEAST |= {"leap": 1, "n_moves": 1, "n_alpha_moves": 1}
+LEAST = {"n_draws": 1, "n_chains": 1, "n_clusters": 1, "warmup": 0, "thin": 1}
+LEAST |= {"leap": 1, "n_moves": 1, "temperatures": 2}
+OR_NONE = ("n_moves", "temperatures")  # by the warmup, and by whether chains agree
+TEMPERED_FIELDS = ("log_evidence", "log_evidence_error")
 NAMED = {  # options that are names, and these names
-    "augmentation": AUGMENTATIONS,
     "move": tuple(MOVES),
     "start": STARTS,
     "errors": ERROR_MODELS,
@@ -197,6 +198,7 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "thinning": not _is_count(settings.get("thinning", 1)),
         "reading": not isinstance(settings.get("reading", ""), str),
         "starts": not _has_numbers(settings.get("starts"), STARTS_FIELDS),
+        "tempered": not _is_tempered(settings.get("tempered")),
         "votes": not _has_numbers(settings.get("votes"), ("p_value",)),
         "matched": not _has_numbers(settings.get("matched"), ("effective_share",)),
         "order": options.get("order") not in (None, *ORDERS),
@@ -223,12 +225,21 @@ def _has_numbers(value: Any, names: Iterable[str]) -> bool:
     )
 
 
+def _is_tempered(value: Any) -> bool:
+    """Is it None, or the powers of parallel tempering and the log evidence?"""
+    if value is None:
+        return True
+    powers = value.get("powers") if isinstance(value, dict) else None
+    is_list = isinstance(powers, list) and len(powers) > 1 and all(map(_is_number, powers))
+    return is_list and _has_numbers(value, TEMPERED_FIELDS)
+
+
 def check_options(options: dict[str, Any], n_clusters: int) -> None:
     """Refuse options of the wrong type or size, or with a name that is not known."""
     wrong = {
         name: not _is_count(value := options.get(name, least)) or value < least
         for name, least in LEAST.items()
-        if name != "n_moves" or options.get(name) is not None  # None: found in the warmup
+        if name not in OR_NONE or options.get(name) is not None
     }
     wrong |= {name: not isinstance(options.get(name, ""), str) for name in NAMED}
     wrong |= {

@@ -154,6 +154,24 @@ def contradicts_equal_gaps(settings: dict[str, Any]) -> bool:
     return votes is not None and votes["gaps"] == "equal" and votes["p_value"] < LARGEST_P_VALUE
 
 
+def describe_tempering(settings: dict[str, Any]) -> str:
+    """That the chains were tempered, and the log evidence, in a sentence; nothing if they were not.
+
+    >>> found = {"powers": [1.0, 0.5, 0.0], "log_evidence": -53.8, "log_evidence_error": 0.04}
+    >>> print(describe_tempering({"tempered": found}))  # doctest: +NORMALIZE_WHITESPACE
+    Parallel tempering with 3 temperatures let the chains cross between modes;
+    the log evidence is -53.80 ± 0.04.
+    """
+    tempered = settings.get("tempered")
+    if tempered is None:
+        return ""
+    value, error = tempered["log_evidence"], tempered["log_evidence_error"]
+    return (
+        f"Parallel tempering with {len(tempered['powers'])} temperatures let the chains cross "
+        f"between modes; the log evidence is {value:.2f} ± {error:.2f}."
+    )
+
+
 class UncorrectedWarning(UserWarning):
     """Probabilities of a `window` longer than the `largest` that a correction holds for."""
 

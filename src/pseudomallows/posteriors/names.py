@@ -6,7 +6,6 @@ compares.
 
 CALIBRATIONS = ("last", "cut", "random")  # which clicks a personal fit hides inside
 METHODS = ("pseudo", "balanced", "mcmc", "matched", "personal")
-AUGMENTATIONS = ("matched", "exact")
 GAPS = ("auto", "equal", "free")  # between the neighbours of a consensus from votes
 STARTS = ("dispersed", "map", "random")  # of the chains of one consensus
 ORDERS = ("uniform", "v", "top_bottom")  # in which the paper visits a user's items

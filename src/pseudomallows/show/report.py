@@ -19,6 +19,7 @@ from ..files.atomic import write_whole
 from ..inference.methods import ALL_METHODS
 from ..inference.reproduce import call_of
 from ..markup import reliability
+from ..posteriors.diagnostics import describe_tempering
 from ..posteriors.personal_fit import Fit, PersonalFit, check_fit
 from ..posteriors.posterior import Posterior
 from ..posteriors.verdict import judge
@@ -130,6 +131,7 @@ def _figures(posterior: Fit, evaluation: Evaluation | None, n_examples: int) -> 
         "n_users": int(settings.get("n_users", len(posterior.users))),
         "method": method,
         "method_words": ALL_METHODS[method].words if method in ALL_METHODS else method,
+        "tempering": describe_tempering(settings),
         "data_facts": _data_facts(posterior),
         "verdict": judge(posterior, None if evaluation is None else evaluation.verdict),
         "evaluation": evaluation,
