@@ -16,7 +16,7 @@ MOST_SHOWN = 6  # items that a message names
 RHAT_LIMIT = 1.05  # between the old rule of 1.1 and the strict 1.01 of Vehtari et al. (2021)
 EFFECTIVE_SIZE_LIMIT = 50.0  # the error of a mean is then a seventh of the posterior's spread
 LARGEST_P_VALUE = 0.01  # below it votes contradict equal gaps for sure
-LEAST_EFFECTIVE_SHARE = 0.5  # of the draws of the matched law, by their exact weights
+LEAST_EFFECTIVE_SHARE = 0.5  # of the draws of the additive likelihood, by their exact weights
 
 ADVICE = "raise n_draws, warmup or thin"
 SLOW_ADVICE = (
@@ -227,8 +227,8 @@ class VotesWarning(UserWarning):
 
 
 class MatchedWarning(UserWarning):
-    """The matched law is not close enough to the exact one: `n_draws` draws, weighed by the exact
-    likelihood, are worth `effective_share` of them."""
+    """The additive likelihood is not close enough to the exact one: `n_draws` draws, weighed by the
+    exact likelihood, are worth `effective_share` of them."""
 
     def __init__(self, effective_share: float, n_draws: int):
         self.effective_share, self.n_draws = effective_share, n_draws
