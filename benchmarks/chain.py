@@ -1,7 +1,7 @@
 """The exact Markov chain at 100 and at 100,000 users: the same time a draw. Half a minute.
 
 A draw is one sweep of 10 n proposals to swap two ranks, alpha fixed. Ours sees the n x n matrix of
-costs alone; the time is that of `Mixture.sweep`, the counting of ranks before the first sweep left
+costs alone; the time is that of `Chain.sweep`, the counting of ranks before the first sweep left
 out and shown on its own. The rival visits every user at each proposal, as BayesMallows does, in
 NumPy, though only for the two items that change. Best of `--repeats` runs, all chains in turn,
 compiled code warm. The mean distances of the users to the draws of both chains must agree.
@@ -15,9 +15,9 @@ from functools import partial
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.inference.chains.mixture import Mixture
-from pseudomallows.inference.methods import Mcmc, Plan
-from pseudomallows.latent.ranking_population import RankingPopulation
+from pseudomallows.laws.registry import make_law
+from pseudomallows.sampling.chain import Chain, Moves
+from pseudomallows.sampling.start import start_one
 from timing import arguments, best_of, print_table, race, words
 
 N_ITEMS, ALPHA = 50, 5.0  # of the data
@@ -54,9 +54,9 @@ class Contest:
 
     def __init__(self, prefs: pm.Preferences, alpha: float, rival_draws: int, rng):
         self.prefs, self.alpha, self.rival_draws = prefs, alpha, rival_draws
-        plan = Plan.make(prefs, Mcmc, 1, 1, {"n_moves": N_MOVES}, alpha)
-        self.ours = Mixture.of_one(plan.method.first_cluster(RankingPopulation(prefs), plan, rng))
-        self.rival = UserChain(prefs.rankings, alpha, self.ours.consensus[0], rng)
+        law, moves = make_law(prefs), Moves(n_moves=N_MOVES)
+        self.ours = Chain(law, start_one(law, alpha, moves, "map", rng), moves, rng)
+        self.rival = UserChain(prefs.rankings, alpha, self.ours.state.consensus[0], rng)
 
     def check(self, n_draws: int = 40) -> str:
         """Mean distance of a user to draws of ours and of the rival; they must agree.
@@ -67,7 +67,7 @@ class Contest:
         for draw in range(n_draws):
             for row, chain in enumerate((self.ours, self.rival)):
                 run(chain, self.rival_draws)
-                distances[row, draw] = np.abs(self.prefs.rankings - chain.consensus).sum()
+                distances[row, draw] = np.abs(self.prefs.rankings - consensus_of(chain)).sum()
         kept = distances[:, n_draws // 2 :]
         ours, rival = kept.mean(axis=1)
         error = np.hypot(*kept.std(axis=1)) / np.sqrt(n_draws / 8)  # as if one in 4 were new
@@ -75,7 +75,12 @@ class Contest:
         return f"{ours / self.prefs.n_users:.2f} / {rival / self.prefs.n_users:.2f}"
 
 
-def run(chain: Mixture | UserChain, n_sweeps: int) -> None:
+def consensus_of(chain: Chain | UserChain) -> np.ndarray:
+    """Where a chain is."""
+    return chain.state.consensus[0] if isinstance(chain, Chain) else chain.consensus
+
+
+def run(chain: Chain | UserChain, n_sweeps: int) -> None:
     """Move a chain."""
     for _ in range(n_sweeps):
         chain.sweep(adapt=False)
@@ -88,7 +93,7 @@ def make_contests(rng: np.random.Generator) -> list[Contest]:
     return [Contest(data[n_users], alpha, few, rng) for n_users, alpha, few in SETTINGS]
 
 
-def time_draws(contests: list[Contest], repeats: int) -> dict[Mixture | UserChain, float]:
+def time_draws(contests: list[Contest], repeats: int) -> dict[Chain | UserChain, float]:
     """Seconds a draw of every chain, all in one race."""
     n_draws = {contest.ours: N_DRAWS for contest in contests}
     n_draws |= {contest.rival: contest.rival_draws for contest in contests}
@@ -115,7 +120,7 @@ def main() -> None:
 
 def count_ranks(prefs: pm.Preferences) -> np.ndarray:
     """What a fit does once, before the first draw."""
-    return RankingPopulation(prefs).known.costs
+    return make_law(prefs).tallies(None, 1)[0].known.costs
 
 
 if __name__ == "__main__":

@@ -23,9 +23,8 @@ import pseudomallows as pm
 from pseudomallows.engines.executors import blocks
 from pseudomallows.kernels.groups import split_by_clicks
 from pseudomallows.kernels.streams import below, start_stream, uniform
-from pseudomallows.latent.click_population import ClickPopulation
-from pseudomallows.latent.population import finish_draws
-from pseudomallows.paper.clicks import PseudoDraw
+from pseudomallows.laws.registry import make_law
+from pseudomallows.paper.clicks import PseudoChain, PseudoMoves
 from pseudomallows.rankings import orderings_of
 from timing import arguments, best_of, print_table, race, seconds_of, words
 
@@ -74,9 +73,10 @@ def simulated(n_users, n_items, seed, mean_clicks=MEAN_CLICKS):
     return pm.simulate_clicks(n_users, n_items, ALPHA, mean_clicks, rng=seed)
 
 
-def one_sweep(latent, consensus):
-    draw = PseudoDraw(latent, consensus, ALPHA, 1, 0, "uniform")
-    return finish_draws([draw], latent.executor)[0].tally.costs
+def one_sweep(law, consensus):
+    alpha, moves = np.array([ALPHA]), PseudoMoves(order="uniform")
+    chain = PseudoChain(law, consensus[None], alpha, None, moves, np.random.default_rng(1))
+    return chain.tally(0).costs
 
 
 def scan_sweep(prefs, ordering, executor):
@@ -93,14 +93,14 @@ def largest_cluster(repeats, seed):
     """(a)"""
     data, executor = simulated(N_USERS, N_ITEMS, seed), pm.Threads()
     prefs, ordering = data.preferences, orderings_of(data.consensus)
-    latent = ClickPopulation(prefs, executor)
+    law = make_law(prefs, executor)
 
     def whole():
         posterior = pm.fit(prefs, "pseudo", alpha=ALPHA, rng=seed, executor=executor)
         pm.recommend(posterior, K, executor=executor)
 
     rivals = {
-        "ours": lambda: one_sweep(latent, data.consensus),
+        "ours": lambda: one_sweep(law, data.consensus),
         "scan": lambda: scan_sweep(prefs, ordering, executor),
     }
     whole()
@@ -149,8 +149,8 @@ def growth(repeats, seed):
         times = []
         for n_users, n_items in sizes:
             data = simulated(n_users, n_items, seed)
-            latent = ClickPopulation(data.preferences, executor)
-            sweep = partial(one_sweep, latent, data.consensus)
+            law = make_law(data.preferences, executor)
+            sweep = partial(one_sweep, law, data.consensus)
             posterior = pm.fit(
                 data.preferences, "pseudo", alpha=ALPHA, n_draws=20, warmup=0, rng=seed
             )

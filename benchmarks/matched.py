@@ -1,8 +1,8 @@
-"""Clicks by the matched law: effective draws a second, against latent rankings and Algorithm 5.
+"""Clicks by the additive likelihood: effective draws a second, against Algorithm 5.
 
 (a) 2,801 users, 200 items; (b) the shipped purchases, 1,846 x 200. In each, one run of: "mcmc" and
-its recommendations for all, "matched", "mcmc" that draws latent rankings (augmentation="exact",
-200 draws of 2 chains) and "pseudo". R-hat and effective size are the worst of all items and alpha.
+its recommendations for all, "matched" and "pseudo". R-hat and effective size are the worst of all
+items and alpha.
 (c) 7,872 users, 200 items, 17 clusters: "mcmc", "matched", and an update of the first with a tenth
 more users; recommendations, and the adjusted Rand index against the truth. (d) a million users, 200
 items: from a Parquet log to "matched" and recommendations for all in a Parquet file, in one
@@ -30,7 +30,6 @@ from timing import arguments, print_table, words
 ONE = {
     "mcmc": {"method": "mcmc"},
     "matched": {"method": "matched"},
-    "latent rankings": {"method": "mcmc", "augmentation": "exact", "n_chains": 2},
     "pseudo": {"method": "pseudo"},
 }
 

@@ -28,10 +28,9 @@ from pathlib import Path
 import numpy as np
 
 import pseudomallows as pm
-from pseudomallows.latent.click_population import ClickPopulation
-from pseudomallows.latent.population import finish_draws
-from pseudomallows.latent.shards import shard_clicks
-from pseudomallows.paper.clicks import PseudoDraw
+from pseudomallows.laws.law import Law
+from pseudomallows.laws.registry import make_law
+from pseudomallows.paper.clicks import PseudoChain, PseudoMoves
 from pseudomallows.preferences import Clicks
 from pseudomallows.recommendations.to_file import recommend_to
 from timing import print_table, race, words
@@ -163,6 +162,13 @@ def cpu_seconds(function, repeats: int) -> float:
     return min(found)
 
 
+def chain_of(law: Law) -> PseudoChain:
+    """A chain of Algorithm 5, of which a round is timed."""
+    consensus, alpha = np.arange(1, law.n_items + 1, dtype=np.int32)[None], np.array([ALPHA])
+    moves = PseudoMoves(order="uniform")
+    return PseudoChain(law, consensus, alpha, None, moves, np.random.default_rng(1))
+
+
 def growth(repeats: int) -> None:
     """Vary one thing at a time."""
     base = {"users": 50_000, "items": 200, "clicks": 10}
@@ -173,13 +179,8 @@ def growth(repeats: int) -> None:
     one, rows, terms, times = pm.Threads(1), [], [], []
     for case in cases:
         prefs = make_clicks(case["users"], case["items"], case["clicks"])
-        latent, n_items = ClickPopulation(prefs, one), case["items"]
-        consensus = np.arange(1, n_items + 1, dtype=np.int32)
-        given = (latent, consensus, ALPHA, 1, 0, "uniform")
-        seconds = cpu_seconds(
-            lambda: finish_draws([PseudoDraw(*given)], one)[0].tally.costs,  # noqa: B023
-            repeats,
-        )
+        n_items, chain = case["items"], chain_of(make_law(prefs, one))
+        seconds = cpu_seconds(lambda: chain.tally(0).costs, repeats)  # noqa: B023
         times.append(seconds)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -209,7 +210,7 @@ def fit_costs(terms: np.ndarray, seconds: np.ndarray) -> None:
 
 
 def grow_clusters(repeats: int) -> None:
-    """Refreshes of memberships and sweeps with clusters, CPU time of a whole fit."""
+    """Labels and sweeps with clusters, CPU time of a whole fit."""
     rows, prefs = [], make_clicks(5000, 100)
     for n_clusters in (1, 2, 5, 10, 20):
         with warnings.catch_warnings():
@@ -226,15 +227,13 @@ def grow_clusters(repeats: int) -> None:
 def dask(repeats: int) -> None:
     """A round of counts on threads, and on workers."""
     prefs, n_rounds = make_clicks(100_000, 200), 10
-    consensus = np.arange(1, 201, dtype=np.int32)
-    alone, here = ClickPopulation(prefs, pm.Threads(1)), ClickPopulation(prefs, pm.Threads(2))
+    alone, here = (chain_of(make_law(prefs, pm.Threads(number))) for number in (1, 2))
     with pm.DaskExecutor("local:2") as cluster:
-        there = shard_clicks(prefs, cluster)
+        there = chain_of(make_law(prefs, cluster))
 
-        def rounds(latent):
-            for number in range(n_rounds):
-                draw = PseudoDraw(latent, consensus, ALPHA, 1, number, "uniform")
-                tally = finish_draws([draw], latent.executor)[0].tally
+        def rounds(chain):
+            for _ in range(n_rounds):
+                tally = chain.tally(0)
             return tally.costs
 
         assert (rounds(here) == rounds(there)).all()

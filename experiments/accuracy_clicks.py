@@ -7,7 +7,7 @@ from a Poisson law of mean 5 cut to 1 .. n - 3. Alpha is known. A recommendation
 true rank is one of the k = 3 after the clicks.
 
 - Pseudo-Mallows: Algorithm 5, a warm-up of 10 sweeps, probabilities by tables of the paper's law;
-- exact chain: exact latent draws, started at the MAP, probabilities by exact sums;
+- exact chain: latent rankings summed out, started at the MAP, probabilities by exact sums;
 - Metropolis chain: the paper's opponent, from a random start: at each step one leap-and-shift of
   the consensus and one swap in each user's latent ranking; probabilities by counting these;
 - popularity, and an oracle that knows the true consensus and alpha: both without a time.
@@ -27,13 +27,12 @@ from matplotlib.lines import Line2D
 
 import paper
 import pseudomallows as pm
-from accuracy_rankings import exact_chain
-from metropolis import MetropolisPopulation
+from accuracy_rankings import THREAD, draws_of, exact_chain
+from metropolis import MetropolisChain
 from pseudomallows.distributions.datasets import Simulation
 from pseudomallows.evaluation.baselines import most_clicked
 from pseudomallows.evaluation.figures import calibrate
-from pseudomallows.inference.chains.mixture import Mixture
-from pseudomallows.latent.click_population import ClickPopulation
+from pseudomallows.laws.registry import make_law
 from pseudomallows.paper.clicks import count_next
 
 SIZE = {"n_users": 500, "n_items": 50, "mean_clicks": 5, "alphas": [1.0, 3.0, 5.0, 10.0]}
@@ -55,7 +54,6 @@ K, WARMUP, KEEP = 3, 10, 5  # of the Metropolis chain, every fifth step is count
 N_RANKINGS = 200  # of a user at least that are counted: as many as the paper has samples
 COLOURS = {"Pseudo-Mallows": "blue", "exact chain": "orange", "Metropolis chain": "red"}
 BASELINES = {"popularity": (0, (1, 1.5)), "oracle": (0, (6, 2))}
-THREAD = pm.Threads(1)
 
 
 class Trial:
@@ -102,9 +100,8 @@ class Trial:
 
     def by_exact(self, n_draws: int) -> tuple[paper.Array, paper.Array, paper.Array]:
         """Our chain."""
-        population = ClickPopulation(self.prefs, THREAD)
-        chain = exact_chain(self.prefs, population, self.alpha, self.rng, augmentation="exact")
-        draws = sweeps(chain, n_draws, n_draws)
+        chain = exact_chain(make_law(self.prefs, THREAD), self.alpha, self.rng)
+        draws = draws_of(chain, n_draws, n_draws)
         return draws, *self.recommend(draws)
 
     def by_metropolis(
@@ -112,11 +109,11 @@ class Trial:
     ) -> Iterator[tuple[int, float, tuple[paper.Array, paper.Array, paper.Array]]]:
         """Steps, seconds and what is found by one long run of the opponent, at each number."""
         begin, done = time.process_time(), 0
-        chain = metropolis_chain(self.prefs, self.alpha, self.rng)
+        chain = MetropolisChain(self.prefs, self.alpha, self.rng)
         seconds = time.process_time() - begin
         for n_steps in steps:
             begin = time.process_time()
-            sweeps(chain, n_steps // 2 - done, 0)
+            chain.run(n_steps // 2 - done)
             draws, probabilities = count_latent(chain, self.prefs, K, n_steps - n_steps // 2)
             items = best_items(probabilities, K, self.rng)
             found = draws, items, np.take_along_axis(probabilities, items, axis=1)
@@ -163,15 +160,8 @@ class Trial:
         return shared | self.score(items, probabilities)
 
 
-def metropolis_chain(prefs: pm.Clicks, alpha: float, rng: np.random.Generator) -> Mixture:
-    """The paper's opponent at its random start."""
-    population = MetropolisPopulation(prefs, THREAD)
-    options = {"move": "leap_and_shift", "n_moves": 1, "start": "random"}
-    return exact_chain(prefs, population, alpha, rng, **options)
-
-
 def count_latent(
-    chain: Mixture, prefs: pm.Clicks, k: int, n_steps: int
+    chain: MetropolisChain, prefs: pm.Clicks, k: int, n_steps: int
 ) -> tuple[paper.Array, paper.Array]:
     """Go on, and count how often an item is among the k after the clicks of a user.
 
@@ -180,10 +170,9 @@ def count_latent(
     n_clicks, draws = prefs.n_clicks[:, None], []
     probabilities = np.zeros((prefs.n_users, prefs.n_items))
     for _ in range(n_steps // KEEP):
-        sweeps(chain, KEEP, 0)
-        latent = chain.clusters[0].population.latent
-        probabilities += (latent > n_clicks) & (latent <= n_clicks + k)
-        draws.append(chain.consensus[0])
+        chain.run(KEEP)
+        probabilities += (chain.latent > n_clicks) & (chain.latent <= n_clicks + k)
+        draws.append(chain.consensus.copy())
     probabilities /= len(draws)
     probabilities[np.repeat(np.arange(prefs.n_users), prefs.n_clicks), prefs.codes] = -1
     return np.array(draws), probabilities
@@ -192,17 +181,6 @@ def count_latent(
 def best_items(probabilities: paper.Array, k: int, rng: np.random.Generator) -> paper.Array:
     """The k items of the highest probabilities of each user; ties at random."""
     return np.lexsort((rng.random(probabilities.shape), -probabilities), axis=1)[:, :k]
-
-
-def sweeps(chain: Mixture, n_first: int, n_draws: int) -> paper.Array:
-    """Sweeps thrown away, then sweeps kept."""
-    for _ in range(n_first):
-        chain.sweep(adapt=False)
-    draws = np.empty((n_draws, chain.population.n_items), dtype=np.int32)
-    for draw in draws:
-        chain.sweep(adapt=False)
-        draw[:] = chain.consensus[0]
-    return draws
 
 
 def run(setting: dict, seed: int) -> list[paper.Row]:

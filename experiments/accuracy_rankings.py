@@ -17,7 +17,6 @@ consensus, compiled code warm, one thread. Half a minute in the reduced setting.
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -27,17 +26,19 @@ from numba import njit
 import paper
 import pseudomallows as pm
 from pseudomallows.distributions.scores import share_of_ranks
-from pseudomallows.inference.chains.mixture import Mixture
-from pseudomallows.inference.methods import Mcmc, Plan
 from pseudomallows.kernels.chain import accepts, choices
 from pseudomallows.kernels.streams import below, start_stream
-from pseudomallows.latent.population import Population
-from pseudomallows.latent.ranking_population import RankingPopulation
+from pseudomallows.laws.law import Law
+from pseudomallows.laws.registry import make_law
+from pseudomallows.sampling.chain import Chain, Moves
+from pseudomallows.sampling.start import start_one
 
 CASES = [(100, 20, 2.0), (500, 50, 3.0), (500, 50, 5.0), (1000, 100, 5.0)]  # N, n, alpha
 DRAWS = [10, 50, 200, 1000, 5000]  # of the laws and of the chain on costs
 STEPS = [200, 800, 3200, 12_800, 51_200]  # of the chain on users
 KEEP = 10  # of the chain on users, every tenth step is counted
+N_MOVES = 10  # proposals for each item in a sweep of the chain on costs
+THREAD = pm.Threads(1)
 SETTINGS = paper.Settings(
     reduced={"cases": CASES, "n_datasets": 10, "draws": DRAWS[:-1], "steps": STEPS},
     full={"cases": CASES, "n_datasets": 20, "draws": DRAWS, "steps": [*STEPS, 204_800]},
@@ -142,29 +143,30 @@ def by_law(
     return cp_consensus(share_of_ranks(draws.rankings, draws.weights if law.balanced else None))
 
 
-def exact_chain(
-    prefs: pm.Preferences,
-    population: Population,
-    alpha: float,
-    rng: np.random.Generator,
-    **options: Any,
-) -> Mixture:
-    """A chain of method "mcmc" with these options, at its start; alpha is fixed."""
-    plan = Plan.make(prefs, Mcmc, 1, 1, options, alpha)
-    return Mixture.of_one(plan.method.first_cluster(population, plan, rng))
+def exact_chain(law: Law, alpha: float, rng: np.random.Generator) -> Chain:
+    """A chain of method "mcmc" at the best consensus; alpha is fixed."""
+    moves = Moves(n_moves=N_MOVES * law.n_items if law.is_exact else None)
+    return Chain(law, start_one(law, alpha, moves, "map", rng), moves, rng)
+
+
+def draws_of(chain: Chain, n_first: int, n_draws: int) -> paper.Array:
+    """The consensus after each sweep, the first ones left out."""
+    for _ in range(n_first):
+        chain.sweep(adapt=True)
+    draws = np.empty((n_draws, chain.law.n_items), dtype=np.int32)
+    for draw in draws:
+        chain.sweep(adapt=False)
+        draw[:] = chain.state.consensus[0]
+    return draws
 
 
 def by_costs(
     rankings: paper.Array, alpha: float, n_draws: int, rng: np.random.Generator
 ) -> paper.Array:
     """Our chain, from the MAP; as many sweeps again are thrown away first."""
-    prefs = pm.Preferences.from_rankings(rankings)
-    chain = exact_chain(prefs, RankingPopulation(prefs), alpha, rng)
-    draws = np.empty((2 * n_draws, prefs.n_items), dtype=np.int32)
-    for draw in draws:
-        chain.sweep(adapt=False)
-        draw[:] = chain.consensus[0]
-    return cp_consensus(share_of_ranks(draws[n_draws:]))
+    law = make_law(pm.Preferences.from_rankings(rankings), THREAD)
+    chain = exact_chain(law, alpha, rng)
+    return cp_consensus(share_of_ranks(draws_of(chain, n_draws, n_draws)))
 
 
 def over_users(

@@ -33,7 +33,8 @@ from scipy.sparse import csr_matrix
 
 import paper
 import pseudomallows as pm
-from accuracy_clicks import best_items, count_latent, metropolis_chain, sweeps
+from accuracy_clicks import best_items, count_latent
+from metropolis import MetropolisChain
 from pseudomallows.evaluation.baselines import most_clicked
 from pseudomallows.evaluation.figures import calibrate
 from pseudomallows.paper.similarity import expected_click_similarity, mean_click_similarity
@@ -172,8 +173,8 @@ def by_metropolis(
     n_steps: int, prefs: pm.Clicks, alpha: float, k: int, rng: np.random.Generator
 ) -> tuple[paper.Array, paper.Array]:
     """The paper's Markov chain."""
-    chain = metropolis_chain(prefs, alpha, rng)
-    sweeps(chain, n_steps // 2, 0)
+    chain = MetropolisChain(prefs, alpha, rng)
+    chain.run(n_steps // 2)
     _, probabilities = count_latent(chain, prefs, k, n_steps - n_steps // 2)
     items = best_items(probabilities, k, rng)
     return items, np.take_along_axis(probabilities, items, axis=1)

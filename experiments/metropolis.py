@@ -1,78 +1,51 @@
 """The paper's opponent: latent rankings of clicks that a chain keeps and changes by swaps."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from pseudomallows.distances import price_of
-from pseudomallows.distances.tallies import Counts, Ranking, RankTally
+import pseudomallows as pm
+from pseudomallows.distances import FOOTRULE
+from pseudomallows.distances.tallies import RankTally
 from pseudomallows.kernels.chain import accepts
-from pseudomallows.kernels.click_rows import clicks_of
-from pseudomallows.kernels.streams import Streams, below, start_user
-from pseudomallows.latent.click_population import ClickPopulation
-from pseudomallows.latent.population import Completed, Draw
-from pseudomallows.rankings import orderings_of
+from pseudomallows.kernels.click_rows import ClickRows, clicks_of
+from pseudomallows.kernels.streams import CHAIN, Streams, below, start_stream, start_user
+from pseudomallows.laws.blocks import click_rankings
+from pseudomallows.rankings import rank_randomly
 
 
-class MetropolisPopulation(ClickPopulation):
-    """Users of weight 1, whose latent rankings try one swap in a sweep."""
+class MetropolisChain:
+    """Users of weight 1; alpha is known, and the consensus begins anywhere.
 
-    sums_out = False
-    latent: Ranking | None = None
+    A step is one swap in the latent ranking of each user, then one leap-and-shift of the consensus
+    given all of these. At first clicked items come before the others, both in the order of the
+    consensus.
+    """
 
-    def for_chain(self) -> "MetropolisPopulation":
-        """Latent rankings of its own for each chain."""
-        return MetropolisPopulation(self.everyone, self.executor)
+    def __init__(self, clicks: pm.Clicks, alpha: float, rng: np.random.Generator):
+        n_items = clicks.n_items
+        self.consensus = rank_randomly(np.zeros(n_items), rng)
+        self.latent = click_rankings(clicks, self.consensus.astype(np.float64))
+        self._clicks = ClickRows(clicks.starts, clicks.codes)
+        self._rate, self._leap = alpha / n_items, max(1, n_items // 5)
+        self._seed, self.n_steps = int(rng.integers(2**63)), 0
 
-    def begin_draw(self, consensus: Ranking, alpha: float, seed: int, number: int) -> Draw:
-        """Begin a swap for each user; at first clicked items, then the others, both in the order
-        of the consensus."""
-        if self.latent is None:
-            ordering = orderings_of(consensus)
-            self.latent = np.empty((self.n_rows, self.n_items), dtype=np.int32)
-            for row, ranks in enumerate(self.latent):
-                is_clicked = np.isin(ordering, self.clicks.clicks_of(row))
-                mine = np.concatenate([ordering[is_clicked], ordering[~is_clicked]])
-                ranks[mine] = np.arange(1, self.n_items + 1)
-        return SwapDraw(self, SwapLaw(consensus, alpha / self.n_items, seed, number))
+    def run(self, n_steps: int) -> None:
+        """So many steps."""
+        for _ in range(n_steps):
+            self.n_steps += 1
+            self._step()
 
-
-@dataclass(frozen=True)
-class SwapLaw:
-    """How the swaps of one sweep are made: what its tasks need besides the rows."""
-
-    consensus: Ranking
-    rate: float
-    seed: int
-    number: int
-
-    def count(self, population: MetropolisPopulation, rows: slice) -> Counts:
-        """Move the latent rankings of some rows; return the counts of their ranks."""
-        n_items = population.n_items
-        counts = np.zeros((n_items, n_items), dtype=np.int64)
-        numbers, weights = population.row_numbers[rows], population.row_weights[rows]
-        streams = Streams(self.seed, self.number, numbers, weights)
-        clicks, latent = population.clicks_of_rows(rows), population.latent[rows]
-        swap_users(streams, clicks, self.consensus, self.rate, latent, counts)
-        return counts
-
-
-class SwapDraw:
-    """A swap for each user, in the making; the consensus stays where it is."""
-
-    def __init__(self, population: MetropolisPopulation, law: SwapLaw):
-        self.population, self.law = population, law
-        self._counts = np.zeros((population.n_items, population.n_items), dtype=np.int64)
-
-    def add(self, part: Counts) -> None:
-        """Add the counts of a block."""
-        self._counts += part
-
-    def finish(self) -> Completed:
-        """The tally, once all blocks are added."""
-        tally = RankTally(price_of(self.population.distance), self._counts)
-        return Completed(tally, self.law.consensus)
+    def _step(self) -> None:
+        n_users, n_items = self.latent.shape
+        everyone, ones = np.arange(n_users), np.ones(n_users, dtype=np.int64)
+        streams = Streams(self._seed, self.n_steps, everyone, ones)
+        counts: NDArray[np.int64] = np.zeros((n_items, n_items), dtype=np.int64)
+        swap_users(streams, self._clicks, self.consensus, self._rate, self.latent, counts)
+        stream = np.empty(1, dtype=np.uint64)
+        start_stream(self._seed, self.n_steps, CHAIN, stream)
+        tally = RankTally(FOOTRULE, counts)
+        tally.move(stream, self._rate, 1, self.consensus, "leap_and_shift", self._leap)
 
 
 @njit(cache=True, nogil=True)

@@ -21,9 +21,9 @@ from matplotlib.figure import Figure
 
 import paper
 import pseudomallows as pm
-from accuracy_rankings import by_costs, by_law, cp_consensus, exact_chain
+from accuracy_rankings import THREAD, by_costs, by_law, cp_consensus, draws_of, exact_chain
 from pseudomallows.distributions.scores import share_of_ranks
-from pseudomallows.latent.ranking_population import RankingPopulation
+from pseudomallows.laws.registry import make_law
 from pseudomallows.paper.search import rank_divergence
 
 CASES = [
@@ -78,18 +78,9 @@ def exact_half(
     rankings: paper.Array, alpha: float, n_draws: int, rng: np.random.Generator
 ) -> paper.Array:
     """Draws of some exact chains from the MAP, chain after chain."""
-    n_items = rankings.shape[1]
-    prefs = pm.Preferences.from_rankings(rankings)
-    population = RankingPopulation(prefs)
-    draws = np.empty((N_CHAINS, n_draws, n_items), dtype=np.int32)
-    for chain_draws in draws:
-        chain = exact_chain(prefs, population, alpha, rng)
-        for _ in range(WARMUP):
-            chain.sweep(adapt=False)
-        for draw in chain_draws:
-            chain.sweep(adapt=False)
-            draw[:] = chain.consensus[0]
-    return draws.reshape(-1, n_items)
+    law = make_law(pm.Preferences.from_rankings(rankings), THREAD)
+    chains = [exact_chain(law, alpha, rng) for _ in range(N_CHAINS)]
+    return np.concatenate([draws_of(chain, WARMUP, n_draws) for chain in chains])
 
 
 def closeness(

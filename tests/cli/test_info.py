@@ -3,6 +3,7 @@
 import json
 import re
 
+import pseudomallows as pm
 from clihelp import run
 
 
@@ -15,6 +16,14 @@ def test_info(clicks, model, capsys):
     assert found["trusted"].startswith(("yes: ", "with care: ", "no: "))
     assert re.fullmatch(r"yes: 1\.\d{3} \(want 1\.\d{3} or less\)", found["largest R-hat"])
     assert "want 200 or more" in found["effective number of draws"]
+
+
+def test_info_of_a_tempered_fit_has_the_log_evidence(here, capsys):
+    prefs = pm.Preferences.from_rankings([[1, 2, 3, 4], [2, 1, 3, 4], [1, 3, 2, 4]] * 4)
+    pm.fit(prefs, "mcmc", temperatures=4, n_draws=100, rng=1).save("t.pm")
+    assert run("info", "t.pm", "--json") == 0
+    words = json.loads(capsys.readouterr().out)["tempering"]
+    assert re.match(r"Parallel tempering with 4 temperatures .* evidence is -\d+\.\d\d ± ", words)
 
 
 def test_info_of_rankings_shows_the_first_user(here, capsys):

@@ -36,7 +36,7 @@ def test_a_part_that_fails_is_named(capsys, monkeypatch):
     monkeypatch.setattr(prepare, "start_part", lambda name: done)
     assert run("prepare") == 1
     said = capsys.readouterr().err
-    assert "clusters of clicks: OSError: full" in said
+    assert "clicks and their clusters: OSError: full" in said
     assert "groups could not be compiled" in said
 
 

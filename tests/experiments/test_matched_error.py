@@ -1,4 +1,4 @@
-"""The error of the matched law by enumeration: the script in its smallest setting."""
+"""The error of the additive likelihood by enumeration: the script in its smallest setting."""
 
 import sys
 from pathlib import Path

@@ -18,6 +18,7 @@ import paper
 import pseudomallows as pm
 import scaling
 from helpers import choose, p_value
+from metropolis import MetropolisChain
 from pseudomallows.distributions.scores import share_of_ranks
 from pseudomallows.paper.search import rank_divergence
 
@@ -189,7 +190,7 @@ def test_users_of_the_pseudo_mallows_visit_items_in_uniform_order():
 def test_the_opponent_gives_the_k_ranks_after_the_clicks_to_k_items():
     rng = np.random.default_rng(SEED)
     prefs = pm.simulate_clicks(20, 10, 3.0, rng=rng).preferences
-    chain = accuracy_clicks.metropolis_chain(prefs, 3.0, rng)
+    chain = MetropolisChain(prefs, 3.0, rng)
     draws, probabilities = accuracy_clicks.count_latent(chain, prefs, 3, 50)
     assert draws.shape == (10, 10)
     np.testing.assert_array_equal((probabilities < 0).sum(axis=1), prefs.n_clicks)

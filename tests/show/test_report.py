@@ -235,6 +235,14 @@ def test_a_fit_of_rankings_shows_its_consensus(full, tmp_path):
     assert "The clusters" not in text
 
 
+def test_a_tempered_fit_says_so_with_its_evidence(full, tmp_path):
+    assert "tempering" not in write(full, tmp_path)
+    found = {"powers": [1.0, 0.5, 0.0], "log_evidence": -53.8, "log_evidence_error": 0.04}
+    page = write(replace(full, settings=full.settings | {"tempered": found}), tmp_path)
+    assert "Parallel tempering with 3 temperatures" in page
+    assert "the log evidence is -53.80 ± 0.04." in page
+
+
 def test_clusters_are_shown_with_shares_and_what_sets_them_apart(clustered, tmp_path):
     text = Reader(write(clustered, tmp_path)).words()
     shares = clustered.shares.mean(axis=(0, 1))

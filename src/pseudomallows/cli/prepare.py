@@ -30,7 +30,9 @@ def _rankings() -> None:
     for top in (None, 3):
         for n_clusters in (1, 2):
             prefs = simulate_rankings(40, 6, [6.0, 6.0], top=top, rng=1).preferences
-            for method in ("mcmc", "pseudo", "balanced"):
+            latent: dict[str, Any] = {} if top is None else {"keep_latent": True}
+            fit(prefs, "mcmc", n_clusters=n_clusters, **latent, **SHORT)
+            for method in ("pseudo", "balanced"):
                 fit(prefs, method, n_clusters=n_clusters, **SHORT)
 
 
@@ -42,15 +44,11 @@ def _clicks(method: str) -> None:
         recommend(posterior, 2, clicks={"new": [1]})
 
 
-def _exact_clicks() -> None:
+def _exact_clicks() -> None:  # and those of "matched", which is the same chain uncorrected
     _clicks("mcmc")
-    fit(simulate_clicks(120, 6, 6.0, 2.5, rng=1).preferences, n_clusters="auto", **SHORT)
-
-
-def _clusters_of_clicks() -> None:
-    _clicks("matched")
-    prefs = simulate_clicks(120, 6, [6.0, 6.0], 2.5, rng=1).preferences
-    fit(prefs, "matched", n_clusters=2, **SHORT)
+    prefs = simulate_clicks(120, 6, 6.0, 2.5, rng=1).preferences
+    fit(prefs, "mcmc", keep_latent=True, **SHORT)
+    fit(prefs, n_clusters="auto", **SHORT)
 
 
 def _personal() -> None:
@@ -76,7 +74,7 @@ def _distances() -> None:
     prefs = simulate_rankings(40, 6, 6.0, rng=1).preferences
     partial = simulate_rankings(40, 6, 6.0, top=3, rng=1).preferences
     for name in ("hamming", "kendall"):
-        fit(partial, "mcmc", distance=name, **SHORT)
+        fit(partial, "mcmc", distance=name, keep_latent=True, **SHORT)
     for name in DISTANCES:
         distance_between([[2, 1, 3]], [1, 2, 3], name)
         Mallows(np.arange(1, 7), 2.0, name).draw(2, rng=1)
@@ -107,8 +105,7 @@ def _other_distances() -> None:
 
 PARTS: dict[str, tuple[str, Callable[[], None]]] = {  # the longest first
     "personal": ("recommendations by an order for each user", _personal),
-    "exact": ("the exact posterior of clicks", _exact_clicks),
-    "clusters": ("clusters of clicks", _clusters_of_clicks),
+    "exact": ("clicks and their clusters", _exact_clicks),
     "rankings": ("rankings, full and partial", _rankings),
     "comparisons": ("comparisons and votes", _comparisons),
     "distances": ("the other distances", _distances),

@@ -12,8 +12,8 @@ Probabilistic Preference Learning".
 | 2.4.3, equation 18, Algorithm 3: all V-rankings | `PseudoMallows.draw`; `fit(method="pseudo")` on rankings | |
 | 2.5: sigma, noise on the V-ranking | `PseudoMallows(sigma=)`, `fit(sigma=)` | 5, `sigma_heat`; 6, `best_sigma` |
 | 2.6, 3.5, equation 26: alpha by similarity | `similarity`; `pm.estimate_alpha` | 10, `case_study` |
-| 3.1, equations 19 and 20: exact latent rankings | `fit(method="mcmc", augmentation="exact")` | |
-| 3.2, equations 21 to 24, Algorithm 4: the ranking of a user | `clicks.PseudoDraw` (`kernels.groups`) | |
+| 3.1, equations 19 and 20: exact latent rankings | `fit(method="mcmc", keep_latent=True)` | |
+| 3.2, equations 21 to 24, Algorithm 4: the ranking of a user | `clicks.PseudoLaw` (`kernels.groups`) | |
 | 3.3: orders for users | `visit_orders.ORDERS`, `fit(order=)` | 7, `user_orders` |
 | 3.2, Algorithm 5: the chain for clicks | `clicks.PseudoChain`; `fit(method="pseudo")` on clicks | |
 | 3.4, equation 25: recommendations | `clicks.count_next`; `pm.recommend` by exact sums | |

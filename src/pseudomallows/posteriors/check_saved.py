@@ -44,6 +44,8 @@ FLAGS = (  # among the options
 STARTS_FIELDS = ("n_starts", "rand_index", "same_users")  # of starts that are compared
 LEAST = {"n_draws": 1, "n_chains": 1, "n_clusters": 1, "warmup": 0, "thin": 1}
 LEAST |= {"leap": 1, "n_moves": 1, "temperatures": 2}
+OR_NONE = ("n_moves", "temperatures")  # by the warmup, and by whether chains agree
+TEMPERED_FIELDS = ("log_evidence", "log_evidence_error")
 NAMED = {  # options that are names, and these names
     "move": tuple(MOVES),
     "start": STARTS,
@@ -196,11 +198,9 @@ def check_settings(settings: dict[str, Any], is_personal: bool, n_users: int) ->
         "thinning": not _is_count(settings.get("thinning", 1)),
         "reading": not isinstance(settings.get("reading", ""), str),
         "starts": not _has_numbers(settings.get("starts"), STARTS_FIELDS),
+        "tempered": not _is_tempered(settings.get("tempered")),
         "votes": not _has_numbers(settings.get("votes"), ("p_value",)),
         "matched": not _has_numbers(settings.get("matched"), ("effective_share",)),
-        "tempered": not _has_numbers(
-            settings.get("tempered"), ("log_evidence", "log_evidence_error")
-        ),
         "model_check": not _has_numbers(settings.get("model_check"), ("split", "z")),
         "unbounded": not _are_counts(settings.get("unbounded", [])),
         "stuck": not _are_counts(settings.get("stuck", [])),
@@ -233,12 +233,21 @@ def _has_numbers(value: Any, names: Iterable[str]) -> bool:
     )
 
 
+def _is_tempered(value: Any) -> bool:
+    """Is it None, or the powers of parallel tempering and the log evidence?"""
+    if value is None:
+        return True
+    powers = value.get("powers") if isinstance(value, dict) else None
+    is_list = isinstance(powers, list) and len(powers) > 1 and all(map(_is_number, powers))
+    return is_list and _has_numbers(value, TEMPERED_FIELDS)
+
+
 def check_options(options: dict[str, Any], n_clusters: int) -> None:
     """Refuse options of the wrong type or size, or with a name that is not known."""
     wrong = {
         name: not _is_count(value := options.get(name, least)) or value < least
         for name, least in LEAST.items()
-        if name not in ("n_moves", "temperatures") or options.get(name) is not None  # by the data
+        if name not in OR_NONE or options.get(name) is not None
     }
     wrong |= {name: not isinstance(options.get(name, ""), str) for name in NAMED}
     wrong |= {

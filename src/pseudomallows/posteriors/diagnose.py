@@ -419,12 +419,28 @@ def check_starts(posterior: Posterior) -> Check | None:
     starts = posterior.settings.get("starts")
     if starts is None:
         return None
-    words = (
-        f"These clusters are the best of {starts['n_starts']} starts; the runner-up divides "
-        f"{starts['same_users']:.0%} of the users the same way."
+    gap, words = starts.get("gap"), f"These clusters are the best of {starts['n_starts']} starts; "
+    if gap is None:
+        words += "all good ones found the same."
+        return Check("lead over the next start", np.inf, np.nan, "yes", words, is_note=True)
+    words += (
+        f"the next, {gap:.1f} log units behind, divides {starts['same_users']:.0%} of the users "
+        "the same way."
     )
-    name, share = "users the runner-up divides alike", starts["same_users"]
-    return Check(name, share, np.nan, "yes", words, is_note=True, form=".0%")
+    return Check("lead over the next start", gap, np.nan, "yes", words, is_note=True, form=".1f")
+
+
+def check_tempering(posterior: Posterior) -> Check | None:
+    """Did chains need help to cross between modes?"""
+    tempered = posterior.settings.get("tempered")
+    if tempered is None:
+        return None
+    value, error = tempered["log_evidence"], tempered["log_evidence_error"]
+    words = (
+        f"Parallel tempering with {len(tempered['powers'])} temperatures let the chains cross "
+        f"between modes; the log evidence is {value:.2f} ± {error:.2f}."
+    )
+    return Check("log evidence", value, np.nan, "yes", words, is_note=True, form=".2f")
 
 
 def check_number(posterior: Posterior) -> Check | None:
@@ -449,6 +465,7 @@ CHECKS: list[Callable[[Posterior], Check | None]] = [
     check_votes,
     check_contradictions,
     check_starts,
+    check_tempering,
     check_number,
 ]
 
