@@ -9,7 +9,7 @@ import naive
 from helpers import interpreted, p_value
 from pseudomallows.kernels import block_sums as kernels
 from pseudomallows.kernels.streams import Streams
-from pseudomallows.latent.bucket_orders import close_gaps, log_factorials
+from pseudomallows.laws.full import close_gaps, log_factorials
 from pseudomallows.rankings import orderings_of
 
 pytestmark = pytest.mark.kernel

@@ -55,24 +55,3 @@ def weigh_logs(logs, log_sums, memberships):
         log_sums[row] = highest + np.log(total)
         for cluster in range(n_clusters):
             memberships[row, cluster] = parts[cluster] / total
-
-
-@njit(cache=True, nogil=True)
-def fill_overlaps(weights, reference, memberships, overlaps):
-    """Fill `overlaps[k, j]`: how many users are in cluster k of the reference and in j now."""
-    n_clusters = memberships.shape[1]
-    overlaps[:] = 0.0
-    for row in range(len(weights)):
-        for k in range(n_clusters):
-            for j in range(n_clusters):
-                overlaps[k, j] += weights[row] * reference[row, k] * memberships[row, j]
-
-
-@njit(cache=True, nogil=True)
-def fill_log_sums(log_likelihoods, log_shares, log_sums):
-    """Fill `log_sums[row]`: log probability of a user of the row, the label summed out."""
-    for row in range(len(log_sums)):
-        total = log_likelihoods[row, 0] + log_shares[0]
-        for cluster in range(1, len(log_shares)):
-            total = np.logaddexp(total, log_likelihoods[row, cluster] + log_shares[cluster])
-        log_sums[row] = total

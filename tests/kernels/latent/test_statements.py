@@ -16,8 +16,8 @@ from pseudomallows.kernels.latent import leaps as latent_leaps
 from pseudomallows.kernels.latent import statements
 from pseudomallows.kernels.latent import swaps as latent_swaps
 from pseudomallows.kernels.streams import Streams, start_stream
-from pseudomallows.latent.augmented.error_rates import MODELS
-from pseudomallows.latent.augmented.latent_rankings import CODES, list_statements, rows_of
+from pseudomallows.laws.augmented import CODES, list_statements, rows_of
+from pseudomallows.laws.error_rates import MODELS
 from pseudomallows.preferences.pairs import pairs_of_entries
 
 pytestmark = pytest.mark.kernel
@@ -42,10 +42,8 @@ def pairs_of(said, n_items=N_ITEMS):
     return pairs_of_entries(rows, better, worse, nothing, np.ones(len(rows), int), None, *names)
 
 
-def error_model(model, n_items=N_ITEMS):
-    errors = MODELS[model](n_items)
-    errors.values = np.array(VALUES[model], dtype=float)
-    return errors
+def error_law(model, n_items=N_ITEMS):
+    return MODELS[model](n_items).law(np.array(VALUES[model], dtype=float))
 
 
 def probability_of_error(model, n_items=N_ITEMS):
@@ -63,7 +61,7 @@ def laws(name, model, alpha=None, n_items=N_ITEMS):
     prices = distance.prices(n_items) if adds_up(distance) else np.zeros((1, 1), np.int64)
     rate = (ALPHAS.get(name, 1.2) if alpha is None else alpha) / n_items
     swaps = latent_swaps.SwapLaw(CODES.get(name, latent_swaps.PRICED), prices, rate, False)
-    return latent_swaps.OrderLaw(swaps, error_model(model, n_items).law())
+    return latent_swaps.OrderLaw(swaps, error_law(model, n_items))
 
 
 def streams_of(n_rows, seed=5):
@@ -83,7 +81,7 @@ def log_probability(said, row, ranks, model):
 def test_an_exchange_and_a_leap_change_what_is_said_as_by_definition(model):
     rng = np.random.default_rng(1)
     pairs = [tuple(rng.choice(6, 2, replace=False).tolist()) for _ in range(14)]
-    said, errors = list_statements(pairs_of([pairs], 6)), error_model(model, 6).law()
+    said, errors = list_statements(pairs_of([pairs], 6)), error_law(model, 6)
     for one, other in itertools.permutations(range(6), 2):
         ranks = rng.permutation(6).astype(np.int32) + 1
         swapped = ranks.copy()

@@ -9,8 +9,8 @@ from pseudomallows import distances
 from pseudomallows.distances.distance import adds_up
 from pseudomallows.kernels.latent import swaps as kernels
 from pseudomallows.kernels.streams import Streams, start_stream
-from pseudomallows.latent.augmented.error_rates import NoErrors
-from pseudomallows.latent.augmented.latent_rankings import CODES, TWO_SIDED, list_statements
+from pseudomallows.laws.augmented import CODES, TWO_SIDED, list_statements
+from pseudomallows.laws.error_rates import NoErrors
 
 pytestmark = pytest.mark.kernel
 CONSENSUS = np.array([2, 5, 1, 3, 4], dtype=np.int32)
@@ -97,7 +97,7 @@ def test_compiled_and_interpreted_moves_of_consensus_and_latent_rankings_are_equ
     for kernel in (kernels.swap_together, interpreted(kernels.swap_together)):
         latent, consensus, stream = start.copy(), CONSENSUS.copy(), np.empty(1, np.uint64)
         start_stream(4, 1, 2, stream)
-        laws = kernels.OrderLaw(law_of_swaps(name, 1.0), NoErrors(5).law())
+        laws = kernels.OrderLaw(law_of_swaps(name, 1.0), NoErrors(5).law(np.empty(0)))
         kernel(stream, rows, list_statements(None), laws, 40, latent, consensus)
         both.append(latent)
         moved.append(consensus)
