@@ -304,6 +304,7 @@ def test_sums_have_the_same_bits_however_they_are_cut():
 def test_sums_do_not_overflow():
     values, weights = np.full(10, -np.inf), np.full(10, 10**8)
     assert exact_sum(values, weights) / UNITS == -(2.0**27) * 1e9
+    assert exact_sum(-values, weights) / UNITS == 2.0**27 * 1e9  # an additive law may have such
     assert exact_sums(values, weights, np.zeros(10, np.int32), 2)[1] == 0
 
 
