@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import pseudomallows as pm
-from pseudomallows.inference import checkpoint
+from pseudomallows.sampling import checkpoint
 from pseudomallows.recommendations import to_file as stream
 
 distributed = pytest.importorskip("distributed")

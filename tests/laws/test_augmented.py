@@ -338,7 +338,9 @@ def test_gaps_are_told_from_buckets():
     ],
 )
 def test_threads_change_nothing_and_weights_count_as_users(name, n_clusters):
-    draws = pm.Mallows(np.arange(1, 7), 5.0, distance=name).draw(30 if n_clusters == 1 else 15, rng=3)
+    draws = pm.Mallows(np.arange(1, 7), 5.0, distance=name).draw(
+        30 if n_clusters == 1 else 15, rng=3
+    )
     rows = np.where(draws <= 2, draws, 0)
     rows[::3, 0] = 0
     twice = pm.Preferences.from_rankings(np.repeat(rows, 2, axis=0))
